@@ -1,0 +1,64 @@
+// A compiled graph, ready to run: the border between everything that makes graphs and everything
+// that runs them.
+//
+// Inputs and cells are given as Slots. A cell is a place outside the graph that it reads (`state`)
+// and writes at the end (`commit`: the contents of a tensor; `rebind`: what the place refers to).
+// Symbols of dimensions are bound by the first input or cell whose type has the bare symbol as a
+// dimension, or by an i64 input named as the symbol.
+//
+// run() is all or nothing: guards come first; nothing outside the graph changes before the last
+// guard has held, and after a failure everything (also the random generator) is as it was.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "execute/slot.h"
+#include "graph/graph.h"
+
+namespace janus::execute {
+
+/// Why a run was given up. Not an error: the caller runs the same call imperatively.
+struct Failure {
+  enum class Kind {
+    guard,       ///< a `guard` node did not hold; `guard` is its "id" attribute
+    overflow,    ///< an i64 operation or a dimension did not fit
+    operation,   ///< an operator threw (wrong shape, out of memory, ...)
+    interrupted  ///< the user pressed Ctrl-C
+  };
+  Kind kind = Kind::guard;
+  int64_t guard = -1;
+  std::string message;
+  graph::SourceSpan span;
+};
+
+class Library;  // execute/library.h: the tensors and operators that torch/ provides
+
+class Program {
+ public:
+  virtual ~Program() = default;
+
+  /// Compiles an optimised graph. `library` must outlive the program.
+  static std::unique_ptr<Program> compile(graph::Graph graph, Library& library);
+
+  /// Names of the cells in the order in which run() takes them: those read or written, each once.
+  virtual std::span<const std::string> cells() const = 0;
+  /// Indices into cells() of the places that `rebind` nodes set, in program order.
+  virtual std::span<const size_t> rebound_cells() const = 0;
+
+  /// Runs once. `inputs` as graph.inputs(), `cells` as cells() (cells that are only rebound may be
+  /// empty). On success fills `results` (as graph.results()) and `rebound` (as rebound_cells()).
+  /// Re-entrant and thread-safe. Tensors in `results` and `rebound` are owned by the caller;
+  /// nothing in the program refers to their memory any more.
+  virtual std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
+                                     std::span<Slot> results, std::span<Slot> rebound) = 0;
+
+  virtual const graph::Graph& graph() const = 0;
+  /// Instructions one a line, with the memory plan: for `explain` and debugging.
+  virtual std::string describe() const = 0;
+};
+
+}  // namespace janus::execute

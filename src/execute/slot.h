@@ -1,0 +1,64 @@
+// What a value is at run time: a tensor, a Python number, or a pointer into Python's heap.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace janus::execute {
+
+/// Reference counting of the two kinds of handle, set once at start-up by torch/ and python/ (in
+/// tests: by a fake). Handles are opaque here.
+struct HandleOperations {
+  void (*retain)(void* handle) = nullptr;
+  void (*release)(void* handle) = nullptr;
+};
+HandleOperations& tensor_operations();
+HandleOperations& object_operations();
+
+/// An owning, tagged value of 16 bytes.
+class Slot {
+ public:
+  enum class Kind : uint8_t { empty, none, boolean, i64, f64, tensor, object };
+
+  Slot() = default;
+  static Slot none() { return Slot(Kind::none); }
+  static Slot of(bool value);
+  static Slot of(int64_t value);
+  static Slot of(double value);
+  /// Take over one reference to the handle.
+  static Slot steal_tensor(void* handle);
+  static Slot steal_object(void* handle);
+  static Slot borrow_tensor(void* handle);  ///< adds a reference
+  static Slot borrow_object(void* handle);
+
+  Slot(const Slot& other);
+  Slot(Slot&& other) noexcept
+      : kind_(std::exchange(other.kind_, Kind::empty)), payload_(other.payload_) {}
+  Slot& operator=(Slot other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(payload_, other.payload_);
+    return *this;
+  }
+  ~Slot() { clear(); }
+  void clear();
+
+  Kind kind() const { return kind_; }
+  bool is_tensor() const { return kind_ == Kind::tensor; }
+  bool boolean() const { return payload_.boolean; }
+  int64_t i64() const { return payload_.i64; }
+  double f64() const { return payload_.f64; }
+  void* tensor() const { return payload_.handle; }
+  void* object() const { return payload_.handle; }
+
+ private:
+  explicit Slot(Kind kind) : kind_(kind) {}
+  Kind kind_ = Kind::empty;
+  union {
+    bool boolean;
+    int64_t i64;
+    double f64;
+    void* handle;
+  } payload_ = {.i64 = 0};
+};
+
+}  // namespace janus::execute

@@ -1,0 +1,55 @@
+// Native code of one `fused` node: a loop nest over an iteration space, compiled in-process.
+//
+// A `fused` node's block computes element-wise (later: reindex and reindex_reduce) operators; its
+// parameters are the node's inputs, its results the node's outputs. The iteration space is the
+// broadcast of the inputs' shapes. Inputs are read and outputs written through strides, so
+// broadcast inputs and views need no copy. Sizes and strides are run-time arguments: one kernel
+// serves every size.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "graph/graph.h"
+
+namespace janus::kernels {
+
+/// A tensor operand: its first element, and strides in elements for each dimension of the iteration
+/// space (0 where it is broadcast).
+struct TensorOperand {
+  void* data = nullptr;
+  const int64_t* strides = nullptr;
+};
+
+/// A number operand (inputs of type i64, f64, bool).
+union NumberOperand {
+  int64_t i64;
+  double f64;
+  bool boolean;
+};
+
+struct Arguments {
+  std::span<const int64_t> sizes;          ///< of the iteration space
+  std::span<const TensorOperand> tensors;  ///< tensor inputs in order, then outputs
+  std::span<const NumberOperand> numbers;  ///< number inputs in order
+};
+
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  /// Runs over the whole space, on several threads if it is large. Outputs may be the same memory
+  /// as inputs with equal strides (in place); no other overlap is allowed.
+  virtual void run(const Arguments& arguments) const = 0;
+  virtual const std::string& llvm_text() const = 0;
+};
+
+/// Compiles the block of a `fused` node. Equal blocks share one kernel (process-wide cache).
+/// Thread-safe.
+std::shared_ptr<const Kernel> compile(const graph::Node& fused);
+
+/// Whether every operation of this node can be in a kernel (operator, dtypes).
+bool can_compile(const graph::Node& elementwise);
+
+}  // namespace janus::kernels

@@ -1,0 +1,163 @@
+// What the generator makes of a function and its profile: a graph, what it assumes, and how its
+// inputs, state and results correspond to Python objects. Everything here is data; guard.h checks
+// it, dispatch.h runs it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "execute/program.h"
+#include "graph/graph.h"
+#include "speculate/reason.h"
+#include "speculate/source.h"
+#include "speculate/tensor_access.h"
+#include "syntax/tree.h"
+
+namespace janus::speculate {
+
+/// One assumption about the object at a source.
+struct Assumption {
+  enum class Kind {
+    identity,    ///< is `object` (kept by weak reference where its type allows, else by strong)
+    exact_type,  ///< type(x) is `object`
+    equals,  ///< same exact type and equal to `object` (int, float by bits, str, bytes, bool, None,
+             ///< tuple of such)
+    length,  ///< len(x) == `number` (list, tuple, dict, set)
+    keys,    ///< a dict's keys in order are the tuple `object`
+    missing_key,        ///< a dict (or instance __dict__) has no key `object`
+    missing_attribute,  ///< type lookup finds nothing for `object`
+    truth,              ///< bool(x) == (number != 0), for containers and numbers
+    tensor,             ///< a tensor that matches `tensor`
+    integer,        ///< exactly an int that fits 64 bits; binds the symbol `symbol` if not empty
+    floating,       ///< exactly a float
+    boolean,        ///< exactly a bool (value free)
+    no_grad_value,  ///< the tensor's .grad is None
+    same_object,    ///< x is the object at `other`
+    not_same_object,
+    separate_memory  ///< the tensor shares no memory with the one at `other`
+  };
+  Kind kind;
+  const Source* source = nullptr;
+  const Source* other = nullptr;
+  python::Object object;
+  int64_t number = 0;
+  std::string symbol;
+  TensorPattern tensor;
+  graph::SourceSpan span;  ///< the line that made us assume it
+};
+
+/// Relation between dimension symbols that must hold at entry, e.g. `B*4 == N`.
+struct DimAssumption {
+  graph::Dim left, right;
+  graph::SourceSpan span;
+};
+
+/// Graph input i, in the graph's order: the object at `source` as a tensor or number.
+struct InputBinding {
+  const Source* source;
+};
+
+/// A place that the graph reads (`state`) or writes (`commit`, `rebind`), by the name used in the
+/// graph.
+struct CellBinding {
+  enum class Kind {
+    tensor,     ///< the tensor at `source`: `state` reads its contents, `commit` writes them
+    grad,       ///< the .grad of the tensor at `source`: `rebind` sets it (none: to None)
+    attribute,  ///< attribute `key` of the object at `source`, set with setattr
+    item,       ///< item `key` of the object at `source`
+    global,     ///< global `key` of the function at `source`
+  };
+  std::string name;
+  Kind kind = Kind::tensor;
+  const Source* source = nullptr;
+  python::Object key;
+};
+
+/// How to build a Python object after the run: a tree.
+struct Template {
+  enum class Kind {
+    constant,  ///< `object`
+    source,    ///< the object at `source`
+    result,    ///< result `index` of the graph as a Python object (tensor, int, float, bool)
+    tuple,
+    list,
+    dict,
+    set,  ///< of `children`; dict: key, value, key, value
+    slice,
+    call,  ///< object(*children[:positional], **{names: rest}): f-strings, str.format, namedtuples,
+           ///< ...
+    unbound,  ///< a variable that has no value
+    shared,   ///< the same object as template node `index` in creation order (aliases)
+  };
+  Kind kind = Kind::constant;
+  python::Object object;
+  const Source* source = nullptr;
+  size_t index = 0;
+  std::vector<Template> children;
+  std::vector<std::string> keyword_names;  ///< call: names of the last children
+};
+
+/// A call to be made after the commit (print, logging), in program order.
+struct Effect {
+  Template call;
+  graph::SourceSpan span;
+};
+
+/// How a source line was dealt with, for explain().
+struct LineMark {
+  graph::SourceSpan span;
+  enum class Kind { graph, assumed, constant, effect } kind = Kind::graph;
+  std::string note;  ///< "unrolled 3 times", "inlined Linear.forward", "assumes x.shape[1] == 784"
+};
+
+struct Generated {
+  explicit Generated(graph::Graph g) : graph(std::move(g)) {}
+  graph::Graph graph;
+  std::shared_ptr<SourceTable> sources;  ///< owns every Source below
+  std::vector<Assumption> assumptions;
+  std::vector<DimAssumption> dim_assumptions;
+  Environment environment;
+  std::vector<InputBinding> inputs;
+  std::vector<CellBinding> cells;
+  /// Function: the returned value. Statements: a tuple (how it ended, returned value, assigned
+  /// variables in scope order); how it ended: 0 fell through, 1 continue, 2 break, 3 return.
+  Template result;
+  std::vector<Effect> effects;
+  std::vector<LineMark> lines;
+  /// Results of the graph that eager would give a grad_fn, by result index, and eager's name of
+  /// that node.
+  struct DifferentiableResult {
+    size_t result;
+    std::string grad_fn_name;  ///< "NllLossBackward0"
+    bool consumed = false;     ///< backward already ran through it without retain_graph
+  };
+  std::vector<DifferentiableResult> differentiable_results;
+  /// Graph inputs and tensor cells (by name) that require grad and can be reached from those.
+  std::vector<size_t> differentiable_inputs;
+  std::vector<std::string> differentiable_cells;
+};
+
+/// What the generator starts from: a call as it is about to be made.
+struct Call {
+  const syntax::Tree* tree = nullptr;
+  PyObject* function = nullptr;          ///< the Python function; null for statements
+  PyObject* const* arguments = nullptr;  ///< positional arguments, self first
+  Py_ssize_t argument_count = 0;
+  PyObject* keyword_names =
+      nullptr;                    ///< tuple of str or null; their values follow the positional ones
+  PyObject* variables = nullptr;  ///< statements: dict of the frame's variables
+  PyObject* globals = nullptr;    ///< statements: the module's dict
+};
+
+class ProfileStore;
+
+/// The generator; frontend/ implements it. Never throws for what the user's program does.
+using Generator = std::variant<Generated, Reason> (*)(const Call& call, ProfileStore& profiles);
+void set_generator(Generator generator);
+Generator generator();
+
+}  // namespace janus::speculate

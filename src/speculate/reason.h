@@ -1,0 +1,65 @@
+// Why something is not in a graph, or why a graph was left: the only list of reasons.
+// Each is produced by some test (tests/python/refuse asserts that none is unused).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "graph/source_span.h"
+
+namespace janus::speculate {
+
+// X(code, "sentence with {} for the details")
+// clang-format off
+#define TORCHJANUS_REASONS(X)                                                                           \
+  /* never converted */                                                                                 \
+  X(no_source,            "the source of {} is not available")                                          \
+  X(generator,            "{} is a generator or coroutine")                                             \
+  X(statement,            "the statement '{}' is not converted yet")                                    \
+  X(expression,           "the expression '{}' is not converted yet")                                   \
+  X(unknown_callable,     "the call of {} is opaque and may change state")                              \
+  X(unsupported_argument, "{}")                                                                         \
+  X(heap_write,           "the assignment to {} changes an object that outlives the call")              \
+  X(dynamic_control,      "the test took both ways: {}")                                                \
+  X(dynamic_value,        "{} varies and is not a number or a tensor")                                  \
+  X(unsupported_tensor,   "{}")                                                                         \
+  X(shape_mismatch,       "{}")                                                                         \
+  X(autograd,             "{}")                                                                         \
+  X(hook,                 "{} has a hook that is not converted")                                        \
+  X(optimizer,            "{}")                                                                         \
+  X(limit,                "{}")                                                                         \
+  X(no_tensor_work,       "no tensor operation ran in {}")                                              \
+  X(would_raise,          "converting this would raise: {}")                                            \
+  X(mode_active,          "{} is active")                                                               \
+  X(internal_error,       "internal error: {}")                                                         \
+  /* a graph was not entered or was left */                                                             \
+  X(guard_failed,         "{}")                                                                         \
+  X(branch_changed,       "the test '{}' went the other way")                                           \
+  X(overflow,             "an integer exceeded 64 bits: {}")                                            \
+  X(operation_failed,     "an operator failed: {}")                                                     \
+  X(unstable,             "assumptions failed too often: {}")
+// clang-format on
+
+enum class ReasonCode {
+#define X(code, sentence) code,
+  TORCHJANUS_REASONS(X)
+#undef X
+};
+
+struct Reason {
+  ReasonCode code;
+  std::string details;
+  graph::SourceSpan span;
+
+  /// The code as text: "heap_write".
+  std::string code_name() const;
+  /// The sentence with its details.
+  std::string sentence() const;
+  /// "train.py:12: [heap_write] the assignment to self.n changes an object that outlives the call"
+  std::string describe() const;
+};
+
+/// All codes, for the test that none is unused.
+std::vector<std::string> reason_codes();
+
+}  // namespace janus::speculate

@@ -1,0 +1,60 @@
+// How an object was reached from the entry of a call: the path that guards walk again at each call.
+//
+// Sources form a tree: a root (an argument, a variable, ...) and steps. They are interned, so two
+// reads of `self.fc.weight` are the same Source, and guards that share a prefix walk it once.
+#pragma once
+
+#include <deque>
+#include <string>
+
+#include "python/object.h"
+
+namespace janus::speculate {
+
+struct Source {
+  enum class Kind {
+    // roots
+    argument,  ///< positional argument `index` of the call (a bound method's self is argument 0)
+    keyword,   ///< keyword argument `key` (a str)
+    variable,  ///< variable `key` of the frame that a run of statements stands in
+    function,  ///< the converted function object itself
+    constant,  ///< `key` itself: immortal objects (modules of torch, builtins, None)
+    // steps
+    attribute,        ///< getattr(base, key), in full generality
+    instance_value,   ///< base.__dict__[key], no descriptors
+    type,             ///< type(base)
+    type_attribute,   ///< what type lookup (MRO) finds for key on the type `base`: not bound
+    item,             ///< base[key] of a dict
+    index,            ///< base[index] of a list or tuple
+    global,           ///< base.__globals__[key], else builtins (base: a function)
+    closure,          ///< base.__closure__[index].cell_contents (base: a function)
+    default_value,    ///< base.__defaults__[index]
+    keyword_default,  ///< base.__kwdefaults__[key]
+    bound_function,   ///< base.__func__
+    bound_self,       ///< base.__self__
+    code,             ///< base.__code__
+    grad,             ///< base.grad of a tensor
+    tensor_item,      ///< the value of a one-element tensor is not a path: never used in guards
+  };
+  Kind kind;
+  const Source* base = nullptr;
+  python::Object key;
+  Py_ssize_t index = 0;
+
+  /// As the user would write it: "self.fc.weight", "batch[0]", "F.relu".
+  std::string describe() const;
+};
+
+class SourceTable {
+ public:
+  const Source* root(Source::Kind kind, python::Object key = {}, Py_ssize_t index = 0);
+  const Source* step(Source::Kind kind, const Source* base, python::Object key = {},
+                     Py_ssize_t index = 0);
+
+ private:
+  const Source* intern(Source source);
+  std::deque<Source> sources_;
+  // look-up structure: see source.cpp
+};
+
+}  // namespace janus::speculate
