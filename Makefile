@@ -1,0 +1,80 @@
+# One command each. Everything is made under .venv/ and build/; nothing outside the checkout is changed
+# except the Debian packages that `make packages` installs when they are missing.
+
+PYTHON   ?= python3
+VENV     := .venv
+BIN      := $(VENV)/bin
+TORCH    := 2.13.0
+PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libzstd-dev zlib1g-dev \
+            libgtest-dev libgmock-dev ccache python3-venv dataset-fashion-mnist
+JOBS     ?= $(shell nproc)
+
+.PHONY: all packages environment build test bench demo format lint sanitize fuzz wheel golden clean
+
+all: build
+
+# --- setting up -----------------------------------------------------------------------------------------
+packages:
+	@missing=$$(for p in $(PACKAGES); do dpkg-query -W -f='$${Status}\n' $$p 2>/dev/null | grep -q "ok installed" || echo $$p; done); \
+	if [ -n "$$missing" ]; then \
+	  echo "installing Debian packages:" $$missing; \
+	  sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq $$missing; \
+	fi
+
+$(BIN)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --upgrade pip
+	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest hypothesis scikit-build-core nanobind cmake ninja ruff mypy build
+	touch $@
+
+environment: packages $(BIN)/ready
+
+# --- building -------------------------------------------------------------------------------------------
+# The extension is built in build/dev and linked into the package folder; .venv sees the checkout itself.
+build/dev/build.ninja: | environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset dev -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python
+
+build: environment build/dev/build.ninja
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/dev -j $(JOBS)
+	$(BIN)/python tools/link_checkout.py build/dev $(VENV)
+
+# --- checking -------------------------------------------------------------------------------------------
+test: build
+	$(BIN)/ctest --test-dir build/dev --output-on-failure -j $(JOBS)
+	$(BIN)/python -m pytest
+
+lint: environment
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	clang-format-19 --dry-run --Werror $$(git ls-files '*.h' '*.cpp')
+
+format: environment
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+	clang-format-19 -i $$(git ls-files '*.h' '*.cpp')
+
+sanitize: environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset sanitize
+	$(BIN)/cmake --build build/sanitize -j $(JOBS)
+	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
+
+fuzz: environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset fuzz
+	$(BIN)/cmake --build build/fuzz -j $(JOBS)
+	for target in build/fuzz/tests/fuzz/fuzz_*; do [ -x $$target ] && $$target -max_total_time=60 || exit 1; done
+
+golden: build
+	$(BIN)/python tools/golden.py --update
+
+# --- using ----------------------------------------------------------------------------------------------
+bench: build
+	$(BIN)/python benchmarks/table.py
+
+demo: build
+	$(BIN)/python examples/demo.py
+
+wheel: environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m build --wheel --no-isolation --outdir dist .
+
+clean:
+	rm -rf build dist

@@ -1,0 +1,30 @@
+"""Makes a virtual environment use the checkout: links the built extension into the package folder
+and adds the checkout to the environment's path.
+
+usage: link_checkout.py BUILD_FOLDER ENVIRONMENT
+"""
+
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    build, environment = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
+    checkout = Path(__file__).resolve().parent.parent
+    for built in build.glob("src/bind/_core*.so"):
+        link = checkout / "torchjanus" / built.name
+        if not (link.is_symlink() and link.resolve() == built):
+            link.unlink(missing_ok=True)
+            link.symlink_to(built)
+    for packages in environment.glob("lib/python*/site-packages"):
+        (packages / "torchjanus-checkout.pth").write_text(f"{checkout}\n")
+    command = environment / "bin" / "torchjanus"
+    interpreter = environment / "bin" / "python"
+    command.write_text(
+        f"#!{interpreter}\nfrom torchjanus.command import main\n\nraise SystemExit(main())\n"
+    )
+    command.chmod(0o755)
+
+
+if __name__ == "__main__":
+    main()
