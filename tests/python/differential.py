@@ -1,0 +1,301 @@
+"""The differential harness: the same program from the same state, eagerly and converted, must agree in
+everything that can be observed.
+
+    @differential()                              # must run as a graph
+    def test_momentum():
+        model = nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        batches = [(torch.randn(5, 4), torch.randn(5, 3)) for _ in range(6)]
+        return Program(step, batches, watch=[model, optimizer])
+
+The decorated function builds the program anew for each run (after the same seeding), so both start from
+the same state. `calls` holds argument tuples, `Call` objects with keywords, or functions without
+parameters, which are run between calls to change something: the failing assumptions.
+
+Compared after every call: the result or the exception (type, message, lines of the user's code), printed
+text, the arguments, the watched objects, the random state. Tensors are compared in dtype, shape, strides,
+values, requires_grad, grad_fn or not, version, and in who shares memory with whom.
+"""
+
+import contextlib
+import functools
+import io
+import math
+import random
+import traceback
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass
+from typing import Any
+
+import numpy
+import torch
+from torch import nn
+
+import torchjanus
+
+
+@dataclass
+class Call:
+    """One call with keyword arguments."""
+
+    positional: tuple
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Program:
+    """A step, the calls to make of it, and the objects whose state counts.
+
+    `convert` says how the step is converted; by default as `torchjanus.function(step)`. It returns the
+    callable to use and the object whose `stats` tell what ran.
+    """
+
+    step: Callable
+    calls: Sequence[Any]
+    watch: Sequence[Any] = ()
+    convert: Callable | None = None
+
+
+@dataclass
+class Expectation:
+    """How the converted run must have gone."""
+
+    reasons: Sequence[str]
+    hits: int | None
+    graphs: int | None
+    aborts: int | None
+
+
+def differential(
+    *,
+    reasons: Sequence[str] = (),
+    hits: int | None = None,
+    graphs: int | None = None,
+    aborts: int | None = None,
+    tolerance: float = 1e-10,
+    dtype: torch.dtype = torch.float64,
+) -> Callable[[Callable[..., Program]], Callable[..., None]]:
+    """Makes a test of a function that builds a Program.
+
+    `reasons`: codes that must be reported; empty: a graph must have run. `hits`: at least so many calls ran as graphs.
+    `graphs`: at most so many graphs were generated. `aborts`: at least so many runs were given up.
+    """
+    expectation = Expectation(reasons, hits, graphs, aborts)
+
+    def decorate(build: Callable[..., Program]) -> Callable[..., None]:
+        @functools.wraps(build)
+        def test(**parameters: Any) -> None:
+            with default_dtype(dtype):
+                expected = observe(seeded(build, parameters), converted=False)
+                actual = observe(seeded(build, parameters), converted=True)
+                for index, (one, other) in enumerate(zip(expected.steps, actual.steps, strict=True)):
+                    compare(one, other, f"after call {index}", tolerance)
+                check_expectation(actual.stats, expectation)
+
+        return test
+
+    return decorate
+
+
+@contextlib.contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterable[None]:
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def seeded(build: Callable[..., Program], parameters: Mapping[str, Any]) -> Program:
+    torch.manual_seed(7)
+    random.seed(7)
+    numpy.random.seed(7)
+    return build(**parameters)
+
+
+@dataclass
+class Observed:
+    steps: list[dict[str, Any]]
+    stats: dict[str, Any] | None = None
+
+
+def observe(program: Program, *, converted: bool) -> Observed:
+    """Runs all calls and records, after each, everything that can be seen."""
+    step, watched = program.step, None
+    if converted:
+        convert = program.convert or (lambda f: (torchjanus.function(f),) * 2)
+        step, watched = convert(program.step)
+    observed = Observed([])
+    for call in program.calls:
+        if callable(call):
+            call()
+            continue
+        positional, keywords = (
+            (call.positional, call.keywords) if isinstance(call, Call) else (call, {})
+        )
+        outcome = run(step, positional, keywords)
+        memo: dict[int, Any] = {}
+        outcome.update(
+            result=snapshot(outcome["result"], memo),
+            arguments=snapshot([positional, keywords], memo),
+            watched=snapshot(list(program.watch), memo),
+            shared=memo["shared"] if "shared" in memo else {},
+            torch_random=torch.get_rng_state().clone(),
+            python_random=random.getstate(),
+        )
+        observed.steps.append(outcome)
+    if watched is not None:
+        observed.stats = torchjanus.stats(watched)
+    return observed
+
+
+def run(step: Callable, positional: tuple, keywords: dict[str, Any]) -> dict[str, Any]:
+    printed = io.StringIO()
+    result, error = None, None
+    with contextlib.redirect_stdout(printed):
+        try:
+            result = step(*positional, **keywords)
+        except Exception as raised:
+            lines = [
+                (frame.name, frame.lineno)
+                for frame in traceback.extract_tb(raised.__traceback__)
+                if frame.filename != __file__ and "torch/" not in frame.filename
+            ]
+            error = (type(raised), str(raised), lines)
+    return {"result": result, "error": error, "printed": printed.getvalue()}
+
+
+@dataclass
+class TensorView:
+    """What can be seen of one tensor."""
+
+    kind: type
+    values: torch.Tensor
+    strides: tuple[int, ...]
+    requires_grad: bool
+    is_leaf: bool
+    version: int
+    identity: int  # number in order of first appearance: aliases have equal ones
+    storage: int
+    grad: Any
+
+
+def snapshot(value: Any, memo: dict[Any, Any]) -> Any:
+    """A comparable copy. Objects seen before become their number, so sharing is compared too."""
+    if isinstance(value, torch.Tensor):
+        return snapshot_tensor(value, memo)
+    if isinstance(value, (int, float, str, bytes, bool, type(None), complex)):
+        return value
+    if isinstance(value, (torch.dtype, torch.device, torch.Size, type, slice)):
+        return value
+    known = memo.setdefault("objects", {})
+    if id(value) in known:
+        return ("seen", known[id(value)][0])
+    known[id(value)] = (len(known), value)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+        return [type(value).__name__, *(snapshot(item, memo) for item in items)]
+    if isinstance(value, Mapping):
+        return {
+            "type": type(value).__name__,
+            "items": [(snapshot_key(k, memo), snapshot(v, memo)) for k, v in value.items()],
+        }
+    if isinstance(value, torch.optim.Optimizer):
+        state = {index: value.state[p] for index, p in enumerate(parameters_of(value)) if p in value.state}
+        return {"state": snapshot(state, memo), "groups": snapshot(value.param_groups, memo)}
+    if isinstance(value, nn.Module):
+        own = {k: v for k, v in vars(value).items() if k != "_compiled_call_impl"}
+        return {"module": type(value).__name__, "values": snapshot(own, memo)}
+    if is_dataclass(value) or hasattr(value, "__dict__"):
+        return {"object": type(value).__name__, "values": snapshot(vars(value), memo)}
+    return type(value).__name__
+
+
+def parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:
+    return [p for group in optimizer.param_groups for p in group["params"]]
+
+
+def snapshot_key(key: Any, memo: dict[Any, Any]) -> Any:
+    return snapshot(key, memo) if isinstance(key, torch.Tensor) else repr(key)
+
+
+def snapshot_tensor(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
+    tensors = memo.setdefault("tensors", {})
+    if id(tensor) in tensors:
+        return ("seen tensor", tensors[id(tensor)][0])
+    tensors[id(tensor)] = (len(tensors), tensor)
+    storages = memo.setdefault("storages", {})
+    storage = storages.setdefault(tensor.untyped_storage()._cdata, len(storages))
+    return TensorView(
+        kind=type(tensor),
+        values=tensor.detach().clone(),
+        strides=tensor.stride(),
+        requires_grad=tensor.requires_grad,
+        is_leaf=tensor.is_leaf,
+        version=tensor._version,
+        identity=tensors[id(tensor)][0],
+        storage=storage,
+        grad=snapshot(tensor.grad, memo) if tensor.is_leaf else None,
+    )
+
+
+def compare(expected: Any, actual: Any, where: str, tolerance: float) -> None:
+    """Raises AssertionError that names the place of the first difference."""
+    assert type(expected) is type(actual), f"{where}: {expected!r} against {actual!r}"
+    if isinstance(expected, TensorView):
+        compare_tensors(expected, actual, where, tolerance)
+    elif isinstance(expected, torch.Tensor):
+        assert torch.equal(expected, actual), f"{where}: random states differ"
+    elif isinstance(expected, float):
+        close = expected == actual or math.isclose(expected, actual, rel_tol=tolerance)
+        assert close or (math.isnan(expected) and math.isnan(actual)), (
+            f"{where}: {expected!r} against {actual!r}"
+        )
+    elif isinstance(expected, dict):
+        assert list(expected) == list(actual), f"{where}: keys {list(expected)} against {list(actual)}"
+        for key in expected:
+            compare(expected[key], actual[key], f"{where}.{key}", tolerance)
+    elif isinstance(expected, (list, tuple)):
+        assert len(expected) == len(actual), f"{where}: {expected!r} against {actual!r}"
+        for index, (one, other) in enumerate(zip(expected, actual, strict=True)):
+            compare(one, other, f"{where}[{index}]", tolerance)
+    else:
+        assert expected == actual, f"{where}: {expected!r} against {actual!r}"
+
+
+def compare_tensors(expected: TensorView, actual: TensorView, where: str, tolerance: float) -> None:
+    for name in ("kind", "strides", "requires_grad", "is_leaf", "version", "identity", "storage"):
+        one, other = getattr(expected, name), getattr(actual, name)
+        assert one == other, f"{where}: {name} is {one} against {other}"
+    try:
+        torch.testing.assert_close(
+            actual.values, expected.values, rtol=tolerance, atol=tolerance, equal_nan=True
+        )
+    except AssertionError as error:
+        raise AssertionError(f"{where}: {error}") from None
+    compare(expected.grad, actual.grad, f"{where}.grad", tolerance)
+
+
+def check_expectation(stats: dict[str, Any], expectation: Expectation) -> None:
+    codes = [reason["code"] for reason in stats["reasons"]]
+    if expectation.reasons:
+        missing = set(expectation.reasons) - set(codes)
+        assert not missing, f"expected the reasons {missing}, but there are {stats['reasons']}"
+    else:
+        assert stats["hits"] > 0, f"no graph ran: {stats['state']}, {stats['reasons']}"
+        assert "internal_error" not in codes, stats["reasons"]
+    if expectation.hits is not None:
+        assert stats["hits"] >= expectation.hits, f"{stats['hits']} hits: {stats}"
+    if expectation.graphs is not None:
+        assert stats["generated"] <= expectation.graphs, f"{stats['generated']} graphs: {stats}"
+    if expectation.aborts is not None:
+        assert stats["aborts"] >= expectation.aborts, f"{stats['aborts']} aborts: {stats}"

@@ -1,0 +1,147 @@
+"""The command line: `torchjanus run [--explain] SCRIPT ARGS…` runs a script with its loops as graphs."""
+
+import argparse
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import signal
+import sys
+import sysconfig
+import types
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import __version__, report, script
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of the command; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="torchjanus", description="Runs imperative PyTorch programs as speculative graphs."
+    )
+    parser.add_argument("--version", action="version", version=f"torchjanus {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run", help="run a script, unchanged")
+    run.add_argument(
+        "--explain", action="store_true", help="at the end, print what was converted to stderr"
+    )
+    run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
+    run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
+    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
+    options = parser.parse_args(arguments)
+    try:
+        return _run(options.script, options.arguments, is_module=options.module)
+    finally:
+        if options.explain:
+            sys.stdout.flush()
+            print(report.explain_all(), file=sys.stderr)
+
+
+def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
+    """Runs a script or module as `__main__`, as python itself would; returns the exit code."""
+    if is_module:
+        sys.path.insert(0, os.getcwd())
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+        if spec is None or spec.origin is None:
+            print(f"torchjanus: no module named {name}", file=sys.stderr)
+            return 1
+        path = Path(spec.origin)
+    else:
+        spec, path = None, Path(name)
+        if path.is_dir():
+            path = path / "__main__.py"
+        sys.path.insert(0, str(path.resolve().parent))
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        print(
+            f"torchjanus: can't open file '{os.path.abspath(path)}': "
+            f"[Errno {error.errno}] {error.strerror}",
+            file=sys.stderr,
+        )
+        return 2
+    file = str(path) if spec is None else str(path.resolve())
+    _install_import_hook(path.resolve().parent)
+    sys.argv = [file, *arguments]
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=file, __spec__=spec, __cached__=None)
+    if spec is not None:
+        module.__package__ = spec.parent
+    sys.modules["__main__"] = module
+    return _execute(source, file, module)
+
+
+def _execute(source: bytes, file: str, module: types.ModuleType) -> int:
+    """Compiles and runs; an uncaught exception is shown without torchjanus's own frames."""
+    try:
+        exec(_compile(source, file), module.__dict__)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        traceback = error.__traceback__
+        while traceback is not None and _is_own(traceback.tb_frame.f_code):
+            traceback = traceback.tb_next
+        sys.excepthook(type(error), error.with_traceback(traceback), traceback)
+        if isinstance(error, KeyboardInterrupt):
+            sys.stdout.flush()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGINT)
+        return 1
+    return 0
+
+
+def _is_own(code: types.CodeType) -> bool:
+    return Path(code.co_filename).parent == Path(__file__).parent
+
+
+def _compile(source: bytes, file: str) -> types.CodeType:
+    """The rewritten code; the plain code if rewriting fails for a reason of our own."""
+    try:
+        return script.compile_script(source, file)
+    except SyntaxError as error:
+        raise error.with_traceback(None) from None
+    except Exception as error:
+        report.internal_error(f"{file} could not be rewritten", error)
+        return compile(source, file, "exec", dont_inherit=True)
+
+
+class _RewritingLoader(importlib.machinery.SourceFileLoader):
+    """Loads a module of the user's own with its regions, past the byte code cache."""
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        path = self.get_filename(fullname)
+        return _compile(self.get_data(path), path)
+
+
+class _UserFileFinder(importlib.abc.MetaPathFinder):
+    """Finds the modules that lie below the script's folder and are not installed packages."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.installed = {
+            Path(sysconfig.get_path(kind)).resolve()
+            for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+        }
+        self.installed.add(Path(__file__).resolve().parent)
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: types.ModuleType | None = None,
+    ) -> importlib.machinery.ModuleSpec | None:
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
+        if spec is None or type(spec.loader) is not importlib.machinery.SourceFileLoader:
+            return None
+        parents = Path(spec.loader.path).resolve().parents
+        if self.folder not in parents or any(place in parents for place in self.installed):
+            return None
+        spec.loader = _RewritingLoader(fullname, spec.loader.path)
+        return spec
+
+
+def _install_import_hook(folder: Path) -> None:
+    sys.meta_path.insert(0, _UserFileFinder(folder))
