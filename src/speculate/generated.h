@@ -107,6 +107,14 @@ struct Effect {
   graph::SourceSpan span;
 };
 
+/// The test that a `guard` node checks; its "id" attribute is the index into Generated::tests.
+struct GraphTest {
+  python::Object facts_key;  ///< the facts it belongs to (ProfileStore::find)
+  int fact = -1;             ///< in them; -1: the test has no fact
+  bool outcome = true;       ///< the side that the graph follows
+  graph::SourceSpan span;
+};
+
 /// How a source line was dealt with, for explain().
 struct LineMark {
   graph::SourceSpan span;
@@ -127,6 +135,7 @@ struct Generated {
   /// variables in scope order); how it ended: 0 fell through, 1 continue, 2 break, 3 return.
   Template result;
   std::vector<Effect> effects;
+  std::vector<GraphTest> tests;
   std::vector<LineMark> lines;
   /// Results of the graph that eager would give a grad_fn, by result index, and eager's name of
   /// that node.
@@ -151,6 +160,7 @@ struct Call {
       nullptr;                    ///< tuple of str or null; their values follow the positional ones
   PyObject* variables = nullptr;  ///< statements: dict of the frame's variables
   PyObject* globals = nullptr;    ///< statements: the module's dict
+  PyObject* facts_key = nullptr;  ///< key of its facts in the ProfileStore; null: function.__code__
 };
 
 class ProfileStore;
