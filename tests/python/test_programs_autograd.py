@@ -1,0 +1,251 @@
+"""Differential programs: gradients, in and around the function."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from differential import Program, differential
+from torch import nn
+
+GRADIENTS = {
+    "sum of squares": lambda x: (x**2).sum(),
+    "broadcast": lambda x: (x + x[0] * x[:, :1]).sum(),
+    "matmul": lambda x: (x @ x.t()).tanh().sum(),
+    "softmax": lambda x: (x.softmax(1) * torch.arange(4.0)).sum(),
+    "log sum exp": lambda x: x.logsumexp(0).sum(),
+    "cat and split": lambda x: torch.cat([p * (i + 1) for i, p in enumerate(x.split(2, 1))], 1).prod(),
+    "where": lambda x: torch.where(x > 0, x.exp(), x.sin()).sum(),
+    "max": lambda x: x.max() + x.max(1).values.sum() + x.amin(0).sum(),
+    "norm": lambda x: x.norm() + x.norm(dim=1).sum() + x.std() + x.var(0).sum(),
+    "indexing": lambda x: x[0, 1] * x[1:, ::2].sum() + x[torch.tensor([0, 0, 2])].sum() ** 2,
+    "views": lambda x: (x.view(2, 6).transpose(0, 1).reshape(3, 4) * x).sum() + x.permute(1, 0)[1].sum(),
+    "cumsum": lambda x: (x.cumsum(1) * x).sum(),
+    "clamp": lambda x: (x.clamp(-0.5, 0.5) + x.clamp(min=0)).sum(),
+    "detach": lambda x: (x * x.detach()).sum(),
+    "layer norm": lambda x: (F.layer_norm(x, (4,)) ** 3).sum(),
+    "division and powers": lambda x: (1 / (x.abs() + 1) + (x.abs() + 1) ** -1.5 + 2**x).sum(),
+    "trigonometry": lambda x: (x.sin() * x.cos() + x.tan().atan() + torch.atan2(x, x + 3)).sum(),
+    "gather": lambda x: x.gather(1, torch.tensor([[0], [2], [1]])).sum() ** 2,
+    "einsum": lambda x: torch.einsum("ij,kj->ik", x, x).sum() * x.mean(),
+    "masked fill": lambda x: x.masked_fill(x > 0, 2.0).sum() + x.tril().sum() * x.triu().sum(),
+    "pad and roll": lambda x: (F.pad(x, (1, 1)) ** 2).sum() + (x.roll(1, 0) * x).sum(),
+    "embedding": lambda x: F.embedding(torch.tensor([0, 2, 0]), x).pow(2).sum(),
+    "opaque operator": lambda x: torch.logcumsumexp(x, 1).sum() + torch.linalg.svdvals(x).sum(),
+}
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("name", GRADIENTS)
+@differential(hits=1, tolerance=1e-8)
+def test_gradient(name, order):
+    f = GRADIENTS[name]
+
+    def step(x):
+        x = x.detach().requires_grad_()
+        result = f(x)
+        if order == 2:
+            (first,) = torch.autograd.grad(result, x, create_graph=True)
+            result = (first**2).sum()
+            if not result.requires_grad:
+                return first
+        (gradient,) = torch.autograd.grad(result, x)
+        return gradient, result.detach()
+
+    return Program(step, [(torch.randn(3, 4),) for _ in range(5)])
+
+
+@differential(hits=2)
+def test_backward_accumulates_into_arguments():
+    def step(x, w):
+        loss = (x * w).sum()
+        loss.backward()
+        return loss.detach()
+
+    w = torch.randn(3, requires_grad=True)
+    return Program(step, [(torch.randn(3), w) for _ in range(7)], watch=[w])
+
+
+@differential(hits=2)
+def test_backward_with_given_gradient():
+    w = torch.randn(3, requires_grad=True)
+
+    def step(x):
+        y = w * x
+        y.backward(x * 2)
+        return y.detach()
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=[w])
+
+
+@differential(hits=2)
+def test_retain_graph_and_two_backwards():
+    w = torch.randn(3, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        y = (w * x).sin().sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        return w.grad.clone()
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=[w])
+
+
+@differential(reasons=["autograd"])
+def test_second_backward_without_retaining_raises():
+    w = torch.randn(3, requires_grad=True)
+
+    def step(x):
+        y = (w * x).sin().sum()
+        y.backward()
+        y.backward()
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=[w])
+
+
+@differential(reasons=["autograd"])
+def test_saved_value_changed_in_place_raises():
+    w = torch.randn(3, requires_grad=True)
+
+    def step(x):
+        y = w.exp()
+        y.add_(1)
+        y.sum().backward()
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=[w])
+
+
+@differential(hits=2)
+def test_result_requires_grad_and_is_used_outside():
+    w = torch.randn(3, requires_grad=True)
+
+    def convert(inner):
+        import torchjanus
+
+        function = torchjanus.function(model)
+
+        def step(x):
+            w.grad = None
+            function(x).backward()
+            return w.grad.clone()
+
+        return step, function
+
+    def model(x):
+        return (w * x).tanh().sum()
+
+    def step(x):
+        w.grad = None
+        model(x).backward()
+        return w.grad.clone()
+
+    return Program(step, [(torch.randn(3),) for _ in range(7)], watch=[w], convert=convert)
+
+
+@differential(hits=2)
+def test_gradient_with_respect_to_an_argument_outside():
+    import torchjanus
+
+    layer = nn.Linear(3, 3)
+
+    def model(x):
+        return layer(x).relu(), x * 2
+
+    def make(function):
+        def step(x):
+            x = x.clone().requires_grad_()
+            a, b = function(x)
+            (a.sum() * b.mean()).backward()
+            gradients = [p.grad.clone() for p in layer.parameters()]
+            layer.zero_grad()
+            return x.grad, gradients, a.detach()
+
+        return step
+
+    def convert(step):
+        function = torchjanus.function(model)
+        return make(function), function
+
+    return Program(make(model), [(torch.randn(2, 3),) for _ in range(7)], watch=[layer], convert=convert)
+
+
+@differential(hits=2)
+def test_gradient_penalty():
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(critic.parameters(), lr=0.1)
+
+    def step(real, fake):
+        optimizer.zero_grad()
+        mix = torch.rand(real.size(0), 1)
+        between = (mix * real + (1 - mix) * fake).requires_grad_(True)
+        score = critic(between)
+        (gradient,) = torch.autograd.grad(
+            score, between, grad_outputs=torch.ones_like(score), create_graph=True
+        )
+        penalty = ((gradient.norm(2, dim=1) - 1) ** 2).mean()
+        loss = critic(fake).mean() - critic(real).mean() + 10 * penalty
+        loss.backward()
+        optimizer.step()
+        return loss.item(), penalty.item()
+
+    calls = [(torch.randn(5, 4), torch.randn(5, 4)) for _ in range(7)]
+    return Program(step, calls, watch=[critic, optimizer])
+
+
+@differential(hits=2)
+def test_maml_inner_step():
+    w = torch.randn(4, requires_grad=True)
+
+    def step(x, y):
+        inner = ((x @ w) ** 2).mean()
+        (gradient,) = torch.autograd.grad(inner, w, create_graph=True)
+        adapted = w - 0.1 * gradient
+        outer = ((y @ adapted) ** 2).mean()
+        (meta,) = torch.autograd.grad(outer, w)
+        with torch.no_grad():
+            w.sub_(0.05 * meta)
+        return outer.item()
+
+    return Program(step, [(torch.randn(5, 4), torch.randn(5, 4)) for _ in range(7)], watch=[w])
+
+
+@differential(hits=2)
+def test_grad_allow_unused_and_several_outputs():
+    def step(x, y):
+        x = x.detach().requires_grad_()
+        y = y.detach().requires_grad_()
+        unused = torch.zeros(2, requires_grad=True)
+        a, b = (x * y).sum(), x.exp().sum()
+        return torch.autograd.grad([a, b], [x, y, unused], allow_unused=True)
+
+    return Program(step, [(torch.randn(3), torch.randn(3)) for _ in range(6)])
+
+
+@differential(hits=2)
+def test_no_grad_decorator_and_set_grad_enabled():
+    w = torch.randn(3, requires_grad=True)
+
+    @torch.no_grad()
+    def evaluate(x):
+        return w * x
+
+    def step(x):
+        a = evaluate(x)
+        with torch.set_grad_enabled(False):
+            b = w + x
+        with torch.inference_mode(False):
+            c = w * 2
+        return a, b, c.requires_grad
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=[w])
+
+
+@differential(hits=2)
+def test_jacobian_by_rows():
+    def step(x):
+        x = x.detach().requires_grad_()
+        y = torch.tanh(x * x.sum())
+        return torch.stack(
+            [torch.autograd.grad(y[i], x, retain_graph=True)[0] for i in range(len(y))]
+        )
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])

@@ -1,0 +1,290 @@
+"""Differential programs: optimizers, schedulers, clipping, accumulation, and their Python-visible state."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from differential import Program, differential
+from torch import nn
+
+STEPS = 8
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
+    "sgd momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
+    "sgd dampening": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.1),
+    "sgd nesterov decay": lambda p: torch.optim.SGD(
+        p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=1e-2
+    ),
+    "sgd maximize": lambda p: torch.optim.SGD(p, lr=0.01, maximize=True),
+    "adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "adam decay": lambda p: torch.optim.Adam(p, lr=0.01, weight_decay=1e-2),
+    "adam amsgrad": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True),
+    "adam maximize": lambda p: torch.optim.Adam(p, lr=0.01, maximize=True, betas=(0.5, 0.9)),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
+    "adamw amsgrad": lambda p: torch.optim.AdamW(p, lr=0.01, amsgrad=True, eps=1e-6),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01),
+    "rmsprop centered momentum": lambda p: torch.optim.RMSprop(
+        p, lr=0.01, centered=True, momentum=0.5, weight_decay=1e-3
+    ),
+    "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.05),
+    "adagrad decay": lambda p: torch.optim.Adagrad(p, lr=0.05, lr_decay=0.1, weight_decay=1e-3),
+}
+
+
+def make_model():
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+
+
+def batches(count=STEPS):
+    return [(torch.randn(5, 6), torch.randint(0, 3, (5,))) for _ in range(count)]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@differential(hits=4, graphs=1)
+def test_optimizer(name):
+    model = make_model()
+    optimizer = OPTIMIZERS[name](model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return Program(step, batches(), watch=[model, optimizer])
+
+
+@pytest.mark.parametrize("name", ["sgd momentum", "adam", "rmsprop"])
+@differential(hits=4, graphs=1)
+def test_zero_grad_in_place(name):
+    model = make_model()
+    optimizer = OPTIMIZERS[name](model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad(set_to_none=False)
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return Program(step, batches(), watch=[model, optimizer])
+
+
+@differential(hits=4, graphs=1)
+def test_parameter_groups():
+    model = make_model()
+    optimizer = torch.optim.Adam(
+        [
+            {"params": model[0].parameters(), "lr": 1e-3},
+            {"params": model[2].parameters(), "weight_decay": 1e-2},
+        ],
+        lr=1e-2,
+    )
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    return Program(step, batches(), watch=[model, optimizer])
+
+
+SCHEDULERS = {
+    "step": lambda o: torch.optim.lr_scheduler.StepLR(o, 2, 0.5),
+    "exponential": lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9),
+    "cosine": lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 10),
+    "one cycle": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=20),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULERS)
+@pytest.mark.parametrize("kind", ["sgd momentum", "adam"])
+@differential(hits=4, graphs=2)
+def test_scheduler_between_steps(kind, name):
+    model = make_model()
+    optimizer = OPTIMIZERS[kind](model.parameters())
+    scheduler = SCHEDULERS[name](optimizer)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    calls = []
+    for batch in batches(12):
+        calls += [batch, scheduler.step]
+    return Program(step, calls, watch=[model, optimizer])
+
+
+@differential(hits=4, graphs=2)
+def test_learning_rate_set_by_hand_every_step():
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    def decay():
+        for group in optimizer.param_groups:
+            group["lr"] *= 0.9
+
+    calls = []
+    for batch in batches(10):
+        calls += [batch, decay]
+    return Program(step, calls, watch=[model, optimizer])
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, float("inf")])
+@differential(hits=4, graphs=1)
+def test_clip_grad_norm(norm):
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        total = torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1, norm_type=norm)
+        optimizer.step()
+        return total
+
+    return Program(step, batches(), watch=[model, optimizer])
+
+
+@differential(hits=4, graphs=1)
+def test_clip_grad_value():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        torch.nn.utils.clip_grad_value_(model.parameters(), 0.01)
+        optimizer.step()
+
+    return Program(step, batches(), watch=[model, optimizer])
+
+
+@differential(hits=4, graphs=1)
+def test_gradient_accumulation_inside_one_step():
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        for part, target in zip(x.chunk(5), y.chunk(5), strict=True):
+            (F.cross_entropy(model(part), target) / 5).backward()
+        optimizer.step()
+
+    return Program(step, batches(), watch=[model, optimizer])
+
+
+@differential(hits=5)
+def test_gradient_accumulation_over_calls():
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y, update):
+        loss = F.cross_entropy(model(x), y) / 3
+        loss.backward()
+        if update:
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss.item()
+
+    calls = [(*batch, index % 3 == 2) for index, batch in enumerate(batches(18))]
+    return Program(step, calls, watch=[model, optimizer])
+
+
+@differential(hits=4, graphs=1)
+def test_two_optimizers_in_one_step():
+    model = make_model()
+    first = torch.optim.SGD(model[0].parameters(), lr=0.1)
+    second = torch.optim.Adam(model[2].parameters(), lr=0.1)
+
+    def step(x, y):
+        first.zero_grad()
+        second.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        first.step()
+        second.step()
+
+    return Program(step, batches(), watch=[model, first, second])
+
+
+@differential(hits=4, graphs=1)
+def test_update_by_hand_with_data():
+    model = make_model()
+
+    def step(x, y):
+        model.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        for p in model.parameters():
+            p.data.add_(p.grad, alpha=-0.1)
+        return loss.detach()
+
+    return Program(step, batches(), watch=[model])
+
+
+@differential(hits=4, graphs=1)
+def test_exponential_moving_average_of_weights():
+    model, average = make_model(), make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        with torch.no_grad():
+            for slow, fast in zip(average.parameters(), model.parameters(), strict=True):
+                slow.mul_(0.9).add_(fast, alpha=0.1)
+
+    return Program(step, batches(), watch=[model, average, optimizer])
+
+
+@differential(hits=4, graphs=1)
+def test_parameters_without_gradient_are_left_alone():
+    model, unused = make_model(), nn.Linear(3, 3)
+    optimizer = torch.optim.Adam([*model.parameters(), *unused.parameters()], lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    return Program(step, batches(), watch=[model, unused, optimizer])
+
+
+@differential(hits=4, graphs=1)
+def test_frozen_layers():
+    model = make_model()
+    model[0].requires_grad_(False)
+    optimizer = torch.optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    return Program(step, batches(), watch=[model, optimizer])
+
+
+@differential(hits=4, graphs=2)
+def test_load_state_dict_in_the_middle():
+    model = make_model()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    saved = {}
+
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    def save():
+        saved["model"] = {k: v.clone() for k, v in model.state_dict().items()}
+
+    calls = [*batches(5), save, *batches(2), lambda: model.load_state_dict(saved["model"]), *batches(4)]
+    return Program(step, calls, watch=[model, optimizer])
