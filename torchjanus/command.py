@@ -4,6 +4,7 @@ import argparse
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import json
 import os
 import signal
 import sys
@@ -26,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument(
         "--explain", action="store_true", help="at the end, print what was converted to stderr"
     )
+    run.add_argument("--stats", type=Path, metavar="FILE", help="at the end, write counters as JSON")
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
@@ -36,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.explain:
             sys.stdout.flush()
             print(report.explain_all(), file=sys.stderr)
+        if options.stats:
+            options.stats.write_text(json.dumps(report.stats_all(), indent=1))
 
 
 def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:

@@ -1,0 +1,238 @@
+"""Whole-script mode: `torchjanus run` must print, fail and exit exactly as python does."""
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+TRAINING = """
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    data = [(torch.randn(5, 4), torch.randint(0, 3, (5,))) for _ in range(12)]
+"""
+
+SCRIPTS = {
+    "module level loop": TRAINING + """
+    total = 0.0
+    for step, (x, y) in enumerate(data):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+        print(f"step {step}: {loss.item():.4f}")
+    print(f"{total:.4f}", step, x.shape, sorted(n for n in globals() if not n.startswith("__")))
+    """,
+    "inside a function": TRAINING + """
+    def train(epochs):
+        seen = 0
+        for epoch in range(epochs):
+            running = 0.0
+            for x, y in data:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+                running += loss.item()
+                seen += len(x)
+            print(f"epoch {epoch}: {running / len(data):.4f}", seen)
+        return loss.item(), sorted(locals())
+
+    if __name__ == "__main__":
+        loss, names = train(3)
+        print(f"{loss:.4f}", names)
+    """,
+    "break, continue, return": TRAINING + """
+    def train():
+        for step, (x, y) in enumerate(data * 3):
+            if step % 4 == 3:
+                continue
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            if step == 20:
+                break
+        else:
+            print("never")
+        for step, (x, y) in enumerate(data):
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            if step == 9:
+                return round(loss.item(), 4)
+
+    print(train())
+    """,
+    "unbound afterwards": TRAINING + """
+    def train(batches):
+        for x, y in batches:
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            if x.shape[0] > 100:
+                large = True
+        return large
+
+    try:
+        train(data)
+    except UnboundLocalError as error:
+        print(type(error).__name__, error)
+    """,
+    "unbound inside": TRAINING + """
+    def train(batches):
+        for x, y in batches:
+            loss = F.cross_entropy(model(x), y) + missing
+            loss.backward()
+            missing = 0.0
+
+    train(data)
+    """,
+    "evaluation": TRAINING + """
+    def evaluate():
+        model.eval()
+        correct = 0
+        with torch.no_grad():
+            for x, y in data:
+                correct += (model(x).argmax(1) == y).sum().item()
+        return correct
+
+    print(evaluate(), evaluate())
+    """,
+    "classes and methods": TRAINING + """
+    class Trainer:
+        def __init__(self):
+            self.history = []
+
+        def train_step(self, x, y):
+            '''One step.'''
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        def fit(self):
+            for x, y in data:
+                self.history.append(self.train_step(x, y))
+
+    trainer = Trainer()
+    trainer.fit()
+    print([round(loss, 4) for loss in trainer.history], Trainer.train_step.__doc__)
+    """,
+    "error in the loop": TRAINING + """
+    def train():
+        for step, (x, y) in enumerate(data):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x if step < 8 else x[:, :3]), y)
+            loss.backward()
+            optimizer.step()
+
+    train()
+    """,
+    "exit code": TRAINING + """
+    import sys
+    for step, (x, y) in enumerate(data):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        if step == 7:
+            sys.exit(3)
+    """,
+    "arguments": """
+    import sys
+    print(sys.argv[1:], __name__, __file__.endswith("program.py"), __doc__, sys.path[0] == __file__.rpartition("/")[0])
+    """,
+    "syntax error": """
+    def broken(:
+        pass
+    """,
+}  # fmt: skip
+
+
+def run(folder, *command):
+    return subprocess.run(
+        [sys.executable, *command, "one", "--two"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_script_behaves_as_under_python(name, tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(SCRIPTS[name]))
+    expected = run(tmp_path, "program.py")
+    stats = tmp_path / "stats.json"
+    actual = run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    assert actual.stdout == expected.stdout
+    assert actual.stderr == expected.stderr
+    assert actual.returncode == expected.returncode
+    if "optimizer" in SCRIPTS[name] and name != "unbound inside":
+        functions = json.loads(stats.read_text())["functions"]
+        assert any(function["hits"] > 0 for function in functions), functions
+
+
+def test_imported_files_of_the_user_are_converted(tmp_path):
+    (tmp_path / "helper.py").write_text(
+        textwrap.dedent(TRAINING)
+        + textwrap.dedent("""
+        def train():
+            for x, y in data:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                optimizer.step()
+            return loss.item()
+        """)
+    )
+    (tmp_path / "program.py").write_text("import helper\n\nprint(f'{helper.train():.4f}')\n")
+    expected = run(tmp_path, "program.py")
+    stats = tmp_path / "stats.json"
+    actual = run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    assert (actual.stdout, actual.stderr) == (expected.stdout, expected.stderr)
+    assert any(function["hits"] > 0 for function in json.loads(stats.read_text())["functions"])
+
+
+def test_module_option_and_missing_script(tmp_path):
+    (tmp_path / "program.py").write_text("import sys\nprint(sys.argv[1:], __name__, __spec__.name)\n")
+    module = run(tmp_path, "-m", "torchjanus", "run", "-m", "program")
+    assert module.stdout == "['one', '--two'] __main__ program\n", module.stderr
+    missing = run(tmp_path, "-m", "torchjanus", "run", "missing.py")
+    assert missing.returncode == 2 and "can't open file" in missing.stderr
+
+
+def test_explain_option_reports_on_standard_error(tmp_path):
+    (tmp_path / "program.py").write_text(textwrap.dedent(SCRIPTS["module level loop"]))
+    outcome = run(tmp_path, "-m", "torchjanus", "run", "--explain", "program.py")
+    assert "program.py" in outcome.stderr and "loss.backward()" in outcome.stderr
+
+
+def test_interrupt_ends_the_script(tmp_path):
+    source = textwrap.dedent(TRAINING) + textwrap.dedent("""
+        import itertools
+        print("ready", flush=True)
+        for x, y in itertools.cycle(data):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+        """)
+    (tmp_path / "program.py").write_text(source)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "torchjanus", "run", "program.py"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT
+    assert errors.rstrip().endswith("KeyboardInterrupt")
