@@ -47,8 +47,10 @@ def main() -> None:
     console.print(table)
     ratio = converted["images_per_second"] / eager["images_per_second"]
     console.print(f"speed: {ratio:.2f} x eager")
-    console.print(f"first graph ran {stats['seconds_until_first_graph']:.2f} s after the start of the "
-                  f"first profiled step")
+    console.print(
+        f"first graph ran {stats['seconds_until_first_graph']:.2f} s after the start of the "
+        f"first profiled step"
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """LeNet on Fashion-MNIST: an ordinary training script. Nothing in it knows of torchjanus.
 
-    python examples/lenet.py                      eagerly
-    torchjanus run examples/lenet.py              as speculative graphs
+python examples/lenet.py                      eagerly
+torchjanus run examples/lenet.py              as speculative graphs
 """
 
 import argparse

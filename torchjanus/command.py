@@ -27,7 +27,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument(
         "--explain", action="store_true", help="at the end, print what was converted to stderr"
     )
-    run.add_argument("--stats", type=Path, metavar="FILE", help="at the end, write counters as JSON")
+    run.add_argument(
+        "--stats", type=Path, metavar="FILE", help="at the end, write counters as JSON"
+    )
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")

@@ -150,7 +150,10 @@ class _Rewriter:
         if _contains(original, ast.Return, into_loops=True):
             converted.append(ast.If(call("returned"), [ast.Return(call("returned_value"))], []))
         profiled = ast.Try(
-            body=list(instrumented.body), handlers=[], orelse=[], finalbody=[ast.Expr(call("leave"))]
+            body=list(instrumented.body),
+            handlers=[],
+            orelse=[],
+            finalbody=[ast.Expr(call("leave"))],
         )
         entered = ast.BoolOp(ast.And(), [call("active"), call("enter")])
         choice = ast.If(
@@ -202,9 +205,7 @@ def _walk(nodes: Sequence[ast.AST], into_loops: bool) -> Iterator[ast.AST]:
         yield from _walk(list(ast.iter_child_nodes(node)), into_loops)
 
 
-def _contains(
-    body: Sequence[ast.stmt], *kinds: type[ast.AST], into_loops: bool = False
-) -> bool:
+def _contains(body: Sequence[ast.stmt], *kinds: type[ast.AST], into_loops: bool = False) -> bool:
     return any(isinstance(node, kinds) for node in _walk(body, into_loops))
 
 
@@ -215,7 +216,10 @@ def _has_direct_mark(body: Sequence[ast.stmt]) -> bool:
             called = node.func
             if called.attr in _TRAINING_CALLS:
                 return True
-            if called.attr == "grad" and ast.unparse(called.value) in ("torch.autograd", "autograd"):
+            if called.attr == "grad" and ast.unparse(called.value) in (
+                "torch.autograd",
+                "autograd",
+            ):
                 return True
     return False
 

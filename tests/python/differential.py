@@ -96,7 +96,9 @@ def differential(
             with default_dtype(dtype):
                 expected = observe(seeded(build, parameters), converted=False)
                 actual = observe(seeded(build, parameters), converted=True)
-                for index, (one, other) in enumerate(zip(expected.steps, actual.steps, strict=True)):
+                for index, (one, other) in enumerate(
+                    zip(expected.steps, actual.steps, strict=True)
+                ):
                     compare(one, other, f"after call {index}", tolerance)
                 check_expectation(actual.stats, expectation)
 
@@ -210,7 +212,11 @@ def snapshot(value: Any, memo: dict[Any, Any]) -> Any:
             "items": [(snapshot_key(k, memo), snapshot(v, memo)) for k, v in value.items()],
         }
     if isinstance(value, torch.optim.Optimizer):
-        state = {index: value.state[p] for index, p in enumerate(parameters_of(value)) if p in value.state}
+        state = {
+            index: value.state[p]
+            for index, p in enumerate(parameters_of(value))
+            if p in value.state
+        }
         return {"state": snapshot(state, memo), "groups": snapshot(value.param_groups, memo)}
     if isinstance(value, nn.Module):
         own = {k: v for k, v in vars(value).items() if k != "_compiled_call_impl"}
@@ -261,7 +267,9 @@ def compare(expected: Any, actual: Any, where: str, tolerance: float) -> None:
             f"{where}: {expected!r} against {actual!r}"
         )
     elif isinstance(expected, dict):
-        assert list(expected) == list(actual), f"{where}: keys {list(expected)} against {list(actual)}"
+        assert list(expected) == list(actual), (
+            f"{where}: keys {list(expected)} against {list(actual)}"
+        )
         for key in expected:
             compare(expected[key], actual[key], f"{where}.{key}", tolerance)
     elif isinstance(expected, (list, tuple)):

@@ -45,7 +45,9 @@ def test_empty_batch():
     def step(x):
         return model(x).sum()
 
-    return Program(step, [(torch.randn(n, 6),) for n in [4, 4, 4, 4, 0, 0, 0, 3, 5, 0]], watch=[model])
+    return Program(
+        step, [(torch.randn(n, 6),) for n in [4, 4, 4, 4, 0, 0, 0, 3, 5, 0]], watch=[model]
+    )
 
 
 @differential(hits=4, graphs=3)
@@ -128,7 +130,9 @@ def test_patched_method_and_function():
 
     globals()["helper"] = lambda x: x + 1
     one = (torch.randn(3),)
-    calls = [one] * 5 + [patch] + [one] * 3 + [patch_instance] + [one] * 3 + [patch_helper] + [one] * 3
+    calls = (
+        [one] * 5 + [patch] + [one] * 3 + [patch_instance] + [one] * 3 + [patch_helper] + [one] * 3
+    )
     return Program(step, calls)
 
 
@@ -166,7 +170,9 @@ def test_hook_added_after_conversion(kind):
         handles.append(
             {
                 "forward hook": lambda: model[0].register_forward_hook(lambda m, i, o: o * 2),
-                "forward pre-hook": lambda: model[0].register_forward_pre_hook(lambda m, i: (i[0] + 1,)),
+                "forward pre-hook": lambda: model[0].register_forward_pre_hook(
+                    lambda m, i: (i[0] + 1,)
+                ),
                 "full backward hook": lambda: model[0].register_full_backward_hook(
                     lambda m, i, o: (None if i[0] is None else i[0] * 2,)
                 ),

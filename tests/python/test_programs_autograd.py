@@ -12,12 +12,16 @@ GRADIENTS = {
     "matmul": lambda x: (x @ x.t()).tanh().sum(),
     "softmax": lambda x: (x.softmax(1) * torch.arange(4.0)).sum(),
     "log sum exp": lambda x: x.logsumexp(0).sum(),
-    "cat and split": lambda x: torch.cat([p * (i + 1) for i, p in enumerate(x.split(2, 1))], 1).prod(),
+    "cat and split": lambda x: torch.cat(
+        [p * (i + 1) for i, p in enumerate(x.split(2, 1))], 1
+    ).prod(),
     "where": lambda x: torch.where(x > 0, x.exp(), x.sin()).sum(),
     "max": lambda x: x.max() + x.max(1).values.sum() + x.amin(0).sum(),
     "norm": lambda x: x.norm() + x.norm(dim=1).sum() + x.std() + x.var(0).sum(),
     "indexing": lambda x: x[0, 1] * x[1:, ::2].sum() + x[torch.tensor([0, 0, 2])].sum() ** 2,
-    "views": lambda x: (x.view(2, 6).transpose(0, 1).reshape(3, 4) * x).sum() + x.permute(1, 0)[1].sum(),
+    "views": lambda x: (
+        (x.view(2, 6).transpose(0, 1).reshape(3, 4) * x).sum() + x.permute(1, 0)[1].sum()
+    ),
     "cumsum": lambda x: (x.cumsum(1) * x).sum(),
     "clamp": lambda x: (x.clamp(-0.5, 0.5) + x.clamp(min=0)).sum(),
     "detach": lambda x: (x * x.detach()).sum(),
@@ -165,7 +169,9 @@ def test_gradient_with_respect_to_an_argument_outside():
         function = torchjanus.function(model)
         return make(function), function
 
-    return Program(make(model), [(torch.randn(2, 3),) for _ in range(7)], watch=[layer], convert=convert)
+    return Program(
+        make(model), [(torch.randn(2, 3),) for _ in range(7)], watch=[layer], convert=convert
+    )
 
 
 @differential(hits=2)

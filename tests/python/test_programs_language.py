@@ -278,7 +278,9 @@ def test_ordered_dict_module_list_and_parameter_list():
         def __init__(self):
             super().__init__()
             self.layers = nn.Sequential(
-                OrderedDict([("one", nn.Linear(3, 4)), ("two", nn.Tanh()), ("three", nn.Linear(4, 3))])
+                OrderedDict(
+                    [("one", nn.Linear(3, 4)), ("two", nn.Tanh()), ("three", nn.Linear(4, 3))]
+                )
             )
             self.table = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
             self.scales = nn.ParameterList([nn.Parameter(torch.ones(3)) for _ in range(2)])

@@ -55,7 +55,9 @@ def test_logistic_regression_by_hand():
 
 @differential(hits=4, graphs=1)
 def test_mlp_sequential():
-    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 4))
+    model = nn.Sequential(
+        nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 4)
+    )
     return trained(model, classification(), momentum=0.9)
 
 
@@ -140,7 +142,9 @@ def test_dropout_masks_are_those_of_eager():
 
 @differential(hits=4, graphs=1)
 def test_dropout2d_and_alpha():
-    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.Dropout2d(0.3), nn.Flatten(), nn.Linear(4 * 26 * 26, 10))
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.Dropout2d(0.3), nn.Flatten(), nn.Linear(4 * 26 * 26, 10)
+    )
     return trained(model, images())
 
 
@@ -233,7 +237,9 @@ def test_embedding_bag_of_words():
 
 @differential(hits=4, graphs=1)
 def test_layer_norm_and_gelu():
-    model = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
+    model = nn.Sequential(
+        nn.LayerNorm(8), nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4)
+    )
     return trained(model, classification())
 
 
@@ -325,7 +331,9 @@ def test_wrapped_module_double_backward_outside():
         torchjanus.function(model)
         return step, model
 
-    return Program(step, [(torch.randn(5, 4),) for _ in range(STEPS)], watch=[model], convert=convert)
+    return Program(
+        step, [(torch.randn(5, 4),) for _ in range(STEPS)], watch=[model], convert=convert
+    )
 
 
 @differential(hits=3, graphs=2)
@@ -356,7 +364,10 @@ LOSSES = {
     "huber": (nn.HuberLoss(delta=0.7), lambda: torch.randn(5, 4)),
     "smooth l1": (nn.SmoothL1Loss(beta=0.5), lambda: torch.randn(5, 4)),
     "cross entropy": (nn.CrossEntropyLoss(), lambda: torch.randint(0, 4, (5,))),
-    "label smoothing": (nn.CrossEntropyLoss(label_smoothing=0.1), lambda: torch.randint(0, 4, (5,))),
+    "label smoothing": (
+        nn.CrossEntropyLoss(label_smoothing=0.1),
+        lambda: torch.randint(0, 4, (5,)),
+    ),
     "class probabilities": (nn.CrossEntropyLoss(), lambda: torch.rand(5, 4).softmax(1)),
     "bce with logits": (nn.BCEWithLogitsLoss(), lambda: torch.rand(5, 4)),
     "kl divergence": (nn.KLDivLoss(reduction="batchmean"), lambda: torch.rand(5, 4)),
@@ -370,7 +381,9 @@ LOSSES = {
 @differential(hits=4)
 def test_losses(name):
     criterion, target = LOSSES[name]
-    return trained(nn.Linear(8, 4), [(torch.randn(5, 8), target()) for _ in range(STEPS)], criterion)
+    return trained(
+        nn.Linear(8, 4), [(torch.randn(5, 8), target()) for _ in range(STEPS)], criterion
+    )
 
 
 ACTIVATIONS = [

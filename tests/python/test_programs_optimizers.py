@@ -286,5 +286,11 @@ def test_load_state_dict_in_the_middle():
     def save():
         saved["model"] = {k: v.clone() for k, v in model.state_dict().items()}
 
-    calls = [*batches(5), save, *batches(2), lambda: model.load_state_dict(saved["model"]), *batches(4)]
+    calls = [
+        *batches(5),
+        save,
+        *batches(2),
+        lambda: model.load_state_dict(saved["model"]),
+        *batches(4),
+    ]
     return Program(step, calls, watch=[model, optimizer])

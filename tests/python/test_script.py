@@ -202,7 +202,9 @@ def test_imported_files_of_the_user_are_converted(tmp_path):
 
 
 def test_module_option_and_missing_script(tmp_path):
-    (tmp_path / "program.py").write_text("import sys\nprint(sys.argv[1:], __name__, __spec__.name)\n")
+    (tmp_path / "program.py").write_text(
+        "import sys\nprint(sys.argv[1:], __name__, __spec__.name)\n"
+    )
     module = run(tmp_path, "-m", "torchjanus", "run", "-m", "program")
     assert module.stdout == "['one', '--two'] __main__ program\n", module.stderr
     missing = run(tmp_path, "-m", "torchjanus", "run", "missing.py")

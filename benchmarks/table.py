@@ -1,0 +1,221 @@
+"""Times the benchmark programs: eager, torch.compile and torchjanus, the same step, interleaved in one run.
+
+    python benchmarks/table.py [PROGRAM …] [--rounds N] [--no-compile] [--output FOLDER]
+
+For each program: the median of a step in milliseconds for each system; the floor (the bare convolutions and
+matrix products of that step, as eager calls them); seconds until each compiled version has caught up with
+eager, warm-up included. Writes table.md and table.json into the output folder.
+"""
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from programs import BENCHMARKS, Benchmark
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import torchjanus
+
+PRODUCTS = {
+    "mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward", "mkldnn_convolution",
+    "addmv", "mv", "linear",
+}  # fmt: skip
+
+
+class RecordProducts(TorchDispatchMode):
+    """Notes every convolution and matrix product with its operands."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if func.overloadpacket.__name__ in PRODUCTS:
+            self.calls.append((func, args, kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+class Variant:
+    """One system's version of the step, with its own copy of the program's state."""
+
+    def __init__(self, name: str, benchmark: Benchmark, convert: Callable):
+        torch.manual_seed(0)
+        models, make_step, batches = benchmark.build()
+        self.name = name
+        self.step = convert(models, make_step)
+        self.batches = itertools.cycle(batches)
+        self.times: list[float] = []
+        self.warm_up: list[float] = []
+
+    def run(self) -> float:
+        batch = next(self.batches)
+        start = time.perf_counter()
+        self.step(*batch)
+        return time.perf_counter() - start
+
+    def warm(self, steps: int) -> None:
+        self.warm_up = [self.run() for _ in range(steps)]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.times)
+
+
+def variants(benchmark: Benchmark, with_compile: bool) -> list[Variant]:
+    result = [
+        Variant("eager", benchmark, lambda models, make: make(*models)),
+        Variant("torchjanus", benchmark, lambda models, make: torchjanus.function(make(*models))),
+    ]
+    if with_compile:
+        result.append(
+            Variant(
+                "torch.compile (model)",
+                benchmark,
+                lambda models, make: make(*[torch.compile(model) for model in models]),
+            )
+        )
+        result.append(
+            Variant(
+                "torch.compile (step)", benchmark, lambda models, make: torch.compile(make(*models))
+            )
+        )
+    return result
+
+
+def measure_floor(benchmark: Benchmark, rounds: int) -> float:
+    """Median seconds of the step's convolutions and matrix products alone."""
+    eager = Variant("floor", benchmark, lambda models, make: make(*models))
+    eager.warm(2)
+    with RecordProducts() as record:
+        eager.run()
+    times = []
+    with torch.no_grad():
+        for _ in range(rounds + 3):
+            start = time.perf_counter()
+            for func, args, kwargs in record.calls:
+                func(*args, **kwargs)
+            times.append(time.perf_counter() - start)
+    return statistics.median(times[3:])
+
+
+def seconds_until_caught_up(variant: Variant, eager: Variant) -> float | None:
+    """Seconds after which the variant, warm-up included, has done as many steps as eager; None: never."""
+    spent = sum(variant.warm_up)
+    behind = spent - len(variant.warm_up) * eager.median
+    if behind <= 0:
+        return spent
+    if variant.median >= eager.median:
+        return None
+    steps = behind / (eager.median - variant.median)
+    return spent + steps * variant.median
+
+
+def measure(benchmark: Benchmark, rounds: int, with_compile: bool) -> dict:
+    systems = variants(benchmark, with_compile)
+    for variant in systems:
+        variant.warm(12)
+    for _ in range(rounds):
+        for variant in systems:
+            variant.run()  # brings its own data back into the caches
+            variant.times += [variant.run() for _ in range(3)]
+    eager = systems[0]
+    row = {
+        "title": benchmark.title,
+        "floor_ms": measure_floor(benchmark, rounds) * 1e3,
+        "systems": {
+            variant.name: {
+                "median_ms": variant.median * 1e3,
+                "fastest_ms": min(variant.times) * 1e3,
+                "against_eager": eager.median / variant.median,
+                "caught_up_s": seconds_until_caught_up(variant, eager),
+            }
+            for variant in systems
+        },
+    }
+    row["torchjanus"] = torchjanus.stats(systems[1].step)
+    return row
+
+
+def machine() -> str:
+    name = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                name = line.split(":", 1)[1].strip()
+                break
+    return (
+        f"{name}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, "
+        f"torch {torch.__version__}, Python {platform.python_version()}, torchjanus {torchjanus.__version__}"
+    )
+
+
+def as_markdown(rows: dict[str, dict]) -> str:
+    lines = [
+        "| program | eager ms | torch.compile ms | torchjanus ms | floor ms | against eager | "
+        "against torch.compile | caught up: torch.compile | caught up: torchjanus |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows.values():
+        systems = row["systems"]
+        ours = systems["torchjanus"]
+        compiled = [value for name, value in systems.items() if name.startswith("torch.compile")]
+        best = min(compiled, key=lambda value: value["median_ms"]) if compiled else None
+        cells = [
+            row["title"],
+            f"{systems['eager']['median_ms']:.2f}",
+            f"{best['median_ms']:.2f}" if best else "",
+            f"{ours['median_ms']:.2f}",
+            f"{row['floor_ms']:.2f}",
+            f"{ours['against_eager']:.2f} ×",
+            f"{best['median_ms'] / ours['median_ms']:.2f} ×" if best else "",
+            seconds(best["caught_up_s"]) if best else "",
+            seconds(ours["caught_up_s"]),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join([*lines, "", f"Machine: {machine()}.", ""])
+
+
+def seconds(value: float | None) -> str:
+    return "never" if value is None else f"{value:.1f} s"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    if options.one:
+        row = measure(BENCHMARKS[options.one], options.rounds, not options.no_compile)
+        (options.output / f"{options.one}.json").write_text(json.dumps(row, indent=1, default=str))
+        return
+    rows = {}
+    for name in options.programs or BENCHMARKS:
+        if name not in BENCHMARKS:
+            parser.error(f"unknown program {name!r}: choose from {', '.join(BENCHMARKS)}")
+        # A process each: what one program left in caches and pools does not touch the next.
+        command = [sys.executable, __file__, "--one", name, "--rounds", str(options.rounds)]
+        command += ["--output", str(options.output)] + ["--no-compile"] * options.no_compile
+        subprocess.run(command, check=True)
+        rows[name] = json.loads((options.output / f"{name}.json").read_text())
+        print(as_markdown({name: rows[name]}), flush=True)
+    (options.output / "table.md").write_text(as_markdown(rows))
+    (options.output / "table.json").write_text(json.dumps(rows, indent=1))
+    print(as_markdown(rows))
+
+
+if __name__ == "__main__":
+    main()
