@@ -1,0 +1,92 @@
+"""torch's own test databases as outside oracles: OpInfo (operators), module_db, optim_db.
+
+They lie in the installed torch; only the package `expecttest` that they import is missing and is not needed.
+"""
+
+import sys
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+def _import_databases() -> tuple[Any, Any, Any]:
+    stand_in = types.ModuleType("expecttest")
+    stand_in.TestCase = __import__("unittest").TestCase  # type: ignore[attr-defined]
+    sys.modules.setdefault("expecttest", stand_in)
+    from torch.testing._internal import (
+        common_methods_invocations,
+        common_modules,
+        common_optimizers,
+    )
+
+    return common_methods_invocations, common_modules, common_optimizers
+
+
+@dataclass
+class Case:
+    """One call to check: `call(*arguments)`; tensors that require grad are among the arguments."""
+
+    name: str
+    index: int
+    form: str  # "function", "method" or "in place"
+    call: Any
+    arguments: tuple[Any, dict[str, Any]]
+
+
+def operators() -> list[Any]:
+    """All OpInfos that support float32 on the CPU, by name."""
+    methods, _, _ = _import_databases()
+    found = [op for op in methods.op_db if torch.float32 in op.supported_dtypes("cpu")]
+    return sorted(found, key=full_name)
+
+
+def full_name(op: Any) -> str:
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def operator_cases(op: Any, limit: int | None = None) -> Iterator[Case]:
+    """The samples of an operator, as function and (where they exist) as method and in-place method."""
+    gradient = op.supports_autograd
+    samples = op.sample_inputs("cpu", torch.float32, requires_grad=gradient)
+    for index, sample in enumerate(samples):
+        if limit is not None and index >= limit:
+            return
+        arguments = ((sample.input, *sample.args), dict(sample.kwargs))
+        yield Case(full_name(op), index, "function", op.op, arguments)
+        if op.inplace_variant is not None and not sample.broadcasts_input:
+            yield Case(full_name(op), index, "in place", op.inplace_variant, arguments)
+
+
+def module_cases(limit: int | None = None) -> Iterator[tuple[str, int, Any, Any]]:
+    """(name, sample number, function that makes the module, forward arguments)"""
+    _, modules, _ = _import_databases()
+    for info in modules.module_db:
+        if torch.float32 not in info.supported_dtypes("cpu"):
+            continue
+        inputs = info.module_inputs_func(
+            info, device="cpu", dtype=torch.float32, requires_grad=True, training=True
+        )
+        for index, sample in enumerate(inputs):
+            if limit is not None and index >= limit:
+                break
+            if sample.forward_input is None:
+                continue
+
+            def make(info: Any = info, sample: Any = sample) -> torch.nn.Module:
+                constructor = sample.constructor_input
+                module = info.module_cls(*constructor.args, **constructor.kwargs)
+                return module.to("cpu", torch.float32)
+
+            forward = sample.forward_input
+            yield info.name, index, make, (forward.args, dict(forward.kwargs))
+
+
+def optimizer_cases() -> Iterator[tuple[str, int, Any, dict[str, Any]]]:
+    """(name, configuration number, optimizer class, keyword arguments)"""
+    _, _, optimizers = _import_databases()
+    for info in optimizers.optim_db:
+        for index, sample in enumerate(info.optim_inputs_func(device="cpu")):
+            yield info.name, index, info.optim_cls, dict(sample.kwargs)

@@ -1,0 +1,264 @@
+"""Checks torchjanus against torch's own databases and prints what passes.
+
+    python tests/oracles/run.py [--samples N] [--only NAME] [--stride K --offset J] [--json FILE]
+
+Each sample runs eagerly and converted, from the same seed; results, gradients, changed arguments must agree.
+A sample counts as `graph` (it ran as a graph and agrees), `imperative` (it was refused with a reason and
+agrees), or `differs`: nothing may differ.
+"""
+
+import argparse
+import collections
+import copy
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
+
+import databases
+from differential import compare, snapshot
+
+import torchjanus
+
+CALLS = 4  # one more than the profile needs
+
+
+class Outcome(collections.Counter):
+    """Counts of graph, imperative, differs; with the first lines of what differs or was refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.differences: list[str] = []
+        self.refusals: collections.Counter = collections.Counter()
+
+    def merge(self, other: "Outcome") -> None:
+        self.update(other)
+        self.differences += other.differences
+        self.refusals.update(other.refusals)
+
+
+def fresh(value: Any) -> Any:
+    """A deep copy in which tensors are leaves again, so that each run has arguments of its own."""
+    if isinstance(value, torch.Tensor):
+        copied = value.detach().clone(memory_format=torch.preserve_format)
+        return copied.requires_grad_(value.requires_grad)
+    if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+        return type(value)(fresh(item) for item in value)
+    if isinstance(value, dict):
+        return {key: fresh(item) for key, item in value.items()}
+    return value
+
+
+def tensors_in(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    if isinstance(value, dict):
+        return tensors_in(list(value.values()))
+    return []
+
+
+def step_of(case: databases.Case, gradient: bool):
+    """The function to convert: the call and, if asked, the gradients of its results."""
+    call, in_place = case.call, case.form == "in place"
+
+    def step(positional, keywords, inputs):
+        if in_place:
+            positional = (positional[0].clone(), *positional[1:])
+        result = call(*positional, **keywords)
+        if not gradient:
+            return result
+        outputs = [result] if isinstance(result, torch.Tensor) else list(result)
+        loss = sum(output.float().sum() * 0.5 for output in outputs if output.requires_grad)
+        return result, torch.autograd.grad(loss, inputs, allow_unused=True)
+
+    return step
+
+
+def check(step, make_arguments, outcome: Outcome, name: str, watch=lambda: ()) -> None:
+    """Runs a step eagerly and converted; counts how it went."""
+    converted = torchjanus.function(step)
+
+    def observe(function):
+        torch.manual_seed(3)
+        arguments = make_arguments()
+        try:
+            return snapshot(function(*arguments), {}), snapshot(arguments, {}), None
+        except Exception as error:
+            return None, None, (type(error), str(error))
+
+    try:
+        expected = observe(step)
+        for _ in range(CALLS):
+            actual = observe(converted)
+            compare(list(expected), list(actual), name, 1e-5)
+    except AssertionError as error:
+        outcome["differs"] += 1
+        outcome.differences.append(str(error)[:300])
+        return
+    stats = converted.stats()
+    if stats["hits"]:
+        outcome["graph"] += 1
+    else:
+        outcome["imperative"] += 1
+        outcome.refusals.update({f"{r['code']}: {r['sentence'][:80]}" for r in stats["reasons"]})
+    if any(reason["code"] == "internal_error" for reason in stats["reasons"]):
+        outcome["internal errors"] += 1
+        outcome.differences.append(f"{name}: {stats['reasons']}"[:300])
+
+
+def check_operator(op, samples: int | None) -> Outcome:
+    outcome = Outcome()
+    for case in databases.operator_cases(op, samples):
+        differentiable = [t for t in tensors_in(case.arguments) if t.requires_grad]
+        gradients = (False, True) if differentiable and op.supports_autograd else (False,)
+        for gradient in gradients:
+
+            def make_arguments(case=case):
+                positional, keywords = fresh(case.arguments)
+                inputs = [t for t in tensors_in((positional, keywords)) if t.requires_grad]
+                return positional, keywords, inputs
+
+            name = f"{case.name}[{case.index}] {case.form}{', gradient' if gradient else ''}"
+            check(step_of(case, gradient), make_arguments, outcome, name)
+    return outcome
+
+
+def check_modules(samples: int | None, only: str | None) -> Outcome:
+    outcome = Outcome()
+    for name, index, make, arguments in databases.module_cases(samples):
+        if only and only not in name:
+            continue
+        torch.manual_seed(5)
+        try:
+            module = make()
+        except Exception:
+            continue
+        initial = copy.deepcopy(module.state_dict())
+
+        def step(positional, keywords, module=module):
+            result = module(*positional, **keywords)
+            losses = [t.float().sum() for t in tensors_in(result) if t.requires_grad]
+            parameters = [p for p in module.parameters() if p.requires_grad]
+            if not losses or not parameters:
+                return result
+            return result, torch.autograd.grad(sum(losses), parameters, allow_unused=True)
+
+        def make_arguments(module=module, initial=initial, arguments=arguments):
+            module.load_state_dict(initial)
+            return fresh(arguments)
+
+        check(step, make_arguments, outcome, f"{name}[{index}]")
+    return outcome
+
+
+def check_optimizers(only: str | None) -> Outcome:
+    outcome = Outcome()
+    for name, index, kind, keywords in databases.optimizer_cases():
+        if only and only not in name:
+            continue
+        if any(keywords.get(key) for key in ("fused", "capturable", "foreach")):
+            continue
+
+        def build(kind=kind, keywords=keywords):
+            torch.manual_seed(1)
+            model = torch.nn.Linear(4, 3)
+            optimizer = kind(model.parameters(), **{"lr": 0.01, **copy.deepcopy(keywords)})
+
+            def step(x):
+                optimizer.zero_grad()
+                loss = model(x).pow(2).sum()
+                loss.backward()
+                optimizer.step()
+                return loss.detach()
+
+            return model, optimizer, step
+
+        try:
+            (eager_model, eager, eager_step), (model, optimizer, step) = build(), build()
+        except Exception:
+            continue
+        converted = torchjanus.function(step)
+        x = torch.randn(5, 4)
+        try:
+            for call in range(CALLS + 2):
+                results = []
+                for function in (eager_step, converted):
+                    try:
+                        results.append(snapshot(function(x), {}))
+                    except Exception as error:
+                        results.append((type(error), str(error)))
+                compare(results[0], results[1], f"{name}[{index}] call {call}", 1e-5)
+                compare(
+                    snapshot([eager_model, eager], {}),
+                    snapshot([model, optimizer], {}),
+                    f"{name}[{index}] call {call}",
+                    1e-5,
+                )
+        except AssertionError as error:
+            outcome["differs"] += 1
+            outcome.differences.append(str(error)[:300])
+            continue
+        stats = converted.stats()
+        outcome["graph" if stats["hits"] else "imperative"] += 1
+        if not stats["hits"]:
+            outcome.refusals.update(
+                {r["code"] + ": " + r["sentence"][:80] for r in stats["reasons"]}
+            )
+    return outcome
+
+
+def summary(title: str, outcome: Outcome) -> str:
+    total = outcome["graph"] + outcome["imperative"] + outcome["differs"]
+    return (
+        f"{title}: {total} samples, {outcome['graph']} ran as graphs, {outcome['imperative']} stayed "
+        f"imperative, {outcome['differs']} differ, {outcome['internal errors']} internal errors"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", type=int, help="at most so many samples of each operator")
+    parser.add_argument("--only", help="only what has this in its name")
+    parser.add_argument("--stride", type=int, default=1, help="every K-th operator")
+    parser.add_argument("--offset", type=int, default=0)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--parts", default="operators,modules,optimizers")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    outcomes = {}
+    if "operators" in options.parts:
+        outcomes["operators"] = total = Outcome()
+        chosen = databases.operators()[options.offset :: options.stride]
+        passed = 0
+        for op in chosen:
+            if options.only and options.only not in databases.full_name(op):
+                continue
+            outcome = check_operator(op, options.samples)
+            passed += not outcome["differs"]
+            total.merge(outcome)
+        print(f"operators without a difference: {passed}")
+    if "modules" in options.parts:
+        outcomes["modules"] = check_modules(options.samples, options.only)
+    if "optimizers" in options.parts:
+        outcomes["optimizers"] = check_optimizers(options.only)
+    for title, outcome in outcomes.items():
+        print(summary(title, outcome))
+        for line in outcome.differences[:40]:
+            print("  differs:", line.replace("\n", " "))
+        for reason, count in outcome.refusals.most_common(15):
+            print(f"  refused {count} times: {reason}")
+    if options.json:
+        options.json.write_text(json.dumps({k: dict(v) for k, v in outcomes.items()}, indent=1))
+    raise SystemExit(any(outcome["differs"] for outcome in outcomes.values()))
+
+
+if __name__ == "__main__":
+    main()
