@@ -21,10 +21,12 @@ struct None {
 
 /// One value. Integers are int64_t, lists of integers are Shapes (they may hold named dimensions).
 /// Text: `none`, `true`, `3`, `0.5` (always with a point, exponent, `inf` or `nan`), `"text"`,
-/// `f32`,
-/// `[B,-1]`, `[0.5,1.0]`, `[true,false]` as `b[1,0]`, `dim(B*2)` for one dimension expression.
+/// `f32`, `[B,-1]`, `f[0.5,1.0]`, `b[1,0]`, `dim(B*2)` for one dimension expression.
 using AttributeValue = std::variant<None, bool, int64_t, double, std::string, DType, Dim, Shape,
                                     std::vector<double>, std::vector<bool>>;
+
+/// Equality to the bit: -0.0 differs from 0.0, and nan equals nan.
+bool identical(const AttributeValue& a, const AttributeValue& b);
 
 class Attributes {
  public:
@@ -58,10 +60,13 @@ class Attributes {
     return value == nullptr || std::holds_alternative<None>(*value);
   }
 
+  void erase(std::string_view name);
+
   auto begin() const { return values_.begin(); }
   auto end() const { return values_.end(); }
   bool empty() const { return values_.empty(); }
-  friend bool operator==(const Attributes&, const Attributes&) = default;
+  /// The same names with identical values.
+  friend bool operator==(const Attributes& a, const Attributes& b);
 
  private:
   std::map<std::string, AttributeValue, std::less<>> values_;

@@ -28,6 +28,7 @@ class Builder {
   Value* input(Type type, std::string name);
 
   /// Appends `op(inputs) {attributes}`. Throws TypeError (from `infer`) if the operands do not fit.
+  /// Attributes and trailing operands that are missing get the signature's default.
   Node* append(const OpDef& op, std::span<Value* const> inputs, Attributes attributes = {});
   Node* append(const OpDef& op, std::initializer_list<Value*> inputs, Attributes attributes = {}) {
     return append(op, std::span<Value* const>(inputs.begin(), inputs.size()),
@@ -38,11 +39,12 @@ class Builder {
   Node* append_unchecked(const OpDef& op, std::span<Value* const> inputs, Attributes attributes,
                          std::vector<Type> result_types);
 
-  /// Constants: a node of the operator `constant`, which ops/structure.cpp defines.
+  /// Constants: a node of the operator `constant` (graph/constant.h).
   Value* constant(double value);
   Value* constant(int64_t value);
   Value* constant(bool value);
   Value* none();
+  Value* constant_of(AttributeValue value);
 
  private:
   Graph* graph_;

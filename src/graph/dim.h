@@ -7,7 +7,8 @@
 // may also name a Python int that varies from call to call; such a symbol may have any value
 // (Dim::symbol's second argument).
 //
-// Text form: `20`, `B`, `B*4`, `(H-4)//2`, `B+T-1`.
+// Text form: `20`, `B`, `B*4`, `H//2-2`, `B+T-1`, `min(B,T)`; a symbol that may have any value is
+// written with a dollar sign: `$n+1`.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,18 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace janus::graph {
+
+/// A dimension that cannot be computed: a number does not fit into 64 bits, a division by zero, or
+/// an expression that has become too large. Builder turns it into a TypeError.
+class DimError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 class Dim {
  public:
@@ -26,7 +35,8 @@ class Dim {
   Dim(int64_t value) : value_(value) {}  // NOLINT: a number is a dimension
   Dim(int value) : value_(value) {}      // NOLINT
 
-  /// A named dimension. `any_integer`: it may be negative, zero or one (a varying Python int).
+  /// A named dimension (letters, digits, underscores). `any_integer`: it may be negative, zero or
+  /// one (a varying Python int).
   static Dim symbol(const std::string& name, bool any_integer = false);
 
   bool is_constant() const { return expression_ == nullptr; }
@@ -47,21 +57,25 @@ class Dim {
 
   /// Smallest value it is known to have (symbols of tensors are at least 2), if bounded.
   std::optional<int64_t> lower_bound() const;
+  std::optional<int64_t> upper_bound() const;
 
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
-  /// Floor division and Python's remainder. Precondition: b is not the constant 0.
+  /// Floor division and Python's remainder. DimError if b is the constant 0.
   friend Dim floor_divide(const Dim& a, const Dim& b);
   friend Dim remainder(const Dim& a, const Dim& b);
   friend Dim minimum(const Dim& a, const Dim& b);
   friend Dim maximum(const Dim& a, const Dim& b);
   friend bool operator==(const Dim& a, const Dim& b);
+  /// Some total order, for sorted containers.
+  friend bool operator<(const Dim& a, const Dim& b);
   friend std::ostream& operator<<(std::ostream& out, const Dim& dim);
 
   struct Expression;
 
  private:
+  friend struct DimAccess;
   explicit Dim(std::shared_ptr<const Expression> expression);
   int64_t value_ = 0;
   std::shared_ptr<const Expression> expression_;

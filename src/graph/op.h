@@ -40,9 +40,16 @@ enum class Trait : uint32_t {
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
 }
+constexpr Trait operator&(Trait a, Trait b) {
+  return static_cast<Trait>(static_cast<uint32_t>(a) & static_cast<uint32_t>(b));
+}
 constexpr bool has(Trait set, Trait one) {
   return (static_cast<uint32_t>(set) & static_cast<uint32_t>(one)) != 0;
 }
+
+/// What a node does beside giving results. Nodes that share one of these keep their order.
+constexpr Trait effect_traits =
+    Trait::random | Trait::reads_heap | Trait::writes_heap | Trait::writes_state | Trait::may_fail;
 
 /// Wrong operands for an operator: what the verifier reports and what makes the frontend refuse.
 class TypeError : public std::runtime_error {
@@ -61,6 +68,30 @@ struct Infer {
   /// Throws TypeError("<op>: <message>").
   [[noreturn]] void fail(const std::string& message) const;
 };
+
+/// The result types of `op` on these operands. Checks operands and attributes against the
+/// signature, then runs `infer`. TypeError if they do not fit; InternalError if `op` has no
+/// `infer`.
+std::vector<Type> infer_results(const OpDef& op, std::span<Value* const> inputs,
+                                const Attributes& attributes,
+                                std::span<const std::unique_ptr<Block>> blocks = {});
+
+/// TypeError unless operands and attributes are of the kinds that the signature names. Attributes
+/// that it does not name are refused, but for those that start with an underscore: notes that
+/// passes leave for each other.
+void check_signature(const OpDef& op, std::span<Value* const> inputs, const Attributes& attributes);
+
+/// Adds the default of every attribute that is missing and writes numbers as numbers (a Dim that is
+/// constant becomes an int64_t).
+void fill_defaults(const OpDef& op, Attributes& attributes);
+
+/// The effects of this very node: those of its operator (an opaque operator says more exactly in
+/// its attributes) and of the nodes in its blocks. See effect_traits.
+Trait effects(const Node& node);
+
+/// Whether a node whose results nobody uses may go: operators that are pure (also those that may
+/// fail: an overflow that nobody sees is none), and an `if` or `fused` with nothing else inside.
+bool can_drop(const Node& node);
 
 /// What folding sees: constants for some inputs. Returns the replacement value or null.
 struct Fold {

@@ -9,6 +9,10 @@
 // accept Python numbers where the operator's `infer` does (torch's wrapped numbers). At most one
 // parameter is a Tensor[]; its length is what the others leave. Layout, device, memory_format,
 // generator and pin_memory parameters are `ignored`: they are bound, but only to their default.
+// An attribute `int` may also hold a dimension expression, and `Scalar[]` is a list of doubles.
+//
+// The empty schema is `free_form`: the operator's own `infer` says what it accepts (control flow,
+// opaque operators, constants).
 #pragma once
 
 #include <optional>
@@ -39,6 +43,7 @@ struct Parameter {
   Kind kind = Kind::tensor;
   bool optional = false;                        ///< `?`: accepts None
   bool keyword_only = false;                    ///< after `*`
+  bool element_optional = false;                ///< `Tensor?[]`: elements may be None
   int list_size = 0;                            ///< `int[2]`: a single int stands for two
   std::optional<AttributeValue> default_value;  ///< absent: required
 
@@ -48,8 +53,12 @@ struct Parameter {
 struct Signature {
   std::vector<Parameter> parameters;
   int result_count = 1;  ///< -1: varies (a list)
+  bool free_form = false;
 
   const Parameter* find(std::string_view name) const;
+  /// Operands and attributes, each in the order of the schema.
+  std::vector<const Parameter*> operands() const;
+  std::vector<const Parameter*> attributes() const;
 };
 
 /// Parses a schema; InternalError with position and text if it is malformed.

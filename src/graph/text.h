@@ -15,7 +15,7 @@
 //
 // One node a line; attributes in {k=v} sorted by name, left out where they equal the signature's
 // default; result types always, operand types never. Block parameters: `{ (%i: i64, %acc: f32[])
-// ...`.
+// ...`. The blocks of an `if` are joined by `else`, those of a `while` by `do`.
 #pragma once
 
 #include <stdexcept>
@@ -33,6 +33,8 @@ struct PrintOptions {
 
 std::string print(const Graph& graph, const PrintOptions& options = {});
 std::string print(const Node& node);
+/// The ten lines before and after the line of `node` within `graph`, that line marked by `>`.
+std::string print_around(const Graph& graph, const Node& node);
 
 /// Text that is not a graph; the message starts with `line:column: `.
 class ParseError : public std::runtime_error {
@@ -42,6 +44,10 @@ class ParseError : public std::runtime_error {
 
 /// Throws ParseError. Shape rules run while parsing: a wrong result type is an error too.
 Graph parse(std::string_view text, const OpTable& ops);
+
+/// One dimension or one type alone. ParseError if the text is anything else.
+Dim parse_dim(std::string_view text);
+Type parse_type(std::string_view text);
 
 /// Checks that every operand is visible where it is used, that each node's types are what its
 /// operator infers, that effects and blocks are well formed. Throws InternalError with the ten

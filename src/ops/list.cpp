@@ -1,0 +1,19 @@
+#include "ops/list.h"
+
+#include <array>
+
+namespace janus::ops {
+
+std::span<const graph::OpDef* const> all() {
+#define X(name) &op::name,
+  static constexpr std::array ops = {TORCHJANUS_OPS(X)};
+#undef X
+  return ops;
+}
+
+const graph::OpTable& table() {
+  static const graph::OpTable instance(all());
+  return instance;
+}
+
+}  // namespace janus::ops

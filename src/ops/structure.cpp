@@ -1,0 +1,451 @@
+// Operators that give a graph its structure: state, assumptions, gradients to be, control flow, and
+// calls of operators that this project does not know.
+//
+// Opaque calls. `opaque {aten="cumsum", operands="self", dim=1}` calls the ATen overload by its
+// schema. `operands` says which argument each input is: names in order, separated by commas;
+// `tensors*3` is a list argument that takes three inputs (`tensors*0` an empty one). Every other
+// attribute but `aten`, `results` and those that start with an underscore is an argument by the
+// schema's name; what is not named has the schema's default. Result types are given when the node
+// is made.
+//
+// Its gradient is autograd's own: `opaque_backward` computes the call again on copies of the
+// operands that autograd watches and asks it for gradients. Layers make that differentiable in
+// turn: layer 1 is the gradient of the call, layer 2 the gradient of layer 1, and so on.
+// `_layers="101;1101"` has, for each layer, one flag for each of its operands: whether its gradient
+// is a result (of the last layer) or one of the layer's results (of the others). A call that draws
+// random numbers cannot be computed again, so it has no gradient here.
+#include "ops/structure.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "graph/constant.h"
+#include "ops/list.h"
+
+namespace janus {
+
+using namespace graph;
+
+namespace {
+
+const std::string& cell_of(const Infer& infer) { return infer.attributes.get<std::string>("cell"); }
+
+std::vector<Type> infer_write(const Infer& infer) {
+  if (cell_of(infer).empty()) infer.fail("expected the name of a cell");
+  return {};
+}
+
+std::vector<Type> infer_rebind(const Infer& infer) {
+  if (infer.inputs.size() != 1) infer.fail(cat("expected one value, got ", infer.inputs.size()));
+  const std::string* cell = nullptr;
+  if (const AttributeValue* value = infer.attributes.find("cell"))
+    cell = std::get_if<std::string>(value);
+  if (cell == nullptr || cell->empty()) infer.fail("expected the name of a cell");
+  return {};
+}
+
+std::vector<Type> infer_commit(const Infer& infer) {
+  if (!infer.type(0).is_tensor()) infer.fail(cat("expected a tensor, got ", infer.type(0)));
+  return infer_write(infer);
+}
+
+std::vector<Type> infer_guard(const Infer& infer) {
+  if (infer.type(0).kind != Type::Kind::boolean)
+    infer.fail(cat("expected a bool, got ", infer.type(0)));
+  return {};
+}
+
+/// A count in an attribute of a free-form operator.
+size_t count_of(const Infer& infer, std::string_view name) {
+  const AttributeValue* value = infer.attributes.find(name);
+  const int64_t* count = value == nullptr ? nullptr : std::get_if<int64_t>(value);
+  if (count == nullptr || *count < 0) infer.fail(cat("expected a count in attribute ", name));
+  return static_cast<size_t>(*count);
+}
+
+std::vector<Type> infer_gradient(const Infer& infer) {
+  const size_t outputs = count_of(infer, "outputs"), targets = count_of(infer, "targets");
+  const size_t given = infer.inputs.size();
+  if (outputs > given || targets > given || given != 2 * outputs + targets)
+    infer.fail(cat("expected ", outputs, " outputs, as many seeds and ", targets, " targets, got ",
+                   given, " operands"));
+  for (size_t i = 0; i < outputs; ++i) {
+    if (!infer.type(i).is_tensor()) infer.fail(cat("output ", i, " is ", infer.type(i)));
+    const Type& seed = infer.type(outputs + i);
+    if (!seed.is_none() && seed != infer.type(i))
+      infer.fail(cat("seed ", i, " is ", seed, ", its output ", infer.type(i)));
+  }
+  std::vector<Type> types;
+  for (size_t i = 2 * outputs; i < given; ++i) {
+    if (!infer.type(i).is_tensor() || !is_differentiable(infer.type(i).dtype))
+      infer.fail(cat("there is no gradient with respect to ", infer.type(i)));
+    types.push_back(infer.type(i));
+  }
+  return types;
+}
+
+std::vector<Type> infer_same(const Infer& infer) {
+  if (!infer.type(0).is_tensor()) infer.fail(cat("expected a tensor, got ", infer.type(0)));
+  return {infer.type(0)};
+}
+
+std::vector<Type> infer_size(const Infer& infer) {
+  const AttributeValue& of = *infer.attributes.find("of");
+  if (!std::holds_alternative<Dim>(of) && !std::holds_alternative<int64_t>(of))
+    infer.fail(cat("expected a dimension, got ", of));
+  return {Type::i64()};
+}
+
+Value* fold_size(const Fold& fold) {
+  const AttributeValue& of = *fold.node.attributes.find("of");
+  if (const int64_t* number = std::get_if<int64_t>(&of)) return fold.builder.constant(*number);
+  const Dim* dim = std::get_if<Dim>(&of);
+  return dim != nullptr && dim->is_constant() ? fold.builder.constant(dim->value()) : nullptr;
+}
+
+// ---- Control flow -----------------------------------------------------------------------------
+
+void expect_blocks(const Infer& infer, size_t count) {
+  if (infer.blocks.size() != count)
+    infer.fail(cat("expected ", count, " blocks, got ", infer.blocks.size()));
+}
+
+std::string describe(std::span<Value* const> values) {
+  std::string text = "(";
+  for (const Value* value : values) text += cat(text.size() == 1 ? "" : ", ", value->type);
+  return text + ")";
+}
+
+void expect_types(const Infer& infer, std::string_view what, std::span<Value* const> found,
+                  std::span<Value* const> expected) {
+  const bool same = std::equal(found.begin(), found.end(), expected.begin(), expected.end(),
+                               [](const Value* a, const Value* b) { return a->type == b->type; });
+  if (!same) infer.fail(cat(what, " are ", describe(found), ", expected ", describe(expected)));
+}
+
+std::vector<Type> types_of(std::span<Value* const> values) {
+  std::vector<Type> types;
+  for (const Value* value : values) types.push_back(value->type);
+  return types;
+}
+
+std::vector<Type> infer_if(const Infer& infer) {
+  if (infer.inputs.size() != 1 || infer.type(0).kind != Type::Kind::boolean)
+    infer.fail(cat("expected a bool, got ", describe(infer.inputs)));
+  expect_blocks(infer, 2);
+  for (const auto& block : infer.blocks)
+    if (!block->parameters.empty()) infer.fail("its blocks have no parameters");
+  expect_types(infer, "results of the second block", infer.blocks[1]->results,
+               infer.blocks[0]->results);
+  return types_of(infer.blocks[0]->results);
+}
+
+std::vector<Type> infer_while(const Infer& infer) {
+  expect_blocks(infer, 2);
+  const Block& condition = *infer.blocks[0];
+  const Block& body = *infer.blocks[1];
+  expect_types(infer, "parameters of the condition", condition.parameters, infer.inputs);
+  expect_types(infer, "parameters of the body", body.parameters, infer.inputs);
+  expect_types(infer, "results of the body", body.results, infer.inputs);
+  if (condition.results.size() != 1 || condition.results[0]->type.kind != Type::Kind::boolean)
+    infer.fail(cat("the condition gives ", describe(condition.results), ", expected a bool"));
+  return types_of(infer.inputs);
+}
+
+std::vector<Type> infer_fused(const Infer& infer) {
+  expect_blocks(infer, 1);
+  const Block& block = *infer.blocks[0];
+  expect_types(infer, "parameters of the block", block.parameters, infer.inputs);
+  for (const Node* node : block.nodes)
+    if (!node->op->is(Trait::elementwise) && node->op != &op::constant && node->op != &op::size)
+      infer.fail(cat(node->op->name, " is not elementwise"));
+  return types_of(block.results);
+}
+
+// ---- Opaque calls -----------------------------------------------------------------------------
+
+const std::string& text_of(const Infer& infer, std::string_view name) {
+  const AttributeValue* value = infer.attributes.find(name);
+  const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
+  if (text == nullptr) infer.fail(cat("expected a string in attribute ", name));
+  return *text;
+}
+
+std::vector<std::string_view> pieces(std::string_view text, char separator) {
+  std::vector<std::string_view> result;
+  while (!text.empty()) {
+    const size_t end = text.find(separator);
+    result.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return result;
+}
+
+struct OperandName {
+  std::string_view name;
+  std::optional<size_t> list_length;
+  size_t count() const { return list_length.value_or(1); }
+};
+
+/// "self,tensors*3"; nullopt if it is malformed.
+std::optional<std::vector<OperandName>> parse_operands(std::string_view text) {
+  constexpr size_t longest = 1 << 20;
+  std::vector<OperandName> result;
+  for (const std::string_view piece : pieces(text, ',')) {
+    OperandName operand{.name = piece.substr(0, piece.find('*')), .list_length = {}};
+    if (operand.name.empty()) return std::nullopt;
+    if (operand.name.size() < piece.size()) {
+      const std::string_view length = piece.substr(operand.name.size() + 1);
+      size_t number = 0;
+      const auto [end, error] =
+          std::from_chars(length.data(), length.data() + length.size(), number);
+      if (error != std::errc() || end != length.data() + length.size() || number > longest)
+        return std::nullopt;
+      operand.list_length = number;
+    }
+    result.push_back(operand);
+  }
+  return result;
+}
+
+/// The number of operands that the innermost call takes.
+size_t operand_count(const Infer& infer) {
+  const auto operands = parse_operands(text_of(infer, "operands"));
+  if (!operands) infer.fail("attribute operands is malformed");
+  size_t count = 0;
+  for (const OperandName& operand : *operands) count += operand.count();
+  return count;
+}
+
+std::vector<Type> infer_opaque_backward(const Infer& infer) {
+  size_t operands = operand_count(infer);
+  size_t results = count_of(infer, "results");
+  const auto layers = pieces(text_of(infer, "_layers"), ';');
+  if (layers.empty()) infer.fail("expected at least one layer");
+  std::vector<Type> types;
+  for (const std::string_view layer : layers) {
+    if (layer.size() != operands || layer.find_first_not_of("01") != std::string_view::npos)
+      infer.fail(cat("expected a layer of ", operands, " flags, got \"", layer, "\""));
+    operands += results;
+    results = static_cast<size_t>(std::count(layer.begin(), layer.end(), '1'));
+  }
+  if (infer.inputs.size() != operands)
+    infer.fail(cat("expected ", operands, " operands, got ", infer.inputs.size()));
+  for (size_t i = 0; i < layers.back().size(); ++i)
+    if (layers.back()[i] == '1') types.push_back(infer.type(i));
+  return types;
+}
+
+bool is_differentiable_operand(const Value* value) {
+  return value->type.is_tensor() && is_differentiable(value->type.dtype);
+}
+
+/// One more layer around the node at hand: the same for a call and for a layer of its gradient.
+void differentiate_opaque(Vjp& vjp) {
+  const Node& node = vjp.node();
+  if (node.attributes.get_or<bool>("_draws", false))
+    throw TypeError("opaque: no gradient of a call that draws random numbers");
+  std::vector<Value*> operands;
+  std::string layer;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    operands.push_back(vjp.in(i));
+    layer += vjp.needs(i) && is_differentiable_operand(vjp.in(i)) ? '1' : '0';
+  }
+  if (layer.find('1') == std::string::npos) return;
+  Attributes attributes = node.attributes;
+  const std::string inner = attributes.get_or<std::string>("_layers", "");
+  attributes.set("_layers", inner.empty() ? layer : inner + ";" + layer);
+  if (inner.empty()) attributes.set("results", static_cast<int64_t>(node.outputs.size()));
+  std::vector<Type> types;
+  for (size_t i = 0; i < layer.size(); ++i)
+    if (layer[i] == '1') types.push_back(operands[i]->type);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    Value* gradient = vjp.dout(i);
+    operands.push_back(gradient != nullptr ? gradient : vjp.builder().none());
+  }
+  const Node* backward = vjp.builder().append_unchecked(op::opaque_backward, operands,
+                                                        std::move(attributes), std::move(types));
+  size_t next = 0;
+  for (size_t i = 0; i < layer.size(); ++i)
+    if (layer[i] == '1') vjp.add(i, backward->outputs[next++]);
+}
+
+Value* scatter_whole(const Scatter& scatter) { return scatter.replacement; }
+
+}  // namespace
+
+// ---- State and assumptions --------------------------------------------------------------------
+
+constinit const OpDef op::state{
+    .name = "state",
+    .doc = "What a cell holds when the call begins: a tensor, or a number of Python's.",
+    .schema = "(*, str cell) -> Tensor",
+    .traits = Trait::pure,
+};
+
+constinit const OpDef op::commit{
+    .name = "commit",
+    .doc = "New contents of a cell's tensor. `versions`: how many in-place writes it stands for.",
+    .schema = "(Tensor value, *, str cell, int versions=1) -> ()",
+    .traits = Trait::writes_state | Trait::no_gradient,
+    .infer = infer_commit,
+};
+
+constinit const OpDef op::rebind{
+    .name = "rebind",
+    .doc = "What a cell refers to from now on: attributes cell.",
+    .schema = "",
+    .traits = Trait::writes_state | Trait::no_gradient,
+    .infer = infer_rebind,
+};
+
+constinit const OpDef op::guard{
+    .name = "guard",
+    .doc =
+        "Ends the run, without any trace of it, unless its operand is true. `id` says to the "
+        "caller which assumption failed.",
+    .schema = "(Scalar condition, *, int id, str reason='') -> ()",
+    .traits = Trait::may_fail | Trait::no_gradient,
+    .infer = infer_guard,
+};
+
+constinit const OpDef op::size{
+    .name = "size",
+    .doc = "The value of a dimension expression as a number.",
+    .schema = "(*, int of) -> Scalar",
+    .traits = Trait::pure | Trait::no_gradient | Trait::may_fail,
+    .infer = infer_size,
+    .fold = fold_size,
+};
+
+// ---- Gradients --------------------------------------------------------------------------------
+
+constinit const OpDef op::gradient{
+    .name = "gradient",
+    .doc =
+        "Gradients of outputs (attribute outputs: how many) with the given seeds (none: one) "
+        "with respect to targets (attribute targets). The differentiation pass expands it.",
+    .schema = "",
+    .traits = Trait::none,
+    .infer = infer_gradient,
+};
+
+constinit const OpDef op::detach{
+    .name = "detach",
+    .doc = "The same tensor, from which no gradient flows back.",
+    .schema = "(Tensor self) -> Tensor",
+    .aten = "detach",
+    .python = "Tensor.detach detach",
+    .traits = Trait::pure | Trait::view | Trait::no_gradient,
+    .infer = infer_same,
+    .scatter = scatter_whole,
+};
+
+// ---- Control flow -----------------------------------------------------------------------------
+
+constinit const OpDef op::fused{
+    .name = "fused",
+    .doc =
+        "Elementwise operators that are computed in one loop. The block's parameters are the "
+        "operands; it sees no other values.",
+    .schema = "",
+    .traits = Trait::pure,
+    .infer = infer_fused,
+};
+
+constinit const OpDef op::if_{
+    .name = "if",
+    .doc = "Runs its first block if the operand is true, else the second; gives what that yields.",
+    .schema = "",
+    .traits = Trait::control,
+    .infer = infer_if,
+};
+
+constinit const OpDef op::while_{
+    .name = "while",
+    .doc = "While the first block yields true for the carried values, the second replaces them.",
+    .schema = "",
+    .traits = Trait::control,
+    .infer = infer_while,
+};
+
+constinit const OpDef op::call{
+    .name = "call",
+    .doc = "Calls the graph named by attribute callee.",
+    .schema = "",
+    .traits = Trait::may_fail,
+};
+
+// ---- Opaque calls -----------------------------------------------------------------------------
+
+constinit const OpDef op::opaque{
+    .name = "opaque",
+    .doc = "A call of any ATen overload (attribute aten) that has no effect outside its results.",
+    .schema = "",
+    .traits = Trait::may_fail | Trait::random,
+    .vjp = differentiate_opaque,
+};
+
+constinit const OpDef op::opaque_backward{
+    .name = "opaque_backward",
+    .doc = "The gradient that autograd gives of an opaque call, or of such a gradient.",
+    .schema = "",
+    .traits = Trait::may_fail,
+    .infer = infer_opaque_backward,
+    .vjp = differentiate_opaque,
+};
+
+namespace ops {
+
+Node* append_opaque(Builder& builder, const OpaqueCall& call, std::vector<Type> result_types) {
+  Attributes attributes = call.attributes;
+  attributes.set("aten", call.aten);
+  attributes.set("_draws", call.draws);
+  std::string names;
+  std::vector<Value*> inputs;
+  for (const OpaqueCall::Operand& operand : call.operands) {
+    TORCHJANUS_CHECK(operand.is_list || operand.values.size() == 1, "opaque: argument ",
+                     operand.name, " of ", call.aten, " is not a list");
+    names += cat(names.empty() ? "" : ",", operand.name);
+    if (operand.is_list) names += cat('*', operand.values.size());
+    inputs.insert(inputs.end(), operand.values.begin(), operand.values.end());
+  }
+  attributes.set("operands", std::move(names));
+  return builder.append_unchecked(op::opaque, inputs, std::move(attributes),
+                                  std::move(result_types));
+}
+
+OpaqueCall opaque_call(const Attributes& attributes, std::span<Value* const> inputs) {
+  OpaqueCall call;
+  call.aten = attributes.get<std::string>("aten");
+  call.draws = attributes.get_or<bool>("_draws", false);
+  const auto operands = parse_operands(attributes.get<std::string>("operands"));
+  TORCHJANUS_CHECK(operands, "opaque: attribute operands is malformed");
+  size_t next = 0;
+  for (const OperandName& operand : *operands) {
+    TORCHJANUS_CHECK(next + operand.count() <= inputs.size(), "opaque: operands are missing");
+    const auto values = inputs.subspan(next, operand.count());
+    call.operands.push_back({.name = std::string(operand.name),
+                             .values = {values.begin(), values.end()},
+                             .is_list = operand.list_length.has_value()});
+    next += operand.count();
+  }
+  for (const auto& [name, value] : attributes)
+    if (name != "aten" && name != "operands" && name != "results" && !name.starts_with('_'))
+      call.attributes.set(name, value);
+  return call;
+}
+
+std::vector<std::vector<bool>> opaque_layers(const Attributes& attributes) {
+  std::vector<std::vector<bool>> layers;
+  const std::string text = attributes.get_or<std::string>("_layers", "");
+  for (const std::string_view layer : pieces(text, ';')) {
+    layers.emplace_back();
+    for (const char flag : layer) layers.back().push_back(flag == '1');
+  }
+  return layers;
+}
+
+}  // namespace ops
+}  // namespace janus

@@ -1,0 +1,42 @@
+// How opaque operators keep an arbitrary ATen call in a node. See ops/structure.cpp.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/builder.h"
+
+namespace janus::ops {
+
+/// A call of an ATen overload in terms of its schema. An argument of the schema that is in neither
+/// list has its default.
+struct OpaqueCall {
+  std::string aten;  ///< "cumsum", "add.Tensor"
+  /// Arguments that are values: a tensor or number, or the elements of a list, in the schema's
+  /// order. An optional tensor that is None is left out; inside a list it is a `none` constant.
+  struct Operand {
+    std::string name;  ///< the schema's argument
+    std::vector<graph::Value*> values;
+    bool is_list = false;
+  };
+  std::vector<Operand> operands;
+  /// All other arguments by the schema's name. Devices, layouts, memory formats as strings.
+  graph::Attributes attributes;
+  bool draws = false;  ///< takes numbers from the random generator
+};
+
+/// Appends the node; `result_types`: what the call gives (a list result: one for each element).
+graph::Node* append_opaque(graph::Builder& builder, const OpaqueCall& call,
+                           std::vector<graph::Type> result_types);
+
+/// The call that an `opaque` node (or the innermost one that an `opaque_backward` node stands for)
+/// makes; its operands' values are those of `inputs`.
+OpaqueCall opaque_call(const graph::Attributes& attributes, std::span<graph::Value* const> inputs);
+
+/// The layers of an `opaque_backward` node, the innermost first: which operands of that layer get a
+/// gradient. Layer k+1's operands are layer k's followed by one gradient (or none) for each of its
+/// results.
+std::vector<std::vector<bool>> opaque_layers(const graph::Attributes& attributes);
+
+}  // namespace janus::ops
