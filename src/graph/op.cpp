@@ -162,10 +162,8 @@ std::vector<Type> infer_results(const OpDef& op, std::span<Value* const> inputs,
 Trait effects(const Node& node) {
   Trait result = node.op->traits & effect_traits;
   // An opaque operator draws random numbers only if its attributes say so (ops/structure.cpp).
-  if (const AttributeValue* draws = node.attributes.find("_draws");
-      draws != nullptr && *draws == AttributeValue(false))
-    result =
-        result & (Trait::reads_heap | Trait::writes_heap | Trait::writes_state | Trait::may_fail);
+  if (node.op->name == "opaque" && !node.attributes.get_or<bool>("_draws", false))
+    result = result & ~Trait::random;
   for (const auto& block : node.blocks)
     for (const Node* nested : block->nodes) result = result | effects(*nested);
   return result;

@@ -43,6 +43,7 @@ constexpr Trait operator|(Trait a, Trait b) {
 constexpr Trait operator&(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) & static_cast<uint32_t>(b));
 }
+constexpr Trait operator~(Trait a) { return static_cast<Trait>(~static_cast<uint32_t>(a)); }
 constexpr bool has(Trait set, Trait one) {
   return (static_cast<uint32_t>(set) & static_cast<uint32_t>(one)) != 0;
 }

@@ -1,10 +1,10 @@
 // Operators that give a graph its structure: state, assumptions, gradients to be, control flow, and
 // calls of operators that this project does not know.
 //
-// Opaque calls. `opaque {aten="cumsum", operands="self", dim=1}` calls the ATen overload by its
-// schema. `operands` says which argument each input is: names in order, separated by commas;
+// Opaque calls. `opaque {operator="aten::cumsum", operands="self", dim=1}` calls the overload by
+// its schema. `operands` says which argument each input is: names in order, separated by commas;
 // `tensors*3` is a list argument that takes three inputs (`tensors*0` an empty one). Every other
-// attribute but `aten`, `results` and those that start with an underscore is an argument by the
+// attribute but `operator`, `results` and those that start with an underscore is an argument by the
 // schema's name; what is not named has the schema's default. Result types are given when the node
 // is made.
 //
@@ -381,7 +381,8 @@ constinit const OpDef op::call{
 
 constinit const OpDef op::opaque{
     .name = "opaque",
-    .doc = "A call of any ATen overload (attribute aten) that has no effect outside its results.",
+    .doc =
+        "A call of any ATen overload (attribute operator) that has no effect outside its results.",
     .schema = "",
     .traits = Trait::may_fail | Trait::random,
     .vjp = differentiate_opaque,
@@ -400,13 +401,13 @@ namespace ops {
 
 Node* append_opaque(Builder& builder, const OpaqueCall& call, std::vector<Type> result_types) {
   Attributes attributes = call.attributes;
-  attributes.set("aten", call.aten);
-  attributes.set("_draws", call.draws);
+  attributes.set("operator", call.overload);
+  if (call.draws) attributes.set("_draws", true);
   std::string names;
   std::vector<Value*> inputs;
   for (const OpaqueCall::Operand& operand : call.operands) {
     TORCHJANUS_CHECK(operand.is_list || operand.values.size() == 1, "opaque: argument ",
-                     operand.name, " of ", call.aten, " is not a list");
+                     operand.name, " of ", call.overload, " is not a list");
     names += cat(names.empty() ? "" : ",", operand.name);
     if (operand.is_list) names += cat('*', operand.values.size());
     inputs.insert(inputs.end(), operand.values.begin(), operand.values.end());
@@ -418,7 +419,7 @@ Node* append_opaque(Builder& builder, const OpaqueCall& call, std::vector<Type> 
 
 OpaqueCall opaque_call(const Attributes& attributes, std::span<Value* const> inputs) {
   OpaqueCall call;
-  call.aten = attributes.get<std::string>("aten");
+  call.overload = attributes.get<std::string>("operator");
   call.draws = attributes.get_or<bool>("_draws", false);
   const auto operands = parse_operands(attributes.get<std::string>("operands"));
   TORCHJANUS_CHECK(operands, "opaque: attribute operands is malformed");
@@ -432,7 +433,7 @@ OpaqueCall opaque_call(const Attributes& attributes, std::span<Value* const> inp
     next += operand.count();
   }
   for (const auto& [name, value] : attributes)
-    if (name != "aten" && name != "operands" && name != "results" && !name.starts_with('_'))
+    if (name != "operator" && name != "operands" && name != "results" && !name.starts_with('_'))
       call.attributes.set(name, value);
   return call;
 }

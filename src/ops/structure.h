@@ -12,7 +12,7 @@ namespace janus::ops {
 /// A call of an ATen overload in terms of its schema. An argument of the schema that is in neither
 /// list has its default.
 struct OpaqueCall {
-  std::string aten;  ///< "cumsum", "add.Tensor"
+  std::string overload;  ///< "aten::cumsum", "aten::add.Tensor"
   /// Arguments that are values: a tensor or number, or the elements of a list, in the schema's
   /// order. An optional tensor that is None is left out; inside a list it is a `none` constant.
   struct Operand {
@@ -23,7 +23,7 @@ struct OpaqueCall {
   std::vector<Operand> operands;
   /// All other arguments by the schema's name. Devices, layouts, memory formats as strings.
   graph::Attributes attributes;
-  bool draws = false;  ///< takes numbers from the random generator
+  bool draws = false;  ///< takes numbers from the random generator (attribute _draws)
 };
 
 /// Appends the node; `result_types`: what the call gives (a list result: one for each element).
