@@ -16,6 +16,10 @@
 
 namespace janus::kernels {
 
+/// A `fused` node has at most so many dimensions, and so many tensors as inputs and outputs.
+inline constexpr size_t kMaxRank = 16;
+inline constexpr size_t kMaxTensors = 32;
+
 /// A tensor operand: its first element, and strides in elements for each dimension of the iteration
 /// space (0 where it is broadcast).
 struct TensorOperand {
@@ -49,7 +53,7 @@ class Kernel {
 /// Thread-safe.
 std::shared_ptr<const Kernel> compile(const graph::Node& fused);
 
-/// Whether every operation of this node can be in a kernel (operator, dtypes).
+/// Whether this node can be in a kernel (operator, dtypes, rank).
 bool can_compile(const graph::Node& elementwise);
 
 }  // namespace janus::kernels

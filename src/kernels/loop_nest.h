@@ -1,0 +1,85 @@
+// The loop nest of a kernel: what is computed at each point of an iteration space, before it is
+// known how the space is walked.
+//
+// The body is a list of instructions in single assignment form: loads of operands' elements,
+// scalar arithmetic, and at the end stores. Walking order, vectors and strides come later (emit.h).
+// Element-wise operators access each operand at the point itself; an access is a node of its own
+// (`load`, `store`) so that reindexing operators can give it index expressions.
+//
+// Text form, canonical: equal computations have equal text, whatever the graph's names were. It is
+// the key of the kernel cache and heads the LLVM text as a comment:
+//
+//   t0: f32, t1: b1, n0: f64 -> t2: f32
+//   %0 = load t0 : f32
+//   %1 = number n0 : f64
+//   %2 = convert %1 : f32
+//   %3 = mul %0, %2 : f32
+//   %4 = call exp %3 : f32
+//   store t2, %4
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "graph/op.h"
+#include "kernels/functions.h"
+
+namespace janus::kernels {
+
+using graph::DType;
+using Compare = graph::ScalarCode::Compare;
+
+enum class Opcode : uint8_t {
+  load,      ///< element of tensor `index`
+  number,    ///< number `index`
+  constant,  ///< `bits`: of a double where dtype is floating, else of an int64_t
+  convert,   ///< as torch's `to`
+  add,
+  sub,
+  mul,
+  div,
+  rem,
+  neg,
+  bit_and,
+  bit_or,
+  bit_xor,
+  compare,
+  select,
+  call,
+};
+
+struct Instruction {
+  Opcode opcode = Opcode::constant;
+  DType dtype = DType::f32;  ///< of the result
+  Compare comparison = Compare::eq;
+  const Function* function = nullptr;
+  std::array<int, 3> operands = {-1, -1, -1};  ///< earlier instructions; -1 where there is none
+  uint32_t index = 0;
+  uint64_t bits = 0;
+
+  friend bool operator==(const Instruction&, const Instruction&) = default;
+};
+
+struct LoopNest {
+  std::vector<DType> inputs;   ///< element types of the tensors t0, t1, ...
+  std::vector<DType> numbers;  ///< i64, f64 or b1
+  std::vector<DType> outputs;  ///< tensors that follow the inputs
+  std::vector<Instruction> code;
+  std::vector<int> results;  ///< for each output the instruction whose value is stored
+
+  size_t tensor_count() const { return inputs.size() + outputs.size(); }
+  DType tensor_dtype(size_t index) const {
+    return index < inputs.size() ? inputs[index] : outputs[index - inputs.size()];
+  }
+  /// Time of one point in units of a simple vector instruction: decides about threads.
+  int cost() const;
+
+  /// Appends an instruction, or gives the equal one that is there already.
+  int append(const Instruction& instruction);
+};
+
+std::string print(const LoopNest& nest);
+
+}  // namespace janus::kernels

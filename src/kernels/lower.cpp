@@ -1,0 +1,285 @@
+#include "kernels/lower.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "base/check.h"
+#include "ops/promotion.h"
+
+namespace janus::kernels {
+namespace {
+
+using graph::Block;
+using graph::Node;
+using graph::ScalarCode;
+using graph::Type;
+using graph::Value;
+
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+/// The dtype in which values of `dtype` are computed with.
+DType widened(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
+DType dtype_of_operand(const Type& type) {
+  switch (type.kind) {
+    case Type::Kind::tensor:
+      return type.dtype;
+    case Type::Kind::i64:
+      return DType::i64;
+    case Type::Kind::f64:
+      return DType::f64;
+    case Type::Kind::boolean:
+      return DType::b1;
+    default:
+      throw Unsupported{cat("an operand of type ", type)};
+  }
+}
+
+/// ScalarCode over a LoopNest: every call appends an instruction.
+class Lowering final : public ScalarCode {
+ public:
+  using Values = std::map<const Value*, Scalar>;
+
+  Lowering(LoopNest& nest, const Values& values, const Node& node)
+      : nest_(nest), values_(values), node_(node), narrow_(ops::compute_dtype(node)) {}
+
+  const Node& node() const override { return node_; }
+  size_t input_count() const override { return node_.inputs.size(); }
+  DType compute_type() const override { return widened(narrow_); }
+
+  Scalar input(size_t index) override {
+    Scalar raw = raw_input(index);
+    // A number compared with half precision takes the tensor's precision first; in arithmetic it
+    // keeps its own, as in eager.
+    const bool compares = node_.output()->type.dtype == DType::b1;
+    if (compares && is_half(narrow_) && node_.inputs[index]->type.is_number())
+      raw = convert(raw, narrow_);
+    return convert(raw, compute_type());
+  }
+
+  Scalar raw_input(size_t index) override {
+    const auto found = values_.find(node_.inputs.at(index));
+    if (found == values_.end())
+      throw Unsupported{cat(node_.op->name, ": operand ", index, " has no element")};
+    return found->second;
+  }
+
+  Scalar constant(double value, DType dtype) override {
+    if (is_half(dtype)) return convert(constant(value, DType::f32), dtype);
+    Instruction instruction{.opcode = Opcode::constant, .dtype = dtype};
+    if (graph::is_floating(dtype))
+      instruction.bits = std::bit_cast<uint64_t>(value);
+    else if (dtype == DType::b1)
+      instruction.bits = value != 0;
+    else
+      instruction.bits = std::bit_cast<uint64_t>(static_cast<int64_t>(value));
+    return add_instruction(instruction);
+  }
+
+  Scalar convert(Scalar a, DType dtype) override {
+    if (a.dtype == dtype) return a;
+    if (graph::is_complex(dtype)) throw Unsupported{"complex numbers"};
+    // Half precision is reached and left through f32, as in eager.
+    if (is_half(dtype) && a.dtype != DType::f32) return convert(convert(a, DType::f32), dtype);
+    if (is_half(a.dtype) && dtype != DType::f32) return convert(convert(a, DType::f32), dtype);
+    return append(Opcode::convert, dtype, {a});
+  }
+
+  Scalar add(Scalar a, Scalar b) override {
+    return a.dtype == DType::b1 ? bit_or(a, b) : arithmetic(Opcode::add, a, b);
+  }
+  Scalar sub(Scalar a, Scalar b) override {
+    if (a.dtype == DType::b1) throw Unsupported{"subtraction of booleans"};
+    return arithmetic(Opcode::sub, a, b);
+  }
+  Scalar mul(Scalar a, Scalar b) override {
+    return a.dtype == DType::b1 ? bit_and(a, b) : arithmetic(Opcode::mul, a, b);
+  }
+  Scalar div(Scalar a, Scalar b) override {
+    if (graph::is_floating(a.dtype)) return arithmetic(Opcode::div, a, b);
+    return integer_divisor(b) == -1 ? neg(a) : arithmetic(Opcode::div, a, b);
+  }
+  Scalar rem(Scalar a, Scalar b) override {
+    if (graph::is_floating(a.dtype)) return call("fmod", std::array{a, b});
+    return integer_divisor(b) == -1 ? constant(0, a.dtype) : arithmetic(Opcode::rem, a, b);
+  }
+  Scalar neg(Scalar a) override {
+    if (a.dtype == DType::b1) throw Unsupported{"negative booleans"};
+    check_computable(a);
+    return append(Opcode::neg, a.dtype, {a});
+  }
+  Scalar bit_and(Scalar a, Scalar b) override { return bitwise(Opcode::bit_and, a, b); }
+  Scalar bit_or(Scalar a, Scalar b) override { return bitwise(Opcode::bit_or, a, b); }
+  Scalar bit_xor(Scalar a, Scalar b) override { return bitwise(Opcode::bit_xor, a, b); }
+
+  Scalar compare(Compare how, Scalar a, Scalar b) override {
+    check_same(a, b);
+    if (is_half(a.dtype)) return compare(how, convert(a, DType::f32), convert(b, DType::f32));
+    Instruction instruction{.opcode = Opcode::compare, .dtype = DType::b1, .comparison = how};
+    instruction.operands = {a.id, b.id, -1};
+    return add_instruction(instruction);
+  }
+
+  Scalar select(Scalar condition, Scalar a, Scalar b) override {
+    check_same(a, b);
+    TORCHJANUS_CHECK(condition.dtype == DType::b1, "select: the condition is ",
+                     graph::name(condition.dtype));
+    return append(Opcode::select, a.dtype, {condition, a, b});
+  }
+
+  Scalar call(std::string_view name, std::span<const Scalar> arguments) override {
+    const Function* function = find_function(name);
+    if (function == nullptr) throw Unsupported{cat("the function ", name)};
+    TORCHJANUS_CHECK(static_cast<int>(arguments.size()) == function->arity, name, ": takes ",
+                     function->arity, " arguments, not ", arguments.size());
+    Instruction instruction{
+        .opcode = Opcode::call, .dtype = arguments.front().dtype, .function = function};
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      check_same(arguments.front(), arguments[i]);
+      instruction.operands[i] = arguments[i].id;
+    }
+    if (instruction.dtype != DType::f32 && instruction.dtype != DType::f64)
+      throw Unsupported{cat(name, " of ", graph::name(instruction.dtype))};
+    return add_instruction(instruction);
+  }
+
+ private:
+  Scalar add_instruction(const Instruction& instruction) {
+    return {nest_.append(instruction), instruction.dtype};
+  }
+
+  Scalar append(Opcode opcode, DType dtype, std::initializer_list<Scalar> operands) {
+    Instruction instruction{.opcode = opcode, .dtype = dtype};
+    std::transform(operands.begin(), operands.end(), instruction.operands.begin(),
+                   [](Scalar operand) { return operand.id; });
+    return add_instruction(instruction);
+  }
+
+  Scalar arithmetic(Opcode opcode, Scalar a, Scalar b) {
+    check_same(a, b);
+    check_computable(a);
+    return append(opcode, a.dtype, {a, b});
+  }
+
+  Scalar bitwise(Opcode opcode, Scalar a, Scalar b) {
+    check_same(a, b);
+    if (graph::is_floating(a.dtype)) throw Unsupported{"bits of floating numbers"};
+    return append(opcode, a.dtype, {a, b});
+  }
+
+  void check_same(Scalar a, Scalar b) const {
+    TORCHJANUS_CHECK(a.dtype == b.dtype, node_.op->name,
+                     ": scalar operands differ: ", graph::name(a.dtype), " and ",
+                     graph::name(b.dtype));
+  }
+  void check_computable(Scalar a) const {
+    if (is_half(a.dtype)) throw Unsupported{cat("arithmetic in ", graph::name(a.dtype))};
+  }
+
+  /// Eager raises where an integer is divided by zero, and a kernel cannot: only division by a
+  /// known number is taken.
+  int64_t integer_divisor(Scalar b) const {
+    const Instruction& divisor = nest_.code[static_cast<size_t>(b.id)];
+    const auto value = std::bit_cast<int64_t>(divisor.bits);
+    if (divisor.opcode != Opcode::constant || value == 0)
+      throw Unsupported{"division of integers by what may be zero"};
+    return value;
+  }
+
+  LoopNest& nest_;
+  const Values& values_;
+  const Node& node_;
+  DType narrow_;
+};
+
+/// A loop nest in the making, with what the graph's values are in it.
+class Nest {
+ public:
+  /// An operand from outside: a tensor or a number. None operands have no element.
+  void add_operand(const Value* value) {
+    const Type& type = value->type;
+    if (type.is_none() || values_.contains(value)) return;
+    const DType dtype = dtype_of_operand(type);
+    check_storable(dtype);
+    auto& list = type.is_tensor() ? nest_.inputs : nest_.numbers;
+    Instruction instruction{.opcode = type.is_tensor() ? Opcode::load : Opcode::number,
+                            .dtype = dtype,
+                            .index = static_cast<uint32_t>(list.size())};
+    list.push_back(dtype);
+    values_[value] = {nest_.append(instruction), dtype};
+  }
+
+  /// A `constant` node: its literal.
+  void add_constant(const Node& node) {
+    const Value* value = node.output();
+    if (value->type.is_none()) return;
+    Instruction instruction{.opcode = Opcode::constant, .dtype = dtype_of_operand(value->type)};
+    const graph::AttributeValue* literal = node.attributes.find("value");
+    TORCHJANUS_CHECK(literal != nullptr, "constant: no value");
+    if (const auto* integer = std::get_if<int64_t>(literal))
+      instruction.bits = std::bit_cast<uint64_t>(*integer);
+    else if (const auto* floating = std::get_if<double>(literal))
+      instruction.bits = std::bit_cast<uint64_t>(*floating);
+    else if (const auto* boolean = std::get_if<bool>(literal))
+      instruction.bits = *boolean ? 1 : 0;
+    else
+      throw Unsupported{"a constant that is not a number"};
+    values_[value] = {nest_.append(instruction), instruction.dtype};
+  }
+
+  void add_node(const Node& node) {
+    if (node.op->scalar == nullptr || node.outputs.size() != 1 || !ops::has_scalar_program(node))
+      throw Unsupported{cat(node.op->name, " has no scalar program")};
+    const DType dtype = dtype_of_operand(node.output()->type);
+    check_storable(dtype);
+    Lowering code(nest_, values_, node);
+    values_[node.output()] = code.convert(node.op->scalar(code), dtype);
+  }
+
+  void add_result(const Value* value) {
+    const auto found = values_.find(value);
+    TORCHJANUS_CHECK(found != values_.end(), "fused: a result has no element");
+    nest_.outputs.push_back(found->second.dtype);
+    nest_.results.push_back(found->second.id);
+  }
+
+  LoopNest take() { return std::move(nest_); }
+
+ private:
+  static void check_storable(DType dtype) {
+    if (graph::is_complex(dtype)) throw Unsupported{"complex numbers"};
+  }
+
+  LoopNest nest_;
+  Lowering::Values values_;
+};
+
+}  // namespace
+
+LoopNest lower_block(const Block& block) {
+  Nest nest;
+  for (const Value* parameter : block.parameters) nest.add_operand(parameter);
+  for (const Node* node : block.nodes) {
+    if (node->op->name == "constant")
+      nest.add_constant(*node);
+    else
+      nest.add_node(*node);
+  }
+  for (const Value* result : block.results) nest.add_result(result);
+  return nest.take();
+}
+
+std::optional<Unsupported> why_not(const Node& elementwise) {
+  try {
+    Nest nest;
+    for (const Value* input : elementwise.inputs) nest.add_operand(input);
+    nest.add_node(elementwise);
+    return std::nullopt;
+  } catch (const Unsupported& unsupported) {
+    return unsupported;
+  }
+}
+
+}  // namespace janus::kernels
