@@ -29,7 +29,7 @@ struct Assumption {
     length,  ///< len(x) == `number` (list, tuple, dict, set)
     keys,    ///< a dict's keys in order are the tuple `object`
     missing_key,        ///< a dict (or instance __dict__) has no key `object`
-    missing_attribute,  ///< type lookup finds nothing for `object`
+    missing_attribute,  ///< type lookup on x (a type; else on its type) finds nothing for `object`
     truth,              ///< bool(x) == (number != 0), for containers and numbers
     tensor,             ///< a tensor that matches `tensor`
     integer,        ///< exactly an int that fits 64 bits; binds the symbol `symbol` if not empty
@@ -150,6 +150,13 @@ struct Generated {
   std::vector<std::string> differentiable_cells;
 };
 
+/// The side of a test that the graph to be made shall follow, although the profile saw both.
+struct ChosenOutcome {
+  python::Object facts_key;
+  int fact = -1;
+  bool outcome = true;
+};
+
 /// What the generator starts from: a call as it is about to be made.
 struct Call {
   const syntax::Tree* tree = nullptr;
@@ -161,7 +168,13 @@ struct Call {
   PyObject* variables = nullptr;  ///< statements: dict of the frame's variables
   PyObject* globals = nullptr;    ///< statements: the module's dict
   PyObject* facts_key = nullptr;  ///< key of its facts in the ProfileStore; null: function.__code__
+  /// Tests that went the other way in a graph that was left; for all others the side taken more
+  /// often is the one to follow.
+  const std::vector<ChosenOutcome>* chosen = nullptr;
 };
+
+/// "x: f32[B,784]", "self.training is True": an assumption as text.
+std::string describe(const Assumption& assumption);
 
 class ProfileStore;
 

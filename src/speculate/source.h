@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <string>
+#include <unordered_map>
 
 #include "python/object.h"
 
@@ -54,7 +55,7 @@ class SourceTable {
  private:
   const Source* intern(Source source);
   std::deque<Source> sources_;
-  // look-up structure: see source.cpp
+  std::unordered_multimap<size_t, const Source*> by_hash_;
 };
 
 }  // namespace janus::speculate

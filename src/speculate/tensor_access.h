@@ -51,8 +51,12 @@ class TensorAccess {
   /// `contiguous` tells whether strides are the contiguous ones.
   virtual bool matches(PyObject* tensor, const struct TensorPattern& pattern,
                        int64_t* sizes) const = 0;
+  /// Identity of the tensor's memory, as TensorFact::storage.
+  virtual const void* storage_of(PyObject* tensor) const;
   virtual Environment environment() const = 0;
   virtual PyObject* grad_of(PyObject* tensor) const = 0;  ///< new reference: `tensor.grad` or None
+  /// `tensor.grad = grad` (a tensor or None). Throws python::ErrorSet where that raises.
+  virtual void set_grad(PyObject* tensor, PyObject* grad) const;
   virtual execute::Slot to_slot(PyObject* tensor) const = 0;
   virtual python::Object to_python(const execute::Slot& tensor) const = 0;
   /// Process-wide events that make every graph doubtful (e.g. torch.set_default_device); cheap to
@@ -74,6 +78,7 @@ struct TensorPattern {
 
 /// Set once by torch/ at start-up.
 TensorAccess& tensor_access();
+bool has_tensor_access();
 void set_tensor_access(TensorAccess* access);
 
 }  // namespace janus::speculate

@@ -1,0 +1,132 @@
+#include "speculate/describe.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "speculate/tensor_access.h"
+
+namespace janus::speculate {
+namespace {
+
+constexpr size_t kLongestText = 80;
+
+bool has_plain_repr(PyObject* object) {
+  return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
+         PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyComplex_CheckExact(object) ||
+         PyUnicode_CheckExact(object) || PyBytes_CheckExact(object);
+}
+
+std::string shortened(std::string text) {
+  if (text.size() <= kLongestText) return text;
+  text.resize(kLongestText);
+  return text + "...";
+}
+
+std::string plain_repr(PyObject* object) {
+  const python::Object repr = python::Object::steal(PyObject_Repr(object));
+  if (!repr) {
+    PyErr_Clear();  // an int of more digits than Python converts
+    return cat("a very large ", Py_TYPE(object)->tp_name);
+  }
+  return shortened(text_of(repr.get()));
+}
+
+std::string describe_items(PyObject* sequence, const char* open, const char* close) {
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence);
+  std::string text = open;
+  for (Py_ssize_t i = 0; i < count && text.size() < kLongestText; ++i)
+    text += cat(i == 0 ? "" : ", ", describe_object(PySequence_Fast_GET_ITEM(sequence, i)));
+  return shortened(text + close);
+}
+
+std::string describe_tensor(PyObject* object) {
+  std::string why_not;
+  const auto fact = tensor_access().describe(object, &why_not);
+  if (!fact) return cat("a tensor (", why_not, ")");
+  std::string text = cat(graph::name(fact->dtype), "[");
+  for (size_t i = 0; i < fact->sizes.size(); ++i) text += cat(i == 0 ? "" : ",", fact->sizes[i]);
+  return text + "]";
+}
+
+std::string short_type_name(PyTypeObject* type) {
+  const char* dot = std::strrchr(type->tp_name, '.');
+  return dot == nullptr ? type->tp_name : dot + 1;
+}
+
+bool equal_floats(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+bool equal_tuples(PyObject* a, PyObject* b) {
+  if (PyTuple_GET_SIZE(a) != PyTuple_GET_SIZE(b)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i)
+    if (!equal_constants(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
+  return true;
+}
+
+bool equal_slices(PyObject* a, PyObject* b) {
+  const auto* left = reinterpret_cast<PySliceObject*>(a);
+  const auto* right = reinterpret_cast<PySliceObject*>(b);
+  return equal_constants(left->start, right->start) && equal_constants(left->stop, right->stop) &&
+         equal_constants(left->step, right->step);
+}
+
+}  // namespace
+
+std::string text_of(PyObject* string) {
+  const python::Object bytes =
+      python::Object::steal(PyUnicode_AsEncodedString(string, "utf-8", "backslashreplace"));
+  if (!bytes) {
+    PyErr_Clear();
+    return "?";
+  }
+  return std::string(PyBytes_AS_STRING(bytes.get()),
+                     static_cast<size_t>(PyBytes_GET_SIZE(bytes.get())));
+}
+
+std::string describe_object(PyObject* object) {
+  if (object == nullptr) return "nothing";
+  if (has_plain_repr(object)) return plain_repr(object);
+  if (PyTuple_CheckExact(object)) return describe_items(object, "(", ")");
+  if (PyList_CheckExact(object)) return describe_items(object, "[", "]");
+  if (PyType_Check(object))
+    return cat("the class ", short_type_name(reinterpret_cast<PyTypeObject*>(object)));
+  if (PyFunction_Check(object))
+    return cat("the function ",
+               text_of(reinterpret_cast<PyFunctionObject*>(object)->func_qualname));
+  if (PyCFunction_Check(object))
+    return cat("the function ", reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name);
+  if (PyMethod_Check(object))
+    return cat("the method of ", describe_object(PyMethod_GET_SELF(object)));
+  if (PyModule_Check(object)) {
+    const char* name = PyModule_GetName(object);
+    if (name == nullptr) PyErr_Clear();
+    return cat("the module ", name == nullptr ? "?" : name);
+  }
+  if (has_tensor_access() && tensor_access().is_tensor(object)) return describe_tensor(object);
+  return cat("a ", short_type_name(Py_TYPE(object)), " object");
+}
+
+bool equal_constants(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyFloat_CheckExact(a)) return equal_floats(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
+  if (PyTuple_CheckExact(a)) return equal_tuples(a, b);
+  if (PySlice_Check(a)) return equal_slices(a, b);
+  if (PyComplex_CheckExact(a)) {
+    const Py_complex left = PyComplex_AsCComplex(a), right = PyComplex_AsCComplex(b);
+    return equal_floats(left.real, right.real) && equal_floats(left.imag, right.imag);
+  }
+  if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyBytes_CheckExact(a) ||
+      PyRange_Check(a)) {
+    const int equal = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (equal < 0) PyErr_Clear();
+    return equal == 1;
+  }
+  return false;
+}
+
+python::Object string(const std::string& text) {
+  return python::check(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
+}
+
+}  // namespace janus::speculate

@@ -1,0 +1,420 @@
+#include "speculate/dispatch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include "base/check.h"
+#include "base/options.h"
+#include "speculate/describe.h"
+#include "speculate/surroundings.h"
+
+namespace janus::speculate {
+namespace {
+
+constexpr size_t kMostEntries = 16;      // in the cache at once
+constexpr uint64_t kMostGenerated = 32;  // ever, of one function
+constexpr size_t kMostReasons = 32;      // remembered
+constexpr int kMostRefusals = 4;         // before new generations are given up
+constexpr int kMostRefusalsOfOutcome = 2;
+constexpr int kProfiledAborts = 1;  // aborts of one kind that are profiled before a new graph
+constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
+constexpr uint64_t kFirstRetry = 10;  // calls until a refused function is tried again
+
+std::vector<Dispatcher*>& registry() {
+  static std::vector<Dispatcher*> all;
+  return all;
+}
+
+double first_profile = -1, first_graph = -1;
+
+/// Reasons that no later call can change.
+bool is_permanent(ReasonCode code) {
+  return code == ReasonCode::no_source || code == ReasonCode::generator ||
+         code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error;
+}
+
+std::string key_of(const std::vector<ChosenOutcome>& outcomes) {
+  std::string key;
+  for (const ChosenOutcome& each : outcomes)
+    key +=
+        cat(static_cast<const void*>(each.facts_key.get()), ":", each.fact, ":", each.outcome, ";");
+  return key;
+}
+
+/// `outcomes` with this test's other side.
+std::vector<ChosenOutcome> flipped(std::vector<ChosenOutcome> outcomes, const GraphTest& test) {
+  for (ChosenOutcome& each : outcomes) {
+    if (!each.facts_key.is(test.facts_key.get()) || each.fact != test.fact) continue;
+    each.outcome = !test.outcome;
+    return outcomes;
+  }
+  outcomes.push_back({test.facts_key, test.fact, !test.outcome});
+  return outcomes;
+}
+
+/// The pending Python exception as text; clears it. `type`: for KeyboardInterrupt and the like.
+std::string take_exception() {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  const python::Object owned[] = {python::Object::steal(type), python::Object::steal(value),
+                                  python::Object::steal(traceback)};
+  if (type == nullptr) return "an exception without a type";
+  const python::Object text =
+      python::Object::steal(value == nullptr ? nullptr : PyObject_Str(value));
+  if (!text) PyErr_Clear();
+  return cat(reinterpret_cast<PyTypeObject*>(type)->tp_name, ": ",
+             text ? text_of(text.get()) : std::string());
+}
+
+/// Exceptions that are the user's, whoever they meet: Ctrl-C, sys.exit, out of stack or memory.
+bool is_for_the_user() {
+  return PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0 ||
+         PyErr_ExceptionMatches(PyExc_SystemExit) != 0 ||
+         PyErr_ExceptionMatches(PyExc_RecursionError) != 0 ||
+         PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
+}
+
+class Flag {
+ public:
+  explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
+  ~Flag() { flag_ = false; }
+  Flag(const Flag&) = delete;
+  Flag& operator=(const Flag&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+}  // namespace
+
+Dispatcher::Dispatcher(std::string name, std::string file, int line, DispatchOptions options)
+    : name_(std::move(name)),
+      file_(std::move(file)),
+      line_(line),
+      options_(options),
+      runs_left_(options.profile_runs) {
+  registry().push_back(this);
+}
+
+Dispatcher::~Dispatcher() { std::erase(registry(), this); }
+
+const std::vector<Dispatcher*>& Dispatcher::all() { return registry(); }
+
+double Dispatcher::seconds_until_first_graph() {
+  return first_graph < 0 || first_profile < 0 ? -1 : (first_graph - first_profile) / 1000;
+}
+
+Dispatcher::State Dispatcher::state() const {
+  if (settled_) return State::imperative;
+  if (!entries_.empty()) return State::graph;
+  return runs_left_ > 0 || refusals_ == 0 ? State::profiling : State::imperative;
+}
+
+Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
+  bool committed = false;
+  try {
+    return attempt_unguarded(call, committed);
+  } catch (const python::ErrorSet&) {
+    if (committed || is_for_the_user()) return {true, {}, Otherwise::plain};
+    return internal_error(take_exception(), committed);
+  } catch (const std::exception& error) {
+    if (PyErr_Occurred() != nullptr) PyErr_Clear();
+    return internal_error(error.what(), committed);
+  } catch (...) {
+    if (PyErr_Occurred() != nullptr) PyErr_Clear();
+    return internal_error("an unknown C++ exception", committed);
+  }
+}
+
+Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& committed) {
+  if (settled_) return {};
+  ++counters_.calls;
+  if (generator() == nullptr || !has_tensor_access()) {
+    note({ReasonCode::internal_error, "this build has no graph generator", {}});
+    return {};
+  }
+  const Environment environment = tensor_access().environment();
+  if (const char* watcher = active_watcher(environment)) {
+    ++counters_.bypassed;
+    note({ReasonCode::mode_active, watcher, {}});
+    return {};
+  }
+  if (generating_) return {};
+  if (entries_.empty()) return profile_or_generate(call, environment, committed);
+  return try_entries(call, environment, committed);
+}
+
+Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
+                                                    const Environment& environment,
+                                                    bool& committed) {
+  if (first_profile < 0) first_profile = now();
+  if (runs_left_ > 0) {
+    observe(call);
+    return {false, {}, Otherwise::profile};
+  }
+  if (counters_.calls < retry_at_ || !may_generate()) return {};
+  return generate_and_run(call, environment, {}, committed);
+}
+
+/// Tries the graphs in the cache in turn, the one that fitted last first.
+Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment& environment,
+                                            bool& committed) {
+  std::optional<Mismatch> mismatch;
+  std::optional<Outcomes> wanted;
+  std::vector<python::Object> captured;
+  drop_retired();
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const std::shared_ptr<Entry> entry = entries_[i];
+    if (auto found = entry->guards().check(call, environment, captured)) {
+      ++entry->misses;
+      if (!mismatch) mismatch = std::move(found);
+      continue;
+    }
+    Attempt attempt;
+    Outcomes better;
+    const Result result = run_entry(entry, std::move(captured), attempt.result, committed, better);
+    captured = {};
+    if (result == Result::left) {
+      if (!wanted) wanted = std::move(better);
+      continue;
+    }
+    attempt.ran = true;
+    // A graph behind one that was only left (by a test inside it) keeps its place: tests that
+    // alternate would make the order alternate, always wrongly.
+    const auto place = std::find(entries_.begin(), entries_.end(), entry);
+    if (!wanted && place != entries_.end() && place != entries_.begin()) {
+      entries_.erase(place);
+      entries_.push_front(entry);
+    }
+    return attempt;
+  }
+  if (wanted) return left(call, environment, *wanted, committed);
+  return missed(call, environment, mismatch.value_or(Mismatch{}), committed);
+}
+
+Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
+                                         std::vector<python::Object> captured,
+                                         python::Object& result, bool& committed,
+                                         Outcomes& wanted) {
+  using Failure = execute::Failure;
+  const auto failure = entry->run(std::move(captured), result, committed);
+  if (!failure) {
+    ++entry->hits;
+    ++counters_.hits;
+    trouble_ = std::max(0, trouble_ - 1);
+    if (first_graph < 0) first_graph = now();
+    return Result::ran;
+  }
+  if (failure->kind == Failure::Kind::interrupted && PyErr_CheckSignals() < 0) {
+    result = {};
+    return Result::ran;
+  }
+  ++entry->aborts;
+  switch (failure->kind) {
+    case Failure::Kind::guard: {
+      const auto id = static_cast<size_t>(failure->guard);
+      TORCHJANUS_CHECK(id < entry->tests().size(), "dispatch: a guard without a test: ", id);
+      const GraphTest& test = entry->tests()[id];
+      if (test.fact >= 0) wanted = flipped(entry->chosen, test);
+      note({ReasonCode::branch_changed, cat("was always ", test.outcome ? "true" : "false"),
+            test.span.known() ? test.span : failure->span});
+      break;
+    }
+    case Failure::Kind::overflow:
+      note({ReasonCode::overflow, failure->message, failure->span});
+      break;
+    default:
+      note({ReasonCode::operation_failed, failure->message, failure->span});
+  }
+  return Result::left;
+}
+
+/// A graph was entered and left: make one for the outcome that came, if that may pay.
+Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& environment,
+                                     const Outcomes& wanted, bool& committed) {
+  ++counters_.aborts;
+  trouble(kTroubleOfAbort, "a test or an operator inside the graph");
+  if (settled_ || wanted.empty() || !may_generate()) return {};
+  const std::string key = key_of(wanted);
+  const bool known = std::any_of(entries_.begin(), entries_.end(),
+                                 [&](const auto& entry) { return key_of(entry->chosen) == key; });
+  if (known || refusals_of_[key] >= kMostRefusalsOfOutcome) return {};
+  if (++aborts_of_[key] <= kProfiledAborts) return {false, {}, Otherwise::profile};
+  const uint64_t generated = counters_.generated;
+  Attempt attempt = generate_and_run(call, environment, wanted, committed);
+  if (counters_.generated == generated) ++refusals_of_[key];
+  return attempt;
+}
+
+/// No graph fitted: relax what is assumed; the call after this one that misses gets a better graph.
+Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& environment,
+                                       const Mismatch& mismatch, bool& committed) {
+  ++counters_.misses;
+  note(mismatch.reason);
+  trouble(1, mismatch.reason.details);
+  if (settled_ || !may_generate()) return {};
+  const bool relaxed = observe(call);
+  if (relaxed) ++counters_.relaxations;
+  if (pending_ && !relaxed) {
+    pending_ = false;
+    return generate_and_run(call, environment, {}, committed);
+  }
+  pending_ = true;
+  return {false, {}, Otherwise::profile};
+}
+
+Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environment& environment,
+                                                 const Outcomes& chosen, bool& committed) {
+  const Flag generating(generating_);
+  const std::shared_ptr<Entry> entry = generate(call, chosen);
+  if (!entry) return {};
+  std::vector<python::Object> captured;
+  if (const auto mismatch = entry->guards().check(call, environment, captured))
+    throw InternalError(cat("the assumptions do not hold for the call that they were made from: ",
+                            mismatch->reason.details));
+  ++counters_.generated;
+  entry->chosen = chosen;
+  entry->guards().visit_values(
+      call, [&](const std::string& path, PyObject* object) { observations_.see(path, object); });
+  entries_.push_front(entry);
+  if (entries_.size() > kMostEntries) entries_.pop_back();
+  Attempt attempt;
+  Outcomes unused;
+  if (run_entry(entry, std::move(captured), attempt.result, committed, unused) == Result::left) {
+    ++counters_.aborts;
+    trouble(kTroubleOfAbort, "a test or an operator inside the graph");
+    return {};
+  }
+  attempt.ran = true;
+  return attempt;
+}
+
+std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
+  // What varies may be more than can be converted; then one graph for these very values.
+  if (observations_.any_varies())
+    if (auto entry = generate_with(call, chosen, true)) return entry;
+  if (settled_) return nullptr;
+  return generate_with(call, chosen, false);
+}
+
+std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcomes& chosen,
+                                                 bool relaxed) {
+  Call wanted = call;
+  wanted.chosen = &chosen;
+  auto paths = relaxed ? path_facts(call) : decltype(path_facts(call))();
+  Facts& facts = profiles().of(
+      call.facts_key, call.tree == nullptr ? 0 : static_cast<size_t>(call.tree->fact_count));
+  const double start = now();
+  facts.paths.swap(paths);
+  std::optional<std::variant<Generated, Reason>> outcome;
+  try {
+    outcome = generator()(wanted, profiles());
+  } catch (...) {
+    facts.paths.swap(paths);
+    throw;
+  }
+  facts.paths.swap(paths);
+  durations_.generating += now() - start;
+  if (auto* reason = std::get_if<Reason>(&*outcome)) {
+    refused(*reason);
+    return nullptr;
+  }
+  auto entry = Entry::make(std::move(std::get<Generated>(*outcome)), call);
+  durations_.optimising += entry->times().optimise;
+  durations_.compiling += entry->times().compile;
+  log("speculate", cat(name_, ": a graph with ", entry->guards().assumption_count(),
+                       " assumptions was generated"));
+  return entry;
+}
+
+void Dispatcher::refused(const Reason& reason) {
+  log("speculate", cat(name_, ": ", reason.describe()));
+  note(reason);
+  ++refusals_;
+  if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
+  if (!entries_.empty()) return;
+  if (is_permanent(reason.code) || refusals_ >= kMostRefusals) {
+    settle(reason);
+    return;
+  }
+  retry_at_ = counters_.calls + (kFirstRetry << (3 * (refusals_ - 1)));
+}
+
+/// Joins the facts about entry values with those of this call; whether that relaxed anything.
+bool Dispatcher::observe(const Call& call) {
+  bool relaxed = false;
+  const auto see = [&](const std::string& path, PyObject* object) {
+    if (observations_.see(path, object)) relaxed = true;
+  };
+  if (roots != nullptr)
+    for (const auto& [path, object] : roots(call)) see(path, object);
+  for (const auto& entry : entries_) entry->guards().visit_values(call, see);
+  return relaxed;
+}
+
+std::map<std::string, ValueFact, std::less<>> Dispatcher::path_facts(const Call& call) const {
+  std::map<std::string, ValueFact, std::less<>> facts;
+  const auto add = [&](const std::string& path, PyObject* object) {
+    observations_.add_fact(path, object, facts);
+  };
+  if (roots != nullptr)
+    for (const auto& [path, object] : roots(call)) add(path, object);
+  for (const auto& entry : entries_) entry->guards().visit_values(call, add);
+  return facts;
+}
+
+bool Dispatcher::may_generate() const {
+  return counters_.generated < kMostGenerated && refusals_ < kMostRefusals;
+}
+
+void Dispatcher::profile_finished(double milliseconds) {
+  durations_.profiling += milliseconds;
+  if (runs_left_ > 0) --runs_left_;
+}
+
+void Dispatcher::trouble(int amount, const std::string& why) {
+  trouble_ += amount;
+  if (trouble_ > kMostTrouble) settle({ReasonCode::unstable, why, {}});
+}
+
+void Dispatcher::settle(Reason reason) {
+  if (settled_) return;
+  settled_ = true;
+  note(std::move(reason));
+  entries_.clear();
+}
+
+void Dispatcher::note(Reason reason) {
+  for (Noted& each : reasons_) {
+    if (each.reason.code != reason.code || each.reason.span.line != reason.span.line ||
+        each.reason.details != reason.details)
+      continue;
+    ++each.count;
+    return;
+  }
+  log("speculate", cat(name_, ": ", reason.describe()), 2);
+  if (reasons_.size() >= kMostReasons) reasons_.pop_front();
+  reasons_.push_back({std::move(reason)});
+}
+
+Dispatcher::Attempt Dispatcher::internal_error(const std::string& what, bool committed) {
+  settle({ReasonCode::internal_error, what, {}});
+  std::fputs(
+      cat("torchjanus: internal error in ", name_, " (", file_, ":", line_, "): ", what,
+          "\n  The function runs eagerly from now on. Please report this with the function's "
+          "source; TORCHJANUS_STRICT=1 makes it an exception.\n")
+          .c_str(),
+      stderr);
+  if (!committed && !options().strict) return {};
+  // After a commit an imperative run would do everything twice.
+  PyErr_SetString(PyExc_RuntimeError, cat("torchjanus: internal error: ", what).c_str());
+  return {true, {}, Otherwise::plain};
+}
+
+void Dispatcher::drop_retired() {
+  counters_.retired += std::erase_if(entries_, [](const auto& entry) { return entry->retired(); });
+}
+
+}  // namespace janus::speculate

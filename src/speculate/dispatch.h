@@ -1,0 +1,144 @@
+// Policy: what to do with a call of a converted function or run of statements.
+//
+//   profile ──► generate ──► graphs in a cache ──► hit: run the graph
+//                  ▲                 │ miss, or a graph was left
+//                  └── relax ◄───────┘ (the call itself runs imperatively)
+//
+// A graph is generated again only after a fact has really changed, or for an object or an outcome
+// of a test for which there is no graph yet; both are bounded. What goes wrong here (InternalError,
+// any C++ exception) is reported once and the function runs eagerly from then on. All state is
+// guarded by the GIL; a program runs without it, so everything is written to be re-entered.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "speculate/entry.h"
+#include "speculate/observations.h"
+#include "speculate/reason.h"
+
+namespace janus::speculate {
+
+/// What is counted of one function; read by reports and tests.
+struct Counters {
+  uint64_t calls = 0;
+  uint64_t hits = 0;         ///< calls that ran as a graph
+  uint64_t misses = 0;       ///< calls that no graph in the cache fitted
+  uint64_t aborts = 0;       ///< calls whose graph was left by a guard or an error
+  uint64_t relaxations = 0;  ///< entry facts that became more general
+  uint64_t generated = 0;    ///< graphs ever generated
+  uint64_t bypassed = 0;     ///< calls left alone because something watched (a debugger, a mode)
+  uint64_t retired = 0;      ///< graphs dropped because what they were about is gone
+};
+
+/// Milliseconds.
+struct Durations {
+  double profiling = 0, generating = 0, optimising = 0, compiling = 0;
+};
+
+struct DispatchOptions {
+  int profile_runs = 3;
+};
+
+class Dispatcher {
+ public:
+  enum class State { profiling, graph, imperative };
+  /// How a call that no graph took is to run.
+  enum class Otherwise { plain, profile };
+  struct Attempt {
+    bool ran = false;       ///< as a graph, or an exception that has to be raised is set
+    python::Object result;  ///< null: a Python exception is set
+    Otherwise otherwise = Otherwise::plain;
+  };
+
+  /// `name`, `file`, `line`: for reports. `facts_key`: see ProfileStore.
+  Dispatcher(std::string name, std::string file, int line, DispatchOptions options);
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  /// Whether calls may skip attempt() for ever.
+  bool settled() const { return settled_; }
+  /// Tries to run the call as a graph. Never throws. The call's facts_key must be set.
+  Attempt attempt(const Call& call);
+  /// A call that was to be profiled has ended (also by an exception), after so many milliseconds.
+  void profile_finished(double milliseconds);
+  /// Stays imperative from now on.
+  void settle(Reason reason);
+  /// Not to be converted in this call: counted and remembered, but not for ever.
+  void note(Reason reason);
+
+  /// Names of the variables or parameters whose values the profile watches, and where they are.
+  using Roots = std::vector<std::pair<std::string, PyObject*>>;
+  /// Set by the owner: the roots of a call.
+  Roots (*roots)(const Call& call) = nullptr;
+
+  const std::string& name() const { return name_; }
+  const std::string& file() const { return file_; }
+  int line() const { return line_; }
+  State state() const;
+  const Counters& counters() const { return counters_; }
+  const Durations& durations() const { return durations_; }
+  struct Noted {
+    Reason reason;
+    uint64_t count = 1;
+  };
+  const std::deque<Noted>& reasons() const { return reasons_; }
+  const std::deque<std::shared_ptr<Entry>>& entries() const { return entries_; }
+
+  /// All that exist, oldest first.
+  static const std::vector<Dispatcher*>& all();
+  /// Seconds from the first profile run of the process to the first graph run; negative: none yet.
+  static double seconds_until_first_graph();
+
+ private:
+  using Outcomes = std::vector<ChosenOutcome>;
+  enum class Result { ran, missed, left };
+
+  Attempt attempt_unguarded(const Call& call, bool& committed);
+  Attempt profile_or_generate(const Call& call, const Environment& environment, bool& committed);
+  Attempt try_entries(const Call& call, const Environment& environment, bool& committed);
+  Attempt missed(const Call& call, const Environment& environment, const Mismatch& mismatch,
+                 bool& committed);
+  Attempt left(const Call& call, const Environment& environment, const Outcomes& wanted,
+               bool& committed);
+  /// Runs one graph; `wanted` becomes the outcomes a better graph would follow.
+  Result run_entry(const std::shared_ptr<Entry>& entry, std::vector<python::Object> captured,
+                   python::Object& result, bool& committed, Outcomes& wanted);
+  /// Generates a graph for this call and runs it.
+  Attempt generate_and_run(const Call& call, const Environment& environment, const Outcomes& chosen,
+                           bool& committed);
+  /// Null if that was refused; the reason is noted.
+  std::shared_ptr<Entry> generate(const Call& call, const Outcomes& chosen);
+  std::shared_ptr<Entry> generate_with(const Call& call, const Outcomes& chosen, bool relaxed);
+  void refused(const Reason& reason);
+  bool observe(const Call& call);
+  std::map<std::string, ValueFact, std::less<>> path_facts(const Call& call) const;
+  bool may_generate() const;
+  void trouble(int amount, const std::string& why);
+  Attempt internal_error(const std::string& what, bool committed);
+  void drop_retired();
+
+  const std::string name_, file_;
+  const int line_;
+  const DispatchOptions options_;
+  int runs_left_;
+  bool settled_ = false;
+  bool generating_ = false;
+  bool pending_ = false;  ///< the next call that misses generates
+  int refusals_ = 0;
+  uint64_t retry_at_ = 0;  ///< number of the call at which a refused function is tried again
+  int trouble_ = 0;
+  std::map<std::string, int> aborts_of_;    ///< by outcomes wanted
+  std::map<std::string, int> refusals_of_;  ///< by outcomes wanted
+  Observations observations_;
+  std::deque<std::shared_ptr<Entry>> entries_;
+  std::deque<Noted> reasons_;
+  Counters counters_;
+  Durations durations_;
+};
+
+}  // namespace janus::speculate

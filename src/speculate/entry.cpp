@@ -1,0 +1,297 @@
+#include "speculate/entry.h"
+
+#include <chrono>
+#include <map>
+#include <set>
+
+#include "base/check.h"
+#include "base/options.h"
+#include "graph/text.h"
+#include "passes/pipeline.h"
+#include "speculate/describe.h"
+
+namespace janus::speculate {
+namespace {
+
+execute::Library* library_of_process = nullptr;
+
+/// The GIL released for the length of a run.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Which cells a graph reads.
+std::set<std::string> cells_read(const graph::Graph& graph) {
+  std::set<std::string> names;
+  graph::for_each_node(graph.body(), [&](const graph::Node& node) {
+    if (node.op->name == std::string_view("state"))
+      names.insert(node.attributes.get<std::string>("cell"));
+  });
+  return names;
+}
+
+/// Positions of the captured sources, each once.
+class Captures {
+ public:
+  size_t of(const Source* source) {
+    const auto [found, added] = index_.try_emplace(source, sources_.size());
+    if (added) sources_.push_back(source);
+    return found->second;
+  }
+  const std::vector<const Source*>& sources() const { return sources_; }
+
+ private:
+  std::map<const Source*, size_t> index_;
+  std::vector<const Source*> sources_;
+};
+
+execute::Slot number_slot(PyObject* object) {
+  using execute::Slot;
+  if (object == Py_None) return Slot::none();
+  if (PyBool_Check(object)) return Slot::of(object == Py_True);
+  if (PyFloat_CheckExact(object)) return Slot::of(PyFloat_AS_DOUBLE(object));
+  if (PyLong_CheckExact(object)) {
+    const int64_t number = PyLong_AsLongLong(object);
+    if (number == -1 && PyErr_Occurred() != nullptr) throw python::ErrorSet();
+    return Slot::of(number);
+  }
+  if (tensor_access().is_tensor(object)) return tensor_access().to_slot(object);
+  return Slot::borrow_object(object);
+}
+
+constexpr const char* kCapsule = "torchjanus.entry";
+
+void free_weak_entry(PyObject* capsule) {
+  delete static_cast<std::weak_ptr<Entry>*>(PyCapsule_GetPointer(capsule, kCapsule));
+}
+
+}  // namespace
+
+void retire_entry(Entry& entry) { entry.retire(); }
+
+namespace {
+
+/// Called with the weak reference when an object dies that the guards expect.
+PyObject* on_object_death(PyObject* capsule, PyObject* /*weak reference*/) {
+  auto* entry = static_cast<std::weak_ptr<Entry>*>(PyCapsule_GetPointer(capsule, kCapsule));
+  if (entry == nullptr) return nullptr;
+  if (const auto alive = entry->lock()) retire_entry(*alive);
+  Py_RETURN_NONE;
+}
+
+PyMethodDef on_object_death_method = {"on_object_death", on_object_death, METH_O, nullptr};
+
+/// What weak references call; knows the entry only weakly.
+python::Object death_callback(const std::shared_ptr<Entry>& self) {
+  auto weak = std::make_unique<std::weak_ptr<Entry>>(self);
+  const python::Object capsule =
+      python::check(PyCapsule_New(weak.get(), kCapsule, free_weak_entry));
+  weak.release();
+  return python::check(PyCFunction_New(&on_object_death_method, capsule.get()));
+}
+
+}  // namespace
+
+void set_library(execute::Library* library) { library_of_process = library; }
+execute::Library* library() { return library_of_process; }
+
+double now() {
+  using namespace std::chrono;
+  return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
+}
+
+Entry::~Entry() = default;
+
+/// Frees the memory of a graph that can't be entered again, or lets the last run do it.
+void Entry::retire() {
+  retired_ = true;
+  if (running_ == 0) release();
+}
+
+void Entry::release() {
+  program_.reset();
+  differentiable_.reset();
+  result_ = {};
+  effects_.clear();
+}
+
+std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
+  TORCHJANUS_CHECK(library() != nullptr, "entry: no library of operators was set");
+  const std::shared_ptr<Entry> entry(new Entry());
+  entry->generated_text_ = graph::print(generated.graph);
+  dump("generated.ir", entry->generated_text_);
+  for (const graph::Value* value : generated.graph.inputs())
+    entry->input_kinds_.push_back(value->type.kind);
+  entry->result_count_ = generated.graph.results().size();
+
+  const double start = now();
+  graph::Graph graph(generated.graph.name());
+  if (generated.differentiable_results.empty()) {
+    graph = std::move(generated.graph);
+  } else {
+    entry->differentiable_ = differentiation().prepare(generated);
+    graph = entry->differentiable_->take_forward();
+    entry->result_count_ = entry->differentiable_->result_count();
+  }
+  graph = passes::optimise(std::move(graph));
+  const double optimised = now();
+  entry->program_ = execute::Program::compile(std::move(graph), *library());
+  entry->times_ = {optimised - start, now() - optimised};
+
+  entry->bind(generated, call, death_callback(entry).get());
+  return entry;
+}
+
+void Entry::bind(const Generated& generated, const Call& call, PyObject* on_death) {
+  Captures captures;
+  TORCHJANUS_CHECK(generated.inputs.size() == input_kinds_.size(),
+                   "entry: ", generated.inputs.size(), " inputs are bound, the graph has ",
+                   input_kinds_.size());
+  for (const InputBinding& each : generated.inputs) inputs_.push_back(captures.of(each.source));
+
+  const std::set<std::string> read = cells_read(program_->graph());
+  for (const std::string& name : program_->cells()) {
+    const CellBinding* binding = nullptr;
+    for (const CellBinding& each : generated.cells)
+      if (each.name == name) binding = &each;
+    TORCHJANUS_CHECK(binding != nullptr, "entry: the cell ", name, " is bound to nothing");
+    cells_.push_back(
+        {binding->kind, captures.of(binding->source), binding->key, read.contains(name)});
+  }
+
+  const auto capture = [&](const Source* source) { return captures.of(source); };
+  result_ = Recipe(generated.result, capture);
+  for (const Effect& each : generated.effects) effects_.emplace_back(each.call, capture);
+  lines_ = generated.lines;
+  tests_ = generated.tests;
+  guards_ = std::make_unique<Guards>(generated, call, captures.sources(), on_death);
+}
+
+execute::Slot Entry::input(size_t index, PyObject* object) const {
+  using execute::Slot;
+  switch (input_kinds_[index]) {
+    case graph::Type::Kind::tensor:
+      return tensor_access().to_slot(object);
+    case graph::Type::Kind::object:
+      return Slot::borrow_object(object);
+    case graph::Type::Kind::f64:
+      return Slot::of(PyFloat_AsDouble(object));
+    default:
+      return number_slot(object);
+  }
+}
+
+execute::Slot Entry::cell(const Cell& cell, PyObject* object) const {
+  using execute::Slot;
+  switch (cell.kind) {
+    case CellBinding::Kind::tensor:
+      return tensor_access().to_slot(object);
+    case CellBinding::Kind::grad: {
+      if (!cell.is_read) return Slot();
+      const python::Object grad = python::check(tensor_access().grad_of(object));
+      return grad.is(Py_None) ? Slot::none() : tensor_access().to_slot(grad.get());
+    }
+    case CellBinding::Kind::attribute:
+      return cell.is_read
+                 ? number_slot(python::check(PyObject_GetAttr(object, cell.key.get())).get())
+                 : Slot();
+    case CellBinding::Kind::item:
+      return cell.is_read
+                 ? number_slot(python::check(PyObject_GetItem(object, cell.key.get())).get())
+                 : Slot();
+    case CellBinding::Kind::global:
+      break;
+  }
+  if (!cell.is_read) return Slot();
+  PyObject* globals = PyFunction_Check(object) ? PyFunction_GET_GLOBALS(object) : object;
+  return number_slot(python::check(PyObject_GetItem(globals, cell.key.get())).get());
+}
+
+void Entry::rebind(const Cell& cell, PyObject* object, PyObject* value) const {
+  switch (cell.kind) {
+    case CellBinding::Kind::grad:
+      tensor_access().set_grad(object, value);
+      return;
+    case CellBinding::Kind::attribute:
+      python::check_status(PyObject_SetAttr(object, cell.key.get(), value));
+      return;
+    case CellBinding::Kind::item:
+      python::check_status(PyObject_SetItem(object, cell.key.get(), value));
+      return;
+    case CellBinding::Kind::global:
+      python::check_status(
+          PyDict_SetItem(PyFunction_Check(object) ? PyFunction_GET_GLOBALS(object) : object,
+                         cell.key.get(), value));
+      return;
+    case CellBinding::Kind::tensor:
+      break;
+  }
+  throw InternalError("entry: a tensor cell is rebound");
+}
+
+void Entry::commit(const execute::Program& program, std::span<const python::Object> captured,
+                   std::span<const execute::Slot> rebound) const {
+  const auto places = program.rebound_cells();
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Cell& cell = cells_[places[i]];
+    rebind(cell, captured[cell.captured].get(), to_object(rebound[i]).get());
+  }
+}
+
+/// Counts the runs that are under way.
+class Entry::Running {
+ public:
+  explicit Running(Entry& entry) : entry_(entry) { ++entry_.running_; }
+  ~Running() {
+    if (--entry_.running_ == 0 && entry_.retired_) entry_.release();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  Entry& entry_;
+};
+
+std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
+                                           python::Object& result, bool& committed) {
+  using execute::Slot;
+  TORCHJANUS_CHECK(program_ != nullptr, "entry: a retired graph is run");
+  const std::shared_ptr<execute::Program> program = program_;
+  const Running running(*this);
+  std::vector<Slot> inputs, cells;
+  inputs.reserve(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    inputs.push_back(input(i, captured[inputs_[i]].get()));
+  cells.reserve(cells_.size());
+  for (const Cell& each : cells_) cells.push_back(cell(each, captured[each.captured].get()));
+  std::vector<Slot> results(result_count_), rebound(program->rebound_cells().size());
+
+  std::optional<execute::Failure> failure;
+  {
+    const WithoutGil released;
+    failure = program->run(inputs, cells, results, rebound);
+  }
+  if (failure) return failure;
+  committed = true;
+  commit(*program, captured, rebound);
+  if (differentiable_) differentiable_->attach(inputs, program->cells(), cells, results);
+  Recipe::Made made;
+  python::Object value = result_.build(captured, results, made);
+  for (const Recipe& effect : effects_) effect.build(captured, results, made);
+  result = std::move(value);
+  return std::nullopt;
+}
+
+std::string Entry::optimised_text() const {
+  return program_ ? graph::print(program_->graph()) : std::string();
+}
+std::string Entry::program_text() const { return program_ ? program_->describe() : std::string(); }
+
+}  // namespace janus::speculate

@@ -1,0 +1,614 @@
+// Compilation of assumptions into the tree, and the walk. Steps are kept in an order in which each
+// comes after its base; checks of one object stand together, so that the walk is two nested loops
+// over flat arrays.
+#include "speculate/guards.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "speculate/describe.h"
+#include "speculate/path.h"
+#include "speculate/scratch.h"
+
+namespace janus::speculate {
+namespace {
+
+using Kind = Assumption::Kind;
+
+/// Objects that live as long as the process in practice, or that no weak reference can be had of.
+bool is_kept_strongly(PyObject* object) {
+  return PyType_Check(object) || PyCFunction_Check(object) ||
+         !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));
+}
+
+std::string comparison(const Assumption& a, const std::string& path) {
+  switch (a.kind) {
+    case Kind::identity:
+      return cat(path, " is ", describe_object(a.object.get()));
+    case Kind::exact_type:
+      return cat("type(", path, ") is ", describe_object(a.object.get()));
+    case Kind::equals:
+      return cat(path,
+                 PyLong_CheckExact(a.object.get()) || PyFloat_CheckExact(a.object.get()) ||
+                         PyUnicode_CheckExact(a.object.get())
+                     ? " == "
+                     : " is ",
+                 describe_object(a.object.get()));
+    case Kind::length:
+      return cat("len(", path, ") == ", a.number);
+    case Kind::keys:
+      return cat("the keys of ", path, " are ", describe_object(a.object.get()));
+    case Kind::missing_key:
+      return cat(path, " has no item ", describe_object(a.object.get()));
+    case Kind::missing_attribute:
+      return cat(path, " has no class attribute ", describe_object(a.object.get()));
+    case Kind::truth:
+      return cat("bool(", path, ") is ", a.number != 0 ? "True" : "False");
+    case Kind::integer:
+      return a.symbol.empty() ? cat(path, " is an int") : cat(path, " is an int, ", a.symbol);
+    case Kind::floating:
+      return cat(path, " is a float");
+    case Kind::boolean:
+      return cat(path, " is a bool");
+    case Kind::no_grad_value:
+      return cat(path, ".grad is None");
+    case Kind::same_object:
+      return cat(path, " is ", a.other->describe());
+    case Kind::not_same_object:
+      return cat(path, " is not ", a.other->describe());
+    case Kind::separate_memory:
+      return cat(path, " shares no memory with ", a.other->describe());
+    case Kind::tensor:
+      break;
+  }
+  std::string text =
+      cat(path, ": ", graph::to_string(graph::Type::tensor(a.tensor.dtype, a.tensor.dims)));
+  if (a.tensor.requires_grad) text += a.tensor.is_leaf ? ", requires grad" : ", has a grad_fn";
+  if (a.tensor.strides) text += ", not contiguous";
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const Assumption& assumption) {
+  return comparison(assumption, assumption.source->describe());
+}
+
+ExpectedObject::ExpectedObject(PyObject* object, PyObject* on_death) : raw_(object) {
+  if (object == nullptr) return;
+  if (is_kept_strongly(object))
+    strong_ = python::Object::borrow(object);
+  else
+    weak_ = python::check(PyWeakref_NewRef(object, on_death));
+}
+
+PyObject* ExpectedObject::get() const {
+  if (!weak_) return strong_.get();
+  PyObject* target = PyWeakref_GET_OBJECT(weak_.get());
+  return target == Py_None ? nullptr : target;
+}
+
+namespace {
+
+struct DimCheck {
+  enum class Kind { constant, symbol, expression } kind = Kind::constant;
+  int64_t number = 0;  ///< constant: the size; symbol: the least size
+  size_t symbol = 0;
+};
+
+struct TensorCheck {
+  TensorPattern pattern;
+  std::vector<DimCheck> dims;
+  size_t first_size = 0;  ///< where its sizes stand in the walk's array
+};
+
+/// A dimension that is an expression, or a DimAssumption: evaluated once all symbols are bound.
+struct Relation {
+  graph::Dim left;
+  graph::Dim right;
+  ptrdiff_t left_size = -1;  ///< if not negative, `left` is this entry of the sizes
+  std::string path;
+  graph::SourceSpan span;
+};
+
+struct Check {
+  Kind kind = Kind::identity;
+  uint32_t other = 0;  ///< the other object's step
+  ExpectedObject object;
+  std::vector<ExpectedObject> keys;
+  int64_t number = 0;
+  ptrdiff_t symbol = -1;
+  TensorCheck tensor;
+  std::string text;
+  graph::SourceSpan span;
+};
+
+struct Step {
+  PathStep path;
+  std::string text;
+  std::vector<Check> checks;
+  bool about_value = false;  ///< a number or a tensor's shape is assumed here
+};
+
+struct PairCheck {
+  uint32_t step = 0;
+  Check check;
+};
+
+/// The state of one walk.
+struct Walk {
+  Walk(size_t steps, size_t sizes, size_t symbols)
+      : objects(steps), sizes(sizes), symbols(symbols), bound(symbols) {}
+  Scratch<PyObject*, 512> objects;
+  Scratch<int64_t, 512> sizes;
+  Scratch<int64_t, 32> symbols;
+  Scratch<char, 32> bound;
+  std::vector<python::Object> owned;
+
+  /// Whether the symbol is, or now becomes, this number.
+  bool bind(size_t symbol, int64_t number) {
+    if (bound[symbol] != 0) return symbols[symbol] == number;
+    bound[symbol] = 1;
+    symbols[symbol] = number;
+    return true;
+  }
+};
+
+bool is_value_check(const Check& check, PyObject* object) {
+  if (check.kind == Kind::equals) return PyLong_CheckExact(object) || PyFloat_CheckExact(object);
+  return check.kind == Kind::tensor || check.kind == Kind::integer || check.kind == Kind::floating;
+}
+
+bool holds_length(PyObject* object, int64_t number) {
+  if (PyTuple_Check(object)) return PyTuple_GET_SIZE(object) == number;
+  if (PyList_Check(object)) return PyList_GET_SIZE(object) == number;
+  if (PyDict_Check(object)) return PyDict_GET_SIZE(object) == number;
+  if (PyAnySet_Check(object)) return PySet_GET_SIZE(object) == number;
+  return false;
+}
+
+bool holds_keys(const std::vector<ExpectedObject>& keys, PyObject* dict) {
+  if (!PyDict_Check(dict) || static_cast<size_t>(PyDict_GET_SIZE(dict)) != keys.size())
+    return false;
+  Py_ssize_t position = 0;
+  PyObject *key = nullptr, *value = nullptr;
+  for (const ExpectedObject& expected : keys) {
+    if (PyDict_Next(dict, &position, &key, &value) == 0) return false;
+    if (expected.is(key)) continue;
+    PyObject* known = expected.get();
+    if (known == nullptr || !equal_constants(known, key)) return false;
+  }
+  return true;
+}
+
+bool has_key(PyObject* object, PyObject* key) {
+  PyObject* dict = PyDict_Check(object) ? object : instance_dict(object);
+  if (dict == nullptr) return false;
+  const int found = PyDict_Contains(dict, key);
+  if (found < 0) PyErr_Clear();
+  return found != 0;
+}
+
+bool has_class_attribute(PyObject* object, PyObject* name) {
+  PyTypeObject* type =
+      PyType_Check(object) ? reinterpret_cast<PyTypeObject*>(object) : Py_TYPE(object);
+  return _PyType_Lookup(type, name) != nullptr;
+}
+
+/// Truth of containers, numbers, None and strings only: no __bool__ of the user runs.
+bool holds_truth(PyObject* object, bool expected) {
+  const bool plain = object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
+                     PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) ||
+                     PyBytes_CheckExact(object) || PyTuple_Check(object) || PyList_Check(object) ||
+                     PyDict_Check(object) || PyAnySet_Check(object);
+  if (!plain) return false;
+  if (PyDict_Check(object)) return (PyDict_GET_SIZE(object) != 0) == expected;
+  const int truth = PyObject_IsTrue(object);
+  if (truth < 0) PyErr_Clear();
+  return truth == static_cast<int>(expected);
+}
+
+bool holds_integer(const Check& check, PyObject* object, Walk& walk) {
+  if (!PyLong_CheckExact(object)) return false;
+  int overflow = 0;
+  const int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow != 0) return false;
+  return check.symbol < 0 || walk.bind(static_cast<size_t>(check.symbol), number);
+}
+
+bool holds_tensor(const TensorCheck& check, PyObject* object, Walk& walk) {
+  int64_t* sizes = walk.sizes.data() + check.first_size;
+  if (!tensor_access().matches(object, check.pattern, sizes)) return false;
+  for (size_t i = 0; i < check.dims.size(); ++i) {
+    const DimCheck& dim = check.dims[i];
+    if (dim.kind == DimCheck::Kind::constant && sizes[i] != dim.number) return false;
+    if (dim.kind == DimCheck::Kind::symbol &&
+        (sizes[i] < dim.number || !walk.bind(dim.symbol, sizes[i])))
+      return false;
+  }
+  return true;
+}
+
+bool is_none_grad(PyObject* tensor) {
+  if (!tensor_access().is_tensor(tensor)) return false;
+  const python::Object grad = python::Object::steal(tensor_access().grad_of(tensor));
+  if (!grad) PyErr_Clear();
+  return grad.is(Py_None);
+}
+
+bool holds(const Check& check, PyObject* object, Walk& walk) {
+  switch (check.kind) {
+    case Kind::identity:
+      return check.object.is(object);
+    case Kind::exact_type:
+      return reinterpret_cast<PyObject*>(Py_TYPE(object)) == check.object.get();
+    case Kind::equals:
+      return equal_constants(check.object.get(), object);
+    case Kind::length:
+      return holds_length(object, check.number);
+    case Kind::keys:
+      return holds_keys(check.keys, object);
+    case Kind::missing_key:
+      return !has_key(object, check.object.get());
+    case Kind::missing_attribute:
+      return !has_class_attribute(object, check.object.get());
+    case Kind::truth:
+      return holds_truth(object, check.number != 0);
+    case Kind::tensor:
+      return holds_tensor(check.tensor, object, walk);
+    case Kind::integer:
+      return holds_integer(check, object, walk);
+    case Kind::floating:
+      return PyFloat_CheckExact(object);
+    case Kind::boolean:
+      return PyBool_Check(object);
+    case Kind::no_grad_value:
+      return is_none_grad(object);
+    default:
+      return false;  // pairs are checked after the walk
+  }
+}
+
+bool is_pair(Kind kind) {
+  return kind == Kind::same_object || kind == Kind::not_same_object ||
+         kind == Kind::separate_memory;
+}
+
+/// Cheap checks that make the others safe come first.
+constexpr int kHighestRank = 2;
+int rank(Kind kind) {
+  if (kind == Kind::exact_type) return 0;
+  return kind == Kind::identity ? 1 : 2;
+}
+
+}  // namespace
+
+struct Guards::Tree {
+  Py_ssize_t argument_count = 0;
+  python::Object keyword_names;  ///< null: none
+  Environment environment;
+  std::vector<Step> steps;
+  std::vector<uint32_t> captured;
+  std::vector<PairCheck> pairs;     ///< identity of two objects
+  std::vector<PairCheck> memory;    ///< separate memory: `step` and `other` index `in_memory`
+  std::vector<uint32_t> in_memory;  ///< steps of the tensors whose memory is compared
+  std::vector<Relation> relations;
+  std::map<std::string, size_t, std::less<>> symbols;
+  size_t size_count = 0;
+
+  bool walk(const Call& call, Walk& walk, std::optional<Mismatch>* mismatch) const;
+  std::optional<Mismatch> check_entry(const Call& call, const Environment& found) const;
+  std::optional<Mismatch> check_pairs(Walk& walk) const;
+  std::optional<Mismatch> check_relations(Walk& walk) const;
+  std::optional<int64_t> evaluate(const graph::Dim& dim, Walk& walk) const;
+};
+
+namespace {
+
+/// Builds the tree; forgotten afterwards, with all strong references to the user's objects.
+class Compiler {
+ public:
+  Compiler(Guards::Tree& tree, PyObject* on_death) : tree_(tree), on_death_(on_death) {}
+
+  uint32_t step(const Source* source);
+  void add(const Assumption& assumption);
+  void add(const DimAssumption& assumption);
+  void finish();
+
+ private:
+  size_t symbol(const std::string& name);
+  TensorCheck tensor_check(const TensorPattern& pattern, const Assumption& assumption);
+  uint32_t in_memory(uint32_t step);
+  bool is_new(const Assumption& assumption);
+
+  Guards::Tree& tree_;
+  PyObject* on_death_;
+  std::unordered_map<const Source*, uint32_t> steps_;
+  std::unordered_map<const Source*, std::vector<const Assumption*>> seen_;
+  std::map<uint32_t, uint32_t> in_memory_;
+};
+
+uint32_t Compiler::step(const Source* source) {
+  TORCHJANUS_CHECK(source != nullptr, "guards: an assumption without a source");
+  if (const auto found = steps_.find(source); found != steps_.end()) return found->second;
+  Step made;
+  made.path.kind = source->kind;
+  if (source->base != nullptr) made.path.parent = step(source->base);
+  made.path.key = ExpectedObject(source->key.get(), on_death_);
+  made.path.index = source->index;
+  if (source->key && source->kind != Source::Kind::constant &&
+      source->kind != Source::Kind::argument) {
+    made.path.hash = PyObject_Hash(source->key.get());
+    if (made.path.hash == -1) throw python::ErrorSet();
+  }
+  made.text = source->describe();
+  const auto index = static_cast<uint32_t>(tree_.steps.size());
+  tree_.steps.push_back(std::move(made));
+  steps_.emplace(source, index);
+  return index;
+}
+
+size_t Compiler::symbol(const std::string& name) {
+  return tree_.symbols.try_emplace(name, tree_.symbols.size()).first->second;
+}
+
+TensorCheck Compiler::tensor_check(const TensorPattern& pattern, const Assumption& assumption) {
+  TensorCheck check{pattern, {}, tree_.size_count};
+  tree_.size_count += pattern.dims.size();
+  for (size_t i = 0; i < pattern.dims.size(); ++i) {
+    const graph::Dim& dim = pattern.dims[i];
+    DimCheck made;
+    if (dim.is_constant()) {
+      made.number = dim.value();
+    } else if (const auto names = dim.symbols();
+               names.size() == 1 && graph::to_string(dim) == names.front()) {
+      made.kind = DimCheck::Kind::symbol;
+      made.symbol = symbol(names.front());
+      made.number = std::max<int64_t>(0, dim.lower_bound().value_or(0));
+    } else {
+      made.kind = DimCheck::Kind::expression;
+      tree_.relations.push_back({{},
+                                 dim,
+                                 static_cast<ptrdiff_t>(check.first_size + i),
+                                 cat(assumption.source->describe(), ".shape[", i, "]"),
+                                 assumption.span});
+    }
+    check.dims.push_back(made);
+  }
+  return check;
+}
+
+uint32_t Compiler::in_memory(uint32_t step) {
+  const auto [found, added] =
+      in_memory_.try_emplace(step, static_cast<uint32_t>(tree_.in_memory.size()));
+  if (added) tree_.in_memory.push_back(step);
+  return found->second;
+}
+
+bool Compiler::is_new(const Assumption& a) {
+  auto& seen = seen_[a.source];
+  const bool known =
+      a.kind != Kind::tensor && std::any_of(seen.begin(), seen.end(), [&](const Assumption* b) {
+        return a.kind == b->kind && a.other == b->other && a.object.is(b->object.get()) &&
+               a.number == b->number && a.symbol == b->symbol;
+      });
+  if (!known) seen.push_back(&a);
+  return !known;
+}
+
+void Compiler::add(const Assumption& assumption) {
+  if (!is_new(assumption)) return;
+  const uint32_t at = step(assumption.source);
+  Check check;
+  check.kind = assumption.kind;
+  check.object = ExpectedObject(assumption.object.get(), on_death_);
+  check.number = assumption.number;
+  check.span = assumption.span;
+  check.text = describe(assumption);
+  if (assumption.kind == Kind::keys) {
+    check.object = {};
+    TORCHJANUS_CHECK(PyTuple_Check(assumption.object.get()), "guards: keys are no tuple");
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(assumption.object.get()); ++i)
+      check.keys.emplace_back(PyTuple_GET_ITEM(assumption.object.get(), i), on_death_);
+  }
+  if (assumption.kind == Kind::integer && !assumption.symbol.empty())
+    check.symbol = static_cast<ptrdiff_t>(symbol(assumption.symbol));
+  if (assumption.kind == Kind::tensor) check.tensor = tensor_check(assumption.tensor, assumption);
+  if (!is_pair(assumption.kind)) {
+    if (is_value_check(check,
+                       assumption.object.get() == nullptr ? Py_None : assumption.object.get()))
+      tree_.steps[at].about_value = true;
+    tree_.steps[at].checks.push_back(std::move(check));
+    return;
+  }
+  const uint32_t other = step(assumption.other);
+  if (assumption.kind == Kind::separate_memory) {
+    check.other = in_memory(other);
+    tree_.memory.push_back({in_memory(at), std::move(check)});
+  } else {
+    check.other = other;
+    tree_.pairs.push_back({at, std::move(check)});
+  }
+}
+
+void Compiler::add(const DimAssumption& assumption) {
+  tree_.relations.push_back({assumption.left, assumption.right, -1, {}, assumption.span});
+}
+
+void Compiler::finish() {
+  for (Step& each : tree_.steps) {
+    std::vector<Check> ordered;
+    for (int wanted = 0; wanted <= kHighestRank; ++wanted)
+      for (Check& check : each.checks)
+        if (rank(check.kind) == wanted) ordered.push_back(std::move(check));
+    each.checks = std::move(ordered);
+  }
+}
+
+Mismatch mismatch(std::string details, const std::string& path, const graph::SourceSpan& span,
+                  bool dead = false) {
+  return {{ReasonCode::guard_failed, std::move(details), span}, path, dead};
+}
+
+Mismatch explain(const Step& step, const Check& check, PyObject* object) {
+  const bool dead = check.kind == Kind::identity && check.object.dead();
+  return mismatch(cat("assumed that ", check.text,
+                      dead ? std::string(", which is gone; found ") : std::string(", found "),
+                      check.kind == Kind::exact_type
+                          ? describe_object(reinterpret_cast<PyObject*>(Py_TYPE(object)))
+                          : describe_object(object)),
+                  step.text, check.span, dead);
+}
+
+Mismatch explain_missing(const Step& step) {
+  const bool dead = step.path.kind == Source::Kind::item && step.path.key.dead();
+  const graph::SourceSpan span =
+      step.checks.empty() ? graph::SourceSpan() : step.checks.front().span;
+  return mismatch(cat(step.text, " is not there any more"), step.text, span, dead);
+}
+
+bool same_names(PyObject* a, PyObject* b) {
+  const Py_ssize_t a_count = a == nullptr ? 0 : PyTuple_GET_SIZE(a);
+  const Py_ssize_t b_count = b == nullptr ? 0 : PyTuple_GET_SIZE(b);
+  if (a_count != b_count) return false;
+  for (Py_ssize_t i = 0; i < a_count && a != b; ++i)
+    if (!equal_constants(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
+  return true;
+}
+
+}  // namespace
+
+/// Visits all objects; with `mismatch` also checks, and stops with false where one does not hold.
+bool Guards::Tree::walk(const Call& call, Walk& walk, std::optional<Mismatch>* mismatch) const {
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    PyObject* base = walk.objects[step.path.parent];
+    const bool rooted = step.path.kind <= Source::Kind::constant;
+    PyObject* object =
+        rooted || base != nullptr ? take_step(step.path, base, call, walk.owned) : nullptr;
+    walk.objects[i] = object;
+    if (mismatch == nullptr) continue;
+    if (object == nullptr) {
+      *mismatch = explain_missing(step);
+      return false;
+    }
+    for (const Check& check : step.checks) {
+      if (holds(check, object, walk)) [[likely]]
+        continue;
+      *mismatch = explain(step, check, object);
+      return false;
+    }
+  }
+  return true;
+}
+
+std::optional<Mismatch> Guards::Tree::check_entry(const Call& call,
+                                                  const Environment& found) const {
+  if (call.argument_count != argument_count || !same_names(call.keyword_names, keyword_names.get()))
+    return mismatch("the call has other arguments", {}, {});
+  if (!(found == environment))
+    return mismatch("grad mode, autocast or another setting of torch changed", {}, {});
+  return std::nullopt;
+}
+
+std::optional<Mismatch> Guards::Tree::check_pairs(Walk& walk) const {
+  for (const PairCheck& pair : pairs) {
+    const bool same = walk.objects[pair.step] == walk.objects[pair.check.other];
+    if (same != (pair.check.kind == Kind::same_object))
+      return mismatch(cat("assumed that ", pair.check.text), steps[pair.step].text,
+                      pair.check.span);
+  }
+  if (memory.empty()) return std::nullopt;
+  Scratch<const void*, 256> storage(in_memory.size());
+  for (size_t i = 0; i < in_memory.size(); ++i)
+    storage[i] = tensor_access().storage_of(walk.objects[in_memory[i]]);
+  for (const PairCheck& pair : memory)
+    if (storage[pair.step] == storage[pair.check.other] && storage[pair.step] != nullptr)
+      return mismatch(cat("assumed that ", pair.check.text), steps[in_memory[pair.step]].text,
+                      pair.check.span);
+  return std::nullopt;
+}
+
+std::optional<int64_t> Guards::Tree::evaluate(const graph::Dim& dim, Walk& walk) const {
+  if (dim.is_constant()) return dim.value();
+  return dim.evaluate([&](const std::string& name) -> std::optional<int64_t> {
+    const auto found = symbols.find(name);
+    if (found == symbols.end() || walk.bound[found->second] == 0) return std::nullopt;
+    return walk.symbols[found->second];
+  });
+}
+
+std::optional<Mismatch> Guards::Tree::check_relations(Walk& walk) const {
+  for (const Relation& each : relations) {
+    const auto left = each.left_size >= 0
+                          ? std::optional<int64_t>(walk.sizes[static_cast<size_t>(each.left_size)])
+                          : evaluate(each.left, walk);
+    const auto right = evaluate(each.right, walk);
+    if (left && right && *left == *right) continue;
+    const std::string name = each.left_size >= 0 ? each.path : graph::to_string(each.left);
+    return mismatch(cat("assumed that ", name, " == ", graph::to_string(each.right), ", found ",
+                        left.value_or(-1), " and ", right.value_or(-1)),
+                    each.path, each.span);
+  }
+  return std::nullopt;
+}
+
+Guards::Guards(const Generated& generated, const Call& call,
+               std::span<const Source* const> captured, PyObject* on_death)
+    : tree_(std::make_unique<Tree>()) {
+  tree_->argument_count = call.argument_count;
+  tree_->keyword_names = python::Object::borrow(call.keyword_names);
+  tree_->environment = generated.environment;
+  Compiler compiler(*tree_, on_death);
+  for (const Assumption& each : generated.assumptions) compiler.add(each);
+  for (const DimAssumption& each : generated.dim_assumptions) compiler.add(each);
+  for (const Source* each : captured) tree_->captured.push_back(compiler.step(each));
+  compiler.finish();
+}
+
+Guards::~Guards() = default;
+
+std::optional<Mismatch> Guards::check(const Call& call, const Environment& environment,
+                                      std::vector<python::Object>& captured) const {
+  if (auto found = tree_->check_entry(call, environment)) return found;
+  Walk walk(tree_->steps.size(), tree_->size_count, tree_->symbols.size());
+  std::optional<Mismatch> found;
+  if (!tree_->walk(call, walk, &found)) return found;
+  if ((found = tree_->check_pairs(walk))) return found;
+  if ((found = tree_->check_relations(walk))) return found;
+  captured.clear();
+  captured.reserve(tree_->captured.size());
+  for (const uint32_t step : tree_->captured)
+    captured.push_back(python::Object::borrow(walk.objects[step]));
+  return std::nullopt;
+}
+
+void Guards::visit_values(const Call& call, const Visit& visit) const {
+  Walk walk(tree_->steps.size(), tree_->size_count, tree_->symbols.size());
+  tree_->walk(call, walk, nullptr);
+  for (size_t i = 0; i < tree_->steps.size(); ++i)
+    if (tree_->steps[i].about_value && walk.objects[i] != nullptr)
+      visit(tree_->steps[i].text, walk.objects[i]);
+}
+
+std::vector<std::string> Guards::describe() const {
+  std::vector<std::string> lines;
+  for (const Step& step : tree_->steps)
+    for (const Check& check : step.checks) lines.push_back(check.text);
+  for (const PairCheck& pair : tree_->pairs) lines.push_back(pair.check.text);
+  for (const PairCheck& pair : tree_->memory) lines.push_back(pair.check.text);
+  for (const Relation& each : tree_->relations)
+    if (each.left_size < 0)
+      lines.push_back(cat(graph::to_string(each.left), " == ", graph::to_string(each.right)));
+  return lines;
+}
+
+size_t Guards::assumption_count() const {
+  size_t count = tree_->pairs.size() + tree_->memory.size() + tree_->relations.size();
+  for (const Step& step : tree_->steps) count += step.checks.size();
+  return count;
+}
+
+}  // namespace janus::speculate

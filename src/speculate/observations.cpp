@@ -1,0 +1,47 @@
+#include "speculate/observations.h"
+
+#include "base/check.h"
+
+namespace janus::speculate {
+namespace {
+
+/// Empty for objects that are not recorded.
+std::string kind_of(PyObject* object) {
+  if (PyLong_CheckExact(object)) return "int";
+  if (PyFloat_CheckExact(object)) return "float";
+  if (!tensor_access().is_tensor(object)) return {};
+  const auto fact = tensor_access().describe(object, nullptr);
+  return fact ? cat(graph::name(fact->dtype), "/", fact->sizes.size()) : std::string();
+}
+
+}  // namespace
+
+bool Observations::see(const std::string& path, PyObject* object) {
+  const std::string kind = kind_of(object);
+  if (kind.empty()) return false;
+  ValueFact& fact = facts_[{path, kind}];
+  const ValueFact::Level level = fact.level();
+  const std::vector<int64_t> sizes = fact.sizes();
+  fact.see(object);
+  if (level == ValueFact::Level::nothing) return false;
+  // A tensor that is another object of the same shape is nothing new: identity is never assumed.
+  if (fact.is_tensor()) return fact.sizes() != sizes;
+  return fact.level() != level;
+}
+
+void Observations::add_fact(const std::string& path, PyObject* object,
+                            std::map<std::string, ValueFact, std::less<>>& facts) const {
+  const auto found = facts_.find({path, kind_of(object)});
+  if (found != facts_.end()) facts.insert_or_assign(path, found->second);
+}
+
+bool Observations::any_varies() const {
+  for (const auto& [key, fact] : facts_) {
+    if (fact.is_tensor() ? fact.level() >= ValueFact::Level::varying_shape
+                         : fact.level() > ValueFact::Level::value)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace janus::speculate

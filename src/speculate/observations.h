@@ -1,0 +1,32 @@
+// What the entry values of one function (or run of statements) have been, by path and by kind of
+// object: the source of Facts::paths.
+//
+// Kinds are kept apart (a float32 matrix, a float64 matrix, an int) because a graph for one kind
+// says nothing about another: two kinds mean two graphs, two shapes of one kind mean one graph with
+// a varying dimension. Other objects (modules, strings, flags) are not recorded at all: each
+// of their values has a graph of its own, up to the cache's limit.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "speculate/facts.h"
+
+namespace janus::speculate {
+
+class Observations {
+ public:
+  /// Joins; true if that made the fact more general than it was (not for the first value).
+  bool see(const std::string& path, PyObject* object);
+  /// Adds the fact about objects of this object's kind at the path, if there is one.
+  void add_fact(const std::string& path, PyObject* object,
+                std::map<std::string, ValueFact, std::less<>>& facts) const;
+  /// Whether any fact is more general than one value or shape.
+  bool any_varies() const;
+
+ private:
+  std::map<std::pair<std::string, std::string>, ValueFact> facts_;
+};
+
+}  // namespace janus::speculate

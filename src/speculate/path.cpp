@@ -1,0 +1,150 @@
+#include "speculate/path.h"
+
+#include "speculate/tensor_access.h"
+
+namespace janus::speculate {
+namespace {
+
+PyObject* dict_item(PyObject* dict, PyObject* key, Py_hash_t hash) {
+  if (dict == nullptr || key == nullptr || !PyDict_Check(dict)) return nullptr;
+  PyObject* value = _PyDict_GetItem_KnownHash(dict, key, hash);
+  if (value == nullptr && PyErr_Occurred() != nullptr) PyErr_Clear();
+  return value;
+}
+
+PyObject* tuple_item(PyObject* tuple, Py_ssize_t index) {
+  if (tuple == nullptr || !PyTuple_Check(tuple)) return nullptr;
+  return index >= 0 && index < PyTuple_GET_SIZE(tuple) ? PyTuple_GET_ITEM(tuple, index) : nullptr;
+}
+
+PyObject* sequence_item(PyObject* sequence, Py_ssize_t index) {
+  if (!PyList_Check(sequence)) return tuple_item(sequence, index);
+  return index >= 0 && index < PyList_GET_SIZE(sequence) ? PyList_GET_ITEM(sequence, index)
+                                                         : nullptr;
+}
+
+/// The value of the call's keyword argument: they follow the positional ones.
+PyObject* keyword_argument(const Call& call, PyObject* name) {
+  if (call.keyword_names == nullptr) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.keyword_names); ++i) {
+    PyObject* each = PyTuple_GET_ITEM(call.keyword_names, i);
+    if (each == name || PyUnicode_Compare(each, name) == 0)
+      return call.arguments[call.argument_count + i];
+  }
+  return nullptr;
+}
+
+/// The dict of builtins that code with these globals sees.
+PyObject* builtins_of(PyObject* globals) {
+  PyObject* builtins = globals == nullptr ? nullptr : PyDict_GetItemString(globals, "__builtins__");
+  if (builtins != nullptr && PyModule_Check(builtins)) return PyModule_GetDict(builtins);
+  return builtins != nullptr ? builtins : PyEval_GetBuiltins();
+}
+
+PyObject* variable(const PathStep& step, const Call& call, PyObject* name) {
+  if (PyObject* value = dict_item(call.variables, name, step.hash)) return value;
+  return find_global(call.globals, builtins_of(call.globals), name, step.hash);
+}
+
+PyObject* global_of(PyObject* function, PyObject* name, Py_hash_t hash) {
+  if (PyFunction_Check(function)) {
+    const auto* object = reinterpret_cast<PyFunctionObject*>(function);
+    return find_global(object->func_globals, object->func_builtins, name, hash);
+  }
+  if (PyDict_Check(function)) return find_global(function, builtins_of(function), name, hash);
+  return nullptr;
+}
+
+PyObject* closure_value(PyObject* function, Py_ssize_t index) {
+  if (!PyFunction_Check(function)) return nullptr;
+  PyObject* cell = tuple_item(PyFunction_GET_CLOSURE(function), index);
+  return cell != nullptr && PyCell_Check(cell) ? PyCell_GET(cell) : nullptr;
+}
+
+PyObject* keep(PyObject* new_reference, std::vector<python::Object>& owned) {
+  if (new_reference == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  owned.push_back(python::Object::steal(new_reference));
+  return new_reference;
+}
+
+PyObject* attribute_of(PyObject* base, const PathStep& step, PyObject* name,
+                       std::vector<python::Object>& owned) {
+  if (PyModule_CheckExact(base))
+    if (PyObject* value = dict_item(PyModule_GetDict(base), name, step.hash)) return value;
+  return keep(PyObject_GetAttr(base, name), owned);
+}
+
+PyObject* take_root(const PathStep& step, const Call& call) {
+  switch (step.kind) {
+    case Source::Kind::argument:
+      return step.index < call.argument_count ? call.arguments[step.index] : nullptr;
+    case Source::Kind::keyword:
+      return keyword_argument(call, step.key.get());
+    case Source::Kind::variable:
+      return variable(step, call, step.key.get());
+    case Source::Kind::function:
+      return call.function;
+    default:
+      return step.key.get();
+  }
+}
+
+}  // namespace
+
+PyObject* instance_dict(PyObject* object) {
+  PyObject** place = _PyObject_GetDictPtr(object);
+  return place == nullptr ? nullptr : *place;
+}
+
+PyObject* find_global(PyObject* globals, PyObject* builtins, PyObject* name, Py_hash_t hash) {
+  if (PyObject* value = dict_item(globals, name, hash)) return value;
+  return dict_item(builtins, name, hash);
+}
+
+PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
+                    std::vector<python::Object>& owned) {
+  using Kind = Source::Kind;
+  if (step.kind <= Kind::constant) return take_root(step, call);
+  PyObject* key = step.key.get();
+  switch (step.kind) {
+    case Kind::attribute:
+      return key == nullptr ? nullptr : attribute_of(base, step, key, owned);
+    case Kind::instance_value:
+      return dict_item(instance_dict(base), key, step.hash);
+    case Kind::type:
+      return reinterpret_cast<PyObject*>(Py_TYPE(base));
+    case Kind::type_attribute:
+      return PyType_Check(base) && key != nullptr
+                 ? _PyType_Lookup(reinterpret_cast<PyTypeObject*>(base), key)
+                 : nullptr;
+    case Kind::item:
+      return dict_item(base, key, step.hash);
+    case Kind::index:
+      return sequence_item(base, step.index);
+    case Kind::global:
+      return key == nullptr ? nullptr : global_of(base, key, step.hash);
+    case Kind::closure:
+      return closure_value(base, step.index);
+    case Kind::default_value:
+      return PyFunction_Check(base) ? tuple_item(PyFunction_GET_DEFAULTS(base), step.index)
+                                    : nullptr;
+    case Kind::keyword_default:
+      return PyFunction_Check(base) ? dict_item(PyFunction_GET_KW_DEFAULTS(base), key, step.hash)
+                                    : nullptr;
+    case Kind::bound_function:
+      return PyMethod_Check(base) ? PyMethod_GET_FUNCTION(base) : nullptr;
+    case Kind::bound_self:
+      return PyMethod_Check(base) ? PyMethod_GET_SELF(base) : nullptr;
+    case Kind::code:
+      return PyFunction_Check(base) ? PyFunction_GET_CODE(base) : nullptr;
+    case Kind::grad:
+      return tensor_access().is_tensor(base) ? keep(tensor_access().grad_of(base), owned) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace janus::speculate

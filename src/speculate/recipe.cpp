@@ -1,0 +1,138 @@
+#include "speculate/recipe.h"
+
+#include "base/check.h"
+#include "speculate/describe.h"
+#include "speculate/tensor_access.h"
+
+namespace janus::speculate {
+namespace {
+
+using Kind = Template::Kind;
+
+python::Object sequence_of(std::span<const python::Object> parts, bool is_list) {
+  const auto count = static_cast<Py_ssize_t>(parts.size());
+  python::Object made = python::check(is_list ? PyList_New(count) : PyTuple_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* part = python::Object(parts[static_cast<size_t>(i)]).release();
+    if (is_list)
+      PyList_SET_ITEM(made.get(), i, part);
+    else
+      PyTuple_SET_ITEM(made.get(), i, part);
+  }
+  return made;
+}
+
+python::Object dict_of(std::span<const python::Object> parts) {
+  python::Object made = python::check(PyDict_New());
+  for (size_t i = 0; i + 1 < parts.size(); i += 2)
+    python::check_status(PyDict_SetItem(made.get(), parts[i].get(), parts[i + 1].get()));
+  return made;
+}
+
+python::Object set_of(std::span<const python::Object> parts) {
+  python::Object made = python::check(PySet_New(nullptr));
+  for (const python::Object& part : parts) python::check_status(PySet_Add(made.get(), part.get()));
+  return made;
+}
+
+python::Object slice_of(std::span<const python::Object> parts) {
+  TORCHJANUS_CHECK(parts.size() == 3, "recipe: a slice of ", parts.size(), " parts");
+  return python::check(PySlice_New(parts[0].get(), parts[1].get(), parts[2].get()));
+}
+
+}  // namespace
+
+PyObject* unbound_marker() {
+  static PyObject* marker = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  return marker;
+}
+
+python::Object to_object(const execute::Slot& slot) {
+  using SlotKind = execute::Slot::Kind;
+  switch (slot.kind()) {
+    case SlotKind::none:
+      return python::Object::borrow(Py_None);
+    case SlotKind::boolean:
+      return python::Object::borrow(slot.boolean() ? Py_True : Py_False);
+    case SlotKind::i64:
+      return python::check(PyLong_FromLongLong(slot.i64()));
+    case SlotKind::f64:
+      return python::check(PyFloat_FromDouble(slot.f64()));
+    case SlotKind::tensor:
+      return tensor_access().to_python(slot);
+    case SlotKind::object:
+      return python::Object::borrow(static_cast<PyObject*>(slot.object()));
+    default:
+      break;
+  }
+  throw InternalError("recipe: a result of the graph is not a Python object");
+}
+
+Recipe::Recipe(const Template& form, const Capture& capture)
+    : kind_(form.kind), object_(form.object), index_(form.index) {
+  if (kind_ == Kind::source) index_ = capture(form.source);
+  for (const Template& child : form.children) children_.emplace_back(child, capture);
+  if (form.keyword_names.empty()) return;
+  std::vector<python::Object> names;
+  for (const std::string& name : form.keyword_names) names.push_back(string(name));
+  keyword_names_ = sequence_of(names, false);
+}
+
+python::Object Recipe::build(std::span<const python::Object> captured,
+                             std::span<const execute::Slot> results, Made& made) const {
+  if (kind_ == Kind::shared) {
+    TORCHJANUS_CHECK(index_ < made.size() && made[index_], "recipe: part ", index_,
+                     " is shared before it is made");
+    return made[index_];
+  }
+  const size_t place = made.size();
+  made.emplace_back();
+  python::Object object = build_parts(captured, results, made);
+  made[place] = object;
+  return object;
+}
+
+python::Object Recipe::build_parts(std::span<const python::Object> captured,
+                                   std::span<const execute::Slot> results, Made& made) const {
+  switch (kind_) {
+    case Kind::constant:
+      return object_;
+    case Kind::source:
+      return captured[index_];
+    case Kind::result:
+      TORCHJANUS_CHECK(index_ < results.size(), "recipe: no result ", index_);
+      return to_object(results[index_]);
+    case Kind::unbound:
+      return python::Object::borrow(unbound_marker());
+    default:
+      break;
+  }
+  std::vector<python::Object> parts;
+  parts.reserve(children_.size());
+  for (const Recipe& child : children_) parts.push_back(child.build(captured, results, made));
+  switch (kind_) {
+    case Kind::tuple:
+      return sequence_of(parts, false);
+    case Kind::list:
+      return sequence_of(parts, true);
+    case Kind::dict:
+      return dict_of(parts);
+    case Kind::set:
+      return set_of(parts);
+    case Kind::slice:
+      return slice_of(parts);
+    default:
+      return make_call(parts);
+  }
+}
+
+python::Object Recipe::make_call(std::span<const python::Object> parts) const {
+  std::vector<PyObject*> arguments;
+  for (const python::Object& part : parts) arguments.push_back(part.get());
+  const size_t named =
+      keyword_names_ ? static_cast<size_t>(PyTuple_GET_SIZE(keyword_names_.get())) : 0;
+  return python::check(PyObject_Vectorcall(object_.get(), arguments.data(),
+                                           arguments.size() - named, keyword_names_.get()));
+}
+
+}  // namespace janus::speculate

@@ -1,0 +1,46 @@
+// A Template made ready to be built again and again: sources are replaced by positions among the
+// captured objects.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "execute/slot.h"
+#include "speculate/generated.h"
+
+namespace janus::speculate {
+
+/// What stands for a variable without a value in the result of a run of statements.
+PyObject* unbound_marker();
+
+/// A graph result or rebound value as a Python object. Throws python::ErrorSet.
+python::Object to_object(const execute::Slot& slot);
+
+class Recipe {
+ public:
+  /// `capture` gives the position of a source among the captured objects.
+  using Capture = std::function<size_t(const Source*)>;
+  Recipe() = default;
+  Recipe(const Template& form, const Capture& capture);
+
+  /// The objects made so far in this run, in creation order, so that parts can be shared between
+  /// the result and the effects.
+  using Made = std::vector<python::Object>;
+  /// A new object. Throws python::ErrorSet where a call raises.
+  python::Object build(std::span<const python::Object> captured,
+                       std::span<const execute::Slot> results, Made& made) const;
+
+ private:
+  python::Object build_parts(std::span<const python::Object> captured,
+                             std::span<const execute::Slot> results, Made& made) const;
+  python::Object make_call(std::span<const python::Object> parts) const;
+
+  Template::Kind kind_ = Template::Kind::constant;
+  python::Object object_;
+  size_t index_ = 0;
+  std::vector<Recipe> children_;
+  python::Object keyword_names_;  ///< tuple of str, or null
+};
+
+}  // namespace janus::speculate

@@ -1,0 +1,120 @@
+// Interning of sources and their text.
+#include "speculate/source.h"
+
+#include <functional>
+
+#include "base/check.h"
+#include "speculate/describe.h"
+
+namespace janus::speculate {
+namespace {
+
+/// Keys are names, small constants or immortal objects: equal names are equal keys, everything else
+/// goes by identity, so that interning never runs the user's __eq__.
+bool same_key(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (a == nullptr || b == nullptr || Py_TYPE(a) != Py_TYPE(b)) return false;
+  return equal_constants(a, b);
+}
+
+size_t key_hash(PyObject* key) {
+  if (key == nullptr) return 0;
+  if (PyUnicode_CheckExact(key) || PyLong_CheckExact(key))
+    return static_cast<size_t>(PyObject_Hash(key));
+  return 1;
+}
+
+bool is_root(Source::Kind kind) { return kind <= Source::Kind::constant; }
+
+/// The key of an argument is only its name for people.
+bool key_matters(Source::Kind kind) { return kind != Source::Kind::argument; }
+
+std::string name_of(PyObject* key) {
+  if (key == nullptr) return "?";
+  if (PyUnicode_Check(key)) return text_of(key);
+  return describe_object(key);
+}
+
+}  // namespace
+
+std::string Source::describe() const {
+  const std::string of = base == nullptr ? std::string() : base->describe();
+  switch (kind) {
+    case Kind::argument:
+      return key ? name_of(key.get()) : cat("argument ", index);
+    case Kind::keyword:
+    case Kind::variable:
+      return name_of(key.get());
+    case Kind::function:
+      return "the function";
+    case Kind::constant:
+      return describe_object(key.get());
+    case Kind::attribute:
+    case Kind::instance_value:
+    case Kind::type_attribute:
+      return cat(of, ".", name_of(key.get()));
+    case Kind::type:
+      return cat("type(", of, ")");
+    case Kind::item:
+      return cat(of, "[", describe_object(key.get()), "]");
+    case Kind::index:
+      return cat(of, "[", index, "]");
+    case Kind::global:
+      return base->kind == Kind::function
+                 ? name_of(key.get())
+                 : cat(of, ".__globals__[", describe_object(key.get()), "]");
+    case Kind::closure:
+      return key ? name_of(key.get()) : cat(of, ".__closure__[", index, "]");
+    case Kind::default_value:
+      return cat(of, ".__defaults__[", index, "]");
+    case Kind::keyword_default:
+      return cat(of, ".__kwdefaults__[", describe_object(key.get()), "]");
+    case Kind::bound_function:
+      return cat(of, ".__func__");
+    case Kind::bound_self:
+      return cat(of, ".__self__");
+    case Kind::code:
+      return cat(of, ".__code__");
+    case Kind::grad:
+      return cat(of, ".grad");
+    case Kind::tensor_item:
+      return cat(of, ".item()");
+  }
+  return of;
+}
+
+const Source* SourceTable::root(Source::Kind kind, python::Object key, Py_ssize_t index) {
+  TORCHJANUS_CHECK(is_root(kind), "source: a step was given as a root");
+  return intern(Source{kind, nullptr, std::move(key), index});
+}
+
+const Source* SourceTable::step(Source::Kind kind, const Source* base, python::Object key,
+                                Py_ssize_t index) {
+  TORCHJANUS_CHECK(!is_root(kind) && base != nullptr, "source: a step needs a base");
+  return intern(Source{kind, base, std::move(key), index});
+}
+
+const Source* SourceTable::intern(Source source) {
+  const bool by_key = key_matters(source.kind);
+  const size_t hash =
+      static_cast<size_t>(source.kind) ^ (std::hash<const void*>()(source.base) << 1) ^
+      (static_cast<size_t>(source.index) << 7) ^ (by_key ? key_hash(source.key.get()) << 3 : 0);
+  const auto [begin, end] = by_hash_.equal_range(hash);
+  for (auto found = begin; found != end; ++found) {
+    const Source* known = found->second;
+    if (known->kind == source.kind && known->base == source.base && known->index == source.index &&
+        (!by_key || same_key(known->key.get(), source.key.get())))
+      return known;
+  }
+  // Names are compared and looked up at every call: interned strings make both quick.
+  if (source.key && PyUnicode_CheckExact(source.key.get())) {
+    PyObject* name = source.key.release();
+    PyUnicode_InternInPlace(&name);
+    source.key = python::Object::steal(name);
+  }
+  sources_.push_back(std::move(source));
+  by_hash_.emplace(hash, &sources_.back());
+  return &sources_.back();
+}
+
+}  // namespace janus::speculate

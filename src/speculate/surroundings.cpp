@@ -1,0 +1,40 @@
+#include "speculate/surroundings.h"
+
+namespace janus::speculate {
+namespace {
+
+#if PY_VERSION_HEX >= 0x030C0000
+/// Whether a debugger or a coverage tool registered itself with sys.monitoring.
+bool is_monitored() {
+  static PyObject* get_tool = [] {
+    PyObject* monitoring = PySys_GetObject("monitoring");
+    PyObject* found =
+        monitoring == nullptr ? nullptr : PyObject_GetAttrString(monitoring, "get_tool");
+    if (found == nullptr) PyErr_Clear();
+    return found;
+  }();
+  if (get_tool == nullptr) return false;
+  constexpr long kDebugger = 0, kCoverage = 1;
+  for (const long tool : {kDebugger, kCoverage}) {
+    const python::Object number = python::Object::steal(PyLong_FromLong(tool));
+    const python::Object name = python::Object::steal(PyObject_CallOneArg(get_tool, number.get()));
+    if (!name) PyErr_Clear();
+    if (name && !name.is(Py_None)) return true;
+  }
+  return false;
+}
+#else
+bool is_monitored() { return false; }
+#endif
+
+}  // namespace
+
+const char* active_watcher(const Environment& environment) {
+  if (environment.mode_active) return "a torch mode";
+  if (environment.anomaly_mode) return "autograd's anomaly detection";
+  if (PyThreadState_Get()->c_tracefunc != nullptr) return "a trace function";
+  if (is_monitored()) return "a debugger or coverage tool";
+  return nullptr;
+}
+
+}  // namespace janus::speculate

@@ -1,0 +1,31 @@
+// Where torch/ puts its implementation of TensorAccess at start-up.
+#include "speculate/tensor_access.h"
+
+#include "base/check.h"
+
+namespace janus::speculate {
+namespace {
+
+TensorAccess* access_of_process = nullptr;
+
+}  // namespace
+
+TensorAccess& tensor_access() {
+  TORCHJANUS_CHECK(access_of_process != nullptr, "tensor access was not set at start-up");
+  return *access_of_process;
+}
+
+bool has_tensor_access() { return access_of_process != nullptr; }
+
+void set_tensor_access(TensorAccess* access) { access_of_process = access; }
+
+const void* TensorAccess::storage_of(PyObject* tensor) const {
+  const auto fact = describe(tensor, nullptr);
+  return fact ? fact->storage : nullptr;
+}
+
+void TensorAccess::set_grad(PyObject* tensor, PyObject* grad) const {
+  python::check_status(PyObject_SetAttrString(tensor, "grad", grad));
+}
+
+}  // namespace janus::speculate
