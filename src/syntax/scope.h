@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace janus::syntax {
@@ -22,9 +23,28 @@ struct Scope {
   std::map<std::string, NameKind, std::less<>>
       names;                            ///< every name that occurs; mangled (`_C__x`)
   std::vector<std::string> parameters;  ///< in order of the code object's varnames
-  std::vector<std::string> assigned;    ///< bound here: parameters, targets, imports, defs; sorted
+  /// Bound (or deleted) here: parameters, targets, imports, defs; sorted. Also where `global` or
+  /// `nonlocal` makes them variables of another scope: ask kind_of().
+  std::vector<std::string> assigned;
   bool has_yield = false;
   bool has_await = false;
+
+  /// What a (mangled) name means here; a name that does not occur is global.
+  NameKind kind_of(std::string_view name) const;
+  bool is_assigned(std::string_view name) const;
 };
+
+class Tree;
+
+/// Builds the scopes of a converted tree and hangs them on its nodes.
+///
+/// `outer` are the (mangled) names that enclosing functions bind: a function's co_freevars. For
+/// bare statements it is the variables of the frame they stand in, which count as local; a name
+/// that the statements bind is local in any case (at module level too, where nested functions see
+/// it as a global).
+void analyse_scopes(Tree& tree, const std::vector<std::string>& outer, bool at_module_level);
+
+/// `__x` in class `C` is `_C__x`; everything else stays as it is.
+std::string mangle(std::string_view class_name, std::string_view identifier);
 
 }  // namespace janus::syntax

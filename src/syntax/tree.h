@@ -42,6 +42,7 @@ enum class PatternKind { TORCHJANUS_PATTERNS(TORCHJANUS_NAME) };
 
 const char* name(ExpressionKind kind);
 const char* name(StatementKind kind);
+const char* name(PatternKind kind);
 
 enum class Context { Load, Store, Del };
 enum class BoolOperator { And, Or };
@@ -229,7 +230,11 @@ class Tree {
   struct Scope* scope = nullptr;   ///< the function's own scope
   std::string name;                ///< qualified name, for reports
   std::shared_ptr<const std::string> file;
+  std::string class_name;          ///< innermost class around it in the source; empty: none
   int fact_count = 0;              ///< facts are numbered 0 .. fact_count-1
+
+  /// A name or attribute as the compiler takes it here: `__x` inside class C is `_C__x`.
+  std::string mangle(const std::string& identifier) const;
 
   template <class T>
   T* make() {

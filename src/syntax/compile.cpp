@@ -1,0 +1,166 @@
+// A function is compiled inside a stand-in for what was around it in the file: a function whose
+// parameters are the free variables (so they are free again), and a class of the same name (so that
+// `__x` and `super()` mean the same).
+#include "syntax/compile.h"
+
+#include "syntax/convert.h"
+
+namespace janus::syntax {
+namespace {
+
+using python::Object;
+
+constexpr int kFutureFlags = 0x1FE0000;  // CO_FUTURE_*, the same numbers since 3.0
+constexpr int kNested = 0x10;            // CO_NESTED
+constexpr int kOnlyAst = 0x400;          // PyCF_ONLY_AST
+
+/// While it lives, warnings of the compiler are dropped. It exchanges the list of filters and does
+/// not tell `warnings` about it, so that what was shown once is not shown again.
+class QuietWarnings {
+ public:
+  QuietWarnings() : module_(python::import_module("warnings")) {
+    filters_ = python::attribute(module_.get(), "filters");
+    const Object ignore_all =
+        python::tuple({python::string("ignore"), python::none(), Object::borrow(PyExc_Warning),
+                       python::none(), python::integer(0)});
+    python::set_attribute(module_.get(), "filters", python::list({ignore_all}).get());
+  }
+  ~QuietWarnings() {
+    const python::ErrorScope scope;
+    if (PyObject_SetAttrString(module_.get(), "filters", filters_.get()) < 0) PyErr_Clear();
+  }
+  QuietWarnings(const QuietWarnings&) = delete;
+  QuietWarnings& operator=(const QuietWarnings&) = delete;
+
+ private:
+  Object module_, filters_;
+};
+
+Object compile(PyObject* source, const std::string& file, int flags) {
+  static PyObject* const function = python::import_attribute("builtins", "compile").release();
+  const QuietWarnings quiet;
+  return python::call(function, {source, python::string(file).get(), python::string("exec").get(),
+                                 python::integer(flags).get(), Py_True /* dont_inherit */});
+}
+
+SourceSpan span_of(PyObject* node) {
+  const auto number = [&](const char* name) {
+    return static_cast<int>(python::to_integer(python::attribute(node, name).get()));
+  };
+  return {nullptr, number("lineno"), number("col_offset"), number("end_lineno"),
+          number("end_col_offset")};
+}
+
+Object make_definition(const char* type, std::vector<AstBuilder::Field> fields,
+                       const SourceSpan& span) {
+#if PY_VERSION_HEX >= 0x030C0000
+  fields.push_back({"type_params", python::list({})});
+#endif
+  return AstBuilder::make(type, fields, &span);
+}
+
+Object in_class(const Object& definition, const std::string& name, const SourceSpan& span) {
+  return make_definition("ClassDef",
+                         {{"name", python::string(name)},
+                          {"bases", python::list({})},
+                          {"keywords", python::list({})},
+                          {"body", python::list({definition})},
+                          {"decorator_list", python::list({})}},
+                         span);
+}
+
+Object in_function(const Object& definition, const std::vector<std::string>& parameters,
+                   const SourceSpan& span) {
+  std::vector<Object> arguments;
+  for (const std::string& name : parameters)
+    arguments.push_back(AstBuilder::make("arg", {{"arg", python::string(name)}}, &span));
+  const Object signature = AstBuilder::make("arguments",
+                                            {{"posonlyargs", python::list({})},
+                                             {"args", python::list(arguments)},
+                                             {"kwonlyargs", python::list({})},
+                                             {"kw_defaults", python::list({})},
+                                             {"defaults", python::list({})}},
+                                            nullptr);
+  return make_definition("FunctionDef",
+                         {{"name", python::string("_")},
+                          {"args", signature},
+                          {"body", python::list({definition})},
+                          {"decorator_list", python::list({})}},
+                         span);
+}
+
+/// The code of the wrapper (class or function) that a module's or function's code makes.
+Object only_nested_code(const Object& code) {
+  const std::vector<Object> codes = nested_codes(code.get());
+  TORCHJANUS_CHECK(codes.size() == 1, "compile: a wrapper has ", codes.size(), " code objects");
+  return codes.front();
+}
+
+/// Whether two constants are the same to a program: class and value, signed zeros and NaN included.
+bool same_constant(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyCode_Check(a)) return same_code(a, b);
+  if (PyTuple_CheckExact(a)) {
+    if (PyTuple_GET_SIZE(a) != PyTuple_GET_SIZE(b)) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i)
+      if (!same_constant(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
+    return true;
+  }
+  if (PyFloat_CheckExact(a) || PyComplex_CheckExact(a)) return python::repr(a) == python::repr(b);
+  return python::equal(a, b);
+}
+
+}  // namespace
+
+CodeContext context_of(PyObject* code) {
+  CodeContext context;
+  context.file = python::to_string(python::attribute(code, "co_filename").get());
+  for (const Object& name : python::elements(python::attribute(code, "co_freevars").get()))
+    context.freevars.push_back(python::to_string(name.get()));
+  context.future_flags = reinterpret_cast<PyCodeObject*>(code)->co_flags & kFutureFlags;
+  return context;
+}
+
+Object parse_file(PyObject* text, const std::string& file) { return compile(text, file, kOnlyAst); }
+
+Object compile_module(PyObject* statements, const CodeContext& context) {
+  const Object module = AstBuilder::make(
+      "Module", {{"body", Object::borrow(statements)}, {"type_ignores", python::list({})}},
+      nullptr);
+  return compile(module.get(), context.file, context.future_flags);
+}
+
+std::vector<Object> compile_definition(PyObject* definition, const CodeContext& context) {
+  const SourceSpan span = span_of(definition);
+  Object statement = Object::borrow(definition);
+  const bool has_class = !context.class_name.empty(), has_free = !context.freevars.empty();
+  if (has_class) statement = in_class(statement, context.class_name, span);
+  if (has_free) statement = in_function(statement, context.freevars, span);
+  Object code = compile_module(python::list({statement}).get(), context);
+  if (has_free) code = only_nested_code(code);
+  if (has_class) code = only_nested_code(code);
+  return nested_codes(code.get());
+}
+
+bool same_code(PyObject* a, PyObject* b) {
+  const int difference =
+      reinterpret_cast<PyCodeObject*>(a)->co_flags ^ reinterpret_cast<PyCodeObject*>(b)->co_flags;
+  if ((difference & ~kNested) != 0) return false;
+  for (const char* name : {"co_firstlineno", "co_name", "co_argcount", "co_posonlyargcount",
+                           "co_kwonlyargcount", "co_names", "co_varnames", "co_cellvars",
+                           "co_freevars", "co_code", "co_linetable", "co_exceptiontable"})
+    if (!python::equal(python::attribute(a, name).get(), python::attribute(b, name).get()))
+      return false;
+  return same_constant(python::attribute(a, "co_consts").get(),
+                       python::attribute(b, "co_consts").get());
+}
+
+std::vector<Object> nested_codes(PyObject* code) {
+  std::vector<Object> result;
+  for (const Object& constant : python::elements(python::attribute(code, "co_consts").get()))
+    if (PyCode_Check(constant.get())) result.push_back(constant);
+  return result;
+}
+
+}  // namespace janus::syntax

@@ -1,0 +1,256 @@
+// Finding a function's syntax: the file's text is asked of `linecache` (which knows files, notebook
+// cells, doctests and zip archives), parsed once, and searched for definitions at the line where
+// the code object says it begins. A definition counts as found only if compiling it gives that very
+// code again, positions included. So it does not matter how many lambdas share the line, and a file
+// that was edited since its import, a rewritten module, or a text that merely has the same name is
+// noticed instead of believed.
+#include "syntax/source.h"
+
+#include <unordered_map>
+
+#include "syntax/compile.h"
+#include "syntax/convert.h"
+#include "syntax/scope.h"
+
+namespace janus::syntax {
+namespace {
+
+using python::Object;
+
+// --- files ---------------------------------------------------------------------------------------
+
+/// A file's text, and its syntax tree.
+struct ParsedFile {
+  Object text;    ///< str
+  Object module;  ///< ast.Module; null if the text has errors
+};
+
+/// The text that linecache has for a file; null if it has none.
+Object text_of(const std::string& file, PyObject* globals) {
+  const Object lines =
+      python::call_method(python::import_module("linecache").get(), "getlines",
+                          {python::string(file).get(), globals != nullptr ? globals : Py_None});
+  if (PyObject_Size(lines.get()) <= 0) return {};
+  return python::check(PyUnicode_Join(python::string("").get(), lines.get()));
+}
+
+/// The parsed text; the last one of each file is kept.
+ParsedFile parsed(const std::string& file, const Object& text) {
+  static auto& cache = *new std::unordered_map<std::string, ParsedFile>();
+  if (const auto found = cache.find(file);
+      found != cache.end() && python::equal(found->second.text.get(), text.get()))
+    return found->second;
+  ParsedFile result{text, {}};
+  try {
+    result.module = parse_file(text.get(), file);
+  } catch (const python::ErrorSet&) {
+    PyErr_Clear();
+  }
+  cache[file] = result;
+  return result;
+}
+
+// --- search --------------------------------------------------------------------------------------
+
+/// A definition that may be the one sought, and the class around it.
+struct Candidate {
+  Object node;
+  std::string class_name;
+};
+
+/// Collects the definitions of a given name (or lambdas) that begin at a given line.
+class Search {
+ public:
+  Search(int line, std::string name) : line_(line), name_(std::move(name)) {}
+
+  std::vector<Candidate> run(PyObject* module) {
+    children(module);
+    return std::move(found_);
+  }
+
+ private:
+  void children(PyObject* node) {
+    static PyObject* const fields = python::interned("_fields");
+    for (const Object& field : python::elements(python::attribute(node, fields).get())) {
+      const Object value = python::try_attribute(node, field.get());
+      if (!value) continue;
+      if (PyList_CheckExact(value.get())) {
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(value.get()); ++i)
+          visit(PyList_GET_ITEM(value.get(), i));
+      } else {
+        visit(value.get());
+      }
+    }
+  }
+
+  void visit(PyObject* node) {
+    static PyObject* const base = python::import_attribute("ast", "AST").release();
+    if (!PyObject_TypeCheck(node, reinterpret_cast<PyTypeObject*>(base))) return;
+    const std::string kind = Py_TYPE(node)->tp_name;
+    const bool is_function = kind == "ast.FunctionDef" || kind == "ast.AsyncFunctionDef";
+    const bool is_class = kind == "ast.ClassDef";
+    const int start = first_line(node, is_function || is_class);
+    if (start > line_ || number(node, "end_lineno", line_) < line_) return;
+    if (start == line_ &&
+        (is_function ? name_of(node) == name_ : kind == "ast.Lambda" && name_ == "<lambda>"))
+      found_.push_back({Object::borrow(node), class_name_});
+    if (!is_class) return children(node);
+    const std::string outer = std::exchange(class_name_, name_of(node));
+    children(node);
+    class_name_ = outer;
+  }
+
+  /// Where the node's code begins: at its first decorator if it has one.
+  int first_line(PyObject* node, bool has_decorators) const {
+    int line = number(node, "lineno", line_);
+    if (!has_decorators) return line;
+    const Object decorators = python::attribute(node, "decorator_list");
+    if (PyList_GET_SIZE(decorators.get()) > 0)
+      line = number(PyList_GET_ITEM(decorators.get(), 0), "lineno", line);
+    return line;
+  }
+
+  static std::string name_of(PyObject* node) {
+    return python::to_string(python::attribute(node, "name").get());
+  }
+  static int number(PyObject* node, const char* name, int otherwise) {
+    const Object value = python::try_attribute(node, name);
+    return value && PyLong_CheckExact(value.get())
+               ? static_cast<int>(python::to_integer(value.get()))
+               : otherwise;
+  }
+
+  const int line_;
+  const std::string name_;
+  std::string class_name_;
+  std::vector<Candidate> found_;
+};
+
+// --- verification --------------------------------------------------------------------------------
+
+/// Whether compiling the candidate gives the code.
+bool matches(const Candidate& candidate, PyObject* code) {
+  CodeContext context = context_of(code);
+  context.class_name = candidate.class_name;
+  Object definition = candidate.node;
+  if (std::string_view(Py_TYPE(definition.get())->tp_name) == "ast.Lambda") {
+    const Object place = definition;
+    definition = AstBuilder::make("Expr", {{"value", definition}}, nullptr);
+    for (const char* name : {"lineno", "col_offset", "end_lineno", "end_col_offset"})
+      python::set_attribute(definition.get(), name, python::attribute(place.get(), name).get());
+  }
+  try {
+    const std::vector<Object> codes = compile_definition(definition.get(), context);
+    return !codes.empty() && same_code(codes.back().get(), code);
+  } catch (const python::ErrorSet&) {
+    PyErr_Clear();  // other surroundings than its own may be a syntax error
+    return false;
+  }
+}
+
+std::optional<Candidate> find(PyObject* module, PyObject* code) {
+  const auto* fields = reinterpret_cast<PyCodeObject*>(code);
+  for (Candidate& candidate :
+       Search(fields->co_firstlineno, python::to_string(fields->co_name)).run(module))
+    if (matches(candidate, code)) return std::move(candidate);
+  return std::nullopt;
+}
+
+Source available(const Candidate& candidate, PyObject* code) {
+  const CodeContext context = context_of(code);
+  Source source;
+  try {
+    const std::shared_ptr<Tree> tree =
+        convert(candidate.node.get(), std::make_shared<const std::string>(context.file));
+    tree->name = python::to_string(python::attribute(code, "co_qualname").get());
+    tree->class_name = candidate.class_name;
+    analyse_scopes(*tree, context.freevars, false);
+    source.tree = tree;
+    source.ast = candidate.node;
+  } catch (const UnsupportedSyntax& error) {
+    source.why_not = cat("it contains ", error.what());
+  }
+  return source;
+}
+
+Source locate(PyObject* code, PyObject* globals) {
+  const std::string file = context_of(code).file;
+  Object text = text_of(file, globals);
+  for (const bool is_second_try : {false, true}) {
+    if (is_second_try) {  // linecache may hold an older text than what was imported
+      python::call_method(python::import_module("linecache").get(), "checkcache",
+                          {python::string(file).get()});
+      const Object fresh = text_of(file, globals);
+      if (!fresh || (text && python::equal(fresh.get(), text.get()))) break;
+      text = fresh;
+    }
+    if (!text) continue;
+    const ParsedFile parsed_file = parsed(file, text);
+    if (!parsed_file.module) continue;
+    if (const auto candidate = find(parsed_file.module.get(), code))
+      return available(*candidate, code);
+  }
+  Source source;
+  source.why_not = text ? cat("the text of ", file, " is not what it was compiled from")
+                        : cat("there is no text of ", file);
+  return source;
+}
+
+// --- copies --------------------------------------------------------------------------------------
+
+std::unordered_map<PyObject*, PyObject*>& copies() {
+  static auto& map = *new std::unordered_map<PyObject*, PyObject*>();
+  return map;
+}
+
+}  // namespace
+
+const Source& source_of_code(PyObject* code, PyObject* globals) {
+  // Code objects stay alive with their entry: an address must not come to mean another one.
+  static auto& cache = *new std::unordered_map<PyObject*, Source>();
+  code = original_code(code);
+  if (const auto found = cache.find(code); found != cache.end()) return found->second;
+  const python::ErrorScope scope;
+  Source source;
+  try {
+    source = locate(code, globals);
+  } catch (const python::ErrorSet&) {
+    source = {};
+    source.why_not = python::take_error_message();
+  }
+  const auto [entry, is_new] = cache.try_emplace(code, std::move(source));
+  if (is_new) Py_INCREF(code);
+  return entry->second;
+}
+
+const Source& source_of(PyObject* function) {
+  static const auto& not_python =
+      *new Source{nullptr, "it is not a function written in Python", {}};
+  if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
+  if (!PyFunction_Check(function)) return not_python;
+  return source_of_code(PyFunction_GET_CODE(function), PyFunction_GET_GLOBALS(function));
+}
+
+void note_copy(PyObject* code, PyObject* original) {
+  if (!copies().try_emplace(code, original_code(original)).second) return;
+  Py_INCREF(code);
+  Py_INCREF(original);
+}
+
+PyObject* original_code(PyObject* code) {
+  const auto found = copies().find(code);
+  return found == copies().end() ? code : found->second;
+}
+
+std::shared_ptr<const Tree> tree_of_statements(PyObject* module, const std::string& file,
+                                               const std::string& name, bool at_module_level,
+                                               const std::vector<std::string>& frame_variables,
+                                               const std::string& class_name) {
+  const std::shared_ptr<Tree> tree = convert(module, std::make_shared<const std::string>(file));
+  tree->name = name;
+  tree->class_name = class_name;
+  analyse_scopes(*tree, frame_variables, at_module_level);
+  return tree;
+}
+
+}  // namespace janus::syntax
