@@ -1,0 +1,56 @@
+// Values of the reference interpreter: dense tensors and Python numbers, kept as simply as can be.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/attribute.h"
+#include "graph/type.h"
+
+namespace janus::graph {
+
+/// One element: floating dtypes use `real`, integers and booleans `integer`.
+struct Number {
+  double real = 0;
+  int64_t integer = 0;
+
+  static Number of(double value, DType dtype);
+  static Number of(int64_t value, DType dtype);
+  double as_double(DType dtype) const {
+    return is_floating(dtype) ? real : static_cast<double>(integer);
+  }
+};
+
+/// The nearest value that `dtype` can hold: floats are rounded to even, integers wrap around.
+Number rounded(Number number, DType dtype);
+/// As torch's `to`: float to integer truncates, anything to bool is `!= 0`.
+Number converted(Number number, DType from, DType to);
+
+/// Elements in row-major order.
+struct DenseTensor {
+  DType dtype = DType::f32;
+  std::vector<int64_t> sizes;
+  std::vector<Number> elements;
+
+  DenseTensor() = default;
+  DenseTensor(DType dtype, std::vector<int64_t> sizes);  ///< zeros
+  static DenseTensor of(DType dtype, std::vector<int64_t> sizes, std::vector<double> values);
+
+  int64_t rank() const { return static_cast<int64_t>(sizes.size()); }
+  double at(size_t index) const { return elements[index].as_double(dtype); }
+};
+
+using Datum = std::variant<None, bool, int64_t, double, std::string, DenseTensor>;
+
+/// Equality of type, sizes and every element to the bit, but that all NaNs are one.
+bool identical(const Datum& a, const Datum& b);
+/// The same for types and sizes; floating elements may differ by `tolerance`, relative to the
+/// larger (at least 1).
+bool close(const Datum& a, const Datum& b, double tolerance);
+
+std::ostream& operator<<(std::ostream& out, const Datum& datum);
+
+}  // namespace janus::graph

@@ -1,0 +1,69 @@
+// Scalar programs over numbers: computes one element of an elementwise node at once, rounding to
+// the dtype after every step. The reference against which emitted code is checked.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "graph/datum.h"
+#include "graph/op.h"
+
+namespace janus::graph {
+
+/// The run has to be given up: an i64 of Python's that does not fit, a division by zero.
+class RunFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct TypedNumber {
+  Number number;
+  DType dtype = DType::f32;
+};
+
+class ElementCode final : public ScalarCode {
+ public:
+  /// `python_numbers`: integers are Python's, so overflow is a RunFailure instead of wrapping.
+  ElementCode(const Node& node, DType compute_type, bool python_numbers)
+      : node_(node), compute_type_(compute_type), python_numbers_(python_numbers) {}
+
+  /// Runs the node's scalar program on one element of each input; the result is in `result_dtype`.
+  Number run(std::span<const TypedNumber> inputs, DType result_dtype);
+
+  const Node& node() const override { return node_; }
+  size_t input_count() const override { return inputs_.size(); }
+  Scalar input(size_t index) override { return convert(raw_input(index), compute_type_); }
+  Scalar raw_input(size_t index) override;
+  DType compute_type() const override { return compute_type_; }
+  Scalar constant(double value, DType dtype) override;
+  Scalar convert(Scalar a, DType dtype) override;
+  Scalar add(Scalar a, Scalar b) override;
+  Scalar sub(Scalar a, Scalar b) override;
+  Scalar mul(Scalar a, Scalar b) override;
+  Scalar div(Scalar a, Scalar b) override;
+  Scalar rem(Scalar a, Scalar b) override;
+  Scalar neg(Scalar a) override;
+  Scalar bit_and(Scalar a, Scalar b) override;
+  Scalar bit_or(Scalar a, Scalar b) override;
+  Scalar bit_xor(Scalar a, Scalar b) override;
+  Scalar compare(Compare how, Scalar a, Scalar b) override;
+  Scalar select(Scalar condition, Scalar a, Scalar b) override;
+  using ScalarCode::call;
+  Scalar call(std::string_view function, std::span<const Scalar> arguments) override;
+
+ private:
+  const Number& at(Scalar scalar) const;
+  Scalar push(Number number, DType dtype);
+  Scalar integer_result(bool overflow, int64_t value, DType dtype);
+  void expect_same(Scalar a, Scalar b) const;
+
+  const Node& node_;
+  DType compute_type_;
+  bool python_numbers_;
+  std::span<const TypedNumber> inputs_;
+  std::vector<Number> values_;
+};
+
+}  // namespace janus::graph

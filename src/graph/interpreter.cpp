@@ -1,0 +1,322 @@
+#include "graph/interpreter.h"
+
+#include <algorithm>
+
+#include "graph/element_code.h"
+#include "graph/op.h"
+
+namespace janus::graph {
+namespace {
+
+constexpr int64_t longest_loop = 1'000'000;
+
+struct GuardFailure {
+  int64_t id;
+};
+
+DType dtype_of(const Type& type) {
+  switch (type.kind) {
+    case Type::Kind::tensor:
+      return type.dtype;
+    case Type::Kind::i64:
+      return DType::i64;
+    case Type::Kind::boolean:
+      return DType::b1;
+    default:
+      return DType::f64;
+  }
+}
+
+Datum number_datum(Number number, const Type& type) {
+  if (type.kind == Type::Kind::boolean) return number.integer != 0;
+  if (type.kind == Type::Kind::i64) return number.integer;
+  return number.real;
+}
+
+/// The element of `tensor` that takes part at `index` of the broadcast `sizes`.
+size_t broadcast_offset(const DenseTensor& tensor, std::span<const int64_t> index) {
+  size_t offset = 0;
+  const size_t skipped = index.size() - tensor.sizes.size();
+  for (size_t i = 0; i < tensor.sizes.size(); ++i) {
+    const int64_t place = tensor.sizes[i] == 1 ? 0 : index[skipped + i];
+    offset = offset * static_cast<size_t>(tensor.sizes[i]) + static_cast<size_t>(place);
+  }
+  return offset;
+}
+
+TypedNumber element_of(const Datum& datum, std::span<const int64_t> index) {
+  if (const auto* tensor = std::get_if<DenseTensor>(&datum))
+    return {tensor->elements[broadcast_offset(*tensor, index)], tensor->dtype};
+  if (const auto* flag = std::get_if<bool>(&datum)) return {{.integer = *flag ? 1 : 0}, DType::b1};
+  if (const auto* integer = std::get_if<int64_t>(&datum))
+    return {{.integer = *integer}, DType::i64};
+  if (const auto* real = std::get_if<double>(&datum)) return {{.real = *real}, DType::f64};
+  return {};  // none: the program does not look at it
+}
+
+bool step(std::vector<int64_t>& index, std::span<const int64_t> sizes) {
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (++index[i] < sizes[i]) return true;
+    index[i] = 0;
+  }
+  return false;
+}
+
+class Run {
+ public:
+  Run(const Graph& graph, const std::map<std::string, Datum>& cells, const Reference& reference)
+      : graph_(graph), cells_(cells), reference_(reference), values_(graph.value_count()) {}
+
+  Outcome run(std::span<const Datum> inputs) {
+    TORCHJANUS_CHECK(inputs.size() == graph_.inputs().size(), "interpreter: ", inputs.size(),
+                     " inputs for ", graph_.inputs().size());
+    bind_symbols(inputs);
+    try {
+      for (size_t i = 0; i < inputs.size(); ++i) set(graph_.inputs()[i], inputs[i]);
+      block(graph_.body());
+      for (const Value* result : graph_.results()) outcome_.results.push_back(get(result));
+      return std::move(outcome_);
+    } catch (const GuardFailure& failure) {
+      return Outcome{.failed_guard = failure.id};
+    } catch (const RunFailure& failure) {
+      return Outcome{.failure = failure.what()};
+    }
+  }
+
+ private:
+  void bind_symbols(std::span<const Datum> inputs) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      bind(graph_.inputs()[i]->type, inputs[i]);
+      if (const auto* number = std::get_if<int64_t>(&inputs[i]))
+        symbols_.try_emplace(graph_.inputs()[i]->name, *number);
+    }
+    for_each_node(graph_.body(), [&](const Node& node) {
+      if (node.op->name != "state") return;
+      const auto cell = cells_.find(node.attributes.get<std::string>("cell"));
+      if (cell != cells_.end()) bind(node.output()->type, cell->second);
+    });
+  }
+
+  /// Only a bare symbol can be read off a size.
+  void bind(const Type& type, const Datum& datum) {
+    const auto* tensor = std::get_if<DenseTensor>(&datum);
+    if (tensor == nullptr || type.shape.size() != tensor->sizes.size()) return;
+    for (size_t i = 0; i < type.shape.size(); ++i) {
+      const auto names = type.shape[i].symbols();
+      if (names.size() == 1 &&
+          (type.shape[i] == Dim::symbol(names[0]) || type.shape[i] == Dim::symbol(names[0], true)))
+        symbols_.try_emplace(names[0], tensor->sizes[i]);
+    }
+  }
+
+  int64_t evaluate(const Dim& dim) const {
+    const auto value = dim.evaluate([&](const std::string& name) -> std::optional<int64_t> {
+      const auto found = symbols_.find(name);
+      return found == symbols_.end() ? std::nullopt : std::optional(found->second);
+    });
+    if (!value) throw RunFailure(cat("dimension ", dim, " cannot be computed"));
+    return *value;
+  }
+
+  std::vector<int64_t> sizes_of(const Type& type) const {
+    std::vector<int64_t> sizes;
+    for (const Dim& dim : type.shape) {
+      sizes.push_back(evaluate(dim));
+      if (sizes.back() < 0) throw RunFailure(cat("dimension ", dim, " is negative"));
+    }
+    return sizes;
+  }
+
+  const Datum& get(const Value* value) const { return values_[value->id]; }
+
+  /// Every value is checked against its type: a shape rule that is wrong shows here.
+  void set(const Value* value, Datum datum) {
+    const Type& type = value->type;
+    const auto* tensor = std::get_if<DenseTensor>(&datum);
+    const bool fits =
+        tensor != nullptr
+            ? type.is_tensor() && tensor->dtype == type.dtype && tensor->sizes == sizes_of(type)
+            : (type.kind == Type::Kind::boolean && std::holds_alternative<bool>(datum)) ||
+                  (type.kind == Type::Kind::i64 && std::holds_alternative<int64_t>(datum)) ||
+                  (type.kind == Type::Kind::f64 && std::holds_alternative<double>(datum)) ||
+                  (type.kind == Type::Kind::str && std::holds_alternative<std::string>(datum)) ||
+                  (type.kind == Type::Kind::none && std::holds_alternative<None>(datum));
+    TORCHJANUS_CHECK(fits, "interpreter: %", value->name, " should be ", type, ", is ", datum);
+    values_[value->id] = std::move(datum);
+  }
+
+  void block(const Block& block) {
+    for (const Node* one : block.nodes) node(*one);
+  }
+
+  void node(const Node& node) {
+    const std::string_view name = node.op->name;
+    if (name == "constant")
+      set(node.output(), constant(node));
+    else if (name == "state")
+      set(node.output(), cell(node));
+    else if (name == "commit")
+      outcome_.committed[node.attributes.get<std::string>("cell")] = get(node.inputs[0]);
+    else if (name == "rebind")
+      outcome_.rebound[node.attributes.get<std::string>("cell")] = get(node.inputs[0]);
+    else if (name == "guard")
+      guard(node);
+    else if (name == "size")
+      set(node.output(), size(node));
+    else if (name == "if")
+      branch(node);
+    else if (name == "while")
+      loop(node);
+    else if (name == "fused")
+      inner_block(node, *node.blocks[0]);
+    else if (node.op->scalar != nullptr)
+      set(node.output(), elementwise(node));
+    else
+      call(node);
+  }
+
+  static Datum constant(const Node& node) {
+    const AttributeValue& value = *node.attributes.find("value");
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+    if (const auto* integer = std::get_if<int64_t>(&value)) return *integer;
+    if (const auto* real = std::get_if<double>(&value)) return *real;
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+    return None{};
+  }
+
+  const Datum& cell(const Node& node) const {
+    const std::string name = node.attributes.get<std::string>("cell");
+    const auto found = cells_.find(name);
+    TORCHJANUS_CHECK(found != cells_.end(), "interpreter: cell ", name, " is not given");
+    return found->second;
+  }
+
+  void guard(const Node& node) const {
+    if (!std::get<bool>(get(node.inputs[0])))
+      throw GuardFailure{node.attributes.get<int64_t>("id")};
+  }
+
+  int64_t size(const Node& node) const {
+    const AttributeValue& of = *node.attributes.find("of");
+    if (const auto* number = std::get_if<int64_t>(&of)) return *number;
+    return evaluate(std::get<Dim>(of));
+  }
+
+  void inner_block(const Node& node, const Block& inner) {
+    for (size_t i = 0; i < inner.parameters.size(); ++i)
+      set(inner.parameters[i], get(node.inputs[i]));
+    block(inner);
+    for (size_t i = 0; i < inner.results.size(); ++i) set(node.outputs[i], get(inner.results[i]));
+  }
+
+  void branch(const Node& node) {
+    const Block& side = *node.blocks[std::get<bool>(get(node.inputs[0])) ? 0 : 1];
+    block(side);
+    for (size_t i = 0; i < side.results.size(); ++i) set(node.outputs[i], get(side.results[i]));
+  }
+
+  void loop(const Node& node) {
+    std::vector<Datum> carried;
+    for (const Value* input : node.inputs) carried.push_back(get(input));
+    const auto enter = [&](const Block& inner) {
+      for (size_t i = 0; i < carried.size(); ++i) set(inner.parameters[i], carried[i]);
+      block(inner);
+    };
+    for (int64_t round = 0;; ++round) {
+      TORCHJANUS_CHECK(round < longest_loop, "interpreter: a loop does not end");
+      enter(*node.blocks[0]);
+      if (!std::get<bool>(get(node.blocks[0]->results[0]))) break;
+      enter(*node.blocks[1]);
+      for (size_t i = 0; i < carried.size(); ++i) carried[i] = get(node.blocks[1]->results[i]);
+    }
+    for (size_t i = 0; i < carried.size(); ++i) set(node.outputs[i], carried[i]);
+  }
+
+  /// Python's arithmetic on numbers: in floats if one operand is, else in integers.
+  static DType compute_dtype_of_numbers(const Node& node) {
+    const auto is_real = [](const Value* value) { return value->type.kind == Type::Kind::f64; };
+    const bool real =
+        is_real(node.output()) || std::any_of(node.inputs.begin(), node.inputs.end(), is_real);
+    return real ? DType::f64 : DType::i64;
+  }
+
+  /// Half precision computes in f32.
+  DType compute_dtype(const Node& node) const {
+    if (!node.output()->type.is_tensor()) return compute_dtype_of_numbers(node);
+    const DType dtype = reference_.compute_dtype(node);
+    return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
+  }
+
+  Datum elementwise(const Node& node) const {
+    TORCHJANUS_CHECK(node.outputs.size() == 1, node.op->name, ": elementwise with ",
+                     node.outputs.size(), " results");
+    const Type& type = node.output()->type;
+    ElementCode code(node, compute_dtype(node), !type.is_tensor());
+    std::vector<const Datum*> operands;
+    for (const Value* input : node.inputs) operands.push_back(&get(input));
+    std::vector<int64_t> index(type.shape.size(), 0);
+    const auto compute = [&] {
+      std::vector<TypedNumber> numbers;
+      for (const Datum* operand : operands) numbers.push_back(element_of(*operand, index));
+      return code.run(numbers, dtype_of(type));
+    };
+    if (!type.is_tensor()) return number_datum(compute(), type);
+    DenseTensor result(type.dtype, sizes_of(type));
+    for (Number& element : result.elements) {
+      element = compute();
+      step(index, result.sizes);
+    }
+    return result;
+  }
+
+  void call(const Node& node) {
+    const auto function = reference_.functions.find(node.op->name);
+    TORCHJANUS_CHECK(function != reference_.functions.end(), "interpreter: operator ",
+                     node.op->name, " is not known to the reference");
+    std::vector<Datum> inputs;
+    for (const Value* input : node.inputs) inputs.push_back(get(input));
+    std::vector<Datum> results = function->second(ReferenceCall{
+        .node = node, .inputs = inputs, .evaluate = [&](const Dim& dim) { return evaluate(dim); }});
+    TORCHJANUS_CHECK(results.size() == node.outputs.size(), "interpreter: ", node.op->name,
+                     " gave ", results.size(), " results");
+    for (size_t i = 0; i < results.size(); ++i) set(node.outputs[i], std::move(results[i]));
+  }
+
+  const Graph& graph_;
+  const std::map<std::string, Datum>& cells_;
+  const Reference& reference_;
+  std::vector<Datum> values_;  // by Value::id
+  std::map<std::string, int64_t> symbols_;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+const DenseTensor& ReferenceCall::tensor(size_t input) const {
+  const auto* tensor = std::get_if<DenseTensor>(&inputs[input]);
+  TORCHJANUS_CHECK(tensor != nullptr, node.op->name, ": operand ", input, " is not a tensor");
+  return *tensor;
+}
+
+double ReferenceCall::number(size_t input) const {
+  const Datum& datum = inputs[input];
+  if (const auto* flag = std::get_if<bool>(&datum)) return *flag ? 1 : 0;
+  if (const auto* integer = std::get_if<int64_t>(&datum)) return static_cast<double>(*integer);
+  const auto* real = std::get_if<double>(&datum);
+  TORCHJANUS_CHECK(real != nullptr, node.op->name, ": operand ", input, " is not a number");
+  return *real;
+}
+
+DenseTensor ReferenceCall::result(size_t index) const {
+  const Type& type = node.outputs[index]->type;
+  std::vector<int64_t> sizes;
+  for (const Dim& dim : type.shape) sizes.push_back(evaluate(dim));
+  return DenseTensor(type.dtype, std::move(sizes));
+}
+
+Outcome interpret(const Graph& graph, std::span<const Datum> inputs,
+                  const std::map<std::string, Datum>& cells, const Reference& reference) {
+  return Run(graph, cells, reference).run(inputs);
+}
+
+}  // namespace janus::graph
