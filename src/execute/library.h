@@ -1,15 +1,99 @@
 // The two interfaces through which the executor reaches tensors and operators; torch/ implements
-// them, tests use a fake. Owned and refined by the executor.
+// them, tests use a fake.
+//
+// Library makes, reads and copies tensors (handles in Slots) and binds operators; Operation is one
+// operator with its attributes, ready to be called. Errors of both are C++ exceptions; they are
+// turned into a Failure in one place, Library::protect, inside of which a whole run happens.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "execute/layout.h"
+#include "execute/program.h"
 #include "execute/slot.h"
 #include "graph/graph.h"
 
 namespace janus::execute {
 
+/// Operands of one call: indices into an array of slots.
+struct Operands {
+  Slot* slots;
+  std::span<const uint32_t> inputs;
+  std::span<const uint32_t> outputs;
+
+  const Slot& in(size_t index) const { return slots[inputs[index]]; }
+  Slot& out(size_t index) const { return slots[outputs[index]]; }
+};
+
+/// One operator call with its attributes; bound once, called many times, by one thread at a time.
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  /// Computes the outputs into tensors of its own making; they may share memory with inputs.
+  virtual void run(const Operands& operands) = 0;
+  /// Whether run_into exists and avoids the allocation of results.
+  virtual bool can_run_into() const { return false; }
+  /// Computes into the tensors that are the outputs already; they have the sizes and strides that
+  /// `run` would have given them, and share no memory with inputs.
+  virtual void run_into(const Operands& operands);
+};
+
+/// Gives the value of a dimension symbol.
+using SymbolLookup = std::function<std::optional<int64_t>(const std::string&)>;
+
+/// The state of the random generator as it was, to put it back.
+class RandomState {
+ public:
+  virtual ~RandomState() = default;
+  virtual void save() = 0;
+  virtual void restore() = 0;
+};
+
 class Library {
  public:
   virtual ~Library() = default;
+
+  // --- tensors
+  virtual Layout layout(const Slot& tensor) const = 0;
+  /// Whether the tensor has the dtype, sizes and strides of `layout`. Called for every tensor that
+  /// enters a run.
+  virtual bool has_layout(const Slot& tensor, const Layout& layout) const = 0;
+  /// Address of the first element; null if the tensor has no element.
+  virtual void* data(const Slot& tensor) const = 0;
+  /// Identity of the memory: equal for tensors that share it.
+  virtual const void* storage(const Slot& tensor) const = 0;
+  /// A new tensor of its own memory, not initialised.
+  virtual Slot allocate(const Layout& layout) = 0;
+  /// A tensor over memory that somebody else owns and keeps.
+  virtual Slot over_memory(void* memory, const Layout& layout) = 0;
+  /// Moves a tensor that over_memory made to another address.
+  virtual void repoint(Slot& tensor, void* memory) = 0;
+  /// A tensor that shares the memory of `base` and keeps it alive: its first element lies
+  /// `byte_offset` after that of `base`.
+  virtual Slot share(const Slot& base, int64_t byte_offset, const Layout& layout) = 0;
+  /// Copies the elements; sizes and dtypes are equal, strides need not be.
+  virtual void copy(Slot& to, const Slot& from) = 0;
+  /// Counts `by` in-place writes.
+  virtual void bump_version(Slot& tensor, int64_t by) = 0;
+
+  // --- operators
+  /// An operator that neither the executor nor a native kernel computes. Dimension expressions in
+  /// the attributes have the values that `symbols` gives. Throws InternalError if there is none.
+  virtual std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) = 0;
+
+  // --- runs
+  virtual std::unique_ptr<RandomState> random_state() = 0;
+  /// Calls `body(context)` where a run may happen: no gradients are recorded, and Python's lock is
+  /// given up if `release_lock`. Exceptions become a Failure; InternalError passes through.
+  virtual std::optional<Failure> protect(bool release_lock, void (*body)(void*), void* context) = 0;
+  /// Throws if the user has asked to stop; called now and then in long runs, inside protect.
+  virtual void check_interrupt() {}
 };
 
 }  // namespace janus::execute

@@ -7,7 +7,8 @@
 namespace janus::execute {
 
 /// Reference counting of the two kinds of handle, set once at start-up by torch/ and python/ (in
-/// tests: by a fake). Handles are opaque here.
+/// tests: by a fake). Handles are opaque here. Frames (what an opaque operator keeps for its
+/// backward call) are counted by the tensors' operations.
 struct HandleOperations {
   void (*retain)(void* handle) = nullptr;
   void (*release)(void* handle) = nullptr;
@@ -18,7 +19,7 @@ HandleOperations& object_operations();
 /// An owning, tagged value of 16 bytes.
 class Slot {
  public:
-  enum class Kind : uint8_t { empty, none, boolean, i64, f64, tensor, object };
+  enum class Kind : uint8_t { empty, none, boolean, i64, f64, tensor, object, frame };
 
   Slot() = default;
   static Slot none() { return Slot(Kind::none); }
@@ -28,6 +29,7 @@ class Slot {
   /// Take over one reference to the handle.
   static Slot steal_tensor(void* handle);
   static Slot steal_object(void* handle);
+  static Slot steal_frame(void* handle);
   static Slot borrow_tensor(void* handle);  ///< adds a reference
   static Slot borrow_object(void* handle);
 
@@ -40,18 +42,28 @@ class Slot {
     return *this;
   }
   ~Slot() { clear(); }
-  void clear();
+  void clear() {
+    if (kind_ >= Kind::tensor) {
+      release();
+    } else {
+      kind_ = Kind::empty;
+    }
+  }
 
   Kind kind() const { return kind_; }
   bool is_tensor() const { return kind_ == Kind::tensor; }
+  bool is_none() const { return kind_ == Kind::none; }
+  bool is_empty() const { return kind_ == Kind::empty; }
   bool boolean() const { return payload_.boolean; }
   int64_t i64() const { return payload_.i64; }
   double f64() const { return payload_.f64; }
   void* tensor() const { return payload_.handle; }
   void* object() const { return payload_.handle; }
+  void* frame() const { return payload_.handle; }
 
  private:
   explicit Slot(Kind kind) : kind_(kind) {}
+  void release();
   Kind kind_ = Kind::empty;
   union {
     bool boolean;

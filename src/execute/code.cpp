@@ -1,0 +1,180 @@
+// From a graph to instructions: slots, actions, last uses.
+#include "execute/code.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "execute/schedule.h"
+#include "graph/op.h"
+#include "ops/list.h"
+
+namespace janus::execute {
+
+using graph::Block;
+using graph::Node;
+using graph::Trait;
+using graph::Type;
+using graph::Value;
+
+namespace {
+
+bool is_plain(const Type& type) { return type.is_number() || type.is_none(); }
+
+Slot constant_slot(const Node& node) {
+  const Type& type = node.output()->type;
+  switch (type.kind) {
+    case Type::Kind::boolean:
+      return Slot::of(node.attributes.get<bool>("value"));
+    case Type::Kind::i64:
+      return Slot::of(node.attributes.get<int64_t>("value"));
+    case Type::Kind::f64:
+      return Slot::of(node.attributes.get<double>("value"));
+    default:
+      return Slot::none();
+  }
+}
+
+class Maker {
+ public:
+  explicit Maker(const graph::Graph& graph) : graph_(graph) {
+    code_.slot_count = graph.value_count();
+    same_.resize(graph.value_count());
+    std::iota(same_.begin(), same_.end(), 0U);
+  }
+
+  Code make() {
+    find_cells();
+    const Schedule schedule = make_schedule(graph_.body());
+    code_.body.parameters = slots_of(graph_.body().parameters);
+    for (size_t n = 0; n < schedule.order.size(); ++n) {
+      if (n == schedule.tail) code_.tail = code_.body.instructions.size();
+      add(*schedule.order[n], code_.body);
+    }
+    if (schedule.tail == schedule.order.size()) code_.tail = code_.body.instructions.size();
+    code_.body.results = slots_of(graph_.body().results);
+    for (const Node* node : schedule.writes) add_write(*node);
+    std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
+    for (const Write& write : code_.commits) kept.insert(write.slot);
+    for (const Write& write : code_.rebinds) kept.insert(write.slot);
+    mark_dead(code_.body, kept);
+    return std::move(code_);
+  }
+
+ private:
+  uint32_t slot_of(const Value* value) const { return same_[value->id]; }
+
+  std::vector<uint32_t> slots_of(const std::vector<Value*>& values) const {
+    std::vector<uint32_t> slots;
+    for (const Value* value : values) slots.push_back(slot_of(value));
+    return slots;
+  }
+
+  void find_cells() {
+    graph::for_each_node(graph_.body(), [&](const Node& node) {
+      if (node.op != &op::state && node.op != &op::commit && node.op != &op::rebind) return;
+      const auto& name = node.attributes.get<std::string>("cell");
+      if (cell_numbers_.try_emplace(name, code_.cells.size()).second) code_.cells.push_back(name);
+    });
+  }
+
+  size_t cell_of(const Node& node) const {
+    return cell_numbers_.at(node.attributes.get<std::string>("cell"));
+  }
+
+  void add_write(const Node& node) {
+    Write write{&node, slot_of(node.inputs[0]), cell_of(node)};
+    (node.op == &op::commit ? code_.commits : code_.rebinds).push_back(write);
+  }
+
+  void add(const Node& node, Sequence& sequence) {
+    if (node.op == &op::state) {
+      code_.cell_reads.emplace_back(node.output()->id, cell_of(node));
+      return;
+    }
+    if (node.op == &op::constant && is_plain(node.output()->type)) {
+      code_.constants.push_back({node.output()->id, constant_slot(node)});
+      return;
+    }
+    if (node.op == &op::detach) {  // the value itself: it has the operand's slot
+      same_[node.output()->id] = slot_of(node.inputs[0]);
+      return;
+    }
+    Instruction instruction;
+    instruction.node = &node;
+    instruction.inputs = slots_of(node.inputs);
+    instruction.outputs = slots_of(node.outputs);
+    code_.random |= draws(node);
+    choose_action(node, instruction);
+    for (const Value* value : used_values(node)) instruction.used.push_back(slot_of(value));
+    sequence.instructions.push_back(std::move(instruction));
+  }
+
+  void choose_action(const Node& node, Instruction& instruction) {
+    if (node.op == &op::guard) {
+      instruction.action = Action::guard;
+    } else if (node.op == &op::size) {
+      instruction.action = Action::size;
+    } else if (node.op == &op::fused) {
+      instruction.action = Action::kernel;
+      instruction.kernel = kernels::compile(node);
+    } else if (node.op == &op::if_ || node.op == &op::while_) {
+      instruction.action = node.op == &op::if_ ? Action::choose : Action::loop;
+      add_blocks(node, instruction);
+    } else if (NumberFunction number = number_function(node)) {
+      instruction.action = Action::number;
+      instruction.number = number;
+    } else {
+      instruction.action = Action::operation;
+      instruction.operation = code_.operations.size();
+      code_.operations.push_back(&node);
+      code_.needs_unlock |= node.op == &op::opaque || node.op == &op::opaque_backward;
+    }
+  }
+
+  void add_blocks(const Node& node, Instruction& instruction) {
+    code_.control = true;
+    for (const auto& block : node.blocks) {
+      Sequence sequence;
+      sequence.parameters = slots_of(block->parameters);
+      for (const Node* nested : block->nodes) {
+        TORCHJANUS_CHECK(nested->op != &op::commit && nested->op != &op::rebind,
+                         "make_code: a write to a cell inside a block");
+        add(*nested, sequence);
+      }
+      sequence.results = slots_of(block->results);
+      mark_dead(sequence, {sequence.results.begin(), sequence.results.end()});
+      instruction.blocks.push_back(std::move(sequence));
+    }
+  }
+
+  /// Fills `dead`: values defined in the sequence itself, at their last use.
+  static void mark_dead(Sequence& sequence, const std::unordered_set<uint32_t>& kept) {
+    std::unordered_set<uint32_t> own;
+    for (const Instruction& instruction : sequence.instructions) {
+      own.insert(instruction.outputs.begin(), instruction.outputs.end());
+    }
+    std::unordered_set<uint32_t> seen;
+    for (size_t n = sequence.instructions.size(); n-- > 0;) {
+      Instruction& instruction = sequence.instructions[n];
+      const auto visit = [&](uint32_t slot) {
+        if (!own.contains(slot) || kept.contains(slot) || !seen.insert(slot).second) return;
+        instruction.dead.push_back(slot);
+      };
+      std::for_each(instruction.used.begin(), instruction.used.end(), visit);
+      std::for_each(instruction.outputs.begin(), instruction.outputs.end(), visit);
+    }
+  }
+
+  const graph::Graph& graph_;
+  Code code_;
+  std::vector<uint32_t> same_;  // slot by value id
+  std::unordered_map<std::string, size_t> cell_numbers_;
+};
+
+}  // namespace
+
+Code make_code(const graph::Graph& graph) { return Maker(graph).make(); }
+
+}  // namespace janus::execute

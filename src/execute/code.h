@@ -1,0 +1,78 @@
+// A graph as instructions over slots, before anything is known about sizes.
+//
+// The slot of a value is its id. Every nested block is a sequence of its own over the same slots.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "execute/numbers.h"
+#include "graph/graph.h"
+#include "kernels/kernel.h"
+
+namespace janus::execute {
+
+enum class Action : uint8_t {
+  kernel,     ///< a fused native kernel
+  operation,  ///< an operator of the library
+  number,     ///< an operator on Python numbers
+  size,       ///< the value of a dimension expression
+  guard,      ///< gives the run up unless its operand is true
+  choose,     ///< `if`
+  loop        ///< `while`
+};
+
+struct Instruction;
+
+/// A block: instructions in the order in which they are executed.
+struct Sequence {
+  std::vector<uint32_t> parameters;
+  std::vector<Instruction> instructions;
+  std::vector<uint32_t> results;
+};
+
+struct Instruction {
+  Action action = Action::operation;
+  const graph::Node* node = nullptr;
+  std::vector<uint32_t> inputs;   ///< slots of the node's operands
+  std::vector<uint32_t> outputs;  ///< slots of its results
+  std::vector<uint32_t> used;     ///< inputs and what nested blocks use from outside
+  std::vector<uint32_t> dead;     ///< slots that nothing uses after this instruction
+  std::shared_ptr<const kernels::Kernel> kernel;
+  size_t operation = 0;  ///< index among the program's library operators
+  NumberFunction number = nullptr;
+  std::vector<Sequence> blocks;
+};
+
+/// A write to a cell after everything else: `commit` or `rebind`.
+struct Write {
+  const graph::Node* node = nullptr;
+  uint32_t slot = 0;
+  size_t cell = 0;
+};
+
+/// A number or none that stands in the graph itself.
+struct Constant {
+  uint32_t slot = 0;
+  Slot value;
+};
+
+struct Code {
+  Sequence body;
+  size_t tail = 0;  ///< index of the first instruction that may write into cells
+  std::vector<Constant> constants;
+  std::vector<std::pair<uint32_t, size_t>> cell_reads;  ///< slot of a `state` node, cell
+  std::vector<Write> commits, rebinds;
+  std::vector<const graph::Node*> operations;  ///< nodes to be bound by the library
+  std::vector<std::string> cells;
+  bool random = false;        ///< draws from the generator
+  bool control = false;       ///< has nested blocks that are executed
+  bool needs_unlock = false;  ///< runs code that may take Python's lock itself
+  size_t slot_count = 0;
+};
+
+Code make_code(const graph::Graph& graph);
+
+}  // namespace janus::execute

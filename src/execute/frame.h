@@ -1,0 +1,35 @@
+// The slots of one run, the operators bound for its sizes, and what is known of each slot's memory.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "execute/code.h"
+#include "execute/layout.h"
+#include "execute/library.h"
+#include "execute/symbols.h"
+
+namespace janus::execute {
+
+/// What the first run learned of the tensor in a slot.
+struct Learned {
+  enum class Origin : uint8_t { nothing, input, cell, computed };
+  Origin origin = Origin::nothing;
+  Layout layout;
+  uint32_t root = 0;        ///< the slot whose memory it lies in; itself for new memory
+  int64_t byte_offset = 0;  ///< from the root's first element to its own
+  // Valid while the first run lasts:
+  const void* storage = nullptr;
+  const char* data = nullptr;
+};
+
+struct Frame {
+  std::vector<Slot> slots;
+  std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<Learned> learned;  ///< by slot; filled by the first run
+  SymbolValues symbols;
+  std::optional<Failure> failure;
+};
+
+}  // namespace janus::execute

@@ -1,0 +1,45 @@
+// Calls of native kernels: from slots to the arguments that a kernel takes.
+#pragma once
+
+#include <vector>
+
+#include "execute/code.h"
+#include "execute/layout.h"
+#include "execute/library.h"
+#include "kernels/kernel.h"
+
+namespace janus::execute {
+
+/// Layouts of a fused node's results, as eager's, where its inputs have these layouts (null for
+/// numbers).
+std::vector<Layout> fused_layouts(const graph::Node& fused,
+                                  const std::vector<const Layout*>& inputs);
+
+/// The arguments of one call, kept together with the memory that they point into.
+class KernelCall {
+ public:
+  /// `inputs`: layouts by input, null for numbers.
+  KernelCall(const Instruction& instruction, const std::vector<const Layout*>& inputs,
+             const std::vector<Layout>& outputs);
+
+  /// Operand `index` counts tensor inputs, then outputs.
+  void set_data(size_t index, void* data) { tensors_[index].data = data; }
+  size_t tensor_count() const { return tensors_.size(); }
+  /// Slot of tensor operand `index`.
+  uint32_t slot(size_t index) const { return tensor_slots_[index]; }
+  /// Whether input operand `index` goes over the same elements in the same order as each output.
+  bool walks_as_outputs(size_t index) const;
+
+  void run(const Slot* slots);
+
+ private:
+  const kernels::Kernel* kernel_;
+  std::vector<int64_t> sizes_;
+  std::vector<std::vector<int64_t>> strides_;
+  std::vector<kernels::TensorOperand> tensors_;
+  std::vector<uint32_t> tensor_slots_, number_slots_;
+  std::vector<kernels::NumberOperand> numbers_;
+  size_t output_count_ = 0;
+};
+
+}  // namespace janus::execute

@@ -1,0 +1,326 @@
+// One instruction after the other, each with memory of its own.
+#include "execute/ordinary_run.h"
+
+#include <algorithm>
+
+#include "execute/kernel_call.h"
+#include "graph/op.h"
+
+namespace janus::execute {
+
+using graph::Node;
+using graph::Value;
+
+void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
+           std::span<const Slot> cells) {
+  for (size_t i = 0; i < inputs.size(); ++i) frame.slots[code.body.parameters[i]] = inputs[i];
+  for (size_t c = 0; c < cells.size(); ++c) {
+    if (!cells[c].is_empty()) frame.slots[cell_slot(code, c)] = cells[c];
+  }
+  for (const auto& [slot, cell] : code.cell_reads) frame.slots[slot] = cells[cell];
+}
+
+void learn_operands(const Code& code, Frame& frame, const Library& library) {
+  std::vector<uint32_t> known;
+  const auto learn = [&](uint32_t slot, Learned::Origin origin) {
+    if (!frame.slots[slot].is_tensor()) return;
+    Learned& learned = frame.learned[slot];
+    learned.origin = origin;
+    learned.layout = library.layout(frame.slots[slot]);
+    learned.storage = library.storage(frame.slots[slot]);
+    learned.data = static_cast<const char*>(library.data(frame.slots[slot]));
+    learned.root = slot;
+    for (uint32_t other : known) {
+      if (frame.learned[other].storage != learned.storage) continue;
+      learned.root = other;
+      learned.byte_offset = learned.data - frame.learned[other].data;
+      break;
+    }
+    if (learned.root == slot) known.push_back(slot);
+  };
+  for (size_t c = 0; c < code.cells.size(); ++c) learn(cell_slot(code, c), Learned::Origin::cell);
+  for (const auto& [slot, cell] : code.cell_reads) learn(slot, Learned::Origin::cell);
+  for (uint32_t slot : code.body.parameters) learn(slot, Learned::Origin::input);
+}
+
+bool guard_holds(const Slot& slot, const Library& library) {
+  switch (slot.kind()) {
+    case Slot::Kind::boolean:
+      return slot.boolean();
+    case Slot::Kind::i64:
+      return slot.i64() != 0;
+    case Slot::Kind::f64:
+      return slot.f64() != 0;
+    case Slot::Kind::tensor:
+      TORCHJANUS_CHECK(library.layout(slot).dtype == graph::DType::b1,
+                       "guard: a tensor that is not boolean");
+      return *static_cast<const bool*>(library.data(slot));
+    default:
+      TORCHJANUS_CHECK(false, "guard: the operand is no truth value");
+  }
+}
+
+Failure guard_failure(const Node& guard) {
+  Failure failure;
+  failure.kind = Failure::Kind::guard;
+  failure.guard = guard.attributes.get_or<int64_t>("id", -1);
+  failure.span = guard.span;
+  return failure;
+}
+
+bool evaluate_size(const Node& node, const SymbolValues& symbols, Slot& result) {
+  const graph::AttributeValue& of = *node.attributes.find("of");
+  const auto* number = std::get_if<int64_t>(&of);
+  const auto value = number != nullptr ? std::optional<int64_t>(*number)
+                                       : std::get<graph::Dim>(of).evaluate(symbols.lookup());
+  if (!value) return false;
+  result = Slot::of(*value);
+  return true;
+}
+
+namespace {
+
+Failure overflow(const Node& node) {
+  Failure failure;
+  failure.kind = Failure::Kind::overflow;
+  failure.message = cat(node.op->name, ": the result does not fit");
+  failure.span = node.span;
+  return failure;
+}
+
+}  // namespace
+
+bool OrdinaryRun::run() { return run(code_.body); }
+
+bool OrdinaryRun::run(const Sequence& sequence) {
+  for (const Instruction& instruction : sequence.instructions) {
+    if (!run(instruction)) return false;
+    for (uint32_t slot : instruction.dead) frame_.slots[slot].clear();
+    library_.check_interrupt();
+  }
+  return true;
+}
+
+bool OrdinaryRun::run(const Instruction& instruction) {
+  const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
+  switch (instruction.action) {
+    case Action::kernel:
+      run_kernel(instruction);
+      break;
+    case Action::operation:
+      frame_.operations[instruction.operation]->run(operands);
+      break;
+    case Action::number:
+      if (!instruction.number(operands)) {
+        frame_.failure = overflow(*instruction.node);
+        return false;
+      }
+      return true;
+    case Action::size:
+      return run_size(instruction);
+    case Action::guard:
+      return run_guard(instruction);
+    case Action::choose:
+      return run_choice(instruction);
+    case Action::loop:
+      return run_loop(instruction);
+  }
+  if (learn_) learn(instruction);
+  return true;
+}
+
+bool OrdinaryRun::run_guard(const Instruction& instruction) {
+  if (guard_holds(frame_.slots[instruction.inputs[0]], library_)) return true;
+  frame_.failure = guard_failure(*instruction.node);
+  return false;
+}
+
+bool OrdinaryRun::run_size(const Instruction& instruction) {
+  if (evaluate_size(*instruction.node, frame_.symbols, frame_.slots[instruction.outputs[0]])) {
+    return true;
+  }
+  frame_.failure = overflow(*instruction.node);
+  return false;
+}
+
+bool OrdinaryRun::run_choice(const Instruction& instruction) {
+  const bool taken = guard_holds(frame_.slots[instruction.inputs[0]], library_);
+  const Sequence& sequence = instruction.blocks[taken ? 0 : 1];
+  if (!run(sequence)) return false;
+  for (size_t i = 0; i < sequence.results.size(); ++i) {
+    frame_.slots[instruction.outputs[i]] = frame_.slots[sequence.results[i]];
+  }
+  return true;
+}
+
+/// `while`: the first block gives the test, the second the next values; both take the loop's
+/// values as parameters.
+bool OrdinaryRun::run_loop(const Instruction& instruction) {
+  const Sequence& test = instruction.blocks.at(0);
+  const Sequence& next = instruction.blocks.at(1);
+  std::vector<Slot> values;
+  for (uint32_t slot : instruction.inputs) values.push_back(frame_.slots[slot]);
+  while (true) {
+    for (size_t i = 0; i < values.size(); ++i) frame_.slots[test.parameters[i]] = values[i];
+    if (!run(test)) return false;
+    if (!guard_holds(frame_.slots[test.results[0]], library_)) break;
+    for (size_t i = 0; i < values.size(); ++i) frame_.slots[next.parameters[i]] = values[i];
+    if (!run(next)) return false;
+    for (size_t i = 0; i < values.size(); ++i) values[i] = frame_.slots[next.results[i]];
+    library_.check_interrupt();
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    frame_.slots[instruction.outputs[i]] = std::move(values[i]);
+  }
+  return true;
+}
+
+void OrdinaryRun::run_kernel(const Instruction& instruction) {
+  std::vector<Layout> layouts;
+  layouts.reserve(instruction.inputs.size());
+  std::vector<const Layout*> inputs;
+  for (uint32_t slot : instruction.inputs) {
+    const bool is_tensor = frame_.slots[slot].is_tensor();
+    if (is_tensor) layouts.push_back(library_.layout(frame_.slots[slot]));
+    inputs.push_back(is_tensor ? &layouts.back() : nullptr);
+  }
+  const std::vector<Layout> outputs = fused_layouts(*instruction.node, inputs);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    frame_.slots[instruction.outputs[i]] = library_.allocate(outputs[i]);
+  }
+  KernelCall call(instruction, inputs, outputs);
+  for (size_t i = 0; i < call.tensor_count(); ++i) {
+    call.set_data(i, library_.data(frame_.slots[call.slot(i)]));
+  }
+  call.run(frame_.slots.data());
+}
+
+void OrdinaryRun::check_type(const Value& value, const Layout& layout) const {
+  bool same = layout.dtype == value.type.dtype && layout.sizes.size() == value.type.shape.size();
+  for (size_t d = 0; same && d < layout.sizes.size(); ++d) {
+    same = value.type.shape[d].evaluate(frame_.symbols.lookup()) == layout.sizes[d];
+  }
+  TORCHJANUS_CHECK(same, value.definition->op->name, ": the graph says ",
+                   graph::to_string(value.type), ", the operator gave ", layout);
+}
+
+void OrdinaryRun::learn(const Instruction& instruction) {
+  for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+    const uint32_t slot = instruction.outputs[i];
+    if (!frame_.slots[slot].is_tensor()) continue;
+    Learned& learned = frame_.learned[slot];
+    learned.origin = Learned::Origin::computed;
+    learned.layout = library_.layout(frame_.slots[slot]);
+    learned.storage = library_.storage(frame_.slots[slot]);
+    learned.data = static_cast<const char*>(library_.data(frame_.slots[slot]));
+    learned.root = slot;
+    learned.byte_offset = 0;
+    check_type(*instruction.node->outputs[i], learned.layout);
+    const auto alias = [&](uint32_t other) {
+      const Learned& known = frame_.learned[other];
+      if (other == slot || known.origin == Learned::Origin::nothing) return;
+      if (learned.root != slot || known.storage != learned.storage) return;
+      learned.root = known.root;
+      learned.byte_offset = learned.data - known.data + known.byte_offset;
+    };
+    std::for_each(instruction.inputs.begin(), instruction.inputs.end(), alias);
+    std::for_each(instruction.outputs.begin(),
+                  instruction.outputs.begin() + static_cast<ptrdiff_t>(i), alias);
+  }
+}
+
+namespace {
+
+/// What must not be handed out as it is.
+class Owners {
+ public:
+  Owners(const Code& code, const Library& library, const Frame& frame) {
+    for (uint32_t slot : code.body.parameters) add(library, frame.slots[slot], outside_);
+    for (size_t c = 0; c < code.cells.size(); ++c) {
+      add(library, frame.slots[cell_slot(code, c)], outside_);
+    }
+    for (const Write& write : code.commits) {
+      add(library, frame.slots[cell_slot(code, write.cell)], written_);
+    }
+  }
+
+  bool is_written(const void* storage) const { return contains(written_, storage); }
+  bool is_outside(const void* storage) const { return contains(outside_, storage); }
+  /// True the first time that `storage` is handed out.
+  bool hand_out(const void* storage) {
+    if (contains(handed_out_, storage)) return false;
+    handed_out_.push_back(storage);
+    return true;
+  }
+
+ private:
+  static bool contains(const std::vector<const void*>& all, const void* one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  }
+  static void add(const Library& library, const Slot& slot, std::vector<const void*>& to) {
+    if (slot.is_tensor()) to.push_back(library.storage(slot));
+  }
+  std::vector<const void*> outside_, written_, handed_out_;
+};
+
+Slot cloned(Library& library, const Slot& tensor, bool contiguous) {
+  Layout layout = library.layout(tensor);
+  if (contiguous || !layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
+  Slot result = library.allocate(layout);
+  library.copy(result, tensor);
+  return result;
+}
+
+}  // namespace
+
+void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
+            std::span<Slot> results, std::span<Slot> rebound) {
+  Owners owners(code, library, frame);
+  std::vector<uint32_t> given;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const uint32_t slot = code.body.results[i];
+    const Slot& value = frame.slots[slot];
+    const bool again = std::find(given.begin(), given.end(), slot) != given.end();
+    given.push_back(slot);
+    if (value.is_tensor()) {
+      const void* storage = library.storage(value);
+      owners.hand_out(storage);
+      results[i] = again || owners.is_written(storage) ? cloned(library, value, false) : value;
+    } else {
+      results[i] = value;
+    }
+  }
+  for (size_t i = 0; i < rebound.size(); ++i) {
+    const Slot& value = frame.slots[code.rebinds[i].slot];
+    rebound[i] = value;
+    if (!value.is_tensor()) continue;
+    const void* storage = library.storage(value);
+    const bool own = owners.hand_out(storage) && !owners.is_outside(storage) &&
+                     library.layout(value).is_contiguous();
+    if (!own) rebound[i] = cloned(library, value, true);
+  }
+  std::vector<Slot> contents;
+  for (const Write& write : code.commits) {
+    const Slot& value = frame.slots[write.slot];
+    const Slot& cell = cells[write.cell];
+    const bool same = library.data(value) == library.data(cell) &&
+                      library.has_layout(value, library.layout(cell));
+    if (same) {
+      contents.push_back(cell);
+    } else {
+      const bool moved = owners.is_written(library.storage(value));
+      contents.push_back(moved ? cloned(library, value, false) : value);
+    }
+  }
+  // Nothing below fails.
+  for (size_t i = 0; i < code.commits.size(); ++i) {
+    Slot& cell = frame.slots[cell_slot(code, code.commits[i].cell)];
+    if (contents[i].tensor() != cell.tensor()) library.copy(cell, contents[i]);
+  }
+  for (const Write& write : code.commits) {
+    library.bump_version(frame.slots[cell_slot(code, write.cell)],
+                         write.node->attributes.get_or<int64_t>("versions", 1));
+  }
+}
+
+}  // namespace janus::execute

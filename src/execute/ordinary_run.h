@@ -1,0 +1,58 @@
+// Runs instructions with memory allocated as it is needed: the first run for given sizes, which
+// learns what a plan has to know, and every run of programs with control flow.
+#pragma once
+
+#include "execute/code.h"
+#include "execute/frame.h"
+
+namespace janus::execute {
+
+class OrdinaryRun {
+ public:
+  OrdinaryRun(const Code& code, Library& library, Frame& frame, bool learn)
+      : code_(code), library_(library), frame_(frame), learn_(learn) {}
+
+  /// Runs the body; inputs, cells and constants are in their slots. False: frame.failure says why
+  /// not, and nothing outside has changed.
+  bool run();
+
+ private:
+  bool run(const Sequence& sequence);
+  bool run(const Instruction& instruction);
+  bool run_guard(const Instruction& instruction);
+  bool run_size(const Instruction& instruction);
+  bool run_choice(const Instruction& instruction);
+  bool run_loop(const Instruction& instruction);
+  void run_kernel(const Instruction& instruction);
+  void learn(const Instruction& instruction);
+  void check_type(const graph::Value& value, const Layout& layout) const;
+
+  const Code& code_;
+  Library& library_;
+  Frame& frame_;
+  bool learn_;
+};
+
+/// Slot of cell number `cell`: cells have slots of their own after those of the values.
+inline uint32_t cell_slot(const Code& code, size_t cell) {
+  return static_cast<uint32_t>(code.slot_count + cell);
+}
+
+/// Puts inputs and cells into their slots.
+void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
+           std::span<const Slot> cells);
+
+/// Learns the layouts of inputs and cells.
+void learn_operands(const Code& code, Frame& frame, const Library& library);
+
+/// Whether a `guard`'s operand holds.
+bool guard_holds(const Slot& slot, const Library& library);
+Failure guard_failure(const graph::Node& guard);
+/// Evaluates a `size` node; false on overflow.
+bool evaluate_size(const graph::Node& node, const SymbolValues& symbols, Slot& result);
+
+/// After an ordinary run: gives out results and rebound values, writes the cells.
+void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
+            std::span<Slot> results, std::span<Slot> rebound);
+
+}  // namespace janus::execute

@@ -1,0 +1,176 @@
+// Runs a plan: the loop that every call of a converted function ends up in.
+#include "execute/plan.h"
+
+#include "execute/ordinary_run.h"
+#include "graph/op.h"
+
+namespace janus::execute {
+
+namespace {
+
+Failure failure_of(Failure::Kind kind, const graph::Node& node, const std::string& what) {
+  Failure failure;
+  failure.kind = kind;
+  failure.message = cat(node.op->name, ": ", what);
+  failure.span = node.span;
+  return failure;
+}
+
+}  // namespace
+
+bool Plan::run_operation(const Instruction& instruction, Library& library, Frame& frame) {
+  frame.operations[instruction.operation]->run(
+      {frame.slots.data(), instruction.inputs, instruction.outputs});
+  for (uint32_t slot : instruction.outputs) {
+    if (!frame.slots[slot].is_tensor()) continue;
+    if (library.has_layout(frame.slots[slot], frame.learned[slot].layout)) continue;
+    frame.failure = failure_of(Failure::Kind::operation, *instruction.node,
+                               "the result's sizes or strides differ from those of earlier runs");
+    return false;
+  }
+  return true;
+}
+
+bool Plan::run(Library& library, Frame& frame) {
+  Slot* const slots = frame.slots.data();
+  const std::vector<Instruction>& instructions = code_.body.instructions;
+  for (const Step& step : steps_) {
+    switch (step.kind) {
+      case Step::Kind::operation_into: {
+        const Instruction& instruction = instructions[step.index];
+        frame.operations[instruction.operation]->run_into(
+            {slots, instruction.inputs, instruction.outputs});
+        library.check_interrupt();
+        break;
+      }
+      case Step::Kind::operation_fresh:
+        if (!run_operation(instructions[step.index], library, frame)) return false;
+        library.check_interrupt();
+        break;
+      case Step::Kind::kernel: {
+        Call& call = calls_[step.index];
+        for (const Patch& patch : call.patches) {
+          call.call.set_data(patch.operand, library.data(slots[patch.slot]));
+        }
+        call.call.run(slots);
+        break;
+      }
+      case Step::Kind::number: {
+        const Instruction& instruction = instructions[step.index];
+        if (instruction.number({slots, instruction.inputs, instruction.outputs})) break;
+        frame.failure =
+            failure_of(Failure::Kind::overflow, *instruction.node, "the result does not fit");
+        return false;
+      }
+      case Step::Kind::size: {
+        const Instruction& instruction = instructions[step.index];
+        if (evaluate_size(*instruction.node, frame.symbols, slots[instruction.outputs[0]])) break;
+        frame.failure =
+            failure_of(Failure::Kind::overflow, *instruction.node, "the dimension does not fit");
+        return false;
+      }
+      case Step::Kind::guard: {
+        const Instruction& instruction = instructions[step.index];
+        if (guard_holds(slots[instruction.inputs[0]], library)) break;
+        frame.failure = guard_failure(*instruction.node);
+        return false;
+      }
+      case Step::Kind::repoint: {
+        const View& view = views_[step.index];
+        char* data = static_cast<char*>(library.data(slots[view.root]));
+        library.repoint(slots[view.slot], data + view.byte_offset);
+        break;
+      }
+      case Step::Kind::share: {
+        const View& view = views_[step.index];
+        slots[view.slot] =
+            library.share(slots[view.root], view.byte_offset, frame.learned[view.slot].layout);
+        break;
+      }
+      case Step::Kind::allocate: {
+        const Allocation& allocation = allocations_[step.index];
+        slots[allocation.slot] = library.allocate(allocation.layout);
+        break;
+      }
+      case Step::Kind::adopt:
+        slots[adoptions_[step.index].to] = slots[adoptions_[step.index].from];
+        break;
+      case Step::Kind::copy:
+        library.copy(slots[copies_[step.index].to], slots[copies_[step.index].from]);
+        break;
+      case Step::Kind::release:
+        slots[step.index].clear();
+        break;
+    }
+  }
+  for (const auto& [slot, writes] : versions_) library.bump_version(slots[slot], writes);
+  return true;
+}
+
+void Plan::give(Frame& frame, std::span<Slot> results, std::span<Slot> rebound) {
+  for (size_t i = 0; i < result_slots_.size(); ++i) results[i] = frame.slots[result_slots_[i]];
+  for (size_t i = 0; i < rebound_slots_.size(); ++i) rebound[i] = frame.slots[rebound_slots_[i]];
+}
+
+void Plan::clear(Frame& frame) const {
+  for (uint32_t slot : transient_) frame.slots[slot].clear();
+}
+
+std::string Plan::describe() const {
+  std::string text = cat("arena of ", arena_bytes_, " bytes\n");
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (i == first_write_) text += "-- nothing after this can fail --\n";
+    const Step& step = steps_[i];
+    const auto node = [&] { return code_.body.instructions[step.index].node; };
+    const auto outputs = [&](const std::vector<uint32_t>& slots) {
+      std::string list;
+      for (uint32_t slot : slots) list += cat(list.empty() ? "" : ", ", '$', slot);
+      return list;
+    };
+    const auto line = [&](const std::string& what) { text += cat("  ", what, '\n'); };
+    switch (step.kind) {
+      case Step::Kind::operation_into:
+      case Step::Kind::operation_fresh: {
+        const Instruction& instruction = code_.body.instructions[step.index];
+        const bool into = step.kind == Step::Kind::operation_into;
+        line(cat(outputs(instruction.outputs), " = ", node()->op->name, ' ',
+                 outputs(instruction.inputs), into ? "" : " (new memory)"));
+        break;
+      }
+      case Step::Kind::kernel: {
+        std::vector<uint32_t> operands;
+        const KernelCall& call = calls_[step.index].call;
+        for (size_t k = 0; k < call.tensor_count(); ++k) operands.push_back(call.slot(k));
+        line(cat("kernel ", outputs(operands)));
+        break;
+      }
+      case Step::Kind::number:
+      case Step::Kind::size:
+        line(cat('$', code_.body.instructions[step.index].outputs[0], " = ", node()->op->name));
+        break;
+      case Step::Kind::guard:
+        line(cat("guard $", code_.body.instructions[step.index].inputs[0]));
+        break;
+      case Step::Kind::repoint:
+      case Step::Kind::share:
+        line(cat("view $", views_[step.index].slot, " of $", views_[step.index].root));
+        break;
+      case Step::Kind::allocate:
+        line(cat("new $", allocations_[step.index].slot, ' ', allocations_[step.index].layout));
+        break;
+      case Step::Kind::adopt:
+        line(cat('$', adoptions_[step.index].to, " is written in place into $",
+                 adoptions_[step.index].from));
+        break;
+      case Step::Kind::copy:
+        line(cat("copy $", copies_[step.index].from, " to $", copies_[step.index].to));
+        break;
+      case Step::Kind::release:
+        line(cat("free $", step.index));
+        break;
+    }
+  }
+  return text;
+}
+
+}  // namespace janus::execute

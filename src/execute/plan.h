@@ -1,0 +1,90 @@
+// The plan of a program for one set of sizes: steps with every operand's memory decided.
+//
+// A plan is made after a first, ordinary run, from what that run learned: each slot's layout and
+// whose memory it lies in. Values that stay inside the graph live in one arena, as tensors that
+// are made once; views of them cost nothing at run time. What leaves the graph gets new memory at
+// each run. Kernels write the new contents of cells into the cells' own memory where no step reads
+// the old contents afterwards.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "execute/arena.h"
+#include "execute/code.h"
+#include "execute/frame.h"
+#include "execute/kernel_call.h"
+#include "execute/library.h"
+
+namespace janus::execute {
+
+struct Step {
+  enum class Kind : uint8_t {
+    operation_into,   ///< the operator of instruction `index`, into its output slots
+    operation_fresh,  ///< ... into tensors of its own making
+    kernel,           ///< kernel call `index`
+    number,
+    size,
+    guard,
+    repoint,   ///< move view `index`, a tensor of the plan, to where its root is now
+    share,     ///< make view `index` as a tensor that shares its root's memory
+    allocate,  ///< make the tensor of allocation `index`
+    adopt,     ///< output slot of an in-place write = the cell's tensor
+    copy,      ///< copy `index`
+    release    ///< clear slot `index`
+  };
+  Kind kind;
+  uint32_t index = 0;
+};
+
+class Plan {
+ public:
+  Plan(const Code& code, Library& library, Frame& frame);
+
+  /// Runs; inputs, cells and constants are in their slots. False: frame.failure says why not, and
+  /// nothing outside has changed.
+  bool run(Library& library, Frame& frame);
+  /// After a run that succeeded: hands out results and rebound values.
+  void give(Frame& frame, std::span<Slot> results, std::span<Slot> rebound);
+  /// Clears the slots that do not belong to the plan.
+  void clear(Frame& frame) const;
+  std::string describe() const;
+
+ private:
+  friend class Planner;
+  struct Patch {
+    uint32_t operand = 0;  ///< of the kernel call
+    uint32_t slot = 0;
+  };
+  struct Call {
+    KernelCall call;
+    std::vector<Patch> patches;
+  };
+  struct View {
+    uint32_t slot = 0, root = 0;
+    int64_t byte_offset = 0;
+  };
+  struct Allocation {
+    uint32_t slot = 0;
+    Layout layout;
+  };
+  struct Transfer {
+    uint32_t to = 0, from = 0;
+  };
+  bool run_operation(const Instruction& instruction, Library& library, Frame& frame);
+
+  const Code& code_;
+  std::vector<Step> steps_;
+  std::vector<Call> calls_;
+  std::vector<View> views_;
+  std::vector<Allocation> allocations_;
+  std::vector<Transfer> copies_, adoptions_;
+  std::vector<std::pair<uint32_t, int64_t>> versions_;  ///< slot of a cell, in-place writes
+  std::vector<uint32_t> result_slots_, rebound_slots_;
+  std::vector<uint32_t> transient_;
+  Memory arena_;
+  int64_t arena_bytes_ = 0;
+  size_t first_write_ = 0;  ///< index of the first step that may write to a cell
+};
+
+}  // namespace janus::execute

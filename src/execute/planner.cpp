@@ -1,0 +1,509 @@
+// Makes a plan from what the first run learned: who shares memory with whom, how long each piece of
+// memory is needed, what may be written in place.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+#include "execute/ordinary_run.h"
+#include "execute/plan.h"
+#include "graph/op.h"
+
+namespace janus::execute {
+
+namespace {
+
+/// How the memory of one root comes to be.
+enum class Place : uint8_t {
+  outside,  ///< input or cell: where it is differs from run to run
+  fresh,    ///< made anew at each run
+  arena,    ///< in the arena, always at the same address
+  cell      ///< written into a cell's memory
+};
+
+/// All slots that lie in one piece of memory.
+struct Group {
+  Place place = Place::fresh;
+  size_t defined = 0;    ///< instruction that makes the memory
+  size_t last_use = 0;   ///< instruction that uses it last; instruction count: the end
+  bool escapes = false;  ///< a result or rebound value lies in it
+  bool is_cell = false;
+  int64_t bytes = 0;  ///< from the root's first element to the end of the furthest slot
+  size_t buffer = SIZE_MAX;
+  uint32_t cell = 0;  ///< Place::cell: slot of the cell
+};
+
+}  // namespace
+
+class Planner {
+ public:
+  Planner(Plan& plan, Library& library, Frame& frame)
+      : plan_(plan), code_(plan.code_), library_(library), frame_(frame) {}
+
+  void make() {
+    end_ = instructions().size();
+    find_groups();
+    choose_places();
+    choose_in_place_writes();
+    choose_buffers();
+    make_arena();
+    emit();
+  }
+
+ private:
+  const std::vector<Instruction>& instructions() const { return code_.body.instructions; }
+  const Learned& learned(uint32_t slot) const { return frame_.learned[slot]; }
+  bool is_tensor(uint32_t slot) const { return learned(slot).origin != Learned::Origin::nothing; }
+  Group& group(uint32_t slot) { return groups_.at(learned(slot).root); }
+
+  /// The layouts of an instruction's operands; null for numbers.
+  std::vector<const Layout*> input_layouts(const Instruction& instruction) const {
+    std::vector<const Layout*> layouts;
+    for (uint32_t slot : instruction.inputs) {
+      layouts.push_back(is_tensor(slot) ? &learned(slot).layout : nullptr);
+    }
+    return layouts;
+  }
+
+  // --- who shares memory with whom, and for how long
+
+  void find_groups() {
+    for (uint32_t slot = 0; slot < frame_.learned.size(); ++slot) {
+      if (!is_tensor(slot)) continue;
+      Group& root = groups_[learned(slot).root];
+      root.bytes =
+          std::max(root.bytes, learned(slot).byte_offset + learned(slot).layout.span_bytes());
+      if (learned(slot).origin != Learned::Origin::computed) root.place = Place::outside;
+      root.is_cell |= learned(slot).origin == Learned::Origin::cell;
+    }
+    for (size_t i = 0; i < end_; ++i) {
+      for (uint32_t slot : instructions()[i].outputs) {
+        if (!is_tensor(slot)) continue;
+        if (learned(slot).root == slot) group(slot).defined = i;
+        use(slot, i);
+      }
+      for (uint32_t slot : instructions()[i].inputs) use(slot, i);
+    }
+    for (uint32_t slot : code_.body.results) escape(slot);
+    for (const Write& write : code_.rebinds) escape(write.slot);
+    for (const Write& write : code_.commits) use(write.slot, end_);
+  }
+
+  void use(uint32_t slot, size_t position) {
+    if (!is_tensor(slot)) return;
+    group(slot).last_use = std::max(group(slot).last_use, position);
+    uses_[slot].push_back(position);
+  }
+
+  void escape(uint32_t slot) {
+    if (!is_tensor(slot)) return;
+    use(slot, end_);
+    group(slot).escapes = true;
+  }
+
+  // --- where each piece of memory comes from
+
+  /// Whether all of an operator's results lie in its operands' memory.
+  bool is_view(const Instruction& instruction) const {
+    if (instruction.outputs.empty()) return false;
+    return std::all_of(instruction.outputs.begin(), instruction.outputs.end(), [&](uint32_t slot) {
+      return is_tensor(slot) && is_foreign(instruction, learned(slot).root);
+    });
+  }
+
+  /// Whether a result lies in the memory of something that the instruction did not make.
+  static bool is_foreign(const Instruction& instruction, uint32_t root) {
+    return std::find(instruction.outputs.begin(), instruction.outputs.end(), root) ==
+           instruction.outputs.end();
+  }
+
+  bool can_run_into(const Instruction& instruction) const {
+    if (!frame_.operations[instruction.operation]->can_run_into()) return false;
+    return std::all_of(instruction.outputs.begin(), instruction.outputs.end(), [&](uint32_t slot) {
+      return is_tensor(slot) && learned(slot).root == slot && learned(slot).layout.is_dense() &&
+             !groups_.at(slot).escapes;
+    });
+  }
+
+  void choose_places() {
+    for (const Instruction& instruction : instructions()) {
+      const bool kernel = instruction.action == Action::kernel;
+      if (instruction.action == Action::operation && !is_view(instruction)) {
+        for (uint32_t slot : instruction.outputs) {
+          if (is_tensor(slot) && is_foreign(instruction, learned(slot).root)) mixed_.insert(slot);
+        }
+      }
+      const bool into = instruction.action == Action::operation && can_run_into(instruction);
+      if (!kernel && !into) continue;
+      for (uint32_t slot : instruction.outputs) {
+        if (!group(slot).escapes) group(slot).place = Place::arena;
+      }
+    }
+  }
+
+  // --- kernels that write into cells
+
+  void choose_in_place_writes() {
+    if (cells_share_memory()) return;
+    std::map<uint32_t, int> commits_of;
+    for (const Write& write : code_.commits) ++commits_of[write.slot];
+    for (const Write& write : code_.commits) {
+      if (commits_of[write.slot] == 1 && may_write_in_place(write)) {
+        Group& written = group(write.slot);
+        written.place = Place::cell;
+        written.cell = cell_slot(code_, write.cell);
+        in_place_.insert(write.slot);
+      }
+    }
+  }
+
+  /// Whether two cells, or a cell and an input, lie in one memory.
+  bool cells_share_memory() const {
+    std::set<uint32_t> roots;
+    for (size_t c = 0; c < code_.cells.size(); ++c) {
+      const uint32_t slot = cell_slot(code_, c);
+      if (is_tensor(slot) && !roots.insert(learned(slot).root).second) return true;
+    }
+    return std::any_of(code_.body.parameters.begin(), code_.body.parameters.end(),
+                       [&](uint32_t slot) {
+                         return is_tensor(slot) && roots.contains(learned(slot).root) &&
+                                learned(slot).root != slot;
+                       });
+  }
+
+  bool may_write_in_place(const Write& write) {
+    const uint32_t cell = cell_slot(code_, write.cell);
+    if (!is_tensor(write.slot) || !is_tensor(cell)) return false;
+    Group& value = group(write.slot);
+    if (value.place != Place::arena || learned(write.slot).root != write.slot) return false;
+    const size_t writer = value.defined;
+    if (writer < code_.tail || instructions()[writer].action != Action::kernel) return false;
+    const Layout& layout = learned(cell).layout;
+    if (learned(write.slot).layout != layout || !layout.is_dense()) return false;
+    return old_contents_unused_after(writer, cell);
+  }
+
+  /// Whether no instruction after `writer` reads the cell's memory, and `writer` itself reads each
+  /// element only where it then writes.
+  bool old_contents_unused_after(size_t writer, uint32_t cell) {
+    for (const auto& [slot, positions] : uses_) {
+      if (learned(slot).root != learned(cell).root) continue;
+      for (size_t position : positions) {
+        if (position > writer) return false;
+        if (position < writer) continue;
+        const bool same_walk = learned(slot).byte_offset == learned(cell).byte_offset &&
+                               learned(slot).layout == learned(cell).layout;
+        if (!same_walk) return false;
+      }
+    }
+    return true;
+  }
+
+  // --- the arena
+
+  void choose_buffers() {
+    for (size_t i = 0; i < end_; ++i) {
+      const Instruction& instruction = instructions()[i];
+      std::set<size_t> taken;  // buffers of the instruction's other results
+      for (uint32_t slot : instruction.outputs) {
+        if (!is_tensor(slot) || learned(slot).root != slot) continue;
+        Group& made = group(slot);
+        if (made.place != Place::arena) continue;
+        const size_t reused =
+            instruction.action == Action::kernel ? reusable_buffer(i, slot) : SIZE_MAX;
+        if (reused != SIZE_MAX && taken.insert(reused).second) {
+          made.buffer = reused;
+          buffers_[reused].last = std::max(buffers_[reused].last, made.last_use);
+        } else {
+          made.buffer = buffers_.size();
+          buffers_.push_back({std::max<int64_t>(made.bytes, 1), i, made.last_use});
+        }
+      }
+    }
+  }
+
+  /// The buffer of an operand of kernel `position` that nothing needs afterwards and that can hold
+  /// its result `output`.
+  size_t reusable_buffer(size_t position, uint32_t output) {
+    const Instruction& instruction = instructions()[position];
+    for (uint32_t slot : instruction.inputs) {
+      if (!is_tensor(slot)) continue;
+      const Group& operand = group(slot);
+      if (operand.place != Place::arena || buffers_[operand.buffer].last != position) continue;
+      if (learned(slot).layout != learned(output).layout || learned(slot).byte_offset != 0 ||
+          operand.bytes != group(output).bytes) {
+        continue;
+      }
+      // Every operand in that buffer must walk over it in the same way.
+      const bool alone =
+          std::all_of(instruction.inputs.begin(), instruction.inputs.end(), [&](uint32_t other) {
+            if (!is_tensor(other) || group(other).buffer != operand.buffer) return true;
+            return learned(other).layout == learned(slot).layout && learned(other).byte_offset == 0;
+          });
+      if (alone) return operand.buffer;
+    }
+    return SIZE_MAX;
+  }
+
+  void make_arena() {
+    plan_.arena_bytes_ = place_buffers(buffers_);
+    plan_.arena_ = Memory(plan_.arena_bytes_);
+    for (uint32_t slot = 0; slot < frame_.learned.size(); ++slot) {
+      if (!is_tensor(slot)) continue;
+      const Group& memory = group(slot);
+      if (memory.place != Place::arena) continue;
+      char* data = address(slot);
+      frame_.slots[slot] = library_.over_memory(data, learned(slot).layout);
+      permanent_.insert(slot);
+    }
+  }
+
+  char* address(uint32_t slot) {
+    return plan_.arena_.data() + buffers_[group(slot).buffer].offset + learned(slot).byte_offset;
+  }
+
+  // --- steps
+
+  void step(Step::Kind kind, size_t index) {
+    plan_.steps_.push_back({kind, static_cast<uint32_t>(index)});
+  }
+
+  void emit() {
+    choose_gifts();
+    for (size_t i = 0; i < code_.tail; ++i) emit(i);
+    emit_early_copies();
+    for (size_t i = code_.tail; i < end_; ++i) emit_allocations(i);
+    plan_.first_write_ = plan_.steps_.size();
+    for (size_t i = code_.tail; i < end_; ++i) emit(i);
+    emit_late_copies();
+    emit_commits();
+    for (uint32_t slot = 0; slot < frame_.slots.size(); ++slot) {
+      if (!permanent_.contains(slot) && !is_constant(slot)) plan_.transient_.push_back(slot);
+    }
+  }
+
+  bool is_constant(uint32_t slot) const {
+    return std::any_of(code_.constants.begin(), code_.constants.end(),
+                       [&](const Constant& constant) { return constant.slot == slot; });
+  }
+
+  void emit(size_t position) {
+    const Instruction& instruction = instructions()[position];
+    switch (instruction.action) {
+      case Action::number:
+        step(Step::Kind::number, position);
+        break;
+      case Action::size:
+        step(Step::Kind::size, position);
+        break;
+      case Action::guard:
+        step(Step::Kind::guard, position);
+        break;
+      case Action::kernel:
+        if (position < code_.tail) emit_allocations(position);
+        emit_kernel(position);
+        break;
+      case Action::operation:
+        emit_operation(position);
+        break;
+      case Action::choose:
+      case Action::loop:
+        TORCHJANUS_CHECK(false, "plan: control flow is not planned");
+    }
+    emit_releases(position);
+  }
+
+  void emit_operation(size_t position) {
+    const Instruction& instruction = instructions()[position];
+    if (is_view(instruction)) return emit_views(instruction);
+    const bool into = !instruction.outputs.empty() && can_run_into(instruction);
+    step(into ? Step::Kind::operation_into : Step::Kind::operation_fresh, position);
+  }
+
+  /// Views need no call: those of the arena are there already, others are moved to where their
+  /// root is. What leaves the graph must be a tensor of its own.
+  void emit_views(const Instruction& instruction) {
+    for (uint32_t slot : instruction.outputs) {
+      if (permanent_.contains(slot)) continue;
+      plan_.views_.push_back({slot, learned(slot).root, learned(slot).byte_offset});
+      if (leaves_.contains(slot)) {
+        step(Step::Kind::share, plan_.views_.size() - 1);
+      } else {
+        frame_.slots[slot] = library_.over_memory(nullptr, learned(slot).layout);
+        permanent_.insert(slot);
+        step(Step::Kind::repoint, plan_.views_.size() - 1);
+      }
+    }
+  }
+
+  void emit_allocations(size_t position) {
+    const Instruction& instruction = instructions()[position];
+    if (instruction.action != Action::kernel) return;
+    for (uint32_t slot : instruction.outputs) {
+      if (group(slot).place != Place::fresh) continue;
+      plan_.allocations_.push_back({slot, learned(slot).layout});
+      step(Step::Kind::allocate, plan_.allocations_.size() - 1);
+    }
+  }
+
+  void emit_kernel(size_t position) {
+    const Instruction& instruction = instructions()[position];
+    for (uint32_t slot : instruction.outputs) {
+      if (group(slot).place != Place::cell) continue;
+      plan_.adoptions_.push_back({slot, group(slot).cell});
+      step(Step::Kind::adopt, plan_.adoptions_.size() - 1);
+    }
+    std::vector<Layout> outputs;
+    for (uint32_t slot : instruction.outputs) outputs.push_back(learned(slot).layout);
+    Plan::Call call{KernelCall(instruction, input_layouts(instruction), outputs), {}};
+    for (size_t k = 0; k < call.call.tensor_count(); ++k) {
+      const uint32_t slot = call.call.slot(k);
+      if (group(slot).place == Place::arena) {
+        call.call.set_data(k, address(slot));
+      } else {
+        call.patches.push_back({static_cast<uint32_t>(k), slot});
+      }
+    }
+    plan_.calls_.push_back(std::move(call));
+    step(Step::Kind::kernel, plan_.calls_.size() - 1);
+  }
+
+  /// Memory of their own that operators made is given back after its last use.
+  void emit_releases(size_t position) {
+    if (position >= code_.tail) return;
+    for (uint32_t slot : instructions()[position].dead) {
+      if (!is_tensor(slot)) step(Step::Kind::release, slot);
+    }
+    const auto release = [&](uint32_t slot) {
+      if (!is_tensor(slot) || permanent_.contains(slot)) return;
+      const Group& memory = group(slot);
+      if (memory.place != Place::fresh || memory.last_use != position) return;
+      if (!released_.insert(slot).second) return;
+      step(Step::Kind::release, slot);
+      // Other tensors over the same memory hold it too.
+      for (const auto& [other, positions] : uses_) {
+        if (other == slot || permanent_.contains(other)) continue;
+        if (learned(other).root != learned(slot).root || !released_.insert(other).second) continue;
+        step(Step::Kind::release, other);
+      }
+    };
+    for (uint32_t slot : instructions()[position].inputs) release(slot);
+    for (uint32_t slot : instructions()[position].outputs) release(slot);
+  }
+
+  // --- what leaves the graph
+
+  struct Gift {
+    uint32_t value = 0;
+    uint32_t clone = 0;  ///< slot of its copy
+    Layout layout;
+    bool early = true;  ///< copied before the first write
+  };
+
+  /// Decides which results and rebound values are handed out as they are and which as copies.
+  void choose_gifts() {
+    std::set<uint32_t> written;
+    for (const Write& write : code_.commits) {
+      const uint32_t cell = cell_slot(code_, write.cell);
+      if (is_tensor(cell)) written.insert(learned(cell).root);
+    }
+    std::set<uint32_t> given;
+    std::set<uint32_t> given_roots;
+    for (uint32_t slot : code_.body.results) {
+      const bool again = !given.insert(slot).second;
+      const bool copied = is_tensor(slot) &&
+                          (again || written.contains(learned(slot).root) || mixed_.contains(slot));
+      plan_.result_slots_.push_back(copied ? clone(slot, false) : slot);
+      if (!is_tensor(slot)) continue;
+      if (!copied) leaves_.insert(slot);
+      given_roots.insert(learned(slot).root);
+    }
+    for (const Write& write : code_.rebinds) {
+      const uint32_t slot = write.slot;
+      if (!is_tensor(slot)) {
+        plan_.rebound_slots_.push_back(slot);
+        continue;
+      }
+      const bool own = given_roots.insert(learned(slot).root).second &&
+                       group(slot).place != Place::outside && !mixed_.contains(slot) &&
+                       learned(slot).layout.is_contiguous();
+      plan_.rebound_slots_.push_back(own ? slot : clone(slot, true));
+      if (own) leaves_.insert(slot);
+    }
+    for (const Write& write : code_.commits) {
+      if (in_place_.contains(write.slot) || !is_tensor(write.slot)) continue;
+      const uint32_t cell = cell_slot(code_, write.cell);
+      if (is_same(write.slot, cell)) continue;
+      const bool moved = written.contains(learned(write.slot).root);
+      committed_.push_back({cell, moved ? clone(write.slot, false) : write.slot});
+    }
+  }
+
+  bool is_same(uint32_t a, uint32_t b) const {
+    return learned(a).root == learned(b).root && learned(a).byte_offset == learned(b).byte_offset &&
+           learned(a).layout == learned(b).layout;
+  }
+
+  uint32_t clone(uint32_t slot, bool contiguous) {
+    Gift gift;
+    gift.value = slot;
+    gift.layout = learned(slot).layout;
+    if (contiguous || !gift.layout.is_dense()) {
+      gift.layout.strides = contiguous_strides(gift.layout.sizes);
+    }
+    gift.early = group(slot).place == Place::outside || group(slot).defined < code_.tail;
+    gift.clone = static_cast<uint32_t>(frame_.slots.size());
+    frame_.slots.emplace_back();
+    gifts_.push_back(gift);
+    return gift.clone;
+  }
+
+  void emit_early_copies() {
+    for (const Gift& gift : gifts_) {
+      plan_.allocations_.push_back({gift.clone, gift.layout});
+      step(Step::Kind::allocate, plan_.allocations_.size() - 1);
+      if (gift.early) emit_copy(gift.clone, gift.value);
+    }
+  }
+
+  void emit_late_copies() {
+    for (const Gift& gift : gifts_) {
+      if (!gift.early) emit_copy(gift.clone, gift.value);
+    }
+  }
+
+  void emit_copy(uint32_t to, uint32_t from) {
+    plan_.copies_.push_back({to, from});
+    step(Step::Kind::copy, plan_.copies_.size() - 1);
+  }
+
+  void emit_commits() {
+    for (const Plan::Transfer& transfer : committed_) emit_copy(transfer.to, transfer.from);
+    for (const Write& write : code_.commits) {
+      plan_.versions_.emplace_back(cell_slot(code_, write.cell),
+                                   write.node->attributes.get_or<int64_t>("versions", 1));
+    }
+  }
+
+  Plan& plan_;
+  const Code& code_;
+  Library& library_;
+  Frame& frame_;
+  size_t end_ = 0;
+  std::map<uint32_t, Group> groups_;  // by root slot
+  std::map<uint32_t, std::vector<size_t>> uses_;
+  std::vector<Buffer> buffers_;
+  std::set<uint32_t> in_place_;   // values written into their cell
+  std::set<uint32_t> permanent_;  // slots whose tensors belong to the plan
+  std::set<uint32_t> leaves_;     // slots handed out as they are
+  std::set<uint32_t> released_;
+  std::set<uint32_t> mixed_;  // results in an operand's memory of operators with other results too
+  std::vector<Gift> gifts_;
+  std::vector<Plan::Transfer> committed_;
+};
+
+Plan::Plan(const Code& code, Library& library, Frame& frame) : code_(code) {
+  Planner(*this, library, frame).make();
+}
+
+}  // namespace janus::execute

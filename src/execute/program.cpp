@@ -1,0 +1,233 @@
+// A program: code that all runs share, and a pool of instances, one for each set of sizes and for
+// each run that goes on at the same time.
+//
+// The first run of an instance is ordinary and learns; from the second one on it follows a plan.
+#include "execute/program.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "execute/code.h"
+#include "execute/frame.h"
+#include "execute/library.h"
+#include "execute/ordinary_run.h"
+#include "execute/plan.h"
+#include "execute/symbols.h"
+
+namespace janus::execute {
+
+void Operation::run_into(const Operands&) {
+  TORCHJANUS_CHECK(false, "operation: it can't run into given tensors");
+}
+
+namespace {
+
+constexpr size_t most_idle_instances = 16;
+/// Programs of fewer instructions keep Python's lock: giving it up costs more than they take.
+constexpr size_t least_unlocked_instructions = 8;
+
+/// What an instance assumes of one operand.
+struct Expected {
+  enum class Kind : uint8_t { anything, tensor, number };
+  Kind kind = Kind::anything;
+  Layout layout;
+  int64_t number = 0;
+};
+
+class Instance {
+ public:
+  Instance(const Code& code, const Symbols& symbols, Library& library, std::span<const Slot> inputs,
+           std::span<const Slot> cells)
+      : code_(code), library_(library) {
+    for (const Slot& slot : inputs) expect(slot);
+    for (size_t input : symbols.layout_inputs()) {
+      expected_[input].kind = Expected::Kind::number;
+      expected_[input].number = inputs[input].i64();
+    }
+    for (const Slot& slot : cells) expect(slot);
+    make_frame();
+    frame_.symbols = symbols.values(inputs, cells, library);
+    for (const graph::Node* node : code.operations) {
+      frame_.operations.push_back(library.bind(*node, frame_.symbols.lookup()));
+    }
+    if (code.random) random_ = library.random_state();
+  }
+
+  bool accepts(std::span<const Slot> inputs, std::span<const Slot> cells) const {
+    const Expected* expected = expected_.data();
+    const auto fits = [&](const Slot& slot) { return accepts(*expected++, slot); };
+    return std::all_of(inputs.begin(), inputs.end(), fits) &&
+           std::all_of(cells.begin(), cells.end(), fits);
+  }
+
+  void run(const Symbols& symbols, std::span<const Slot> inputs, std::span<const Slot> cells,
+           std::span<Slot> results, std::span<Slot> rebound) {
+    frame_.failure.reset();
+    if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
+    if (random_) random_->save();
+    enter(code_, frame_, inputs, cells);
+    if (code_.control || !learned_) {
+      run_ordinarily(cells, results, rebound);
+    } else {
+      run_planned(results, rebound);
+    }
+  }
+
+  /// After a run, whatever became of it.
+  std::optional<Failure> leave(std::optional<Failure> thrown) {
+    if (!frame_.failure) frame_.failure = std::move(thrown);
+    if (frame_.failure && random_) random_->restore();
+    if (plan_) {
+      plan_->clear(frame_);
+    } else {
+      make_frame_slots();
+    }
+    return std::move(frame_.failure);
+  }
+
+  std::string describe() const { return plan_ ? plan_->describe() : "not planned yet\n"; }
+
+ private:
+  void expect(const Slot& slot) {
+    Expected expected;
+    if (slot.is_tensor()) {
+      expected.kind = Expected::Kind::tensor;
+      expected.layout = library_.layout(slot);
+    }
+    expected_.push_back(std::move(expected));
+  }
+
+  bool accepts(const Expected& expected, const Slot& slot) const {
+    switch (expected.kind) {
+      case Expected::Kind::tensor:
+        return slot.is_tensor() && library_.has_layout(slot, expected.layout);
+      case Expected::Kind::number:
+        return slot.i64() == expected.number;
+      default:
+        return !slot.is_tensor();
+    }
+  }
+
+  void make_frame() {
+    frame_.learned.resize(code_.slot_count + code_.cells.size());
+    make_frame_slots();
+  }
+
+  void make_frame_slots() {
+    frame_.slots.clear();
+    frame_.slots.resize(code_.slot_count + code_.cells.size());
+    for (const Constant& constant : code_.constants) frame_.slots[constant.slot] = constant.value;
+  }
+
+  void run_ordinarily(std::span<const Slot> cells, std::span<Slot> results,
+                      std::span<Slot> rebound) {
+    const bool learn = !code_.control;
+    if (learn) learn_operands(code_, frame_, library_);
+    if (!OrdinaryRun(code_, library_, frame_, learn).run()) return;
+    finish(code_, library_, frame_, cells, results, rebound);
+    learned_ = true;
+  }
+
+  void run_planned(std::span<Slot> results, std::span<Slot> rebound) {
+    if (!plan_) plan_ = std::make_unique<Plan>(code_, library_, frame_);
+    if (plan_->run(library_, frame_)) plan_->give(frame_, results, rebound);
+  }
+
+  const Code& code_;
+  Library& library_;
+  Frame frame_;
+  std::vector<Expected> expected_;
+  std::unique_ptr<RandomState> random_;
+  std::unique_ptr<Plan> plan_;
+  bool learned_ = false;
+};
+
+class CompiledProgram final : public Program {
+ public:
+  CompiledProgram(graph::Graph graph, Library& library)
+      : graph_(std::move(graph)),
+        library_(library),
+        code_(make_code(graph_)),
+        symbols_(graph_, code_.cells) {
+    for (const Write& write : code_.rebinds) rebound_cells_.push_back(write.cell);
+    unlocked_ = code_.needs_unlock ||
+                code_.body.instructions.size() >= least_unlocked_instructions || code_.control;
+  }
+
+  std::span<const std::string> cells() const override { return code_.cells; }
+  std::span<const size_t> rebound_cells() const override { return rebound_cells_; }
+  const graph::Graph& graph() const override { return graph_; }
+
+  std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
+                             std::span<Slot> results, std::span<Slot> rebound) override {
+    Run run{*this, inputs, cells, results, rebound, take(inputs, cells)};
+    std::optional<Failure> thrown;
+    try {
+      thrown = library_.protect(
+          unlocked_, [](void* context) { static_cast<Run*>(context)->go(); }, &run);
+    } catch (...) {
+      run.instance->leave(Failure{});
+      throw;  // the instance is dropped: its state is not known
+    }
+    std::optional<Failure> failure = run.instance->leave(std::move(thrown));
+    if (failure) {
+      std::fill(results.begin(), results.end(), Slot());
+      std::fill(rebound.begin(), rebound.end(), Slot());
+    }
+    give_back(std::move(run.instance));
+    return failure;
+  }
+
+  std::string describe() const override {
+    const std::lock_guard lock(mutex_);
+    std::string text;
+    for (const auto& instance : idle_) text += instance->describe();
+    return text.empty() ? "not run yet\n" : text;
+  }
+
+ private:
+  struct Run {
+    CompiledProgram& program;
+    std::span<const Slot> inputs, cells;
+    std::span<Slot> results, rebound;
+    std::unique_ptr<Instance> instance;
+    void go() { instance->run(program.symbols_, inputs, cells, results, rebound); }
+  };
+
+  /// An instance for these sizes that nobody else uses now.
+  std::unique_ptr<Instance> take(std::span<const Slot> inputs, std::span<const Slot> cells) {
+    {
+      const std::lock_guard lock(mutex_);
+      for (size_t i = idle_.size(); i-- > 0;) {
+        if (!idle_[i]->accepts(inputs, cells)) continue;
+        std::unique_ptr<Instance> instance = std::move(idle_[i]);
+        idle_.erase(idle_.begin() + static_cast<ptrdiff_t>(i));
+        return instance;
+      }
+    }
+    return std::make_unique<Instance>(code_, symbols_, library_, inputs, cells);
+  }
+
+  void give_back(std::unique_ptr<Instance> instance) {
+    const std::lock_guard lock(mutex_);
+    if (idle_.size() >= most_idle_instances) idle_.erase(idle_.begin());
+    idle_.push_back(std::move(instance));
+  }
+
+  const graph::Graph graph_;
+  Library& library_;
+  const Code code_;
+  const Symbols symbols_;
+  std::vector<size_t> rebound_cells_;
+  bool unlocked_ = false;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Instance>> idle_;  // the one used last is at the end
+};
+
+}  // namespace
+
+std::unique_ptr<Program> Program::compile(graph::Graph graph, Library& library) {
+  return std::make_unique<CompiledProgram>(std::move(graph), library);
+}
+
+}  // namespace janus::execute

@@ -1,0 +1,233 @@
+// Guards first, writers last, program order otherwise.
+#include "execute/schedule.h"
+
+#include <algorithm>
+#include <functional>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "graph/op.h"
+#include "ops/list.h"
+
+namespace janus::execute {
+
+using graph::Block;
+using graph::Node;
+using graph::Trait;
+using graph::Value;
+
+namespace {
+
+bool is_write(const Node& node) { return node.op == &op::commit || node.op == &op::rebind; }
+
+void collect_used(const Node& node, std::unordered_set<const Value*>& own,
+                  std::vector<const Value*>& used) {
+  const auto use = [&](const Value* value) {
+    if (!own.contains(value)) used.push_back(value);
+  };
+  std::for_each(node.inputs.begin(), node.inputs.end(), use);
+  for (const auto& block : node.blocks) {
+    own.insert(block->parameters.begin(), block->parameters.end());
+    for (const Node* nested : block->nodes) {
+      collect_used(*nested, own, used);
+      own.insert(nested->outputs.begin(), nested->outputs.end());
+    }
+    std::for_each(block->results.begin(), block->results.end(), use);
+  }
+}
+
+/// Nodes by number, with edges from what must run before to what must run after.
+class Order {
+ public:
+  explicit Order(const Block& body) : body_(body) {
+    for (const Node* node : body.nodes) {
+      number_[node] = nodes_.size();
+      nodes_.push_back(node);
+    }
+    before_.resize(nodes_.size());
+    after_.resize(nodes_.size());
+    phase_.assign(nodes_.size(), 1);
+    add_data_edges();
+    add_effect_edges();
+  }
+
+  Schedule make() {
+    mark_guards();
+    mark_tail();
+    return sort();
+  }
+
+ private:
+  void edge(size_t from, size_t to) {
+    after_[from].push_back(to);
+    before_[to].push_back(from);
+  }
+
+  void add_data_edges() {
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      for (const Value* value : used_values(*nodes_[n])) {
+        if (value->definition == nullptr) continue;
+        const auto found = number_.find(value->definition);
+        if (found != number_.end()) edge(found->second, n);
+      }
+    }
+  }
+
+  /// Nodes that draw random numbers or use the heap keep their order.
+  void add_effect_edges() {
+    size_t last_random = nodes_.size();
+    size_t last_heap = nodes_.size();
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      bool random = draws(*nodes_[n]);
+      bool heap = nodes_[n]->op->is(Trait::reads_heap) || nodes_[n]->op->is(Trait::writes_heap);
+      for (const auto& block : nodes_[n]->blocks) {
+        graph::for_each_node(*block, [&](const Node& nested) {
+          random |= draws(nested);
+          heap |= nested.op->is(Trait::reads_heap) || nested.op->is(Trait::writes_heap);
+        });
+      }
+      if (random) {
+        if (last_random < nodes_.size()) edge(last_random, n);
+        last_random = n;
+      }
+      if (heap && !is_write(*nodes_[n])) {
+        if (last_heap < nodes_.size()) edge(last_heap, n);
+        last_heap = n;
+      }
+    }
+  }
+
+  void mark(size_t start, int phase, const std::vector<std::vector<size_t>>& edges) {
+    std::vector<size_t> stack{start};
+    while (!stack.empty()) {
+      const size_t n = stack.back();
+      stack.pop_back();
+      if (phase_[n] == phase) continue;
+      phase_[n] = phase;
+      stack.insert(stack.end(), edges[n].begin(), edges[n].end());
+    }
+  }
+
+  void mark_guards() {
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      if (nodes_[n]->op == &op::guard) mark(n, 0, before_);
+    }
+  }
+
+  /// Whether a node and everything after it can't fail and writes nothing but its results.
+  bool is_safe(size_t n) {
+    if (is_write(*nodes_[n])) return true;
+    if (nodes_[n]->op != &op::fused || phase_[n] == 0) return false;
+    const auto known = safe_.find(n);
+    if (known != safe_.end()) return known->second;
+    const bool safe =
+        std::all_of(after_[n].begin(), after_[n].end(), [&](size_t next) { return is_safe(next); });
+    safe_[n] = safe;
+    return safe;
+  }
+
+  void mark_tail() {
+    for (const Node* node : body_.nodes) {
+      if (node->op != &op::commit) continue;
+      const auto found = number_.find(node->inputs[0]->definition);
+      if (found != number_.end() && is_safe(found->second)) mark(found->second, 2, after_);
+    }
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      if (phase_[n] == 2 && nodes_[n]->op == &op::fused) add_readers_first(n);
+    }
+  }
+
+  /// Tail nodes that read the old contents of a cell that `writer` overwrites come before it,
+  /// where that is possible.
+  void add_readers_first(size_t writer) {
+    for (const Value* output : nodes_[writer]->outputs) {
+      for (const Node* node : body_.nodes) {
+        if (node->op != &op::commit || node->inputs[0] != output) continue;
+        const auto& cell = node->attributes.get<std::string>("cell");
+        for (size_t reader = 0; reader < nodes_.size(); ++reader) {
+          if (reader == writer || phase_[reader] != 2 || !reads_cell(*nodes_[reader], cell)) {
+            continue;
+          }
+          if (!reaches(writer, reader)) edge(reader, writer);
+        }
+      }
+    }
+  }
+
+  static bool reads_cell(const Node& node, const std::string& cell) {
+    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value* input) {
+      return input->definition != nullptr && input->definition->op == &op::state &&
+             input->definition->attributes.get<std::string>("cell") == cell;
+    });
+  }
+
+  bool reaches(size_t from, size_t to) const {
+    std::vector<size_t> stack{from};
+    std::unordered_set<size_t> seen;
+    while (!stack.empty()) {
+      const size_t n = stack.back();
+      stack.pop_back();
+      if (n == to) return true;
+      if (seen.insert(n).second) stack.insert(stack.end(), after_[n].begin(), after_[n].end());
+    }
+    return false;
+  }
+
+  Schedule sort() {
+    using Key = std::pair<int, size_t>;
+    std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
+    std::vector<size_t> missing(nodes_.size());
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      missing[n] = before_[n].size();
+      if (missing[n] == 0) ready.emplace(phase_[n], n);
+    }
+    Schedule schedule;
+    bool in_tail = false;
+    while (!ready.empty()) {
+      const auto [phase, n] = ready.top();
+      ready.pop();
+      for (size_t next : after_[n]) {
+        if (--missing[next] == 0) ready.emplace(phase_[next], next);
+      }
+      if (is_write(*nodes_[n])) continue;
+      if (phase == 2 && !in_tail) {
+        in_tail = true;
+        schedule.tail = schedule.order.size();
+      }
+      schedule.order.push_back(nodes_[n]);
+    }
+    if (!in_tail) schedule.tail = schedule.order.size();
+    for (const Node* node : body_.nodes) {
+      if (is_write(*node)) schedule.writes.push_back(node);
+    }
+    TORCHJANUS_CHECK(schedule.order.size() + schedule.writes.size() == nodes_.size(),
+                     "make_schedule: the nodes' order has a cycle");
+    return schedule;
+  }
+
+  const Block& body_;
+  std::vector<const Node*> nodes_;
+  std::unordered_map<const Node*, size_t> number_;
+  std::vector<std::vector<size_t>> before_, after_;
+  std::vector<int> phase_;  // 0 guards and what they need, 1 the rest, 2 writers
+  std::unordered_map<size_t, bool> safe_;
+};
+
+}  // namespace
+
+std::vector<const Value*> used_values(const Node& node) {
+  std::unordered_set<const Value*> own;
+  std::vector<const Value*> used;
+  collect_used(node, own, used);
+  return used;
+}
+
+bool draws(const Node& node) {
+  if (node.op == &op::opaque) return node.attributes.get_or<bool>("_draws", false);
+  return node.op->is(Trait::random);
+}
+
+Schedule make_schedule(const Block& body) { return Order(body).make(); }
+
+}  // namespace janus::execute

@@ -1,0 +1,129 @@
+// Calls of any ATen overload through the dispatcher, arguments on a stack.
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+
+#include "graph/op.h"
+#include "ops/list.h"
+#include "torch/arguments.h"
+#include "torch/operators.h"
+#include "torch/overload.h"
+#include "torch/tensor.h"
+
+namespace janus::torch {
+
+using c10::IValue;
+using execute::Operands;
+using execute::Slot;
+using graph::Type;
+
+namespace {
+
+/// Puts what an operator returned into the output slots; lists are spread.
+class Results {
+ public:
+  Results(const Operands& operands, const std::vector<Type>& types)
+      : operands_(operands), types_(types) {}
+
+  void put(IValue value) {
+    if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorList()) put_tensor(tensor);
+    } else if (value.isTensor()) {
+      put_tensor(std::move(value).toTensor());
+    } else {
+      put_number(value);
+    }
+  }
+
+  void check_complete() const {
+    TORCHJANUS_CHECK(next_ >= types_.size(), "an operator gave fewer results than expected");
+  }
+
+ private:
+  void put_tensor(at::Tensor tensor) {
+    if (next_ >= types_.size()) return;
+    const size_t index = next_++;
+    if (types_[index].is_none()) {
+      operands_.out(index) = Slot::none();
+      return;
+    }
+    TORCHJANUS_CHECK(tensor.defined(), "an operator gave an undefined tensor");
+    operands_.out(index) = slot_of(std::move(tensor));
+  }
+
+  void put_number(const IValue& value) {
+    if (next_ >= types_.size()) return;
+    Slot& slot = operands_.out(next_);
+    switch (types_[next_++].kind) {
+      case Type::Kind::boolean:
+        slot = Slot::of(value.toScalar().toBool());
+        break;
+      case Type::Kind::i64:
+        slot = Slot::of(value.toScalar().toLong());
+        break;
+      case Type::Kind::f64:
+        slot = Slot::of(value.toScalar().toDouble());
+        break;
+      default:
+        slot = Slot::none();
+    }
+  }
+
+  const Operands& operands_;
+  const std::vector<Type>& types_;
+  size_t next_ = 0;
+};
+
+class BoxedOperation final : public execute::Operation {
+ public:
+  BoxedOperation(const graph::Node& node, const execute::SymbolLookup& symbols)
+      : overload_(find_overload(overload_name(node))),
+        sources_(argument_sources(node, overload_.schema(), symbols)),
+        into_(find_out_overload(overload_)) {
+    for (const graph::Value* output : node.outputs) types_.push_back(output->type);
+    const bool all = std::all_of(types_.begin(), types_.end(),
+                                 [](const Type& type) { return type.is_tensor(); });
+    if (!all || types_.size() != overload_.schema().returns().size()) into_.reset();
+  }
+
+  void run(const Operands& operands) override {
+    push_arguments(operands);
+    overload_.callBoxed(&stack_);
+    Results results(operands, types_);
+    for (IValue& value : stack_) results.put(std::move(value));
+    results.check_complete();
+    stack_.clear();
+  }
+
+  bool can_run_into() const override { return into_.has_value(); }
+
+  void run_into(const Operands& operands) override {
+    push_arguments(operands);
+    for (size_t i = 0; i < types_.size(); ++i) stack_.emplace_back(tensor_of(operands.out(i)));
+    into_->callBoxed(&stack_);
+    stack_.clear();
+  }
+
+ private:
+  void push_arguments(const Operands& operands) {
+    stack_.clear();
+    for (const ArgumentSource& source : sources_) {
+      stack_.push_back(operand_argument(source, operands));
+    }
+  }
+
+  c10::OperatorHandle overload_;
+  std::vector<ArgumentSource> sources_;
+  std::optional<c10::OperatorHandle> into_;
+  std::vector<Type> types_;
+  std::vector<IValue> stack_;
+};
+
+}  // namespace
+
+std::unique_ptr<execute::Operation> bind_boxed(const graph::Node& node,
+                                               const execute::SymbolLookup& symbols) {
+  return std::make_unique<BoxedOperation>(node, symbols);
+}
+
+}  // namespace janus::torch

@@ -1,0 +1,127 @@
+// Makes, reads and copies tensors.
+#include "torch/library.h"
+
+#include <ATen/ops/copy_ops.h>
+#include <ATen/ops/empty_strided.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "torch/operators.h"
+#include "torch/random_state.h"
+#include "torch/run_scope.h"
+#include "torch/tensor.h"
+
+namespace janus::torch {
+
+using execute::Layout;
+using execute::Slot;
+
+namespace {
+
+constexpr int64_t largest_plain_copy = 1 << 16;
+
+at::DataPtr unowned(void* memory) { return {memory, at::Device(at::kCPU)}; }
+
+class TorchLibrary final : public execute::Library {
+ public:
+  Layout layout(const Slot& tensor) const override {
+    const at::TensorImpl* impl = impl_of(tensor);
+    Layout layout;
+    const auto dtype = dtype_of(at::typeMetaToScalarType(impl->dtype()));
+    TORCHJANUS_CHECK(dtype, "layout: a tensor of an element type that graphs do not have");
+    layout.dtype = *dtype;
+    layout.sizes = impl->sizes().vec();
+    layout.strides = impl->strides().vec();
+    return layout;
+  }
+
+  bool has_layout(const Slot& tensor, const Layout& layout) const override {
+    const at::TensorImpl* impl = impl_of(tensor);
+    const at::IntArrayRef sizes = impl->sizes();
+    if (sizes.size() != layout.sizes.size()) return false;
+    const at::IntArrayRef strides = impl->strides();
+    return std::equal(sizes.begin(), sizes.end(), layout.sizes.begin()) &&
+           std::equal(strides.begin(), strides.end(), layout.strides.begin()) &&
+           impl->dtype().itemsize() == static_cast<size_t>(graph::byte_size(layout.dtype)) &&
+           at::typeMetaToScalarType(impl->dtype()) == scalar_type(layout.dtype);
+  }
+
+  void* data(const Slot& tensor) const override {
+    const at::TensorImpl* impl = impl_of(tensor);
+    char* start = static_cast<char*>(impl->unsafe_storage().unsafeGetStorageImpl()->mutable_data());
+    if (start == nullptr) return nullptr;
+    return start + impl->storage_offset() * static_cast<int64_t>(impl->dtype().itemsize());
+  }
+
+  const void* storage(const Slot& tensor) const override {
+    return impl_of(tensor)->unsafe_storage().unsafeGetStorageImpl();
+  }
+
+  Slot allocate(const Layout& layout) override {
+    return slot_of(at::empty_strided(layout.sizes, layout.strides, scalar_type(layout.dtype)));
+  }
+
+  Slot over_memory(void* memory, const Layout& layout) override {
+    c10::Storage storage(c10::Storage::use_byte_size_t(), layout.span_bytes(), unowned(memory),
+                         /*allocator=*/nullptr, /*resizable=*/false);
+    return slot_of(make_view(std::move(storage), 0, layout));
+  }
+
+  void repoint(Slot& tensor, void* memory) override {
+    impl_of(tensor)->unsafe_storage().unsafeGetStorageImpl()->set_data_ptr_noswap(unowned(memory));
+  }
+
+  Slot share(const Slot& base, int64_t byte_offset, const Layout& layout) override {
+    const at::TensorImpl* impl = impl_of(base);
+    const int64_t start = impl->storage_offset() * static_cast<int64_t>(impl->dtype().itemsize());
+    return slot_of(make_view(impl->storage(), start + byte_offset, layout));
+  }
+
+  void copy(Slot& to, const Slot& from) override {
+    Borrowed target(to), source(from);
+    const int64_t bytes = static_cast<int64_t>(target->nbytes());
+    if (bytes <= largest_plain_copy && target->is_contiguous() && source->is_contiguous()) {
+      if (bytes > 0) std::memcpy(data(to), data(from), static_cast<size_t>(bytes));
+      return;
+    }
+    at::_ops::copy_::call(*target, *source, false);
+  }
+
+  void bump_version(Slot& tensor, int64_t by) override {
+    for (; by > 0; --by) impl_of(tensor)->bump_version();
+  }
+
+  std::unique_ptr<execute::Operation> bind(const graph::Node& node,
+                                           const execute::SymbolLookup& symbols) override {
+    return bind_operation(node, symbols);
+  }
+
+  std::unique_ptr<execute::RandomState> random_state() override { return make_random_state(); }
+
+  std::optional<execute::Failure> protect(bool release_lock, void (*body)(void*),
+                                          void* context) override {
+    return run_protected(release_lock, body, context);
+  }
+
+  void check_interrupt() override { torch::check_interrupt(); }
+
+ private:
+  static at::Tensor make_view(c10::Storage storage, int64_t byte_offset, const Layout& layout) {
+    at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(
+        std::move(storage), at::DispatchKeySet(at::DispatchKey::CPU),
+        at::scalarTypeToTypeMeta(scalar_type(layout.dtype)));
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(
+        layout.sizes, layout.strides, byte_offset / graph::byte_size(layout.dtype));
+    return tensor;
+  }
+};
+
+}  // namespace
+
+execute::Library& library() {
+  static TorchLibrary instance;
+  return instance;
+}
+
+}  // namespace janus::torch

@@ -1,0 +1,107 @@
+// Guards around a run, set once, and the translation of what is thrown inside.
+#include "torch/run_scope.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/Exceptions.h>
+
+#include <chrono>
+
+#include "base/check.h"
+#include "python/object.h"
+
+namespace janus::torch {
+
+using execute::Failure;
+
+namespace {
+
+/// The user has asked to stop.
+struct Interrupted {};
+
+thread_local c10::impl::LocalDispatchKeySet outer_keys{c10::impl::PODLocalDispatchKeySet{}};
+thread_local unsigned checks = 0;
+thread_local std::chrono::steady_clock::time_point last_check;
+
+constexpr unsigned calls_between_checks = 32;
+constexpr std::chrono::milliseconds time_between_checks(50);
+
+class Unlocked {
+ public:
+  explicit Unlocked(bool release) : state_(release ? PyEval_SaveThread() : nullptr) {}
+  ~Unlocked() {
+    if (state_ != nullptr) PyEval_RestoreThread(state_);
+  }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// What every operator of a run finds: no autograd, no autocast, no gradient mode.
+class BelowAutograd {
+ public:
+  BelowAutograd() : outer_(std::exchange(outer_keys, c10::impl::tls_local_dispatch_key_set())) {}
+  ~BelowAutograd() { outer_keys = outer_; }
+  BelowAutograd(const BelowAutograd&) = delete;
+  BelowAutograd& operator=(const BelowAutograd&) = delete;
+
+ private:
+  c10::impl::LocalDispatchKeySet outer_;
+  at::AutoDispatchBelowADInplaceOrView below_;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast_{c10::autocast_dispatch_keyset};
+  c10::AutoGradMode no_grad_{false};
+};
+
+Failure failure(Failure::Kind kind, std::string message) {
+  Failure result;
+  result.kind = kind;
+  result.message = std::move(message);
+  return result;
+}
+
+}  // namespace
+
+std::optional<Failure> run_protected(bool release_lock, void (*body)(void*), void* context) {
+  try {
+    const Unlocked unlocked(release_lock && PyGILState_Check() != 0);
+    const BelowAutograd below;
+    body(context);
+    return std::nullopt;
+  } catch (const Interrupted&) {
+    return failure(Failure::Kind::interrupted, "interrupted");
+  } catch (const InternalError&) {
+    throw;
+  } catch (python_error& error) {
+    const PyGILState_STATE state = PyGILState_Ensure();
+    error.restore();
+    PyErr_Clear();
+    PyGILState_Release(state);
+    return failure(Failure::Kind::operation, "an operator written in Python raised");
+  } catch (const c10::Error& error) {
+    return failure(Failure::Kind::operation, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    return failure(Failure::Kind::operation, error.what());
+  }
+}
+
+void check_interrupt() {
+  if (++checks % calls_between_checks != 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_check < time_between_checks) return;
+  last_check = now;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  const bool interrupted = PyErr_CheckSignals() != 0;
+  PyGILState_Release(state);
+  if (interrupted) throw Interrupted();
+}
+
+RecordingScope::RecordingScope() : keys_(outer_keys), grad_mode_(c10::GradMode::is_enabled()) {
+  c10::GradMode::set_enabled(true);
+}
+
+RecordingScope::~RecordingScope() { c10::GradMode::set_enabled(grad_mode_); }
+
+}  // namespace janus::torch

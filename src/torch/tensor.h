@@ -1,0 +1,49 @@
+// Tensors between the executor's slots and ATen: handles, element types, borrowed references.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+
+#include "execute/slot.h"
+#include "graph/type.h"
+
+namespace janus::torch {
+
+inline at::TensorImpl* impl_of(const execute::Slot& slot) {
+  return static_cast<at::TensorImpl*>(slot.tensor());
+}
+
+/// An at::Tensor for a handle that somebody else holds; does not count.
+class Borrowed {
+ public:
+  explicit Borrowed(const execute::Slot& slot)
+      : tensor_(
+            c10::intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl>::reclaim(impl_of(slot))) {}
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ~Borrowed() { tensor_.unsafeReleaseTensorImpl(); }
+
+  at::Tensor& operator*() { return tensor_; }
+  at::Tensor* operator->() { return &tensor_; }
+
+ private:
+  at::Tensor tensor_;
+};
+
+/// A new reference.
+inline at::Tensor tensor_of(const execute::Slot& slot) {
+  return at::Tensor(
+      c10::intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl>::reclaim_copy(impl_of(slot)));
+}
+
+/// Takes over the reference.
+inline execute::Slot slot_of(at::Tensor tensor) {
+  return execute::Slot::steal_tensor(tensor.unsafeReleaseTensorImpl());
+}
+
+at::ScalarType scalar_type(graph::DType dtype);
+/// Nullopt for element types that graphs do not have.
+std::optional<graph::DType> dtype_of(at::ScalarType type);
+
+}  // namespace janus::torch
