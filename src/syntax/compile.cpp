@@ -3,6 +3,8 @@
 // `__x` and `super()` mean the same).
 #include "syntax/compile.h"
 
+#include <algorithm>
+
 #include "syntax/convert.h"
 
 namespace janus::syntax {
@@ -69,7 +71,12 @@ Object in_class(const Object& definition, const std::string& name, const SourceS
                          span);
 }
 
-Object in_function(const Object& definition, const std::vector<std::string>& parameters,
+/// `global name`
+Object global_declaration(const std::string& name, const SourceSpan& span) {
+  return AstBuilder::make("Global", {{"names", python::list({python::string(name)})}}, &span);
+}
+
+Object in_function(const std::vector<Object>& body, const std::vector<std::string>& parameters,
                    const SourceSpan& span) {
   std::vector<Object> arguments;
   for (const std::string& name : parameters)
@@ -84,9 +91,17 @@ Object in_function(const Object& definition, const std::vector<std::string>& par
   return make_definition("FunctionDef",
                          {{"name", python::string("_")},
                           {"args", signature},
-                          {"body", python::list({definition})},
+                          {"body", python::list(body)},
                           {"decorator_list", python::list({})}},
                          span);
+}
+
+/// `import name, ...`: what matters is only that the names are imported.
+Object imports_of(const std::vector<std::string>& names, const SourceSpan& span) {
+  std::vector<Object> aliases;
+  for (const std::string& name : names)
+    aliases.push_back(AstBuilder::make("alias", {{"name", python::string(name)}}, &span));
+  return AstBuilder::make("Import", {{"names", python::list(aliases)}}, &span);
 }
 
 /// The code of the wrapper (class or function) that a module's or function's code makes.
@@ -133,11 +148,20 @@ Object compile_module(PyObject* statements, const CodeContext& context) {
 
 std::vector<Object> compile_definition(PyObject* definition, const CodeContext& context) {
   const SourceSpan span = span_of(definition);
-  Object statement = Object::borrow(definition);
-  const bool has_class = !context.class_name.empty(), has_free = !context.freevars.empty();
-  if (has_class) statement = in_class(statement, context.class_name, span);
-  if (has_free) statement = in_function(statement, context.freevars, span);
-  Object code = compile_module(python::list({statement}).get(), context);
+  const std::vector<std::string>& freevars = context.freevars;
+  const bool has_class = !context.class_name.empty(), has_free = !freevars.empty();
+  std::vector<Object> statements = {Object::borrow(definition)};
+  if (has_class) statements = {in_class(statements.front(), context.class_name, span)};
+  if (has_free) {
+    // The class of the stand-in is no variable that methods could take for the one they mean.
+    if (has_class &&
+        std::find(freevars.begin(), freevars.end(), context.class_name) == freevars.end())
+      statements.insert(statements.begin(), global_declaration(context.class_name, span));
+    statements = {in_function(statements, freevars, span)};
+  }
+  if (!context.imports.empty())
+    statements.insert(statements.begin(), imports_of(context.imports, span));
+  Object code = compile_module(python::list(statements).get(), context);
   if (has_free) code = only_nested_code(code);
   if (has_class) code = only_nested_code(code);
   return nested_codes(code.get());

@@ -15,9 +15,11 @@ struct CodeContext {
   std::string class_name;             ///< innermost class around; empty: none
   std::vector<std::string> freevars;  ///< names that enclosing functions bind (mangled)
   int future_flags = 0;               ///< of `from __future__ import ...`
+  /// Names that the module imports: the compiler calls their attributes in another way.
+  std::vector<std::string> imports;
 };
 
-/// The context that a code object was compiled in, but for the class.
+/// The context that a code object was compiled in, but for the class and the imports.
 CodeContext context_of(PyObject* code);
 
 /// The syntax tree of a file's text; no warnings are shown (importing the file has shown them).

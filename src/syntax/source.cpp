@@ -21,9 +21,35 @@ using python::Object;
 
 /// A file's text, and its syntax tree.
 struct ParsedFile {
-  Object text;    ///< str
-  Object module;  ///< ast.Module; null if the text has errors
+  Object text;                       ///< str
+  Object module;                     ///< ast.Module; null if the text has errors
+  std::vector<std::string> imports;  ///< names that imports at module level bind
 };
+
+/// Adds the names that import statements among `statements` bind, nested blocks included, functions
+/// and classes not.
+void collect_imports(PyObject* statements, std::vector<std::string>& names) {
+  for (const Object& statement : python::elements(statements)) {
+    const std::string kind = python::type_name(statement.get());
+    if (kind == "Import" || kind == "ImportFrom") {
+      for (const Object& alias :
+           python::elements(python::attribute(statement.get(), "names").get())) {
+        const Object renamed = python::attribute(alias.get(), "asname");
+        const std::string name = python::to_string(
+            renamed.is(Py_None) ? python::attribute(alias.get(), "name").get() : renamed.get());
+        if (name != "*") names.push_back(name.substr(0, name.find('.')));
+      }
+    } else if (kind != "FunctionDef" && kind != "AsyncFunctionDef" && kind != "ClassDef") {
+      for (const char* block : {"body", "orelse", "finalbody"})
+        if (const Object inner = python::try_attribute(statement.get(), block))
+          if (PyList_CheckExact(inner.get())) collect_imports(inner.get(), names);
+      for (const char* block : {"handlers", "cases"})
+        if (const Object parts = python::try_attribute(statement.get(), block))
+          for (const Object& part : python::elements(parts.get()))
+            collect_imports(python::attribute(part.get(), "body").get(), names);
+    }
+  }
+}
 
 /// The text that linecache has for a file; null if it has none.
 Object text_of(const std::string& file, PyObject* globals) {
@@ -40,9 +66,10 @@ ParsedFile parsed(const std::string& file, const Object& text) {
   if (const auto found = cache.find(file);
       found != cache.end() && python::equal(found->second.text.get(), text.get()))
     return found->second;
-  ParsedFile result{text, {}};
+  ParsedFile result{text, {}, {}};
   try {
     result.module = parse_file(text.get(), file);
+    collect_imports(python::attribute(result.module.get(), "body").get(), result.imports);
   } catch (const python::ErrorSet&) {
     PyErr_Clear();
   }
@@ -86,13 +113,13 @@ class Search {
   void visit(PyObject* node) {
     static PyObject* const base = python::import_attribute("ast", "AST").release();
     if (!PyObject_TypeCheck(node, reinterpret_cast<PyTypeObject*>(base))) return;
-    const std::string kind = Py_TYPE(node)->tp_name;
-    const bool is_function = kind == "ast.FunctionDef" || kind == "ast.AsyncFunctionDef";
-    const bool is_class = kind == "ast.ClassDef";
+    const std::string kind = python::type_name(node);
+    const bool is_function = kind == "FunctionDef" || kind == "AsyncFunctionDef";
+    const bool is_class = kind == "ClassDef";
     const int start = first_line(node, is_function || is_class);
     if (start > line_ || number(node, "end_lineno", line_) < line_) return;
     if (start == line_ &&
-        (is_function ? name_of(node) == name_ : kind == "ast.Lambda" && name_ == "<lambda>"))
+        (is_function ? name_of(node) == name_ : kind == "Lambda" && name_ == "<lambda>"))
       found_.push_back({Object::borrow(node), class_name_});
     if (!is_class) return children(node);
     const std::string outer = std::exchange(class_name_, name_of(node));
@@ -129,11 +156,12 @@ class Search {
 // --- verification --------------------------------------------------------------------------------
 
 /// Whether compiling the candidate gives the code.
-bool matches(const Candidate& candidate, PyObject* code) {
+bool matches(const Candidate& candidate, const std::vector<std::string>& imports, PyObject* code) {
   CodeContext context = context_of(code);
   context.class_name = candidate.class_name;
+  context.imports = imports;
   Object definition = candidate.node;
-  if (std::string_view(Py_TYPE(definition.get())->tp_name) == "ast.Lambda") {
+  if (python::type_name(definition.get()) == "Lambda") {
     const Object place = definition;
     definition = AstBuilder::make("Expr", {{"value", definition}}, nullptr);
     for (const char* name : {"lineno", "col_offset", "end_lineno", "end_col_offset"})
@@ -148,11 +176,14 @@ bool matches(const Candidate& candidate, PyObject* code) {
   }
 }
 
-std::optional<Candidate> find(PyObject* module, PyObject* code) {
+std::optional<Candidate> find(const ParsedFile& file, PyObject* code) {
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
   for (Candidate& candidate :
-       Search(fields->co_firstlineno, python::to_string(fields->co_name)).run(module))
-    if (matches(candidate, code)) return std::move(candidate);
+       Search(fields->co_firstlineno, python::to_string(fields->co_name)).run(file.module.get()))
+    // Notebooks and doctests compile each statement by itself: imports elsewhere are not known.
+    if (matches(candidate, file.imports, code) ||
+        (!file.imports.empty() && matches(candidate, {}, code)))
+      return std::move(candidate);
   return std::nullopt;
 }
 
@@ -187,8 +218,7 @@ Source locate(PyObject* code, PyObject* globals) {
     if (!text) continue;
     const ParsedFile parsed_file = parsed(file, text);
     if (!parsed_file.module) continue;
-    if (const auto candidate = find(parsed_file.module.get(), code))
-      return available(*candidate, code);
+    if (const auto candidate = find(parsed_file, code)) return available(*candidate, code);
   }
   Source source;
   source.why_not = text ? cat("the text of ", file, " is not what it was compiled from")

@@ -91,7 +91,10 @@ struct ScopeWalk {
       throw std::runtime_error("two nodes have the same fact");
     facts[static_cast<size_t>(node.fact)] = true;
     syntax::with_struct(node, [this](const auto& full) {
-      if constexpr (requires { full.scope; }) out.push_back(describe(*full.scope, full.span.line));
+      if constexpr (requires { full.scope; }) {
+        // Decorators and defaults of the root stand outside its scope.
+        if (full.scope != nullptr) out.push_back(describe(*full.scope, full.span.line));
+      }
       syntax::each_field(full, *this);
     });
   }
