@@ -124,9 +124,4 @@ bool equal_constants(PyObject* a, PyObject* b) {
   return false;
 }
 
-python::Object string(const std::string& text) {
-  return python::check(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
-}
-
 }  // namespace janus::speculate

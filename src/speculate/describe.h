@@ -18,7 +18,4 @@ std::string describe_object(PyObject* object);
 /// complex numbers, strings, bytes, ranges, slices, or tuples and frozensets of such.
 bool equal_constants(PyObject* a, PyObject* b);
 
-/// A Python str from UTF-8.
-python::Object string(const std::string& text);
-
 }  // namespace janus::speculate

@@ -53,21 +53,6 @@ std::vector<ChosenOutcome> flipped(std::vector<ChosenOutcome> outcomes, const Gr
   return outcomes;
 }
 
-/// The pending Python exception as text; clears it. `type`: for KeyboardInterrupt and the like.
-std::string take_exception() {
-  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);
-  PyErr_NormalizeException(&type, &value, &traceback);
-  const python::Object owned[] = {python::Object::steal(type), python::Object::steal(value),
-                                  python::Object::steal(traceback)};
-  if (type == nullptr) return "an exception without a type";
-  const python::Object text =
-      python::Object::steal(value == nullptr ? nullptr : PyObject_Str(value));
-  if (!text) PyErr_Clear();
-  return cat(reinterpret_cast<PyTypeObject*>(type)->tp_name, ": ",
-             text ? text_of(text.get()) : std::string());
-}
-
 /// Exceptions that are the user's, whoever they meet: Ctrl-C, sys.exit, out of stack or memory.
 bool is_for_the_user() {
   return PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0 ||
@@ -118,7 +103,7 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
     return attempt_unguarded(call, committed);
   } catch (const python::ErrorSet&) {
     if (committed || is_for_the_user()) return {true, {}, Otherwise::plain};
-    return internal_error(take_exception(), committed);
+    return internal_error(python::take_error_message(), committed);
   } catch (const std::exception& error) {
     if (PyErr_Occurred() != nullptr) PyErr_Clear();
     return internal_error(error.what(), committed);

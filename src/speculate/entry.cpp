@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "graph/text.h"
+#include "kernels/kernel.h"
 #include "passes/pipeline.h"
 #include "speculate/describe.h"
 
@@ -140,7 +141,7 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
     graph = entry->differentiable_->take_forward();
     entry->result_count_ = entry->differentiable_->result_count();
   }
-  graph = passes::optimise(std::move(graph));
+  graph = passes::optimise(std::move(graph), nullptr, kernels::can_compile);
   const double optimised = now();
   entry->program_ = execute::Program::compile(std::move(graph), *library());
   entry->times_ = {optimised - start, now() - optimised};

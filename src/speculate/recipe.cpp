@@ -74,7 +74,7 @@ Recipe::Recipe(const Template& form, const Capture& capture)
   for (const Template& child : form.children) children_.emplace_back(child, capture);
   if (form.keyword_names.empty()) return;
   std::vector<python::Object> names;
-  for (const std::string& name : form.keyword_names) names.push_back(string(name));
+  for (const std::string& name : form.keyword_names) names.push_back(python::string(name));
   keyword_names_ = sequence_of(names, false);
 }
 

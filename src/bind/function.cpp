@@ -1,0 +1,334 @@
+// The type is written against the C API because its call is the hot entry of everything: one
+// vectorcall that goes to the dispatcher, or straight to the original once that has settled.
+//
+// A Function behaves like the function it stands for: it binds as a method, has its name,
+// docstring, signature and attributes (those it has no value of its own for are asked of the
+// original), is weakly referenceable, and is pickled by reference. It may also stand for a bound
+// method (that is how a module is converted); the cycle module → Function → method → module is
+// collected.
+#include "bind/function.h"
+
+#include <structmember.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/options.h"
+#include "bind/profiled.h"
+#include "bind/snapshot.h"
+#include "speculate/describe.h"
+#include "speculate/facts.h"
+#include "syntax/source.h"
+
+namespace janus::bind {
+namespace {
+
+using speculate::Call;
+using speculate::Dispatcher;
+using speculate::Reason;
+using speculate::ReasonCode;
+
+struct FunctionObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* wrapped;   ///< what was converted: a function, a bound method, any callable
+  PyObject* function;  ///< the plain Python function in it; null if there is none
+  PyObject* self;      ///< a bound method's; null if there is none
+  PyObject* dict;
+  PyObject* weak_references;
+  Dispatcher* dispatcher;
+  const syntax::Source* source;  ///< null until the first call
+};
+
+FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
+
+// --- calls ---------------------------------------------------------------------------------------
+
+/// Positional arguments and keyword arguments of a call by the names they have in the function.
+Dispatcher::Roots roots_of_call(const Call& call) {
+  Dispatcher::Roots roots;
+  const auto* code = reinterpret_cast<PyCodeObject*>(call.facts_key);
+  const python::Object names =
+      python::Object::steal(PyObject_GetAttrString(call.facts_key, "co_varnames"));
+  if (!names) {
+    PyErr_Clear();
+    return roots;
+  }
+  const Py_ssize_t named =
+      std::min({call.argument_count, static_cast<Py_ssize_t>(code->co_argcount),
+                PyTuple_GET_SIZE(names.get())});
+  for (Py_ssize_t i = 0; i < named; ++i)
+    roots.emplace_back(speculate::text_of(PyTuple_GET_ITEM(names.get(), i)), call.arguments[i]);
+  const Py_ssize_t keywords =
+      call.keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(call.keyword_names);
+  for (Py_ssize_t i = 0; i < keywords; ++i)
+    roots.emplace_back(speculate::text_of(PyTuple_GET_ITEM(call.keyword_names, i)),
+                       call.arguments[call.argument_count + i]);
+  return roots;
+}
+
+/// Finds the source at the first call; false if the function can never be converted.
+bool has_source(FunctionObject* function) {
+  if (function->source != nullptr) return true;
+  Dispatcher& dispatcher = *function->dispatcher;
+  if (function->function == nullptr) {
+    dispatcher.settle(Reason{ReasonCode::no_source, dispatcher.name(), {}});
+    return false;
+  }
+  const int flags =
+      reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function->function))->co_flags;
+  if ((flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0) {
+    dispatcher.settle(Reason{ReasonCode::generator, dispatcher.name(), {}});
+    return false;
+  }
+  function->source = &syntax::source_of(function->function);
+  if (function->source->tree == nullptr) {
+    dispatcher.settle(Reason{ReasonCode::no_source, dispatcher.name(), {}});
+    return false;
+  }
+  return true;
+}
+
+/// A call with all arguments, self included, to the plain function.
+PyObject* call_function(FunctionObject* function, PyObject* const* arguments, Py_ssize_t count,
+                        PyObject* keyword_names) {
+  Call call;
+  call.tree = function->source->tree.get();
+  call.function = function->function;
+  call.arguments = arguments;
+  call.argument_count = count;
+  call.keyword_names = keyword_names;
+  call.facts_key = PyFunction_GET_CODE(function->function);
+  Dispatcher::Attempt attempt = function->dispatcher->attempt(call);
+  if (attempt.ran) return attempt.result.release();
+  if (attempt.otherwise == Dispatcher::Otherwise::profile)
+    return profiled_call(*function->dispatcher, call);
+  return PyObject_Vectorcall(function->function, arguments, static_cast<size_t>(count),
+                             keyword_names);
+}
+
+PyObject* call_with_self(FunctionObject* function, PyObject* const* arguments, Py_ssize_t count,
+                         PyObject* keyword_names) {
+  const Py_ssize_t keywords = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
+  std::vector<PyObject*> all;
+  all.reserve(static_cast<size_t>(count + keywords) + 1);
+  all.push_back(function->self);
+  all.insert(all.end(), arguments, arguments + count + keywords);
+  return call_function(function, all.data(), count + 1, keyword_names);
+}
+
+PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags,
+               PyObject* keyword_names) {
+  FunctionObject* function = as_function(object);
+  if (function->dispatcher->settled() || !has_source(function))
+    return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
+  // The call itself must keep the function alive: it may be deleted while it runs.
+  const python::Object alive = python::Object::borrow(object);
+  const Py_ssize_t count = PyVectorcall_NARGS(flags);
+  return function->self == nullptr ? call_function(function, arguments, count, keyword_names)
+                                   : call_with_self(function, arguments, count, keyword_names);
+}
+
+// --- making --------------------------------------------------------------------------------------
+
+std::string text_attribute(PyObject* object, const char* name, const std::string& otherwise) {
+  const python::Object value = python::Object::steal(PyObject_GetAttrString(object, name));
+  if (!value) PyErr_Clear();
+  return value && PyUnicode_Check(value.get()) ? speculate::text_of(value.get()) : otherwise;
+}
+
+/// The plain function inside: itself, or a bound method's.
+PyObject* plain_function(PyObject* wrapped) {
+  if (PyMethod_Check(wrapped)) wrapped = PyMethod_GET_FUNCTION(wrapped);
+  return PyFunction_Check(wrapped) ? wrapped : nullptr;
+}
+
+/// `LeNet` for the converted call of a module, else the function's qualified name.
+std::string report_name(PyObject* wrapped) {
+  const std::string name = text_attribute(wrapped, "__qualname__", Py_TYPE(wrapped)->tp_name);
+  if (PyMethod_Check(wrapped) && name == "Module._call_impl")
+    return cat(Py_TYPE(PyMethod_GET_SELF(wrapped))->tp_name, " (module)");
+  return name;
+}
+
+Dispatcher* make_dispatcher(PyObject* wrapped, PyObject* function, int profile_runs) {
+  std::string file = "?";
+  int line = 0;
+  if (function != nullptr) {
+    auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+    file = speculate::text_of(code->co_filename);
+    line = code->co_firstlineno;
+  }
+  auto* dispatcher = new Dispatcher(report_name(wrapped), file, line, {profile_runs});
+  dispatcher->roots = roots_of_call;
+  return dispatcher;
+}
+
+/// As functools.update_wrapper does.
+int copy_identity(PyObject* dict, PyObject* wrapped) {
+  if (PyFunction_Check(wrapped)) {
+    PyObject* own = reinterpret_cast<PyFunctionObject*>(wrapped)->func_dict;
+    if (own != nullptr && PyDict_Update(dict, own) < 0) return -1;
+  }
+  for (const char* name : {"__module__", "__name__", "__qualname__", "__doc__"}) {
+    const python::Object value = python::Object::steal(PyObject_GetAttrString(wrapped, name));
+    if (!value)
+      PyErr_Clear();
+    else if (PyDict_SetItemString(dict, name, value.get()) < 0)
+      return -1;
+  }
+  return PyDict_SetItemString(dict, "__wrapped__", wrapped);
+}
+
+PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+  static const char* names[] = {"wrapped", "profile_runs", nullptr};
+  PyObject* wrapped = nullptr;
+  int profile_runs = 3;
+  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "O|$i:Function", const_cast<char**>(names),
+                                  &wrapped, &profile_runs) == 0)
+    return nullptr;
+  if (PyCallable_Check(wrapped) == 0)
+    return PyErr_Format(PyExc_TypeError, "torchjanus.function: expected a callable, got %.200s",
+                        Py_TYPE(wrapped)->tp_name);
+  if (profile_runs < 0)
+    return PyErr_Format(PyExc_ValueError,
+                        "torchjanus.function: profile_runs must not be negative, got %d",
+                        profile_runs);
+  auto* made = as_function(type->tp_alloc(type, 0));
+  if (made == nullptr) return nullptr;
+  made->vectorcall = call;
+  made->wrapped = Py_NewRef(wrapped);
+  made->function = Py_XNewRef(plain_function(wrapped));
+  made->self = PyMethod_Check(wrapped) ? Py_NewRef(PyMethod_GET_SELF(wrapped)) : nullptr;
+  made->dict = PyDict_New();
+  made->dispatcher = make_dispatcher(wrapped, made->function, profile_runs);
+  if (made->dict == nullptr || copy_identity(made->dict, wrapped) < 0) {
+    Py_DECREF(made);
+    return nullptr;
+  }
+  return reinterpret_cast<PyObject*>(made);
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  FunctionObject* function = as_function(object);
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(function->wrapped);
+  Py_VISIT(function->function);
+  Py_VISIT(function->self);
+  Py_VISIT(function->dict);
+  return 0;
+}
+
+int clear(PyObject* object) {
+  FunctionObject* function = as_function(object);
+  Py_CLEAR(function->wrapped);
+  Py_CLEAR(function->function);
+  Py_CLEAR(function->self);
+  Py_CLEAR(function->dict);
+  return 0;
+}
+
+void deallocate(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  FunctionObject* function = as_function(object);
+  if (function->weak_references != nullptr) PyObject_ClearWeakRefs(object);
+  clear(object);
+  delete function->dispatcher;
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+// --- attributes ----------------------------------------------------------------------------------
+
+PyObject* get_attribute(PyObject* object, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(object, name);
+  if (found != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return found;
+  PyObject* wrapped = as_function(object)->wrapped;
+  if (wrapped == nullptr) return nullptr;
+  PyErr_Clear();
+  return PyObject_GetAttr(wrapped, name);
+}
+
+PyObject* bind_method(PyObject* object, PyObject* instance, PyObject* /*owner*/) {
+  if (instance == nullptr || instance == Py_None) return Py_NewRef(object);
+  // A bound method or a builtin does not bind again.
+  if (as_function(object)->function == nullptr || as_function(object)->self != nullptr)
+    return Py_NewRef(object);
+  return PyMethod_New(object, instance);
+}
+
+PyObject* represent(PyObject* object) {
+  return PyUnicode_FromFormat("<torchjanus.Function of %R>", as_function(object)->wrapped);
+}
+
+/// By reference, as functions are.
+PyObject* reduce(PyObject* object, PyObject* /*protocol*/) {
+  return PyObject_GetAttrString(object, "__qualname__");
+}
+
+PyObject* stats(PyObject* object, PyObject* /*unused*/) {
+  return stats_of(*as_function(object)->dispatcher);
+}
+PyObject* snapshot(PyObject* object, PyObject* /*unused*/) {
+  return snapshot_of(*as_function(object)->dispatcher);
+}
+PyObject* explain(PyObject* object, PyObject* /*unused*/) { return render("explain", object); }
+PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("graph", object); }
+
+PyMethodDef methods[] = {
+    {"explain", explain, METH_NOARGS,
+     "What was converted and what was not, line by line, as text."},
+    {"graph", graph_text, METH_NOARGS, "The graphs in the cache in their textual form."},
+    {"stats", stats, METH_NOARGS, "Counters, durations in milliseconds, and reasons, as a dict."},
+    {"snapshot", snapshot, METH_NOARGS, "Everything that explain() renders, as a dict."},
+    {"__reduce_ex__", reduce, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY,
+     nullptr},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyGetSetDef properties[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+template <class Pointer>
+void* slot(Pointer pointer) {
+  return reinterpret_cast<void*>(pointer);
+}
+
+PyType_Slot slots[] = {{Py_tp_new, slot(create)},
+                       {Py_tp_dealloc, slot(deallocate)},
+                       {Py_tp_traverse, slot(traverse)},
+                       {Py_tp_clear, slot(clear)},
+                       {Py_tp_call, slot(PyVectorcall_Call)},
+                       {Py_tp_getattro, slot(get_attribute)},
+                       {Py_tp_setattro, slot(PyObject_GenericSetAttr)},
+                       {Py_tp_descr_get, slot(bind_method)},
+                       {Py_tp_repr, slot(represent)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_members, members},
+                       {Py_tp_getset, properties},
+                       {0, nullptr}};
+
+PyType_Spec spec = {"torchjanus.Function", sizeof(FunctionObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                        Py_TPFLAGS_METHOD_DESCRIPTOR,
+                    slots};
+
+}  // namespace
+
+PyObject* function_type() {
+  static PyObject* type = python::check(PyType_FromSpec(&spec)).release();
+  return type;
+}
+
+speculate::Dispatcher* dispatcher_of_function(PyObject* object) {
+  if (!PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(function_type()))) return nullptr;
+  return as_function(object)->dispatcher;
+}
+
+}  // namespace janus::bind

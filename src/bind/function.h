@@ -1,0 +1,15 @@
+// torchjanus.function's result: a Python object that is called like the function it wraps.
+#pragma once
+
+#include "python/object.h"
+#include "speculate/dispatch.h"
+
+namespace janus::bind {
+
+/// The type object `torchjanus.Function`; ready for use. Throws python::ErrorSet.
+PyObject* function_type();
+
+/// The policy behind a Function; null if the object is none.
+speculate::Dispatcher* dispatcher_of_function(PyObject* object);
+
+}  // namespace janus::bind

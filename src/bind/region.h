@@ -1,0 +1,24 @@
+// A run of statements of a script that may run as a graph: what `torchjanus run` puts into the
+// scripts that it rewrites (torchjanus/script.py).
+#pragma once
+
+#include "python/object.h"
+#include "speculate/dispatch.h"
+#include "syntax/tree.h"
+
+namespace janus::bind {
+
+/// The type object `torchjanus.Region`. Throws python::ErrorSet.
+PyObject* region_type();
+
+/// The policy behind a Region; null if the object is none.
+speculate::Dispatcher* dispatcher_of_region(PyObject* object);
+
+/// What a Region was made of.
+struct RegionParts {
+  PyObject* module;  ///< the ast.Module; also the key of the region's facts
+  const syntax::Tree* tree;
+};
+RegionParts parts_of_region(PyObject* object);
+
+}  // namespace janus::bind

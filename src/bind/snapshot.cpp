@@ -1,0 +1,149 @@
+#include "bind/snapshot.h"
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+
+namespace nb = nanobind;
+
+namespace janus::bind {
+namespace {
+
+using speculate::Dispatcher;
+
+nb::str text(const std::string& string) { return nb::str(string.data(), string.size()); }
+
+const char* name_of(Dispatcher::State state) {
+  switch (state) {
+    case Dispatcher::State::profiling:
+      return "profiling";
+    case Dispatcher::State::graph:
+      return "graph";
+    case Dispatcher::State::imperative:
+      return "imperative";
+  }
+  return "?";
+}
+
+const char* name_of(speculate::LineMark::Kind kind) {
+  using Kind = speculate::LineMark::Kind;
+  switch (kind) {
+    case Kind::graph:
+      return "graph";
+    case Kind::assumed:
+      return "assumed";
+    case Kind::constant:
+      return "constant";
+    case Kind::effect:
+      return "effect";
+  }
+  return "?";
+}
+
+void add_place(nb::dict& dict, const graph::SourceSpan& span) {
+  dict["file"] = span.known() ? nb::object(text(*span.file)) : nb::none();
+  dict["line"] = span.line;
+}
+
+nb::dict reason_dict(const Dispatcher::Noted& noted) {
+  nb::dict dict;
+  dict["code"] = text(noted.reason.code_name());
+  dict["sentence"] = text(noted.reason.sentence());
+  add_place(dict, noted.reason.span);
+  dict["count"] = noted.count;
+  return dict;
+}
+
+nb::dict duration_dict(const speculate::Durations& durations) {
+  nb::dict dict;
+  dict["profiling"] = durations.profiling;
+  dict["generating"] = durations.generating;
+  dict["optimising"] = durations.optimising;
+  dict["compiling"] = durations.compiling;
+  return dict;
+}
+
+nb::dict line_dict(const speculate::LineMark& mark) {
+  nb::dict dict;
+  add_place(dict, mark.span);
+  dict["end_line"] = mark.span.end_line;
+  dict["kind"] = name_of(mark.kind);
+  dict["note"] = text(mark.note);
+  return dict;
+}
+
+nb::dict entry_dict(const speculate::Entry& entry) {
+  nb::dict dict;
+  dict["hits"] = entry.hits;
+  dict["misses"] = entry.misses;
+  dict["aborts"] = entry.aborts;
+  nb::list assumptions, lines;
+  for (const std::string& each : entry.guards().describe()) assumptions.append(text(each));
+  for (const speculate::LineMark& each : entry.lines()) lines.append(line_dict(each));
+  dict["assumptions"] = assumptions;
+  dict["lines"] = lines;
+  dict["generated"] = text(entry.generated_text());
+  dict["optimised"] = text(entry.optimised_text());
+  dict["program"] = text(entry.program_text());
+  return dict;
+}
+
+nb::dict stats_dict(const Dispatcher& dispatcher) {
+  nb::dict dict;
+  const speculate::Counters& counters = dispatcher.counters();
+  dict["name"] = text(dispatcher.name());
+  dict["file"] = text(dispatcher.file());
+  dict["line"] = dispatcher.line();
+  dict["state"] = name_of(dispatcher.state());
+  dict["calls"] = counters.calls;
+  dict["hits"] = counters.hits;
+  dict["misses"] = counters.misses;
+  dict["aborts"] = counters.aborts;
+  dict["relaxations"] = counters.relaxations;
+  dict["generated"] = counters.generated;
+  dict["bypassed"] = counters.bypassed;
+  dict["retired"] = counters.retired;
+  dict["graphs"] = dispatcher.entries().size();
+  dict["milliseconds"] = duration_dict(dispatcher.durations());
+  nb::list reasons;
+  for (const Dispatcher::Noted& each : dispatcher.reasons()) reasons.append(reason_dict(each));
+  dict["reasons"] = reasons;
+  return dict;
+}
+
+/// nanobind's exceptions as a Python exception that is set.
+template <class Make>
+PyObject* guarded(Make&& make) {
+  try {
+    return make().release().ptr();
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const python::ErrorSet&) {
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+PyObject* stats_of(const Dispatcher& dispatcher) {
+  return guarded([&] { return stats_dict(dispatcher); });
+}
+
+PyObject* snapshot_of(const Dispatcher& dispatcher) {
+  return guarded([&] {
+    nb::dict dict = stats_dict(dispatcher);
+    nb::list graphs;
+    for (const auto& entry : dispatcher.entries()) graphs.append(entry_dict(*entry));
+    dict["cache"] = graphs;
+    return dict;
+  });
+}
+
+PyObject* render(const char* function, PyObject* object) {
+  return guarded(
+      [&] { return nb::module_::import_("torchjanus.report").attr(function)(nb::handle(object)); });
+}
+
+}  // namespace janus::bind

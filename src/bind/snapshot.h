@@ -1,0 +1,15 @@
+// What is known of a converted function as plain Python data, for reports and tests.
+#pragma once
+
+#include "speculate/dispatch.h"
+
+namespace janus::bind {
+
+/// Counters, durations, state and reasons: a new dict, or null with an exception set.
+PyObject* stats_of(const speculate::Dispatcher& dispatcher);
+/// stats_of, and each graph in the cache: assumptions, marked lines, texts.
+PyObject* snapshot_of(const speculate::Dispatcher& dispatcher);
+/// Calls torchjanus.report.<function>(object).
+PyObject* render(const char* function, PyObject* object);
+
+}  // namespace janus::bind

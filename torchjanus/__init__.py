@@ -1,0 +1,19 @@
+"""Runs ordinary imperative PyTorch programs as speculative graphs, without changing what they do.
+
+    @torchjanus.function                 # one function: a training step, a model, a loss
+    def train_step(x, y): ...
+
+    model = torchjanus.function(model)   # one module
+
+`explain(f)` says what became a graph, what was assumed, and what stayed imperative and why.
+"""
+
+import torch  # noqa: F401  (the compiled part needs torch's libraries to be loaded)
+
+from ._core import Function, Region
+from .convert import explain, function, graph, stats
+from .settings import options
+
+__version__ = "0.1.0"
+
+__all__ = ["Function", "Region", "explain", "function", "graph", "options", "stats"]
