@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "passes/pass.h"
 
 namespace janus::passes {
 
@@ -15,20 +16,24 @@ struct PassTime {
 };
 
 /// From the frontend's graph (composites, `gradient` nodes) to what the executor compiles:
-/// decomposed, differentiated, simplified, fused. `times`, if given, receives one entry a pass.
-graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times = nullptr);
+/// decomposed, differentiated, simplified, fused, put in order. `times`, if given, receives one
+/// entry a pass. `can_fuse`: what kernels can compute (kernels::can_compile); without it, what the
+/// operators' scalar programs promise. TypeError if something has no gradient.
+graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times = nullptr,
+                      const CanFuse& can_fuse = {});
 
 /// Forward and backward run of a graph whose differentiable results leave it (backward() is called
 /// outside).
 struct SplitGradient {
-  graph::Graph forward;   ///< results: those of the original, then the saved values
-  graph::Graph backward;  ///< inputs: saved values, then one gradient for each differentiable
-                          ///< result (may be none-typed `zeros`) results: gradient of each
-                          ///< differentiable input, then of each differentiable cell
+  graph::Graph forward;  ///< results: those of the original, then the saved values
+  /// Inputs: saved values, then one gradient for each differentiable result, of its type. Results:
+  /// the gradient of each differentiable input, then of each differentiable cell.
+  graph::Graph backward;
   size_t saved_count = 0;
 };
 /// `differentiable_results`, `differentiable_inputs`: indices; cells by name. Both graphs still
-/// have to be optimised. The backward graph can be split again: higher order.
+/// have to be optimised. The backward graph can be split again: higher order. A saved value may be
+/// a number: an i64 named like a dimension gives that dimension.
 SplitGradient split_gradient(const graph::Graph& graph,
                              const std::vector<size_t>& differentiable_results,
                              const std::vector<size_t>& differentiable_inputs,

@@ -1,0 +1,28 @@
+// The tensors whose identity or layout can be seen: results of the graph, what `rebind` hands out,
+// operands of opaque operators (which may ask for strides), and the tensors that those are views
+// of.
+//
+// Two of them are never made one value, and none is made an input or a state: after the call the
+// program may write to one and look at the other.
+#pragma once
+
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace janus::passes {
+
+class Escaping {
+ public:
+  explicit Escaping(const graph::Graph& graph);
+  bool contains(const graph::Value* value) const { return escapes_[value->id]; }
+
+ private:
+  void add(const graph::Value* value);
+  /// What the blocks of an `if` give may be the escaping tensor itself.
+  void add_block_results(const graph::Node& node, size_t index);
+
+  std::vector<bool> escapes_;  // by Value::id
+};
+
+}  // namespace janus::passes

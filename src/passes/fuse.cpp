@@ -1,0 +1,215 @@
+// Puts elementwise nodes into `fused` nodes, each of which becomes one loop over memory.
+//
+// Does:       gathers what can be computed in one loop (grouping.h) and replaces it by a `fused`
+//             node. Its block has the operators, and the constants that they use; its parameters
+//             are the operands from outside. Only results that are used outside are stored.
+// Requires:   no composite operators, no `gradient` nodes.
+// Guarantees: each `fused` node has results of one shape, its iteration space. Every operator that
+//             only kernels can compute (an elementwise one without an ATen overload) is in one.
+// Must not:   reorder nodes with effects; make a cycle.
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/check.h"
+#include "graph/rewriter.h"
+#include "ops/list.h"
+#include "ops/promotion.h"
+#include "passes/grouping.h"
+#include "passes/order.h"
+#include "passes/passes.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::Node;
+using graph::Value;
+
+using Group = std::vector<const Node*>;
+
+/// A lone node gains nothing in a kernel that ATen computes as well.
+bool is_worth_it(const Group& group) { return group.size() > 1 || group.front()->op->aten.empty(); }
+
+/// Which groups a graph has, after gather() made the members of each stand side by side.
+class Gathered {
+ public:
+  explicit Gathered(graph::Block& body, const CanFuse& can_fuse) { gather(body, can_fuse); }
+
+  /// The group whose last member this is; null if there is none.
+  const Group* ending_at(const Node& node) const {
+    const auto found = group_of_.find(&node);
+    return found != group_of_.end() && found->second->back() == &node ? found->second : nullptr;
+  }
+  bool contains(const Node& node) const { return group_of_.contains(&node); }
+  bool same_group(const Node& a, const Node& b) const {
+    const auto group_a = group_of_.find(&a), group_b = group_of_.find(&b);
+    return group_a != group_of_.end() && group_b != group_of_.end() &&
+           group_a->second == group_b->second;
+  }
+
+ private:
+  void gather(graph::Block& block, const CanFuse& can_fuse) {
+    for (const Node* node : block.nodes)
+      for (const auto& nested : node->blocks)
+        if (node->op != &op::fused) gather(*nested, can_fuse);
+    std::vector<uint32_t> unit_of(block.nodes.size());
+    for (uint32_t i = 0; i < unit_of.size(); ++i) unit_of[i] = i;
+    for (const std::vector<uint32_t>& positions : group_elementwise(block, can_fuse)) {
+      for (const uint32_t i : positions) unit_of[i] = positions.back();
+      Group group;
+      for (const uint32_t i : positions) group.push_back(block.nodes[i]);
+      if (!is_worth_it(group)) continue;
+      groups_.push_back(std::make_unique<Group>(std::move(group)));
+      for (const Node* member : *groups_.back()) group_of_.emplace(member, groups_.back().get());
+    }
+    move_together(block, unit_of);
+  }
+
+  /// Orders the block so that nodes of one unit are neighbours. A unit is named by the position of
+  /// its last node.
+  static void move_together(graph::Block& block, const std::vector<uint32_t>& unit_of) {
+    const Predecessors before = predecessors(block);
+    Predecessors units_before(before.size());
+    std::vector<std::vector<Node*>> members(before.size());
+    std::vector<uint64_t> priority(before.size());
+    for (uint32_t i = 0; i < before.size(); ++i) {
+      priority[i] = i;
+      members[unit_of[i]].push_back(block.nodes[i]);
+      for (const uint32_t other : before[i])
+        if (unit_of[other] != unit_of[i]) units_before[unit_of[i]].push_back(unit_of[other]);
+    }
+    block.nodes.clear();
+    for (const uint32_t unit : sort_topologically(units_before, priority))
+      block.nodes.insert(block.nodes.end(), members[unit].begin(), members[unit].end());
+  }
+
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::unordered_map<const Node*, const Group*> group_of_;
+};
+
+/// The values of a graph that are used by other nodes than members of the group that defines them.
+class UsedOutside {
+ public:
+  UsedOutside(const graph::Graph& graph, const Gathered& gathered) : used_(graph.value_count()) {
+    use(graph.results());
+    graph::for_each_node(graph.body(), [&](const Node& node) {
+      const bool is_member = gathered.contains(node);
+      for (const Value* input : node.inputs)
+        if (!is_member || !inside_one_group(gathered, *input, node)) used_[input->id] = true;
+      for (const auto& block : node.blocks) use(block->results);
+    });
+  }
+  bool contains(const Value* value) const { return used_[value->id]; }
+
+ private:
+  void use(std::span<Value* const> values) {
+    for (const Value* value : values) used_[value->id] = true;
+  }
+  static bool inside_one_group(const Gathered& gathered, const Value& value, const Node& user) {
+    return value.definition != nullptr && gathered.same_group(*value.definition, user);
+  }
+
+  std::vector<bool> used_;  // by Value::id
+};
+
+/// Builds one `fused` node.
+class Kernel {
+ public:
+  Kernel(graph::Rewriter& rewriter, const Group& group, const UsedOutside& used_outside)
+      : rewriter_(rewriter), group_(group), members_(group.begin(), group.end()) {
+    for (const Node* member : group)
+      if (used_outside.contains(member->output())) results_.push_back(member->output());
+  }
+
+  void build() {
+    collect_operands();
+    std::vector<graph::Type> types;
+    for (const Value* result : results_) types.push_back(result->type);
+    graph::Builder& outer = rewriter_.builder();
+    outer.set_span(group_.back()->span);
+    Node* fused = outer.append_unchecked(op::fused, rewriter_[operands_], {}, std::move(types));
+    fill_block(*fused);
+    rewriter_.builder().set_span(group_.back()->span);
+    for (size_t i = 0; i < results_.size(); ++i) rewriter_.set(results_[i], fused->outputs[i]);
+  }
+
+ private:
+  static bool is_constant(const Value* value) {
+    return value->definition != nullptr && value->definition->op == &op::constant;
+  }
+
+  void collect_operands() {
+    std::unordered_set<const Value*> seen;
+    for (const Node* member : group_) {
+      for (Value* operand : member->inputs) {
+        if (!seen.insert(operand).second || members_.contains(operand->definition)) continue;
+        (is_constant(operand) ? constants_ : operands_).push_back(operand);
+      }
+    }
+  }
+
+  void fill_block(Node& fused) {
+    fused.blocks.push_back(std::make_unique<graph::Block>());
+    graph::Block& block = *fused.blocks.back();
+    block.parent = &fused;
+    const std::vector<Value*> outer_operands = rewriter_[operands_];
+    const std::vector<Value*> outer_constants = rewriter_[constants_];
+    const graph::Builder outer = rewriter_.builder();
+
+    rewriter_.builder() = graph::Builder(rewriter_.graph(), block);
+    for (const Value* operand : operands_)
+      rewriter_.set(
+          operand, rewriter_.graph().new_parameter(block, rewriter_[operand]->type, operand->name));
+    for (const Value* constant : constants_) rewriter_.copy(*constant->definition);
+    for (const Node* member : group_) rewriter_.copy(*member);
+    for (const Value* result : results_) block.results.push_back(rewriter_[result]);
+
+    rewriter_.builder() = outer;
+    for (size_t i = 0; i < operands_.size(); ++i) rewriter_.set(operands_[i], outer_operands[i]);
+    for (size_t i = 0; i < constants_.size(); ++i) rewriter_.set(constants_[i], outer_constants[i]);
+  }
+
+  graph::Rewriter& rewriter_;
+  const Group& group_;
+  const std::unordered_set<const Node*> members_;
+  std::vector<Value*> operands_, constants_, results_;
+};
+
+graph::Graph copied(const graph::Graph& graph) {
+  graph::Rewriter rewriter(graph);
+  rewriter.run([](const Node&) { return false; });
+  return rewriter.finish();
+}
+
+}  // namespace
+
+bool can_fuse_by_traits(const Node& node) {
+  const auto computable = [](const Value* value) {
+    return !value->type.is_tensor() || !graph::is_complex(value->type.dtype);
+  };
+  return node.op->is(graph::Trait::elementwise) && node.op->is(graph::Trait::pure) &&
+         ops::has_scalar_program(node) && std::ranges::all_of(node.inputs, computable) &&
+         std::ranges::all_of(node.outputs, computable);
+}
+
+graph::Graph fuse(const graph::Graph& graph, const CanFuse& can_fuse) {
+  graph::Graph ordered = copied(graph);
+  const Gathered gathered(ordered.body(), can_fuse);
+  const UsedOutside used_outside(ordered, gathered);
+  graph::Rewriter rewriter(ordered);
+  rewriter.run([&](const Node& node) {
+    if (!gathered.contains(node)) return false;
+    if (const Group* group = gathered.ending_at(node))
+      Kernel(rewriter, *group, used_outside).build();
+    return true;
+  });
+  return rewriter.finish();
+}
+
+graph::Graph wrap(const graph::Graph& graph, const CanFuse& can_fuse) {
+  return fuse(graph, [&](const Node& node) { return node.op->aten.empty() && can_fuse(node); });
+}
+
+}  // namespace janus::passes

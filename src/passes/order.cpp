@@ -1,0 +1,70 @@
+// See order.h.
+#include "passes/order.h"
+
+#include <functional>
+#include <optional>
+#include <queue>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "graph/op.h"
+#include "ops/list.h"
+#include "passes/effects.h"
+#include "passes/reachability.h"
+
+namespace janus::passes {
+
+using graph::Node;
+
+Predecessors predecessors(const graph::Block& block) {
+  std::unordered_map<const Node*, uint32_t> positions;
+  std::vector<std::optional<uint32_t>> last_with(kEffectCount);
+  Predecessors result(block.nodes.size());
+  for (uint32_t i = 0; i < block.nodes.size(); ++i) {
+    const Node& node = *block.nodes[i];
+    for (const graph::Value* operand : operands(node))
+      if (const auto found = positions.find(operand->definition); found != positions.end())
+        result[i].push_back(found->second);
+    for (const Effect effect : ordering_effects(node)) {
+      auto& last = last_with[static_cast<size_t>(effect)];
+      if (last.has_value()) result[i].push_back(*last);
+      last = i;
+    }
+    positions.emplace(&node, i);
+  }
+  return result;
+}
+
+std::vector<std::vector<uint32_t>> successors(const Predecessors& predecessors) {
+  std::vector<std::vector<uint32_t>> result(predecessors.size());
+  for (uint32_t i = 0; i < predecessors.size(); ++i)
+    for (const uint32_t before : predecessors[i]) result[before].push_back(i);
+  return result;
+}
+
+std::vector<uint32_t> sort_topologically(const Predecessors& predecessors,
+                                         std::span<const uint64_t> priority) {
+  const auto after = successors(predecessors);
+  std::vector<size_t> waiting_for(predecessors.size());
+  using Entry = std::pair<uint64_t, uint32_t>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  for (uint32_t i = 0; i < predecessors.size(); ++i) {
+    waiting_for[i] = predecessors[i].size();
+    if (waiting_for[i] == 0) ready.emplace(priority[i], i);
+  }
+  std::vector<uint32_t> order;
+  order.reserve(predecessors.size());
+  while (!ready.empty()) {
+    const uint32_t next = ready.top().second;
+    ready.pop();
+    order.push_back(next);
+    for (const uint32_t i : after[next])
+      if (--waiting_for[i] == 0) ready.emplace(priority[i], i);
+  }
+  TORCHJANUS_CHECK(order.size() == predecessors.size(),
+                   "order: ", predecessors.size() - order.size(), " of ", predecessors.size(),
+                   " nodes wait for each other");
+  return order;
+}
+
+}  // namespace janus::passes

@@ -1,0 +1,24 @@
+// The passes. What each does, requires, guarantees and must not do stands at the top of its file.
+#pragma once
+
+#include "graph/graph.h"
+#include "passes/pass.h"
+
+namespace janus::passes {
+
+graph::Graph decompose(const graph::Graph& graph);
+graph::Graph differentiate(const graph::Graph& graph);
+graph::Graph fold(const graph::Graph& graph);
+graph::Graph simplify(const graph::Graph& graph);
+graph::Graph merge_common(const graph::Graph& graph);
+graph::Graph remove_dead(const graph::Graph& graph);
+graph::Graph schedule(const graph::Graph& graph);
+graph::Graph fuse(const graph::Graph& graph, const CanFuse& can_fuse);
+/// `fuse` for the operators alone that only kernels can compute.
+graph::Graph wrap(const graph::Graph& graph, const CanFuse& can_fuse);
+
+/// What `fuse` asks when nobody says what kernels can do: elementwise with a scalar program, and
+/// dtypes that kernels compute with.
+bool can_fuse_by_traits(const graph::Node& node);
+
+}  // namespace janus::passes

@@ -1,0 +1,32 @@
+// See pipeline.h. What each pass does stands at the top of its file.
+#include "passes/pipeline.h"
+
+#include "passes/passes.h"
+#include "passes/runner.h"
+
+namespace janus::passes {
+
+graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const CanFuse& can_fuse) {
+  constexpr auto required = PassRunner::Need::required;
+  const CanFuse& fusible = can_fuse ? can_fuse : CanFuse(can_fuse_by_traits);
+  PassRunner run(times);
+
+  // Gradient rules are written for primitive operators, and may use composite ones themselves.
+  graph = run("decompose", decompose, std::move(graph), required);
+  graph = run("differentiate", differentiate, std::move(graph), required);
+  graph = run("decompose_gradients", decompose, std::move(graph), required);
+
+  // Less work: what is known, what undoes itself, what is computed twice, what nobody needs.
+  graph = run("fold", fold, std::move(graph));
+  graph = run("simplify", simplify, std::move(graph));
+  graph = run("merge_common", merge_common, std::move(graph));
+  graph = run("remove_dead", remove_dead, std::move(graph));
+
+  // Less memory traffic: elementwise operators become loops, each tensor is freed early.
+  graph = run("fuse", [&](const auto& g) { return fuse(g, fusible); }, std::move(graph));
+  graph = run("wrap", [&](const auto& g) { return wrap(g, fusible); }, std::move(graph), required);
+  graph = run("remove_dead", remove_dead, std::move(graph));
+  return run("schedule", schedule, std::move(graph));
+}
+
+}  // namespace janus::passes

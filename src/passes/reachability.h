@@ -1,0 +1,41 @@
+// Which values a gradient can flow to. For the frontend, on a graph that is still being built, and
+// for differentiation itself.
+//
+// A gradient flows backward from a node's results to those of its operands that are tensors of
+// floating or complex dtype. It stops at operators whose derivative is zero by nature
+// (Trait::no_gradient), at `detach`, and at values that nothing computes: parameters and `state`.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace janus::passes {
+
+/// Whether a value of this type can have a gradient.
+bool carries_gradient(const graph::Type& type);
+
+/// Whether a gradient of a result of `node` can flow on to (some of) its operands.
+bool passes_gradient(const graph::Node& node);
+
+/// The operands of `node`, and for control flow also the outer values that its blocks use.
+std::vector<graph::Value*> operands(const graph::Node& node);
+
+/// The values where gradients of `outputs` end: those that can have a gradient and that no gradient
+/// passes through. In order of definition, each once; an output may itself be one.
+std::vector<graph::Value*> differentiable_leaves(std::span<graph::Value* const> outputs);
+
+/// For each target, whether a gradient of one of `outputs` flows to it.
+std::vector<bool> reachable(std::span<graph::Value* const> outputs,
+                            std::span<graph::Value* const> targets);
+
+/// What a node's gradient rule uses of the forward run: flags for its operands and for its results.
+struct SavedValues {
+  std::vector<bool> inputs;
+  std::vector<bool> outputs;
+};
+/// Found by running the rule. Throws TypeError if the node has no gradient rule.
+SavedValues saved_values(const graph::Node& node);
+
+}  // namespace janus::passes

@@ -1,0 +1,44 @@
+// See registry.h.
+#include "passes/registry.h"
+
+#include <algorithm>
+#include <array>
+
+#include "graph/rewriter.h"
+#include "passes/passes.h"
+#include "passes/pipeline.h"
+
+namespace janus::passes {
+namespace {
+
+graph::Graph copied(const graph::Graph& graph) {
+  graph::Rewriter rewriter(graph);
+  rewriter.run([](const graph::Node&) { return false; });
+  return rewriter.finish();
+}
+
+}  // namespace
+
+std::span<const NamedPass> all_passes() {
+  static constexpr std::array passes = {
+      NamedPass{"decompose", decompose},
+      NamedPass{"differentiate", differentiate},
+      NamedPass{"fold", fold},
+      NamedPass{"simplify", simplify},
+      NamedPass{"merge_common", merge_common},
+      NamedPass{"remove_dead", remove_dead},
+      NamedPass{"fuse", [](const graph::Graph& graph) { return fuse(graph, can_fuse_by_traits); }},
+      NamedPass{"wrap", [](const graph::Graph& graph) { return wrap(graph, can_fuse_by_traits); }},
+      NamedPass{"schedule", schedule},
+      NamedPass{"optimise", [](const graph::Graph& graph) { return optimise(copied(graph)); }},
+  };
+  return passes;
+}
+
+const NamedPass* find_pass(std::string_view name) {
+  const auto passes = all_passes();
+  const auto found = std::ranges::find(passes, name, &NamedPass::name);
+  return found == passes.end() ? nullptr : &*found;
+}
+
+}  // namespace janus::passes

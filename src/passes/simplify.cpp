@@ -1,0 +1,235 @@
+// Algebra over several nodes. What one node alone decides lives in its operator's `fold`.
+//
+// Does:       drops what changes nothing (detach, copies, conversions and reshapes to what the
+// operand
+//             already is), joins chains of reshapes, of permutations and of conversions, lets
+//             elementwise operators broadcast by themselves.
+// Requires:   no `gradient` nodes: `detach` still means something to them.
+// Guarantees: every value is bit for bit the same, for NaN, infinity and -0.0 too.
+// Must not:   round differently (no reassociation, no factoring out); touch a tensor that leaves
+// the
+//             graph (escaping.h): whether it is a copy or a view, and of what, can be seen.
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "graph/rewriter.h"
+#include "ops/list.h"
+#include "passes/escaping.h"
+#include "passes/passes.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::DType;
+using graph::Node;
+using graph::OpDef;
+using graph::Value;
+
+/// A node whose operands are already rewritten.
+struct Site {
+  graph::Builder& builder;
+  const Node& node;                ///< in the old graph: operator, attributes, result type
+  std::span<Value* const> inputs;  ///< in the new graph
+
+  Value* input() const { return inputs.front(); }
+  const graph::Type& type() const { return node.output()->type; }
+};
+
+/// The new value of the node's result, or null if the rule does not apply.
+using Rule = Value* (*)(const Site&);
+
+const Node* defined_by(const Value* value, const OpDef& op) {
+  return value->definition != nullptr && value->definition->op == &op ? value->definition : nullptr;
+}
+
+bool is_one_of(const OpDef* op, std::initializer_list<const OpDef*> ops) {
+  return std::ranges::find(ops, op) != ops.end();
+}
+
+// ---- Nodes that change nothing ------------------------------------------------------------------
+
+Value* give_operand(const Site& site) {
+  return site.input()->type == site.type() ? site.input() : nullptr;
+}
+
+// ---- Reshapes -----------------------------------------------------------------------------------
+
+/// Same elements in the same order under another shape.
+bool is_reshape(const OpDef* op) {
+  return is_one_of(op, {&op::reshape, &op::view, &op::unsqueeze, &op::squeeze, &op::flatten});
+}
+
+Value* join_reshapes(const Site& site) {
+  const Node* inner = site.input()->definition;
+  if (inner == nullptr || !is_reshape(inner->op)) return nullptr;
+  Value* base = inner->inputs.front();
+  if (base->type == site.type()) return base;
+  return op::reshape(site.builder, {base}, {{"shape", site.type().shape}});
+}
+
+// ---- Permutations -------------------------------------------------------------------------------
+
+using Permutation = std::vector<size_t>;
+
+size_t counted_from_front(int64_t dim, size_t rank) {
+  return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
+}
+
+/// result dimension i = operand dimension permutation[i]
+std::optional<Permutation> permutation_of(const OpDef* op, const graph::Attributes& attributes,
+                                          size_t rank) {
+  Permutation result(rank);
+  std::iota(result.begin(), result.end(), 0);
+  if (op == &op::transpose && rank > 0) {
+    std::swap(result[counted_from_front(attributes.get<int64_t>("dim0"), rank)],
+              result[counted_from_front(attributes.get<int64_t>("dim1"), rank)]);
+    return result;
+  }
+  if (op == &op::permute) {
+    const auto& dims = attributes.get<graph::Shape>("dims");
+    for (size_t i = 0; i < rank; ++i) result[i] = counted_from_front(dims[i].value(), rank);
+    return result;
+  }
+  return std::nullopt;
+}
+
+Value* join_permutations(const Site& site) {
+  const size_t rank = site.type().shape.size();
+  const auto outer = permutation_of(site.node.op, site.node.attributes, rank);
+  if (!outer) return nullptr;
+  Value* base = site.input();
+  Permutation total = *outer;
+  if (const Node* inner = base->definition; inner != nullptr) {
+    if (const auto first = permutation_of(inner->op, inner->attributes, rank)) {
+      for (size_t& dim : total) dim = (*first)[dim];
+      base = inner->inputs.front();
+    }
+  }
+  if (std::ranges::is_sorted(total)) return base;
+  if (base == site.input()) return nullptr;
+  graph::Shape dims;
+  for (const size_t dim : total) dims.emplace_back(static_cast<int64_t>(dim));
+  return op::permute(site.builder, {base}, {{"dims", dims}});
+}
+
+// ---- Conversions --------------------------------------------------------------------------------
+
+/// Whether every value of `from` has an exact counterpart in `to`, so that converting on from there
+/// gives what converting directly gives.
+bool is_exact(DType from, DType to) {
+  if (from == to || from == DType::b1) return true;
+  if (graph::is_floating(from) && graph::is_floating(to))
+    return graph::byte_size(from) < graph::byte_size(to);
+  const bool to_signed = graph::is_integral(to) && to != DType::u8;
+  return graph::is_integral(from) && to_signed && graph::byte_size(from) < graph::byte_size(to);
+}
+
+Value* join_conversions(const Site& site) {
+  const Node* inner = defined_by(site.input(), op::to);
+  if (inner == nullptr) return nullptr;
+  Value* base = inner->inputs.front();
+  if (!is_exact(base->type.dtype, inner->output()->type.dtype)) return nullptr;
+  if (base->type == site.type()) return base;
+  return op::to(site.builder, {base}, site.node.attributes);
+}
+
+// ---- Elementwise --------------------------------------------------------------------------------
+
+Value* cancel_double_negation(const Site& site) {
+  const Node* inner = defined_by(site.input(), op::neg);
+  return inner == nullptr ? nullptr : inner->inputs.front();
+}
+
+Value* drop_choice_of_equals(const Site& site) {
+  return site.inputs[1] == site.inputs[2] && site.inputs[1]->type == site.type() ? site.inputs[1]
+                                                                                 : nullptr;
+}
+
+bool all_tensors_have_dtype(std::span<Value* const> values, DType dtype) {
+  return std::ranges::all_of(values, [&](const Value* value) {
+    return !value->type.is_tensor() || value->type.dtype == dtype;
+  });
+}
+
+bool gives(const OpDef& op, std::span<Value* const> inputs, const graph::Attributes& attributes,
+           const graph::Type& type) {
+  try {
+    return infer_results(op, inputs, attributes) == std::vector{type};
+  } catch (const graph::TypeError&) {
+    return false;
+  }
+}
+
+/// An operand that was expanded is read as it was before, if the others still make up the shape.
+/// (With several dtypes the rank takes part in the choice of the result's: left alone.)
+Value* broadcast_by_itself(const Site& site) {
+  std::vector<Value*> inputs(site.inputs.begin(), site.inputs.end());
+  bool changed = false;
+  for (Value*& input : inputs) {
+    const Node* expand = defined_by(input, op::expand);
+    if (expand == nullptr || !all_tensors_have_dtype(inputs, input->type.dtype)) continue;
+    Value* expanded = std::exchange(input, expand->inputs.front());
+    if (gives(*site.node.op, inputs, site.node.attributes, site.type()))
+      changed = true;
+    else
+      input = expanded;
+  }
+  if (!changed) return nullptr;
+  return site.builder.append_unchecked(*site.node.op, inputs, site.node.attributes, {site.type()})
+      ->output();
+}
+
+// ---- The rules together -------------------------------------------------------------------------
+
+std::span<const Rule> rules_for(const OpDef& op) {
+  static const std::unordered_map<const OpDef*, std::vector<Rule>> rules = {
+      {&op::detach, {give_operand}},
+      {&op::clone, {give_operand}},
+      {&op::contiguous, {give_operand}},
+      {&op::reshape, {give_operand, join_reshapes}},
+      {&op::view, {give_operand, join_reshapes}},
+      {&op::flatten, {give_operand, join_reshapes}},
+      {&op::unsqueeze, {join_reshapes}},
+      {&op::squeeze, {give_operand, join_reshapes}},
+      {&op::expand, {give_operand}},
+      {&op::transpose, {join_permutations}},
+      {&op::permute, {join_permutations}},
+      {&op::to, {give_operand, join_conversions}},
+      {&op::neg, {cancel_double_negation}},
+      {&op::where, {drop_choice_of_equals}},
+  };
+  const auto found = rules.find(&op);
+  return found == rules.end() ? std::span<const Rule>() : found->second;
+}
+
+Value* simplified(const Site& site) {
+  for (const Rule rule : rules_for(*site.node.op))
+    if (Value* value = rule(site)) return value;
+  return site.node.op->is(graph::Trait::elementwise) ? broadcast_by_itself(site) : nullptr;
+}
+
+}  // namespace
+
+graph::Graph simplify(const graph::Graph& graph) {
+  const Escaping escaping(graph);
+  graph::Rewriter rewriter(graph);
+  rewriter.run([&](const Node& node) {
+    TORCHJANUS_CHECK(node.op != &op::gradient, "simplify: the graph is not differentiated yet");
+    if (node.outputs.size() != 1 || escaping.contains(node.output())) return false;
+    const std::vector<Value*> inputs = rewriter[node.inputs];
+    Value* value = simplified({rewriter.builder(), node, inputs});
+    if (value == nullptr) return false;
+    TORCHJANUS_CHECK(value->type == node.output()->type, node.op->name, ": simplified ",
+                     node.output()->type, " to ", value->type);
+    rewriter.replace(node, {value});
+    return true;
+  });
+  return rewriter.finish();
+}
+
+}  // namespace janus::passes

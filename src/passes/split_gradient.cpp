@@ -1,0 +1,243 @@
+// Forward and backward run as two graphs, for backward() that the user calls outside.
+//
+// The gradient is appended to a copy of the graph, from seeds that are new inputs. What was there
+// before is the forward run, what was appended the backward run; values that go from one to the
+// other are saved. So exactly what gradient rules use is saved. Three things are not: constants,
+// tensors that depend on nothing, and views of something that is saved anyway; the backward run
+// makes those again.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/check.h"
+#include "graph/builder.h"
+#include "graph/op.h"
+#include "ops/list.h"
+#include "passes/backpropagate.h"
+#include "passes/passes.h"
+#include "passes/pipeline.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::Node;
+using graph::Trait;
+using graph::Value;
+
+/// The `state` nodes of a cell.
+std::vector<Value*> states_of(const graph::Graph& graph, const std::string& cell) {
+  std::vector<Value*> states;
+  for (const Node* node : graph.body().nodes)
+    if (node->op == &op::state && node->attributes.get<std::string>("cell") == cell)
+      states.push_back(node->output());
+  return states;
+}
+
+/// A forward graph at whose end the backward run has been appended.
+struct Joint {
+  graph::Graph graph;
+  size_t forward_nodes = 0;       ///< how many nodes are the forward run's
+  std::vector<Value*> seeds;      ///< parameters of the body that the forward run lacks
+  std::vector<Value*> gradients;  ///< results of the backward run
+};
+
+Joint differentiate_whole(const graph::Graph& original, const std::vector<size_t>& results,
+                          const std::vector<size_t>& inputs,
+                          const std::vector<std::string>& cells) {
+  // Reads of one cell become one value, so that its gradient is one sum.
+  Joint joint{merge_common(differentiate(decompose(original))), 0, {}, {}};
+  graph::Graph& graph = joint.graph;
+  joint.forward_nodes = graph.body().nodes.size();
+  graph::Builder builder(graph);
+
+  std::vector<Value*> outputs, targets;
+  for (const size_t result : results) outputs.push_back(graph.results()[result]);
+  for (const size_t input : inputs) targets.push_back(graph.inputs()[input]);
+  for (const std::string& cell : cells) {
+    const std::vector<Value*> states = states_of(graph, cell);
+    TORCHJANUS_CHECK(states.size() == 1, "split_gradient: cell ", cell, " is read ", states.size(),
+                     " times");
+    targets.push_back(states.front());
+  }
+  for (const Value* output : outputs)
+    joint.seeds.push_back(builder.input(output->type, "d_" + output->name));
+  joint.gradients = backpropagate(builder, outputs, joint.seeds, targets);
+  for (size_t i = 0; i < targets.size(); ++i)
+    if (joint.gradients[i] == nullptr) joint.gradients[i] = filled(builder, targets[i]->type, 0);
+  return joint;
+}
+
+/// Takes the backward run out of a joint graph.
+class Split {
+ public:
+  explicit Split(Joint joint)
+      : joint_(std::move(joint)), backward_(joint_.graph.name() + "_backward") {
+    auto& nodes = joint_.graph.body().nodes;
+    const auto border = nodes.begin() + static_cast<std::ptrdiff_t>(joint_.forward_nodes);
+    own_.assign(border, nodes.end());
+    nodes.erase(border, nodes.end());
+    is_own_.insert(own_.begin(), own_.end());
+    is_seed_.insert(joint_.seeds.begin(), joint_.seeds.end());
+  }
+
+  SplitGradient run() {
+    find_live();
+    find_saved();
+    build_forward();
+    build_backward();
+    return {std::move(joint_.graph), std::move(backward_), saved_.size() + symbols_.size()};
+  }
+
+ private:
+  /// The backward run's nodes that a gradient needs, and the forward values that those use.
+  void find_live() {
+    std::unordered_set<const Node*> needed;
+    const auto use = [&](Value* value) {
+      if (value->definition != nullptr && is_own_.contains(value->definition))
+        needed.insert(value->definition);
+      else if (!is_seed_.contains(value))
+        crossing_.insert(value);
+    };
+    std::ranges::for_each(joint_.gradients, use);
+    for (auto node = own_.rbegin(); node != own_.rend(); ++node) {
+      TORCHJANUS_CHECK((*node)->blocks.empty(), "split_gradient: ", (*node)->op->name,
+                       " in a backward run");
+      if (needed.contains(*node)) std::ranges::for_each((*node)->inputs, use);
+    }
+    std::erase_if(own_, [&](const Node* node) { return !needed.contains(node); });
+  }
+
+  /// Divides what crosses the border into what is saved and what is made again.
+  void find_saved() {
+    // From the last definition to the first: what a view is made of may be added on the way.
+    while (!crossing_.empty()) {
+      Value* value = *std::prev(crossing_.end());
+      crossing_.erase(std::prev(crossing_.end()));
+      if (!is_made_again(*value)) {
+        saved_.push_back(value);
+        continue;
+      }
+      again_.push_back(value->definition);
+      crossing_.insert(value->definition->inputs.begin(), value->definition->inputs.end());
+    }
+    std::ranges::reverse(saved_);
+    std::ranges::reverse(again_);
+  }
+
+  bool is_made_again(const Value& value) const {
+    const Node* node = value.definition;
+    if (node == nullptr || !node->op->is(Trait::pure) || !node->blocks.empty() ||
+        node->op->is(Trait::random) || node->op == &op::state || node->outputs.size() != 1)
+      return false;
+    if (node->inputs.empty()) return true;
+    const bool is_view = node->op->is(Trait::view);
+    return is_view && std::ranges::all_of(node->inputs, [&](Value* input) {
+             return crossing_.contains(input) || !input->type.is_tensor();
+           });
+  }
+
+  // --- the forward run: what is left, with more results
+
+  void build_forward() {
+    graph::Block& body = joint_.graph.body();
+    body.parameters.resize(body.parameters.size() - joint_.seeds.size());
+    body.results.insert(body.results.end(), saved_.begin(), saved_.end());
+    graph::Builder builder(joint_.graph);
+    find_unbound_symbols();
+    for (const auto& [name, symbol] : symbols_)
+      body.results.push_back(op::size(builder, {}, {{"of", symbol}}));
+  }
+
+  /// Finds the dimensions that the backward run uses and cannot read off its inputs.
+  void find_unbound_symbols() {
+    for (const auto* nodes : {&again_, &own_})
+      for (const Node* node : *nodes) {
+        for (const Value* output : node->outputs) note_symbols(output->type.shape);
+        for (const auto& [name, attribute] : node->attributes) {
+          if (const auto* dim = std::get_if<graph::Dim>(&attribute)) note_symbols({*dim});
+          if (const auto* shape = std::get_if<graph::Shape>(&attribute)) note_symbols(*shape);
+        }
+      }
+    const auto drop_bound = [&](const Value* value) {
+      std::erase_if(symbols_, [&](const auto& entry) {
+        return std::ranges::find(value->type.shape, entry.second) != value->type.shape.end();
+      });
+    };
+    std::ranges::for_each(saved_, drop_bound);
+    std::ranges::for_each(joint_.seeds, drop_bound);
+  }
+
+  void note_symbols(const graph::Shape& shape) {
+    for (const graph::Dim& dim : shape)
+      for (const std::string& name : dim.symbols()) {
+        const bool any_integer = dim.substitute([&](const std::string& other) {
+          return other == name ? std::optional(graph::Dim::symbol(name, true)) : std::nullopt;
+        }) == dim;
+        symbols_.emplace(name, graph::Dim::symbol(name, any_integer));
+      }
+  }
+
+  // --- the backward run: a graph of its own
+
+  void build_backward() {
+    for (const Value* value : saved_) add_input(*value);
+    for (const auto& [name, symbol] : symbols_)
+      backward_.new_parameter(backward_.body(), graph::Type::i64(), name);
+    for (const Value* seed : joint_.seeds) add_input(*seed);
+    for (const Node* node : again_) copy(*node);
+    for (const Node* node : own_) copy(*node);
+    for (const Value* gradient : joint_.gradients)
+      backward_.body().results.push_back(map_.at(gradient));
+  }
+
+  void add_input(const Value& value) {
+    map_[&value] = backward_.new_parameter(backward_.body(), value.type, value.name);
+  }
+
+  void copy(const Node& node) {
+    graph::Builder builder(backward_);
+    builder.set_span(node.span);
+    std::vector<Value*> inputs;
+    std::vector<graph::Type> types;
+    for (const Value* input : node.inputs) inputs.push_back(map_.at(input));
+    for (const Value* output : node.outputs) types.push_back(output->type);
+    const Node* made = builder.append_unchecked(*node.op, inputs, node.attributes, types);
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      made->outputs[i]->name = node.outputs[i]->name;
+      map_[node.outputs[i]] = made->outputs[i];
+    }
+  }
+
+  struct ById {
+    bool operator()(const Value* a, const Value* b) const { return a->id < b->id; }
+  };
+
+  Joint joint_;
+  graph::Graph backward_;
+  std::vector<Node*> own_;  ///< of the backward run
+  std::unordered_set<const Node*> is_own_;
+  std::unordered_set<const Value*> is_seed_;
+  std::set<Value*, ById> crossing_;  ///< forward values that the backward run uses
+  std::vector<Value*> saved_;
+  std::vector<Node*> again_;  ///< of the forward run, made again in the backward run
+  std::map<std::string, graph::Dim> symbols_;  ///< passed as numbers
+  std::unordered_map<const Value*, Value*> map_;
+};
+
+}  // namespace
+
+SplitGradient split_gradient(const graph::Graph& graph,
+                             const std::vector<size_t>& differentiable_results,
+                             const std::vector<size_t>& differentiable_inputs,
+                             const std::vector<std::string>& differentiable_cells) {
+  return Split(differentiate_whole(graph, differentiable_results, differentiable_inputs,
+                                   differentiable_cells))
+      .run();
+}
+
+}  // namespace janus::passes

@@ -1,0 +1,69 @@
+#include "passes/reachability.h"
+
+#include <gtest/gtest.h>
+
+#include "support.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::Value;
+
+const Value* named(const graph::Graph& graph, std::string_view name) {
+  for (const Value* input : graph.inputs())
+    if (input->name == name) return input;
+  for (const graph::Node* node : graph.body().nodes)
+    for (const Value* output : node->outputs)
+      if (output->name == name) return output;
+  return nullptr;
+}
+
+constexpr std::string_view kGraph = R"(
+graph @f(%x: f32[2], %i: i64[2], %u: f32[2]) {
+  %w = state {cell="w"} : f32[2]
+  %d = detach %u : f32[2]
+  %a = mul %x, %w : f32[2]
+  %b = mul %a, %d : f32[2]
+  %c = mul %b, %i : f32[2]
+  %e = gt %u, %c : b1[2]
+  %y = where %e, %c, %a : f32[2]
+  return %y
+})";
+
+TEST(Reachability, LeavesAreWhereGradientsEnd) {
+  const graph::Graph graph = parsed(kGraph);
+  std::vector<std::string> names;
+  for (const Value* leaf : differentiable_leaves(graph.results())) names.push_back(leaf->name);
+  EXPECT_EQ(names, (std::vector<std::string>{"x", "w", "d"}));
+}
+
+TEST(Reachability, TargetsBehindADetachOrAComparisonAreNotReached) {
+  const graph::Graph graph = parsed(kGraph);
+  std::vector<Value*> targets;
+  for (const char* name : {"x", "w", "u", "i", "a"})
+    targets.push_back(const_cast<Value*>(named(graph, name)));
+  EXPECT_EQ(reachable(graph.results(), targets),
+            (std::vector<bool>{true, true, false, false, true}));
+}
+
+TEST(Reachability, SavedValuesAreThoseThatTheGradientRuleUses) {
+  const graph::Graph graph = parsed(R"(
+graph @f(%x: f32[2], %y: f32[2]) {
+  %a = mul %x, %y : f32[2]
+  %b = tanh %a : f32[2]
+  %c = add %a, %b : f32[2]
+  return %c
+})");
+  const auto saved = [&](std::string_view name) {
+    return saved_values(*named(graph, name)->definition);
+  };
+  EXPECT_EQ(saved("a").inputs, (std::vector<bool>{true, true}));
+  EXPECT_EQ(saved("a").outputs, (std::vector<bool>{false}));
+  EXPECT_EQ(saved("b").inputs, (std::vector<bool>{false}));
+  EXPECT_EQ(saved("b").outputs, (std::vector<bool>{true}));
+  EXPECT_EQ(saved("c").inputs.at(0), false);
+  EXPECT_EQ(saved("c").inputs.at(1), false);
+}
+
+}  // namespace
+}  // namespace janus::passes

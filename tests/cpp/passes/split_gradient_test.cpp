@@ -1,0 +1,118 @@
+// Forward and backward apart give what the gradient in one graph gives, and save no more than they
+// need.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "passes/passes.h"
+#include "passes/pipeline.h"
+#include "support.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::Datum;
+
+/// Runs forward, then backward with the saved values and the given seeds.
+std::vector<Datum> run_split(const SplitGradient& split, const Data& data, size_t original_results,
+                             std::vector<Datum> seeds) {
+  const graph::Outcome forward = data.run(split.forward);
+  EXPECT_EQ(forward.results.size(), original_results + split.saved_count);
+  std::vector<Datum> inputs(forward.results.begin() + static_cast<std::ptrdiff_t>(original_results),
+                            forward.results.end());
+  inputs.insert(inputs.end(), seeds.begin(), seeds.end());
+  return graph::interpret(split.backward, inputs, {}, ops::reference()).results;
+}
+
+constexpr std::string_view kModel = R"(
+graph @model(%x: f64[2,3], %y: f64[2,3]) {
+  %w = state {cell="w"} : f64[3]
+  %a = mul %x, %w : f64[2,3]
+  %h = tanh %a : f64[2,3]
+  %z = mul %h, %y : f64[2,3]
+  return %z
+})";
+
+TEST(SplitGradient, AgreesWithTheGradientInOneGraph) {
+  const SplitGradient split = split_gradient(parsed(kModel), {0}, {1}, {"w"});
+  graph::verify(split.forward);
+  graph::verify(split.backward);
+  Data data(split.forward);
+  const Datum seed = data.datum(split.forward.results()[0]->type);
+  const auto gradients = run_split(split, data, 1, {seed});
+
+  const graph::Graph joint = differentiate(parsed(R"(
+graph @joint(%x: f64[2,3], %y: f64[2,3], %seed: f64[2,3]) {
+  %w = state {cell="w"} : f64[3]
+  %a = mul %x, %w : f64[2,3]
+  %h = tanh %a : f64[2,3]
+  %z = mul %h, %y : f64[2,3]
+  %dy, %dw = gradient %z, %seed, %y, %w {outputs=1, targets=2} : f64[2,3], f64[3]
+  return %dy, %dw
+})"));
+  data.inputs.push_back(seed);
+  const auto expected = data.run(joint).results;
+  ASSERT_EQ(gradients.size(), 2U);
+  EXPECT_TRUE(graph::identical(gradients[0], expected[0]));
+  EXPECT_TRUE(graph::identical(gradients[1], expected[1]));
+}
+
+TEST(SplitGradient, SavesWhatGradientRulesUse) {
+  const SplitGradient split = split_gradient(parsed(kModel), {0}, {1}, {"w"});
+  std::vector<std::string> saved;
+  for (size_t i = 0; i < split.saved_count; ++i)
+    saved.push_back(split.forward.results()[1 + i]->name);
+  std::ranges::sort(saved);
+  EXPECT_EQ(saved, (std::vector<std::string>{"h", "x", "y"}));
+}
+
+TEST(SplitGradient, PassesDimensionsThatBackwardCannotSee) {
+  const SplitGradient split = split_gradient(parsed(R"(
+graph @total(%x: f64[B,3]) {
+  %l = sum %x : f64[]
+  return %l
+})"),
+                                             {0}, {0}, {});
+  graph::verify(split.backward);
+  ASSERT_EQ(split.saved_count, 1U);
+  EXPECT_EQ(split.backward.inputs()[0]->name, "B");
+  EXPECT_EQ(split.backward.inputs()[0]->type, graph::Type::i64());
+  const Data data(split.forward);
+  const auto gradients =
+      run_split(split, data, 1, {graph::DenseTensor::of(graph::DType::f64, {}, {2})});
+  EXPECT_TRUE(graph::identical(
+      gradients[0], graph::DenseTensor::of(graph::DType::f64, {3, 3}, std::vector<double>(9, 2))));
+}
+
+TEST(SplitGradient, OfABackwardGraphGivesTheSecondDerivative) {
+  const SplitGradient first = split_gradient(parsed(R"(
+graph @cube(%x: f64[2]) {
+  %y = mul %x, %x : f64[2]
+  %z = mul %y, %x : f64[2]
+  return %z
+})"),
+                                             {0}, {0}, {});
+  const size_t inputs = first.backward.inputs().size();
+  std::vector<size_t> all(inputs);
+  for (size_t i = 0; i < inputs; ++i) all[i] = i;
+  const SplitGradient second = split_gradient(first.backward, {0}, all, {});
+  graph::verify(second.forward);
+  graph::verify(second.backward);
+  EXPECT_EQ(second.backward.results().size(), inputs);
+}
+
+TEST(SplitGradient, OfAnInputThatDoesNotMatterIsZeros) {
+  const SplitGradient split = split_gradient(parsed(R"(
+graph @f(%x: f64[2], %y: f64[2]) {
+  %z = exp %x : f64[2]
+  return %z
+})"),
+                                             {0}, {1}, {});
+  const Data data(split.forward);
+  const auto gradients = run_split(split, data, 1, {data.inputs[0]});
+  EXPECT_TRUE(
+      graph::identical(gradients[0], graph::DenseTensor::of(graph::DType::f64, {2}, {0, 0})));
+}
+
+}  // namespace
+}  // namespace janus::passes
