@@ -38,7 +38,7 @@ bool is_out_form(const c10::FunctionSchema& out, const c10::FunctionSchema& plai
 
 std::string overload_name(const graph::Node& node) {
   if (node.op == &op::opaque || node.op == &op::opaque_backward) {
-    return node.attributes.get<std::string>("aten");
+    return node.attributes.get<std::string>("operator");
   }
   TORCHJANUS_CHECK(!node.op->aten.empty(), node.op->name, ": nothing computes this operator");
   return std::string(node.op->aten);

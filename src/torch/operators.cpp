@@ -1,0 +1,15 @@
+// Chooses how a node is computed.
+#include "torch/operators.h"
+
+#include "graph/op.h"
+#include "ops/list.h"
+
+namespace janus::torch {
+
+std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
+                                                   const execute::SymbolLookup& symbols) {
+  if (node.op == &op::opaque_backward) return bind_opaque_backward(node, symbols);
+  return bind_boxed(node, symbols);
+}
+
+}  // namespace janus::torch

@@ -1,0 +1,204 @@
+// What guards and the profiler ask of Python's tensors. `matches` runs for every tensor of every
+// call: it reads TensorImpl's fields and nothing else.
+#include <ATen/Context.h>
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/SavedTensorHooks.h>
+#include <ATen/autocast_mode.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <algorithm>
+
+#include "torch/parts.h"
+#include "torch/tensor.h"
+
+namespace janus::torch {
+
+using execute::Slot;
+using speculate::Environment;
+using speculate::TensorFact;
+using speculate::TensorPattern;
+using ::torch::autograd::AutogradMeta;
+
+namespace {
+
+/// The keys of an ordinary dense tensor of the CPU: not conjugated, wrapped, tracked by a mode, ...
+c10::DispatchKeySet ordinary_keys() {
+  static const c10::DispatchKeySet keys =
+      at::empty({0}, at::TensorOptions(at::kFloat)).unsafeGetTensorImpl()->key_set();
+  return keys;
+}
+
+const at::TensorImpl* impl_of(PyObject* tensor) {
+  return THPVariable_Unpack(tensor).unsafeGetTensorImpl();
+}
+
+const AutogradMeta* meta_of(const at::TensorImpl* impl) {
+  return static_cast<const AutogradMeta*>(impl->autograd_meta());
+}
+
+bool has_hooks(const AutogradMeta& meta) {
+  return !meta.hooks_.empty() || meta.post_acc_grad_hooks_ != nullptr || meta.retains_grad_;
+}
+
+/// Views that were written in place make their grad_fn when asked.
+bool is_leaf(const at::Tensor& tensor, const AutogradMeta& meta) {
+  return meta.is_view_ ? tensor.is_leaf() : !meta.grad_fn_;
+}
+
+bool autograd_matches(const at::Tensor& tensor, const TensorPattern& pattern) {
+  const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
+  if (meta == nullptr) {
+    return !pattern.requires_grad && pattern.is_leaf && !pattern.is_view && !pattern.has_hooks;
+  }
+  return meta->is_view_ == pattern.is_view && has_hooks(*meta) == pattern.has_hooks &&
+         is_leaf(tensor, *meta) == pattern.is_leaf &&
+         (meta->requires_grad_ || !is_leaf(tensor, *meta)) == pattern.requires_grad &&
+         meta->fw_grad_ == nullptr;
+}
+
+bool strides_match(const at::TensorImpl* impl, const TensorPattern& pattern) {
+  if (!pattern.strides) return impl->is_contiguous();
+  const at::IntArrayRef strides = impl->strides();
+  return std::equal(strides.begin(), strides.end(), pattern.strides->begin(),
+                    pattern.strides->end());
+}
+
+/// Why a tensor is never converted; null if it can be.
+const char* obstacle(PyObject* object) {
+  if (!THPVariable_CheckExact(object)) return "it is of a subclass of torch.Tensor";
+  const at::Tensor& tensor = THPVariable_Unpack(object);
+  if (!tensor.defined()) return "it is undefined";
+  if (!tensor.device().is_cpu()) return "it is not on the CPU";
+  if (tensor.layout() != at::kStrided) return "its layout is not strided";
+  if (tensor.is_inference()) return "it was made in inference mode";
+  if (tensor.is_conj() || tensor.is_neg()) return "it is a lazy conjugate or negative";
+  if (tensor.unsafeGetTensorImpl()->key_set() != ordinary_keys()) {
+    return "it is quantised, nested, wrapped or of another special kind";
+  }
+  if (!dtype_of(tensor.scalar_type())) return "graphs do not have its dtype";
+  if (tensor.unsafeGetTensorImpl()->has_named_tensor_meta()) return "its dimensions are named";
+  if (!tensor.has_storage()) return "it has no memory";
+  const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
+  if (meta != nullptr && meta->fw_grad_ != nullptr) return "it has a forward-mode gradient";
+  return nullptr;
+}
+
+bool unusual_keys() {
+  const c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+  const c10::DispatchKeySet usual_included =
+      c10::default_included_set | c10::autocast_dispatch_keyset;
+  const c10::DispatchKeySet usual_excluded =
+      c10::default_excluded_set | c10::autocast_dispatch_keyset | c10::autograd_dispatch_keyset |
+      c10::DispatchKeySet(c10::DispatchKey::ADInplaceOrView);
+  return !(keys.included_ - usual_included).empty() || !(keys.excluded_ - usual_excluded).empty();
+}
+
+bool any_mode() {
+  return at::impl::PythonTorchFunctionTLS::stack_len() > 0 ||
+         at::impl::PythonTorchFunctionTLS::get_disabled_state() !=
+             at::impl::TorchFunctionDisabledState::ENABLED ||
+         c10::impl::TorchDispatchModeTLS::any_modes_set() || unusual_keys() ||
+         at::SavedTensorDefaultHooks::get_hooks().has_value();
+}
+
+class Access final : public speculate::TensorAccess {
+ public:
+  bool is_tensor(PyObject* object) const override {
+    if (THPVariable_CheckExact(object)) return true;
+    return PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(THPVariableClass)) !=
+           0;
+  }
+
+  std::optional<TensorFact> describe(PyObject* object, std::string* why_not) const override {
+    if (const char* why = obstacle(object)) {
+      if (why_not != nullptr) *why_not = why;
+      return std::nullopt;
+    }
+    const at::Tensor& tensor = THPVariable_Unpack(object);
+    TensorFact fact;
+    fact.dtype = *dtype_of(tensor.scalar_type());
+    fact.sizes = tensor.sizes().vec();
+    fact.strides = tensor.strides().vec();
+    fact.storage_offset = tensor.storage_offset();
+    fact.requires_grad = tensor.requires_grad();
+    fact.is_leaf = tensor.is_leaf();
+    fact.is_parameter = reinterpret_cast<PyObject*>(Py_TYPE(object)) == ParameterClass;
+    const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
+    fact.is_view = meta != nullptr && meta->is_view_;
+    fact.has_hooks = meta != nullptr && has_hooks(*meta);
+    fact.storage = storage_of(object);
+    fact.identity = tensor.unsafeGetTensorImpl();
+    return fact;
+  }
+
+  bool matches(PyObject* object, const TensorPattern& pattern, int64_t* sizes) const override {
+    PyObject* wanted = pattern.is_parameter ? ParameterClass : THPVariableClass;
+    if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != wanted) return false;
+    const at::Tensor& tensor = THPVariable_Unpack(object);
+    const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+    if (impl->key_set() != ordinary_keys()) return false;
+    if (at::typeMetaToScalarType(impl->dtype()) != scalar_type(pattern.dtype)) return false;
+    const at::IntArrayRef actual = impl->sizes();
+    if (actual.size() != pattern.dims.size()) return false;
+    for (size_t d = 0; d < actual.size(); ++d) {
+      const graph::Dim& dim = pattern.dims[d];
+      // A named dimension is at least 2: broadcasting depends on sizes 0 and 1.
+      if (dim.is_constant() ? !dim.is(actual[d]) : actual[d] < 2) return false;
+      sizes[d] = actual[d];
+    }
+    return strides_match(impl, pattern) && autograd_matches(tensor, pattern);
+  }
+
+  const void* storage_of(PyObject* object) const override {
+    return impl_of(object)->unsafe_storage().unsafeGetStorageImpl();
+  }
+
+  Environment environment() const override {
+    Environment environment;
+    environment.grad_enabled = c10::GradMode::is_enabled();
+    environment.inference_mode = c10::InferenceMode::is_enabled();
+    environment.autocast = at::autocast::is_autocast_enabled(at::kCPU);
+    if (environment.autocast) {
+      environment.autocast_dtype =
+          dtype_of(at::autocast::get_autocast_dtype(at::kCPU)).value_or(graph::DType::bf16);
+    }
+    environment.default_dtype =
+        dtype_of(c10::get_default_dtype_as_scalartype()).value_or(graph::DType::f32);
+    environment.deterministic = at::globalContext().deterministicAlgorithms();
+    environment.anomaly_mode = ::torch::autograd::AnomalyMode::is_enabled();
+    environment.mode_active = any_mode();
+    return environment;
+  }
+
+  PyObject* grad_of(PyObject* object) const override {
+    const at::Tensor& grad = THPVariable_Unpack(object).grad();
+    if (!grad.defined()) Py_RETURN_NONE;
+    return THPVariable_Wrap(grad);
+  }
+
+  void set_grad(PyObject* object, PyObject* grad) const override {
+    at::Tensor& place = THPVariable_Unpack(object).mutable_grad();
+    place = grad == Py_None ? at::Tensor() : THPVariable_Unpack(grad);
+  }
+
+  Slot to_slot(PyObject* object) const override {
+    return Slot::borrow_tensor(THPVariable_Unpack(object).unsafeGetTensorImpl());
+  }
+
+  python::Object to_python(const Slot& tensor) const override {
+    return python::check(THPVariable_Wrap(tensor_of(tensor)));
+  }
+};
+
+}  // namespace
+
+speculate::TensorAccess& tensor_access() {
+  static Access access;
+  return access;
+}
+
+}  // namespace janus::torch
