@@ -51,10 +51,10 @@ class Lowering final : public ScalarCode {
 
   Scalar input(size_t index) override {
     Scalar raw = raw_input(index);
-    // A number compared with half precision takes the tensor's precision first; in arithmetic it
-    // keeps its own, as in eager.
-    const bool compares = node_.output()->type.dtype == DType::b1;
-    if (compares && is_half(narrow_) && node_.inputs[index]->type.is_number())
+    // Beside a tensor of half precision a number is rounded to it first, but not where it scales
+    // the tensor: so does eager.
+    const bool scales = node_.op->name == "mul" || node_.op->name == "div";
+    if (!scales && is_half(narrow_) && node_.inputs[index]->type.is_number())
       raw = convert(raw, narrow_);
     return convert(raw, compute_type());
   }
