@@ -96,6 +96,15 @@ class SignatureParser {
     }
   }
 
+  int parse_list_size(std::string_view text) {
+    constexpr int largest = 64;  // tensors have fewer dimensions
+    int size = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+    if (error != std::errc() || end != text.data() + text.size() || size < 0 || size > largest)
+      fail("the length of a list");
+    return size;
+  }
+
   void parse_type(Parameter& parameter) {
     const size_t start = cursor_.offset();
     const auto kind = kind_of(cursor_.word());
@@ -112,7 +121,7 @@ class SignatureParser {
         parameter.kind = list_of(parameter.kind);
         parameter.element_optional = std::exchange(parameter.optional, false);
         if (const auto size = cursor_.number(); !size.empty())
-          parameter.list_size = std::atoi(std::string(size).c_str());
+          parameter.list_size = parse_list_size(size);
         expect("]");
         skip_alias_marks();
       } else {
