@@ -331,4 +331,10 @@ speculate::Dispatcher* dispatcher_of_function(PyObject* object) {
   return as_function(object)->dispatcher;
 }
 
+PyObject* function_behind(PyObject* object) {
+  if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(function_type())) return nullptr;
+  FunctionObject* function = as_function(object);
+  return function->self == nullptr ? function->function : nullptr;
+}
+
 }  // namespace janus::bind

@@ -10,6 +10,7 @@
 #include "bind/startup.h"
 #include "bind/testing.h"
 #include "speculate/dispatch.h"
+#include "speculate/instrument.h"
 #include "speculate/reason.h"
 
 namespace nb = nanobind;
@@ -36,9 +37,32 @@ nb::object seconds_until_first_graph() {
   return seconds < 0 ? nb::none() : nb::object(nb::float_(seconds));
 }
 
+/// (ast.Module of the region's statements with hooks, {placeholder: object}).
+nb::tuple instrument_statements(nb::handle region) {
+  if (bind::dispatcher_of_region(region.ptr()) == nullptr)
+    throw nb::type_error("instrument_statements: expected a Region");
+  const bind::RegionParts parts = bind::parts_of_region(region.ptr());
+  auto made = speculate::instrument_statements(*parts.tree, parts.module);
+  return nb::make_tuple(nb::steal(made.module.release()), nb::steal(made.constants.release()));
+}
+
+nb::object patch_constants(nb::handle code, nb::handle constants) {
+  return nb::steal(speculate::patch_constants(code.ptr(), constants.ptr()).release());
+}
+
+/// What the rooms throw, as Python exceptions.
+void translate(const std::exception_ptr& thrown, void* /*unused*/) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const python::ErrorSet&) {
+    // The exception is set already.
+  }
+}
+
 }  // namespace
 
 NB_MODULE(_core, module) {
+  nb::register_exception_translator(translate);
   bind::start_up();
   module.doc() = "The compiled part of torchjanus.";
   module.attr("Function") = nb::borrow(bind::function_type());
@@ -48,6 +72,10 @@ NB_MODULE(_core, module) {
   module.def("seconds_until_first_graph", seconds_until_first_graph,
              "From the first profile run to the first graph run; None before.");
   module.def("reason_codes", speculate::reason_codes, "All reason codes.");
+  module.def("instrument_statements", instrument_statements, nb::arg("region"),
+             "A region's statements with profiling hooks, and the constants to patch in.");
+  module.def("patch_constants", patch_constants, nb::arg("code"), nb::arg("constants"),
+             "The code with those of its constants that are keys replaced by the values.");
   bind::bind_options(module);
   bind::bind_testing(module);
 }

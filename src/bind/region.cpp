@@ -24,6 +24,7 @@
 #include "bind/snapshot.h"
 #include "speculate/describe.h"
 #include "speculate/facts.h"
+#include "speculate/hooks.h"
 #include "syntax/scope.h"
 #include "syntax/source.h"
 
@@ -148,6 +149,7 @@ PyObject* profiling(PyObject* object, PyObject* /*unused*/) {
     if (!entered.profile) Py_RETURN_FALSE;
     entered.profile = false;
     entered.profile_starts.push_back(speculate::now());
+    speculate::ProfileRun::begin();
     Py_RETURN_TRUE;
   });
 }
@@ -157,6 +159,7 @@ PyObject* leave(PyObject* object, PyObject* /*unused*/) {
     RegionState& state = state_of(object);
     Entered& entered = state.here();
     if (!entered.profile_starts.empty()) {
+      speculate::ProfileRun::end();
       state.dispatcher.profile_finished(speculate::now() - entered.profile_starts.back());
       entered.profile_starts.pop_back();
     }

@@ -3,8 +3,10 @@
 #include <nanobind/stl/string.h>
 
 #include "base/options.h"
+#include "bind/function.h"
 #include "frontend/generate.h"
 #include "speculate/entry.h"
+#include "speculate/hooks.h"
 #include "torch/initialise.h"
 
 namespace nb = nanobind;
@@ -15,6 +17,9 @@ void start_up() {
   torch::initialise();
   speculate::set_library(&torch::library());
   speculate::set_generator(frontend::generate);
+  speculate::CalleePolicy policy;
+  policy.unwrap = function_behind;
+  speculate::set_callee_policy(policy);
 }
 
 void bind_options(nb::module_& module) {

@@ -61,6 +61,16 @@ bool is_for_the_user() {
          PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
 }
 
+/// Whether the graph computes anything with tensors: otherwise Python is as quick.
+bool has_tensor_work(const graph::Graph& graph) {
+  bool found = false;
+  graph::for_each_node(graph.body(), [&](const graph::Node& node) {
+    for (const graph::Value* output : node.outputs) found |= output->type.is_tensor();
+    for (const graph::Value* input : node.inputs) found |= input->type.is_tensor();
+  });
+  return found;
+}
+
 class Flag {
  public:
   explicit Flag(bool& flag) : flag_(flag) { flag_ = true; }
@@ -306,7 +316,12 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
     refused(*reason);
     return nullptr;
   }
-  auto entry = Entry::make(std::move(std::get<Generated>(*outcome)), call);
+  Generated& generated = std::get<Generated>(*outcome);
+  if (!has_tensor_work(generated.graph)) {
+    refused({ReasonCode::no_tensor_work, name_, {}});
+    return nullptr;
+  }
+  auto entry = Entry::make(std::move(generated), call);
   durations_.optimising += entry->times().optimise;
   durations_.compiling += entry->times().compile;
   log("speculate", cat(name_, ": a graph with ", entry->guards().assumption_count(),

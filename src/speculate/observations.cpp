@@ -5,13 +5,17 @@
 namespace janus::speculate {
 namespace {
 
-/// Empty for objects that are not recorded.
+/// Empty for objects that are not recorded. Sizes 0 and 1 are part of a tensor's kind: a graph with
+/// a named dimension serves neither.
 std::string kind_of(PyObject* object) {
   if (PyLong_CheckExact(object)) return "int";
   if (PyFloat_CheckExact(object)) return "float";
   if (!tensor_access().is_tensor(object)) return {};
   const auto fact = tensor_access().describe(object, nullptr);
-  return fact ? cat(graph::name(fact->dtype), "/", fact->sizes.size()) : std::string();
+  if (!fact) return {};
+  std::string kind(graph::name(fact->dtype));
+  for (const int64_t size : fact->sizes) kind += size < 2 ? cat(",", size) : std::string(",n");
+  return kind;
 }
 
 }  // namespace
