@@ -80,7 +80,6 @@ const char* obstacle(PyObject* object) {
     return "it is quantised, nested, wrapped or of another special kind";
   }
   if (!dtype_of(tensor.scalar_type())) return "graphs do not have its dtype";
-  if (tensor.unsafeGetTensorImpl()->has_named_tensor_meta()) return "its dimensions are named";
   if (!tensor.has_storage()) return "it has no memory";
   const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
   if (meta != nullptr && meta->fw_grad_ != nullptr) return "it has a forward-mode gradient";

@@ -1,0 +1,250 @@
+// The C++ autograd node behind the results of a converted function: it keeps what the backward
+// graph needs and runs it when backward() reaches it.
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/saved_variable.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "graph/rewriter.h"
+#include "torch/gradient_graph.h"
+#include "torch/parts.h"
+#include "torch/tensor.h"
+
+namespace janus::torch {
+
+namespace autograd = ::torch::autograd;
+using autograd::Edge;
+using autograd::variable_list;
+using execute::Slot;
+
+namespace {
+
+/// A value kept from the forward run: a tensor that autograd checks for changes, or a number.
+class Kept {
+ public:
+  Kept(const Slot& slot, bool is_output) {
+    if (slot.is_tensor()) {
+      tensor_ = autograd::SavedVariable(tensor_of(slot), is_output);
+      is_tensor_ = true;
+    } else {
+      number_ = slot;
+    }
+  }
+
+  Slot get(const c10::intrusive_ptr<autograd::Node>& saved_for) const {
+    return is_tensor_ ? slot_of(tensor_.unpack(saved_for)) : number_;
+  }
+  void release() {
+    if (is_tensor_) tensor_.reset_data();
+  }
+
+ private:
+  autograd::SavedVariable tensor_;
+  Slot number_;
+  bool is_tensor_ = false;
+};
+
+void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span<const Slot> inputs,
+                 std::span<const std::string> cell_names, std::span<const Slot> cells,
+                 std::span<Slot> results);
+
+class GraphBackward final : public autograd::Node {
+ public:
+  GraphBackward(std::shared_ptr<GradientGraph> gradient_graph, autograd::edge_list edges)
+      : Node(std::move(edges)), gradient_graph_(std::move(gradient_graph)) {}
+
+  std::string name() const override { return gradient_graph_->results().front().grad_fn_name; }
+
+  /// Keeps what backward needs. The results have this node as their grad_fn by now.
+  void keep(std::span<const Slot> inputs, std::span<const std::string> cell_names,
+            std::span<const Slot> cells, std::span<const Slot> results) {
+    const auto& differentiable = gradient_graph_->results();
+    for (size_t index : gradient_graph_->saved_results()) {
+      const bool is_output = std::any_of(differentiable.begin(), differentiable.end(),
+                                         [&](const auto& result) { return result.index == index; });
+      saved_.emplace_back(results[index], is_output);
+    }
+    for (const Slot& input : inputs) inputs_.emplace_back(input, false);
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (cells[i].is_empty()) continue;
+      cell_names_.push_back(cell_names[i]);
+      cells_.emplace_back(cells[i], false);
+    }
+  }
+
+  variable_list apply(variable_list&& gradients) override {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) gradients[i] = input_metadata(i).zeros_like();
+    }
+    return c10::GradMode::is_enabled() ? apply_differentiably(gradients) : run_backward(gradients);
+  }
+
+  void release_variables() override {
+    const std::lock_guard lock(mutex_);
+    for (auto* all : {&saved_, &inputs_, &cells_}) {
+      for (Kept& kept : *all) kept.release();
+    }
+  }
+
+ private:
+  std::vector<Slot> unpacked(const std::vector<Kept>& all) {
+    std::vector<Slot> slots;
+    for (const Kept& kept : all) slots.push_back(kept.get(getptr()));
+    return slots;
+  }
+
+  static void add(std::vector<Slot>& slots, const variable_list& gradients) {
+    for (const at::Tensor& gradient : gradients) slots.push_back(slot_of(gradient));
+  }
+
+  static void run(execute::Program& program, std::span<const Slot> inputs,
+                  std::span<const Slot> cells, std::span<Slot> results) {
+    if (const auto failure = program.run(inputs, cells, results, {})) {
+      TORCH_CHECK(false, failure->message.empty() ? "backward failed" : failure->message);
+    }
+  }
+
+  variable_list taken(std::span<Slot> results) const {
+    variable_list tensors;
+    for (size_t i = 0; i < num_outputs(); ++i) {
+      tensors.push_back(next_edge(i).is_valid() ? tensor_of(results[i]) : at::Tensor());
+    }
+    return tensors;
+  }
+
+  variable_list run_backward(const variable_list& gradients) {
+    std::vector<Slot> inputs = unpacked(saved_);
+    add(inputs, gradients);
+    execute::Program& program = gradient_graph_->backward();
+    std::vector<Slot> results(program.graph().results().size());
+    run(program, inputs, {}, results);
+    return taken(results);
+  }
+
+  /// create_graph: computes everything again from the inputs, as a function of them and of the
+  /// incoming gradients that has an autograd node of its own.
+  variable_list apply_differentiably(const variable_list& gradients) {
+    unpacked(saved_);  // raises what eager raises if they were changed or freed
+    std::vector<Slot> inputs = unpacked(inputs_);
+    add(inputs, gradients);
+    const std::shared_ptr<GradientGraph> again(gradient_graph_, &gradient_graph_->recomputed());
+    execute::Program& program = again->program();
+    const std::vector<Slot> known = unpacked(cells_);
+    std::vector<Slot> cells;
+    for (const std::string& name : program.cells()) {
+      const auto found = std::find(cell_names_.begin(), cell_names_.end(), name);
+      TORCHJANUS_CHECK(found != cell_names_.end(), "backward: cell ", name, " was not kept");
+      cells.push_back(known[static_cast<size_t>(found - cell_names_.begin())]);
+    }
+    std::vector<Slot> results(again->result_count());
+    run(program, inputs, cells, results);
+    attach_node(again, inputs, program.cells(), cells, results);
+    return taken(results);
+  }
+
+  std::shared_ptr<GradientGraph> gradient_graph_;
+  std::mutex mutex_;
+  std::vector<Kept> saved_, inputs_, cells_;
+  std::vector<std::string> cell_names_;
+};
+
+/// Gives one of several results the name of its own grad_fn: passes the gradient on.
+class ResultBackward final : public autograd::Node {
+ public:
+  ResultBackward(std::string name, Edge next)
+      : Node(autograd::edge_list{std::move(next)}), name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  variable_list apply(variable_list&& gradients) override { return std::move(gradients); }
+
+ private:
+  std::string name_;
+};
+
+Edge edge_of(const Slot& slot) {
+  if (!slot.is_tensor()) return {};
+  const at::Tensor tensor = tensor_of(slot);
+  return tensor.requires_grad() ? autograd::impl::gradient_edge(tensor) : Edge();
+}
+
+void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span<const Slot> inputs,
+                 std::span<const std::string> cell_names, std::span<const Slot> cells,
+                 std::span<Slot> results) {
+  autograd::edge_list edges;
+  for (size_t input : gradient_graph->inputs()) edges.push_back(edge_of(inputs[input]));
+  for (const std::string& name : gradient_graph->cells()) {
+    const auto found = std::find(cell_names.begin(), cell_names.end(), name);
+    const auto index = static_cast<size_t>(found - cell_names.begin());
+    edges.push_back(found == cell_names.end() ? Edge() : edge_of(cells[index]));
+  }
+  const bool needed =
+      std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.is_valid(); });
+  if (!needed) return;
+  const auto node = c10::make_intrusive<GraphBackward>(gradient_graph, std::move(edges));
+  const auto& differentiable = gradient_graph->results();
+  const bool one_name = std::all_of(
+      differentiable.begin(), differentiable.end(),
+      [&](const auto& r) { return r.grad_fn_name == differentiable.front().grad_fn_name; });
+  bool consumed = false;
+  for (const GradientGraph::Result& result : differentiable) {
+    at::Tensor tensor = tensor_of(results[result.index]);
+    Edge edge(node, node->add_input_metadata(tensor));
+    if (!one_name) {
+      const auto named = c10::make_intrusive<ResultBackward>(result.grad_fn_name, std::move(edge));
+      edge = Edge(named, named->add_input_metadata(tensor));
+    }
+    autograd::impl::set_gradient_edge(tensor, std::move(edge));
+    consumed |= result.consumed;
+  }
+  node->keep(inputs, cell_names, cells, results);
+  if (consumed) node->release_variables();
+}
+
+class GraphDifferentiable final : public speculate::Differentiable {
+ public:
+  explicit GraphDifferentiable(std::shared_ptr<GradientGraph> gradient_graph)
+      : gradient_graph_(std::move(gradient_graph)) {}
+
+  graph::Graph take_forward() override { return gradient_graph_->take_forward(); }
+  size_t result_count() const override { return gradient_graph_->result_count(); }
+  void attach(std::span<const Slot> inputs, std::span<const std::string> cell_names,
+              std::span<const Slot> cells, std::span<Slot> results) override {
+    attach_node(gradient_graph_, inputs, cell_names, cells, results);
+  }
+
+ private:
+  std::shared_ptr<GradientGraph> gradient_graph_;
+};
+
+/// A copy of a graph, node by node.
+graph::Graph copy_of(const graph::Graph& graph) {
+  graph::Rewriter rewriter(graph);
+  rewriter.run([](const graph::Node&) { return false; });
+  return rewriter.finish();
+}
+
+class GraphDifferentiation final : public speculate::Differentiation {
+ public:
+  std::unique_ptr<speculate::Differentiable> prepare(
+      const speculate::Generated& generated) override {
+    std::vector<GradientGraph::Result> results;
+    for (const auto& result : generated.differentiable_results) {
+      results.push_back({result.result, result.grad_fn_name, result.consumed});
+    }
+    return std::make_unique<GraphDifferentiable>(std::make_shared<GradientGraph>(
+        copy_of(generated.graph), std::move(results), generated.differentiable_inputs,
+        generated.differentiable_cells));
+  }
+};
+
+}  // namespace
+
+speculate::Differentiation& differentiation() {
+  static GraphDifferentiation instance;
+  return instance;
+}
+
+}  // namespace janus::torch

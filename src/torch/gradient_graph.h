@@ -1,0 +1,60 @@
+// A graph whose results are differentiated outside of it, with what its backward run needs.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "execute/program.h"
+#include "graph/graph.h"
+
+namespace janus::torch {
+
+/// Shared by all runs of the graph; programs are compiled at first use.
+class GradientGraph {
+ public:
+  struct Result {
+    size_t index = 0;          ///< among the graph's results
+    std::string grad_fn_name;  ///< eager's
+    bool consumed = false;     ///< backward ran already, without retain_graph
+  };
+  GradientGraph(graph::Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
+                std::vector<std::string> cells);
+
+  /// The forward graph; call once.
+  graph::Graph take_forward() { return std::move(*forward_); }
+  size_t result_count() const { return result_count_; }
+  /// For each saved value the result of the forward graph that it is.
+  const std::vector<size_t>& saved_results() const { return saved_results_; }
+
+  const std::vector<Result>& results() const { return results_; }
+  const std::vector<size_t>& inputs() const { return inputs_; }
+  const std::vector<std::string>& cells() const { return cells_; }
+
+  /// Takes the saved values, then one gradient for each differentiable result; gives the gradients
+  /// of the differentiable inputs, then cells.
+  execute::Program& backward();
+
+  /// The gradients as a function of the graph's own inputs and cells, which can be differentiated
+  /// again: takes the graph's inputs, then one gradient for each differentiable result.
+  GradientGraph& recomputed();
+  /// The forward program of a graph that `recomputed` gave.
+  execute::Program& program();
+
+ private:
+  graph::Graph gradients_of_inputs() const;
+
+  graph::Graph graph_;
+  std::vector<Result> results_;
+  std::vector<size_t> inputs_;
+  std::vector<std::string> cells_;
+  std::unique_ptr<graph::Graph> forward_, backward_graph_;
+  size_t result_count_ = 0;
+  std::vector<size_t> saved_results_;
+  std::mutex mutex_;
+  std::unique_ptr<execute::Program> backward_, program_;
+  std::unique_ptr<GradientGraph> recomputed_;
+};
+
+}  // namespace janus::torch
