@@ -20,6 +20,19 @@
 namespace janus::speculate {
 
 /// What is known of the values that one place (a node, an argument, a path) gave.
+///
+/// Tensors start at `shape`, whichever object they are; two shapes of one rank and dtype join to
+/// `varying_shape`, everything else about two tensors to `type`. A size of 0 or 1 is no ordinary
+/// size (broadcasting depends on it), so a graph whose dimension is named cannot serve it. A
+/// dimension that was 1 in one call and 8 in another is -1 in `sizes` as any that varied;
+/// `least_sizes` remembers the 1 (or 0). The generator names a dimension whose least size is at
+/// least 2; for others it specialises on the size at hand, and the number of such graphs stays
+/// bounded, since those sizes can only be 0, 1 and one named.
+///
+/// Other objects start at `value`. It is kept for numbers (compared with their class, floats by
+/// their bits), strings, bytes, None and the like, and tuples of such; of every other object there
+/// is a weak reference where its class has one (functions and classes too: facts keep nothing of
+/// the program alive but the classes of values), else the fact starts at `type`.
 class ValueFact {
  public:
   enum class Level { nothing, value, shape, varying_shape, type, anything };
@@ -30,30 +43,48 @@ class ValueFact {
   /// The class of all values seen; null above `type`. Strong reference (classes of the user's
   /// program).
   PyObject* type() const { return type_.get(); }
-  /// The one value seen; null unless level() == value. Numbers, strings, None, functions, classes
-  /// are kept; other objects only by weak reference, null once dead.
+  /// The one value seen (borrowed); null unless level() == value, and once a weakly kept one died.
   PyObject* value() const;
   /// For tensors at level shape or varying_shape: dtype and dims; -1 for a dimension that varied.
   bool is_tensor() const { return is_tensor_; }
   graph::DType dtype() const { return dtype_; }
   const std::vector<int64_t>& sizes() const { return sizes_; }
+  /// The smallest size seen of each dimension; as long as sizes().
+  const std::vector<int64_t>& least_sizes() const { return least_sizes_; }
   std::string describe() const;
 
  private:
+  void start(PyObject* object);
+  bool start_tensor(PyObject* object);
+  bool join_tensor(PyObject* object);
+  bool is_same_value(PyObject* object) const;
+  void rise(Level level);
+  std::string type_text() const;
+
   Level level_ = Level::nothing;
   python::Object type_, value_;
   bool value_is_weak_ = false;
   bool is_tensor_ = false;
   graph::DType dtype_ = graph::DType::f32;
-  std::vector<int64_t> sizes_;
+  std::vector<int64_t> sizes_, least_sizes_;
 };
 
 /// Everything seen at one syntax node. Only what applies to the node's kind is filled.
 struct NodeFact {
-  uint64_t taken = 0, not_taken = 0;          ///< tests
-  int64_t least_trips = -1, most_trips = -1;  ///< loops; -1: never ran
-  ValueFact value;   ///< results of calls, attribute and subscript reads, non-local names
-  ValueFact callee;  ///< calls
+  /// Tests: how often the truth of an expression decided. At the expression whose truth was taken
+  /// (an `if` of a comprehension, an operand of `and`/`or`/`not`, a guard of `case`); for If,
+  /// While, IfExp and Assert also at the node itself. The last operand of `and`/`or` counts only
+  /// where the whole is a test.
+  uint64_t taken = 0, not_taken = 0;
+  /// Loops: at For and While, for For and comprehensions also at the expression iterated over.
+  /// Iterations begun until the loop ended in whichever way; -1: never ran.
+  int64_t least_trips = -1, most_trips = -1;
+  ValueFact value;  ///< results of calls, attribute and subscript reads, non-local names
+  /// Calls: what was called. A bound method counts as its function (of a builtin method: the
+  /// descriptor of its class).
+  ValueFact callee;
+
+  void see_trips(int64_t count);
 };
 
 /// Facts of one function (tree), indexed by Expression::fact / Statement::fact.

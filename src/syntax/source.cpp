@@ -83,6 +83,7 @@ ParsedFile parsed(const std::string& file, const Object& text) {
 struct Candidate {
   Object node;
   std::string class_name;
+  std::vector<std::string> imports;  ///< those that it was compiled with
 };
 
 /// Collects the definitions of a given name (or lambdas) that begin at a given line.
@@ -120,7 +121,7 @@ class Search {
     if (start > line_ || number(node, "end_lineno", line_) < line_) return;
     if (start == line_ &&
         (is_function ? name_of(node) == name_ : kind == "Lambda" && name_ == "<lambda>"))
-      found_.push_back({Object::borrow(node), class_name_});
+      found_.push_back({Object::borrow(node), class_name_, {}});
     if (!is_class) return children(node);
     const std::string outer = std::exchange(class_name_, name_of(node));
     children(node);
@@ -156,10 +157,10 @@ class Search {
 // --- verification --------------------------------------------------------------------------------
 
 /// Whether compiling the candidate gives the code.
-bool matches(const Candidate& candidate, const std::vector<std::string>& imports, PyObject* code) {
+bool matches(const Candidate& candidate, PyObject* code) {
   CodeContext context = context_of(code);
   context.class_name = candidate.class_name;
-  context.imports = imports;
+  context.imports = candidate.imports;
   Object definition = candidate.node;
   if (python::type_name(definition.get()) == "Lambda") {
     const Object place = definition;
@@ -179,11 +180,13 @@ bool matches(const Candidate& candidate, const std::vector<std::string>& imports
 std::optional<Candidate> find(const ParsedFile& file, PyObject* code) {
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
   for (Candidate& candidate :
-       Search(fields->co_firstlineno, python::to_string(fields->co_name)).run(file.module.get()))
+       Search(fields->co_firstlineno, python::to_string(fields->co_name)).run(file.module.get())) {
+    candidate.imports = file.imports;
+    if (matches(candidate, code)) return std::move(candidate);
     // Notebooks and doctests compile each statement by itself: imports elsewhere are not known.
-    if (matches(candidate, file.imports, code) ||
-        (!file.imports.empty() && matches(candidate, {}, code)))
-      return std::move(candidate);
+    candidate.imports.clear();
+    if (!file.imports.empty() && matches(candidate, code)) return std::move(candidate);
+  }
   return std::nullopt;
 }
 
@@ -198,6 +201,7 @@ Source available(const Candidate& candidate, PyObject* code) {
     analyse_scopes(*tree, context.freevars, false);
     source.tree = tree;
     source.ast = candidate.node;
+    source.imports = candidate.imports;
   } catch (const UnsupportedSyntax& error) {
     source.why_not = cat("it contains ", error.what());
   }
@@ -255,7 +259,7 @@ const Source& source_of_code(PyObject* code, PyObject* globals) {
 
 const Source& source_of(PyObject* function) {
   static const auto& not_python =
-      *new Source{nullptr, "it is not a function written in Python", {}};
+      *new Source{nullptr, "it is not a function written in Python", {}, {}};
   if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
   if (!PyFunction_Check(function)) return not_python;
   return source_of_code(PyFunction_GET_CODE(function), PyFunction_GET_GLOBALS(function));

@@ -17,6 +17,8 @@ struct Source {
   /// The `ast` node that the tree mirrors (FunctionDef, Lambda, or Module for statements) and the
   /// file's text, for the profiler's instrumented copy.
   python::Object ast;
+  /// Names that its module imports (compile.h's CodeContext).
+  std::vector<std::string> imports;
 };
 
 /// The tree of a Python function (plain function or lambda; methods: their __func__). Cached by

@@ -1,0 +1,402 @@
+// The hooks as a C class, the iterator that counts, and the per-thread state of profile runs.
+#include "speculate/hooks.h"
+
+#include <map>
+
+#include "base/check.h"
+#include "base/options.h"
+#include "speculate/instrument.h"
+#include "syntax/source.h"
+
+namespace janus::speculate {
+namespace {
+
+using python::Object;
+
+// --- the state of a thread -----------------------------------------------------------------------
+
+/// A `while` that is running: which frame, which node.
+struct WhileKey {
+  PyFrameObject* frame;
+  NodeFact* fact;
+  auto operator<=>(const WhileKey&) const = default;
+};
+
+struct ThreadState {
+  int active_runs = 0;
+  std::vector<Object> kept;  ///< operands that decided an `and` or `or` that is being evaluated
+  size_t kept_before = 0;    ///< how many there were when the outermost run began
+  /// Trips of loops not seen to end yet. Frames may be dead: they are compared, never followed.
+  std::map<WhileKey, int64_t> trips;
+};
+
+ThreadState& thread_state() {
+  thread_local ThreadState state;
+  return state;
+}
+
+// --- the hooks object ----------------------------------------------------------------------------
+
+struct HooksObject {
+  PyObject_HEAD Facts* facts;
+};
+
+NodeFact& fact_of(PyObject* hooks, PyObject* number) {
+  std::vector<NodeFact>& nodes = reinterpret_cast<HooksObject*>(hooks)->facts->nodes;
+  return nodes[static_cast<size_t>(PyLong_AsLong(number))];  // written by instrument.cpp
+}
+
+PyObject* new_reference(PyObject* object) {
+  Py_INCREF(object);
+  return object;
+}
+
+/// Records with `record`; whatever goes wrong there is ours and must not reach the program.
+template <class Record>
+void quietly(Record&& record) {
+  const bool had_error = PyErr_Occurred() != nullptr;
+  try {
+    record();
+  } catch (const python::ErrorSet&) {
+    if (!had_error) PyErr_Clear();
+  } catch (const std::exception& error) {
+    log("profile", error.what());
+  }
+}
+
+void count_test(PyObject* hooks, PyObject* number, bool truth) {
+  NodeFact& fact = fact_of(hooks, number);
+  ++(truth ? fact.taken : fact.not_taken);
+}
+
+/// Counts at the fact arguments[0], and at arguments[also] if there are that many.
+void count_tests(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count, Py_ssize_t also,
+                 bool truth) {
+  if (!ProfileRun::active()) return;
+  count_test(hooks, arguments[0], truth);
+  if (count > also) count_test(hooks, arguments[also], truth);
+}
+
+PyObject* hook_value(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
+  if (ProfileRun::active()) quietly([&] { fact_of(hooks, arguments[0]).value.see(arguments[1]); });
+  return new_reference(arguments[1]);
+}
+
+PyObject* hook_test(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count) {
+  const int truth = PyObject_IsTrue(arguments[1]);
+  if (truth < 0) return nullptr;
+  count_tests(hooks, arguments, count, 2, truth == 1);
+  return new_reference(truth == 1 ? Py_True : Py_False);
+}
+
+PyObject* hook_taken(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count) {
+  count_tests(hooks, arguments, count, 1, true);
+  return new_reference(Py_True);
+}
+
+PyObject* hook_not_taken(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count) {
+  count_tests(hooks, arguments, count, 1, false);
+  return new_reference(Py_False);
+}
+
+/// An operand that decides (true for `or`, false for `and`) is put aside for kept().
+PyObject* operand(PyObject* hooks, PyObject* const* arguments, bool decides) {
+  const int truth = PyObject_IsTrue(arguments[1]);
+  if (truth < 0) return nullptr;
+  count_tests(hooks, arguments, 1, 1, truth == 1);
+  if ((truth == 1) == decides) thread_state().kept.push_back(Object::borrow(arguments[1]));
+  return new_reference(truth == 1 ? Py_True : Py_False);
+}
+
+PyObject* hook_and_operand(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
+  return operand(hooks, arguments, false);
+}
+
+PyObject* hook_or_operand(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
+  return operand(hooks, arguments, true);
+}
+
+PyObject* hook_kept(PyObject*, PyObject* const*, Py_ssize_t) {
+  // The newest is ours: nothing that runs between the operand and here leaves one behind, save by
+  // an exception, after which nobody asks.
+  std::vector<Object>& kept = thread_state().kept;
+  if (kept.empty()) {
+    PyErr_SetString(PyExc_SystemError, "torchjanus: an operand was lost");
+    return nullptr;
+  }
+  Object result = std::move(kept.back());
+  kept.pop_back();
+  return result.release();
+}
+
+/// Begins to count a `while` anew; a count still there is of a run that a break or exception ended.
+PyObject* hook_enter(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
+  if (ProfileRun::active()) {
+    NodeFact& fact = fact_of(hooks, arguments[0]);
+    auto& trips = thread_state().trips;
+    const auto [place, is_new] = trips.try_emplace({PyEval_GetFrame(), &fact}, 0);
+    if (!is_new) fact.see_trips(std::exchange(place->second, 0));
+  }
+  return new_reference(Py_None);
+}
+
+PyObject* hook_again(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
+  if (ProfileRun::active()) {
+    NodeFact& fact = fact_of(hooks, arguments[0]);
+    auto& trips = thread_state().trips;
+    const auto place = trips.find({PyEval_GetFrame(), &fact});
+    if (place != trips.end() && arguments[1] == Py_True) {
+      ++place->second;
+    } else if (place != trips.end()) {
+      fact.see_trips(place->second);
+      trips.erase(place);
+    }
+  }
+  return new_reference(arguments[1]);
+}
+
+// --- the iterator that counts --------------------------------------------------------------------
+
+struct CountingIterator {
+  PyObject_HEAD PyObject* iterator;
+  Facts* facts;
+  size_t fact, also;
+  int64_t count;
+  bool is_recorded;
+};
+
+CountingIterator* counting(PyObject* object) { return reinterpret_cast<CountingIterator*>(object); }
+
+void record_count(CountingIterator* self) {
+  if (std::exchange(self->is_recorded, true)) return;
+  self->facts->nodes[self->fact].see_trips(self->count);
+  if (self->also != self->fact) self->facts->nodes[self->also].see_trips(self->count);
+}
+
+PyObject* counting_next(PyObject* object) {
+  CountingIterator* self = counting(object);
+  PyObject* result = Py_TYPE(self->iterator)->tp_iternext(self->iterator);
+  if (result != nullptr)
+    ++self->count;
+  else
+    record_count(self);
+  return result;
+}
+
+int counting_traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(counting(object)->iterator);
+  return 0;
+}
+
+int counting_clear(PyObject* object) {
+  Py_CLEAR(counting(object)->iterator);
+  return 0;
+}
+
+void counting_dealloc(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  record_count(counting(object));  // left by break, return or an exception
+  counting_clear(object);
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+template <class Function>
+void* slot(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+PyTypeObject* counting_type() {
+  static PyType_Slot slots[] = {
+      {Py_tp_dealloc, slot(counting_dealloc)}, {Py_tp_traverse, slot(counting_traverse)},
+      {Py_tp_clear, slot(counting_clear)},     {Py_tp_iter, slot(PyObject_SelfIter)},
+      {Py_tp_iternext, slot(counting_next)},   {0, nullptr}};
+  static PyType_Spec spec = {"torchjanus._core.CountingIterator", sizeof(CountingIterator), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+  static auto* const type =
+      reinterpret_cast<PyTypeObject*>(python::check(PyType_FromSpec(&spec)).release());
+  return type;
+}
+
+PyObject* hook_loop(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
+  PyObject* iterator = PyObject_GetIter(arguments[1]);
+  if (iterator == nullptr || !ProfileRun::active()) return iterator;
+  PyTypeObject* type = counting_type();
+  auto* self = PyObject_GC_New(CountingIterator, type);
+  if (self == nullptr) {
+    PyErr_Clear();
+    return iterator;
+  }
+  self->iterator = iterator;
+  self->facts = reinterpret_cast<HooksObject*>(hooks)->facts;
+  self->fact = static_cast<size_t>(PyLong_AsLong(arguments[0]));
+  self->also = static_cast<size_t>(PyLong_AsLong(arguments[2]));
+  self->count = 0;
+  self->is_recorded = false;
+  auto* result = reinterpret_cast<PyObject*>(self);
+  PyObject_GC_Track(result);
+  return result;
+}
+
+// --- callees -------------------------------------------------------------------------------------
+
+CalleePolicy& callee_policy() {
+  static CalleePolicy policy;
+  return policy;
+}
+
+/// What a callable counts as: methods as their functions, so that it is the same at every call.
+PyObject* identity_of(PyObject* callee) {
+  if (PyMethod_Check(callee)) return PyMethod_GET_FUNCTION(callee);
+  if (!PyCFunction_Check(callee)) return callee;
+  PyObject* self = PyCFunction_GET_SELF(callee);
+  if (self == nullptr || PyModule_Check(self) || PyType_Check(self)) return callee;
+  const Object name = python::string(reinterpret_cast<PyCFunctionObject*>(callee)->m_ml->ml_name);
+  PyObject* descriptor = _PyType_Lookup(Py_TYPE(self), name.get());
+  return descriptor == nullptr ? callee : descriptor;
+}
+
+bool is_skipped(PyObject* function) {
+  return callee_policy().skip != nullptr && callee_policy().skip(function);
+}
+
+/// The copy of a plain function, or null.
+Object profiled_function(PyObject* function) {
+  if (is_skipped(function)) return {};
+  Object copy = instrumented_function(function);
+  if (!copy) return {};
+  if (Facts* facts = profiles().find(syntax::original_code(PyFunction_GET_CODE(copy.get()))))
+    ++facts->runs;
+  return copy;
+}
+
+/// The Python function that a method or an object of ours stands for, or null.
+PyObject* plain_function(PyObject* function) {
+  if (PyFunction_Check(function)) return function;
+  return callee_policy().unwrap == nullptr ? nullptr : callee_policy().unwrap(function);
+}
+
+Object bound(const Object& function, PyObject* self) {
+  return function ? python::check(PyMethod_New(function.get(), self)) : Object();
+}
+
+Object profiled_partial(PyObject* callee);
+
+/// What to call in place of `callee`, or null to call it itself. It has the same effect, and the
+/// frames and messages of the calls are the same.
+Object profiled_callee(PyObject* callee) {
+  static PyObject* const partial = python::import_attribute("functools", "partial").release();
+  static PyObject* const call_name = python::interned("__call__");
+  if (PyFunction_Check(callee)) return profiled_function(callee);
+  if (PyMethod_Check(callee)) {
+    PyObject* function = plain_function(PyMethod_GET_FUNCTION(callee));
+    if (function == nullptr || !PyFunction_Check(function)) return {};
+    return bound(profiled_function(function), PyMethod_GET_SELF(callee));
+  }
+  if (PyCFunction_Check(callee) || PyType_Check(callee)) return {};
+  PyTypeObject* type = Py_TYPE(callee);
+  if (reinterpret_cast<PyObject*>(type) == partial) return profiled_partial(callee);
+  if (PyObject* function = plain_function(callee)) return profiled_callee(function);
+  // An object of a Python class (a module): what its class says calling it means.
+  PyObject* method = _PyType_Lookup(type, call_name);
+  if (method == nullptr || !PyFunction_Check(method)) return {};
+  return bound(profiled_function(method), callee);
+}
+
+Object profiled_partial(PyObject* callee) {
+  const Object function = profiled_callee(python::attribute(callee, "func").get());
+  if (!function) return {};
+  std::vector<Object> arguments = {function};
+  for (Object& argument : python::elements(python::attribute(callee, "args").get()))
+    arguments.push_back(std::move(argument));
+  return python::check(PyObject_Call(reinterpret_cast<PyObject*>(Py_TYPE(callee)),
+                                     python::tuple(arguments).get(),
+                                     python::attribute(callee, "keywords").get()));
+}
+
+Object profiled_callee_or_itself(PyObject* callee) {
+  Object result;
+  quietly([&] { result = profiled_callee(callee); });
+  return result ? result : Object::borrow(callee);
+}
+
+PyObject* hook_callee(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
+  PyObject* callee = arguments[2];
+  if (!ProfileRun::active()) return new_reference(callee);
+  quietly([&] {
+    fact_of(hooks, arguments[0]).callee.see(identity_of(callee));
+    fact_of(hooks, arguments[1]).value.see(callee);
+  });
+  return profiled_callee_or_itself(callee).release();
+}
+
+// --- the class -----------------------------------------------------------------------------------
+
+using Hook = PyObject*(PyObject*, PyObject* const*, Py_ssize_t);
+
+PyMethodDef method(const char* name, Hook* function) {
+  return {name, reinterpret_cast<PyCFunction>(slot(function)), METH_FASTCALL, nullptr};
+}
+
+PyTypeObject* hooks_type() {
+  static PyMethodDef methods[] = {method(hook::value, hook_value),
+                                  method(hook::callee, hook_callee),
+                                  method(hook::test, hook_test),
+                                  method(hook::taken, hook_taken),
+                                  method(hook::not_taken, hook_not_taken),
+                                  method(hook::and_operand, hook_and_operand),
+                                  method(hook::or_operand, hook_or_operand),
+                                  method(hook::kept, hook_kept),
+                                  method(hook::loop, hook_loop),
+                                  method(hook::enter, hook_enter),
+                                  method(hook::again, hook_again),
+                                  {nullptr, nullptr, 0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};
+  static PyType_Spec spec = {"torchjanus._core.Hooks", sizeof(HooksObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  static auto* const type =
+      reinterpret_cast<PyTypeObject*>(python::check(PyType_FromSpec(&spec)).release());
+  return type;
+}
+
+}  // namespace
+
+Object make_hooks(Facts& facts) {
+  PyTypeObject* type = hooks_type();
+  Object result = python::check(type->tp_alloc(type, 0));
+  reinterpret_cast<HooksObject*>(result.get())->facts = &facts;
+  return result;
+}
+
+void ProfileRun::begin() {
+  ThreadState& state = thread_state();
+  if (state.active_runs++ == 0) state.kept_before = state.kept.size();
+}
+
+void ProfileRun::end() {
+  ThreadState& state = thread_state();
+  TORCHJANUS_CHECK(state.active_runs > 0, "profile: a run ends that did not begin");
+  if (--state.active_runs > 0) return;
+  for (const auto& [loop, count] : state.trips) loop.fact->see_trips(count);
+  state.trips.clear();
+  // Operands put aside by expressions that an exception left. Releasing them may run code.
+  std::vector<Object> left_over;
+  for (; state.kept.size() > state.kept_before; state.kept.pop_back())
+    left_over.push_back(std::move(state.kept.back()));
+}
+
+bool ProfileRun::active() { return thread_state().active_runs > 0; }
+
+Object profiled_call(PyObject* function, PyObject* const* arguments, Py_ssize_t count,
+                     PyObject* keyword_names) {
+  const ProfileRun run;
+  const Object callee = profiled_callee_or_itself(function);
+  return python::check(
+      PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count), keyword_names));
+}
+
+void set_callee_policy(CalleePolicy policy) { callee_policy() = policy; }
+
+}  // namespace janus::speculate

@@ -1,0 +1,606 @@
+// How a function becomes its instrumented copy. A new `ast` is built of our tree, in which
+//
+//   a.b, a[i], non-local names    become  H.value(fact, a.b)
+//   f(x)                          becomes H.value(fact, H.callee(fact, fact of f, f)(x))
+//   tests                         become  H.test(fact, t), with `and`, `or` and `not` in them kept;
+//                                 chained comparisons: H.taken(fact) if a < b < c else
+//                                 H.not_taken(fact), since only the code itself can take each
+//                                 link's truth once
+//   x and y (as a value)          becomes y if H.and_operand(fact, x) else H.kept()
+//   for i in xs                   becomes for i in H.loop(fact, xs, fact of xs)
+//   while t: ...                  becomes H.enter(fact); while H.again(fact, t): ...
+//
+// where H is a placeholder, put in as a constant of the code after compilation: no name is added to
+// any scope of the program. Everything keeps its place in the file, so tracebacks are the program's
+// own. What is evaluated elsewhere (decorators, defaults, annotations), classes, patterns, nested
+// generators and coroutines stay as they are. The copy's own definition is compiled but never run;
+// its code is taken out and joined with the closure of the original.
+#include "speculate/instrument.h"
+
+#include <unordered_map>
+
+#include "base/options.h"
+#include "speculate/hooks.h"
+#include "syntax/compile.h"
+#include "syntax/convert.h"
+#include "syntax/fields.h"
+#include "syntax/scope.h"
+#include "syntax/source.h"
+
+namespace janus::speculate {
+namespace {
+
+using python::Object;
+using syntax::as;
+using syntax::AstBuilder;
+using syntax::Expression;
+using syntax::ExpressionKind;
+using syntax::SourceSpan;
+using syntax::Statement;
+using syntax::StatementKind;
+
+class Instrumenter final : public AstBuilder {
+ public:
+  Instrumenter(const syntax::Tree& tree, std::string placeholder)
+      : tree_(tree), placeholder_(std::move(placeholder)), scope_(tree.scope) {}
+
+  Object expression(const Expression* node) override;
+  Object pattern(const syntax::Pattern* node) override { return plain_.pattern(node); }
+  void statement(const Statement* node, PyObject* list) override;
+
+ private:
+  // --- calls of hooks
+  Object hook(const char* method, const std::vector<Object>& arguments, const SourceSpan& span) {
+    // The method's place is the start of the span alone: where an attribute ends on another line
+    // than its call begins, the compiler would move the call there.
+    const SourceSpan start = {nullptr, span.line, span.column, span.line, span.column};
+    const Object hooks = make("Constant", {{"value", python::string(placeholder_)}}, &start);
+    const Object function = make(
+        "Attribute", {{"value", hooks}, {"attr", python::string(method)}, {"ctx", load()}}, &start);
+    return make(
+        "Call",
+        {{"func", function}, {"args", python::list(arguments)}, {"keywords", python::list({})}},
+        &span);
+  }
+  static Object fact(int number, const SourceSpan& span) {
+    return make("Constant", {{"value", python::integer(number)}}, &span);
+  }
+  static Object load() {
+    static PyObject* const context = make("Load", {}, nullptr).release();
+    return Object::borrow(context);
+  }
+  Object value(const Expression& node, Object result) {
+    return hook(hook::value, {fact(node.fact, node.span), std::move(result)}, node.span);
+  }
+  /// The arguments of a hook that counts a test: the fact, what else, and another fact if any.
+  std::vector<Object> counted(int number, std::vector<Object> middle, int also,
+                              const SourceSpan& span) {
+    std::vector<Object> arguments = {fact(number, span)};
+    for (Object& argument : middle) arguments.push_back(std::move(argument));
+    if (also >= 0) arguments.push_back(fact(also, span));
+    return arguments;
+  }
+
+  // --- tests
+  /// Where the instruction stands that takes an expression's truth: Python 3.11 puts it at what
+  /// holds the expression.
+  static const SourceSpan& place_of_test([[maybe_unused]] const Expression& test,
+                                         [[maybe_unused]] const SourceSpan& holder) {
+#if PY_VERSION_HEX >= 0x030C0000
+    return test.span;
+#else
+    return holder;
+#endif
+  }
+
+  /// An expression of which only the truth is used; the result is a bool.
+  Object test(const Expression* node, const SourceSpan& holder, int also = -1);
+  Object test_operands(const syntax::BoolOp& node, const SourceSpan& holder);
+
+  // --- expressions
+  Object call(const syntax::Call& node);
+  Object callee(const syntax::Call& node);
+  SourceSpan place_of_call(const syntax::Call& node) const;
+  Object bool_op(const syntax::BoolOp& node, size_t first);
+  Object keywords(const std::vector<syntax::Keyword*>& nodes);
+  Object generators(const std::vector<syntax::Comprehension>& nodes, const Expression& holder,
+                    const syntax::Scope* scope);
+  template <class T>
+  Object comprehension(const T& node,
+                       const std::vector<std::pair<const char*, Expression*>>& parts);
+  template <class T>
+  bool is_asynchronous(const T& node) const {
+    for (const syntax::Comprehension& generator : node.generators)
+      if (generator.is_async) return true;
+    return false;
+  }
+  Object loop(const Expression& iterable, int number, const SourceSpan& span) {
+    return hook(hook::loop, {fact(number, span), expression(&iterable), fact(iterable.fact, span)},
+                span);
+  }
+  bool is_local(const std::string& name) const {
+    const syntax::NameKind kind = scope_->kind_of(tree_.mangle(name));
+    return kind == syntax::NameKind::local || kind == syntax::NameKind::cell;
+  }
+
+  /// Runs `build` with names meaning what they mean in `scope`.
+  template <class Build>
+  auto in_scope(const syntax::Scope* scope, Build&& build) {
+    const syntax::Scope* outer = std::exchange(scope_, scope);
+    auto result = build();
+    scope_ = outer;
+    return result;
+  }
+
+  // --- statements
+  void append(PyObject* list, const Object& statement) {
+    python::check_status(PyList_Append(list, statement.get()));
+  }
+  void while_(const syntax::While& node, PyObject* list);
+  Object for_(const syntax::For& node);
+  Object function(const syntax::FunctionDef& node);
+  Object match(const syntax::Match& node);
+
+  const syntax::Tree& tree_;
+  const std::string placeholder_;
+  const syntax::Scope* scope_;
+  AstBuilder plain_;
+};
+
+// --- tests ---------------------------------------------------------------------------------------
+
+Object Instrumenter::test(const Expression* node, const SourceSpan& holder, int also) {
+  const SourceSpan& place = place_of_test(*node, holder);
+  if (node->kind == ExpressionKind::Constant) return copy(*node);
+  if (const auto* chain = syntax::try_as<syntax::Compare>(node);
+      chain != nullptr && chain->ops.size() > 1) {
+    return make("IfExp",
+                {{"test", copy(*node)},
+                 {"body", hook(hook::taken, counted(node->fact, {}, also, place), place)},
+                 {"orelse", hook(hook::not_taken, counted(node->fact, {}, also, place), place)}},
+                &node->span);
+  }
+  Object truth;
+  if (const auto* operation = syntax::try_as<syntax::BoolOp>(node))
+    truth = test_operands(*operation, holder);
+  else
+    truth = expression(node);  // `not` takes its operand's truth by itself
+  return hook(hook::test, counted(node->fact, {truth}, also, place), place);
+}
+
+Object Instrumenter::test_operands(const syntax::BoolOp& node, const SourceSpan& holder) {
+  std::vector<Object> operands;
+  for (const Expression* operand : node.values) operands.push_back(test(operand, holder));
+  const char* type = node.op == syntax::BoolOperator::And ? "And" : "Or";
+  return make("BoolOp", {{"op", make(type, {}, nullptr)}, {"values", python::list(operands)}},
+              &node.span);
+}
+
+// --- expressions ---------------------------------------------------------------------------------
+
+Object Instrumenter::expression(const Expression* node) {
+  if (node == nullptr) return python::none();
+  switch (node->kind) {
+    case ExpressionKind::Attribute:
+      if (as<syntax::Attribute>(node).ctx != syntax::Context::Load) return copy(*node);
+      return value(*node, copy(*node));
+    case ExpressionKind::Subscript:
+      if (as<syntax::Subscript>(node).ctx != syntax::Context::Load) return copy(*node);
+      return value(*node, copy(*node));
+    case ExpressionKind::Name: {
+      const auto& name = as<syntax::Name>(node);
+      if (name.ctx != syntax::Context::Load || is_local(name.id)) return copy(*node);
+      return value(*node, copy(*node));
+    }
+    case ExpressionKind::Call:
+      return call(as<syntax::Call>(node));
+    case ExpressionKind::BoolOp:
+      return bool_op(as<syntax::BoolOp>(node), 0);
+    case ExpressionKind::IfExp: {
+      const auto& choice = as<syntax::IfExp>(node);
+      return make("IfExp",
+                  {{"test", test(choice.test, node->span, node->fact)},
+                   {"body", expression(choice.body)},
+                   {"orelse", expression(choice.orelse)}},
+                  &node->span);
+    }
+    case ExpressionKind::UnaryOp: {
+      const auto& operation = as<syntax::UnaryOp>(node);
+      if (operation.op != syntax::UnaryOperator::Not) return copy(*node);
+      return make(
+          "UnaryOp",
+          {{"op", make("Not", {}, nullptr)}, {"operand", test(operation.operand, node->span)}},
+          &node->span);
+    }
+    case ExpressionKind::Lambda: {
+      const auto& lambda = as<syntax::Lambda>(node);
+      if (lambda.scope->has_yield || lambda.scope->has_await) return plain_.expression(node);
+      const Object plain = plain_.expression(node);
+      const Object body = in_scope(lambda.scope, [&] { return expression(lambda.body); });
+      python::set_attribute(plain.get(), "body", body.get());
+      return plain;
+    }
+    case ExpressionKind::ListComp: {
+      const auto& full = as<syntax::ListComp>(node);
+      return comprehension(full, {{"elt", full.elt}});
+    }
+    case ExpressionKind::SetComp: {
+      const auto& full = as<syntax::SetComp>(node);
+      return comprehension(full, {{"elt", full.elt}});
+    }
+    case ExpressionKind::GeneratorExp: {
+      const auto& full = as<syntax::GeneratorExp>(node);
+      return comprehension(full, {{"elt", full.elt}});
+    }
+    case ExpressionKind::DictComp: {
+      const auto& full = as<syntax::DictComp>(node);
+      return comprehension(full, {{"key", full.key}, {"value", full.value}});
+    }
+    default:
+      return copy(*node);
+  }
+}
+
+/// The operands from `first` on, as a value: the one that decides must come out itself.
+Object Instrumenter::bool_op(const syntax::BoolOp& node, size_t first) {
+  const Expression& operand = *node.values[first];
+  if (first + 1 == node.values.size()) return expression(&operand);
+  const bool is_and = node.op == syntax::BoolOperator::And;
+  const Object decided = hook(is_and ? hook::and_operand : hook::or_operand,
+                              {fact(operand.fact, operand.span), expression(&operand)}, node.span);
+  // Arguments in the order of evaluation, which is that of the code's nested code objects too.
+  const Object kept = hook(hook::kept, {}, node.span);
+  const Object rest = bool_op(node, first + 1);
+  return make("IfExp",
+              {{"test", decided}, {"body", is_and ? rest : kept}, {"orelse", is_and ? kept : rest}},
+              &node.span);
+}
+
+Object Instrumenter::callee(const syntax::Call& node) {
+  const Expression& function = *node.func;
+  const bool is_read = function.kind == ExpressionKind::Attribute ||
+                       function.kind == ExpressionKind::Name ||
+                       function.kind == ExpressionKind::Subscript;
+  const SourceSpan& span = function.span;
+  return hook(hook::callee,
+              {fact(node.fact, span), fact(function.fact, span),
+               is_read ? copy(function) : expression(&function)},
+              span);
+}
+
+/// Where the calling instruction stands: for methods, the line of the method's name.
+SourceSpan Instrumenter::place_of_call(const syntax::Call& node) const {
+  constexpr size_t kMostArguments = 29;  // more are passed another way
+  const auto* method = syntax::try_as<syntax::Attribute>(node.func);
+  if (method == nullptr || method->span.end_line == node.span.line) return node.span;
+  size_t count = node.args.size() + node.keywords.size() + (node.keywords.empty() ? 0 : 1);
+  for (const Expression* argument : node.args)
+    if (argument->kind == ExpressionKind::Starred) return node.span;
+  for (const syntax::Keyword* keyword : node.keywords)
+    if (keyword->arg.empty()) return node.span;
+  if (count > kMostArguments) return node.span;
+  SourceSpan span = node.span;
+  span.line = method->span.end_line;
+  span.column = method->span.end_column - static_cast<int>(method->attr.size());
+  return span;
+}
+
+Object Instrumenter::keywords(const std::vector<syntax::Keyword*>& nodes) {
+  std::vector<Object> result;
+  for (const syntax::Keyword* keyword : nodes)
+    result.push_back(
+        make("keyword",
+             {{"arg", keyword->arg.empty() ? python::none() : python::string(keyword->arg)},
+              {"value", expression(keyword->value)}},
+             &keyword->span));
+  return python::list(result);
+}
+
+Object Instrumenter::call(const syntax::Call& node) {
+  const SourceSpan place = place_of_call(node);
+  const Object function = callee(node);
+  std::vector<Object> arguments;
+  for (const Expression* argument : node.args) arguments.push_back(expression(argument));
+  return value(node, make("Call",
+                          {{"func", function},
+                           {"args", python::list(arguments)},
+                           {"keywords", keywords(node.keywords)}},
+                          &place));
+}
+
+Object Instrumenter::generators(const std::vector<syntax::Comprehension>& nodes,
+                                const Expression& holder, const syntax::Scope* scope) {
+  std::vector<Object> result;
+  for (const syntax::Comprehension& node : nodes) {
+    const auto iterable = [&] { return loop(*node.iter, node.iter->fact, node.iter->span); };
+    // The first iterable is evaluated in the scope around.
+    const Object iter = result.empty() ? iterable() : in_scope(scope, iterable);
+    result.push_back(in_scope(scope, [&] {
+      std::vector<Object> tests;
+      for (const Expression* condition : node.ifs) tests.push_back(test(condition, holder.span));
+      return make("comprehension",
+                  {{"target", expression(node.target)},
+                   {"iter", iter},
+                   {"ifs", python::list(tests)},
+                   {"is_async", python::integer(0)}},
+                  nullptr);
+    }));
+  }
+  return python::list(result);
+}
+
+template <class T>
+Object Instrumenter::comprehension(const T& node,
+                                   const std::vector<std::pair<const char*, Expression*>>& parts) {
+  if (is_asynchronous(node) || node.scope->has_await) return plain_.expression(&node);
+  const Object loops = generators(node.generators, node, node.scope);
+  std::vector<Field> fields;
+  for (const auto& [name, part] : parts)
+    fields.push_back({name, in_scope(node.scope, [&, part = part] { return expression(part); })});
+  fields.push_back({"generators", loops});
+  return make(syntax::name(node.kind), fields, &node.span);
+}
+
+// --- statements ----------------------------------------------------------------------------------
+
+void Instrumenter::statement(const Statement* node, PyObject* list) {
+  switch (node->kind) {
+    case StatementKind::If: {
+      const auto& full = as<syntax::If>(node);
+      return append(list, make("If",
+                               {{"test", test(full.test, node->span, node->fact)},
+                                {"body", body(full.body)},
+                                {"orelse", body(full.orelse)}},
+                               &node->span));
+    }
+    case StatementKind::Assert: {
+      const auto& full = as<syntax::Assert>(node);
+      return append(list, make("Assert",
+                               {{"test", test(full.test, node->span, node->fact)},
+                                {"msg", expression(full.msg)}},
+                               &node->span));
+    }
+    case StatementKind::While:
+      return while_(as<syntax::While>(node), list);
+    case StatementKind::For:
+      return append(list, for_(as<syntax::For>(node)));
+    case StatementKind::FunctionDef:
+      return append(list, function(as<syntax::FunctionDef>(node)));
+    case StatementKind::Match:
+      return append(list, match(as<syntax::Match>(node)));
+    case StatementKind::AnnAssign: {
+      const auto& full = as<syntax::AnnAssign>(node);
+      return append(list, make("AnnAssign",
+                               {{"target", expression(full.target)},
+                                {"annotation", plain_.expression(full.annotation)},
+                                {"value", expression(full.value)},
+                                {"simple", python::integer(full.simple ? 1 : 0)}},
+                               &node->span));
+    }
+    case StatementKind::ClassDef:
+    case StatementKind::AsyncFunctionDef:
+    case StatementKind::TypeAlias:
+      return plain_.statement(node, list);
+    default:
+      return append(list, copy(*node));
+  }
+}
+
+void Instrumenter::while_(const syntax::While& node, PyObject* list) {
+  const Object number = fact(node.fact, node.span);
+  const SourceSpan start = {nullptr, node.span.line, node.span.column, node.span.line,
+                            node.span.column};
+  append(list, make("Expr", {{"value", hook(hook::enter, {number}, start)}}, &start));
+  const Object condition =
+      hook(hook::again, {number, test(node.test, node.span, node.fact)}, node.test->span);
+  append(list, make("While",
+                    {{"test", condition}, {"body", body(node.body)}, {"orelse", body(node.orelse)}},
+                    &node.span));
+}
+
+Object Instrumenter::for_(const syntax::For& node) {
+  return make("For",
+              {{"target", expression(node.target)},
+               {"iter", loop(*node.iter, node.fact, place_of_test(*node.iter, node.span))},
+               {"body", body(node.body)},
+               {"orelse", body(node.orelse)}},
+              &node.span);
+}
+
+Object Instrumenter::function(const syntax::FunctionDef& node) {
+  const Object result = plain_.copy(node);
+  if (node.scope->has_yield || node.scope->has_await) return result;
+  const Object statements = in_scope(node.scope, [&] { return body(node.body); });
+  python::set_attribute(result.get(), "body", statements.get());
+  return result;
+}
+
+Object Instrumenter::match(const syntax::Match& node) {
+  std::vector<Object> cases;
+  for (const syntax::MatchCase& one : node.cases) {
+    // A guard's truth is taken at the `case`'s pattern... in 3.11 at the guard's own place.
+    const Object guard = one.guard == nullptr ? python::none() : test(one.guard, one.guard->span);
+    cases.push_back(make(
+        "match_case",
+        {{"pattern", pattern(one.pattern)}, {"guard", guard}, {"body", body(one.body)}}, nullptr));
+  }
+  return make("Match", {{"subject", expression(node.subject)}, {"cases", python::list(cases)}},
+              &node.span);
+}
+
+// --- the code of a copy --------------------------------------------------------------------------
+
+constexpr int kGenerators =
+    CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE;
+constexpr const char* kPlaceholder = "torchjanus hooks of this function";
+
+Object replaced(PyObject* code, const std::vector<std::pair<const char*, Object>>& fields) {
+  const Object keywords = python::check(PyDict_New());
+  for (const auto& [name, value] : fields)
+    python::check_status(PyDict_SetItemString(keywords.get(), name, value.get()));
+  return python::check(PyObject_Call(python::attribute(code, "replace").get(),
+                                     python::tuple({}).get(), keywords.get()));
+}
+
+std::string qualified_name(PyObject* code) {
+  return python::to_string(python::attribute(code, "co_qualname").get());
+}
+
+/// Gives nested code objects the qualified names of the program: `from` at the front becomes `to`.
+Object with_names(PyObject* code, const std::string& from, const std::string& to) {
+  std::vector<Object> constants;
+  for (const Object& constant : python::elements(python::attribute(code, "co_consts").get()))
+    constants.push_back(PyCode_Check(constant.get()) ? with_names(constant.get(), from, to)
+                                                     : constant);
+  std::string name = qualified_name(code);
+  if (name.starts_with(from)) name = to + name.substr(from.size());
+  return replaced(code,
+                  {{"co_consts", python::tuple(constants)}, {"co_qualname", python::string(name)}});
+}
+
+/// Tells the syntax room which code of the program each nested code object of the copy stands for.
+void note_copies(PyObject* copy, PyObject* original) {
+  syntax::note_copy(copy, original);
+  const auto copies = syntax::nested_codes(copy), originals = syntax::nested_codes(original);
+  if (copies.size() != originals.size()) return;
+  for (size_t i = 0; i < copies.size(); ++i) {
+    const auto* one = reinterpret_cast<PyCodeObject*>(copies[i].get());
+    const auto* other = reinterpret_cast<PyCodeObject*>(originals[i].get());
+    if (one->co_firstlineno == other->co_firstlineno && python::equal(one->co_name, other->co_name))
+      note_copies(copies[i].get(), originals[i].get());
+  }
+}
+
+/// The definition with an instrumented body, nothing evaluated outside of it, and its first line
+/// where it was.
+Object instrumented_definition(const syntax::Tree& tree) {
+  Instrumenter instrumenter(tree, kPlaceholder);
+  if (tree.lambda != nullptr) {
+    AstBuilder plain;
+    const Object lambda = plain.expression(tree.lambda);
+    python::set_attribute(lambda.get(), "body", instrumenter.expression(tree.lambda->body).get());
+    return AstBuilder::make("Expr", {{"value", lambda}}, &tree.lambda->span);
+  }
+  AstBuilder plain;
+  const Object definition = plain.copy(*tree.function);
+  python::set_attribute(definition.get(), "body", instrumenter.body(tree.body).get());
+  return definition;
+}
+
+Object instrumented_code(PyObject* original, const syntax::Source& source) {
+  const syntax::Tree& tree = *source.tree;
+  syntax::CodeContext context = syntax::context_of(original);
+  context.class_name = tree.class_name;
+  context.imports = source.imports;
+  const std::vector<Object> codes =
+      syntax::compile_definition(instrumented_definition(tree).get(), context);
+  TORCHJANUS_CHECK(!codes.empty(), "instrument: ", tree.name, " compiled to nothing");
+  const Object compiled = codes.back();
+  TORCHJANUS_CHECK(python::equal(python::attribute(compiled.get(), "co_freevars").get(),
+                                 python::attribute(original, "co_freevars").get()),
+                   "instrument: the copy of ", tree.name, " has other free variables");
+  Facts& facts = profiles().of(original, static_cast<size_t>(tree.fact_count));
+  const Object constants = python::check(PyDict_New());
+  python::check_status(
+      PyDict_SetItemString(constants.get(), kPlaceholder, make_hooks(facts).get()));
+  const Object named =
+      with_names(compiled.get(), qualified_name(compiled.get()), qualified_name(original));
+  const int flags = reinterpret_cast<PyCodeObject*>(original)->co_flags;
+  const Object code = patch_constants(
+      replaced(named.get(), {{"co_flags", python::integer(flags)}}).get(), constants.get());
+  note_copies(code.get(), original);
+  return code;
+}
+
+/// The instrumented code of a function's code; null if there is none. Made once.
+Object code_of_copy(PyObject* function) {
+  // Entries keep the codes alive, as those of source_of() do.
+  static auto& cache = *new std::unordered_map<PyObject*, Object>();
+  PyObject* original = PyFunction_GET_CODE(function);
+  if (const auto found = cache.find(original); found != cache.end()) return found->second;
+  Object code;
+  const syntax::Source& source = syntax::source_of(function);
+  const bool is_plain = source.tree != nullptr &&
+                        (reinterpret_cast<PyCodeObject*>(original)->co_flags & kGenerators) == 0;
+  if (is_plain) {
+    try {
+      code = instrumented_code(original, source);
+    } catch (const python::ErrorSet&) {
+      log("profile", cat(source.tree->name, " is not profiled: ", python::take_error_message()));
+    } catch (const std::exception& error) {
+      log("profile", cat(source.tree->name, " is not profiled: ", error.what()));
+    }
+  }
+  const auto [entry, is_new] = cache.try_emplace(original, code);
+  if (is_new) Py_INCREF(original);
+  return entry->second;
+}
+
+/// A function of that code that is the given one in everything else.
+Object function_with(const Object& code, PyObject* original) {
+  const auto* from = reinterpret_cast<PyFunctionObject*>(original);
+  Object result = python::check(
+      PyFunction_NewWithQualName(code.get(), from->func_globals, from->func_qualname));
+  auto* to = reinterpret_cast<PyFunctionObject*>(result.get());
+  const auto share = [](PyObject*& field, PyObject* value) {
+    Py_XINCREF(value);
+    Py_XSETREF(field, value);
+  };
+  share(to->func_name, from->func_name);
+  share(to->func_defaults, from->func_defaults);
+  share(to->func_kwdefaults, from->func_kwdefaults);
+  share(to->func_closure, from->func_closure);
+  share(to->func_module, from->func_module);
+  share(to->func_builtins, from->func_builtins);
+  share(to->func_doc, from->func_doc);
+  share(to->func_dict, from->func_dict);
+  share(to->func_annotations, from->func_annotations);
+  return result;
+}
+
+}  // namespace
+
+Object instrumented_function(PyObject* function) {
+  const python::ErrorScope scope;
+  try {
+    PyObject* code = PyFunction_GET_CODE(function);
+    if (syntax::original_code(code) != code) return Object::borrow(function);
+    const Object copy = code_of_copy(function);
+    return copy ? function_with(copy, function) : Object();
+  } catch (const python::ErrorSet&) {
+    return {};
+  }
+}
+
+InstrumentedStatements instrument_statements(const syntax::Tree& tree, PyObject* key) {
+  static int counter = 0;
+  const std::string placeholder = cat("torchjanus hooks of statements ", ++counter);
+  Instrumenter instrumenter(tree, placeholder);
+  InstrumentedStatements result;
+  result.module = AstBuilder::make(
+      "Module", {{"body", instrumenter.body(tree.body)}, {"type_ignores", python::list({})}},
+      nullptr);
+  result.constants = python::check(PyDict_New());
+  Facts& facts = profiles().of(key, static_cast<size_t>(tree.fact_count));
+  python::check_status(PyDict_SetItem(result.constants.get(), python::string(placeholder).get(),
+                                      make_hooks(facts).get()));
+  return result;
+}
+
+Object patch_constants(PyObject* code, PyObject* constants) {
+  std::vector<Object> patched;
+  bool is_changed = false;
+  for (const Object& constant : python::elements(python::attribute(code, "co_consts").get())) {
+    Object replacement = constant;
+    if (PyCode_Check(constant.get()))
+      replacement = patch_constants(constant.get(), constants);
+    else if (PyUnicode_CheckExact(constant.get()))
+      if (const Object found = python::dict_item(constants, constant.get())) replacement = found;
+    is_changed |= !replacement.is(constant.get());
+    patched.push_back(std::move(replacement));
+  }
+  if (!is_changed) return Object::borrow(code);
+  return replaced(code, {{"co_consts", python::tuple(patched)}});
+}
+
+}  // namespace janus::speculate
