@@ -10,7 +10,7 @@
 #include "kernels/kernel.h"
 #include "ops/list.h"
 #include "passes/pipeline.h"
-#include "torch/library.h"
+#include "torch/aten_library.h"
 
 namespace janus::torch {
 

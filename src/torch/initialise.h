@@ -1,7 +1,7 @@
 // What torch/ gives to the rooms above, set up once.
 #pragma once
 
-#include "torch/library.h"
+#include "torch/aten_library.h"
 
 namespace janus::torch {
 

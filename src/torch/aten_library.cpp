@@ -1,5 +1,5 @@
 // Makes, reads and copies tensors.
-#include "torch/library.h"
+#include "torch/aten_library.h"
 
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/empty_strided.h>
