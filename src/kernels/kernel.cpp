@@ -24,8 +24,8 @@ using Code = void (*)(void* const* tensors, const int64_t* inner_strides,
                       const int64_t* outer_strides, int64_t inner, int64_t outer,
                       const NumberOperand* numbers);
 
-/// Work (elements times cost) that outweighs waking threads.
-constexpr int64_t kWorkPerThread = 1 << 16;
+/// Work (elements times cost, some 3 µs) that outweighs waking a thread.
+constexpr int64_t kWorkPerThread = 1 << 18;
 /// Pieces of the innermost dimension start where a cache line may start.
 constexpr int64_t kInnerGrain = 64;
 constexpr int kMostVersions = 6;
