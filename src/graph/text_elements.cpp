@@ -204,8 +204,13 @@ Type parse_type(Cursor& cursor, int depth) {
     if (const auto dtype = dtype_named(word)) {
       cursor.step();
       Shape shape = parse_shape(cursor);
-      for (const Dim& dim : shape)
-        if (dim.is_constant() && dim.value() < 0) fail_parse(cursor, "sizes that are not negative");
+      const bool negative = std::any_of(shape.begin(), shape.end(), [](const Dim& dim) {
+        return dim.is_constant() && dim.value() < 0;
+      });
+      if (negative) {
+        cursor.move_to(start);
+        fail_parse(cursor, "sizes that are not negative");
+      }
       return Type::tensor(*dtype, std::move(shape));
     }
   }
