@@ -69,12 +69,10 @@ void count_test(PyObject* hooks, PyObject* number, bool truth) {
   ++(truth ? fact.taken : fact.not_taken);
 }
 
-/// Counts at the fact arguments[0], and at arguments[also] if there are that many.
-void count_tests(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count, Py_ssize_t also,
-                 bool truth) {
+/// Counts at the facts that the first `count` arguments name.
+void count_tests(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count, bool truth) {
   if (!ProfileRun::active()) return;
-  count_test(hooks, arguments[0], truth);
-  if (count > also) count_test(hooks, arguments[also], truth);
+  for (Py_ssize_t i = 0; i < count; ++i) count_test(hooks, arguments[i], truth);
 }
 
 PyObject* hook_value(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
@@ -82,20 +80,20 @@ PyObject* hook_value(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
   return new_reference(arguments[1]);
 }
 
-PyObject* hook_test(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count) {
+PyObject* hook_test(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
   const int truth = PyObject_IsTrue(arguments[1]);
   if (truth < 0) return nullptr;
-  count_tests(hooks, arguments, count, 2, truth == 1);
+  count_tests(hooks, arguments, 1, truth == 1);
   return new_reference(truth == 1 ? Py_True : Py_False);
 }
 
 PyObject* hook_taken(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count) {
-  count_tests(hooks, arguments, count, 1, true);
+  count_tests(hooks, arguments, count, true);
   return new_reference(Py_True);
 }
 
 PyObject* hook_not_taken(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count) {
-  count_tests(hooks, arguments, count, 1, false);
+  count_tests(hooks, arguments, count, false);
   return new_reference(Py_False);
 }
 
@@ -103,7 +101,7 @@ PyObject* hook_not_taken(PyObject* hooks, PyObject* const* arguments, Py_ssize_t
 PyObject* operand(PyObject* hooks, PyObject* const* arguments, bool decides) {
   const int truth = PyObject_IsTrue(arguments[1]);
   if (truth < 0) return nullptr;
-  count_tests(hooks, arguments, 1, 1, truth == 1);
+  count_tests(hooks, arguments, 1, truth == 1);
   if ((truth == 1) == decides) thread_state().kept.push_back(Object::borrow(arguments[1]));
   return new_reference(truth == 1 ? Py_True : Py_False);
 }
@@ -140,25 +138,38 @@ PyObject* hook_enter(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
   return new_reference(Py_None);
 }
 
-PyObject* hook_again(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
-  if (ProfileRun::active()) {
-    NodeFact& fact = fact_of(hooks, arguments[0]);
-    auto& trips = thread_state().trips;
-    const auto place = trips.find({PyEval_GetFrame(), &fact});
-    if (place != trips.end() && arguments[1] == Py_True) {
-      ++place->second;
-    } else if (place != trips.end()) {
-      fact.see_trips(place->second);
-      trips.erase(place);
-    }
+/// The loop arguments[1] goes on, or ends by its test.
+void count_trip(PyObject* hooks, PyObject* const* arguments, bool goes_on) {
+  if (!ProfileRun::active()) return;
+  NodeFact& fact = fact_of(hooks, arguments[1]);
+  auto& trips = thread_state().trips;
+  const auto place = trips.find({PyEval_GetFrame(), &fact});
+  if (place == trips.end()) return;  // the run began inside the loop
+  if (goes_on) {
+    ++place->second;
+  } else {
+    fact.see_trips(place->second);
+    trips.erase(place);
   }
-  return new_reference(arguments[1]);
+}
+
+PyObject* hook_again(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count) {
+  count_trip(hooks, arguments, true);
+  return hook_taken(hooks, arguments, count);
+}
+
+PyObject* hook_done(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count) {
+  count_trip(hooks, arguments, false);
+  return hook_not_taken(hooks, arguments, count);
 }
 
 // --- the iterator that counts --------------------------------------------------------------------
 
+/// Stands for an iterable until the loop asks for its iterator (so that the loop's own instruction
+/// raises what that raises), then for that iterator.
 struct CountingIterator {
-  PyObject_HEAD PyObject* iterator;
+  PyObject_HEAD PyObject* iterated;  ///< the iterable, then its iterator
+  bool is_iterator;
   Facts* facts;
   size_t fact, also;
   int64_t count;
@@ -168,14 +179,25 @@ struct CountingIterator {
 CountingIterator* counting(PyObject* object) { return reinterpret_cast<CountingIterator*>(object); }
 
 void record_count(CountingIterator* self) {
-  if (std::exchange(self->is_recorded, true)) return;
+  if (!self->is_iterator || std::exchange(self->is_recorded, true)) return;
   self->facts->nodes[self->fact].see_trips(self->count);
   if (self->also != self->fact) self->facts->nodes[self->also].see_trips(self->count);
 }
 
+PyObject* counting_iter(PyObject* object) {
+  CountingIterator* self = counting(object);
+  if (!self->is_iterator) {
+    PyObject* iterator = PyObject_GetIter(self->iterated);
+    if (iterator == nullptr) return nullptr;
+    Py_SETREF(self->iterated, iterator);
+    self->is_iterator = true;
+  }
+  return new_reference(object);
+}
+
 PyObject* counting_next(PyObject* object) {
   CountingIterator* self = counting(object);
-  PyObject* result = Py_TYPE(self->iterator)->tp_iternext(self->iterator);
+  PyObject* result = Py_TYPE(self->iterated)->tp_iternext(self->iterated);
   if (result != nullptr)
     ++self->count;
   else
@@ -185,12 +207,12 @@ PyObject* counting_next(PyObject* object) {
 
 int counting_traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(object));
-  Py_VISIT(counting(object)->iterator);
+  Py_VISIT(counting(object)->iterated);
   return 0;
 }
 
 int counting_clear(PyObject* object) {
-  Py_CLEAR(counting(object)->iterator);
+  Py_CLEAR(counting(object)->iterated);
   return 0;
 }
 
@@ -211,7 +233,7 @@ void* slot(Function* function) {
 PyTypeObject* counting_type() {
   static PyType_Slot slots[] = {
       {Py_tp_dealloc, slot(counting_dealloc)}, {Py_tp_traverse, slot(counting_traverse)},
-      {Py_tp_clear, slot(counting_clear)},     {Py_tp_iter, slot(PyObject_SelfIter)},
+      {Py_tp_clear, slot(counting_clear)},     {Py_tp_iter, slot(counting_iter)},
       {Py_tp_iternext, slot(counting_next)},   {0, nullptr}};
   static PyType_Spec spec = {"torchjanus._core.CountingIterator", sizeof(CountingIterator), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
@@ -221,15 +243,11 @@ PyTypeObject* counting_type() {
 }
 
 PyObject* hook_loop(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
-  PyObject* iterator = PyObject_GetIter(arguments[1]);
-  if (iterator == nullptr || !ProfileRun::active()) return iterator;
-  PyTypeObject* type = counting_type();
-  auto* self = PyObject_GC_New(CountingIterator, type);
-  if (self == nullptr) {
-    PyErr_Clear();
-    return iterator;
-  }
-  self->iterator = iterator;
+  if (!ProfileRun::active()) return new_reference(arguments[1]);
+  auto* self = PyObject_GC_New(CountingIterator, counting_type());
+  if (self == nullptr) return nullptr;
+  self->iterated = new_reference(arguments[1]);
+  self->is_iterator = false;
   self->facts = reinterpret_cast<HooksObject*>(hooks)->facts;
   self->fact = static_cast<size_t>(PyLong_AsLong(arguments[0]));
   self->also = static_cast<size_t>(PyLong_AsLong(arguments[2]));
@@ -238,6 +256,67 @@ PyObject* hook_loop(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
   auto* result = reinterpret_cast<PyObject*>(self);
   PyObject_GC_Track(result);
   return result;
+}
+
+// --- objects called in place of others -----------------------------------------------------------
+
+/// Calls `target` but looks like `original`, whose name may stand in messages about the call.
+struct StandIn {
+  PyObject_HEAD PyObject* original;
+  PyObject* target;
+};
+
+StandIn* stand_in(PyObject* object) { return reinterpret_cast<StandIn*>(object); }
+
+PyObject* stand_in_call(PyObject* object, PyObject* arguments, PyObject* keywords) {
+  return PyObject_Call(stand_in(object)->target, arguments, keywords);
+}
+PyObject* stand_in_attribute(PyObject* object, PyObject* name) {
+  return PyObject_GetAttr(stand_in(object)->original, name);
+}
+PyObject* stand_in_text(PyObject* object) { return PyObject_Str(stand_in(object)->original); }
+
+int stand_in_traverse(PyObject* object, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(object));
+  Py_VISIT(stand_in(object)->original);
+  Py_VISIT(stand_in(object)->target);
+  return 0;
+}
+
+int stand_in_clear(PyObject* object) {
+  Py_CLEAR(stand_in(object)->original);
+  Py_CLEAR(stand_in(object)->target);
+  return 0;
+}
+
+void stand_in_dealloc(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  stand_in_clear(object);
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+Object make_stand_in(PyObject* original, const Object& target) {
+  static PyType_Slot slots[] = {{Py_tp_dealloc, slot(stand_in_dealloc)},
+                                {Py_tp_traverse, slot(stand_in_traverse)},
+                                {Py_tp_clear, slot(stand_in_clear)},
+                                {Py_tp_call, slot(stand_in_call)},
+                                {Py_tp_getattro, slot(stand_in_attribute)},
+                                {Py_tp_str, slot(stand_in_text)},
+                                {0, nullptr}};
+  static PyType_Spec spec = {"torchjanus._core.StandIn", sizeof(StandIn), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+  static auto* const type =
+      reinterpret_cast<PyTypeObject*>(python::check(PyType_FromSpec(&spec)).release());
+  if (!target) return {};
+  auto* self = PyObject_GC_New(StandIn, type);
+  if (self == nullptr) throw python::ErrorSet();
+  self->original = new_reference(original);
+  self->target = new_reference(target.get());
+  auto* result = reinterpret_cast<PyObject*>(self);
+  PyObject_GC_Track(result);
+  return Object::steal(result);
 }
 
 // --- callees -------------------------------------------------------------------------------------
@@ -302,7 +381,7 @@ Object profiled_callee(PyObject* callee) {
   // An object of a Python class (a module): what its class says calling it means.
   PyObject* method = _PyType_Lookup(type, call_name);
   if (method == nullptr || !PyFunction_Check(method)) return {};
-  return bound(profiled_function(method), callee);
+  return make_stand_in(callee, bound(profiled_function(method), callee));
 }
 
 Object profiled_partial(PyObject* callee) {
@@ -311,9 +390,10 @@ Object profiled_partial(PyObject* callee) {
   std::vector<Object> arguments = {function};
   for (Object& argument : python::elements(python::attribute(callee, "args").get()))
     arguments.push_back(std::move(argument));
-  return python::check(PyObject_Call(reinterpret_cast<PyObject*>(Py_TYPE(callee)),
-                                     python::tuple(arguments).get(),
-                                     python::attribute(callee, "keywords").get()));
+  return make_stand_in(callee,
+                       python::check(PyObject_Call(reinterpret_cast<PyObject*>(Py_TYPE(callee)),
+                                                   python::tuple(arguments).get(),
+                                                   python::attribute(callee, "keywords").get())));
 }
 
 Object profiled_callee_or_itself(PyObject* callee) {
@@ -352,6 +432,7 @@ PyTypeObject* hooks_type() {
                                   method(hook::loop, hook_loop),
                                   method(hook::enter, hook_enter),
                                   method(hook::again, hook_again),
+                                  method(hook::done, hook_done),
                                   {nullptr, nullptr, 0, nullptr}};
   static PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, nullptr}};
   static PyType_Spec spec = {"torchjanus._core.Hooks", sizeof(HooksObject), 0,

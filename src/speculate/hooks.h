@@ -7,12 +7,13 @@
 //
 //   value(fact, x) → x                     x is the result at that node
 //   callee(fact, function_fact, f) → f     or the instrumented copy of f; the code then calls that
-//   test(fact, x[, also]) → bool           the truth of x, taken once; counts at `also` as well
-//   taken(fact[, also]), not_taken(...)    → True, False: where the code itself takes the truth
+//   taken(fact[, also]), not_taken(...)    → True, False: a test went that way
+//   test(fact, x) → bool                   the truth of x, taken once
 //   and_operand(fact, x), or_operand(...)  → bool; an x that decides the whole is put aside
 //   kept() → x                             what was put aside last
-//   loop(fact, iterable, also) → iterator  that counts
-//   enter(fact), again(fact, bool) → bool  a `while` begins; its test had that truth
+//   loop(fact, iterable, also) → iterable  whose iterator counts
+//   enter(fact)                            a `while` begins
+//   again(fact, also), done(fact, also)    → True, False: its test; `also` is the loop
 #pragma once
 
 #include <string>
@@ -36,6 +37,7 @@ inline constexpr const char* kept = "kept";
 inline constexpr const char* loop = "loop";
 inline constexpr const char* enter = "enter";
 inline constexpr const char* again = "again";
+inline constexpr const char* done = "done";
 }  // namespace hook
 
 /// An object with those methods that records into `facts` (of the process's ProfileStore).

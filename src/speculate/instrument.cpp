@@ -2,13 +2,13 @@
 //
 //   a.b, a[i], non-local names    become  H.value(fact, a.b)
 //   f(x)                          becomes H.value(fact, H.callee(fact, fact of f, f)(x))
-//   tests                         become  H.test(fact, t), with `and`, `or` and `not` in them kept;
-//                                 chained comparisons: H.taken(fact) if a < b < c else
-//                                 H.not_taken(fact), since only the code itself can take each
-//                                 link's truth once
+//   tests                         become  H.taken(fact) if t else H.not_taken(fact), operands of
+//                                 `and`, `or` and `not` in them likewise: the code takes the truth
 //   x and y (as a value)          becomes y if H.and_operand(fact, x) else H.kept()
+//   not x (as a value)            becomes not H.test(fact, x)
 //   for i in xs                   becomes for i in H.loop(fact, xs, fact of xs)
-//   while t: ...                  becomes H.enter(fact); while H.again(fact, t): ...
+//   while t: ...                  becomes H.enter(fact); while H.again(fact) if t else
+//   H.done(fact):
 //
 // where H is a placeholder, put in as a constant of the code after compilation: no name is added to
 // any scope of the program. Everything keeps its place in the file, so tracebacks are the program's
@@ -17,6 +17,8 @@
 // its code is taken out and joined with the closure of the original.
 #include "speculate/instrument.h"
 
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 
 #include "base/options.h"
@@ -41,8 +43,11 @@ using syntax::StatementKind;
 
 class Instrumenter final : public AstBuilder {
  public:
-  Instrumenter(const syntax::Tree& tree, std::string placeholder)
-      : tree_(tree), placeholder_(std::move(placeholder)), scope_(tree.scope) {}
+  Instrumenter(const syntax::Tree& tree, std::string placeholder, std::vector<std::string> imports)
+      : tree_(tree),
+        placeholder_(std::move(placeholder)),
+        imports_(std::move(imports)),
+        scope_(tree.scope) {}
 
   Object expression(const Expression* node) override;
   Object pattern(const syntax::Pattern* node) override { return plain_.pattern(node); }
@@ -72,39 +77,36 @@ class Instrumenter final : public AstBuilder {
   Object value(const Expression& node, Object result) {
     return hook(hook::value, {fact(node.fact, node.span), std::move(result)}, node.span);
   }
-  /// The arguments of a hook that counts a test: the fact, what else, and another fact if any.
-  std::vector<Object> counted(int number, std::vector<Object> middle, int also,
-                              const SourceSpan& span) {
-    std::vector<Object> arguments = {fact(number, span)};
-    for (Object& argument : middle) arguments.push_back(std::move(argument));
-    if (also >= 0) arguments.push_back(fact(also, span));
-    return arguments;
+  static Object make_bool_op(syntax::BoolOperator op, const std::vector<Object>& operands,
+                             const SourceSpan& span) {
+    const char* type = op == syntax::BoolOperator::And ? "And" : "Or";
+    return make("BoolOp", {{"op", make(type, {}, nullptr)}, {"values", python::list(operands)}},
+                &span);
   }
+  static Object fact(const Expression& node) { return fact(node.fact, node.span); }
 
   // --- tests
-  /// Where the instruction stands that takes an expression's truth: Python 3.11 puts it at what
-  /// holds the expression.
-  static const SourceSpan& place_of_test([[maybe_unused]] const Expression& test,
-                                         [[maybe_unused]] const SourceSpan& holder) {
-#if PY_VERSION_HEX >= 0x030C0000
-    return test.span;
-#else
-    return holder;
-#endif
-  }
-
-  /// An expression of which only the truth is used; the result is a bool.
-  Object test(const Expression* node, const SourceSpan& holder, int also = -1);
-  Object test_operands(const syntax::BoolOp& node, const SourceSpan& holder);
+  /// How a test's outcome is noted: the hooks for true and false, and a second fact (or -1).
+  struct Outcome {
+    const char* taken = hook::taken;
+    const char* not_taken = hook::not_taken;
+    int also = -1;
+  };
+  /// An expression where only its truth is used, and where the compiler turns `and`, `or`, `not`,
+  /// chains of comparisons and conditional expressions into jumps. It still does, as it did.
+  Object test(const Expression* node, const Outcome& outcome);
+  Object test(const Expression* node) { return test(node, Outcome()); }
+  Object test_of(const Expression* node, int also) { return test(node, Outcome{.also = also}); }
+  Object unnoted_test(const Expression& node);
 
   // --- expressions
   Object call(const syntax::Call& node);
   Object callee(const syntax::Call& node);
   SourceSpan place_of_call(const syntax::Call& node) const;
   Object bool_op(const syntax::BoolOp& node, size_t first);
+  Object decision(const Expression& node, const SourceSpan& span, std::optional<bool> keep_when);
   Object keywords(const std::vector<syntax::Keyword*>& nodes);
-  Object generators(const std::vector<syntax::Comprehension>& nodes, const Expression& holder,
-                    const syntax::Scope* scope);
+  Object generators(const std::vector<syntax::Comprehension>& nodes, const syntax::Scope* scope);
   template <class T>
   Object comprehension(const T& node,
                        const std::vector<std::pair<const char*, Expression*>>& parts);
@@ -114,9 +116,9 @@ class Instrumenter final : public AstBuilder {
       if (generator.is_async) return true;
     return false;
   }
-  Object loop(const Expression& iterable, int number, const SourceSpan& span) {
-    return hook(hook::loop, {fact(number, span), expression(&iterable), fact(iterable.fact, span)},
-                span);
+  Object loop(const Expression& iterable, int number) {
+    return hook(hook::loop, {fact(number, iterable.span), expression(&iterable), fact(iterable)},
+                iterable.span);
   }
   bool is_local(const std::string& name) const {
     const syntax::NameKind kind = scope_->kind_of(tree_.mangle(name));
@@ -133,6 +135,10 @@ class Instrumenter final : public AstBuilder {
   }
 
   // --- statements
+  /// The test of an `if` or `assert`; a constant one is left for the compiler to fold.
+  Object statement_test(const Expression* node, const Statement& holder) {
+    return node->kind == ExpressionKind::Constant ? copy(*node) : test_of(node, holder.fact);
+  }
   void append(PyObject* list, const Object& statement) {
     python::check_status(PyList_Append(list, statement.get()));
   }
@@ -143,37 +149,39 @@ class Instrumenter final : public AstBuilder {
 
   const syntax::Tree& tree_;
   const std::string placeholder_;
+  const std::vector<std::string> imports_;  ///< names that the module imports
   const syntax::Scope* scope_;
   AstBuilder plain_;
 };
 
 // --- tests ---------------------------------------------------------------------------------------
 
-Object Instrumenter::test(const Expression* node, const SourceSpan& holder, int also) {
-  const SourceSpan& place = place_of_test(*node, holder);
-  if (node->kind == ExpressionKind::Constant) return copy(*node);
-  if (const auto* chain = syntax::try_as<syntax::Compare>(node);
-      chain != nullptr && chain->ops.size() > 1) {
-    return make("IfExp",
-                {{"test", copy(*node)},
-                 {"body", hook(hook::taken, counted(node->fact, {}, also, place), place)},
-                 {"orelse", hook(hook::not_taken, counted(node->fact, {}, also, place), place)}},
-                &node->span);
-  }
-  Object truth;
-  if (const auto* operation = syntax::try_as<syntax::BoolOp>(node))
-    truth = test_operands(*operation, holder);
-  else
-    truth = expression(node);  // `not` takes its operand's truth by itself
-  return hook(hook::test, counted(node->fact, {truth}, also, place), place);
+Object Instrumenter::test(const Expression* node, const Outcome& outcome) {
+  const auto note = [&](const char* method) {
+    std::vector<Object> facts = {fact(*node)};
+    if (outcome.also >= 0) facts.push_back(fact(outcome.also, node->span));
+    return hook(method, facts, node->span);
+  };
+  return make("IfExp",
+              {{"test", unnoted_test(*node)},
+               {"body", note(outcome.taken)},
+               {"orelse", note(outcome.not_taken)}},
+              &node->span);
 }
 
-Object Instrumenter::test_operands(const syntax::BoolOp& node, const SourceSpan& holder) {
-  std::vector<Object> operands;
-  for (const Expression* operand : node.values) operands.push_back(test(operand, holder));
-  const char* type = node.op == syntax::BoolOperator::And ? "And" : "Or";
-  return make("BoolOp", {{"op", make(type, {}, nullptr)}, {"values", python::list(operands)}},
-              &node.span);
+Object Instrumenter::unnoted_test(const Expression& node) {
+  if (const auto* operation = syntax::try_as<syntax::BoolOp>(&node)) {
+    std::vector<Object> operands;
+    for (const Expression* operand : operation->values) operands.push_back(test(operand));
+    return make_bool_op(operation->op, operands, node.span);
+  }
+  if (const auto* operation = syntax::try_as<syntax::UnaryOp>(&node))
+    if (operation->op == syntax::UnaryOperator::Not)
+      return make("UnaryOp",
+                  {{"op", make("Not", {}, nullptr)}, {"operand", test(operation->operand)}},
+                  &node.span);
+  if (node.kind == ExpressionKind::Compare) return copy(node);
+  return expression(&node);
 }
 
 // --- expressions ---------------------------------------------------------------------------------
@@ -199,7 +207,7 @@ Object Instrumenter::expression(const Expression* node) {
     case ExpressionKind::IfExp: {
       const auto& choice = as<syntax::IfExp>(node);
       return make("IfExp",
-                  {{"test", test(choice.test, node->span, node->fact)},
+                  {{"test", test_of(choice.test, node->fact)},
                    {"body", expression(choice.body)},
                    {"orelse", expression(choice.orelse)}},
                   &node->span);
@@ -207,10 +215,9 @@ Object Instrumenter::expression(const Expression* node) {
     case ExpressionKind::UnaryOp: {
       const auto& operation = as<syntax::UnaryOp>(node);
       if (operation.op != syntax::UnaryOperator::Not) return copy(*node);
-      return make(
-          "UnaryOp",
-          {{"op", make("Not", {}, nullptr)}, {"operand", test(operation.operand, node->span)}},
-          &node->span);
+      const Expression& operand = *operation.operand;
+      const Object truth = hook(hook::test, {fact(operand), expression(&operand)}, node->span);
+      return make("UnaryOp", {{"op", make("Not", {}, nullptr)}, {"operand", truth}}, &node->span);
     }
     case ExpressionKind::Lambda: {
       const auto& lambda = as<syntax::Lambda>(node);
@@ -246,14 +253,37 @@ Object Instrumenter::bool_op(const syntax::BoolOp& node, size_t first) {
   const Expression& operand = *node.values[first];
   if (first + 1 == node.values.size()) return expression(&operand);
   const bool is_and = node.op == syntax::BoolOperator::And;
-  const Object decided = hook(is_and ? hook::and_operand : hook::or_operand,
-                              {fact(operand.fact, operand.span), expression(&operand)}, node.span);
-  // Arguments in the order of evaluation, which is that of the code's nested code objects too.
+  const Object decided = decision(operand, node.span, !is_and);
   const Object kept = hook(hook::kept, {}, node.span);
   const Object rest = bool_op(node, first + 1);
   return make("IfExp",
               {{"test", decided}, {"body", is_and ? rest : kept}, {"orelse", is_and ? kept : rest}},
               &node.span);
+}
+
+/// The truth of an operand of the operation at `span`, as a bool. The object whose truth it is is
+/// put aside if that is `keep_when`. No object is asked for its truth twice, though an operand may
+/// be an operation itself.
+Object Instrumenter::decision(const Expression& node, const SourceSpan& span,
+                              std::optional<bool> keep_when) {
+  const auto* operation = syntax::try_as<syntax::BoolOp>(&node);
+  if (operation == nullptr) {
+    const char* method = !keep_when   ? hook::test
+                         : *keep_when ? hook::or_operand
+                                      : hook::and_operand;
+    return hook(method, {fact(node), expression(&node)}, span);
+  }
+  // Any operand of `or` may be the true one; a false `or` is its last operand. `and`: vice versa.
+  const bool any_decides = keep_when == (operation->op == syntax::BoolOperator::Or);
+  std::vector<Object> operands;
+  for (const Expression* operand : operation->values) {
+    const bool is_last = operand == operation->values.back();
+    const bool may_be_kept = any_decides || is_last;
+    // The truth of the last one is taken by what the operation is an operand of.
+    operands.push_back(
+        decision(*operand, is_last ? span : node.span, may_be_kept ? keep_when : std::nullopt));
+  }
+  return hook(hook::test, {fact(node), make_bool_op(operation->op, operands, node.span)}, span);
 }
 
 Object Instrumenter::callee(const syntax::Call& node) {
@@ -273,6 +303,9 @@ SourceSpan Instrumenter::place_of_call(const syntax::Call& node) const {
   constexpr size_t kMostArguments = 29;  // more are passed another way
   const auto* method = syntax::try_as<syntax::Attribute>(node.func);
   if (method == nullptr || method->span.end_line == node.span.line) return node.span;
+  if (const auto* module = syntax::try_as<syntax::Name>(method->value))
+    if (std::find(imports_.begin(), imports_.end(), module->id) != imports_.end())
+      return node.span;  // a module's functions are no methods
   size_t count = node.args.size() + node.keywords.size() + (node.keywords.empty() ? 0 : 1);
   for (const Expression* argument : node.args)
     if (argument->kind == ExpressionKind::Starred) return node.span;
@@ -309,15 +342,15 @@ Object Instrumenter::call(const syntax::Call& node) {
 }
 
 Object Instrumenter::generators(const std::vector<syntax::Comprehension>& nodes,
-                                const Expression& holder, const syntax::Scope* scope) {
+                                const syntax::Scope* scope) {
   std::vector<Object> result;
   for (const syntax::Comprehension& node : nodes) {
-    const auto iterable = [&] { return loop(*node.iter, node.iter->fact, node.iter->span); };
+    const auto iterable = [&] { return loop(*node.iter, node.iter->fact); };
     // The first iterable is evaluated in the scope around.
     const Object iter = result.empty() ? iterable() : in_scope(scope, iterable);
     result.push_back(in_scope(scope, [&] {
       std::vector<Object> tests;
-      for (const Expression* condition : node.ifs) tests.push_back(test(condition, holder.span));
+      for (const Expression* condition : node.ifs) tests.push_back(test(condition));
       return make("comprehension",
                   {{"target", expression(node.target)},
                    {"iter", iter},
@@ -333,7 +366,7 @@ template <class T>
 Object Instrumenter::comprehension(const T& node,
                                    const std::vector<std::pair<const char*, Expression*>>& parts) {
   if (is_asynchronous(node) || node.scope->has_await) return plain_.expression(&node);
-  const Object loops = generators(node.generators, node, node.scope);
+  const Object loops = generators(node.generators, node.scope);
   std::vector<Field> fields;
   for (const auto& [name, part] : parts)
     fields.push_back({name, in_scope(node.scope, [&, part = part] { return expression(part); })});
@@ -348,17 +381,17 @@ void Instrumenter::statement(const Statement* node, PyObject* list) {
     case StatementKind::If: {
       const auto& full = as<syntax::If>(node);
       return append(list, make("If",
-                               {{"test", test(full.test, node->span, node->fact)},
+                               {{"test", statement_test(full.test, *node)},
                                 {"body", body(full.body)},
                                 {"orelse", body(full.orelse)}},
                                &node->span));
     }
     case StatementKind::Assert: {
       const auto& full = as<syntax::Assert>(node);
-      return append(list, make("Assert",
-                               {{"test", test(full.test, node->span, node->fact)},
-                                {"msg", expression(full.msg)}},
-                               &node->span));
+      return append(
+          list, make("Assert",
+                     {{"test", statement_test(full.test, *node)}, {"msg", expression(full.msg)}},
+                     &node->span));
     }
     case StatementKind::While:
       return while_(as<syntax::While>(node), list);
@@ -392,7 +425,7 @@ void Instrumenter::while_(const syntax::While& node, PyObject* list) {
                             node.span.column};
   append(list, make("Expr", {{"value", hook(hook::enter, {number}, start)}}, &start));
   const Object condition =
-      hook(hook::again, {number, test(node.test, node.span, node.fact)}, node.test->span);
+      test(node.test, {.taken = hook::again, .not_taken = hook::done, .also = node.fact});
   append(list, make("While",
                     {{"test", condition}, {"body", body(node.body)}, {"orelse", body(node.orelse)}},
                     &node.span));
@@ -401,7 +434,7 @@ void Instrumenter::while_(const syntax::While& node, PyObject* list) {
 Object Instrumenter::for_(const syntax::For& node) {
   return make("For",
               {{"target", expression(node.target)},
-               {"iter", loop(*node.iter, node.fact, place_of_test(*node.iter, node.span))},
+               {"iter", loop(*node.iter, node.fact)},
                {"body", body(node.body)},
                {"orelse", body(node.orelse)}},
               &node.span);
@@ -418,8 +451,7 @@ Object Instrumenter::function(const syntax::FunctionDef& node) {
 Object Instrumenter::match(const syntax::Match& node) {
   std::vector<Object> cases;
   for (const syntax::MatchCase& one : node.cases) {
-    // A guard's truth is taken at the `case`'s pattern... in 3.11 at the guard's own place.
-    const Object guard = one.guard == nullptr ? python::none() : test(one.guard, one.guard->span);
+    const Object guard = one.guard == nullptr ? python::none() : test(one.guard);
     cases.push_back(make(
         "match_case",
         {{"pattern", pattern(one.pattern)}, {"guard", guard}, {"body", body(one.body)}}, nullptr));
@@ -473,8 +505,8 @@ void note_copies(PyObject* copy, PyObject* original) {
 
 /// The definition with an instrumented body, nothing evaluated outside of it, and its first line
 /// where it was.
-Object instrumented_definition(const syntax::Tree& tree) {
-  Instrumenter instrumenter(tree, kPlaceholder);
+Object instrumented_definition(const syntax::Tree& tree, std::vector<std::string> imports) {
+  Instrumenter instrumenter(tree, kPlaceholder, std::move(imports));
   if (tree.lambda != nullptr) {
     AstBuilder plain;
     const Object lambda = plain.expression(tree.lambda);
@@ -493,7 +525,7 @@ Object instrumented_code(PyObject* original, const syntax::Source& source) {
   context.class_name = tree.class_name;
   context.imports = source.imports;
   const std::vector<Object> codes =
-      syntax::compile_definition(instrumented_definition(tree).get(), context);
+      syntax::compile_definition(instrumented_definition(tree, source.imports).get(), context);
   TORCHJANUS_CHECK(!codes.empty(), "instrument: ", tree.name, " compiled to nothing");
   const Object compiled = codes.back();
   TORCHJANUS_CHECK(python::equal(python::attribute(compiled.get(), "co_freevars").get(),
@@ -575,7 +607,7 @@ Object instrumented_function(PyObject* function) {
 InstrumentedStatements instrument_statements(const syntax::Tree& tree, PyObject* key) {
   static int counter = 0;
   const std::string placeholder = cat("torchjanus hooks of statements ", ++counter);
-  Instrumenter instrumenter(tree, placeholder);
+  Instrumenter instrumenter(tree, placeholder, {});
   InstrumentedStatements result;
   result.module = AstBuilder::make(
       "Module", {{"body", instrumenter.body(tree.body)}, {"type_ignores", python::list({})}},

@@ -4,25 +4,14 @@
 #include "syntax/fields.h"
 #include "syntax/scope.h"
 #include "syntax/source.h"
+#include "tests/python/support/guarded.h"
 
 namespace {
 
 using janus::python::Object;
+using janus::support::guarded;
 namespace python = janus::python;
 namespace syntax = janus::syntax;
-
-/// Runs `body` and turns C++ exceptions into Python's.
-template <class Body>
-PyObject* guarded(Body&& body) {
-  try {
-    return body().release();
-  } catch (const python::ErrorSet&) {
-    return nullptr;
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-    return nullptr;
-  }
-}
 
 Object strings(const std::vector<std::string>& texts) {
   std::vector<Object> result;
