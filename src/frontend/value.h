@@ -1,18 +1,21 @@
 // Abstract values: what the interpreter knows about a Python object while it runs a function
 // symbolically.
 //
-//   Known       a Python object that exists now, and how it was reached (guards say that it still
-//   is there) Number      a Python int, float or bool that the graph computes Tensor      a tensor
-//   that the graph computes, with the Python identity, autograd state and aliases that eager would
-//   give it Sequence, Dictionary, SetValue, SliceValue, Closure, Method, Instance   objects that
-//   the function makes itself, kept as
-//               their parts until they escape (virtual objects)
+//   Known       a Python object that exists now, and how it was reached (guards say that it is
+//               still there)
+//   Number      a Python int, float or bool that the graph computes
+//   Tensor      a tensor that the graph computes, with the Python identity, autograd state and
+//               aliases that eager would give it
+//   Sequence, Dictionary, SetValue, SliceValue, Closure, Method, Iterator, Super, Native, Context
+//               objects that the function makes itself, kept as their parts (virtual objects)
 //   Deferred    an object that is made after the run from results (a formatted string)
 //
 // Values are shared: Python's aliasing is std::shared_ptr's. Identity (`is`) of virtual objects is
 // pointer identity.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +26,7 @@
 #include "python/object.h"
 #include "speculate/generated.h"
 #include "speculate/source.h"
+#include "syntax/scope.h"
 #include "syntax/tree.h"
 
 namespace janus::frontend {
@@ -38,110 +42,203 @@ enum class ValueKind {
   closure,
   method,
   iterator,
-  deferred,
-  unbound
+  super,
+  native,
+  context,
+  deferred
 };
 
 struct AbstractValue {
   explicit AbstractValue(ValueKind kind) : kind(kind) {}
+  AbstractValue(const AbstractValue&) = delete;
+  AbstractValue& operator=(const AbstractValue&) = delete;
   virtual ~AbstractValue() = default;
   const ValueKind kind;
 };
+/// Null means: unbound.
 using Value = std::shared_ptr<AbstractValue>;
 
+/// The arguments of a call, before they are bound to parameters.
+struct CallArguments {
+  std::vector<Value> positional;
+  std::vector<std::pair<std::string, Value>> keywords;
+
+  const Value* keyword(std::string_view name) const {
+    for (const auto& [key, value] : keywords)
+      if (key == name) return &value;
+    return nullptr;
+  }
+};
+
 struct Known final : AbstractValue {
+  static constexpr auto kKind = ValueKind::known;
   Known(python::Object object, const speculate::Source* source)
-      : AbstractValue(ValueKind::known), object(std::move(object)), source(source) {}
+      : AbstractValue(kKind), object(std::move(object)), source(source) {}
   python::Object object;
   const speculate::Source* source;  ///< null: made at generation time (a literal, a folded result)
 };
 
 struct Number final : AbstractValue {
-  Number(graph::Type::Kind type) : AbstractValue(ValueKind::number), type(type) {}
+  static constexpr auto kKind = ValueKind::number;
+  explicit Number(graph::Type::Kind type) : AbstractValue(kKind), type(type) {}
   graph::Type::Kind type;  ///< i64, f64 or boolean
-  graph::Value* value =
-      nullptr;  ///< null while only `dim` is known (made on demand by the op `size`)
+  /// Null while only `dim` is known; Interpreter::graph_value makes it on demand.
+  graph::Value* value = nullptr;
   std::optional<graph::Dim> dim;  ///< an int that is an expression of dimension symbols
+  python::Object example;         ///< what it is in the call at hand; null: only known at run time
+  const speculate::Source* source = nullptr;  ///< it is this object of the entry, unchanged
 };
 
-/// A tensor with its identity. In-place operations give it a new `value`; views share `base`.
-/// frontend/tensor.cpp keeps aliases consistent: reading a view whose base was written replays the
-/// view.
+/// A tensor with its identity. In-place operations give it a new `value`; views name their `base`.
+/// frontend/tensor.h keeps aliases consistent: reading a view whose base was written replays it.
 struct Tensor final : AbstractValue {
-  Tensor() : AbstractValue(ValueKind::tensor) {}
+  static constexpr auto kKind = ValueKind::tensor;
+  Tensor() : AbstractValue(kKind) {}
   graph::Value* value = nullptr;
   const speculate::Source* source = nullptr;  ///< reached from the entry; null: made inside
   python::Object object;                      ///< the real tensor, if it exists now
-  std::string cell;  ///< name of its state cell, if it is state (parameters, buffers, arguments)
+  std::string cell;                           ///< name of its state cell, once it has one
   bool requires_grad = false;
   bool is_leaf = true;
   bool is_parameter = false;
-  uint32_t version = 0;  ///< counts in-place writes, as `_version` does
+  uint32_t version = 0;      ///< counts in-place writes through this tensor or an alias
+  bool written = false;      ///< its contents differ from those at entry: needs a commit
+  std::string grad_fn_name;  ///< eager's name of the autograd node that made it
+  std::string producer;      ///< name of the operator that computed the current value
   // --- aliasing
-  std::shared_ptr<Tensor> base;            ///< of a view
+  std::shared_ptr<Tensor> base;            ///< of a view: the tensor it was taken from
   const graph::Node* view_node = nullptr;  ///< the view operation, to replay and to scatter
+  size_t view_output = 0;                  ///< which of the operation's results
   uint32_t seen_version = 0;               ///< of the base when `value` was computed
+  bool untracked = false;                  ///< `.data`: writes through it escape autograd
+  Value view_callee;                       ///< how Python makes this view again of `base`
+  CallArguments view_arguments;
+  bool contiguous = false;        ///< its strides are known to be the contiguous ones
+  const void* storage = nullptr;  ///< identity of the memory of a tensor of the entry
+  bool uncertain_alias = false;   ///< may share memory with another tensor: not writable
   // --- autograd
+  std::vector<graph::Value*> past_values;  ///< contents before each in-place write
   Value grad;                  ///< of a leaf: null = not read yet; Known None; or a Tensor
   bool grad_replaced = false;  ///< `.grad` refers to another object than at entry: needs a rebind
 };
 
 struct Sequence final : AbstractValue {
-  explicit Sequence(bool is_list) : AbstractValue(ValueKind::sequence), is_list(is_list) {}
+  static constexpr auto kKind = ValueKind::sequence;
+  explicit Sequence(bool is_list) : AbstractValue(kKind), is_list(is_list) {}
   bool is_list;
   std::vector<Value> elements;
   python::Object type;  ///< a namedtuple's or torch.Size's class; null: list or tuple
-  const speculate::Source* source =
-      nullptr;  ///< reached from the entry (then writing is a heap write)
+  const speculate::Source* source = nullptr;  ///< it is this object of the entry: not writable
 };
 
 struct Dictionary final : AbstractValue {
-  Dictionary() : AbstractValue(ValueKind::dictionary) {}
-  std::vector<std::pair<python::Object, Value>>
-      items;  ///< in order; keys are known, hashable objects
-  const speculate::Source* source = nullptr;
+  static constexpr auto kKind = ValueKind::dictionary;
+  Dictionary() : AbstractValue(kKind) {}
+  std::vector<std::pair<python::Object, Value>> items;  ///< in order; keys are known, hashable
+  const speculate::Source* source = nullptr;            ///< it is this object of the entry
 };
 
 struct SetValue final : AbstractValue {
-  SetValue() : AbstractValue(ValueKind::set) {}
+  static constexpr auto kKind = ValueKind::set;
+  SetValue() : AbstractValue(kKind) {}
   std::vector<python::Object> elements;
 };
 
 struct SliceValue final : AbstractValue {
-  SliceValue() : AbstractValue(ValueKind::slice) {}
+  static constexpr auto kKind = ValueKind::slice;
+  SliceValue() : AbstractValue(kKind) {}
   Value start, stop, step;
 };
 
-/// A variable that closures share.
-struct Cell {
-  Value value;  ///< null: unbound
+/// The variables of one scope; closures keep the chain of those that they stand in.
+struct Variables {
+  const syntax::Scope* scope = nullptr;
+  std::map<std::string, Value, std::less<>> values;
+  std::shared_ptr<Variables> parent;
+};
+
+/// What globals, free variables and facts a piece of code sees: that of the function it stands in.
+struct Code {
+  const syntax::Tree* tree = nullptr;
+  python::Object function;  ///< null for a run of statements
+  const speculate::Source* function_source = nullptr;
+  python::Object facts_key;  ///< code object under which its facts are kept
 };
 
 /// A function or lambda defined during the run.
 struct Closure final : AbstractValue {
-  Closure() : AbstractValue(ValueKind::closure) {}
-  const syntax::Tree* tree = nullptr;           ///< that it is defined in
-  const syntax::Statement* function = nullptr;  ///< FunctionDef, or
-  const syntax::Lambda* lambda = nullptr;
-  std::vector<std::pair<std::string, std::shared_ptr<Cell>>> cells;
+  static constexpr auto kKind = ValueKind::closure;
+  Closure() : AbstractValue(kKind) {}
+  std::shared_ptr<const Code> code;  ///< of the function that it is defined in
+  std::shared_ptr<Variables> variables;
+  const syntax::Scope* scope = nullptr;
+  const syntax::Arguments* arguments = nullptr;
+  const syntax::Body* body = nullptr;              ///< of a def, or
+  const syntax::Expression* expression = nullptr;  ///< of a lambda
+  std::string name;
   std::vector<Value> defaults;
-  std::vector<std::pair<std::string, Value>> keyword_defaults;
-  Value globals_of;  ///< the Known function whose globals it sees
+  std::map<std::string, Value, std::less<>> keyword_defaults;
 };
 
 struct Method final : AbstractValue {
+  static constexpr auto kKind = ValueKind::method;
   Method(Value self, Value function)
-      : AbstractValue(ValueKind::method), self(std::move(self)), function(std::move(function)) {}
+      : AbstractValue(kKind), self(std::move(self)), function(std::move(function)) {}
   Value self, function;
 };
 
+/// A one-way stream of values: `next` gives null at the end.
+struct Iterator final : AbstractValue {
+  static constexpr auto kKind = ValueKind::iterator;
+  explicit Iterator(std::function<Value()> next) : AbstractValue(kKind), next(std::move(next)) {}
+  std::function<Value()> next;
+};
+
+/// super(type, self)
+struct Super final : AbstractValue {
+  static constexpr auto kKind = ValueKind::super;
+  Super(Value type, Value self)
+      : AbstractValue(kKind), type(std::move(type)), self(std::move(self)) {}
+  Value type, self;
+};
+
+class Interpreter;
+
+/// A callable of the interpreter's own, such as a virtual list's `append`.
+struct Native final : AbstractValue {
+  static constexpr auto kKind = ValueKind::native;
+  using Function = std::function<Value(Interpreter&, const CallArguments&)>;
+  Native(std::string name, Function function)
+      : AbstractValue(kKind), name(std::move(name)), function(std::move(function)) {}
+  std::string name;
+  Function function;
+};
+
+/// A context manager that the interpreter knows (torch.no_grad(), ...).
+struct ContextManager final : AbstractValue {
+  static constexpr auto kKind = ValueKind::context;
+  ContextManager() : AbstractValue(kKind) {}
+  std::function<Value(Interpreter&)> enter;
+  std::function<void(Interpreter&)> exit;
+  /// It can decorate functions: each call then runs between enter and exit.
+  bool decorates = false;
+};
+
 struct Deferred final : AbstractValue {
-  Deferred() : AbstractValue(ValueKind::deferred) {}
+  static constexpr auto kKind = ValueKind::deferred;
+  Deferred() : AbstractValue(kKind) {}
   speculate::Template recipe;
   python::Object type;  ///< exact class of what it will be
 };
 
+/// The value as a T if that is its kind, else null.
 template <class T>
-T* try_as(const Value& value);  // by kind; see value.cpp for the instances
+T* as(const Value& value) {
+  return value != nullptr && value->kind == T::kKind ? static_cast<T*>(value.get()) : nullptr;
+}
+template <class T>
+std::shared_ptr<T> shared_as(const Value& value) {
+  return value != nullptr && value->kind == T::kKind ? std::static_pointer_cast<T>(value) : nullptr;
+}
 
 }  // namespace janus::frontend

@@ -1,0 +1,453 @@
+// Attribute look-up on known objects follows Python's own order: data descriptors of the type, the
+// instance's dictionary, other descriptors and class attributes, then `__getattr__`. Each step is
+// assumed to go the same way at each later entry.
+#include "frontend/attributes.h"
+
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/containers.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+Object name_object(Interpreter& interpreter, const std::string& name) {
+  Object text = interpreter.must(
+      PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
+  PyObject* interned = text.release();
+  PyUnicode_InternInPlace(&interned);
+  return Object::steal(interned);
+}
+
+/// The path under which parts of the object are reached.
+const Source* path_of(Interpreter& interpreter, const Known& known) {
+  if (known.source != nullptr) return known.source;
+  return interpreter.sources().root(Source::Kind::constant, known.object);
+}
+
+bool is_heap_type(PyTypeObject* type) { return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
+
+Value wrap_step(Interpreter& interpreter, PyObject* object, const Source* base, Source::Kind kind,
+                const Object& key) {
+  return interpreter.wrap(object, interpreter.sources().step(kind, base, key));
+}
+
+/// getattr in full generality, for objects of C whose attributes only report.
+Value plain_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
+  Object value = Object::steal(PyObject_GetAttr(known.object.get(), name.get()));
+  if (!value) {
+    if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) interpreter.refuse_raised();
+    PyErr_Clear();
+    return nullptr;
+  }
+  if (known.source == nullptr && is_immutable_constant(known.object.get()))
+    return interpreter.constant(value);
+  return wrap_step(interpreter, value.get(), path_of(interpreter, known), Source::Kind::attribute,
+                   name);
+}
+
+class Lookup {
+ public:
+  Lookup(Interpreter& interpreter, const Value& self, std::string name)
+      : interpreter_(interpreter),
+        self_(self),
+        known_(*as<Known>(self)),
+        object_(known_.object.get()),
+        type_(Py_TYPE(object_)),
+        text_(std::move(name)),
+        name_(name_object(interpreter, text_)) {}
+
+  Value run() {
+    if (PyModule_Check(object_)) return plain_attribute(interpreter_, known_, name_);
+    if (PyType_Check(object_)) return class_attribute();
+    if (!has_general_lookup()) {
+      if (is_heap_type(type_))
+        interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
+      return plain_attribute(interpreter_, known_, name_);
+    }
+    return instance_attribute();
+  }
+
+  /// What the type has under the name, bound to self; null if nothing.
+  Value special() {
+    find_descriptor();
+    return descriptor_ == nullptr ? nullptr : bound_descriptor();
+  }
+
+ private:
+  bool has_general_lookup() const {
+    static PyObject* const general =
+        PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__getattribute__");
+    Object key = name_object(interpreter_, "__getattribute__");
+    return _PyType_Lookup(type_, key.get()) == general;
+  }
+
+  const Source* path() { return path_of(interpreter_, known_); }
+  const Source* type_path() { return interpreter_.sources().step(Source::Kind::type, path()); }
+  const Source* descriptor_path() {
+    return interpreter_.sources().step(Source::Kind::type_attribute, type_path(), name_);
+  }
+
+  void find_descriptor() {
+    descriptor_ = Object::borrow(_PyType_Lookup(type_, name_.get())).get();
+    if (!is_heap_type(type_)) return;
+    if (descriptor_ != nullptr)
+      interpreter_.assume(Assumption::Kind::identity, descriptor_path(),
+                          Object::borrow(descriptor_));
+    else
+      interpreter_.assume(Assumption::Kind::missing_attribute, type_path(), name_);
+  }
+
+  Value instance_attribute() {
+    find_descriptor();
+    if (descriptor_ != nullptr && Py_TYPE(descriptor_)->tp_descr_set != nullptr)
+      return data_descriptor();
+    if (Value value = instance_value()) return value;
+    if (descriptor_ != nullptr) return bound_descriptor();
+    return fallback();
+  }
+
+  Value data_descriptor() {
+    if (Py_TYPE(descriptor_) == &PyProperty_Type) {
+      Object key = name_object(interpreter_, "fget");
+      Object getter = interpreter_.must(PyObject_GetAttr(descriptor_, key.get()));
+      if (getter.is(Py_None))
+        interpreter_.refuse(ReasonCode::would_raise, "AttributeError: unreadable attribute");
+      Value function =
+          wrap_step(interpreter_, getter.get(), descriptor_path(), Source::Kind::attribute, key);
+      CallArguments arguments;
+      arguments.positional = {self_};
+      return call(interpreter_, function, arguments);
+    }
+    if (Py_TYPE(descriptor_) == &PyGetSetDescr_Type || Py_TYPE(descriptor_) == &PyMemberDescr_Type)
+      return plain_attribute(interpreter_, known_, name_);
+    interpreter_.refuse(ReasonCode::expression,
+                        cat("the descriptor ", Py_TYPE(descriptor_)->tp_name));
+  }
+
+  Value instance_value() {
+    PyObject** slot = _PyObject_GetDictPtr(object_);
+    Object dict = slot != nullptr ? Object::borrow(*slot) : Object();
+    if (!dict && (type_->tp_dictoffset != 0 || has_managed_dict())) {
+      dict = Object::steal(PyObject_GenericGetDict(object_, nullptr));
+      PyErr_Clear();
+    }
+    if (!dict) return nullptr;
+    PyObject* value = PyDict_GetItemWithError(dict.get(), name_.get());
+    if (value != nullptr)
+      return wrap_step(interpreter_, value, path(), Source::Kind::instance_value, name_);
+    if (PyErr_Occurred() != nullptr) interpreter_.refuse_raised();
+    if (known_.source != nullptr) interpreter_.assume(Assumption::Kind::missing_key, path(), name_);
+    return nullptr;
+  }
+
+  bool has_managed_dict() const {
+#ifdef Py_TPFLAGS_MANAGED_DICT
+    return (type_->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0;
+#else
+    return false;
+#endif
+  }
+
+  Value bound_descriptor() {
+    PyTypeObject* kind = Py_TYPE(descriptor_);
+    if (PyFunction_Check(descriptor_))
+      return std::make_shared<Method>(self_, interpreter_.wrap(descriptor_, descriptor_path()));
+    if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type)
+      return std::make_shared<Method>(
+          self_, std::make_shared<Known>(Object::borrow(descriptor_), descriptor_path()));
+    if (kind == &PyClassMethod_Type)
+      return std::make_shared<Method>(type_of(interpreter_, self_), wrapped_function());
+    if (kind == &PyStaticMethod_Type) return wrapped_function();
+    if (kind->tp_descr_get == nullptr || PyType_Check(descriptor_) ||
+        PyCFunction_Check(descriptor_))
+      return interpreter_.wrap(descriptor_, descriptor_path());
+    if (kind == &PyProperty_Type) return data_descriptor();
+    interpreter_.refuse(ReasonCode::expression, cat("the descriptor ", kind->tp_name));
+  }
+
+  Value wrapped_function() {
+    Object key = name_object(interpreter_, "__func__");
+    Object function = interpreter_.must(PyObject_GetAttr(descriptor_, key.get()));
+    return wrap_step(interpreter_, function.get(), descriptor_path(), Source::Kind::attribute, key);
+  }
+
+  /// The instance's own dictionary entry `key` as a known dict, if it has one.
+  Value module_table(const char* key) {
+    Lookup table(interpreter_, self_, key);
+    return table.instance_value();
+  }
+
+  /// nn.Module keeps parameters, buffers and submodules in three dictionaries.
+  Value module_part() {
+    for (const char* table : {"_parameters", "_buffers", "_modules"}) {
+      Value dict = module_table(table);
+      const auto* known = as<Known>(dict);
+      if (known == nullptr || !PyDict_Check(known->object.get())) continue;
+      PyObject* value = PyDict_GetItemWithError(known->object.get(), name_.get());
+      if (value != nullptr)
+        return wrap_step(interpreter_, value, path_of(interpreter_, *known), Source::Kind::item,
+                         name_);
+      if (PyErr_Occurred() != nullptr) interpreter_.refuse_raised();
+      if (known->source != nullptr)
+        interpreter_.assume(Assumption::Kind::missing_key, known->source, name_);
+    }
+    return nullptr;
+  }
+
+  Value fallback() {
+    static PyObject* const module_fallback = imported("torch.nn.Module.__getattr__");
+    Lookup getattr(interpreter_, self_, "__getattr__");
+    getattr.find_descriptor();
+    if (getattr.descriptor_ == nullptr) return nullptr;
+    if (getattr.descriptor_ == module_fallback) return module_part();
+    if (!PyFunction_Check(getattr.descriptor_))
+      interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
+    CallArguments arguments;
+    arguments.positional = {interpreter_.constant(name_)};
+    return call(interpreter_, getattr.bound_descriptor(), arguments);
+  }
+
+  /// Attributes of a class: its own and inherited ones, bound as the class binds them.
+  Value class_attribute() {
+    auto* type = reinterpret_cast<PyTypeObject*>(object_);
+    PyObject* raw = _PyType_Lookup(type, name_.get());
+    PyObject* of_metaclass = _PyType_Lookup(type_, name_.get());
+    bool metaclass_first =
+        of_metaclass != nullptr && Py_TYPE(of_metaclass)->tp_descr_set != nullptr;
+    if (raw == nullptr || metaclass_first) return plain_attribute(interpreter_, known_, name_);
+    const Source* found = interpreter_.sources().step(Source::Kind::type_attribute, path(), name_);
+    PyTypeObject* kind = Py_TYPE(raw);
+    if (kind == &PyClassMethod_Type || kind == &PyStaticMethod_Type) {
+      interpreter_.assume(Assumption::Kind::identity, found, Object::borrow(raw));
+      Object key = name_object(interpreter_, "__func__");
+      Object function = interpreter_.must(PyObject_GetAttr(raw, key.get()));
+      Value wrapped = wrap_step(interpreter_, function.get(), found, Source::Kind::attribute, key);
+      if (kind == &PyStaticMethod_Type) return wrapped;
+      return std::make_shared<Method>(self_, wrapped);
+    }
+    if (PyFunction_Check(raw) || kind->tp_descr_get == nullptr || kind == &PyMethodDescr_Type ||
+        kind == &PyWrapperDescr_Type)
+      return interpreter_.wrap(raw, found);
+    return plain_attribute(interpreter_, known_, name_);
+  }
+
+  Interpreter& interpreter_;
+  const Value self_;
+  const Known& known_;
+  PyObject* object_;
+  PyTypeObject* type_;
+  std::string text_;
+  Object name_;
+  PyObject* descriptor_ = nullptr;  // kept alive by the type
+};
+
+// --- super() ------------------------------------------------------------------------------------
+
+Value super_attribute(Interpreter& interpreter, const Super& super, const std::string& name) {
+  const auto* type = as<Known>(super.type);
+  PyTypeObject* self_class = class_of(super.self);
+  if (type == nullptr || self_class == nullptr)
+    interpreter.refuse(ReasonCode::expression, "super()");
+  PyObject* mro = self_class->tp_mro;
+  Object key = name_object(interpreter, name);
+  bool after = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    PyObject* base = PyTuple_GET_ITEM(mro, i);
+    if (!after) {
+      after = base == type->object.get();
+      continue;
+    }
+    PyObject* dict = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+    PyObject* found = dict == nullptr ? nullptr : PyDict_GetItemWithError(dict, key.get());
+    if (found == nullptr) continue;
+    // The class objects are assumed by the class of self; what they hold by identity.
+    const Source* base_path =
+        interpreter.sources().root(Source::Kind::constant, Object::borrow(base));
+    const Source* path = interpreter.sources().step(Source::Kind::type_attribute, base_path, key);
+    if (PyFunction_Check(found) || Py_TYPE(found) == &PyMethodDescr_Type ||
+        Py_TYPE(found) == &PyWrapperDescr_Type) {
+      interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
+      return std::make_shared<Method>(super.self,
+                                      std::make_shared<Known>(Object::borrow(found), path));
+    }
+    interpreter.refuse(ReasonCode::expression, cat("super().", name));
+  }
+  return nullptr;
+}
+
+Value tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                       const std::string& name) {
+  if (Value value = tensor_property(interpreter, tensor, name)) return value;
+  Object key = name_object(interpreter, name);
+  PyTypeObject* type = tensor->is_parameter ? parameter_class() : tensor_class();
+  PyObject* found = _PyType_Lookup(type, key.get());
+  if (found == nullptr) return nullptr;
+  if (Py_TYPE(found) == &PyMethodDescr_Type || PyFunction_Check(found) ||
+      Py_TYPE(found) == &PyWrapperDescr_Type) {
+    const Source* owner = interpreter.sources().root(
+        Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
+    const Source* path = interpreter.sources().step(Source::Kind::type_attribute, owner, key);
+    interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
+    return std::make_shared<Method>(tensor, std::make_shared<Known>(Object::borrow(found), path));
+  }
+  interpreter.refuse(ReasonCode::expression, cat("the attribute ", name, " of a tensor"));
+}
+
+Value sequence_field(Interpreter& interpreter, const Sequence& sequence, const std::string& name) {
+  if (!sequence.type) return nullptr;
+  Object fields = Object::steal(PyObject_GetAttrString(sequence.type.get(), "_fields"));
+  PyErr_Clear();
+  // Result classes of torch.return_types name their fields so.
+  if (!fields)
+    fields = Object::steal(PyObject_GetAttrString(sequence.type.get(), "__match_args__"));
+  PyErr_Clear();
+  if (!fields || !PyTuple_Check(fields.get())) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields.get()); ++i)
+    if (text_of(PyTuple_GET_ITEM(fields.get(), i)) == name)
+      return sequence.elements[static_cast<size_t>(i)];
+  return nullptr;
+}
+
+/// Methods of a virtual object's class that are written in Python (named tuples have such).
+Value class_method(Interpreter& interpreter, const Value& value, const std::string& name) {
+  PyTypeObject* type = class_of(value);
+  if (type == nullptr) return nullptr;
+  Object key = name_object(interpreter, name);
+  PyObject* found = _PyType_Lookup(type, key.get());
+  if (found == nullptr || !PyFunction_Check(found)) return nullptr;
+  const Source* owner = interpreter.sources().root(
+      Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
+  return std::make_shared<Method>(
+      value, interpreter.wrap(
+                 found, interpreter.sources().step(Source::Kind::type_attribute, owner, key)));
+}
+
+Value virtual_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
+  if (name == "__class__") return type_of(interpreter, value);
+  if (const auto* sequence = as<Sequence>(value))
+    if (Value field = sequence_field(interpreter, *sequence, name)) return field;
+  if (Value method = container_method(interpreter, value, name)) return method;
+  if (const auto* closure = as<Closure>(value))
+    if (name == "__name__") return interpreter.string(closure->name);
+  if (const auto* method = as<Method>(value)) {
+    if (name == "__self__") return method->self;
+    if (name == "__func__") return method->function;
+    if (name == "__name__") return attribute(interpreter, method->function, name);
+  }
+  if (Value method = class_method(interpreter, value, name)) return method;
+  PyTypeObject* type = class_of(value);
+  if (type != nullptr) {
+    Object key = name_object(interpreter, name);
+    if (_PyType_Lookup(type, key.get()) == nullptr) return nullptr;
+  }
+  interpreter.refuse(ReasonCode::expression, cat("the attribute ", name));
+}
+
+}  // namespace
+
+Value attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name) {
+  switch (value->kind) {
+    case ValueKind::known: {
+      if (name == "__class__") return type_of(interpreter, value);
+      // Containers that may be opened have their methods on the virtual twin.
+      Value twin = opened(interpreter, value);
+      if (twin != value)
+        if (Value method = container_method(interpreter, twin, name)) return method;
+      return Lookup(interpreter, value, name).run();
+    }
+    case ValueKind::tensor:
+      return tensor_attribute(interpreter, shared_as<Tensor>(value), name);
+    case ValueKind::super:
+      return super_attribute(interpreter, *as<Super>(value), name);
+    default:
+      return virtual_attribute(interpreter, value, name);
+  }
+}
+
+Value attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
+  Value found = attribute_or_null(interpreter, value, name);
+  if (found == nullptr)
+    interpreter.refuse(ReasonCode::would_raise, cat("AttributeError: no attribute '", name, "'"));
+  return found;
+}
+
+void write_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
+                     const Value& element) {
+  if (auto tensor = shared_as<Tensor>(value))
+    return write_tensor_property(interpreter, tensor, name, element);
+  std::string path = "." + name;
+  if (const auto* known = as<Known>(value); known != nullptr && known->source != nullptr)
+    path = known->source->describe() + path;
+  interpreter.refuse(ReasonCode::heap_write, path);
+}
+
+void delete_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
+  const auto* known = as<Known>(value);
+  interpreter.refuse(
+      ReasonCode::heap_write,
+      (known != nullptr && known->source != nullptr ? known->source->describe() : std::string()) +
+          "." + name);
+}
+
+// --- classes ------------------------------------------------------------------------------------
+
+PyTypeObject* class_of(const Value& value) {
+  switch (value->kind) {
+    case ValueKind::known:
+      return Py_TYPE(as<Known>(value)->object.get());
+    case ValueKind::number:
+      switch (as<Number>(value)->type) {
+        case graph::Type::Kind::i64:
+          return &PyLong_Type;
+        case graph::Type::Kind::f64:
+          return &PyFloat_Type;
+        default:
+          return &PyBool_Type;
+      }
+    case ValueKind::tensor:
+      return as<Tensor>(value)->is_parameter ? parameter_class() : tensor_class();
+    case ValueKind::sequence: {
+      const auto& sequence = *as<Sequence>(value);
+      if (sequence.type) return reinterpret_cast<PyTypeObject*>(sequence.type.get());
+      return sequence.is_list ? &PyList_Type : &PyTuple_Type;
+    }
+    case ValueKind::dictionary:
+      return &PyDict_Type;
+    case ValueKind::set:
+      return &PySet_Type;
+    case ValueKind::slice:
+      return &PySlice_Type;
+    case ValueKind::closure:
+      return &PyFunction_Type;
+    case ValueKind::method:
+      return &PyMethod_Type;
+    case ValueKind::deferred:
+      return reinterpret_cast<PyTypeObject*>(as<Deferred>(value)->type.get());
+    default:
+      return nullptr;
+  }
+}
+
+Value type_of(Interpreter& interpreter, const Value& value) {
+  PyTypeObject* type = class_of(value);
+  if (type == nullptr) interpreter.refuse(ReasonCode::expression, "the type of such a value");
+  Object object = Object::borrow(reinterpret_cast<PyObject*>(type));
+  const Source* source = nullptr;
+  // The exact class of what was reached from the entry is assumed already.
+  if (const auto* known = as<Known>(value); known != nullptr && known->source != nullptr)
+    source = interpreter.sources().step(Source::Kind::type, known->source);
+  return std::make_shared<Known>(object, source);
+}
+
+Value special_method(Interpreter& interpreter, const Value& value, const char* name) {
+  if (as<Known>(value) != nullptr) return Lookup(interpreter, value, name).special();
+  if (as<Tensor>(value) != nullptr)
+    return tensor_attribute(interpreter, shared_as<Tensor>(value), name);
+  return class_method(interpreter, value, name);
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,25 @@
+// Attribute reads and writes, by Python's look-up order, with guards for every step.
+#pragma once
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+/// getattr(value, name); refuses with would_raise if there is none.
+Value attribute(Interpreter& interpreter, const Value& value, const std::string& name);
+/// getattr(value, name, null)
+Value attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name);
+void write_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
+                     const Value& element);
+void delete_attribute(Interpreter& interpreter, const Value& value, const std::string& name);
+
+/// The class of a value, as `type(value)` gives it.
+Value type_of(Interpreter& interpreter, const Value& value);
+/// The class object alone; null if it is not known.
+PyTypeObject* class_of(const Value& value);
+
+/// What looking `name` up on the type of `value` finds (a special method), bound to it; null if
+/// there is none.
+Value special_method(Interpreter& interpreter, const Value& value, const char* name);
+
+}  // namespace janus::frontend

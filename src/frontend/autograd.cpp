@@ -1,0 +1,457 @@
+// Gradients inside a run: backward() and torch.autograd.grad become `gradient` nodes, which the
+// differentiation pass expands; `.grad` follows eager's rules (None: a new tensor, else an addition
+// in place).
+#include "frontend/autograd.h"
+
+#include <algorithm>
+
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/tensor.h"
+#include "ops/list.h"
+#include "passes/reachability.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+// --- .grad --------------------------------------------------------------------------------------
+
+Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  if (tensor->grad != nullptr) return tensor->grad;
+  if (!tensor->is_leaf)
+    interpreter.refuse(ReasonCode::autograd, "the .grad of a tensor that is not a leaf");
+  if (tensor->source == nullptr) {
+    tensor->grad = interpreter.none();
+    return tensor->grad;
+  }
+  Object grad = Object::steal(speculate::tensor_access().grad_of(tensor->object.get()));
+  if (!grad) interpreter.refuse_raised();
+  if (grad.is(Py_None)) {
+    interpreter.assume(Assumption::Kind::no_grad_value, tensor->source);
+    tensor->grad = interpreter.none();
+  } else {
+    tensor->grad = interpreter.wrap(grad.get(),
+                                    interpreter.sources().step(Source::Kind::grad, tensor->source));
+  }
+  return tensor->grad;
+}
+
+void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                const Value& value) {
+  const auto* known = as<Known>(value);
+  const auto* grad = as<Tensor>(value);
+  if (grad == nullptr && (known == nullptr || !known->object.is(Py_None)))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: .grad of another class");
+  if (grad != nullptr && grad->value->type != tensor->value->type)
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: .grad of another shape or dtype");
+  if (grad != nullptr && (grad->base != nullptr || grad->requires_grad))
+    interpreter.refuse(ReasonCode::autograd, "the assignment of a view to .grad");
+  tensor->grad = value;
+  tensor->grad_replaced = true;
+}
+
+void finish_autograd(Interpreter& interpreter) {
+  for (const auto& tensor : interpreter.entry_tensor_order) {
+    if (!tensor->grad_replaced) continue;
+    auto grad = shared_as<Tensor>(tensor->grad);
+    if (grad == nullptr && !had_grad(*tensor)) continue;  // None as before
+    std::string cell = interpreter.add_cell(speculate::CellBinding::Kind::grad, tensor->source);
+    graph::Value* value = grad == nullptr ? interpreter.builder().none() : read(interpreter, *grad);
+    if (grad != nullptr && grad->source != nullptr)
+      interpreter.refuse(ReasonCode::autograd, "an existing tensor becomes a .grad");
+    interpreter.builder().append(op::rebind, {value}, {{"cell", cell}});
+  }
+}
+
+bool had_grad(const Tensor& tensor) {
+  Object grad = Object::steal(speculate::tensor_access().grad_of(tensor.object.get()));
+  PyErr_Clear();
+  return grad && !grad.is(Py_None);
+}
+
+// --- what eager would refuse --------------------------------------------------------------------
+
+namespace {
+
+/// The nodes that a gradient of `outputs` runs through.
+std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>& outputs) {
+  std::vector<const graph::Node*> nodes;
+  std::unordered_set<const graph::Node*> seen;
+  std::vector<graph::Value*> open = outputs;
+  while (!open.empty()) {
+    graph::Value* value = open.back();
+    open.pop_back();
+    const graph::Node* node = value->definition;
+    if (node == nullptr || !passes::carries_gradient(value->type) ||
+        !passes::passes_gradient(*node) || !seen.insert(node).second)
+      continue;
+    nodes.push_back(node);
+    for (graph::Value* input : node->inputs) open.push_back(input);
+  }
+  return nodes;
+}
+
+bool any_differentiable(const Interpreter& interpreter, const std::vector<graph::Value*>& values) {
+  for (const graph::Value* value : values)
+    if (interpreter.differentiable.contains(value)) return true;
+  return false;
+}
+
+}  // namespace
+
+void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
+  if (interpreter.overwritten.empty()) return;
+  for (const graph::Node* node : gradient_nodes(outputs)) {
+    if (!any_differentiable(interpreter, node->outputs)) continue;
+    passes::SavedValues saved = passes::saved_values(*node);
+    auto stale = [&](const std::vector<graph::Value*>& values, const std::vector<bool>& used) {
+      for (size_t i = 0; i < values.size() && i < used.size(); ++i)
+        if (used[i] && interpreter.overwritten.contains(values[i])) return true;
+      return false;
+    };
+    if (stale(node->inputs, saved.inputs) || stale(node->outputs, saved.outputs))
+      interpreter.refuse(ReasonCode::autograd, cat("a tensor that the gradient of ", node->op->name,
+                                                   " needs is changed in place"));
+  }
+}
+
+namespace {
+
+void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
+  for (const graph::Node* node : gradient_nodes(outputs))
+    if (interpreter.consumed.contains(node))
+      interpreter.refuse(ReasonCode::autograd,
+                         "a second backward through a graph that the first one freed");
+}
+
+void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
+  for (const graph::Node* node : gradient_nodes(outputs)) interpreter.consumed.insert(node);
+}
+
+struct Outputs {
+  std::vector<graph::Value*> values, seeds;
+};
+
+void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
+                const Value& seed) {
+  auto* tensor = as<Tensor>(output);
+  if (tensor == nullptr || !tensor->requires_grad)
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: element 0 of tensors does not require grad");
+  if (!interpreter.grad_enabled && tensor->is_leaf)
+    interpreter.refuse(ReasonCode::autograd, "a gradient of a leaf");
+  graph::Value* value = read(interpreter, *tensor);
+  const auto* known = as<Known>(seed);
+  if (seed == nullptr || (known != nullptr && known->object.is(Py_None))) {
+    for (const graph::Dim& dim : value->type.shape)
+      if (!dim.is(1))
+        interpreter.refuse(ReasonCode::would_raise,
+                           "RuntimeError: grad can be implicitly created only for scalar outputs");
+    outputs.seeds.push_back(interpreter.builder().none());
+  } else {
+    auto* given = as<Tensor>(seed);
+    if (given == nullptr || given->value->type != value->type)
+      interpreter.refuse(ReasonCode::would_raise, "RuntimeError: a seed of another shape");
+    outputs.seeds.push_back(read(interpreter, *given));
+  }
+  outputs.values.push_back(value);
+}
+
+std::vector<graph::Value*> append_gradient(Interpreter& interpreter, const Outputs& outputs,
+                                           const std::vector<graph::Value*>& targets,
+                                           bool create_graph) {
+  std::vector<graph::Value*> inputs = outputs.values;
+  inputs.insert(inputs.end(), outputs.seeds.begin(), outputs.seeds.end());
+  inputs.insert(inputs.end(), targets.begin(), targets.end());
+  graph::Attributes attributes;
+  attributes.set("outputs", static_cast<int64_t>(outputs.values.size()));
+  attributes.set("targets", static_cast<int64_t>(targets.size()));
+  if (create_graph) attributes.set("create_graph", true);
+  interpreter.mark(speculate::LineMark::Kind::graph, "gradients of the run");
+  return interpreter.builder().append(op::gradient, inputs, std::move(attributes))->outputs;
+}
+
+/// The leaves that backward() accumulates into, each with the values it had that are reached.
+struct ReachedLeaf {
+  std::shared_ptr<Tensor> leaf;
+  std::vector<graph::Value*> values;
+};
+
+std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs& outputs) {
+  std::vector<std::shared_ptr<Tensor>> candidates = interpreter.entry_tensor_order;
+  candidates.insert(candidates.end(), interpreter.made_leaves.begin(),
+                    interpreter.made_leaves.end());
+  std::vector<ReachedLeaf> result;
+  for (const auto& tensor : candidates) {
+    if (!tensor->requires_grad) continue;
+    std::vector<graph::Value*> values = tensor->past_values;
+    values.push_back(tensor->value);
+    std::vector<bool> reached = passes::reachable(outputs.values, values);
+    ReachedLeaf found{tensor, {}};
+    for (size_t i = 0; i < values.size(); ++i)
+      if (reached[i] && interpreter.differentiable.contains(values[i]))
+        found.values.push_back(values[i]);
+    if (found.values.empty()) continue;
+    if (!tensor->is_leaf)
+      interpreter.refuse(ReasonCode::autograd, "backward into a graph made before the call");
+    result.push_back(std::move(found));
+  }
+  return result;
+}
+
+void accumulate(Interpreter& interpreter, const std::shared_ptr<Tensor>& leaf,
+                graph::Value* gradient) {
+  Value current = read_grad(interpreter, leaf);
+  auto existing = shared_as<Tensor>(current);
+  if (existing == nullptr) {
+    leaf->grad = make_tensor(interpreter, gradient, false);
+    leaf->grad_replaced = true;
+    return;
+  }
+  graph::Value* sum =
+      operator_named("add")(interpreter.builder(), {read(interpreter, *existing), gradient});
+  write(interpreter, *existing, sum);
+}
+
+bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {
+  if (value == nullptr) return otherwise;
+  const auto* known = as<Known>(*value);
+  if (known == nullptr) interpreter.refuse(ReasonCode::autograd, "a flag of backward()");
+  if (known->object.is(Py_None)) return otherwise;
+  return truth(interpreter, *value, -1);
+}
+
+/// The argument by position or keyword; null if absent.
+const Value* argument(const CallArguments& arguments, size_t position, std::string_view name) {
+  if (position < arguments.positional.size()) return &arguments.positional[position];
+  return arguments.keyword(name);
+}
+
+/// Tensor.backward(self, gradient, retain_graph, create_graph, inputs)
+Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
+  bool create_graph = known_flag(interpreter, argument(arguments, 3, "create_graph"), false);
+  bool retain = known_flag(interpreter, argument(arguments, 2, "retain_graph"), create_graph);
+  const Value* inputs = argument(arguments, 4, "inputs");
+  if (create_graph || (inputs != nullptr &&
+                       (as<Known>(*inputs) == nullptr || !as<Known>(*inputs)->object.is(Py_None))))
+    interpreter.refuse(ReasonCode::autograd, "backward() with create_graph or inputs");
+  const Value* seed = argument(arguments, 1, "gradient");
+  Outputs outputs;
+  add_output(interpreter, outputs, arguments.positional.at(0), seed == nullptr ? nullptr : *seed);
+  check_saved_values(interpreter, outputs.values);
+  check_not_consumed(interpreter, outputs.values);
+  std::vector<ReachedLeaf> leaves = reached_leaves(interpreter, outputs);
+  std::vector<graph::Value*> targets;
+  for (const ReachedLeaf& leaf : leaves)
+    targets.insert(targets.end(), leaf.values.begin(), leaf.values.end());
+  if (targets.empty()) return interpreter.none();
+  std::vector<graph::Value*> gradients =
+      append_gradient(interpreter, outputs, targets, /*create_graph=*/false);
+  if (!retain) consume(interpreter, outputs.values);
+  size_t next = 0;
+  for (const ReachedLeaf& leaf : leaves) {
+    graph::Value* sum = gradients[next++];
+    for (size_t i = 1; i < leaf.values.size(); ++i)
+      sum = operator_named("add")(interpreter.builder(), {sum, gradients[next++]});
+    accumulate(interpreter, leaf.leaf, sum);
+  }
+  return interpreter.none();
+}
+
+std::vector<Value> tensor_list(Interpreter& interpreter, const Value& value) {
+  if (as<Tensor>(value) != nullptr) return {value};
+  return elements_of(interpreter, value);
+}
+
+/// torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, ...)
+Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
+  const Value* outputs_given = argument(arguments, 0, "outputs");
+  const Value* inputs_given = argument(arguments, 1, "inputs");
+  if (outputs_given == nullptr || inputs_given == nullptr)
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: autograd.grad() misses an argument");
+  bool create_graph = known_flag(interpreter, argument(arguments, 4, "create_graph"), false);
+  bool retain = known_flag(interpreter, argument(arguments, 3, "retain_graph"), create_graph);
+  bool materialize = known_flag(interpreter, arguments.keyword("materialize_grads"), false);
+  bool allow_unused = known_flag(interpreter, argument(arguments, 6, "allow_unused"), materialize);
+  if (known_flag(interpreter, arguments.keyword("is_grads_batched"), false))
+    interpreter.refuse(ReasonCode::autograd, "batched gradients");
+  std::vector<Value> seeds;
+  if (const Value* given = argument(arguments, 2, "grad_outputs");
+      given != nullptr && (as<Known>(*given) == nullptr || !as<Known>(*given)->object.is(Py_None)))
+    seeds = tensor_list(interpreter, *given);
+  Outputs outputs;
+  std::vector<Value> output_values = tensor_list(interpreter, *outputs_given);
+  for (size_t i = 0; i < output_values.size(); ++i)
+    add_output(interpreter, outputs, output_values[i], i < seeds.size() ? seeds[i] : nullptr);
+  check_saved_values(interpreter, outputs.values);
+  check_not_consumed(interpreter, outputs.values);
+
+  std::vector<graph::Value*> targets;
+  std::vector<Value> inputs = tensor_list(interpreter, *inputs_given);
+  for (const Value& input : inputs) {
+    auto* tensor = as<Tensor>(input);
+    if (tensor == nullptr || !tensor->requires_grad)
+      interpreter.refuse(ReasonCode::would_raise,
+                         "RuntimeError: an input of autograd.grad() does not require grad");
+    if (!tensor->past_values.empty())
+      interpreter.refuse(ReasonCode::autograd,
+                         "the gradient of a tensor that was changed in place");
+    targets.push_back(read(interpreter, *tensor));
+  }
+  std::vector<bool> reached = passes::reachable(outputs.values, targets);
+  std::vector<graph::Value*> wanted;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (reached[i])
+      wanted.push_back(targets[i]);
+    else if (!allow_unused)
+      interpreter.refuse(ReasonCode::would_raise,
+                         "RuntimeError: a tensor was not used in the graph");
+  }
+  std::vector<graph::Value*> gradients;
+  if (!wanted.empty()) gradients = append_gradient(interpreter, outputs, wanted, create_graph);
+  if (!retain) consume(interpreter, outputs.values);
+  std::vector<Value> results;
+  size_t next = 0;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (reached[i]) {
+      auto tensor = make_tensor(interpreter, gradients[next++], create_graph);
+      results.push_back(tensor);
+    } else if (materialize) {
+      interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
+    } else {
+      results.push_back(interpreter.none());
+    }
+  }
+  return make_tuple(std::move(results));
+}
+
+Value call_backward_function(Interpreter& interpreter, const CallArguments& arguments) {
+  const Value* tensors = argument(arguments, 0, "tensors");
+  if (tensors == nullptr || as<Tensor>(*tensors) == nullptr || arguments.positional.size() > 1 ||
+      !arguments.keywords.empty())
+    interpreter.refuse(ReasonCode::autograd, "torch.autograd.backward with such arguments");
+  return call_backward(interpreter, arguments);
+}
+
+// --- grad mode ----------------------------------------------------------------------------------
+
+Value grad_mode(bool enabled) {
+  auto context = std::make_shared<ContextManager>();
+  auto before = std::make_shared<std::vector<bool>>();
+  context->decorates = true;
+  context->enter = [before, enabled](Interpreter& interpreter) {
+    before->push_back(interpreter.grad_enabled);
+    interpreter.grad_enabled = enabled;
+    return interpreter.none();
+  };
+  context->exit = [before](Interpreter& interpreter) {
+    interpreter.grad_enabled = before->back();
+    before->pop_back();
+  };
+  return context;
+}
+
+/// `@torch.no_grad` without parentheses decorates at once.
+Value decorated_or_mode(Interpreter& interpreter, const CallArguments& arguments, bool enabled) {
+  if (!arguments.positional.empty())
+    interpreter.refuse(ReasonCode::unsupported_argument, "a grad mode applied to a function");
+  return grad_mode(enabled);
+}
+
+Value call_no_grad(Interpreter& interpreter, const CallArguments& arguments) {
+  return decorated_or_mode(interpreter, arguments, false);
+}
+
+Value call_enable_grad(Interpreter& interpreter, const CallArguments& arguments) {
+  return decorated_or_mode(interpreter, arguments, true);
+}
+
+/// torch.set_grad_enabled changes the mode at once; as a context it restores the one before.
+Value call_set_grad_enabled(Interpreter& interpreter, const CallArguments& arguments) {
+  const Value* mode = argument(arguments, 0, "mode");
+  if (mode == nullptr) interpreter.refuse(ReasonCode::would_raise, "TypeError: mode is missing");
+  bool enabled = truth(interpreter, *mode, -1);
+  bool before = interpreter.grad_enabled;
+  interpreter.grad_enabled = enabled;
+  auto context = std::make_shared<ContextManager>();
+  context->enter = [enabled](Interpreter& inner) {
+    inner.grad_enabled = enabled;
+    return inner.none();
+  };
+  context->exit = [before](Interpreter& inner) { inner.grad_enabled = before; };
+  return context;
+}
+
+Value call_is_grad_enabled(Interpreter& interpreter, const CallArguments&) {
+  return interpreter.boolean(interpreter.grad_enabled);
+}
+
+Value call_requires_grad_(Interpreter& interpreter, const CallArguments& arguments) {
+  auto tensor = shared_as<Tensor>(arguments.positional.at(0));
+  const Value* flag = argument(arguments, 1, "requires_grad");
+  bool wanted = flag == nullptr || truth(interpreter, *flag, -1);
+  if (tensor == nullptr) return nullptr;
+  if (tensor->requires_grad == wanted) return tensor;
+  if (tensor->source != nullptr)
+    interpreter.refuse(ReasonCode::heap_write, tensor->source->describe() + ".requires_grad");
+  if (!wanted || tensor->base != nullptr)
+    interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor made in the run");
+  tensor->requires_grad = true;
+  tensor->is_leaf = true;
+  // No gradient may flow on to what it was computed from.
+  tensor->value = op::detach(interpreter.builder(), {tensor->value});
+  interpreter.differentiable.insert(tensor->value);
+  interpreter.made_leaves.push_back(tensor);
+  return tensor;
+}
+
+}  // namespace
+
+// --- results ------------------------------------------------------------------------------------
+
+namespace {
+
+/// "log_softmax" → "LogSoftmaxBackward0"
+std::string backward_name(std::string_view op) {
+  std::string name;
+  bool upper = true;
+  for (char c : op) {
+    if (c == '_' || c == '.') {
+      upper = true;
+      continue;
+    }
+    name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = false;
+  }
+  return name + "Backward0";
+}
+
+}  // namespace
+
+void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, size_t index) {
+  speculate::Generated::DifferentiableResult result;
+  result.result = index;
+  result.grad_fn_name =
+      tensor.grad_fn_name.empty() ? backward_name(tensor.producer) : tensor.grad_fn_name;
+  for (const graph::Node* node : gradient_nodes({tensor.value}))
+    result.consumed = result.consumed || interpreter.consumed.contains(node);
+  interpreter.output().differentiable_results.push_back(std::move(result));
+}
+
+std::span<const SpecialCallable> autograd_callables() {
+  static constexpr SpecialCallable table[] = {
+      {"torch.Tensor.backward", call_backward},
+      {"torch.autograd.grad", call_grad},
+      {"torch.autograd.backward", call_backward_function},
+      {"torch.no_grad", call_no_grad},
+      {"torch.enable_grad", call_enable_grad},
+      {"torch.set_grad_enabled", call_set_grad_enabled},
+      {"torch.is_grad_enabled", call_is_grad_enabled},
+      {"torch.Tensor.requires_grad_", call_requires_grad_},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,25 @@
+// Autograd inside a run: grad mode, `.grad`, backward(), and what leaves the run differentiable.
+#pragma once
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+/// tensor.grad; tensor.grad = value
+Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
+void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                const Value& value);
+
+/// Refuses if a value that the gradient of `outputs` needs was changed in place: eager would raise.
+void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs);
+
+/// Result `index` of the graph is a tensor that eager would give a grad_fn.
+void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, size_t index);
+
+/// Whether the real tensor has a .grad now.
+bool had_grad(const Tensor& tensor);
+
+/// Emits the rebinds of `.grad`.
+void finish_autograd(Interpreter& interpreter);
+
+}  // namespace janus::frontend

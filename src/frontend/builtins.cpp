@@ -1,0 +1,628 @@
+// Python's builtin functions and classes, by identity: one table.
+#include <algorithm>
+
+#include "frontend/attributes.h"
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/containers.h"
+#include "frontend/epilogue.h"
+#include "frontend/expressions.h"
+#include "frontend/operators.h"
+#include "frontend/strings.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using python::Object;
+using syntax::CompareOperator;
+using syntax::Operator;
+
+namespace {
+
+using Arguments = CallArguments;
+
+[[noreturn]] void refuse_arguments(Interpreter& interpreter, const char* function) {
+  interpreter.refuse(ReasonCode::unsupported_argument, cat("arguments of ", function, "()"));
+}
+
+void expect(Interpreter& interpreter, const Arguments& arguments, size_t least, size_t most,
+            const char* function) {
+  size_t count = arguments.positional.size();
+  if (count < least || count > most || !arguments.keywords.empty())
+    refuse_arguments(interpreter, function);
+}
+
+bool is_none(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known != nullptr && known->object.is(Py_None);
+}
+
+// --- sizes and numbers --------------------------------------------------------------------------
+
+Value call_len(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 1, "len");
+  return length_of(interpreter, arguments.positional[0]);
+}
+
+Value call_class_now(Interpreter& interpreter, PyTypeObject* type, const Arguments& arguments) {
+  Object positional = interpreter.must(PyTuple_New(Py_ssize_t(arguments.positional.size())));
+  for (size_t i = 0; i < arguments.positional.size(); ++i) {
+    Object argument = folded(interpreter, arguments.positional[i]);
+    if (!is_immutable_constant(argument.get())) refuse_arguments(interpreter, type->tp_name);
+    PyTuple_SET_ITEM(positional.get(), Py_ssize_t(i), argument.release());
+  }
+  return interpreter.constant(interpreter.must(
+      PyObject_Call(reinterpret_cast<PyObject*>(type), positional.get(), nullptr)));
+}
+
+Value number_class(Interpreter& interpreter, const Arguments& arguments, Type::Kind kind,
+                   PyTypeObject* type) {
+  if (!arguments.keywords.empty()) refuse_arguments(interpreter, type->tp_name);
+  if (arguments.positional.size() != 1) return call_class_now(interpreter, type, arguments);
+  const Value& value = arguments.positional[0];
+  if (auto* tensor = as<Tensor>(value))
+    return number_class(interpreter, {{item(interpreter, *tensor)}, {}}, kind, type);
+  if (as<Number>(value) != nullptr) {
+    if (kind == Type::Kind::i64 && as<Number>(value)->type == Type::Kind::boolean)
+      return convert_number(interpreter, value, kind);
+    return convert_number(interpreter, value, kind);
+  }
+  return call_class_now(interpreter, type, arguments);
+}
+
+Value call_int(Interpreter& interpreter, const Arguments& arguments) {
+  return number_class(interpreter, arguments, Type::Kind::i64, &PyLong_Type);
+}
+Value call_float(Interpreter& interpreter, const Arguments& arguments) {
+  return number_class(interpreter, arguments, Type::Kind::f64, &PyFloat_Type);
+}
+Value call_bool(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 0, 1, "bool");
+  if (arguments.positional.empty()) return interpreter.boolean(false);
+  const Value& value = arguments.positional[0];
+  if (auto* tensor = as<Tensor>(value)) {
+    Value number = item(interpreter, *tensor);
+    return as<Number>(number) != nullptr ? convert_number(interpreter, number, Type::Kind::boolean)
+                                         : number;
+  }
+  if (as<Number>(value) != nullptr) return convert_number(interpreter, value, Type::Kind::boolean);
+  return interpreter.boolean(truth(interpreter, value, -1));
+}
+
+Value call_abs(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 1, "abs");
+  const Value& value = arguments.positional[0];
+  if (as<Tensor>(value) != nullptr) return call_named(interpreter, "Tensor.abs", arguments);
+  if (const auto* number = as<Number>(value)) {
+    Object example;
+    if (number->example) example = interpreter.must(PyNumber_Absolute(number->example.get()));
+    return interpreter.number(
+        operator_named("scalar_abs")(interpreter.builder(), {interpreter.graph_value(value)}),
+        example);
+  }
+  return interpreter.constant(
+      interpreter.must(PyNumber_Absolute(folded(interpreter, value).get())));
+}
+
+Value call_round(Interpreter& interpreter, const Arguments& arguments) {
+  for (const Value& value : arguments.positional)
+    if (needs_run(value)) {
+      if (as<Tensor>(value) != nullptr) interpreter.refuse(ReasonCode::expression, "round()");
+      return defer(interpreter, Object::borrow(imported("builtins.round")), arguments,
+                   arguments.positional.size() > 1 ? &PyFloat_Type : &PyLong_Type);
+    }
+  if (!arguments.keywords.empty()) refuse_arguments(interpreter, "round");
+  Object list = folded(interpreter, make_tuple(arguments.positional));
+  return interpreter.constant(
+      interpreter.must(PyObject_Call(imported("builtins.round"), list.get(), nullptr)));
+}
+
+Value call_pow(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "pow");
+  return binary(interpreter, Operator::Pow, arguments.positional[0], arguments.positional[1]);
+}
+
+Value call_divmod(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "divmod");
+  Value quotient =
+      binary(interpreter, Operator::FloorDiv, arguments.positional[0], arguments.positional[1]);
+  return make_tuple({quotient, binary(interpreter, Operator::Mod, arguments.positional[0],
+                                      arguments.positional[1])});
+}
+
+/// min and max of several arguments or of one iterable.
+Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOperator better,
+              const char* name) {
+  const Value* key = arguments.keyword("key");
+  const Value* otherwise = arguments.keyword("default");
+  size_t known_keywords = (key != nullptr ? 1 : 0) + (otherwise != nullptr ? 1 : 0);
+  if (arguments.positional.empty() || arguments.keywords.size() != known_keywords)
+    refuse_arguments(interpreter, name);
+  std::vector<Value> values = arguments.positional.size() == 1
+                                  ? elements_of(interpreter, arguments.positional[0])
+                                  : arguments.positional;
+  if (values.empty()) {
+    if (otherwise != nullptr) return *otherwise;
+    interpreter.refuse(ReasonCode::would_raise, "ValueError: an empty iterable");
+  }
+  auto keyed = [&](const Value& value) {
+    if (key == nullptr || is_none(*key)) return value;
+    Arguments one;
+    one.positional = {value};
+    return call(interpreter, *key, one);
+  };
+  Value best = values[0], best_key = keyed(values[0]);
+  for (size_t i = 1; i < values.size(); ++i) {
+    Value candidate = keyed(values[i]);
+    if (!truth(interpreter, compare(interpreter, better, candidate, best_key), -1)) continue;
+    best = values[i];
+    best_key = candidate;
+  }
+  return best;
+}
+
+Value call_min(Interpreter& interpreter, const Arguments& arguments) {
+  return extreme(interpreter, arguments, CompareOperator::Lt, "min");
+}
+Value call_max(Interpreter& interpreter, const Arguments& arguments) {
+  return extreme(interpreter, arguments, CompareOperator::Gt, "max");
+}
+
+Value call_sum(Interpreter& interpreter, const Arguments& arguments) {
+  const Value* start =
+      arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("start");
+  if (arguments.positional.empty()) refuse_arguments(interpreter, "sum");
+  Value total = start != nullptr ? *start : interpreter.integer(0);
+  std::shared_ptr<Iterator> iterator = iterate(interpreter, arguments.positional[0]);
+  int64_t count = 0;
+  while (Value element = iterator->next()) {
+    total = binary(interpreter, Operator::Add, total, element);
+    if (++count > Interpreter::kMostTrips)
+      interpreter.refuse(ReasonCode::limit, "sum() of too many elements");
+  }
+  return total;
+}
+
+// --- classes of objects -------------------------------------------------------------------------
+
+/// The classes of isinstance's second argument.
+void collect_classes(Interpreter& interpreter, const Value& value, std::vector<Object>& classes) {
+  Value twin = opened(interpreter, value);
+  if (const auto* sequence = as<Sequence>(twin)) {
+    for (const Value& element : sequence->elements) collect_classes(interpreter, element, classes);
+    return;
+  }
+  const auto* known = as<Known>(value);
+  if (known == nullptr) interpreter.refuse(ReasonCode::expression, "isinstance()");
+  interpreter.assume_identity(*known);
+  classes.push_back(known->object);
+}
+
+/// issubclass without running user code: through the MRO, unless the class has a hook of its own.
+bool is_subclass(Interpreter& interpreter, PyTypeObject* type, PyObject* of, PyObject* instance) {
+  if (!PyType_Check(of)) {
+    // typing unions and generic aliases
+    int result = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), of);
+    if (result < 0) interpreter.refuse_raised();
+    return result == 1;
+  }
+  if (Py_TYPE(of) == &PyType_Type)
+    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(of)) != 0;
+  int result = instance != nullptr ? PyObject_IsInstance(instance, of)
+                                   : PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), of);
+  if (result < 0) interpreter.refuse_raised();
+  return result == 1;
+}
+
+Value call_isinstance(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "isinstance");
+  const Value& value = arguments.positional[0];
+  PyTypeObject* type = class_of(value);
+  if (type == nullptr) interpreter.refuse(ReasonCode::expression, "isinstance()");
+  std::vector<Object> classes;
+  collect_classes(interpreter, arguments.positional[1], classes);
+  PyObject* instance = nullptr;
+  if (const auto* known = as<Known>(value)) instance = known->object.get();
+  if (const auto* tensor = as<Tensor>(value)) instance = tensor->object.get();
+  static PyObject* const parameter = imported("torch.nn.Parameter");
+  static PyObject* const buffer = imported("torch.nn.Buffer");
+  for (const Object& candidate : classes) {
+    if (as<Tensor>(value) != nullptr &&
+        (candidate.is(parameter) || (buffer != nullptr && candidate.is(buffer)))) {
+      if (candidate.is(parameter) && as<Tensor>(value)->is_parameter)
+        return interpreter.boolean(true);
+      continue;
+    }
+    if (is_subclass(interpreter, type, candidate.get(), instance)) return interpreter.boolean(true);
+  }
+  return interpreter.boolean(false);
+}
+
+Value call_issubclass(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "issubclass");
+  const auto* type = as<Known>(arguments.positional[0]);
+  if (type == nullptr || !PyType_Check(type->object.get()))
+    interpreter.refuse(ReasonCode::expression, "issubclass()");
+  std::vector<Object> classes;
+  collect_classes(interpreter, arguments.positional[1], classes);
+  for (const Object& candidate : classes)
+    if (is_subclass(interpreter, reinterpret_cast<PyTypeObject*>(type->object.get()),
+                    candidate.get(), nullptr))
+      return interpreter.boolean(true);
+  return interpreter.boolean(false);
+}
+
+Value call_type(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 1, "type");
+  return type_of(interpreter, arguments.positional[0]);
+}
+
+Value call_callable(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 1, "callable");
+  PyTypeObject* type = class_of(arguments.positional[0]);
+  if (as<Native>(arguments.positional[0]) != nullptr) return interpreter.boolean(true);
+  if (type == nullptr) interpreter.refuse(ReasonCode::expression, "callable()");
+  return interpreter.boolean(type->tp_call != nullptr);
+}
+
+std::string attribute_name(Interpreter& interpreter, const Value& value) {
+  const auto* known = as<Known>(value);
+  std::string name = known == nullptr ? std::string() : text_of(known->object.get());
+  if (name.empty()) interpreter.refuse(ReasonCode::dynamic_value, "the name of an attribute");
+  return name;
+}
+
+Value call_getattr(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 3, "getattr");
+  std::string name = attribute_name(interpreter, arguments.positional[1]);
+  if (arguments.positional.size() == 2)
+    return attribute(interpreter, arguments.positional[0], name);
+  Value value = attribute_or_null(interpreter, arguments.positional[0], name);
+  return value != nullptr ? value : arguments.positional[2];
+}
+
+Value call_hasattr(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "hasattr");
+  std::string name = attribute_name(interpreter, arguments.positional[1]);
+  return interpreter.boolean(attribute_or_null(interpreter, arguments.positional[0], name) !=
+                             nullptr);
+}
+
+Value call_setattr(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 3, 3, "setattr");
+  write_attribute(interpreter, arguments.positional[0],
+                  attribute_name(interpreter, arguments.positional[1]), arguments.positional[2]);
+  return interpreter.none();
+}
+
+Value call_super(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() == 2)
+    return std::make_shared<Super>(arguments.positional[0], arguments.positional[1]);
+  expect(interpreter, arguments, 0, 0, "super");
+  // super() means super(__class__, <first argument>).
+  Frame& frame = interpreter.frame();
+  if (frame.arguments.empty()) interpreter.refuse(ReasonCode::expression, "super()");
+  return std::make_shared<Super>(interpreter.read_name("__class__"), frame.arguments[0]);
+}
+
+Value call_id(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 1, "id");
+  const auto* known = as<Known>(arguments.positional[0]);
+  if (known == nullptr || is_immutable_constant(known->object.get()))
+    interpreter.refuse(ReasonCode::expression, "id()");
+  interpreter.assume_identity(*known);
+  return interpreter.constant(interpreter.must(PyLong_FromVoidPtr(known->object.get())));
+}
+
+// --- containers ---------------------------------------------------------------------------------
+
+Value call_list(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 0, 1, "list");
+  if (arguments.positional.empty()) return make_list({});
+  return make_list(elements_of(interpreter, arguments.positional[0]));
+}
+
+Value call_tuple(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 0, 1, "tuple");
+  if (arguments.positional.empty()) return make_tuple({});
+  const Value& value = arguments.positional[0];
+  // tuple(t) of a tuple is t itself.
+  if (const auto* known = as<Known>(value);
+      known != nullptr && PyTuple_CheckExact(known->object.get()))
+    return value;
+  if (const auto* sequence = as<Sequence>(value);
+      sequence != nullptr && !sequence->is_list && !sequence->type)
+    return value;
+  return make_tuple(elements_of(interpreter, value));
+}
+
+Value call_dict(Interpreter& interpreter, const Arguments& arguments) {
+  auto dictionary = std::make_shared<Dictionary>();
+  Value update = container_method(interpreter, dictionary, "update");
+  if (arguments.positional.size() > 1) refuse_arguments(interpreter, "dict");
+  call(interpreter, update, arguments);
+  return dictionary;
+}
+
+Value call_set(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 0, 1, "set");
+  auto set = std::make_shared<SetValue>();
+  if (arguments.positional.empty()) return set;
+  Value add = container_method(interpreter, set, "add");
+  for (const Value& element : elements_of(interpreter, arguments.positional[0])) {
+    Arguments one;
+    one.positional = {element};
+    call(interpreter, add, one);
+  }
+  return set;
+}
+
+Value call_slice(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 3, "slice");
+  auto slice = std::make_shared<SliceValue>();
+  const auto& given = arguments.positional;
+  slice->start = given.size() > 1 ? given[0] : interpreter.none();
+  slice->stop = given.size() > 1 ? given[1] : given[0];
+  slice->step = given.size() > 2 ? given[2] : interpreter.none();
+  return slice;
+}
+
+/// range() of numbers; bounds that are dimensions take their present value, which is then assumed.
+Value call_range(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 3, "range");
+  Object bounds = interpreter.must(PyTuple_New(Py_ssize_t(arguments.positional.size())));
+  for (size_t i = 0; i < arguments.positional.size(); ++i) {
+    const Value& bound = arguments.positional[i];
+    Object object;
+    if (const auto* number = as<Number>(bound)) {
+      if (!number->dim || !number->example)
+        interpreter.refuse(ReasonCode::dynamic_value, "a bound of range()");
+      interpreter.assume_equal(
+          *number->dim, graph::Dim(static_cast<int64_t>(PyLong_AsLongLong(number->example.get()))));
+      object = number->example;
+    } else {
+      object = folded(interpreter, bound);
+    }
+    PyTuple_SET_ITEM(bounds.get(), Py_ssize_t(i), object.release());
+  }
+  Object range = interpreter.must(
+      PyObject_Call(reinterpret_cast<PyObject*>(&PyRange_Type), bounds.get(), nullptr));
+  return interpreter.constant(range);
+}
+
+Value call_iter(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 1, "iter");
+  return iterate(interpreter, arguments.positional[0]);
+}
+
+Value call_next(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 2, "next");
+  auto* iterator = as<Iterator>(arguments.positional[0]);
+  if (iterator == nullptr) interpreter.refuse(ReasonCode::unknown_callable, "next");
+  if (Value element = iterator->next()) return element;
+  if (arguments.positional.size() > 1) return arguments.positional[1];
+  interpreter.refuse(ReasonCode::would_raise, "StopIteration");
+}
+
+Value call_enumerate(Interpreter& interpreter, const Arguments& arguments) {
+  const Value* start =
+      arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("start");
+  if (arguments.positional.empty()) refuse_arguments(interpreter, "enumerate");
+  auto iterator = iterate(interpreter, arguments.positional[0]);
+  auto count = std::make_shared<Value>(start != nullptr ? *start : interpreter.integer(0));
+  return std::make_shared<Iterator>([&interpreter, iterator, count]() -> Value {
+    Value element = iterator->next();
+    if (element == nullptr) return nullptr;
+    Value position = *count;
+    *count = binary(interpreter, Operator::Add, position, interpreter.integer(1));
+    return make_tuple({position, element});
+  });
+}
+
+Value call_zip(Interpreter& interpreter, const Arguments& arguments) {
+  bool strict = false;
+  if (const Value* flag = arguments.keyword("strict")) strict = truth(interpreter, *flag, -1);
+  auto iterators = std::make_shared<std::vector<std::shared_ptr<Iterator>>>();
+  for (const Value& value : arguments.positional) iterators->push_back(iterate(interpreter, value));
+  return std::make_shared<Iterator>([&interpreter, iterators, strict]() -> Value {
+    std::vector<Value> elements;
+    for (const auto& iterator : *iterators) {
+      Value element = iterator->next();
+      if (element == nullptr) {
+        // strict: all must end together; checking that could only raise.
+        if (strict && !elements.empty())
+          interpreter.refuse(ReasonCode::would_raise, "ValueError: zip() of unequal lengths");
+        if (strict)
+          for (size_t i = 1; i < iterators->size(); ++i)
+            if ((*iterators)[i]->next() != nullptr)
+              interpreter.refuse(ReasonCode::would_raise, "ValueError: zip() of unequal lengths");
+        return nullptr;
+      }
+      elements.push_back(std::move(element));
+    }
+    return elements.empty() ? nullptr : make_tuple(std::move(elements));
+  });
+}
+
+Value call_reversed(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 1, "reversed");
+  std::vector<Value> elements = elements_of(interpreter, arguments.positional[0]);
+  std::reverse(elements.begin(), elements.end());
+  return iterate_elements(std::move(elements));
+}
+
+Value call_map(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() < 2 || !arguments.keywords.empty())
+    refuse_arguments(interpreter, "map");
+  Value function = arguments.positional[0];
+  Arguments rest;
+  rest.positional.assign(arguments.positional.begin() + 1, arguments.positional.end());
+  auto tuples = shared_as<Iterator>(call_zip(interpreter, rest));
+  return std::make_shared<Iterator>([&interpreter, function, tuples]() -> Value {
+    Value tuple = tuples->next();
+    if (tuple == nullptr) return nullptr;
+    Arguments one;
+    one.positional = as<Sequence>(tuple)->elements;
+    return call(interpreter, function, one);
+  });
+}
+
+Value call_filter(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "filter");
+  Value function = arguments.positional[0];
+  auto iterator = iterate(interpreter, arguments.positional[1]);
+  return std::make_shared<Iterator>([&interpreter, function, iterator]() -> Value {
+    while (Value element = iterator->next()) {
+      Arguments one;
+      one.positional = {element};
+      Value keep = is_none(function) ? element : call(interpreter, function, one);
+      if (truth(interpreter, keep, -1)) return element;
+    }
+    return nullptr;
+  });
+}
+
+/// any (stops at a true element) and all (stops at a false one).
+Value any_or_all(Interpreter& interpreter, const Arguments& arguments, bool stop_at) {
+  expect(interpreter, arguments, 1, 1, stop_at ? "any" : "all");
+  auto iterator = iterate(interpreter, arguments.positional[0]);
+  while (Value element = iterator->next())
+    if (truth(interpreter, element, -1) == stop_at) return interpreter.boolean(stop_at);
+  return interpreter.boolean(!stop_at);
+}
+Value call_any(Interpreter& interpreter, const Arguments& arguments) {
+  return any_or_all(interpreter, arguments, true);
+}
+Value call_all(Interpreter& interpreter, const Arguments& arguments) {
+  return any_or_all(interpreter, arguments, false);
+}
+
+Value call_sorted(Interpreter& interpreter, const Arguments& arguments) {
+  const Value* key = arguments.keyword("key");
+  const Value* reverse = arguments.keyword("reverse");
+  if (arguments.positional.size() != 1) refuse_arguments(interpreter, "sorted");
+  std::vector<Value> elements = elements_of(interpreter, arguments.positional[0]);
+  std::vector<std::pair<Object, Value>> keyed;
+  for (const Value& element : elements) {
+    Arguments one;
+    one.positional = {element};
+    Value of = key == nullptr || is_none(*key) ? element : call(interpreter, *key, one);
+    Object object = folded(interpreter, of);
+    if (!is_immutable_constant(object.get())) refuse_arguments(interpreter, "sorted");
+    keyed.emplace_back(std::move(object), element);
+  }
+  bool descending = reverse != nullptr && truth(interpreter, *reverse, -1);
+  // By insertion, after all that are not greater: stable in either direction, as Python's.
+  auto less = [&](const Object& a, const Object& b) {
+    int result = descending ? PyObject_RichCompareBool(b.get(), a.get(), Py_LT)
+                            : PyObject_RichCompareBool(a.get(), b.get(), Py_LT);
+    if (result < 0) interpreter.refuse_raised();
+    return result == 1;
+  };
+  for (size_t i = 1; i < keyed.size(); ++i)
+    for (size_t j = i; j > 0 && less(keyed[j].first, keyed[j - 1].first); --j)
+      std::swap(keyed[j], keyed[j - 1]);
+  std::vector<Value> sorted;
+  for (auto& [object, element] : keyed) sorted.push_back(std::move(element));
+  return make_list(std::move(sorted));
+}
+
+// --- text and effects ---------------------------------------------------------------------------
+
+Value call_str(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 0, 1, "str");
+  if (arguments.positional.empty()) return interpreter.string("");
+  return format_value(interpreter, arguments.positional[0], 's', nullptr);
+}
+
+Value call_repr(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 1, "repr");
+  return format_value(interpreter, arguments.positional[0], 'r', nullptr);
+}
+
+Value call_format(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 1, 2, "format");
+  return format_value(interpreter, arguments.positional[0], -1,
+                      arguments.positional.size() > 1 ? arguments.positional[1] : nullptr);
+}
+
+bool is_printable(const Value& value) {
+  if (const auto* tensor = as<Tensor>(value)) return tensor->source == nullptr;
+  if (const auto* known = as<Known>(value))
+    return is_immutable_constant(known->object.get()) || is_torch_constant(known->object.get());
+  if (const auto* sequence = as<Sequence>(value))
+    return std::all_of(sequence->elements.begin(), sequence->elements.end(), is_printable);
+  if (const auto* dictionary = as<Dictionary>(value))
+    return std::all_of(dictionary->items.begin(), dictionary->items.end(),
+                       [](const auto& item) { return is_printable(item.second); });
+  return as<Number>(value) != nullptr || as<Deferred>(value) != nullptr;
+}
+
+/// print() waits for the commit: what it shows must be what it would have shown.
+Value call_print(Interpreter& interpreter, const Arguments& arguments) {
+  for (const Value& value : arguments.positional)
+    if (!is_printable(opened(interpreter, value)))
+      interpreter.refuse(ReasonCode::unknown_callable, "print of an object");
+  for (const auto& [name, value] : arguments.keywords) {
+    bool known = name == "sep" || name == "end" || name == "flush" || name == "file";
+    const auto* object = as<Known>(value);
+    if (!known || object == nullptr) refuse_arguments(interpreter, "print");
+    if (name == "file") interpreter.assume_identity(*object);
+  }
+  auto deferred = shared_as<Deferred>(
+      defer(interpreter, Object::borrow(imported("builtins.print")), arguments, Py_TYPE(Py_None)));
+  interpreter.output().effects.push_back({deferred->recipe, interpreter.user_span()});
+  interpreter.mark(speculate::LineMark::Kind::effect);
+  return interpreter.none();
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> builtin_callables() {
+  static constexpr SpecialCallable table[] = {
+      {"builtins.len", call_len},
+      {"builtins.int", call_int},
+      {"builtins.float", call_float},
+      {"builtins.bool", call_bool},
+      {"builtins.abs", call_abs},
+      {"builtins.round", call_round},
+      {"builtins.pow", call_pow},
+      {"builtins.divmod", call_divmod},
+      {"builtins.min", call_min},
+      {"builtins.max", call_max},
+      {"builtins.sum", call_sum},
+      {"builtins.isinstance", call_isinstance},
+      {"builtins.issubclass", call_issubclass},
+      {"builtins.type", call_type},
+      {"builtins.callable", call_callable},
+      {"builtins.getattr", call_getattr},
+      {"builtins.hasattr", call_hasattr},
+      {"builtins.setattr", call_setattr},
+      {"builtins.super", call_super},
+      {"builtins.id", call_id},
+      {"builtins.list", call_list},
+      {"builtins.tuple", call_tuple},
+      {"builtins.dict", call_dict},
+      {"builtins.set", call_set},
+      {"builtins.slice", call_slice},
+      {"builtins.range", call_range},
+      {"builtins.iter", call_iter},
+      {"builtins.next", call_next},
+      {"builtins.enumerate", call_enumerate},
+      {"builtins.zip", call_zip},
+      {"builtins.reversed", call_reversed},
+      {"builtins.map", call_map},
+      {"builtins.filter", call_filter},
+      {"builtins.any", call_any},
+      {"builtins.all", call_all},
+      {"builtins.sorted", call_sorted},
+      {"builtins.str", call_str},
+      {"builtins.repr", call_repr},
+      {"builtins.format", call_format},
+      {"builtins.print", call_print},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend

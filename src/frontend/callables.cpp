@@ -1,0 +1,468 @@
+// From the arguments that Python passes to the operands and attributes of an operator, and back
+// from its results to tensors. The overloads of a callable are tried in order; none fitting, a
+// function of torch written in Python is inlined, a builtin becomes an opaque operator.
+#include "frontend/callables.h"
+
+#include "frontend/containers.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+#include "frontend/torch_services.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using graph::AttributeValue;
+using graph::Parameter;
+using python::Object;
+
+namespace {
+
+/// An int as an attribute: a number or a dimension expression.
+std::optional<graph::Dim> as_dimension(const Value& value) {
+  if (const auto* known = as<Known>(value)) {
+    if (!PyLong_CheckExact(known->object.get())) return std::nullopt;
+    int overflow = 0;
+    int64_t number = PyLong_AsLongLongAndOverflow(known->object.get(), &overflow);
+    if (overflow != 0) return std::nullopt;
+    return graph::Dim(number);
+  }
+  const auto* number = as<Number>(value);
+  return number != nullptr && number->type == graph::Type::Kind::i64 ? number->dim : std::nullopt;
+}
+
+PyObject* known_object(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known == nullptr ? nullptr : known->object.get();
+}
+
+bool is_none(const Value& value) { return known_object(value) == Py_None; }
+
+/// One attempt to fit a call to one overload.
+class OperatorCall {
+ public:
+  OperatorCall(Interpreter& interpreter, const graph::OpDef& op, const CallArguments& arguments)
+      : interpreter_(interpreter), signature_(op.signature()), arguments_(arguments) {}
+
+  /// False: the arguments do not fit.
+  bool bind() {
+    return !signature_.free_form && assign_positional() && assign_keywords() && convert_all();
+  }
+
+  std::vector<graph::Value*> operands;
+  graph::Attributes attributes;
+  std::vector<std::shared_ptr<Tensor>> tensors;  // that are operands
+  bool requires_grad = false;                    // `requires_grad=True` of a factory function
+  bool in_place_flag = false;                    // `inplace=True`
+
+ private:
+  size_t positional_parameters() const {
+    size_t count = 0;
+    for (const Parameter& parameter : signature_.parameters)
+      count += parameter.keyword_only ? 0 : 1;
+    return count;
+  }
+
+  /// `view(2, 3)`: a list of ints given as separate arguments, first (after self) and last.
+  bool takes_separate_ints(size_t index) const {
+    const Parameter& parameter = signature_.parameters[index];
+    if (parameter.kind != Parameter::Kind::integer_list) return false;
+    if (arguments_.positional.size() <= index || !as_dimension(arguments_.positional[index]))
+      return false;
+    if (arguments_.positional.size() == index + 1) return false;
+    bool first = index == 0 || (index == 1 && signature_.parameters[0].name == "self");
+    return first && positional_parameters() == index + 1;
+  }
+
+  bool assign_positional() {
+    values_.resize(signature_.parameters.size());
+    const auto& given = arguments_.positional;
+    size_t most = positional_parameters();
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (i >= most) return accepts_extra_positional(i);
+      if (takes_separate_ints(i)) {
+        values_[i] = make_tuple({given.begin() + static_cast<std::ptrdiff_t>(i), given.end()});
+        return true;
+      }
+      values_[i] = given[i];
+    }
+    return true;
+  }
+
+  /// nn.functional's `inplace` flag may stand last: relu(x, True).
+  bool accepts_extra_positional(size_t index) {
+    bool flag = index + 1 == arguments_.positional.size() &&
+                known_object(arguments_.positional[index]) == Py_False;
+    return flag;
+  }
+
+  static bool same_name(std::string_view parameter, std::string_view keyword) {
+    if (parameter == keyword) return true;
+    if (parameter == "self") return keyword == "input";
+    if (parameter == "dim") return keyword == "axis";
+    if (parameter == "keepdim") return keyword == "keepdims";
+    return false;
+  }
+
+  bool assign_keywords() {
+    for (const auto& [keyword, value] : arguments_.keywords) {
+      bool found = false;
+      for (size_t i = 0; i < signature_.parameters.size() && !found; ++i) {
+        if (!same_name(signature_.parameters[i].name, keyword)) continue;
+        if (values_[i] != nullptr) return false;
+        values_[i] = value;
+        found = true;
+      }
+      if (!found && !accept_extra_keyword(keyword, value)) return false;
+    }
+    return true;
+  }
+
+  bool accept_extra_keyword(const std::string& keyword, const Value& value) {
+    PyObject* object = known_object(value);
+    if (keyword == "out" || keyword == "generator") return object == Py_None;
+    if (keyword == "inplace") {
+      in_place_flag = object == Py_True;
+      return object == Py_False || object == Py_True;
+    }
+    if (keyword == "requires_grad") {
+      requires_grad = object == Py_True;
+      return object == Py_False || object == Py_True;
+    }
+    return is_default_setting(keyword, value);
+  }
+
+  /// Settings of memory and place that the graph has only in their default.
+  static bool is_default_setting(const std::string& name, const Value& value) {
+    PyObject* object = known_object(value);
+    if (object == nullptr) return false;
+    if (object == Py_None || object == Py_False) return true;
+    if (name == "layout") return object == imported("torch.strided");
+    if (name == "memory_format")
+      return object == imported("torch.contiguous_format") ||
+             object == imported("torch.preserve_format");
+    if (name == "device") {
+      Object text = Object::steal(PyObject_Str(object));
+      return text_of(text.get()) == "cpu";
+    }
+    return false;
+  }
+
+  bool convert_all() {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      const Parameter& parameter = signature_.parameters[i];
+      if (values_[i] == nullptr) {
+        if (!use_default(parameter)) return false;
+      } else if (!(parameter.is_operand() ? add_operand(parameter, values_[i])
+                                          : add_attribute(parameter, values_[i]))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool use_default(const Parameter& parameter) {
+    if (parameter.kind == Parameter::Kind::ignored) return true;
+    if (!parameter.default_value) return false;
+    if (!parameter.is_operand()) return true;  // Builder fills it in
+    graph::Builder& builder = interpreter_.builder();
+    const AttributeValue& value = *parameter.default_value;
+    if (const auto* number = std::get_if<double>(&value))
+      operands.push_back(builder.constant(*number));
+    else if (const auto* integer = std::get_if<int64_t>(&value))
+      operands.push_back(builder.constant(*integer));
+    else if (const auto* flag = std::get_if<bool>(&value))
+      operands.push_back(builder.constant(*flag));
+    else
+      operands.push_back(builder.none());
+    return true;
+  }
+
+  bool add_tensor(const Value& value) {
+    if (auto tensor = shared_as<Tensor>(value)) {
+      operands.push_back(read(interpreter_, *tensor));
+      tensors.push_back(std::move(tensor));
+      return true;
+    }
+    if (!is_number(value)) return false;
+    operands.push_back(interpreter_.graph_value(value));
+    return true;
+  }
+
+  bool add_operand(const Parameter& parameter, const Value& value) {
+    if (parameter.kind == Parameter::Kind::tensor_list) {
+      Value twin = opened(interpreter_, value);
+      const auto* sequence = as<Sequence>(twin);
+      if (sequence == nullptr) return false;
+      for (const Value& element : sequence->elements) {
+        if (parameter.element_optional && is_none(element))
+          operands.push_back(interpreter_.builder().none());
+        else if (as<Tensor>(element) == nullptr || !add_tensor(element))
+          return false;
+      }
+      return true;
+    }
+    if (is_none(value)) {
+      if (!parameter.optional) return false;
+      operands.push_back(interpreter_.builder().none());
+      return true;
+    }
+    if (parameter.kind == Parameter::Kind::tensor) return add_tensor(value);
+    if (!is_number(value)) return false;
+    operands.push_back(interpreter_.graph_value(value));
+    return true;
+  }
+
+  bool add_attribute(const Parameter& parameter, const Value& value) {
+    std::optional<AttributeValue> converted;
+    if (parameter.kind == Parameter::Kind::ignored)
+      return is_default_setting(parameter.name, value);
+    if (is_none(value)) {
+      if (!parameter.optional) return false;
+      converted = graph::None{};
+    } else {
+      converted = attribute_value(parameter, value);
+    }
+    if (!converted) return false;
+    attributes.set(parameter.name, std::move(*converted));
+    return true;
+  }
+
+  std::optional<AttributeValue> attribute_value(const Parameter& parameter, const Value& value) {
+    PyObject* object = known_object(value);
+    switch (parameter.kind) {
+      case Parameter::Kind::integer: {
+        if (object != nullptr && PyBool_Check(object))
+          return AttributeValue(static_cast<int64_t>(object == Py_True));
+        std::optional<graph::Dim> dim = as_dimension(value);
+        if (!dim) return std::nullopt;
+        return dim->is_constant() ? AttributeValue(dim->value()) : AttributeValue(*dim);
+      }
+      case Parameter::Kind::integer_list:
+        return integer_list(parameter, value);
+      case Parameter::Kind::boolean:
+        if (object == nullptr || !PyBool_Check(object)) return std::nullopt;
+        return AttributeValue(object == Py_True);
+      case Parameter::Kind::string:
+        if (object == nullptr || !PyUnicode_CheckExact(object)) return std::nullopt;
+        return AttributeValue(text_of(object));
+      case Parameter::Kind::dtype: {
+        std::optional<graph::DType> dtype = object == nullptr ? std::nullopt : dtype_of(object);
+        if (!dtype) return std::nullopt;
+        return AttributeValue(*dtype);
+      }
+      case Parameter::Kind::boolean_list:
+      case Parameter::Kind::floating_list:
+        return constant_list(parameter, value);
+      default:
+        return std::nullopt;
+    }
+  }
+
+  std::optional<AttributeValue> integer_list(const Parameter& parameter, const Value& value) {
+    if (std::optional<graph::Dim> dim = as_dimension(value)) {
+      if (parameter.list_size == 0) return std::nullopt;
+      return AttributeValue(graph::Shape(static_cast<size_t>(parameter.list_size), *dim));
+    }
+    Value twin = opened(interpreter_, value);
+    const auto* sequence = as<Sequence>(twin);
+    if (sequence == nullptr) return std::nullopt;
+    graph::Shape shape;
+    for (const Value& element : sequence->elements) {
+      std::optional<graph::Dim> dim = as_dimension(element);
+      if (!dim) return std::nullopt;
+      shape.push_back(*dim);
+    }
+    if (shape.size() == 1 && parameter.list_size > 1)
+      shape.resize(static_cast<size_t>(parameter.list_size), graph::Dim(shape[0]));
+    return AttributeValue(std::move(shape));
+  }
+
+  std::optional<AttributeValue> constant_list(const Parameter& parameter, const Value& value) {
+    Value twin = opened(interpreter_, value);
+    const auto* sequence = as<Sequence>(twin);
+    if (sequence == nullptr) return std::nullopt;
+    std::vector<double> numbers;
+    std::vector<bool> flags;
+    for (const Value& element : sequence->elements) {
+      PyObject* object = known_object(element);
+      if (object == nullptr) return std::nullopt;
+      if (parameter.kind == Parameter::Kind::boolean_list) {
+        if (!PyBool_Check(object)) return std::nullopt;
+        flags.push_back(object == Py_True);
+        continue;
+      }
+      if (!PyFloat_CheckExact(object) && !PyLong_CheckExact(object)) return std::nullopt;
+      numbers.push_back(PyFloat_AsDouble(object));
+    }
+    if (parameter.kind == Parameter::Kind::boolean_list) return AttributeValue(std::move(flags));
+    return AttributeValue(std::move(numbers));
+  }
+
+  Interpreter& interpreter_;
+  const graph::Signature& signature_;
+  const CallArguments& arguments_;
+  std::vector<Value> values_;
+};
+
+bool any_requires_grad(const std::vector<std::shared_ptr<Tensor>>& tensors) {
+  for (const auto& tensor : tensors)
+    if (tensor->requires_grad) return true;
+  return false;
+}
+
+/// Result class of operators that give named results: torch.return_types.max for `max(dim)`.
+Object result_class(PyObject* callable) {
+  if (callable == nullptr) return {};
+  Object name = Object::steal(PyObject_GetAttrString(callable, "__name__"));
+  PyErr_Clear();
+  if (!name) return {};
+  static PyObject* const types = imported("torch.return_types");
+  Object type = types == nullptr ? Object() : Object::steal(PyObject_GetAttr(types, name.get()));
+  PyErr_Clear();
+  return type;
+}
+
+/// Views that keep the contiguous order of elements of a contiguous tensor.
+bool keeps_contiguity(std::string_view op) {
+  for (std::string_view name : {"view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze",
+                                "squeeze_dim", "detach", "ravel", "view_as"})
+    if (name == op) return true;
+  return false;
+}
+
+/// Operators that give a view or a copy, depending on strides.
+bool may_copy(std::string_view op) {
+  return op == "reshape" || op == "flatten" || op == "contiguous" || op == "ravel";
+}
+
+void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node,
+               const std::shared_ptr<Tensor>& base, PyObject* callable,
+               const CallArguments& arguments) {
+  result.base = base;
+  result.view_node = &node;
+  if (result.value->definition == &node) result.view_output = result.value->index;
+  result.seen_version = base->version;
+  if (callable != nullptr) {
+    result.view_callee = interpreter.constant_borrowed(callable);
+    result.view_arguments = arguments;
+  }
+  result.contiguous = base->contiguous && keeps_contiguity(node.op->name);
+  if (may_copy(node.op->name) && !base->contiguous) {
+    // Whether eager shares memory here depends on strides that are not tracked.
+    result.uncertain_alias = true;
+    base->uncertain_alias = true;
+  }
+}
+
+Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
+                  graph::Node* node, PyObject* callable, const CallArguments& arguments) {
+  bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
+  bool all_contiguous = true;
+  for (const auto& tensor : call.tensors)
+    all_contiguous = all_contiguous && (tensor->contiguous || tensor->value->type.rank() == 0);
+  std::vector<Value> results;
+  for (graph::Value* output : node->outputs) {
+    if (!output->type.is_tensor()) {
+      results.push_back(interpreter.number(output));
+      continue;
+    }
+    bool differentiable = tracked && graph::is_differentiable(output->type.dtype);
+    graph::Value* value = output;
+    if (differentiable && !interpreter.grad_enabled) {
+      value = op::detach(interpreter.builder(), {output});
+      differentiable = false;
+    }
+    auto tensor = make_tensor(interpreter, value, differentiable);
+    tensor->producer = std::string(op.name);
+    tensor->contiguous = all_contiguous || !op.is(graph::Trait::elementwise);
+    if (op.is(graph::Trait::view) && !call.tensors.empty())
+      note_view(interpreter, *tensor, *node, call.tensors[0], callable, arguments);
+    if (call.requires_grad) {
+      tensor->requires_grad = true;
+      interpreter.differentiable.insert(tensor->value);
+    }
+    results.push_back(std::move(tensor));
+  }
+  if (op.signature().result_count == 1) return results.empty() ? interpreter.none() : results[0];
+  Value packed = make_tuple(std::move(results));
+  if (op.signature().result_count > 1) as<Sequence>(packed)->type = result_class(callable);
+  return packed;
+}
+
+/// The result of an in-place form: the operand itself, with new contents.
+Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
+                      graph::Node* node) {
+  const std::shared_ptr<Tensor>& self = call.tensors[0];
+  graph::Value* contents = node->output();
+  const graph::Type& type = self->value->type;
+  if (contents->type.shape != type.shape)
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: shape of an in-place operation");
+  if (contents->type.dtype != type.dtype) contents = cast(interpreter, contents, type.dtype);
+  bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
+  write_tracked(interpreter, self, contents, tracked);
+  self->producer = std::string(op.name);
+  return self;
+}
+
+std::string describe_callable_object(PyObject* callable) {
+  Object name = Object::steal(PyObject_GetAttrString(callable, "__name__"));
+  PyErr_Clear();
+  return name ? text_of(name.get()) : "an operator";
+}
+
+/// Fits the call to one of the overloads; `message` says why none did.
+Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
+                const CallArguments& arguments, std::string* message) {
+  for (const graph::OpDef* op : form.ops) {
+    OperatorCall call(interpreter, *op, arguments);
+    if (!call.bind()) continue;
+    bool in_place = form.in_place || call.in_place_flag;
+    if (in_place && (call.tensors.empty() ||
+                     as<Tensor>(arguments.positional.empty()
+                                    ? arguments.keywords[0].second
+                                    : arguments.positional[0]) != call.tensors[0].get()))
+      continue;
+    try {
+      graph::Node* node =
+          interpreter.builder().append(*op, call.operands, std::move(call.attributes));
+      interpreter.mark(speculate::LineMark::Kind::graph);
+      if (in_place) return finish_in_place(interpreter, call, *op, node);
+      return finish_call(interpreter, call, *op, node, callable, arguments);
+    } catch (const graph::TypeError& error) {
+      *message = error.what();
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+  std::string message;
+  if (const OperatorForm* form = operator_form(callable))
+    if (Value result = call_form(interpreter, *form, callable, arguments, &message)) return result;
+  if (PyFunction_Check(callable) || PyType_Check(callable)) return nullptr;
+  if (Value result = call_opaque(interpreter, callable, arguments)) return result;
+  if (!message.empty())
+    interpreter.refuse(ReasonCode::shape_mismatch,
+                       cat(describe_callable_object(callable), ": ", message));
+  return nullptr;
+}
+
+Value call_named(Interpreter& interpreter, std::string_view python_name,
+                 const CallArguments& arguments) {
+  std::string message;
+  const OperatorForm* form = operator_form_named(python_name);
+  PyObject* callable = nullptr;
+  if (form != nullptr) {
+    callable = imported(cat("torch.", python_name));
+    if (Value result = call_form(interpreter, *form, callable, arguments, &message)) return result;
+  }
+  callable = imported(cat("torch.", python_name));
+  if (callable != nullptr)
+    if (Value result = call_opaque(interpreter, callable, arguments)) return result;
+  interpreter.refuse(ReasonCode::shape_mismatch,
+                     cat(python_name, ": ", message.empty() ? "unsupported arguments" : message));
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,67 @@
+// Torch's operators as Python sees them: which callable means which operator of the graph, and how
+// Python's arguments become operands and attributes.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "frontend/interpreter.h"
+#include "graph/op.h"
+
+namespace janus::frontend {
+
+/// What a known callable does when it is called with these arguments; null result: not handled
+/// after all (then it is inlined or refused).
+using Handler = Value (*)(Interpreter& interpreter, const CallArguments& arguments);
+
+/// The operator of that name; InternalError if there is none.
+const graph::OpDef& operator_named(std::string_view name);
+
+/// Calls by identity, for the files of this room that know special callables: builtins, modules,
+/// autograd, optimizers. `path` is where Python finds it: "torch.no_grad", "builtins.len".
+struct SpecialCallable {
+  const char* path;
+  Handler handler;
+};
+/// The tables of the files that have such callables.
+std::span<const SpecialCallable> builtin_callables();   // builtins.cpp
+std::span<const SpecialCallable> tensor_callables();    // tensor_callables.cpp
+std::span<const SpecialCallable> library_callables();   // library.cpp
+std::span<const SpecialCallable> autograd_callables();  // autograd.cpp
+
+/// The handler of a callable, or null.
+Handler special_handler(PyObject* callable);
+
+/// The operators that the callable may mean (overloads), in order; `in_place`: it is the
+/// trailing-underscore form of them.
+struct OperatorForm {
+  std::vector<const graph::OpDef*> ops;
+  bool in_place = false;
+};
+const OperatorForm* operator_form(PyObject* callable);
+const OperatorForm* operator_form_named(std::string_view python_name);
+
+/// Calls a torch builtin or function that means an operator; null if it means none that fits.
+Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments);
+/// Any other builtin of torch, as an `opaque` node; null if it is none.
+Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments);
+
+/// Calls an operator found by its Python name ("Tensor.add", "matmul").
+Value call_named(Interpreter& interpreter, std::string_view python_name,
+                 const CallArguments& arguments);
+
+/// Whether the object is a constant of torch: a dtype, device, layout, memory format.
+bool is_torch_constant(PyObject* object);
+/// Whether objects of the class are such constants (so making one only computes).
+bool is_torch_constant_class(PyTypeObject* type);
+std::optional<graph::DType> dtype_of(PyObject* object);
+python::Object dtype_object(graph::DType dtype);
+/// torch, torch.Tensor, torch.Size: looked up once.
+PyObject* torch_module();
+PyTypeObject* tensor_class();
+PyTypeObject* size_class();
+PyTypeObject* parameter_class();
+/// The object found by a dotted path, null if there is none.
+PyObject* imported(std::string_view path);
+
+}  // namespace janus::frontend

@@ -1,0 +1,476 @@
+// Who is called, with which parameters: special callables by identity, operators of torch, then
+// Python code, which is inlined.
+#include "frontend/calls.h"
+
+#include "frontend/attributes.h"
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/statements.h"
+#include "frontend/strings.h"
+#include "frontend/torch_services.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+// --- arguments ----------------------------------------------------------------------------------
+
+CallArguments evaluate_arguments(Interpreter& interpreter, const syntax::Call& call) {
+  CallArguments arguments;
+  for (const syntax::Expression* expression : call.args) {
+    if (const auto* starred = syntax::try_as<syntax::Starred>(expression)) {
+      for (Value& element : elements_of(interpreter, evaluate(interpreter, *starred->value)))
+        arguments.positional.push_back(std::move(element));
+    } else {
+      arguments.positional.push_back(evaluate(interpreter, *expression));
+    }
+  }
+  for (const syntax::Keyword* keyword : call.keywords) {
+    Value value = evaluate(interpreter, *keyword->value);
+    if (!keyword->arg.empty()) {
+      arguments.keywords.emplace_back(keyword->arg, std::move(value));
+      continue;
+    }
+    Value dictionary = opened(interpreter, value);
+    const auto* items = as<Dictionary>(dictionary);
+    if (items == nullptr)
+      interpreter.refuse(ReasonCode::unsupported_argument, "** of what is not a dict");
+    for (const auto& [key, element] : items->items) {
+      std::string name = text_of(key.get());
+      if (name.empty() || arguments.keyword(name) != nullptr)
+        interpreter.refuse(ReasonCode::would_raise, "TypeError: a keyword is given twice");
+      arguments.keywords.emplace_back(name, element);
+    }
+  }
+  return arguments;
+}
+
+namespace {
+
+struct Defaults {
+  std::vector<Value> positional;
+  std::function<Value(const std::string&)> keyword;
+};
+
+class Binding {
+ public:
+  Binding(Interpreter& interpreter, const syntax::Arguments& parameters, std::string function,
+          Variables& variables)
+      : interpreter_(interpreter),
+        parameters_(parameters),
+        function_(std::move(function)),
+        variables_(variables) {}
+
+  void run(const CallArguments& arguments, const Defaults& defaults) {
+    collect_positional_parameters();
+    bind_positional(arguments);
+    bind_keywords(arguments);
+    fill_defaults(defaults);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const {
+    interpreter_.refuse(ReasonCode::would_raise, cat("TypeError: ", function_, "() ", what));
+  }
+
+  void collect_positional_parameters() {
+    for (const auto* parameter : parameters_.posonlyargs) names_.push_back(parameter->arg);
+    for (const auto* parameter : parameters_.args) names_.push_back(parameter->arg);
+  }
+
+  void bind_positional(const CallArguments& arguments) {
+    size_t bound = std::min(names_.size(), arguments.positional.size());
+    for (size_t i = 0; i < bound; ++i) variables_.values[names_[i]] = arguments.positional[i];
+    std::vector<Value> rest(arguments.positional.begin() + static_cast<std::ptrdiff_t>(bound),
+                            arguments.positional.end());
+    if (parameters_.vararg != nullptr)
+      variables_.values[parameters_.vararg->arg] = make_tuple(std::move(rest));
+    else if (!rest.empty())
+      fail(cat("takes ", names_.size(), " positional arguments but ", arguments.positional.size(),
+               " were given"));
+  }
+
+  bool accepts_keyword(const std::string& name) const {
+    size_t positional_only = parameters_.posonlyargs.size();
+    for (size_t i = positional_only; i < names_.size(); ++i)
+      if (names_[i] == name) return true;
+    for (const auto* parameter : parameters_.kwonlyargs)
+      if (parameter->arg == name) return true;
+    return false;
+  }
+
+  void bind_keywords(const CallArguments& arguments) {
+    auto rest = std::make_shared<Dictionary>();
+    for (const auto& [name, value] : arguments.keywords) {
+      if (accepts_keyword(name)) {
+        if (variables_.values.contains(name)) fail(cat("got multiple values for '", name, "'"));
+        variables_.values[name] = value;
+      } else if (parameters_.kwarg != nullptr) {
+        rest->items.emplace_back(as<Known>(interpreter_.string(name))->object, value);
+      } else {
+        fail(cat("got an unexpected keyword argument '", name, "'"));
+      }
+    }
+    if (parameters_.kwarg != nullptr) variables_.values[parameters_.kwarg->arg] = rest;
+  }
+
+  void fill_defaults(const Defaults& defaults) {
+    size_t first_default = names_.size() - std::min(names_.size(), defaults.positional.size());
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (variables_.values.contains(names_[i])) continue;
+      if (i < first_default) fail(cat("missing the argument '", names_[i], "'"));
+      variables_.values[names_[i]] = defaults.positional[i - first_default];
+    }
+    for (const auto* parameter : parameters_.kwonlyargs) {
+      if (variables_.values.contains(parameter->arg)) continue;
+      Value value = defaults.keyword(parameter->arg);
+      if (value == nullptr) fail(cat("missing the keyword argument '", parameter->arg, "'"));
+      variables_.values[parameter->arg] = value;
+    }
+  }
+
+  Interpreter& interpreter_;
+  const syntax::Arguments& parameters_;
+  std::string function_;
+  Variables& variables_;
+  std::vector<std::string> names_;
+};
+
+/// The defaults that a function object of the real world has now.
+Defaults defaults_of(Interpreter& interpreter, const Code& code) {
+  Defaults defaults;
+  PyObject* function = code.function.get();
+  PyObject* positional = PyFunction_GetDefaults(function);
+  if (positional != nullptr && PyTuple_Check(positional)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(positional); ++i)
+      defaults.positional.push_back(interpreter.wrap(
+          PyTuple_GET_ITEM(positional, i),
+          interpreter.sources().step(Source::Kind::default_value, code.function_source, {}, i)));
+  }
+  defaults.keyword = [&interpreter, &code](const std::string& name) -> Value {
+    PyObject* dict = PyFunction_GetKwDefaults(code.function.get());
+    if (dict == nullptr || !PyDict_Check(dict)) return nullptr;
+    Object key = as<Known>(interpreter.string(name))->object;
+    PyObject* value = PyDict_GetItemWithError(dict, key.get());
+    if (value == nullptr) {
+      PyErr_Clear();
+      return nullptr;
+    }
+    return interpreter.wrap(value, interpreter.sources().step(Source::Kind::keyword_default,
+                                                              code.function_source, key));
+  };
+  return defaults;
+}
+
+Value run_body(Interpreter& interpreter, const syntax::Body* body,
+               const syntax::Expression* expression) {
+  if (expression != nullptr) return evaluate(interpreter, *expression);
+  Completion completion = execute(interpreter, *body);
+  return completion == Completion::return_ ? interpreter.frame().returned : interpreter.none();
+}
+
+void remember_arguments(Frame& frame, const syntax::Arguments& parameters,
+                        const Variables& variables) {
+  const syntax::Argument* first = !parameters.posonlyargs.empty() ? parameters.posonlyargs.front()
+                                  : !parameters.args.empty()      ? parameters.args.front()
+                                                                  : nullptr;
+  if (first == nullptr) return;
+  auto value = variables.values.find(first->arg);
+  if (value != variables.values.end()) frame.arguments.push_back(value->second);
+}
+
+}  // namespace
+
+Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code,
+               const CallArguments& arguments) {
+  const syntax::Tree& tree = *code->tree;
+  if (tree.scope->has_yield || tree.scope->has_await ||
+      (tree.function != nullptr && tree.function->kind == syntax::StatementKind::AsyncFunctionDef))
+    interpreter.refuse(ReasonCode::generator, tree.name);
+  auto variables = std::make_shared<Variables>();
+  variables->scope = tree.scope;
+  Binding(interpreter, *tree.arguments, tree.name, *variables)
+      .run(arguments, defaults_of(interpreter, *code));
+  Frame frame = interpreter.make_frame(code, variables, tree.name);
+  remember_arguments(frame, *tree.arguments, *variables);
+  return interpreter.run_frame(frame, [&] {
+    return run_body(interpreter, &tree.body, tree.lambda != nullptr ? tree.lambda->body : nullptr);
+  });
+}
+
+Value inline_function(Interpreter& interpreter, PyObject* function, const Source* source,
+                      const CallArguments& arguments) {
+  std::shared_ptr<const Code> code = interpreter.code_of(function, source);
+  interpreter.mark(speculate::LineMark::Kind::constant, "inlined " + code->tree->name);
+  return run_code(interpreter, code, arguments);
+}
+
+// --- closures -----------------------------------------------------------------------------------
+
+Value make_closure(Interpreter& interpreter, const std::string& name,
+                   const syntax::Arguments& arguments, const syntax::Scope* scope,
+                   const syntax::Body* body, const syntax::Expression* expression) {
+  auto closure = std::make_shared<Closure>();
+  closure->code = interpreter.frame().code;
+  closure->variables = interpreter.frame().variables;
+  closure->scope = scope;
+  closure->arguments = &arguments;
+  closure->body = body;
+  closure->expression = expression;
+  closure->name = name;
+  for (const syntax::Expression* value : arguments.defaults)
+    closure->defaults.push_back(evaluate(interpreter, *value));
+  for (size_t i = 0; i < arguments.kwonlyargs.size(); ++i)
+    if (arguments.kw_defaults[i] != nullptr)
+      closure->keyword_defaults[arguments.kwonlyargs[i]->arg] =
+          evaluate(interpreter, *arguments.kw_defaults[i]);
+  return closure;
+}
+
+namespace {
+
+Value call_closure(Interpreter& interpreter, const Closure& closure,
+                   const CallArguments& arguments) {
+  if (closure.scope->has_yield || closure.scope->has_await)
+    interpreter.refuse(ReasonCode::generator, closure.name);
+  auto variables = std::make_shared<Variables>();
+  variables->scope = closure.scope;
+  variables->parent = closure.variables;
+  Defaults defaults;
+  defaults.positional = closure.defaults;
+  defaults.keyword = [&closure](const std::string& name) -> Value {
+    auto found = closure.keyword_defaults.find(name);
+    return found == closure.keyword_defaults.end() ? nullptr : found->second;
+  };
+  Binding(interpreter, *closure.arguments, closure.name, *variables).run(arguments, defaults);
+  Frame frame = interpreter.make_frame(closure.code, variables, closure.name);
+  remember_arguments(frame, *closure.arguments, *variables);
+  return interpreter.run_frame(
+      frame, [&] { return run_body(interpreter, closure.body, closure.expression); });
+}
+
+// --- known callables ----------------------------------------------------------------------------
+
+/// Builtin modules whose functions only compute: on constants they are run now.
+bool is_pure_builtin(PyObject* callable) {
+  if (!PyCFunction_Check(callable)) return false;
+  Object module = Object::steal(PyObject_GetAttrString(callable, "__module__"));
+  PyErr_Clear();
+  std::string name = text_of(module.get());
+  return name == "math" || name == "cmath" || name == "_operator";
+}
+
+/// Methods of immutable objects: they only compute as well.
+bool is_method_of_immutable(PyObject* callable) {
+  if (Py_TYPE(callable) != &PyMethodDescr_Type && Py_TYPE(callable) != &PyWrapperDescr_Type)
+    return false;
+  PyTypeObject* owner = PyDescr_TYPE(callable);
+  return owner == &PyUnicode_Type || owner == &PyLong_Type || owner == &PyFloat_Type ||
+         owner == &PyBytes_Type || owner == &PyBool_Type || owner == &PyTuple_Type ||
+         owner == &PyComplex_Type;
+}
+
+std::vector<Value> all_values(const CallArguments& arguments) {
+  std::vector<Value> values = arguments.positional;
+  for (const auto& [name, value] : arguments.keywords) values.push_back(value);
+  return values;
+}
+
+bool any_needs_run(const CallArguments& arguments) {
+  for (const Value& value : all_values(arguments))
+    if (needs_run(value)) return true;
+  return false;
+}
+
+Value call_now(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+  Object positional =
+      interpreter.must(PyTuple_New(static_cast<Py_ssize_t>(arguments.positional.size())));
+  for (size_t i = 0; i < arguments.positional.size(); ++i)
+    PyTuple_SET_ITEM(positional.get(), static_cast<Py_ssize_t>(i),
+                     folded(interpreter, arguments.positional[i]).release());
+  Object keywords = interpreter.must(PyDict_New());
+  for (const auto& [name, value] : arguments.keywords)
+    PyDict_SetItemString(keywords.get(), name.c_str(), folded(interpreter, value).get());
+  Object result = interpreter.must(PyObject_Call(callable, positional.get(), keywords.get()));
+  if (!is_immutable_constant(result.get()) && !PyList_CheckExact(result.get()))
+    interpreter.refuse(ReasonCode::unknown_callable,
+                       describe_callable(interpreter.constant_borrowed(callable)));
+  if (PyList_CheckExact(result.get())) {
+    std::vector<Value> elements;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(result.get()); ++i) {
+      PyObject* element = PyList_GET_ITEM(result.get(), i);
+      if (!is_immutable_constant(element))
+        interpreter.refuse(ReasonCode::unknown_callable,
+                           describe_callable(interpreter.constant_borrowed(callable)));
+      elements.push_back(interpreter.constant_borrowed(element));
+    }
+    return make_list(std::move(elements));
+  }
+  return interpreter.constant(result);
+}
+
+Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
+                        const CallArguments& arguments) {
+  if (any_needs_run(arguments)) {
+    bool makes_string =
+        Py_TYPE(callable) == &PyMethodDescr_Type && PyDescr_TYPE(callable) == &PyUnicode_Type;
+    std::string name = describe_callable(interpreter.constant_borrowed(callable));
+    if (makes_string && (name == "str.format" || name == "str.join"))
+      return defer(interpreter, Object::borrow(callable), arguments, &PyUnicode_Type);
+    interpreter.refuse(ReasonCode::dynamic_value, "an argument of " + name);
+  }
+  return call_now(interpreter, callable, arguments);
+}
+
+Value call_partial(Interpreter& interpreter, const Value& value, const CallArguments& arguments) {
+  CallArguments all;
+  all.positional = elements_of(interpreter, attribute(interpreter, value, "args"));
+  all.positional.insert(all.positional.end(), arguments.positional.begin(),
+                        arguments.positional.end());
+  all.keywords = arguments.keywords;
+  Value keywords = opened(interpreter, attribute(interpreter, value, "keywords"));
+  if (const auto* dictionary = as<Dictionary>(keywords))
+    for (const auto& [key, element] : dictionary->items)
+      if (all.keyword(text_of(key.get())) == nullptr)
+        all.keywords.emplace_back(text_of(key.get()), element);
+  return call(interpreter, attribute(interpreter, value, "func"), all);
+}
+
+bool is_namedtuple(PyTypeObject* type) {
+  return PyType_IsSubtype(type, &PyTuple_Type) != 0 && type->tp_base == &PyTuple_Type &&
+         PyDict_GetItemString(type->tp_dict, "_fields") != nullptr &&
+         PyDict_GetItemString(type->tp_dict, "_make") != nullptr;
+}
+
+Value call_class(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
+  auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
+  if (is_namedtuple(type)) {
+    PyObject* constructor = PyDict_GetItemString(type->tp_dict, "__new__");
+    if (constructor != nullptr && PyFunction_Check(constructor)) {
+      Object fields = Object::borrow(PyDict_GetItemString(type->tp_dict, "_fields"));
+      auto result = std::make_shared<Sequence>(false);
+      result->type = known.object;
+      auto count = static_cast<size_t>(PyTuple_GET_SIZE(fields.get()));
+      result->elements = arguments.positional;
+      for (size_t i = result->elements.size(); i < count; ++i) {
+        const Value* value =
+            arguments.keyword(text_of(PyTuple_GET_ITEM(fields.get(), static_cast<Py_ssize_t>(i))));
+        if (value == nullptr)
+          interpreter.refuse(ReasonCode::unknown_callable,
+                             describe_callable(interpreter.constant(known.object)));
+        result->elements.push_back(*value);
+      }
+      if (result->elements.size() != count ||
+          arguments.positional.size() + arguments.keywords.size() != count)
+        interpreter.refuse(ReasonCode::would_raise, "TypeError: arguments of a named tuple");
+      return result;
+    }
+  }
+  if (is_torch_constant_class(type)) {
+    Object positional = interpreter.must(PyTuple_New(Py_ssize_t(arguments.positional.size())));
+    for (size_t i = 0; i < arguments.positional.size(); ++i)
+      PyTuple_SET_ITEM(positional.get(), Py_ssize_t(i),
+                       folded(interpreter, arguments.positional[i]).release());
+    if (arguments.keywords.empty())
+      return interpreter.constant(
+          interpreter.must(PyObject_Call(known.object.get(), positional.get(), nullptr)));
+  }
+  interpreter.refuse(ReasonCode::unknown_callable,
+                     describe_callable(interpreter.constant(known.object)));
+}
+
+Value call_bound_method(Interpreter& interpreter, const Known& known,
+                        const CallArguments& arguments) {
+  PyObject* method = known.object.get();
+  const Source* source = known.source;
+  auto step = [&](Source::Kind kind) {
+    return source == nullptr ? nullptr : interpreter.sources().step(kind, source);
+  };
+  Value self = interpreter.wrap(PyMethod_GET_SELF(method), step(Source::Kind::bound_self));
+  Value function =
+      interpreter.wrap(PyMethod_GET_FUNCTION(method), step(Source::Kind::bound_function));
+  return call(interpreter, std::make_shared<Method>(self, function), arguments);
+}
+
+bool is_partial(PyObject* object) {
+  static PyObject* const type = imported("functools.partial");
+  return type != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+}
+
+Value call_known(Interpreter& interpreter, const Value& callee, const CallArguments& arguments) {
+  const auto& known = *as<Known>(callee);
+  PyObject* object = known.object.get();
+  if (Handler handler = special_handler(object)) {
+    interpreter.assume_identity(known);
+    if (Value result = handler(interpreter, arguments)) return result;
+  }
+  if (Value result = call_operator(interpreter, object, arguments)) {
+    interpreter.assume_identity(known);
+    return result;
+  }
+  if (PyType_Check(object)) return call_class(interpreter, known, arguments);
+  if (PyFunction_Check(object))
+    return inline_function(interpreter, object, known.source, arguments);
+  if (PyMethod_Check(object)) return call_bound_method(interpreter, known, arguments);
+  if (is_pure_builtin(object) || is_method_of_immutable(object))
+    return call_pure_builtin(interpreter, object, arguments);
+  if (is_partial(object)) return call_partial(interpreter, callee, arguments);
+  if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
+      Py_TYPE(object) == &PyWrapperDescr_Type)
+    interpreter.refuse(ReasonCode::unknown_callable, describe_callable(callee));
+  if (Value method = special_method(interpreter, callee, "__call__"))
+    return call(interpreter, method, arguments);
+  interpreter.refuse(ReasonCode::unknown_callable, describe_callable(callee));
+}
+
+}  // namespace
+
+std::string describe_callable(const Value& callee) {
+  if (const auto* closure = as<Closure>(callee)) return closure->name;
+  if (const auto* native = as<Native>(callee)) return native->name;
+  if (const auto* method = as<Method>(callee)) return describe_callable(method->function);
+  if (const auto* known = as<Known>(callee)) {
+    Object name = Object::steal(PyObject_GetAttrString(known->object.get(), "__qualname__"));
+    PyErr_Clear();
+    if (name) return text_of(name.get());
+    return std::string("an object of ") + Py_TYPE(known->object.get())->tp_name;
+  }
+  return "a value";
+}
+
+Value call(Interpreter& interpreter, const Value& callee, const CallArguments& arguments) {
+  interpreter.check_size();
+  switch (callee->kind) {
+    case ValueKind::known:
+      return call_known(interpreter, callee, arguments);
+    case ValueKind::method: {
+      const auto& method = *as<Method>(callee);
+      CallArguments with_self = arguments;
+      with_self.positional.insert(with_self.positional.begin(), method.self);
+      return call(interpreter, method.function, with_self);
+    }
+    case ValueKind::closure:
+      return call_closure(interpreter, *as<Closure>(callee), arguments);
+    case ValueKind::native:
+      return as<Native>(callee)->function(interpreter, arguments);
+    case ValueKind::context: {
+      auto context = shared_as<ContextManager>(callee);
+      if (!context->decorates || arguments.positional.size() != 1) break;
+      Value function = arguments.positional[0];
+      return std::make_shared<Native>(
+          describe_callable(function),
+          [context, function](Interpreter& inner, const CallArguments& inner_arguments) {
+            context->enter(inner);
+            Value result = call(inner, function, inner_arguments);
+            context->exit(inner);
+            return result;
+          });
+    }
+    default:
+      break;
+  }
+  interpreter.refuse(ReasonCode::unknown_callable, describe_callable(callee));
+}
+
+}  // namespace janus::frontend

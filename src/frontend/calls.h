@@ -1,0 +1,30 @@
+// Calls: argument binding exactly as Python's, inlining of Python functions, closures and methods.
+#pragma once
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+/// callee(*arguments)
+Value call(Interpreter& interpreter, const Value& callee, const CallArguments& arguments);
+
+/// Inlines the Python function `function`, reached by `source` (null: immortal).
+Value inline_function(Interpreter& interpreter, PyObject* function, const Source* source,
+                      const CallArguments& arguments);
+
+/// Runs the function whose code it is: binds the arguments, makes the frame.
+Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code,
+               const CallArguments& arguments);
+
+/// A def or lambda met during the run.
+Value make_closure(Interpreter& interpreter, const std::string& name,
+                   const syntax::Arguments& arguments, const syntax::Scope* scope,
+                   const syntax::Body* body, const syntax::Expression* expression);
+
+/// The arguments of a call expression, stars unpacked, in evaluation order.
+CallArguments evaluate_arguments(Interpreter& interpreter, const syntax::Call& call);
+
+/// How callables are named in reports.
+std::string describe_callable(const Value& callee);
+
+}  // namespace janus::frontend

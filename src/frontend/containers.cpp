@@ -1,0 +1,796 @@
+// Containers as the function sees them: those it makes itself are kept as their parts; those of the
+// real world are opened into such twins, with guards, and may be read but not written.
+#include "frontend/containers.h"
+
+#include "frontend/attributes.h"
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/expressions.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+Value make_tuple(std::vector<Value> elements) {
+  auto sequence = std::make_shared<Sequence>(false);
+  sequence->elements = std::move(elements);
+  return sequence;
+}
+
+Value make_list(std::vector<Value> elements) {
+  auto sequence = std::make_shared<Sequence>(true);
+  sequence->elements = std::move(elements);
+  return sequence;
+}
+
+// --- opening ------------------------------------------------------------------------------------
+
+namespace {
+
+PyTypeObject* ordered_dict_type() {
+  static PyObject* const type = imported("collections.OrderedDict");
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+bool is_plain_dict(PyObject* object) {
+  return PyDict_CheckExact(object) || Py_TYPE(object) == ordered_dict_type();
+}
+
+/// Tuples of a class of their own that hold just their elements: torch.Size, named tuples,
+/// torch.return_types.
+bool is_tuple_like(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return PyTuple_CheckExact(object) || type == size_class() ||
+         (PyTuple_Check(object) && PyDict_GetItemString(type->tp_dict, "_fields") != nullptr);
+}
+
+Value part(Interpreter& interpreter, PyObject* object, const Known& known, Source::Kind kind,
+           const Object& key, Py_ssize_t index) {
+  const Source* source = known.source == nullptr
+                             ? nullptr
+                             : interpreter.sources().step(kind, known.source, key, index);
+  return interpreter.wrap(object, source);
+}
+
+Value open_sequence(Interpreter& interpreter, const Known& known) {
+  PyObject* object = known.object.get();
+  auto sequence = std::make_shared<Sequence>(PyList_Check(object));
+  if (PyTuple_Check(object) && !PyTuple_CheckExact(object))
+    sequence->type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  sequence->source = known.source;
+  Py_ssize_t length = PySequence_Fast_GET_SIZE(object);
+  if (length > Interpreter::kMostTrips)
+    interpreter.refuse(ReasonCode::limit, cat("a container of ", length, " elements"));
+  if (!is_immutable_constant(object))
+    interpreter.assume(Assumption::Kind::length, known.source, {}, length);
+  for (Py_ssize_t i = 0; i < length; ++i) {
+    PyObject* element = PySequence_Fast_GET_ITEM(object, i);
+    sequence->elements.push_back(
+        is_immutable_constant(object)
+            ? interpreter.constant_borrowed(element)
+            : part(interpreter, element, known, Source::Kind::index, {}, i));
+  }
+  return sequence;
+}
+
+Value open_dict(Interpreter& interpreter, const Known& known) {
+  PyObject* object = known.object.get();
+  auto dictionary = std::make_shared<Dictionary>();
+  dictionary->source = known.source;
+  Object keys = interpreter.must(PyTuple_New(PyDict_Size(object)));
+  Py_ssize_t position = 0, count = 0;
+  PyObject *key = nullptr, *value = nullptr;
+  while (PyDict_Next(object, &position, &key, &value) != 0)
+    PyTuple_SET_ITEM(keys.get(), count++, Object::borrow(key).release());
+  interpreter.assume(Assumption::Kind::keys, known.source, keys);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Object owned = Object::borrow(PyTuple_GET_ITEM(keys.get(), i));
+    PyObject* element = PyDict_GetItemWithError(object, owned.get());
+    if (element == nullptr) interpreter.refuse_raised();
+    dictionary->items.emplace_back(owned,
+                                   part(interpreter, element, known, Source::Kind::item, owned, 0));
+  }
+  return dictionary;
+}
+
+}  // namespace
+
+Value opened(Interpreter& interpreter, const Value& value) {
+  const auto* known = as<Known>(value);
+  if (known == nullptr) return value;
+  PyObject* object = known->object.get();
+  if (PyList_CheckExact(object) || is_tuple_like(object)) return open_sequence(interpreter, *known);
+  if (is_plain_dict(object)) return open_dict(interpreter, *known);
+  return value;
+}
+
+// --- iteration ----------------------------------------------------------------------------------
+
+std::shared_ptr<Iterator> iterate_elements(std::vector<Value> elements) {
+  auto shared = std::make_shared<std::vector<Value>>(std::move(elements));
+  auto position = std::make_shared<size_t>(0);
+  return std::make_shared<Iterator>([shared, position]() -> Value {
+    return *position < shared->size() ? (*shared)[(*position)++] : nullptr;
+  });
+}
+
+namespace {
+
+/// A list may grow or shrink while it is iterated, as in Python.
+std::shared_ptr<Iterator> iterate_sequence(std::shared_ptr<Sequence> sequence) {
+  auto position = std::make_shared<size_t>(0);
+  return std::make_shared<Iterator>([sequence, position]() -> Value {
+    return *position < sequence->elements.size() ? sequence->elements[(*position)++] : nullptr;
+  });
+}
+
+/// Iterates over an immutable object (str, range, bytes) as CPython does.
+std::shared_ptr<Iterator> iterate_constant(Interpreter& interpreter, PyObject* object) {
+  Object iterator = interpreter.must(PyObject_GetIter(object));
+  return std::make_shared<Iterator>([&interpreter, iterator]() -> Value {
+    Object element = Object::steal(PyIter_Next(iterator.get()));
+    if (!element && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+    return element ? interpreter.constant(element) : nullptr;
+  });
+}
+
+std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_ptr<Tensor> tensor) {
+  const graph::Type& type = tensor->value->type;
+  if (type.rank() == 0)
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: iteration over a 0-d tensor");
+  const graph::Dim& dim = type.shape[0];
+  if (!dim.is_constant())
+    interpreter.refuse(ReasonCode::dynamic_value, "the number of rows of a tensor");
+  int64_t count = dim.value();
+  auto position = std::make_shared<int64_t>(0);
+  return std::make_shared<Iterator>([&interpreter, tensor, position, count]() -> Value {
+    if (*position >= count) return nullptr;
+    return index_tensor(interpreter, tensor, interpreter.integer((*position)++));
+  });
+}
+
+}  // namespace
+
+std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) {
+  Value twin = opened(interpreter, value);
+  if (auto iterator = shared_as<Iterator>(twin)) return iterator;
+  if (auto sequence = shared_as<Sequence>(twin)) return iterate_sequence(sequence);
+  if (const auto* dictionary = as<Dictionary>(twin)) {
+    std::vector<Value> keys;
+    for (const auto& [key, element] : dictionary->items) keys.push_back(interpreter.constant(key));
+    return iterate_elements(std::move(keys));
+  }
+  if (const auto* set = as<SetValue>(twin); set != nullptr && set->elements.size() <= 1) {
+    std::vector<Value> elements;
+    for (const Object& element : set->elements) elements.push_back(interpreter.constant(element));
+    return iterate_elements(std::move(elements));
+  }
+  if (auto tensor = shared_as<Tensor>(twin)) return iterate_tensor(interpreter, tensor);
+  if (const auto* known = as<Known>(twin)) {
+    PyObject* object = known->object.get();
+    if (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) ||
+        (PyRange_Check(object) && known->source == nullptr))
+      return iterate_constant(interpreter, object);
+    if (Value method = special_method(interpreter, twin, "__iter__")) {
+      Value iterator = call(interpreter, method, {});
+      return iterate(interpreter, iterator);
+    }
+  }
+  interpreter.refuse(ReasonCode::dynamic_value, "what is iterated over");
+}
+
+std::vector<Value> elements_of(Interpreter& interpreter, const Value& value) {
+  Value twin = opened(interpreter, value);
+  if (const auto* sequence = as<Sequence>(twin)) return sequence->elements;
+  std::shared_ptr<Iterator> iterator = iterate(interpreter, twin);
+  std::vector<Value> elements;
+  while (Value element = iterator->next()) {
+    elements.push_back(std::move(element));
+    if (elements.size() > static_cast<size_t>(Interpreter::kMostTrips))
+      interpreter.refuse(ReasonCode::limit, "a container of too many elements");
+  }
+  return elements;
+}
+
+Value length_of(Interpreter& interpreter, const Value& value) {
+  auto count = [&](size_t n) { return interpreter.integer(static_cast<int64_t>(n)); };
+  if (const auto* sequence = as<Sequence>(value)) return count(sequence->elements.size());
+  if (const auto* dictionary = as<Dictionary>(value)) return count(dictionary->items.size());
+  if (const auto* set = as<SetValue>(value)) return count(set->elements.size());
+  if (const auto* tensor = as<Tensor>(value)) {
+    if (tensor->value->type.rank() == 0)
+      interpreter.refuse(ReasonCode::would_raise, "TypeError: len() of a 0-d tensor");
+    return interpreter.dimension(tensor->value->type.shape[0]);
+  }
+  if (const auto* known = as<Known>(value)) {
+    PyObject* object = known->object.get();
+    bool builtin = PyList_CheckExact(object) || PyTuple_Check(object) || PyDict_Check(object) ||
+                   PyAnySet_CheckExact(object);
+    if (builtin || is_immutable_constant(object) || PyRange_Check(object)) {
+      Py_ssize_t length = PyObject_Size(object);
+      if (length < 0) interpreter.refuse_raised();
+      if (!is_immutable_constant(object))
+        interpreter.assume(Assumption::Kind::length, known->source, {}, length);
+      return interpreter.integer(length);
+    }
+    if (Value method = special_method(interpreter, value, "__len__"))
+      return call(interpreter, method, {});
+  }
+  interpreter.refuse(ReasonCode::dynamic_value, "a length");
+}
+
+// --- constants ----------------------------------------------------------------------------------
+
+Object folded(Interpreter& interpreter, const Value& value) {
+  if (const auto* known = as<Known>(value)) {
+    if (known->source != nullptr && !is_immutable_constant(known->object.get())) {
+      Value twin = opened(interpreter, value);
+      if (twin != value) return folded(interpreter, twin);
+      interpreter.assume_identity(*known);
+    }
+    return known->object;
+  }
+  if (const auto* sequence = as<Sequence>(value)) {
+    Object list = interpreter.must(PyList_New(0));
+    for (const Value& element : sequence->elements)
+      if (PyList_Append(list.get(), folded(interpreter, element).get()) < 0)
+        interpreter.refuse_raised();
+    if (sequence->is_list) return list;
+    Object tuple = interpreter.must(PyList_AsTuple(list.get()));
+    if (!sequence->type) return tuple;
+    return interpreter.must(PyObject_CallOneArg(sequence->type.get(), tuple.get()));
+  }
+  if (const auto* slice = as<SliceValue>(value))
+    return interpreter.must(PySlice_New(folded(interpreter, slice->start).get(),
+                                        folded(interpreter, slice->stop).get(),
+                                        folded(interpreter, slice->step).get()));
+  if (const auto* dictionary = as<Dictionary>(value)) {
+    Object dict = interpreter.must(PyDict_New());
+    for (const auto& [key, element] : dictionary->items)
+      if (PyDict_SetItem(dict.get(), key.get(), folded(interpreter, element).get()) < 0)
+        interpreter.refuse_raised();
+    return dict;
+  }
+  if (const auto* set = as<SetValue>(value)) {
+    Object result = interpreter.must(PySet_New(nullptr));
+    for (const Object& element : set->elements)
+      if (PySet_Add(result.get(), element.get()) < 0) interpreter.refuse_raised();
+    return result;
+  }
+  interpreter.refuse(ReasonCode::dynamic_value, "a value that only the run knows");
+}
+
+Object key_object(Interpreter& interpreter, const Value& value) {
+  if (const auto* known = as<Known>(value)) {
+    PyObject* object = known->object.get();
+    // Hashing an object of a user's class would run its code.
+    bool plain = is_immutable_constant(object) || PyType_Check(object) ||
+                 PyFunction_Check(object) || PyCFunction_Check(object) || PyModule_Check(object) ||
+                 is_torch_constant(object) || Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash;
+    if (plain) {
+      interpreter.assume_identity(*known);
+      return known->object;
+    }
+  }
+  if (const auto* sequence = as<Sequence>(value); sequence != nullptr && !sequence->is_list) {
+    Object tuple = interpreter.must(PyTuple_New(Py_ssize_t(sequence->elements.size())));
+    for (size_t i = 0; i < sequence->elements.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i),
+                       key_object(interpreter, sequence->elements[i]).release());
+    return tuple;
+  }
+  if (const auto* tensor = as<Tensor>(value); tensor != nullptr && tensor->object)
+    interpreter.refuse(ReasonCode::dynamic_value, "a tensor as a key");
+  interpreter.refuse(ReasonCode::dynamic_value, "a key");
+}
+
+// --- subscripts ---------------------------------------------------------------------------------
+
+namespace {
+
+Value* find_item(Interpreter& interpreter, Dictionary& dictionary, PyObject* key) {
+  for (auto& [existing, value] : dictionary.items) {
+    int equal = PyObject_RichCompareBool(existing.get(), key, Py_EQ);
+    if (equal < 0) interpreter.refuse_raised();
+    if (equal == 1) return &value;
+  }
+  return nullptr;
+}
+
+size_t checked_index(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
+  Object object = folded(interpreter, key);
+  Object index = interpreter.must(PyNumber_Index(object.get()));
+  Py_ssize_t position = PyLong_AsSsize_t(index.get());
+  if (position == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  auto length = static_cast<Py_ssize_t>(sequence.elements.size());
+  if (position < 0) position += length;
+  if (position < 0 || position >= length)
+    interpreter.refuse(ReasonCode::would_raise, "IndexError: index out of range");
+  return static_cast<size_t>(position);
+}
+
+struct SliceRange {
+  Py_ssize_t start, step, count;
+};
+
+SliceRange slice_range(Interpreter& interpreter, const SliceValue& slice, size_t length) {
+  auto shared = std::make_shared<SliceValue>();
+  shared->start = slice.start;
+  shared->stop = slice.stop;
+  shared->step = slice.step;
+  Object object = folded(interpreter, shared);
+  Py_ssize_t start = 0, stop = 0, step = 0;
+  if (PySlice_Unpack(object.get(), &start, &stop, &step) < 0) interpreter.refuse_raised();
+  Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(length), &start, &stop, step);
+  return {start, step, count};
+}
+
+Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
+  const auto* slice = as<SliceValue>(key);
+  if (slice == nullptr) return sequence.elements[checked_index(interpreter, sequence, key)];
+  SliceRange range = slice_range(interpreter, *slice, sequence.elements.size());
+  auto result = std::make_shared<Sequence>(sequence.is_list);
+  if (sequence.type.is(reinterpret_cast<PyObject*>(size_class()))) result->type = sequence.type;
+  for (Py_ssize_t i = 0; i < range.count; ++i)
+    result->elements.push_back(
+        sequence.elements[static_cast<size_t>(range.start + i * range.step)]);
+  return result;
+}
+
+/// One item of a real dict: only this one is guarded.
+Value dict_subscript(Interpreter& interpreter, const Known& known, const Value& key) {
+  Object object = key_object(interpreter, key);
+  PyObject* value = PyDict_GetItemWithError(known.object.get(), object.get());
+  if (value == nullptr) {
+    if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+    interpreter.refuse(ReasonCode::would_raise, "KeyError");
+  }
+  return part(interpreter, value, known, Source::Kind::item, object, 0);
+}
+
+/// One element of a real list: only this one is guarded, if counted from the front.
+Value list_subscript(Interpreter& interpreter, const Known& known, const Value& key) {
+  const auto* index = as<Known>(key);
+  PyObject* object = known.object.get();
+  if (index != nullptr && PyLong_CheckExact(index->object.get())) {
+    Py_ssize_t position = PyLong_AsSsize_t(index->object.get());
+    PyErr_Clear();
+    if (position >= 0 && position < PySequence_Fast_GET_SIZE(object))
+      return part(interpreter, PySequence_Fast_GET_ITEM(object, position), known,
+                  Source::Kind::index, {}, position);
+  }
+  return sequence_subscript(interpreter, *as<Sequence>(open_sequence(interpreter, known)), key);
+}
+
+[[noreturn]] void refuse_write(Interpreter& interpreter, const Source* source) {
+  interpreter.refuse(ReasonCode::heap_write,
+                     source == nullptr ? "a container" : source->describe());
+}
+
+void require_own(Interpreter& interpreter, const Value& value) {
+  if (const auto* known = as<Known>(value)) refuse_write(interpreter, known->source);
+  if (const auto* sequence = as<Sequence>(value);
+      sequence != nullptr && sequence->source != nullptr)
+    refuse_write(interpreter, sequence->source);
+  if (const auto* dictionary = as<Dictionary>(value);
+      dictionary != nullptr && dictionary->source != nullptr)
+    refuse_write(interpreter, dictionary->source);
+}
+
+}  // namespace
+
+Value subscript(Interpreter& interpreter, const Value& value, const Value& key) {
+  if (auto tensor = shared_as<Tensor>(value)) return index_tensor(interpreter, tensor, key);
+  if (const auto* sequence = as<Sequence>(value))
+    return sequence_subscript(interpreter, *sequence, key);
+  if (auto* dictionary = as<Dictionary>(value)) {
+    Value* found = find_item(interpreter, *dictionary, key_object(interpreter, key).get());
+    if (found == nullptr) interpreter.refuse(ReasonCode::would_raise, "KeyError");
+    return *found;
+  }
+  if (const auto* known = as<Known>(value)) {
+    PyObject* object = known->object.get();
+    if (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) ||
+        (PyRange_Check(object) && known->source == nullptr))
+      return interpreter.constant(
+          interpreter.must(PyObject_GetItem(object, folded(interpreter, key).get())));
+    if (is_plain_dict(object)) return dict_subscript(interpreter, *known, key);
+    if (PyList_CheckExact(object) || is_tuple_like(object))
+      return list_subscript(interpreter, *known, key);
+    if (Value method = special_method(interpreter, value, "__getitem__")) {
+      CallArguments arguments;
+      arguments.positional = {key};
+      return call(interpreter, method, arguments);
+    }
+  }
+  interpreter.refuse(ReasonCode::expression, "a subscript");
+}
+
+void write_subscript(Interpreter& interpreter, const Value& value, const Value& key,
+                     const Value& element) {
+  if (auto tensor = shared_as<Tensor>(value)) return write_index(interpreter, tensor, key, element);
+  require_own(interpreter, value);
+  if (auto* sequence = as<Sequence>(value)) {
+    if (!sequence->is_list)
+      interpreter.refuse(ReasonCode::would_raise, "TypeError: a tuple does not change");
+    if (as<SliceValue>(key) != nullptr)
+      interpreter.refuse(ReasonCode::expression, "assignment to a slice of a list");
+    sequence->elements[checked_index(interpreter, *sequence, key)] = element;
+    return;
+  }
+  if (auto* dictionary = as<Dictionary>(value)) {
+    Object object = key_object(interpreter, key);
+    if (Value* found = find_item(interpreter, *dictionary, object.get()))
+      *found = element;
+    else
+      dictionary->items.emplace_back(object, element);
+    return;
+  }
+  interpreter.refuse(ReasonCode::heap_write, "an item");
+}
+
+void delete_subscript(Interpreter& interpreter, const Value& value, const Value& key) {
+  require_own(interpreter, value);
+  if (auto* sequence = as<Sequence>(value);
+      sequence != nullptr && sequence->is_list && as<SliceValue>(key) == nullptr) {
+    size_t index = checked_index(interpreter, *sequence, key);
+    sequence->elements.erase(sequence->elements.begin() + static_cast<std::ptrdiff_t>(index));
+    return;
+  }
+  if (auto* dictionary = as<Dictionary>(value)) {
+    Object object = key_object(interpreter, key);
+    Value* found = find_item(interpreter, *dictionary, object.get());
+    if (found == nullptr) interpreter.refuse(ReasonCode::would_raise, "KeyError");
+    for (size_t i = 0; i < dictionary->items.size(); ++i) {
+      if (&dictionary->items[i].second != found) continue;
+      dictionary->items.erase(dictionary->items.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+  }
+  interpreter.refuse(ReasonCode::statement, "del of an item");
+}
+
+bool contains(Interpreter& interpreter, const Value& container, const Value& element) {
+  if (const auto* known = as<Known>(container)) {
+    PyObject* object = known->object.get();
+    if (PyDict_Check(object) && is_plain_dict(object)) {
+      Object key = key_object(interpreter, element);
+      PyObject* value = PyDict_GetItemWithError(object, key.get());
+      if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+      // That the key is there is assumed by what is read under it.
+      if (value != nullptr)
+        part(interpreter, value, *known, Source::Kind::item, key, 0);
+      else
+        interpreter.assume(Assumption::Kind::missing_key, known->source, key);
+      return value != nullptr;
+    }
+    if (is_immutable_constant(object) || (PyRange_Check(object) && known->source == nullptr)) {
+      if (PyUnicode_Check(object) || PyRange_Check(object) || PyBytes_Check(object)) {
+        int found = PySequence_Contains(object, folded(interpreter, element).get());
+        if (found < 0) interpreter.refuse_raised();
+        return found == 1;
+      }
+    }
+    if (opened(interpreter, container) == container) {
+      if (Value method = special_method(interpreter, container, "__contains__")) {
+        CallArguments arguments;
+        arguments.positional = {element};
+        return truth(interpreter, call(interpreter, method, arguments), -1);
+      }
+    }
+  }
+  if (auto* dictionary = as<Dictionary>(container))
+    return find_item(interpreter, *dictionary, key_object(interpreter, element).get()) != nullptr;
+  if (const auto* set = as<SetValue>(container)) {
+    Object key = key_object(interpreter, element);
+    for (const Object& existing : set->elements) {
+      int equal = PyObject_RichCompareBool(existing.get(), key.get(), Py_EQ);
+      if (equal < 0) interpreter.refuse_raised();
+      if (equal == 1) return true;
+    }
+    return false;
+  }
+  for (const Value& candidate : elements_of(interpreter, container)) {
+    if (candidate == element) return true;
+    Value equal = compare(interpreter, syntax::CompareOperator::Eq, candidate, element);
+    if (truth(interpreter, equal, -1)) return true;
+  }
+  return false;
+}
+
+// --- methods ------------------------------------------------------------------------------------
+
+namespace {
+
+using Arguments = CallArguments;
+
+void expect_count(Interpreter& interpreter, const Arguments& arguments, size_t least, size_t most) {
+  if (arguments.positional.size() < least || arguments.positional.size() > most ||
+      !arguments.keywords.empty())
+    interpreter.refuse(ReasonCode::unsupported_argument, "arguments of a container's method");
+}
+
+/// Position at which an insertion lands.
+size_t insertion_point(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
+  Py_ssize_t position = PyLong_AsSsize_t(folded(interpreter, key).get());
+  if (position == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  auto length = static_cast<Py_ssize_t>(sequence.elements.size());
+  if (position < 0) position = std::max<Py_ssize_t>(0, position + length);
+  return static_cast<size_t>(std::min(position, length));
+}
+
+Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& list,
+                  const std::string& name) {
+  auto native = [&](auto function) {
+    return std::make_shared<Native>(
+        "list." + name, [list, function](Interpreter& inner, const Arguments& arguments) {
+          if (list->source != nullptr) refuse_write(inner, list->source);
+          return function(inner, *list, arguments);
+        });
+  };
+  if (name == "append")
+    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
+      expect_count(inner, arguments, 1, 1);
+      self.elements.push_back(arguments.positional[0]);
+      return inner.none();
+    });
+  if (name == "extend")
+    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
+      expect_count(inner, arguments, 1, 1);
+      for (Value& element : elements_of(inner, arguments.positional[0]))
+        self.elements.push_back(std::move(element));
+      return inner.none();
+    });
+  if (name == "insert")
+    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
+      expect_count(inner, arguments, 2, 2);
+      size_t index = insertion_point(inner, self, arguments.positional[0]);
+      self.elements.insert(self.elements.begin() + static_cast<std::ptrdiff_t>(index),
+                           arguments.positional[1]);
+      return inner.none();
+    });
+  if (name == "pop")
+    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
+      expect_count(inner, arguments, 0, 1);
+      Value key = arguments.positional.empty() ? inner.integer(-1) : arguments.positional[0];
+      size_t index = checked_index(inner, self, key);
+      Value element = self.elements[index];
+      self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(index));
+      return element;
+    });
+  if (name == "clear")
+    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
+      expect_count(inner, arguments, 0, 0);
+      self.elements.clear();
+      return inner.none();
+    });
+  if (name == "reverse")
+    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
+      expect_count(inner, arguments, 0, 0);
+      std::reverse(self.elements.begin(), self.elements.end());
+      return inner.none();
+    });
+  if (name == "copy")
+    return std::make_shared<Native>("list.copy",
+                                    [list](Interpreter& inner, const Arguments& arguments) {
+                                      expect_count(inner, arguments, 0, 0);
+                                      return make_list(list->elements);
+                                    });
+  return nullptr;
+}
+
+Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& sequence,
+                      const std::string& name) {
+  if (sequence->is_list)
+    if (Value method = list_method(interpreter, sequence, name)) return method;
+  if (name == "index" || name == "count")
+    return std::make_shared<Native>(
+        "sequence." + name,
+        [sequence, counts = name == "count"](Interpreter& inner, const Arguments& arguments) {
+          expect_count(inner, arguments, 1, 1);
+          int64_t found = 0;
+          for (size_t i = 0; i < sequence->elements.size(); ++i) {
+            Value equal = compare(inner, syntax::CompareOperator::Eq, sequence->elements[i],
+                                  arguments.positional[0]);
+            if (!truth(inner, equal, -1)) continue;
+            if (!counts) return inner.integer(static_cast<int64_t>(i));
+            ++found;
+          }
+          if (!counts) inner.refuse(ReasonCode::would_raise, "ValueError: not in the sequence");
+          return inner.integer(found);
+        });
+  if (name == "numel" && sequence->type.is(reinterpret_cast<PyObject*>(size_class())))
+    return std::make_shared<Native>("Size.numel", [sequence](Interpreter& inner, const Arguments&) {
+      Value product = inner.integer(1);
+      for (const Value& element : sequence->elements)
+        product = binary(inner, syntax::Operator::Mult, product, element);
+      return product;
+    });
+  return nullptr;
+}
+
+std::vector<Value> dict_pairs(Interpreter& interpreter, const Dictionary& dictionary) {
+  std::vector<Value> pairs;
+  for (const auto& [key, value] : dictionary.items)
+    pairs.push_back(make_tuple({interpreter.constant(key), value}));
+  return pairs;
+}
+
+void update_dict(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+  for (const Value& argument : arguments.positional) {
+    Value other = opened(interpreter, argument);
+    const auto* dictionary = as<Dictionary>(other);
+    std::vector<Value> pairs = dictionary != nullptr ? dict_pairs(interpreter, *dictionary)
+                                                     : elements_of(interpreter, other);
+    for (const Value& pair : pairs) {
+      std::vector<Value> parts = elements_of(interpreter, pair);
+      if (parts.size() != 2)
+        interpreter.refuse(ReasonCode::would_raise, "ValueError: dictionary update sequence");
+      write_subscript(interpreter, self, parts[0], parts[1]);
+    }
+  }
+  for (const auto& [key, value] : arguments.keywords)
+    write_subscript(interpreter, self, interpreter.string(key), value);
+}
+
+/// dict.get, dict.setdefault and dict.pop share the search.
+Value dict_access(Interpreter& interpreter, const std::shared_ptr<Dictionary>& self,
+                  const std::string& name, const Arguments& arguments) {
+  expect_count(interpreter, arguments, 1, 2);
+  Object key = key_object(interpreter, arguments.positional[0]);
+  Value otherwise = arguments.positional.size() > 1 ? arguments.positional[1] : nullptr;
+  Value* found = find_item(interpreter, *self, key.get());
+  if (name == "get") return found != nullptr ? *found : otherwise ? otherwise : interpreter.none();
+  if (name == "setdefault") {
+    if (found != nullptr) return *found;
+    Value value = otherwise ? otherwise : interpreter.none();
+    write_subscript(interpreter, self, arguments.positional[0], value);
+    return value;
+  }
+  if (found == nullptr) {
+    if (otherwise) return otherwise;
+    interpreter.refuse(ReasonCode::would_raise, "KeyError");
+  }
+  Value value = *found;
+  delete_subscript(interpreter, self, arguments.positional[0]);
+  return value;
+}
+
+Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::string& name) {
+  auto native = [&](Native::Function function) {
+    return std::make_shared<Native>("dict." + name, std::move(function));
+  };
+  if (name == "keys" || name == "values" || name == "items")
+    return native([dictionary, name](Interpreter& inner, const Arguments& arguments) -> Value {
+      expect_count(inner, arguments, 0, 0);
+      std::vector<Value> elements;
+      for (const auto& [key, value] : dictionary->items)
+        elements.push_back(name == "keys"     ? inner.constant(key)
+                           : name == "values" ? value
+                                              : make_tuple({inner.constant(key), value}));
+      // A view of the dict: it is only iterated here, never kept beyond the run.
+      return make_tuple(std::move(elements));
+    });
+  if (name == "get" || name == "setdefault" || name == "pop")
+    return native([dictionary, name](Interpreter& inner, const Arguments& arguments) {
+      return dict_access(inner, dictionary, name, arguments);
+    });
+  if (name == "update")
+    return native([dictionary](Interpreter& inner, const Arguments& arguments) {
+      require_own(inner, dictionary);
+      update_dict(inner, dictionary, arguments);
+      return inner.none();
+    });
+  if (name == "copy")
+    return native([dictionary](Interpreter& inner, const Arguments& arguments) -> Value {
+      expect_count(inner, arguments, 0, 0);
+      auto copy = std::make_shared<Dictionary>();
+      copy->items = dictionary->items;
+      return copy;
+    });
+  if (name == "clear")
+    return native([dictionary](Interpreter& inner, const Arguments& arguments) {
+      expect_count(inner, arguments, 0, 0);
+      require_own(inner, dictionary);
+      dictionary->items.clear();
+      return inner.none();
+    });
+  return nullptr;
+}
+
+Value set_method(const std::shared_ptr<SetValue>& set, const std::string& name) {
+  if (name != "add") return nullptr;
+  return std::make_shared<Native>("set.add", [set](Interpreter& inner, const Arguments& arguments) {
+    expect_count(inner, arguments, 1, 1);
+    if (!contains(inner, set, arguments.positional[0]))
+      set->elements.push_back(key_object(inner, arguments.positional[0]));
+    return inner.none();
+  });
+}
+
+}  // namespace
+
+Value container_method(Interpreter& interpreter, const Value& self, const std::string& name) {
+  if (auto sequence = shared_as<Sequence>(self))
+    return sequence_method(interpreter, sequence, name);
+  if (auto dictionary = shared_as<Dictionary>(self)) return dict_method(dictionary, name);
+  if (auto set = shared_as<SetValue>(self)) return set_method(set, name);
+  return nullptr;
+}
+
+// --- comprehensions -----------------------------------------------------------------------------
+
+namespace {
+
+/// Walks nested `for ... if ...` clauses, one element at a time.
+class ElementStream {
+ public:
+  ElementStream(Interpreter& interpreter, const std::vector<syntax::Comprehension>& generators,
+                const syntax::Scope* scope, std::function<Value()> element)
+      : interpreter_(interpreter), generators_(generators), element_(std::move(element)) {
+    for (const syntax::Comprehension& clause : generators)
+      if (clause.is_async) interpreter.refuse(ReasonCode::generator, "an async comprehension");
+    // The first iterable belongs to the scope around.
+    Value iterable = evaluate(interpreter, *generators[0].iter);
+    iterators_.push_back(iterate(interpreter, iterable));
+    code_ = interpreter.frame().code;
+    is_library_ = interpreter.frame().is_library;
+    name_ = interpreter.frame().name;
+    variables_ = std::make_shared<Variables>();
+    variables_->scope = scope;
+    variables_->parent = interpreter.frame().variables;
+  }
+
+  Value next() {
+    Frame frame = interpreter_.make_frame(code_, variables_, name_);
+    frame.is_library = is_library_;
+    return interpreter_.run_frame(frame, [this] { return advance(); });
+  }
+
+ private:
+  Value advance() {
+    while (!iterators_.empty()) {
+      size_t depth = iterators_.size() - 1;
+      Value item = iterators_.back()->next();
+      if (item == nullptr) {
+        iterators_.pop_back();
+        continue;
+      }
+      assign(interpreter_, *generators_[depth].target, item);
+      if (!passes(generators_[depth])) continue;
+      if (depth + 1 == generators_.size()) return element_();
+      Value iterable = evaluate(interpreter_, *generators_[depth + 1].iter);
+      iterators_.push_back(iterate(interpreter_, iterable));
+    }
+    return nullptr;
+  }
+
+  bool passes(const syntax::Comprehension& clause) {
+    for (const syntax::Expression* condition : clause.ifs)
+      if (!test(interpreter_, *condition, condition->fact)) return false;
+    return true;
+  }
+
+  Interpreter& interpreter_;
+  const std::vector<syntax::Comprehension>& generators_;
+  std::function<Value()> element_;
+  std::vector<std::shared_ptr<Iterator>> iterators_;
+  std::shared_ptr<const Code> code_;
+  std::shared_ptr<Variables> variables_;
+  std::string name_;
+  bool is_library_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
+                                            const std::vector<syntax::Comprehension>& generators,
+                                            const syntax::Scope* scope,
+                                            std::function<Value()> element) {
+  auto stream = std::make_shared<ElementStream>(interpreter, generators, scope, std::move(element));
+  return std::make_shared<Iterator>([stream] { return stream->next(); });
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,47 @@
+// Virtual lists, tuples, dicts, sets and slices: building, reading, iterating, methods.
+#pragma once
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+Value make_tuple(std::vector<Value> elements);
+Value make_list(std::vector<Value> elements);
+
+/// A container of the real world (list, tuple, dict, torch.Size, namedtuple, ...) as its virtual
+/// twin, with guards for length and keys; any other value as it is.
+Value opened(Interpreter& interpreter, const Value& value);
+
+/// iter(value); refuses what is not iterable at generation time.
+std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value);
+/// list(value)
+std::vector<Value> elements_of(Interpreter& interpreter, const Value& value);
+/// len(value) as a number.
+Value length_of(Interpreter& interpreter, const Value& value);
+
+/// value[key], value[key] = element, del value[key]
+Value subscript(Interpreter& interpreter, const Value& value, const Value& key);
+void write_subscript(Interpreter& interpreter, const Value& value, const Value& key,
+                     const Value& element);
+void delete_subscript(Interpreter& interpreter, const Value& value, const Value& key);
+
+/// element in container; null if only the general comparison can tell.
+bool contains(Interpreter& interpreter, const Value& container, const Value& element);
+
+/// A method of a virtual container, e.g. "append" of a list: null if there is none of that name.
+Value container_method(Interpreter& interpreter, const Value& self, const std::string& name);
+
+/// The Python object that a virtual value stands for, if all its parts are known constants.
+python::Object folded(Interpreter& interpreter, const Value& value);
+/// The known, hashable object that a value is as a key; refuses graph values.
+python::Object key_object(Interpreter& interpreter, const Value& value);
+/// Iteration over the elements of a container held by value.
+std::shared_ptr<Iterator> iterate_elements(std::vector<Value> elements);
+
+/// Comprehensions and generator expressions.
+std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
+                                            const std::vector<syntax::Comprehension>& generators,
+                                            const syntax::Scope* scope,
+                                            std::function<Value()> element);
+
+}  // namespace janus::frontend

@@ -1,0 +1,329 @@
+// The end of a run: what it returned becomes a template over results of the graph, what it changed
+// becomes commits and rebinds.
+#include "frontend/epilogue.h"
+
+#include <set>
+
+#include "frontend/autograd.h"
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/tensor.h"
+#include "ops/list.h"
+#include "passes/reachability.h"
+
+namespace janus::frontend {
+
+using python::Object;
+using speculate::Template;
+
+namespace {
+
+/// Tensors that Python can reach from the result.
+void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
+                     std::set<const AbstractValue*>& seen) {
+  if (value == nullptr || !seen.insert(value.get()).second) return;
+  if (const auto* tensor = as<Tensor>(value)) tensors.insert(tensor);
+  if (const auto* sequence = as<Sequence>(value))
+    for (const Value& element : sequence->elements) collect_tensors(element, tensors, seen);
+  if (const auto* dictionary = as<Dictionary>(value))
+    for (const auto& [key, element] : dictionary->items) collect_tensors(element, tensors, seen);
+}
+
+const Tensor* root_of(const Tensor* tensor) {
+  while (tensor->base != nullptr) tensor = tensor->base.get();
+  return tensor;
+}
+
+size_t node_count(const Template& form) {
+  if (form.kind == Template::Kind::shared) return 0;
+  size_t count = 1;
+  for (const Template& child : form.children) count += node_count(child);
+  return count;
+}
+
+class TemplateWriter {
+ public:
+  explicit TemplateWriter(Interpreter& interpreter) : interpreter_(interpreter) {}
+
+  /// The whole result: objects that occur twice are made once.
+  Template whole(const Value& result) {
+    std::set<const AbstractValue*> seen;
+    collect_tensors(result, escaping_, seen);
+    return write(result);
+  }
+  Template write(const Value& value) {
+    if (value == nullptr) return made(Template::Kind::unbound);
+    switch (value->kind) {
+      case ValueKind::known:
+        return known(*as<Known>(value));
+      case ValueKind::number:
+        return number(value);
+      case ValueKind::deferred: {
+        Template form = as<Deferred>(value)->recipe;
+        next_ += node_count(form);
+        return form;
+      }
+      case ValueKind::tensor:
+      case ValueKind::sequence:
+      case ValueKind::dictionary:
+      case ValueKind::set:
+      case ValueKind::slice:
+        return object(value);
+      default:
+        break;
+    }
+    interpreter_.refuse(ReasonCode::dynamic_value,
+                        "a function, method or iterator that outlives the run");
+  }
+
+ private:
+  Template made(Template::Kind kind) {
+    ++next_;
+    Template form;
+    form.kind = kind;
+    return form;
+  }
+
+  Template from_source(const Source* source) {
+    Template form = made(Template::Kind::source);
+    form.source = source;
+    return form;
+  }
+
+  Template known(const Known& known) {
+    if (known.source != nullptr) return from_source(known.source);
+    Template form = made(Template::Kind::constant);
+    form.object = known.object;
+    return form;
+  }
+
+  Template number(const Value& value) {
+    const auto& number = *as<Number>(value);
+    if (number.source != nullptr) return from_source(number.source);
+    return result(interpreter_.graph_value(value));
+  }
+
+  Template result(graph::Value* value) {
+    Template form = made(Template::Kind::result);
+    form.index = interpreter_.add_result(value);
+    return form;
+  }
+
+  /// Objects with an identity.
+  Template object(const Value& value) {
+    auto earlier = places_.find(value.get());
+    if (earlier != places_.end()) {
+      Template form;
+      form.kind = Template::Kind::shared;
+      form.index = earlier->second;
+      return form;
+    }
+    places_[value.get()] = next_;
+    if (auto tensor = shared_as<Tensor>(value)) return write_tensor(tensor);
+    if (const auto* sequence = as<Sequence>(value)) return write_sequence(*sequence);
+    if (const auto* dictionary = as<Dictionary>(value)) return write_dictionary(*dictionary);
+    if (const auto* slice = as<SliceValue>(value)) {
+      Template form = made(Template::Kind::slice);
+      for (const Value& part : {slice->start, slice->stop, slice->step})
+        form.children.push_back(write(part));
+      return form;
+    }
+    Template form = made(Template::Kind::set);
+    for (const Object& element : as<SetValue>(value)->elements)
+      form.children.push_back(write(interpreter_.constant(element)));
+    return form;
+  }
+
+  Template write_sequence(const Sequence& sequence) {
+    if (sequence.source != nullptr) return from_source(sequence.source);
+    if (!sequence.type) {
+      Template form = made(sequence.is_list ? Template::Kind::list : Template::Kind::tuple);
+      for (const Value& element : sequence.elements) form.children.push_back(write(element));
+      return form;
+    }
+    Template form = made(Template::Kind::call);
+    form.object = sequence.type;
+    auto* type = reinterpret_cast<PyTypeObject*>(sequence.type.get());
+    bool takes_parts = PyDict_GetItemString(type->tp_dict, "_fields") != nullptr;
+    if (takes_parts) {
+      for (const Value& element : sequence.elements) form.children.push_back(write(element));
+      return form;
+    }
+    Template parts = made(Template::Kind::tuple);
+    for (const Value& element : sequence.elements) parts.children.push_back(write(element));
+    form.children.push_back(std::move(parts));
+    return form;
+  }
+
+  Template write_dictionary(const Dictionary& dictionary) {
+    if (dictionary.source != nullptr) return from_source(dictionary.source);
+    Template form = made(Template::Kind::dict);
+    for (const auto& [key, element] : dictionary.items) {
+      form.children.push_back(write(interpreter_.constant(key)));
+      form.children.push_back(write(element));
+    }
+    return form;
+  }
+
+  Template write_tensor(const std::shared_ptr<Tensor>& tensor) {
+    if (tensor->source != nullptr) return from_source(tensor->source);
+    if (tensor->uncertain_alias && tensor->base != nullptr && root_of(tensor.get())->source)
+      interpreter_.refuse(ReasonCode::unsupported_tensor,
+                          "a result that may share memory with an argument");
+    if (is_shown_view(*tensor)) return write_view(tensor);
+    if (tensor->requires_grad && tensor->is_leaf)
+      interpreter_.refuse(ReasonCode::autograd, "a result is a leaf that requires grad");
+    graph::Value* value = read(interpreter_, *tensor);
+    Template form = result(value);
+    if (tensor->requires_grad) note_differentiable_result(interpreter_, *tensor, form.index);
+    return form;
+  }
+
+  /// Whether Python can tell that the tensor shares memory with another, or has other strides than
+  /// a fresh one.
+  bool is_shown_view(const Tensor& tensor) const {
+    if (tensor.base == nullptr) return false;
+    if (!tensor.contiguous) return true;
+    const Tensor* root = root_of(&tensor);
+    if (root->source != nullptr || root->requires_grad != tensor.requires_grad) {
+      if (root->source != nullptr) return true;
+    }
+    for (const Tensor* other : escaping_)
+      if (other != &tensor && root_of(other) == root) return true;
+    return false;
+  }
+
+  /// The view is taken again, by Python, of what the base is after the run.
+  Template write_view(const std::shared_ptr<Tensor>& tensor) {
+    const auto* callee = as<Known>(tensor->view_callee);
+    bool by_method = callee != nullptr && !tensor->view_arguments.positional.empty();
+    if (!by_method && !tensor->untracked)
+      interpreter_.refuse(ReasonCode::unsupported_tensor, "a result is a view");
+    if (tensor->base->requires_grad != tensor->requires_grad && !tensor->untracked &&
+        tensor->producer != "detach")
+      interpreter_.refuse(ReasonCode::autograd, "a result is a view made without gradients");
+    Template form = made(Template::Kind::call);
+    if (tensor->untracked) {
+      form.object = Object::borrow(imported("builtins.getattr"));
+      form.children.push_back(write(tensor->base));
+      form.children.push_back(write(interpreter_.string("data")));
+      return form;
+    }
+    bool one_of_many = tensor->view_node->outputs.size() > 1;
+    if (one_of_many) {
+      form.object = Object::borrow(imported("operator.getitem"));
+      form.children.push_back(view_call(*tensor, *callee));
+      form.children.push_back(
+          write(interpreter_.integer(static_cast<int64_t>(tensor->view_output))));
+      return form;
+    }
+    next_ -= 1;
+    return view_call(*tensor, *callee);
+  }
+
+  Template view_call(const Tensor& tensor, const Known& callee) {
+    Template form = made(Template::Kind::call);
+    form.object = callee.object;
+    form.children.push_back(write(tensor.base));
+    const CallArguments& arguments = tensor.view_arguments;
+    for (size_t i = 1; i < arguments.positional.size(); ++i)
+      form.children.push_back(write(arguments.positional[i]));
+    for (const auto& [name, value] : arguments.keywords) {
+      form.keyword_names.push_back(name);
+      form.children.push_back(write(value));
+    }
+    return form;
+  }
+
+  Interpreter& interpreter_;
+  std::set<const Tensor*> escaping_;
+  std::map<const AbstractValue*, size_t> places_;  // creation order of objects
+  size_t next_ = 0;
+};
+
+void commit_tensors(Interpreter& interpreter) {
+  for (const auto& tensor : interpreter.entry_tensor_order) {
+    if (!tensor->written) continue;
+    if (tensor->requires_grad && !tensor->is_leaf)
+      interpreter.refuse(
+          ReasonCode::autograd,
+          cat(tensor->source->describe(), " becomes part of autograd's graph by a write in place"));
+    const std::string& cell = cell_of(interpreter, *tensor);
+    interpreter.builder().append(op::commit, {tensor->value},
+                                 {{"cell", cell}, {"versions", int64_t{tensor->version}}});
+  }
+}
+
+/// A write must not show in another tensor of the graph.
+void assume_separate(Interpreter& interpreter) {
+  const auto& tensors = interpreter.entry_tensor_order;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      if (!tensors[i]->written && !tensors[j]->written) continue;
+      if (tensors[i]->storage != nullptr && tensors[i]->storage == tensors[j]->storage)
+        interpreter.refuse(ReasonCode::unsupported_tensor,
+                           cat(tensors[i]->source->describe(), " shares memory with ",
+                               tensors[j]->source->describe()));
+      Assumption assumption;
+      assumption.kind = Assumption::Kind::separate_memory;
+      assumption.source = tensors[i]->source;
+      assumption.other = tensors[j]->source;
+      interpreter.assume(std::move(assumption));
+    }
+  }
+}
+
+/// Leaves of the entry that gradients of the differentiable results reach.
+void note_differentiable_leaves(Interpreter& interpreter) {
+  speculate::Generated& output = interpreter.output();
+  if (output.differentiable_results.empty()) return;
+  std::vector<graph::Value*> results;
+  for (const auto& result : output.differentiable_results)
+    results.push_back(interpreter.results()[result.result]);
+  check_saved_values(interpreter, results);
+  for (const auto& tensor : interpreter.entry_tensor_order) {
+    if (!tensor->requires_grad) continue;
+    std::vector<graph::Value*> values = tensor->past_values;
+    values.push_back(tensor->value);
+    std::vector<bool> reached = passes::reachable(results, values);
+    if (std::find(reached.begin(), reached.end(), true) == reached.end()) continue;
+    if (tensor->written)
+      interpreter.refuse(ReasonCode::autograd,
+                         "results depend on a leaf that is written in the same run");
+    auto inputs = output.graph.inputs();
+    auto input = std::find(inputs.begin(), inputs.end(), tensor->value);
+    if (input != inputs.end())
+      output.differentiable_inputs.push_back(static_cast<size_t>(input - inputs.begin()));
+    else
+      output.differentiable_cells.push_back(cell_of(interpreter, *tensor));
+  }
+}
+
+bool is_work(const graph::Node& node) {
+  std::string_view name = node.op->name;
+  return name != "constant" && name != "state" && name != "guard" && name != "size" &&
+         !name.starts_with("scalar_");
+}
+
+}  // namespace
+
+Template make_template(Interpreter& interpreter, const Value& value) {
+  return TemplateWriter(interpreter).write(value);
+}
+
+void finish(Interpreter& interpreter, const Value& result) {
+  interpreter.output().result = TemplateWriter(interpreter).whole(result);
+  if (interpreter.grad_enabled != interpreter.output().environment.grad_enabled)
+    interpreter.refuse(ReasonCode::heap_write, "the grad mode");
+  finish_autograd(interpreter);
+  note_differentiable_leaves(interpreter);
+  commit_tensors(interpreter);
+  assume_separate(interpreter);
+  graph::Block& body = interpreter.output().graph.body();
+  body.results = interpreter.results();
+  for (const graph::Node* node : body.nodes)
+    if (is_work(*node)) return;
+  interpreter.refuse(ReasonCode::no_tensor_work, interpreter.call().tree->name);
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,391 @@
+// One function a kind of expression. Operands are evaluated left to right; the span is set again
+// after them, so that nodes and refusals name the expression that needs them.
+#include "frontend/expressions.h"
+
+#include "frontend/attributes.h"
+#include "frontend/calls.h"
+#include "frontend/containers.h"
+#include "frontend/operators.h"
+#include "frontend/strings.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using python::Object;
+using syntax::ExpressionKind;
+
+namespace {
+
+Value evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expression) {
+  bool stop_at = expression.op == syntax::BoolOperator::Or;
+  for (size_t i = 0; i + 1 < expression.values.size(); ++i) {
+    const syntax::Expression& operand = *expression.values[i];
+    Value value = evaluate(interpreter, operand);
+    interpreter.at(operand);
+    if (truth(interpreter, value, operand.fact) == stop_at) return value;
+  }
+  return evaluate(interpreter, *expression.values.back());
+}
+
+Value evaluate_compare(Interpreter& interpreter, const syntax::Compare& expression) {
+  Value left = evaluate(interpreter, *expression.left);
+  for (size_t i = 0;; ++i) {
+    Value right = evaluate(interpreter, *expression.comparators[i]);
+    interpreter.at(expression);
+    Value result = compare(interpreter, expression.ops[i], left, right);
+    if (i + 1 == expression.ops.size()) return result;
+    if (!truth(interpreter, result, expression.fact)) return result;
+    left = std::move(right);
+  }
+}
+
+std::vector<Value> evaluate_elements(Interpreter& interpreter,
+                                     const std::vector<syntax::Expression*>& expressions) {
+  std::vector<Value> elements;
+  for (const syntax::Expression* expression : expressions) {
+    if (const auto* starred = syntax::try_as<syntax::Starred>(expression)) {
+      for (Value& element : elements_of(interpreter, evaluate(interpreter, *starred->value)))
+        elements.push_back(std::move(element));
+    } else {
+      elements.push_back(evaluate(interpreter, *expression));
+    }
+  }
+  return elements;
+}
+
+void set_item(Interpreter& interpreter, Dictionary& dictionary, const Value& key, Value value) {
+  Object object = key_object(interpreter, key);
+  for (auto& [existing, element] : dictionary.items) {
+    int equal = PyObject_RichCompareBool(existing.get(), object.get(), Py_EQ);
+    if (equal < 0) interpreter.refuse_raised();
+    if (equal == 1) {
+      element = std::move(value);
+      return;
+    }
+  }
+  dictionary.items.emplace_back(std::move(object), std::move(value));
+}
+
+Value evaluate_dict(Interpreter& interpreter, const syntax::Dict& expression) {
+  auto dictionary = std::make_shared<Dictionary>();
+  for (size_t i = 0; i < expression.keys.size(); ++i) {
+    if (expression.keys[i] == nullptr) {
+      Value other = opened(interpreter, evaluate(interpreter, *expression.values[i]));
+      const auto* items = as<Dictionary>(other);
+      if (items == nullptr) interpreter.refuse(ReasonCode::expression, "** of what is not a dict");
+      for (const auto& [key, value] : items->items)
+        set_item(interpreter, *dictionary, interpreter.constant(key), value);
+      continue;
+    }
+    Value key = evaluate(interpreter, *expression.keys[i]);
+    set_item(interpreter, *dictionary, key, evaluate(interpreter, *expression.values[i]));
+  }
+  return dictionary;
+}
+
+std::shared_ptr<SetValue> make_set(Interpreter& interpreter, const std::vector<Value>& elements) {
+  auto set = std::make_shared<SetValue>();
+  for (const Value& element : elements) {
+    Object object = key_object(interpreter, element);
+    bool found = false;
+    for (const Object& existing : set->elements) {
+      int equal = PyObject_RichCompareBool(existing.get(), object.get(), Py_EQ);
+      if (equal < 0) interpreter.refuse_raised();
+      found = found || equal == 1;
+    }
+    if (!found) set->elements.push_back(std::move(object));
+  }
+  return set;
+}
+
+std::vector<Value> drain(Interpreter& interpreter, Iterator& iterator) {
+  std::vector<Value> elements;
+  while (Value element = iterator.next()) {
+    elements.push_back(std::move(element));
+    if (elements.size() > static_cast<size_t>(Interpreter::kMostTrips))
+      interpreter.refuse(ReasonCode::limit, "a comprehension of too many elements");
+  }
+  return elements;
+}
+
+Value evaluate_dict_comprehension(Interpreter& interpreter, const syntax::DictComp& expression) {
+  auto dictionary = std::make_shared<Dictionary>();
+  auto pairs = generate_elements(
+      interpreter, expression.generators, expression.scope, [&interpreter, &expression] {
+        Value key = evaluate(interpreter, *expression.key);
+        return make_tuple({key, evaluate(interpreter, *expression.value)});
+      });
+  while (Value pair = pairs->next()) {
+    const auto& elements = as<Sequence>(pair)->elements;
+    set_item(interpreter, *dictionary, elements[0], elements[1]);
+  }
+  return dictionary;
+}
+
+template <class Comprehension>
+std::shared_ptr<Iterator> element_stream(Interpreter& interpreter,
+                                         const Comprehension& expression) {
+  return generate_elements(
+      interpreter, expression.generators, expression.scope,
+      [&interpreter, &expression] { return evaluate(interpreter, *expression.elt); });
+}
+
+Value evaluate_slice(Interpreter& interpreter, const syntax::Slice& expression) {
+  auto part = [&](const syntax::Expression* bound) {
+    return bound == nullptr ? interpreter.none() : evaluate(interpreter, *bound);
+  };
+  auto slice = std::make_shared<SliceValue>();
+  slice->start = part(expression.lower);
+  slice->stop = part(expression.upper);
+  slice->step = part(expression.step);
+  return slice;
+}
+
+Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
+  Value callee = evaluate(interpreter, *expression.func);
+  CallArguments arguments = evaluate_arguments(interpreter, expression);
+  interpreter.at(expression);
+  interpreter.check_size();
+  return call(interpreter, callee, arguments);
+}
+
+}  // namespace
+
+Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
+  using namespace syntax;  // NOLINT: the node classes of this one function
+  interpreter.at(expression);
+  switch (expression.kind) {
+    case ExpressionKind::Constant:
+      return interpreter.constant(syntax::as<Constant>(&expression).value);
+    case ExpressionKind::Name:
+      return interpreter.read_name(syntax::as<Name>(&expression).id);
+    case ExpressionKind::Attribute: {
+      const auto& node = syntax::as<Attribute>(&expression);
+      Value value = evaluate(interpreter, *node.value);
+      interpreter.at(expression);
+      return attribute(interpreter, value, node.attr);
+    }
+    case ExpressionKind::Subscript: {
+      const auto& node = syntax::as<Subscript>(&expression);
+      Value value = evaluate(interpreter, *node.value);
+      Value key = evaluate(interpreter, *node.slice);
+      interpreter.at(expression);
+      return subscript(interpreter, value, key);
+    }
+    case ExpressionKind::Call:
+      return evaluate_call(interpreter, syntax::as<syntax::Call>(&expression));
+    case ExpressionKind::BinOp: {
+      const auto& node = syntax::as<BinOp>(&expression);
+      Value left = evaluate(interpreter, *node.left);
+      Value right = evaluate(interpreter, *node.right);
+      interpreter.at(expression);
+      return binary(interpreter, node.op, left, right);
+    }
+    case ExpressionKind::UnaryOp: {
+      const auto& node = syntax::as<UnaryOp>(&expression);
+      Value operand = evaluate(interpreter, *node.operand);
+      interpreter.at(expression);
+      if (node.op == UnaryOperator::Not) {
+        if (auto* number = frontend::as<Number>(operand);
+            number == nullptr || number->type != graph::Type::Kind::boolean)
+          return interpreter.boolean(!truth(interpreter, operand, node.operand->fact));
+      }
+      return unary(interpreter, node.op, operand);
+    }
+    case ExpressionKind::BoolOp:
+      return evaluate_bool_op(interpreter, syntax::as<BoolOp>(&expression));
+    case ExpressionKind::Compare:
+      return evaluate_compare(interpreter, syntax::as<Compare>(&expression));
+    case ExpressionKind::IfExp: {
+      const auto& node = syntax::as<IfExp>(&expression);
+      bool side = test(interpreter, *node.test, expression.fact);
+      return evaluate(interpreter, side ? *node.body : *node.orelse);
+    }
+    case ExpressionKind::NamedExpr: {
+      const auto& node = syntax::as<NamedExpr>(&expression);
+      Value value = evaluate(interpreter, *node.value);
+      assign(interpreter, *node.target, value);
+      return value;
+    }
+    case ExpressionKind::Lambda: {
+      const auto& node = syntax::as<Lambda>(&expression);
+      return make_closure(interpreter, "<lambda>", node.args, node.scope, nullptr, node.body);
+    }
+    case ExpressionKind::Tuple:
+      return make_tuple(evaluate_elements(interpreter, syntax::as<Tuple>(&expression).elts));
+    case ExpressionKind::List:
+      return make_list(evaluate_elements(interpreter, syntax::as<List>(&expression).elts));
+    case ExpressionKind::Set:
+      return make_set(interpreter,
+                      evaluate_elements(interpreter, syntax::as<Set>(&expression).elts));
+    case ExpressionKind::Dict:
+      return evaluate_dict(interpreter, syntax::as<Dict>(&expression));
+    case ExpressionKind::ListComp: {
+      auto elements = element_stream(interpreter, syntax::as<ListComp>(&expression));
+      return make_list(drain(interpreter, *elements));
+    }
+    case ExpressionKind::SetComp: {
+      auto elements = element_stream(interpreter, syntax::as<SetComp>(&expression));
+      return make_set(interpreter, drain(interpreter, *elements));
+    }
+    case ExpressionKind::DictComp:
+      return evaluate_dict_comprehension(interpreter, syntax::as<DictComp>(&expression));
+    case ExpressionKind::GeneratorExp:
+      return element_stream(interpreter, syntax::as<GeneratorExp>(&expression));
+    case ExpressionKind::JoinedStr:
+      return join_formatted(interpreter, syntax::as<JoinedStr>(&expression));
+    case ExpressionKind::FormattedValue: {
+      const auto& node = syntax::as<FormattedValue>(&expression);
+      Value value = evaluate(interpreter, *node.value);
+      Value spec = node.format_spec == nullptr ? nullptr : evaluate(interpreter, *node.format_spec);
+      return format_value(interpreter, value, node.conversion, spec);
+    }
+    case ExpressionKind::Slice:
+      return evaluate_slice(interpreter, syntax::as<Slice>(&expression));
+    case ExpressionKind::Starred:
+    case ExpressionKind::Await:
+    case ExpressionKind::Yield:
+    case ExpressionKind::YieldFrom:
+      break;
+  }
+  interpreter.refuse(ReasonCode::expression, syntax::name(expression.kind));
+}
+
+// --- tests --------------------------------------------------------------------------------------
+
+namespace {
+
+bool object_truth(Interpreter& interpreter, const Value& value) {
+  const auto& known = *as<Known>(value);
+  PyObject* object = known.object.get();
+  if (is_immutable_constant(object)) {
+    int truth = PyObject_IsTrue(object);
+    if (truth < 0) interpreter.refuse_raised();
+    return truth == 1;
+  }
+  PyTypeObject* type = Py_TYPE(object);
+  PyNumberMethods* number = type->tp_as_number;
+  bool has_bool = number != nullptr && number->nb_bool != nullptr;
+  bool has_length = (type->tp_as_mapping != nullptr && type->tp_as_mapping->mp_length != nullptr) ||
+                    (type->tp_as_sequence != nullptr && type->tp_as_sequence->sq_length != nullptr);
+  if (!has_bool && !has_length) return true;
+  if (has_bool) {
+    Value method = special_method(interpreter, value, "__bool__");
+    if (method == nullptr) return true;
+    return truth(interpreter, call(interpreter, method, {}), -1);
+  }
+  return truth(interpreter, length_of(interpreter, value), -1);
+}
+
+}  // namespace
+
+bool truth(Interpreter& interpreter, const Value& value, int fact) {
+  switch (value->kind) {
+    case ValueKind::known:
+      return object_truth(interpreter, value);
+    case ValueKind::number: {
+      auto& number = *as<Number>(value);
+      Value flag = number.type == graph::Type::Kind::boolean
+                       ? value
+                       : convert_number(interpreter, value, graph::Type::Kind::boolean);
+      if (const auto* known = as<Known>(flag)) return known->object.is(Py_True);
+      return interpreter.follow(interpreter.graph_value(flag), number.example, fact);
+    }
+    case ValueKind::tensor: {
+      Value contents = item(interpreter, *as<Tensor>(value));
+      return truth(interpreter, contents, fact);
+    }
+    case ValueKind::sequence:
+      return !as<Sequence>(value)->elements.empty();
+    case ValueKind::dictionary:
+      return !as<Dictionary>(value)->items.empty();
+    case ValueKind::set:
+      return !as<SetValue>(value)->elements.empty();
+    case ValueKind::slice:
+    case ValueKind::closure:
+    case ValueKind::method:
+    case ValueKind::iterator:
+    case ValueKind::super:
+    case ValueKind::native:
+    case ValueKind::context:
+      return true;
+    case ValueKind::deferred:
+      break;
+  }
+  interpreter.refuse(ReasonCode::dynamic_value, "the truth of a value made after the run");
+}
+
+bool test(Interpreter& interpreter, const syntax::Expression& expression, int fact) {
+  Value value = evaluate(interpreter, expression);
+  interpreter.at(expression);
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  bool counted = seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
+  return truth(interpreter, value, counted ? fact : expression.fact);
+}
+
+// --- assignment ---------------------------------------------------------------------------------
+
+namespace {
+
+void unpack(Interpreter& interpreter, const std::vector<syntax::Expression*>& targets,
+            const Value& value) {
+  std::vector<Value> elements = elements_of(interpreter, value);
+  size_t star = targets.size();
+  for (size_t i = 0; i < targets.size(); ++i)
+    if (targets[i]->kind == ExpressionKind::Starred) star = i;
+  bool has_star = star < targets.size();
+  size_t least = has_star ? targets.size() - 1 : targets.size();
+  if (elements.size() < least || (!has_star && elements.size() > least))
+    interpreter.refuse(ReasonCode::would_raise,
+                       cat("ValueError: ", elements.size(), " values to unpack into ", least));
+  size_t surplus = elements.size() - least;
+  for (size_t i = 0, next = 0; i < targets.size(); ++i) {
+    if (i != star) {
+      assign(interpreter, *targets[i], elements[next++]);
+      continue;
+    }
+    auto first = elements.begin() + static_cast<std::ptrdiff_t>(next);
+    auto rest = make_list({first, first + static_cast<std::ptrdiff_t>(surplus)});
+    next += surplus;
+    assign(interpreter, *syntax::as<syntax::Starred>(targets[i]).value, rest);
+  }
+}
+
+}  // namespace
+
+void assign(Interpreter& interpreter, const syntax::Expression& target, const Value& value) {
+  interpreter.at(target);
+  switch (target.kind) {
+    case ExpressionKind::Name: {
+      const auto& name = syntax::as<syntax::Name>(&target);
+      if (auto* tensor = as<Tensor>(value);
+          tensor != nullptr && tensor->source == nullptr && tensor->value->name.empty())
+        tensor->value->name = name.id;
+      interpreter.write_name(name.id, value);
+      return;
+    }
+    case ExpressionKind::Attribute: {
+      const auto& node = syntax::as<syntax::Attribute>(&target);
+      Value object = evaluate(interpreter, *node.value);
+      interpreter.at(target);
+      write_attribute(interpreter, object, node.attr, value);
+      return;
+    }
+    case ExpressionKind::Subscript: {
+      const auto& node = syntax::as<syntax::Subscript>(&target);
+      Value object = evaluate(interpreter, *node.value);
+      Value key = evaluate(interpreter, *node.slice);
+      interpreter.at(target);
+      write_subscript(interpreter, object, key, value);
+      return;
+    }
+    case ExpressionKind::Tuple:
+      return unpack(interpreter, syntax::as<syntax::Tuple>(&target).elts, value);
+    case ExpressionKind::List:
+      return unpack(interpreter, syntax::as<syntax::List>(&target).elts, value);
+    default:
+      interpreter.refuse(ReasonCode::expression, "an assignment target");
+  }
+}
+
+}  // namespace janus::frontend

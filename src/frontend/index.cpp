@@ -1,0 +1,251 @@
+// tensor[key] and tensor[key] = value: integers, slices, None and Ellipsis become views one after
+// the other, tensors become gathers.
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+PyObject* known_object(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known == nullptr ? nullptr : known->object.get();
+}
+
+bool is_int(const Value& value) {
+  PyObject* object = known_object(value);
+  if (object != nullptr) return PyLong_CheckExact(object);
+  const auto* number = as<Number>(value);
+  return number != nullptr && number->type == graph::Type::Kind::i64;
+}
+
+std::vector<Value> index_parts(Interpreter& interpreter, const Value& key) {
+  const auto* known = as<Known>(key);
+  if (known != nullptr && PyTuple_CheckExact(known->object.get()))
+    return elements_of(interpreter, key);
+  if (const auto* sequence = as<Sequence>(key); sequence != nullptr && !sequence->is_list)
+    return sequence->elements;
+  return {key};
+}
+
+/// Python's slice objects (constants) and slices made in the run alike.
+std::shared_ptr<SliceValue> as_slice(Interpreter& interpreter, const Value& value) {
+  if (auto slice = shared_as<SliceValue>(value)) return slice;
+  PyObject* object = known_object(value);
+  if (object == nullptr || !PySlice_Check(object)) return nullptr;
+  auto* raw = reinterpret_cast<PySliceObject*>(object);
+  auto slice = std::make_shared<SliceValue>();
+  slice->start = interpreter.constant_borrowed(raw->start);
+  slice->stop = interpreter.constant_borrowed(raw->stop);
+  slice->step = interpreter.constant_borrowed(raw->step);
+  return slice;
+}
+
+class Indexing {
+ public:
+  Indexing(Interpreter& interpreter, std::shared_ptr<Tensor> tensor)
+      : interpreter_(interpreter), original_(tensor), current_(std::move(tensor)) {}
+
+  /// Applies the views of the key. `gathers()` says whether tensors are among its parts.
+  void run(const Value& key) {
+    std::vector<Value> parts = index_parts(interpreter_, key);
+    expand_ellipsis(parts);
+    for (const Value& part : parts) apply(part);
+    if (current_ == original_ && !gathers()) alias();
+  }
+
+  bool gathers() const { return !indices_.empty(); }
+  std::shared_ptr<Tensor> result() {
+    if (!gathers()) return current_;
+    std::vector<Value> list = padded_indices();
+    return apply_named("Tensor.index", {current_, make_list(std::move(list))});
+  }
+  const std::shared_ptr<Tensor>& viewed() const { return current_; }
+  std::vector<Value> padded_indices() const {
+    std::vector<Value> list;
+    for (const auto& [dim, index] : indices_) {
+      while (list.size() < static_cast<size_t>(dim)) list.push_back(interpreter_.none());
+      list.push_back(index);
+    }
+    return list;
+  }
+
+ private:
+  std::shared_ptr<Tensor> apply_named(std::string_view name, std::vector<Value> arguments) {
+    CallArguments call;
+    call.positional = std::move(arguments);
+    auto tensor = shared_as<Tensor>(call_named(interpreter_, name, call));
+    TORCHJANUS_CHECK(tensor != nullptr, "index: ", name, " gave no tensor");
+    return tensor;
+  }
+
+  /// How many dimensions of the tensor a part consumes.
+  size_t consumed(const Value& part) const {
+    PyObject* object = known_object(part);
+    if (object == Py_None || object == Py_Ellipsis) return 0;
+    if (const auto* mask = as<Tensor>(part);
+        mask != nullptr && mask->value->type.dtype == graph::DType::b1)
+      return static_cast<size_t>(mask->value->type.rank());
+    return 1;
+  }
+
+  void expand_ellipsis(std::vector<Value>& parts) {
+    auto rank = static_cast<size_t>(current_->value->type.rank());
+    size_t used = 0, dots = parts.size();
+    for (size_t i = 0; i < parts.size(); ++i) {
+      used += consumed(parts[i]);
+      if (known_object(parts[i]) == Py_Ellipsis) {
+        if (dots < parts.size())
+          interpreter_.refuse(ReasonCode::would_raise, "IndexError: more than one ellipsis");
+        dots = i;
+      }
+    }
+    if (used > rank)
+      interpreter_.refuse(ReasonCode::would_raise, "IndexError: too many indices for tensor");
+    if (dots == parts.size()) return;
+    auto whole = std::make_shared<SliceValue>();
+    whole->start = whole->stop = whole->step = interpreter_.none();
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(dots));
+    parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(dots), rank - used, whole);
+  }
+
+  void apply(const Value& part) {
+    PyObject* object = known_object(part);
+    if (object == Py_None) {
+      current_ = apply_named("Tensor.unsqueeze", {current_, interpreter_.integer(dim_)});
+      ++dim_;
+      return;
+    }
+    if (auto slice = as_slice(interpreter_, part)) return apply_slice(*slice);
+    if (is_int(part)) {
+      if (gathers()) interpreter_.refuse(ReasonCode::expression, "an index of tensors and numbers");
+      current_ = apply_named("Tensor.select", {current_, interpreter_.integer(dim_), part});
+      return;
+    }
+    if (auto tensor = shared_as<Tensor>(part)) return apply_tensor(tensor);
+    if (as<Sequence>(part) != nullptr || (object != nullptr && PyList_Check(object)))
+      interpreter_.refuse(ReasonCode::expression, "an index that is a list");
+    interpreter_.refuse(ReasonCode::expression, "an index");
+  }
+
+  void apply_slice(const SliceValue& slice) {
+    bool whole = known_object(slice.start) == Py_None && known_object(slice.stop) == Py_None &&
+                 known_object(slice.step) == Py_None;
+    if (!whole) {
+      for (const Value& bound : {slice.start, slice.stop, slice.step})
+        if (known_object(bound) != Py_None && !is_int(bound))
+          interpreter_.refuse(ReasonCode::dynamic_value, "a bound of a slice");
+      current_ = slice_view(slice);
+    }
+    ++dim_;
+  }
+
+  std::shared_ptr<Tensor> slice_view(const SliceValue& slice) {
+    Value step = known_object(slice.step) == Py_None ? interpreter_.integer(1) : slice.step;
+    graph::Attributes attributes;
+    attributes.set("dim", dim_);
+    if (!set_bound(attributes, "start", slice.start) || !set_bound(attributes, "end", slice.stop) ||
+        !set_bound(attributes, "step", step))
+      interpreter_.refuse(ReasonCode::dynamic_value, "a bound of a slice");
+    return view_of(interpreter_, current_, operator_named("slice"), std::move(attributes),
+                   slicer(slice));
+  }
+
+  bool set_bound(graph::Attributes& attributes, const char* name, const Value& value) {
+    PyObject* object = known_object(value);
+    if (object == Py_None) {
+      attributes.set(name, graph::None{});
+      return true;
+    }
+    if (object != nullptr) {
+      int64_t number = PyLong_AsLongLong(object);
+      if (number == -1 && PyErr_Occurred() != nullptr) interpreter_.refuse_raised();
+      attributes.set(name, number);
+      return true;
+    }
+    const auto* number = as<Number>(value);
+    if (number == nullptr || !number->dim) return false;
+    attributes.set(name, *number->dim);
+    return true;
+  }
+
+  /// The key that takes this slice in this dimension, for making the view again in Python.
+  CallArguments slicer(const SliceValue& slice) {
+    std::vector<Value> parts;
+    for (int64_t i = 0; i < dim_; ++i) {
+      auto whole = std::make_shared<SliceValue>();
+      whole->start = whole->stop = whole->step = interpreter_.none();
+      parts.push_back(whole);
+    }
+    auto copy = std::make_shared<SliceValue>();
+    copy->start = slice.start;
+    copy->stop = slice.stop;
+    copy->step = slice.step;
+    parts.push_back(copy);
+    CallArguments arguments;
+    arguments.positional = {current_, make_tuple(std::move(parts))};
+    return arguments;
+  }
+
+  void apply_tensor(const std::shared_ptr<Tensor>& index) {
+    const graph::Type& type = index->value->type;
+    if (!gathers() || indices_.back().first + 1 == dim_) {
+      if (type.dtype == graph::DType::b1 || graph::is_integral(type.dtype)) {
+        indices_.emplace_back(dim_, index);
+        dim_ += static_cast<int64_t>(consumed(index));
+        return;
+      }
+    }
+    interpreter_.refuse(ReasonCode::expression, "an index of several tensors apart");
+  }
+
+  /// x[...] and x[:] are new tensors that share x's memory.
+  void alias() {
+    CallArguments arguments;
+    auto whole = std::make_shared<SliceValue>();
+    whole->start = whole->stop = whole->step = interpreter_.none();
+    arguments.positional = {current_, interpreter_.constant_borrowed(Py_Ellipsis)};
+    if (current_->value->type.rank() == 0)
+      interpreter_.refuse(ReasonCode::expression, "a whole index of a 0-d tensor");
+    graph::Attributes attributes;
+    attributes.set("dim", int64_t{0});
+    current_ = view_of(interpreter_, current_, operator_named("slice"), std::move(attributes),
+                       std::move(arguments));
+  }
+
+  Interpreter& interpreter_;
+  std::shared_ptr<Tensor> original_, current_;
+  int64_t dim_ = 0;
+  std::vector<std::pair<int64_t, Value>> indices_;
+};
+
+}  // namespace
+
+Value index_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                   const Value& key) {
+  Indexing indexing(interpreter, tensor);
+  indexing.run(key);
+  return indexing.result();
+}
+
+void write_index(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor, const Value& key,
+                 const Value& value) {
+  Indexing indexing(interpreter, tensor);
+  indexing.run(key);
+  CallArguments arguments;
+  if (indexing.gathers()) {
+    if (as<Tensor>(value) == nullptr)
+      interpreter.refuse(ReasonCode::expression, "assignment of a number at a tensor index");
+    arguments.positional = {indexing.viewed(), make_list(indexing.padded_indices()), value};
+    call_named(interpreter, "Tensor.index_put_", arguments);
+    return;
+  }
+  arguments.positional = {indexing.viewed(), value};
+  call_named(interpreter, as<Tensor>(value) != nullptr ? "Tensor.copy_" : "Tensor.fill_",
+             arguments);
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,460 @@
+// The driver: runs the entry's body in a frame of its own, keeps frames, names and assumptions.
+#include "frontend/interpreter.h"
+
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/epilogue.h"
+#include "frontend/statements.h"
+#include "ops/list.h"
+#include "syntax/source.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using python::Object;
+using syntax::NameKind;
+
+namespace {
+
+/// Folder of the installed torch, with a slash: code in it is library code.
+const std::string& torch_folder() {
+  static const std::string folder = [] {
+    Object torch = Object::steal(PyImport_ImportModule("torch"));
+    Object file = torch ? Object::steal(PyObject_GetAttrString(torch.get(), "__file__")) : Object();
+    PyErr_Clear();
+    std::string path = text_of(file.get());
+    return path.empty() ? std::string("\n") : path.substr(0, path.rfind('/') + 1);
+  }();
+  return folder;
+}
+
+bool is_library_file(const std::shared_ptr<const std::string>& file) {
+  return file != nullptr && file->starts_with(torch_folder());
+}
+
+PyObject* code_object(PyObject* function) { return PyFunction_GetCode(function); }
+
+}  // namespace
+
+std::string text_of(PyObject* object) {
+  if (object == nullptr || !PyUnicode_Check(object)) return {};
+  const char* text = PyUnicode_AsUTF8(object);
+  if (text == nullptr) {
+    PyErr_Clear();
+    return {};
+  }
+  return text;
+}
+
+Interpreter::Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles)
+    : call_(call),
+      profiles_(profiles),
+      output_(graph::Graph(call.tree->name)),
+      builder_(output_.graph) {
+  output_.sources = std::make_shared<speculate::SourceTable>();
+}
+
+Interpreter::~Interpreter() = default;
+
+// --- where we are -------------------------------------------------------------------------------
+
+const graph::SourceSpan& Interpreter::user_span() const {
+  const Frame* frame = frame_;
+  while (frame->is_library && frame->caller != nullptr) frame = frame->caller;
+  return frame->span;
+}
+
+void Interpreter::at(const syntax::Node& node) {
+  frame_->span = node.span;
+  builder_.set_span(user_span());
+}
+
+const speculate::NodeFact* Interpreter::fact(int number) const {
+  const speculate::Facts* facts = frame_->facts;
+  if (facts == nullptr || number < 0 || static_cast<size_t>(number) >= facts->nodes.size())
+    return nullptr;
+  return &facts->nodes[static_cast<size_t>(number)];
+}
+
+// --- giving up ----------------------------------------------------------------------------------
+
+void Interpreter::refuse(ReasonCode code, std::string details) const {
+  throw Refusal{{code, std::move(details), frame_ != nullptr ? user_span() : graph::SourceSpan()}};
+}
+
+void Interpreter::refuse_raised() const {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  Object owned_type = Object::steal(type), owned_value = Object::steal(value),
+         owned_traceback = Object::steal(traceback);
+  std::string message = "an error";
+  if (owned_type) {
+    Object name = Object::steal(PyObject_GetAttrString(owned_type.get(), "__name__"));
+    Object text = owned_value ? Object::steal(PyObject_Str(owned_value.get())) : Object();
+    message = text_of(name.get()) + ": " + text_of(text.get());
+    PyErr_Clear();
+  }
+  refuse(ReasonCode::would_raise, message);
+}
+
+Object Interpreter::must(PyObject* new_reference) const {
+  if (new_reference == nullptr) refuse_raised();
+  return Object::steal(new_reference);
+}
+
+void Interpreter::check_size() {
+  if (builder_.block().nodes.size() > kMostNodes)
+    refuse(ReasonCode::limit, cat("the graph has more than ", kMostNodes, " operations"));
+}
+
+// --- assumptions --------------------------------------------------------------------------------
+
+void Interpreter::assume(Assumption assumption) {
+  if (assumption.source == nullptr) return;
+  if (assumption.source->kind == Source::Kind::constant && assumption.source->base == nullptr)
+    return;
+  std::string key = cat(static_cast<int>(assumption.kind), '|', assumption.source, '|',
+                        assumption.other, '|', assumption.object.get(), '|', assumption.number);
+  if (!assumed_.insert(std::move(key)).second) return;
+  assumption.span = frame_ != nullptr ? user_span() : graph::SourceSpan();
+  output_.assumptions.push_back(std::move(assumption));
+}
+
+void Interpreter::assume(Assumption::Kind kind, const Source* source, Object object,
+                         int64_t number) {
+  Assumption assumption;
+  assumption.kind = kind;
+  assumption.source = source;
+  assumption.object = std::move(object);
+  assumption.number = number;
+  assume(std::move(assumption));
+}
+
+void Interpreter::assume_identity(const Known& known) {
+  if (known.source != nullptr && !is_immutable_constant(known.object.get()))
+    assume(Assumption::Kind::identity, known.source, known.object);
+}
+
+void Interpreter::mark(speculate::LineMark::Kind kind, std::string note) {
+  const graph::SourceSpan& span = user_span();
+  if (!span.known()) return;
+  if (!output_.lines.empty()) {
+    const speculate::LineMark& last = output_.lines.back();
+    if (last.span.line == span.line && last.kind == kind && last.note == note) return;
+  }
+  output_.lines.push_back({span, kind, std::move(note)});
+}
+
+bool Interpreter::expected_outcome(int fact_number) const {
+  if (call_.chosen != nullptr)
+    for (const auto& choice : *call_.chosen)
+      if (choice.fact == fact_number && frame_->code->facts_key.is(choice.facts_key.get()))
+        return choice.outcome;
+  const speculate::NodeFact* seen = fact(fact_number);
+  if (seen == nullptr || (seen->taken == 0 && seen->not_taken == 0))
+    refuse(ReasonCode::dynamic_control, "its outcomes were not seen");
+  return seen->taken >= seen->not_taken;
+}
+
+bool Interpreter::follow(graph::Value* test, const Object& example, int fact_number) {
+  bool outcome = true;
+  if (example) {
+    int truth = PyObject_IsTrue(example.get());
+    if (truth < 0) refuse_raised();
+    outcome = truth != 0;
+  } else {
+    outcome = expected_outcome(fact_number);
+  }
+  speculate::GraphTest record;
+  record.facts_key = frame_->code->facts_key;
+  record.fact = fact_number;
+  record.outcome = outcome;
+  record.span = user_span();
+  auto id = static_cast<int64_t>(output_.tests.size());
+  output_.tests.push_back(std::move(record));
+  graph::Value* condition = outcome ? test : operator_named("logical_not")(builder_, {test});
+  builder_.append(op::guard, {condition}, {{"id", id}, {"reason", std::string("branch_changed")}});
+  mark(speculate::LineMark::Kind::assumed, outcome ? "assumes true" : "assumes false");
+  return outcome;
+}
+
+std::string Interpreter::add_cell(speculate::CellBinding::Kind kind, const Source* source,
+                                  Object key) {
+  std::string name = source->describe();
+  if (kind == speculate::CellBinding::Kind::grad) name += ".grad";
+  auto taken = [&](const std::string& candidate) {
+    for (const speculate::CellBinding& cell : output_.cells)
+      if (cell.name == candidate) return true;
+    return false;
+  };
+  std::string unique = name;
+  for (int i = 2; taken(unique); ++i) unique = cat(name, "#", i);
+  output_.cells.push_back({unique, kind, source, std::move(key)});
+  return unique;
+}
+
+// --- frames -------------------------------------------------------------------------------------
+
+Value Interpreter::run_frame(Frame& frame, const std::function<Value()>& body) {
+  if (depth_ >= kMostDepth)
+    refuse(ReasonCode::limit, cat("calls are nested more than ", kMostDepth, " deep"));
+  frame.caller = frame_;
+  frame.span = frame_ != nullptr ? frame_->span : graph::SourceSpan();
+  struct Restore {
+    Interpreter& interpreter;
+    Frame* previous;
+    ~Restore() {
+      interpreter.frame_ = previous;
+      --interpreter.depth_;
+      if (previous != nullptr) interpreter.builder_.set_span(interpreter.user_span());
+    }
+  };
+  // A refusal is built while the frame still stands, so the frame may go on unwinding.
+  Restore restore{*this, frame_};
+  frame_ = &frame;
+  ++depth_;
+  return body();
+}
+
+Frame Interpreter::make_frame(std::shared_ptr<const Code> code,
+                              std::shared_ptr<Variables> variables, std::string name) {
+  Frame frame;
+  frame.is_library = is_library_file(code->tree->file);
+  frame.facts = code->facts_key ? profiles_.find(code->facts_key.get()) : nullptr;
+  frame.code = std::move(code);
+  frame.variables = std::move(variables);
+  frame.name = std::move(name);
+  return frame;
+}
+
+std::shared_ptr<const Code> Interpreter::code_of(PyObject* function, const Source* source) {
+  const syntax::Source& found = syntax::source_of(function);
+  if (found.tree == nullptr) {
+    Object name = Object::steal(PyObject_GetAttrString(function, "__qualname__"));
+    PyErr_Clear();
+    refuse(ReasonCode::no_source, text_of(name.get()));
+  }
+  auto code = std::make_shared<Code>();
+  code->tree = found.tree.get();
+  code->function = Object::borrow(function);
+  code->function_source =
+      source != nullptr ? source : sources().root(Source::Kind::constant, Object::borrow(function));
+  code->facts_key = Object::borrow(code_object(function));
+  // The body that was read is that of the function's code object.
+  if (!is_library_file(found.tree->file))
+    assume(Assumption::Kind::identity, sources().step(Source::Kind::code, code->function_source),
+           code->facts_key);
+  return code;
+}
+
+// --- names --------------------------------------------------------------------------------------
+
+Value* Interpreter::find_variable(const std::string& name) {
+  for (Variables* scope = frame_->variables.get(); scope != nullptr; scope = scope->parent.get()) {
+    if (scope->scope == nullptr) continue;
+    bool statements = scope->scope->kind == syntax::Scope::Kind::statements;
+    auto kind = scope->scope->names.find(name);
+    bool here = kind != scope->scope->names.end() &&
+                (kind->second == NameKind::local || kind->second == NameKind::cell);
+    if (!here && !statements) continue;
+    auto value = scope->values.find(name);
+    if (value != scope->values.end()) return &value->second;
+    if (here && !statements) return &scope->values[name];  // unbound so far
+  }
+  return nullptr;
+}
+
+Value Interpreter::read_statement_variable(const std::string& name) {
+  auto written = statement_variables_->values.find(name);
+  if (written != statement_variables_->values.end()) {
+    if (written->second == nullptr)
+      refuse(ReasonCode::would_raise, cat("NameError: name '", name, "' is not defined"));
+    return written->second;
+  }
+  Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
+  const Source* source = sources().root(Source::Kind::variable, key);
+  for (PyObject* dict : {call_.variables, call_.globals, PyEval_GetBuiltins()}) {
+    if (dict == nullptr) continue;
+    Object value = Object::borrow(PyDict_GetItemWithError(dict, key.get()));
+    if (PyErr_Occurred() != nullptr) refuse_raised();
+    if (value) return wrap(value.get(), source);
+  }
+  refuse(ReasonCode::would_raise, cat("NameError: name '", name, "' is not defined"));
+}
+
+Value Interpreter::read_closure_cell(const std::string& name) {
+  const Code& code = *frame_->code;
+  if (!code.function) refuse(ReasonCode::expression, cat("the free variable ", name));
+  PyObject* function_code = code_object(code.function.get());
+  Object names = must(PyObject_GetAttrString(function_code, "co_freevars"));
+  PyObject* closure = PyFunction_GetClosure(code.function.get());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
+    if (text_of(PyTuple_GET_ITEM(names.get(), i)) != name) continue;
+    if (closure == nullptr || i >= PyTuple_GET_SIZE(closure)) break;
+    Object value = Object::steal(PyCell_Get(PyTuple_GET_ITEM(closure, i)));
+    if (!value) {
+      PyErr_Clear();
+      refuse(ReasonCode::would_raise, cat("NameError: free variable '", name, "' is unbound"));
+    }
+    return wrap(value.get(), sources().step(Source::Kind::closure, code.function_source, {}, i));
+  }
+  refuse(ReasonCode::expression, cat("the free variable ", name));
+}
+
+Value Interpreter::read_name(const std::string& name) {
+  const syntax::Scope* scope = frame_->variables->scope;
+  auto kind = scope->names.find(name);
+  bool is_global = kind == scope->names.end() || kind->second == NameKind::global;
+  bool statements = scope->kind == syntax::Scope::Kind::statements;
+  if (is_global && !statements) {
+    // Inside a comprehension or function of a run of statements, its variables come first.
+    return read_global(name);
+  }
+  if (Value* found = find_variable(name)) {
+    if (*found == nullptr)
+      refuse(ReasonCode::would_raise,
+             cat("UnboundLocalError: cannot access local variable '", name, "'"));
+    return *found;
+  }
+  if (!frame_->code->function) return read_statement_variable(name);
+  return read_closure_cell(name);
+}
+
+Value Interpreter::read_global(const std::string& name) {
+  if (!frame_->code->function) return read_statement_variable(name);
+  PyObject* globals = PyFunction_GetGlobals(frame_->code->function.get());
+  if (statement_variables_ != nullptr && globals == call_.variables) {
+    auto written = statement_variables_->values.find(name);
+    if (written != statement_variables_->values.end() && written->second != nullptr)
+      return written->second;
+  }
+  Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
+  Object value = Object::borrow(PyDict_GetItemWithError(globals, key.get()));
+  if (!value && PyErr_Occurred() == nullptr) {
+    Object builtins = Object::borrow(PyDict_GetItemString(globals, "__builtins__"));
+    PyObject* dict = builtins && PyModule_Check(builtins.get()) ? PyModule_GetDict(builtins.get())
+                     : builtins                                 ? builtins.get()
+                                                                : PyEval_GetBuiltins();
+    value = Object::borrow(PyDict_GetItemWithError(dict, key.get()));
+  }
+  if (PyErr_Occurred() != nullptr) refuse_raised();
+  if (!value) refuse(ReasonCode::would_raise, cat("NameError: name '", name, "' is not defined"));
+  const Source* function = frame_->code->function_source;
+  if (call_.function != nullptr && globals == PyFunction_GetGlobals(call_.function))
+    function = sources().root(Source::Kind::function);
+  return wrap(value.get(), sources().step(Source::Kind::global, function, key));
+}
+
+void Interpreter::write_name(const std::string& name, Value value) {
+  const syntax::Scope* scope = frame_->variables->scope;
+  auto kind = scope->names.find(name);
+  bool statements = scope->kind == syntax::Scope::Kind::statements;
+  bool is_global = kind != scope->names.end() && kind->second == NameKind::global;
+  if (statements || kind == scope->names.end() || kind->second == NameKind::local ||
+      kind->second == NameKind::cell) {
+    frame_->variables->values[name] = std::move(value);
+    return;
+  }
+  if (is_global) refuse(ReasonCode::heap_write, cat("the global ", name));
+  Value* found = find_variable(name);
+  if (found == nullptr) {
+    if (!frame_->code->function && statement_variables_ != nullptr)
+      statement_variables_->values[name] = std::move(value);
+    else
+      refuse(ReasonCode::heap_write, cat("the variable ", name, " of an enclosing function"));
+    return;
+  }
+  *found = std::move(value);
+}
+
+void Interpreter::delete_name(const std::string& name) {
+  read_name(name);  // it must be bound
+  write_name(name, nullptr);
+}
+
+// --- the entry ----------------------------------------------------------------------------------
+
+CallArguments Interpreter::entry_arguments() {
+  CallArguments arguments;
+  for (Py_ssize_t i = 0; i < call_.argument_count; ++i)
+    arguments.positional.push_back(
+        wrap(call_.arguments[i], sources().root(Source::Kind::argument, {}, i)));
+  Py_ssize_t keywords = call_.keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(call_.keyword_names);
+  for (Py_ssize_t i = 0; i < keywords; ++i) {
+    Object key = Object::borrow(PyTuple_GET_ITEM(call_.keyword_names, i));
+    arguments.keywords.emplace_back(text_of(key.get()),
+                                    wrap(call_.arguments[call_.argument_count + i],
+                                         sources().root(Source::Kind::keyword, key)));
+  }
+  return arguments;
+}
+
+Value Interpreter::run_function() {
+  auto code = std::make_shared<Code>();
+  code->tree = call_.tree;
+  code->function = Object::borrow(call_.function);
+  code->function_source = sources().root(Source::Kind::function);
+  code->facts_key =
+      Object::borrow(call_.facts_key != nullptr ? call_.facts_key : code_object(call_.function));
+  entry_facts_ = profiles_.find(code->facts_key.get());
+  auto outer = std::make_shared<Variables>();
+  Frame frame = make_frame(code, outer, call_.tree->name);
+  return run_frame(frame, [&] {
+    Value result = run_code(*this, code, entry_arguments());
+    finish(*this, result);
+    return result;
+  });
+}
+
+Value Interpreter::run_statements() {
+  auto code = std::make_shared<Code>();
+  code->tree = call_.tree;
+  code->facts_key = Object::borrow(call_.facts_key);
+  entry_facts_ = code->facts_key ? profiles_.find(code->facts_key.get()) : nullptr;
+  statement_variables_ = std::make_shared<Variables>();
+  statement_variables_->scope = call_.tree->scope;
+  Frame frame = make_frame(code, statement_variables_, call_.tree->name);
+  return run_frame(frame, [&] {
+    Completion completion = execute(*this, call_.tree->body);
+    int64_t how = completion == Completion::normal      ? 0
+                  : completion == Completion::continue_ ? 1
+                  : completion == Completion::break_    ? 2
+                                                        : 3;
+    auto result = std::make_shared<Sequence>(false);
+    result->elements.push_back(integer(how));
+    result->elements.push_back(frame_->returned != nullptr ? frame_->returned : none());
+    for (const std::string& name : call_.tree->scope->assigned)
+      result->elements.push_back(final_variable(name));
+    finish(*this, result);
+    return Value(result);
+  });
+}
+
+Value Interpreter::final_variable(const std::string& name) {
+  auto written = statement_variables_->values.find(name);
+  if (written != statement_variables_->values.end()) return written->second;
+  // Not assigned on this path: what it was at entry.
+  Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
+  const Source* source = sources().root(Source::Kind::variable, key);
+  Object value = Object::borrow(PyDict_GetItemWithError(call_.variables, key.get()));
+  if (PyErr_Occurred() != nullptr) refuse_raised();
+  if (!value) return nullptr;
+  return std::make_shared<Known>(value, source);
+}
+
+speculate::Generated Interpreter::run() {
+  output_.environment = speculate::tensor_access().environment();
+  if (output_.environment.mode_active) refuse(ReasonCode::mode_active, "a torch function mode");
+  if (output_.environment.inference_mode) refuse(ReasonCode::mode_active, "inference mode");
+  if (output_.environment.autocast) refuse(ReasonCode::mode_active, "autocast");
+  if (output_.environment.anomaly_mode) refuse(ReasonCode::mode_active, "anomaly detection");
+  grad_enabled = output_.environment.grad_enabled;
+  if (call_.function != nullptr)
+    run_function();
+  else
+    run_statements();
+  return std::move(output_);
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,199 @@
+// The abstract interpreter's core: frames and scopes, assumptions, refusals, and how objects of the
+// real world become abstract values. The language itself lives in the other files of this room as
+// free functions over an Interpreter, one file a group of features:
+//
+//   expressions, statements, control    the syntax tree's nodes
+//   operators, attributes, containers, strings, calls, builtins    Python's semantics
+//   callables, tensor, modules, autograd, optimizers    torch's semantics
+//   epilogue    what the graph gives back and changes
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "frontend/value.h"
+#include "graph/builder.h"
+#include "speculate/facts.h"
+#include "speculate/generated.h"
+
+namespace janus::frontend {
+
+using speculate::Assumption;
+using speculate::ReasonCode;
+using speculate::Source;
+
+/// Thrown to give up; becomes the Reason that generate() returns. Never leaves the room.
+struct Refusal {
+  speculate::Reason reason;
+};
+
+/// One function, comprehension or run of statements being interpreted.
+struct Frame {
+  std::shared_ptr<const Code> code;
+  std::shared_ptr<Variables> variables;
+  speculate::Facts* facts = nullptr;  ///< null: nothing was profiled
+  Frame* caller = nullptr;
+  graph::SourceSpan span;        ///< of the node being interpreted
+  std::string name;              ///< of the function, for reports
+  bool is_library = false;       ///< code of torch: spans shown to the user are those of its caller
+  Value returned;                ///< by `return`
+  std::vector<Value> arguments;  ///< for super(): the first positional argument
+};
+
+/// How a statement ended.
+enum class Completion { normal, continue_, break_, return_ };
+
+class Interpreter {
+ public:
+  Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles);
+  ~Interpreter();
+
+  speculate::Generated run();
+
+  // --- where we are
+  Frame& frame() { return *frame_; }
+  /// The innermost span of the user's own code.
+  const graph::SourceSpan& user_span() const;
+  void at(const syntax::Node& node);
+  const speculate::NodeFact* fact(int number) const;
+  graph::Builder& builder() { return builder_; }
+  speculate::Generated& output() { return output_; }
+  speculate::SourceTable& sources() { return *output_.sources; }
+  const speculate::Call& call() const { return call_; }
+  speculate::ProfileStore& profiles() { return profiles_; }
+
+  // --- giving up
+  [[noreturn]] void refuse(ReasonCode code, std::string details) const;
+  /// Gives up because the C API raised: the program would raise the same. Clears the exception.
+  [[noreturn]] void refuse_raised() const;
+  /// `object`, or would_raise if it is null.
+  python::Object must(PyObject* new_reference) const;
+
+  // --- assumptions
+  void assume(Assumption assumption);
+  void assume(Assumption::Kind kind, const Source* source, python::Object object = {},
+              int64_t number = 0);
+  /// That the object at the value's source is still this very object. No-op without a source.
+  void assume_identity(const Known& known);
+  /// A line for explain().
+  void mark(speculate::LineMark::Kind kind, std::string note = {});
+  /// Follows one side of a test that the graph computes, and guards it.
+  bool follow(graph::Value* test, const python::Object& example, int fact_number);
+
+  // --- values
+  /// The object found at `source`, with the assumptions under which the graph may treat it so.
+  Value wrap(PyObject* object, const Source* source);
+  /// An object made at generation time (literals, folded results) or immortal.
+  Value constant(python::Object object);
+  Value constant_borrowed(PyObject* object) { return constant(python::Object::borrow(object)); }
+  Value none() { return constant_borrowed(Py_None); }
+  Value boolean(bool value) { return constant_borrowed(value ? Py_True : Py_False); }
+  Value integer(int64_t value) {
+    return constant(python::Object::steal(PyLong_FromLongLong(value)));
+  }
+  Value string(const std::string& text);
+  /// An int that may be a named dimension.
+  Value dimension(const graph::Dim& dim);
+  /// A number computed by the graph.
+  Value number(graph::Value* value, python::Object example = {});
+  /// The graph's value of a number (Known int, float, bool or Number).
+  graph::Value* graph_value(const Value& number);
+  /// The i64 graph value of a dimension expression.
+  graph::Value* dimension_value(const graph::Dim& dim);
+  /// What the dimension is in the call at hand.
+  std::optional<int64_t> evaluate(const graph::Dim& dim) const;
+  /// Records that two dimensions, equal in this call, must be so at each entry.
+  void assume_equal(const graph::Dim& left, const graph::Dim& right);
+
+  /// Runs code in a new frame: caller, span and depth are kept right.
+  Value run_frame(Frame& frame, const std::function<Value()>& body);
+  /// The frame of a piece of code; facts are looked up.
+  Frame make_frame(std::shared_ptr<const Code> code, std::shared_ptr<Variables> variables,
+                   std::string name);
+
+  // --- names
+  Value read_name(const std::string& name);
+  void write_name(const std::string& name, Value value);
+  void delete_name(const std::string& name);
+  Value read_global(const std::string& name);
+  /// The code of a Python function, or refusal if its source is missing.
+  std::shared_ptr<const Code> code_of(PyObject* function, const Source* source);
+
+  /// A place that the graph reads or writes; gives its (unique) name.
+  std::string add_cell(speculate::CellBinding::Kind kind, const Source* source,
+                       python::Object key = {});
+
+  /// One more result of the graph; gives its index.
+  size_t add_result(graph::Value* value) {
+    results_.push_back(value);
+    return results_.size() - 1;
+  }
+  const std::vector<graph::Value*>& results() const { return results_; }
+
+  // --- torch's surroundings as the interpreted program has set them
+  bool grad_enabled = true;
+  /// Limits: what is unrolled and inlined.
+  static constexpr int64_t kMostTrips = 5000;
+  static constexpr size_t kMostNodes = 50000;
+  static constexpr int kMostDepth = 200;
+  void check_size();
+
+  /// Values of tensors that eager's autograd tracks.
+  std::unordered_set<const graph::Value*> differentiable;
+  /// Values that an in-place operation replaced: whoever saved them for backward is stale.
+  std::unordered_set<const graph::Value*> overwritten;
+
+  /// Nodes whose saved values a backward() has freed.
+  std::unordered_set<const graph::Node*> consumed;
+  /// Leaves that require grad and were made in the run.
+  std::vector<std::shared_ptr<Tensor>> made_leaves;
+
+  /// Tensors reached from the entry, by the identity of the real tensor.
+  std::map<const void*, std::shared_ptr<Tensor>> entry_tensors;
+  /// In the order in which they were reached.
+  std::vector<std::shared_ptr<Tensor>> entry_tensor_order;
+
+ private:
+  bool expected_outcome(int fact_number) const;
+  Value wrap_new(PyObject* object, const Source* source);
+  Value wrap_tensor(PyObject* object, const Source* source);
+  Value wrap_number(PyObject* object, const Source* source);
+  Value number_input(PyObject* object, const Source* source);
+  const speculate::ValueFact* path_fact(const Source* source) const;
+  graph::Dim entry_dimension(int64_t size);
+  CallArguments entry_arguments();
+  Value run_function();
+  Value run_statements();
+  Value final_variable(const std::string& name);
+  Value* find_variable(const std::string& name);
+  Value read_statement_variable(const std::string& name);
+  Value read_closure_cell(const std::string& name);
+
+  const speculate::Call& call_;
+  speculate::ProfileStore& profiles_;
+  speculate::Generated output_;
+  graph::Builder builder_;
+  Frame* frame_ = nullptr;
+  int depth_ = 0;
+  std::vector<graph::Value*> results_;
+  std::shared_ptr<Variables> statement_variables_;  // of the run of statements, if it is one
+  speculate::Facts* entry_facts_ = nullptr;
+  std::set<std::string> assumed_;  // keys of assumptions made
+  std::map<std::string, int64_t, std::less<>> symbol_values_;
+  std::map<std::string, graph::Value*, std::less<>> symbol_inputs_;  // ints given as inputs
+  std::map<int64_t, std::string> symbol_of_size_;
+  std::map<std::string, graph::Value*, std::less<>> dimension_values_;
+  std::unordered_map<const Source*, Value> wrapped_;
+};
+
+/// Whether the object and all its parts can never change (so `equals` says all about it).
+bool is_immutable_constant(PyObject* object);
+/// str as std::string; empty if it is none.
+std::string text_of(PyObject* object);
+
+}  // namespace janus::frontend

@@ -1,0 +1,71 @@
+// Functions of torch and of Python's library that ask about the surroundings: their answers are
+// what the entry assumes of them.
+#include "frontend/callables.h"
+#include "frontend/expressions.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+using Arguments = CallArguments;
+
+/// Scripting, tracing, compiling, __torch_function__ overrides: assumed absent at entry.
+Value call_never(Interpreter& interpreter, const Arguments&) { return interpreter.boolean(false); }
+
+Value call_none(Interpreter& interpreter, const Arguments&) { return interpreter.none(); }
+
+Value call_default_dtype(Interpreter& interpreter, const Arguments&) {
+  return interpreter.constant(dtype_object(interpreter.output().environment.default_dtype));
+}
+
+/// typing.cast(type, value), torch's annotations: the value itself.
+Value call_second(Interpreter&, const Arguments& arguments) {
+  return arguments.positional.size() == 2 ? arguments.positional[1] : nullptr;
+}
+
+/// record_function and the like: context managers without an effect on what is computed.
+Value call_no_context(Interpreter&, const Arguments&) {
+  auto context = std::make_shared<ContextManager>();
+  context->enter = [](Interpreter& interpreter) { return interpreter.none(); };
+  context->exit = [](Interpreter&) {};
+  return context;
+}
+
+/// torch._assert(condition, message)
+Value call_assert(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.empty()) return nullptr;
+  if (!truth(interpreter, arguments.positional[0], -1))
+    interpreter.refuse(ReasonCode::would_raise, "AssertionError");
+  return interpreter.none();
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> library_callables() {
+  static constexpr SpecialCallable table[] = {
+      {"torch.jit.is_scripting", call_never},
+      {"torch.jit.is_tracing", call_never},
+      {"torch._C._get_tracing_state", call_none},
+      {"torch.compiler.is_compiling", call_never},
+      {"torch.compiler.is_dynamo_compiling", call_never},
+      {"torch._dynamo.is_compiling", call_never},
+      {"torch.overrides.has_torch_function", call_never},
+      {"torch.overrides.has_torch_function_unary", call_never},
+      {"torch.overrides.has_torch_function_variadic", call_never},
+      {"torch._C._has_torch_function", call_never},
+      {"torch._C._has_torch_function_unary", call_never},
+      {"torch._C._has_torch_function_variadic", call_never},
+      {"torch._C._is_torch_function_mode_enabled", call_never},
+      {"torch.is_autocast_enabled", call_never},
+      {"torch.is_inference_mode_enabled", call_never},
+      {"torch.get_default_dtype", call_default_dtype},
+      {"torch._assert", call_assert},
+      {"typing.cast", call_second},
+      {"torch.autograd.profiler.record_function", call_no_context},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend

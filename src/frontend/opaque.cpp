@@ -1,0 +1,182 @@
+// Builtins of torch that the graph has no operator for: torch is asked which overload the call is
+// and what it gives; it goes in as an `opaque` node.
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+#include "frontend/torch_services.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+/// Arguments of the call as torch needs to know them, with the graph value of each operand.
+class OpaqueArguments {
+ public:
+  explicit OpaqueArguments(Interpreter& interpreter) : interpreter_(interpreter) {}
+
+  bool add_all(const CallArguments& arguments) {
+    for (const Value& value : arguments.positional) {
+      OperatorArgument argument;
+      if (!describe(value, argument)) return false;
+      list.push_back(std::move(argument));
+    }
+    for (const auto& [name, value] : arguments.keywords) {
+      OperatorArgument argument;
+      if (!describe(value, argument)) return false;
+      argument.keyword = name;
+      list.push_back(std::move(argument));
+    }
+    sources_.clear();
+    for (size_t i = 0; i < list.size(); ++i)
+      remember(list[i], i < arguments.positional.size()
+                            ? arguments.positional[i]
+                            : arguments.keywords[i - arguments.positional.size()].second);
+    return true;
+  }
+
+  const Value& source_of(const OperatorArgument* argument) const { return sources_.at(argument); }
+
+  std::vector<OperatorArgument> list;
+
+ private:
+  bool describe(const Value& value, OperatorArgument& argument) {
+    if (auto* tensor = as<Tensor>(value)) {
+      argument.kind = OperatorArgument::Kind::tensor;
+      argument.type = read(interpreter_, *tensor)->type;
+      argument.requires_grad = tensor->requires_grad;
+      return true;
+    }
+    if (const auto* number = as<Number>(value)) {
+      if (number->dim) {
+        argument.kind = OperatorArgument::Kind::dimension;
+        argument.dim = *number->dim;
+        return true;
+      }
+      argument.kind = OperatorArgument::Kind::number;
+      argument.type = interpreter_.graph_value(value)->type;
+      return true;
+    }
+    Value twin = opened(interpreter_, value);
+    if (const auto* sequence = as<Sequence>(twin)) {
+      argument.kind = OperatorArgument::Kind::sequence;
+      for (const Value& element : sequence->elements) {
+        OperatorArgument part;
+        if (!describe(element, part)) return false;
+        argument.elements.push_back(std::move(part));
+      }
+      return true;
+    }
+    const auto* known = as<Known>(value);
+    if (known == nullptr ||
+        !(is_immutable_constant(known->object.get()) || is_torch_constant(known->object.get())))
+      return false;
+    argument.kind = OperatorArgument::Kind::constant;
+    argument.object = known->object;
+    return true;
+  }
+
+  void remember(const OperatorArgument& argument, const Value& value) {
+    sources_[&argument] = value;
+    if (argument.kind != OperatorArgument::Kind::sequence) return;
+    Value twin = opened(interpreter_, value);
+    const auto& elements = as<Sequence>(twin)->elements;
+    for (size_t i = 0; i < elements.size(); ++i) remember(argument.elements[i], elements[i]);
+  }
+
+  Interpreter& interpreter_;
+  std::map<const OperatorArgument*, Value> sources_;
+};
+
+graph::Value* operand_value(Interpreter& interpreter, const OpaqueArguments& arguments,
+                            const OperatorArgument* operand) {
+  if (operand == nullptr) return interpreter.builder().none();
+  const Value& value = arguments.source_of(operand);
+  if (auto* tensor = as<Tensor>(value)) return read(interpreter, *tensor);
+  return interpreter.graph_value(value);
+}
+
+/// A result may share memory with an operand; how is not known, so neither may be written.
+void note_alias(const OpaqueArguments& arguments, const ResolvedOperator& resolved, size_t index,
+                Tensor& result) {
+  int operand = index < resolved.alias_of.size() ? resolved.alias_of[index] : -1;
+  if (operand < 0) return;
+  auto base =
+      shared_as<Tensor>(arguments.source_of(resolved.operands[static_cast<size_t>(operand)]));
+  if (base == nullptr) return;
+  result.uncertain_alias = true;
+  base->uncertain_alias = true;
+}
+
+Value pack(Interpreter& interpreter, const ResolvedOperator& resolved, std::vector<Value> results) {
+  if (resolved.packing == ResolvedOperator::Packing::single)
+    return results.empty() ? interpreter.none() : results[0];
+  if (resolved.packing == ResolvedOperator::Packing::list) return make_list(std::move(results));
+  Value packed = make_tuple(std::move(results));
+  as<Sequence>(packed)->type = resolved.result_class;
+  return packed;
+}
+
+/// `aten::relu_` computes what `aten::relu` does and writes it into its first argument.
+std::optional<std::string> functional_name(const std::string& name) {
+  bool in_place = name.ends_with('_') && !name.ends_with("__");
+  return in_place ? std::optional(name.substr(0, name.size() - 1)) : std::nullopt;
+}
+
+}  // namespace
+
+Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+  std::optional<std::string> name = torch_services().operator_name(callable);
+  if (!name) return nullptr;
+  std::optional<std::string> functional = functional_name(*name);
+  OpaqueArguments described(interpreter);
+  if (!described.add_all(arguments)) return nullptr;
+  std::string why_not;
+  std::optional<ResolvedOperator> resolved =
+      torch_services().resolve(functional ? *functional : *name, described.list, &why_not);
+  if (!resolved) interpreter.refuse(ReasonCode::unknown_callable, cat(*name, ": ", why_not));
+  if (resolved->mutates) interpreter.refuse(ReasonCode::unknown_callable, *name);
+  std::vector<graph::Value*> inputs;
+  bool any_tracked = false;
+  for (const OperatorArgument* operand : resolved->operands) {
+    inputs.push_back(operand_value(interpreter, described, operand));
+    any_tracked = any_tracked || (operand != nullptr && operand->requires_grad);
+  }
+  if (resolved->random) resolved->attributes.set("_draws", true);
+  graph::Node* node = interpreter.builder().append_unchecked(
+      op::opaque, inputs, resolved->attributes, resolved->results);
+  interpreter.mark(speculate::LineMark::Kind::graph);
+  if (functional) {
+    auto self = arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
+    if (self == nullptr || node->outputs.size() != 1 ||
+        node->output()->type.shape != self->value->type.shape)
+      interpreter.refuse(ReasonCode::unknown_callable, *name);
+    graph::Value* contents = cast(interpreter, node->output(), self->value->type.dtype);
+    write_tracked(interpreter, self, contents, any_tracked);
+    self->producer = name->substr(name->find(':') + 2);
+    return self;
+  }
+  std::vector<Value> results;
+  for (size_t i = 0; i < node->outputs.size(); ++i) {
+    graph::Value* output = node->outputs[i];
+    if (!output->type.is_tensor()) {
+      results.push_back(interpreter.number(output));
+      continue;
+    }
+    bool differentiable = i < resolved->differentiable.size() && resolved->differentiable[i];
+    if (any_tracked && !interpreter.grad_enabled && graph::is_differentiable(output->type.dtype))
+      output = op::detach(interpreter.builder(), {output});
+    auto tensor =
+        make_tensor(interpreter, output, differentiable && any_tracked && interpreter.grad_enabled);
+    tensor->contiguous = false;
+    if (i < resolved->grad_fn_names.size()) tensor->grad_fn_name = resolved->grad_fn_names[i];
+    note_alias(described, *resolved, i, *tensor);
+    results.push_back(std::move(tensor));
+  }
+  return pack(interpreter, *resolved, std::move(results));
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,640 @@
+// What Python's operators mean, by the kinds of their operands: constants are computed by CPython
+// now, numbers become scalar operators or dimension arithmetic, tensors torch's operators.
+#include "frontend/operators.h"
+
+#include "frontend/attributes.h"
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/strings.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using graph::Dim;
+using graph::Type;
+using python::Object;
+using syntax::CompareOperator;
+using syntax::Operator;
+using syntax::UnaryOperator;
+
+namespace {
+
+bool is_constant(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known != nullptr && is_immutable_constant(known->object.get());
+}
+
+PyObject* apply_python(Operator op, PyObject* left, PyObject* right) {
+  switch (op) {
+    case Operator::Add:
+      return PyNumber_Add(left, right);
+    case Operator::Sub:
+      return PyNumber_Subtract(left, right);
+    case Operator::Mult:
+      return PyNumber_Multiply(left, right);
+    case Operator::MatMult:
+      return PyNumber_MatrixMultiply(left, right);
+    case Operator::Div:
+      return PyNumber_TrueDivide(left, right);
+    case Operator::Mod:
+      return PyNumber_Remainder(left, right);
+    case Operator::Pow:
+      return PyNumber_Power(left, right, Py_None);
+    case Operator::LShift:
+      return PyNumber_Lshift(left, right);
+    case Operator::RShift:
+      return PyNumber_Rshift(left, right);
+    case Operator::BitOr:
+      return PyNumber_Or(left, right);
+    case Operator::BitXor:
+      return PyNumber_Xor(left, right);
+    case Operator::BitAnd:
+      return PyNumber_And(left, right);
+    case Operator::FloorDiv:
+      return PyNumber_FloorDivide(left, right);
+  }
+  return nullptr;
+}
+
+int python_comparison(CompareOperator op) {
+  switch (op) {
+    case CompareOperator::Eq:
+      return Py_EQ;
+    case CompareOperator::NotEq:
+      return Py_NE;
+    case CompareOperator::Lt:
+      return Py_LT;
+    case CompareOperator::LtE:
+      return Py_LE;
+    case CompareOperator::Gt:
+      return Py_GT;
+    case CompareOperator::GtE:
+      return Py_GE;
+    default:
+      return -1;
+  }
+}
+
+// --- numbers ------------------------------------------------------------------------------------
+
+Type::Kind number_kind(const Value& value) {
+  if (const auto* number = as<Number>(value)) return number->type;
+  PyObject* object = as<Known>(value)->object.get();
+  if (PyBool_Check(object)) return Type::Kind::boolean;
+  return PyFloat_CheckExact(object) ? Type::Kind::f64 : Type::Kind::i64;
+}
+
+/// What the number is in the call at hand; null if only the run knows.
+Object example_of(const Value& value) {
+  if (const auto* number = as<Number>(value)) return number->example;
+  return as<Known>(value)->object;
+}
+
+std::optional<Dim> dim_of(const Value& value) {
+  if (const auto* number = as<Number>(value)) return number->dim;
+  PyObject* object = as<Known>(value)->object.get();
+  if (!PyLong_CheckExact(object)) return std::nullopt;
+  int overflow = 0;
+  int64_t integer = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow != 0) return std::nullopt;
+  return Dim(integer);
+}
+
+const char* scalar_operator(Operator op) {
+  switch (op) {
+    case Operator::Add:
+      return "scalar_add";
+    case Operator::Sub:
+      return "scalar_sub";
+    case Operator::Mult:
+      return "scalar_mul";
+    case Operator::Div:
+      return "scalar_truediv";
+    case Operator::Mod:
+      return "scalar_mod";
+    case Operator::FloorDiv:
+      return "scalar_floordiv";
+    case Operator::Pow:
+      return "scalar_pow";
+    default:
+      return nullptr;
+  }
+}
+
+std::optional<Dim> dim_arithmetic(Operator op, const Value& left, const Value& right) {
+  std::optional<Dim> a = dim_of(left), b = dim_of(right);
+  if (!a || !b) return std::nullopt;
+  try {
+    switch (op) {
+      case Operator::Add:
+        return *a + *b;
+      case Operator::Sub:
+        return *a - *b;
+      case Operator::Mult:
+        return *a * *b;
+      case Operator::FloorDiv:
+        return b->is(0) ? std::nullopt : std::optional(floor_divide(*a, *b));
+      case Operator::Mod:
+        return b->is(0) ? std::nullopt : std::optional(remainder(*a, *b));
+      default:
+        return std::nullopt;
+    }
+  } catch (const std::exception&) {
+    return std::nullopt;  // an overflow: left to the checked scalar operator
+  }
+}
+
+Value number_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  Object example;
+  Object left_example = example_of(left), right_example = example_of(right);
+  if (left_example && right_example)
+    example = interpreter.must(apply_python(op, left_example.get(), right_example.get()));
+  if (std::optional<Dim> dim = dim_arithmetic(op, left, right)) {
+    Value result = interpreter.dimension(*dim);
+    return result;
+  }
+  const char* name = scalar_operator(op);
+  if (name == nullptr)
+    interpreter.refuse(ReasonCode::expression, cat("a number ", syntax::symbol(op), " a number"));
+  if (op == Operator::Pow && number_kind(left) != Type::Kind::f64 &&
+      number_kind(right) != Type::Kind::f64) {
+    // An int to a negative power is a float: the type must not depend on the value.
+    const auto* exponent = as<Known>(right);
+    if (exponent == nullptr || PyLong_AsLongLong(exponent->object.get()) < 0)
+      interpreter.refuse(ReasonCode::dynamic_value, "the type of a power of ints");
+  }
+  graph::Value* value = operator_named(name)(
+      interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
+  return interpreter.number(value, example);
+}
+
+Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& left,
+                     const Value& right) {
+  int how = python_comparison(op);
+  Object example, left_example = example_of(left), right_example = example_of(right);
+  if (left_example && right_example)
+    example = interpreter.must(PyObject_RichCompare(left_example.get(), right_example.get(), how));
+  std::optional<Dim> a = dim_of(left), b = dim_of(right);
+  if (a && b) {
+    // What holds for all values of the symbols needs no guard.
+    Dim difference = *a - *b;
+    if (difference.is_constant()) return interpreter.constant(example);
+    std::optional<int64_t> least = difference.lower_bound();
+    if (least && *least > 0) return interpreter.constant(example);
+    if (op == CompareOperator::Eq && example.is(Py_True)) {
+      interpreter.assume_equal(*a, *b);
+      return interpreter.boolean(true);
+    }
+    if (op == CompareOperator::NotEq && example.is(Py_False)) {
+      interpreter.assume_equal(*a, *b);
+      return interpreter.boolean(false);
+    }
+  }
+  static constexpr const char* names[] = {"scalar_lt", "scalar_le", "scalar_eq",
+                                          "scalar_ne", "scalar_gt", "scalar_ge"};
+  graph::Value* value = operator_named(names[how])(
+      interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
+  return interpreter.number(value, example);
+}
+
+// --- tensors ------------------------------------------------------------------------------------
+
+Value tensor_call(Interpreter& interpreter, std::string_view name, std::vector<Value> operands) {
+  CallArguments arguments;
+  arguments.positional = std::move(operands);
+  return call_named(interpreter, name, arguments);
+}
+
+const char* tensor_operator(Operator op) {
+  switch (op) {
+    case Operator::Add:
+      return "Tensor.add";
+    case Operator::Sub:
+      return "Tensor.sub";
+    case Operator::Mult:
+      return "Tensor.mul";
+    case Operator::MatMult:
+      return "Tensor.matmul";
+    case Operator::Div:
+      return "Tensor.div";
+    case Operator::Mod:
+      return "Tensor.remainder";
+    case Operator::Pow:
+      return "Tensor.pow";
+    case Operator::LShift:
+      return "Tensor.bitwise_left_shift";
+    case Operator::RShift:
+      return "Tensor.bitwise_right_shift";
+    case Operator::BitOr:
+      return "Tensor.bitwise_or";
+    case Operator::BitXor:
+      return "Tensor.bitwise_xor";
+    case Operator::BitAnd:
+      return "Tensor.bitwise_and";
+    case Operator::FloorDiv:
+      return "Tensor.floor_divide";
+  }
+  return "";
+}
+
+/// number op tensor: what Tensor.__r<op>__ does.
+Value reflected(Interpreter& interpreter, Operator op, const Value& number, const Value& tensor) {
+  switch (op) {
+    case Operator::Sub:
+      return tensor_call(interpreter, "rsub", {tensor, number});
+    case Operator::Div: {
+      Value inverse = tensor_call(interpreter, "Tensor.reciprocal", {tensor});
+      return tensor_call(interpreter, "Tensor.mul", {inverse, number});
+    }
+    case Operator::Pow:
+      return tensor_call(interpreter, "pow", {number, tensor});
+    case Operator::FloorDiv:
+      return tensor_call(interpreter, "floor_divide", {number, tensor});
+    case Operator::Mod:
+      return tensor_call(interpreter, "remainder", {number, tensor});
+    case Operator::Add:
+    case Operator::Mult:
+    case Operator::BitOr:
+    case Operator::BitXor:
+    case Operator::BitAnd:
+      return tensor_call(interpreter, tensor_operator(op), {tensor, number});
+    default:
+      interpreter.refuse(ReasonCode::expression, cat("a number ", syntax::symbol(op), " a tensor"));
+  }
+}
+
+Value tensor_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  bool fits = (as<Tensor>(left) != nullptr || is_number(left)) &&
+              (as<Tensor>(right) != nullptr || is_number(right));
+  if (!fits)
+    interpreter.refuse(ReasonCode::expression, cat("a tensor ", syntax::symbol(op), " an object"));
+  if (as<Tensor>(left) == nullptr) return reflected(interpreter, op, left, right);
+  return tensor_call(interpreter, tensor_operator(op), {left, right});
+}
+
+Value tensor_compare(Interpreter& interpreter, CompareOperator op, const Value& left,
+                     const Value& right) {
+  static constexpr const char* names[] = {"Tensor.lt", "Tensor.le", "Tensor.eq",
+                                          "Tensor.ne", "Tensor.gt", "Tensor.ge"};
+  static constexpr int swapped[] = {Py_GT, Py_GE, Py_EQ, Py_NE, Py_LT, Py_LE};
+  int how = python_comparison(op);
+  bool fits = (as<Tensor>(left) != nullptr || is_number(left)) &&
+              (as<Tensor>(right) != nullptr || is_number(right));
+  if (!fits) {
+    // A tensor equals no object of another kind.
+    if (how == Py_EQ || how == Py_NE) return interpreter.boolean(how == Py_NE);
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: comparison with a tensor");
+  }
+  if (as<Tensor>(left) == nullptr)
+    return tensor_call(interpreter, names[swapped[how]], {right, left});
+  return tensor_call(interpreter, names[how], {left, right});
+}
+
+// --- containers and objects ---------------------------------------------------------------------
+
+Value repeated(Interpreter& interpreter, const Sequence& sequence, const Value& count) {
+  int64_t times = PyLong_AsLongLong(folded(interpreter, count).get());
+  if (times == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  auto result = std::make_shared<Sequence>(sequence.is_list);
+  for (int64_t i = 0; i < times; ++i) {
+    result->elements.insert(result->elements.end(), sequence.elements.begin(),
+                            sequence.elements.end());
+    if (result->elements.size() > static_cast<size_t>(Interpreter::kMostTrips))
+      interpreter.refuse(ReasonCode::limit, "a container of too many elements");
+  }
+  return result;
+}
+
+Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
+                      const Value& right) {
+  const auto* a = as<Sequence>(left);
+  const auto* b = as<Sequence>(right);
+  if (op == Operator::Mult && a != nullptr && is_number(right))
+    return repeated(interpreter, *a, right);
+  if (op == Operator::Mult && b != nullptr && is_number(left))
+    return repeated(interpreter, *b, left);
+  if (op == Operator::Add && a != nullptr && b != nullptr && a->is_list == b->is_list) {
+    auto result = std::make_shared<Sequence>(a->is_list);
+    result->elements = a->elements;
+    result->elements.insert(result->elements.end(), b->elements.begin(), b->elements.end());
+    return result;
+  }
+  interpreter.refuse(ReasonCode::expression, cat("containers with ", syntax::symbol(op)));
+}
+
+const char* dunder(Operator op) {
+  switch (op) {
+    case Operator::Add:
+      return "add__";
+    case Operator::Sub:
+      return "sub__";
+    case Operator::Mult:
+      return "mul__";
+    case Operator::MatMult:
+      return "matmul__";
+    case Operator::Div:
+      return "truediv__";
+    case Operator::Mod:
+      return "mod__";
+    case Operator::Pow:
+      return "pow__";
+    case Operator::LShift:
+      return "lshift__";
+    case Operator::RShift:
+      return "rshift__";
+    case Operator::BitOr:
+      return "or__";
+    case Operator::BitXor:
+      return "xor__";
+    case Operator::BitAnd:
+      return "and__";
+    case Operator::FloorDiv:
+      return "floordiv__";
+  }
+  return "";
+}
+
+/// Operators that a user's class defines in Python.
+Value object_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  auto attempt = [&](const Value& self, const Value& other, const char* prefix) -> Value {
+    const auto* known = as<Known>(self);
+    if (known == nullptr || is_constant(self)) return nullptr;
+    Value method = special_method(interpreter, self, (std::string(prefix) + dunder(op)).c_str());
+    if (method == nullptr) return nullptr;
+    CallArguments arguments;
+    arguments.positional = {other};
+    Value result = call(interpreter, method, arguments);
+    const auto* outcome = as<Known>(result);
+    return outcome != nullptr && outcome->object.is(Py_NotImplemented) ? nullptr : result;
+  };
+  if (Value result = attempt(left, right, "__")) return result;
+  if (Value result = attempt(right, left, "__r")) return result;
+  interpreter.refuse(ReasonCode::expression, cat("objects with ", syntax::symbol(op)));
+}
+
+bool is_string(const Value& value) {
+  if (const auto* deferred = as<Deferred>(value))
+    return deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type));
+  const auto* known = as<Known>(value);
+  return known != nullptr && PyUnicode_CheckExact(known->object.get());
+}
+
+Value string_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  bool concatenates = op == Operator::Add && is_string(left) && is_string(right);
+  bool formats = op == Operator::Mod && is_string(left);
+  if (!concatenates && !formats)
+    interpreter.refuse(ReasonCode::expression, cat("a string ", syntax::symbol(op)));
+  CallArguments arguments;
+  arguments.positional = {left, right};
+  static PyObject* const add = imported("operator.add");
+  static PyObject* const mod = imported("operator.mod");
+  return defer(interpreter, Object::borrow(concatenates ? add : mod), arguments, &PyUnicode_Type);
+}
+
+}  // namespace
+
+bool is_number(const Value& value) {
+  if (as<Number>(value) != nullptr) return true;
+  const auto* known = as<Known>(value);
+  return known != nullptr &&
+         (PyLong_CheckExact(known->object.get()) || PyFloat_CheckExact(known->object.get()) ||
+          PyBool_Check(known->object.get()));
+}
+
+Value binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  if (is_constant(left) && is_constant(right))
+    return interpreter.constant(interpreter.must(
+        apply_python(op, as<Known>(left)->object.get(), as<Known>(right)->object.get())));
+  if (as<Tensor>(left) != nullptr || as<Tensor>(right) != nullptr)
+    return tensor_binary(interpreter, op, left, right);
+  if (is_number(left) && is_number(right)) return number_binary(interpreter, op, left, right);
+  if (is_string(left)) return string_binary(interpreter, op, left, right);
+  Value a = opened(interpreter, left), b = opened(interpreter, right);
+  if (as<Sequence>(a) != nullptr || as<Sequence>(b) != nullptr)
+    return sequence_binary(interpreter, op, a, b);
+  return object_binary(interpreter, op, left, right);
+}
+
+Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
+                      const Value& right) {
+  if (as<Tensor>(left) != nullptr) {
+    // `tensor @= x` and shifts make a new tensor; the others write in place.
+    if (op == Operator::MatMult) return binary(interpreter, op, left, right);
+    if (as<Tensor>(right) == nullptr && !is_number(right))
+      interpreter.refuse(ReasonCode::expression, "in-place operator of a tensor and an object");
+    return tensor_call(interpreter, std::string(tensor_operator(op)) + "_", {left, right});
+  }
+  if (auto* list = as<Sequence>(left); list != nullptr && list->is_list) {
+    if (op != Operator::Add) return binary(interpreter, op, left, right);
+    if (list->source != nullptr)
+      interpreter.refuse(ReasonCode::heap_write, list->source->describe());
+    for (Value& element : elements_of(interpreter, right))
+      list->elements.push_back(std::move(element));
+    return left;
+  }
+  if (const auto* known = as<Known>(left);
+      known != nullptr && !is_immutable_constant(known->object.get()))
+    interpreter.refuse(ReasonCode::heap_write,
+                       known->source == nullptr ? "an object" : known->source->describe());
+  return binary(interpreter, op, left, right);
+}
+
+Value unary(Interpreter& interpreter, UnaryOperator op, const Value& operand) {
+  if (op == UnaryOperator::Not) {
+    if (as<Number>(operand) != nullptr) {
+      Value flag = convert_number(interpreter, operand, Type::Kind::boolean);
+      if (as<Known>(flag) != nullptr) return interpreter.boolean(!truth(interpreter, flag, -1));
+      Object example = as<Number>(flag)->example;
+      if (example) example = Object::borrow(example.is(Py_True) ? Py_False : Py_True);
+      return interpreter.number(
+          operator_named("scalar_not")(interpreter.builder(), {interpreter.graph_value(flag)}),
+          example);
+    }
+    return interpreter.boolean(!truth(interpreter, operand, -1));
+  }
+  if (is_constant(operand)) {
+    PyObject* object = as<Known>(operand)->object.get();
+    return interpreter.constant(
+        interpreter.must(op == UnaryOperator::USub   ? PyNumber_Negative(object)
+                         : op == UnaryOperator::UAdd ? PyNumber_Positive(object)
+                                                     : PyNumber_Invert(object)));
+  }
+  if (as<Tensor>(operand) != nullptr) {
+    if (op == UnaryOperator::UAdd) return tensor_call(interpreter, "Tensor.positive", {operand});
+    return tensor_call(interpreter, op == UnaryOperator::USub ? "Tensor.neg" : "Tensor.bitwise_not",
+                       {operand});
+  }
+  if (const auto* number = as<Number>(operand)) {
+    if (op == UnaryOperator::USub) {
+      if (number->dim) return interpreter.dimension(Dim(0) - *number->dim);
+      Object example;
+      if (number->example) example = interpreter.must(PyNumber_Negative(number->example.get()));
+      return interpreter.number(
+          operator_named("scalar_neg")(interpreter.builder(), {interpreter.graph_value(operand)}),
+          example);
+    }
+    if (op == UnaryOperator::UAdd && number->type != Type::Kind::boolean) return operand;
+  }
+  const char* name = op == UnaryOperator::USub   ? "__neg__"
+                     : op == UnaryOperator::UAdd ? "__pos__"
+                                                 : "__invert__";
+  if (as<Known>(operand) != nullptr)
+    if (Value method = special_method(interpreter, operand, name))
+      return call(interpreter, method, {});
+  interpreter.refuse(ReasonCode::expression, cat("the operator ", syntax::symbol(op)));
+}
+
+// --- comparison ---------------------------------------------------------------------------------
+
+bool identical(Interpreter& interpreter, const Value& left, const Value& right) {
+  if (left == right) return true;
+  const auto* a = as<Known>(left);
+  const auto* b = as<Known>(right);
+  if (a != nullptr && b != nullptr) {
+    bool same = a->object.is(b->object.get());
+    // Whether equal numbers and strings are one object is an accident of the interpreter.
+    auto singleton = [](PyObject* object) {
+      return object == Py_None || object == Py_True || object == Py_False ||
+             object == Py_Ellipsis || object == Py_NotImplemented;
+    };
+    if (singleton(a->object.get()) || singleton(b->object.get())) return same;
+    if (is_immutable_constant(a->object.get()) && is_immutable_constant(b->object.get())) {
+      if (same && a->source == b->source) return true;
+      interpreter.refuse(ReasonCode::expression, "the identity of equal constants");
+    }
+    interpreter.assume_identity(*a);
+    interpreter.assume_identity(*b);
+    return same;
+  }
+  // A known object is no object that the run makes; numbers may be any object.
+  if (as<Number>(left) != nullptr || as<Number>(right) != nullptr) {
+    for (const Value& side : {left, right})
+      if (const auto* known = as<Known>(side); known != nullptr && known->object.is(Py_None))
+        return false;
+    interpreter.refuse(ReasonCode::expression, "the identity of a number");
+  }
+  // A container of the real world and its opened twin are one object.
+  auto source_of = [](const Value& value) -> const Source* {
+    if (const auto* sequence = as<Sequence>(value)) return sequence->source;
+    if (const auto* dictionary = as<Dictionary>(value)) return dictionary->source;
+    if (const auto* known = as<Known>(value)) return known->source;
+    return nullptr;
+  };
+  if (source_of(left) != nullptr && source_of(left) == source_of(right)) return true;
+  return false;
+}
+
+namespace {
+
+Value sequence_compare(Interpreter& interpreter, CompareOperator op, const Sequence& left,
+                       const Sequence& right) {
+  if (op != CompareOperator::Eq && op != CompareOperator::NotEq)
+    interpreter.refuse(ReasonCode::expression, "the order of containers");
+  bool equal = left.is_list == right.is_list && left.elements.size() == right.elements.size();
+  for (size_t i = 0; equal && i < left.elements.size(); ++i) {
+    if (left.elements[i] == right.elements[i]) continue;
+    Value same = compare(interpreter, CompareOperator::Eq, left.elements[i], right.elements[i]);
+    equal = truth(interpreter, same, -1);
+  }
+  return interpreter.boolean(equal == (op == CompareOperator::Eq));
+}
+
+Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& left,
+                     const Known& right, const Value& left_value, const Value& right_value) {
+  PyObject* a = left.object.get();
+  PyObject* b = right.object.get();
+  // Objects whose class compares by identity, or whose comparison only computes.
+  auto plain = [](PyObject* object) {
+    return is_immutable_constant(object) || is_torch_constant(object) ||
+           Py_TYPE(object)->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
+           PyType_Check(object);
+  };
+  if (plain(a) && plain(b)) {
+    interpreter.assume_identity(left);
+    interpreter.assume_identity(right);
+    return interpreter.constant(
+        interpreter.must(PyObject_RichCompare(a, b, python_comparison(op))));
+  }
+  const char* name = op == CompareOperator::Eq      ? "__eq__"
+                     : op == CompareOperator::NotEq ? "__ne__"
+                     : op == CompareOperator::Lt    ? "__lt__"
+                     : op == CompareOperator::LtE   ? "__le__"
+                     : op == CompareOperator::Gt    ? "__gt__"
+                                                    : "__ge__";
+  Value method = special_method(interpreter, left_value, name);
+  const auto* bound = as<Method>(method);
+  const auto* function = bound == nullptr ? nullptr : as<Known>(bound->function);
+  if (function == nullptr || !PyFunction_Check(function->object.get()))
+    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  CallArguments arguments;
+  arguments.positional = {right_value};
+  Value result = call(interpreter, method, arguments);
+  if (const auto* outcome = as<Known>(result);
+      outcome != nullptr && outcome->object.is(Py_NotImplemented))
+    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  return result;
+}
+
+}  // namespace
+
+Value compare(Interpreter& interpreter, CompareOperator op, const Value& left, const Value& right) {
+  switch (op) {
+    case CompareOperator::Is:
+      return interpreter.boolean(identical(interpreter, left, right));
+    case CompareOperator::IsNot:
+      return interpreter.boolean(!identical(interpreter, left, right));
+    case CompareOperator::In:
+      return interpreter.boolean(contains(interpreter, right, left));
+    case CompareOperator::NotIn:
+      return interpreter.boolean(!contains(interpreter, right, left));
+    default:
+      break;
+  }
+  if (is_constant(left) && is_constant(right))
+    return interpreter.constant(interpreter.must(PyObject_RichCompare(
+        as<Known>(left)->object.get(), as<Known>(right)->object.get(), python_comparison(op))));
+  if (as<Tensor>(left) != nullptr || as<Tensor>(right) != nullptr)
+    return tensor_compare(interpreter, op, left, right);
+  if (is_number(left) && is_number(right)) return number_compare(interpreter, op, left, right);
+  Value a = opened(interpreter, left), b = opened(interpreter, right);
+  const auto* first = as<Sequence>(a);
+  const auto* second = as<Sequence>(b);
+  if (first != nullptr && second != nullptr)
+    return sequence_compare(interpreter, op, *first, *second);
+  const auto* left_known = as<Known>(left);
+  const auto* right_known = as<Known>(right);
+  if (left_known != nullptr && right_known != nullptr && first == nullptr && second == nullptr)
+    return object_compare(interpreter, op, *left_known, *right_known, left, right);
+  bool equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
+  if (equality && left == right) return interpreter.boolean(op == CompareOperator::Eq);
+  // None equals nothing but itself.
+  for (const Known* known : {left_known, right_known})
+    if (equality && known != nullptr && known->object.is(Py_None))
+      return interpreter.boolean(op == CompareOperator::NotEq);
+  interpreter.refuse(ReasonCode::expression, cat("the comparison ", syntax::symbol(op)));
+}
+
+// --- conversions --------------------------------------------------------------------------------
+
+Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind kind) {
+  const auto& number = *as<Number>(value);
+  if (number.type == kind) return value;
+  PyTypeObject* type = kind == Type::Kind::i64   ? &PyLong_Type
+                       : kind == Type::Kind::f64 ? &PyFloat_Type
+                                                 : &PyBool_Type;
+  Object example;
+  if (number.example)
+    example = interpreter.must(
+        PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), number.example.get()));
+  if (kind == Type::Kind::boolean && number.dim && number.dim->lower_bound().value_or(0) > 0)
+    return interpreter.boolean(true);
+  const char* name = kind == Type::Kind::i64   ? "scalar_int"
+                     : kind == Type::Kind::f64 ? "scalar_float"
+                                               : "scalar_bool";
+  return interpreter.number(
+      operator_named(name)(interpreter.builder(), {interpreter.graph_value(value)}), example);
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,190 @@
+// Tables from Python's callables to what they mean, made once by importing the names that the
+// operators and the special callables state.
+#include <unordered_map>
+
+#include "frontend/callables.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+/// The attribute path below `root`; null (and no exception) if a part is missing.
+PyObject* find_attribute(PyObject* root, std::string_view path) {
+  Object object = Object::borrow(root);
+  while (object && !path.empty()) {
+    size_t dot = path.find('.');
+    std::string name(path.substr(0, dot));
+    object = Object::steal(PyObject_GetAttrString(object.get(), name.c_str()));
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  PyErr_Clear();
+  return object.release();
+}
+
+/// The tables live as long as the process, like the callables of torch that they name.
+struct Registry {
+  std::unordered_map<PyObject*, OperatorForm> forms;
+  std::unordered_map<PyObject*, Handler> handlers;
+  std::unordered_map<std::string, OperatorForm> named;
+
+  void add_form(const std::string& path, const graph::OpDef* op, bool in_place) {
+    PyObject* callable = find_attribute(torch_module(), path);
+    if (callable == nullptr) return;
+    OperatorForm& form = forms[callable];
+    for (const graph::OpDef* known : form.ops)
+      if (known == op) return;
+    form.ops.push_back(op);
+    form.in_place = in_place;
+  }
+
+  void add_operator(const graph::OpDef& op) {
+    std::string_view names = op.python;
+    while (!names.empty()) {
+      size_t end = names.find(' ');
+      std::string path(names.substr(0, end));
+      names = end == std::string_view::npos ? std::string_view() : names.substr(end + 1);
+      if (path.empty()) continue;
+      add_form(path, &op, false);
+      named[path].ops.push_back(&op);
+      if (!path.ends_with('_')) {
+        add_form(path + "_", &op, true);
+        OperatorForm& in_place = named[path + "_"];
+        in_place.ops.push_back(&op);
+        in_place.in_place = true;
+      }
+    }
+  }
+
+  void add_handlers(std::span<const SpecialCallable> table) {
+    for (const SpecialCallable& special : table)
+      if (PyObject* callable = imported(special.path)) handlers.emplace(callable, special.handler);
+  }
+
+  Registry() {
+    for (const graph::OpDef* op : ops::all()) add_operator(*op);
+    add_handlers(builtin_callables());
+    add_handlers(tensor_callables());
+    add_handlers(library_callables());
+    add_handlers(autograd_callables());
+  }
+};
+
+const Registry& registry() {
+  static const Registry* const instance = new Registry;
+  return *instance;
+}
+
+PyTypeObject* imported_type(const char* path) {
+  PyObject* type = imported(path);
+  TORCHJANUS_CHECK(type != nullptr && PyType_Check(type), "registry: no class ", path);
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+}  // namespace
+
+PyObject* imported(std::string_view path) {
+  // The longest prefix that is a module, then attributes.
+  size_t end = path.size();
+  while (true) {
+    std::string prefix(path.substr(0, end));
+    Object module = Object::steal(PyImport_ImportModule(prefix.c_str()));
+    PyErr_Clear();
+    if (module)
+      return find_attribute(module.get(),
+                            end == path.size() ? std::string_view() : path.substr(end + 1));
+    end = path.rfind('.', end - 1);
+    if (end == std::string_view::npos) return nullptr;
+  }
+}
+
+Handler special_handler(PyObject* callable) {
+  auto found = registry().handlers.find(callable);
+  return found == registry().handlers.end() ? nullptr : found->second;
+}
+
+const OperatorForm* operator_form(PyObject* callable) {
+  auto found = registry().forms.find(callable);
+  return found == registry().forms.end() ? nullptr : &found->second;
+}
+
+const OperatorForm* operator_form_named(std::string_view python_name) {
+  auto found = registry().named.find(std::string(python_name));
+  return found == registry().named.end() ? nullptr : &found->second;
+}
+
+const graph::OpDef& operator_named(std::string_view name) {
+  const graph::OpDef* op = ops::table().find(name);
+  TORCHJANUS_CHECK(op != nullptr, "frontend: there is no operator ", name);
+  return *op;
+}
+
+// --- torch's classes and constants --------------------------------------------------------------
+
+PyObject* torch_module() {
+  static PyObject* const module = PyImport_ImportModule("torch");
+  TORCHJANUS_CHECK(module != nullptr, "frontend: torch does not import");
+  return module;
+}
+
+PyTypeObject* tensor_class() {
+  static PyTypeObject* const type = imported_type("torch.Tensor");
+  return type;
+}
+PyTypeObject* size_class() {
+  static PyTypeObject* const type = imported_type("torch.Size");
+  return type;
+}
+PyTypeObject* parameter_class() {
+  static PyTypeObject* const type = imported_type("torch.nn.Parameter");
+  return type;
+}
+
+bool is_torch_constant_class(PyTypeObject* type) {
+  static PyTypeObject* const types[] = {imported_type("torch.dtype"), imported_type("torch.device"),
+                                        imported_type("torch.layout"),
+                                        imported_type("torch.memory_format")};
+  for (PyTypeObject* candidate : types)
+    if (candidate == type) return true;
+  return false;
+}
+
+bool is_torch_constant(PyObject* object) { return is_torch_constant_class(Py_TYPE(object)); }
+
+namespace {
+
+constexpr std::pair<const char*, graph::DType> kDTypes[] = {
+    {"float16", graph::DType::f16},   {"bfloat16", graph::DType::bf16},
+    {"float32", graph::DType::f32},   {"float64", graph::DType::f64},
+    {"uint8", graph::DType::u8},      {"int8", graph::DType::i8},
+    {"int16", graph::DType::i16},     {"int32", graph::DType::i32},
+    {"int64", graph::DType::i64},     {"bool", graph::DType::b1},
+    {"complex64", graph::DType::c64}, {"complex128", graph::DType::c128}};
+
+const std::vector<std::pair<PyObject*, graph::DType>>& dtypes() {
+  static const auto* const table = [] {
+    auto* result = new std::vector<std::pair<PyObject*, graph::DType>>;
+    for (const auto& [name, dtype] : kDTypes)
+      result->emplace_back(find_attribute(torch_module(), name), dtype);
+    return result;
+  }();
+  return *table;
+}
+
+}  // namespace
+
+std::optional<graph::DType> dtype_of(PyObject* object) {
+  for (const auto& [known, dtype] : dtypes())
+    if (known == object) return dtype;
+  return std::nullopt;
+}
+
+Object dtype_object(graph::DType dtype) {
+  for (const auto& [known, name] : dtypes())
+    if (name == dtype) return Object::borrow(known);
+  return {};
+}
+
+}  // namespace janus::frontend

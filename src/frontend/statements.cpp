@@ -1,0 +1,191 @@
+// One function a kind of statement; loops, branches over blocks and `with` are in control.cpp.
+#include "frontend/statements.h"
+
+#include "frontend/attributes.h"
+#include "frontend/calls.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/operators.h"
+
+namespace janus::frontend {
+
+using syntax::ExpressionKind;
+using syntax::StatementKind;
+
+namespace {
+
+void execute_augmented(Interpreter& interpreter, const syntax::AugAssign& statement) {
+  Value operand;
+  switch (statement.target->kind) {
+    case ExpressionKind::Name: {
+      const auto& name = syntax::as<syntax::Name>(statement.target);
+      Value current = interpreter.read_name(name.id);
+      operand = evaluate(interpreter, *statement.value);
+      interpreter.at(statement);
+      interpreter.write_name(name.id, binary_in_place(interpreter, statement.op, current, operand));
+      return;
+    }
+    case ExpressionKind::Attribute: {
+      const auto& node = syntax::as<syntax::Attribute>(statement.target);
+      Value object = evaluate(interpreter, *node.value);
+      Value current = attribute(interpreter, object, node.attr);
+      operand = evaluate(interpreter, *statement.value);
+      interpreter.at(statement);
+      Value result = binary_in_place(interpreter, statement.op, current, operand);
+      // `module.buffer += x` changes the tensor and stores the very same object again.
+      if (result == current && as<Tensor>(current) != nullptr) return;
+      write_attribute(interpreter, object, node.attr, result);
+      return;
+    }
+    case ExpressionKind::Subscript: {
+      const auto& node = syntax::as<syntax::Subscript>(statement.target);
+      Value object = evaluate(interpreter, *node.value);
+      Value key = evaluate(interpreter, *node.slice);
+      Value current = subscript(interpreter, object, key);
+      operand = evaluate(interpreter, *statement.value);
+      interpreter.at(statement);
+      Value result = binary_in_place(interpreter, statement.op, current, operand);
+      if (result == current && as<Tensor>(current) != nullptr && as<Tensor>(object) == nullptr)
+        return;
+      write_subscript(interpreter, object, key, result);
+      return;
+    }
+    default:
+      interpreter.refuse(ReasonCode::statement, "augmented assignment");
+  }
+}
+
+void execute_delete(Interpreter& interpreter, const syntax::Expression& target) {
+  interpreter.at(target);
+  switch (target.kind) {
+    case ExpressionKind::Name:
+      return interpreter.delete_name(syntax::as<syntax::Name>(&target).id);
+    case ExpressionKind::Subscript: {
+      const auto& node = syntax::as<syntax::Subscript>(&target);
+      Value object = evaluate(interpreter, *node.value);
+      return delete_subscript(interpreter, object, evaluate(interpreter, *node.slice));
+    }
+    case ExpressionKind::Attribute: {
+      const auto& node = syntax::as<syntax::Attribute>(&target);
+      return delete_attribute(interpreter, evaluate(interpreter, *node.value), node.attr);
+    }
+    case ExpressionKind::Tuple:
+      for (const auto* part : syntax::as<syntax::Tuple>(&target).elts)
+        execute_delete(interpreter, *part);
+      return;
+    case ExpressionKind::List:
+      for (const auto* part : syntax::as<syntax::List>(&target).elts)
+        execute_delete(interpreter, *part);
+      return;
+    default:
+      interpreter.refuse(ReasonCode::statement, "del");
+  }
+}
+
+void execute_function_definition(Interpreter& interpreter, const syntax::FunctionDef& statement) {
+  if (statement.scope->has_yield || statement.scope->has_await)
+    interpreter.refuse(ReasonCode::generator, statement.name_);
+  std::vector<Value> decorators;
+  for (const syntax::Expression* decorator : statement.decorator_list)
+    decorators.push_back(evaluate(interpreter, *decorator));
+  Value function = make_closure(interpreter, statement.name_, statement.args, statement.scope,
+                                &statement.body, nullptr);
+  for (size_t i = decorators.size(); i-- > 0;) {
+    interpreter.at(statement);
+    CallArguments arguments;
+    arguments.positional = {function};
+    function = call(interpreter, decorators[i], arguments);
+  }
+  interpreter.write_name(statement.name_, function);
+}
+
+void execute_assert(Interpreter& interpreter, const syntax::Assert& statement) {
+  if (!test(interpreter, *statement.test, statement.fact))
+    interpreter.refuse(ReasonCode::would_raise, "AssertionError");
+}
+
+void execute_annotated(Interpreter& interpreter, const syntax::AnnAssign& statement) {
+  if (statement.value == nullptr) return;
+  Value value = evaluate(interpreter, *statement.value);
+  // In a function annotations of names are not evaluated; those of attributes and items are.
+  bool is_name = statement.target->kind == ExpressionKind::Name;
+  if (!is_name || interpreter.frame().variables->scope->kind == syntax::Scope::Kind::statements)
+    interpreter.refuse(ReasonCode::statement, "annotated assignment");
+  assign(interpreter, *statement.target, value);
+}
+
+}  // namespace
+
+Completion execute(Interpreter& interpreter, const syntax::Body& body) {
+  for (const syntax::Statement* statement : body) {
+    Completion completion = execute(interpreter, *statement);
+    if (completion != Completion::normal) return completion;
+  }
+  return Completion::normal;
+}
+
+Completion execute(Interpreter& interpreter, const syntax::Statement& statement) {
+  using namespace syntax;  // NOLINT: the node classes of this one function
+  interpreter.at(statement);
+  interpreter.check_size();
+  switch (statement.kind) {
+    case StatementKind::Expr:
+      evaluate(interpreter, *syntax::as<Expr>(&statement).value);
+      return Completion::normal;
+    case StatementKind::Assign: {
+      const auto& node = syntax::as<Assign>(&statement);
+      Value value = evaluate(interpreter, *node.value);
+      for (const syntax::Expression* target : node.targets) assign(interpreter, *target, value);
+      return Completion::normal;
+    }
+    case StatementKind::AugAssign:
+      execute_augmented(interpreter, syntax::as<AugAssign>(&statement));
+      return Completion::normal;
+    case StatementKind::AnnAssign:
+      execute_annotated(interpreter, syntax::as<AnnAssign>(&statement));
+      return Completion::normal;
+    case StatementKind::Return: {
+      const auto& node = syntax::as<Return>(&statement);
+      Value value = node.value == nullptr ? interpreter.none() : evaluate(interpreter, *node.value);
+      interpreter.frame().returned = std::move(value);
+      return Completion::return_;
+    }
+    case StatementKind::If: {
+      const auto& node = syntax::as<If>(&statement);
+      bool side = test(interpreter, *node.test, statement.fact);
+      return execute(interpreter, side ? node.body : node.orelse);
+    }
+    case StatementKind::For:
+      return execute_for(interpreter, syntax::as<For>(&statement));
+    case StatementKind::While:
+      return execute_while(interpreter, syntax::as<While>(&statement));
+    case StatementKind::With:
+      return execute_with(interpreter, syntax::as<With>(&statement));
+    case StatementKind::Try:
+      return execute_try(interpreter, syntax::as<Try>(&statement));
+    case StatementKind::Pass:
+    case StatementKind::Global:
+    case StatementKind::Nonlocal:
+      return Completion::normal;
+    case StatementKind::Break:
+      return Completion::break_;
+    case StatementKind::Continue:
+      return Completion::continue_;
+    case StatementKind::Assert:
+      execute_assert(interpreter, syntax::as<Assert>(&statement));
+      return Completion::normal;
+    case StatementKind::Delete:
+      for (const syntax::Expression* target : syntax::as<Delete>(&statement).targets)
+        execute_delete(interpreter, *target);
+      return Completion::normal;
+    case StatementKind::FunctionDef:
+      execute_function_definition(interpreter, syntax::as<FunctionDef>(&statement));
+      return Completion::normal;
+    case StatementKind::Raise:
+      interpreter.refuse(ReasonCode::would_raise, "a raise statement");
+    default:
+      interpreter.refuse(ReasonCode::statement, syntax::name(statement.kind));
+  }
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,17 @@
+// Execution of statements.
+#pragma once
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+Completion execute(Interpreter& interpreter, const syntax::Body& body);
+Completion execute(Interpreter& interpreter, const syntax::Statement& statement);
+
+/// Loops, branches, `with` and `try` (control.cpp).
+Completion execute_for(Interpreter& interpreter, const syntax::For& loop);
+Completion execute_while(Interpreter& interpreter, const syntax::While& loop);
+Completion execute_with(Interpreter& interpreter, const syntax::With& with);
+Completion execute_try(Interpreter& interpreter, const syntax::Try& statement);
+
+}  // namespace janus::frontend

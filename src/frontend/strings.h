@@ -1,0 +1,18 @@
+// Strings: f-strings and formatting; with parts that the graph computes they are made after the
+// run.
+#pragma once
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string);
+/// format(value, spec) after `conversion` ('r', 's', 'a' or -1).
+Value format_value(Interpreter& interpreter, const Value& value, int conversion, const Value& spec);
+/// callable(*arguments) made after the run; `type` is the exact class of the result.
+Value defer(Interpreter& interpreter, python::Object callable, const CallArguments& arguments,
+            PyTypeObject* type);
+/// Whether making the value needs results of the run.
+bool needs_run(const Value& value);
+
+}  // namespace janus::frontend

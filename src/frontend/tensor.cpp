@@ -1,0 +1,249 @@
+// Tensors as Python objects. An operation in place gives a tensor a new value; a view written to
+// scatters into its base, and views of a base that was written are taken again when next read.
+#include "frontend/tensor.h"
+
+#include "frontend/autograd.h"
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/operators.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+// --- contents -----------------------------------------------------------------------------------
+
+graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
+  if (tensor.base == nullptr) return tensor.value;
+  graph::Value* base = read(interpreter, *tensor.base);
+  if (tensor.seen_version == tensor.base->version) return tensor.value;
+  std::vector<graph::Value*> inputs = tensor.view_node->inputs;
+  inputs[0] = base;
+  graph::Node* again =
+      interpreter.builder().append(*tensor.view_node->op, inputs, tensor.view_node->attributes);
+  tensor.value = again->outputs[tensor.view_output];
+  if (tensor.base->requires_grad && !tensor.untracked)
+    interpreter.differentiable.insert(tensor.value);
+  else if (tensor.base->requires_grad)
+    tensor.value = op::detach(interpreter.builder(), {tensor.value});
+  tensor.seen_version = tensor.base->version;
+  ++tensor.version;
+  return tensor.value;
+}
+
+void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
+  if (tensor.uncertain_alias)
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       "an in-place write to a tensor that may share memory with another");
+  if (tensor.base != nullptr) {
+    graph::Value* base = read(interpreter, *tensor.base);
+    const graph::OpDef& view = *tensor.view_node->op;
+    if (view.scatter == nullptr || tensor.view_node->outputs.size() != 1)
+      interpreter.refuse(ReasonCode::unsupported_tensor,
+                         cat("an in-place write through the view ", view.name));
+    graph::Value* whole = view.scatter({interpreter.builder(), *tensor.view_node, base, contents});
+    write(interpreter, *tensor.base, whole);
+    tensor.seen_version = tensor.base->version;
+  } else {
+    tensor.written = true;
+  }
+  interpreter.overwritten.insert(tensor.value);
+  tensor.past_values.push_back(tensor.value);
+  tensor.value = contents;
+  ++tensor.version;
+  if (tensor.requires_grad) interpreter.differentiable.insert(contents);
+}
+
+namespace {
+
+Tensor& root_of(Tensor& tensor) {
+  Tensor* root = &tensor;
+  while (root->base != nullptr) root = root->base.get();
+  return *root;
+}
+
+bool is_untracked_alias(const Tensor& tensor) {
+  for (const Tensor* step = &tensor; step != nullptr; step = step->base.get())
+    if (step->untracked) return true;
+  return false;
+}
+
+}  // namespace
+
+void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                   graph::Value* contents, bool tracked) {
+  Tensor& root = root_of(*tensor);
+  if (!interpreter.grad_enabled || is_untracked_alias(*tensor)) {
+    if (root.requires_grad && !root.is_leaf)
+      interpreter.refuse(ReasonCode::autograd,
+                         "an in-place write that autograd does not see to a tensor that it tracks");
+    // No gradient may flow through what autograd did not see.
+    if (tracked || root.requires_grad) contents = op::detach(interpreter.builder(), {contents});
+    return write(interpreter, *tensor, contents);
+  }
+  if (root.requires_grad && root.is_leaf)
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: an in-place operation on a leaf that requires grad");
+  if (tracked) {
+    for (Tensor* step = tensor.get(); step != nullptr; step = step->base.get()) {
+      step->requires_grad = true;
+      step->is_leaf = false;
+    }
+  }
+  write(interpreter, *tensor, contents);
+}
+
+graph::Value* cast(Interpreter& interpreter, graph::Value* contents, graph::DType dtype) {
+  if (contents->type.dtype == dtype) return contents;
+  bool narrows = (graph::is_floating(contents->type.dtype) && !graph::is_floating(dtype)) ||
+                 (graph::is_complex(contents->type.dtype) && !graph::is_complex(dtype)) ||
+                 (dtype == graph::DType::b1);
+  if (narrows)
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: the result can't be cast to the tensor's dtype");
+  return operator_named("to")(interpreter.builder(), {contents}, {{"dtype", dtype}});
+}
+
+std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* value,
+                                    bool requires_grad) {
+  auto tensor = std::make_shared<Tensor>();
+  tensor->value = value;
+  tensor->requires_grad = requires_grad;
+  tensor->is_leaf = !requires_grad;
+  tensor->contiguous = true;
+  if (requires_grad) interpreter.differentiable.insert(value);
+  return tensor;
+}
+
+std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                                const graph::OpDef& op, graph::Attributes attributes,
+                                CallArguments arguments) {
+  static PyObject* const getitem = imported("torch.Tensor.__getitem__");
+  graph::Node* node = nullptr;
+  try {
+    node = interpreter.builder().append(op, {read(interpreter, *tensor)}, std::move(attributes));
+  } catch (const graph::TypeError& error) {
+    interpreter.refuse(ReasonCode::shape_mismatch, error.what());
+  }
+  bool tracked = tensor->requires_grad && interpreter.grad_enabled;
+  graph::Value* value = node->output();
+  if (tensor->requires_grad && !interpreter.grad_enabled)
+    value = op::detach(interpreter.builder(), {value});
+  auto view = make_tensor(interpreter, value, tracked);
+  view->producer = std::string(op.name);
+  view->base = tensor;
+  view->view_node = node;
+  view->seen_version = tensor->version;
+  view->contiguous = false;
+  view->uncertain_alias = tensor->uncertain_alias;
+  view->view_callee = interpreter.constant_borrowed(getitem);
+  view->view_arguments = std::move(arguments);
+  return view;
+}
+
+const std::string& cell_of(Interpreter& interpreter, Tensor& tensor) {
+  if (!tensor.cell.empty()) return tensor.cell;
+  TORCHJANUS_CHECK(tensor.source != nullptr, "cell_of: a tensor made in the run has no cell");
+  tensor.cell = interpreter.add_cell(speculate::CellBinding::Kind::tensor, tensor.source);
+  return tensor.cell;
+}
+
+graph::Value* read_cell(Interpreter& interpreter, Tensor& tensor, const graph::Type& type) {
+  const std::string& cell = cell_of(interpreter, tensor);
+  graph::Value* value =
+      interpreter.builder().append_unchecked(op::state, {}, {{"cell", cell}}, {type})->output();
+  return value;
+}
+
+// --- metadata -----------------------------------------------------------------------------------
+
+Value size_of(Interpreter& interpreter, const Tensor& tensor) {
+  auto size = std::make_shared<Sequence>(false);
+  size->type = Object::borrow(reinterpret_cast<PyObject*>(size_class()));
+  for (const graph::Dim& dim : tensor.value->type.shape)
+    size->elements.push_back(interpreter.dimension(dim));
+  return size;
+}
+
+namespace {
+
+/// torch.device("cpu"): every tensor of a graph lives there.
+PyObject* cpu_device() {
+  static PyObject* const device = [] {
+    PyObject* type = imported("torch.device");
+    return PyObject_CallFunction(type, "s", "cpu");
+  }();
+  return device;
+}
+
+Value transposed(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  CallArguments arguments;
+  arguments.positional = {tensor};
+  int64_t rank = tensor->value->type.rank();
+  if (rank < 2) return tensor;
+  for (int64_t i = rank; i-- > 0;) arguments.positional.push_back(interpreter.integer(i));
+  return call_named(interpreter, "Tensor.permute", arguments);
+}
+
+Value matrix_transposed(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  CallArguments arguments;
+  arguments.positional = {tensor, interpreter.integer(-2), interpreter.integer(-1)};
+  return call_named(interpreter, "Tensor.transpose", arguments);
+}
+
+/// `tensor.data`: the same memory, out of autograd's sight.
+Value data_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  graph::Node* node = interpreter.builder().append(op::detach, {read(interpreter, *tensor)});
+  auto data = make_tensor(interpreter, node->output(), false);
+  data->base = tensor;
+  data->view_node = node;
+  data->seen_version = tensor->version;
+  data->untracked = true;
+  data->contiguous = tensor->contiguous;
+  data->uncertain_alias = tensor->uncertain_alias;
+  return data;
+}
+
+}  // namespace
+
+Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                      const std::string& name) {
+  const graph::Type& type = tensor->value->type;
+  if (name == "shape") return size_of(interpreter, *tensor);
+  if (name == "dtype") return interpreter.constant(dtype_object(type.dtype));
+  if (name == "device") return interpreter.constant_borrowed(cpu_device());
+  if (name == "ndim") return interpreter.integer(type.rank());
+  if (name == "requires_grad") return interpreter.boolean(tensor->requires_grad);
+  if (name == "is_leaf") return interpreter.boolean(tensor->is_leaf);
+  if (name == "data") return data_of(interpreter, tensor);
+  if (name == "grad") return read_grad(interpreter, tensor);
+  if (name == "grad_fn" && !tensor->requires_grad) return interpreter.none();
+  if (name == "grad_fn" && tensor->is_leaf) return interpreter.none();
+  if (name == "itemsize") return interpreter.integer(graph::byte_size(type.dtype));
+  if (name == "T") return transposed(interpreter, tensor);
+  if (name == "mT") return matrix_transposed(interpreter, tensor);
+  for (const char* never : {"is_cuda", "is_sparse", "is_quantized", "is_meta", "is_nested",
+                            "is_mkldnn", "is_mps", "is_xpu", "is_sparse_csr"})
+    if (name == never) return interpreter.boolean(false);
+  return nullptr;
+}
+
+void write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                           const std::string& name, const Value& value) {
+  if (name == "grad") return write_grad(interpreter, tensor, value);
+  interpreter.refuse(ReasonCode::heap_write, cat("the attribute ", name, " of a tensor"));
+}
+
+Value item(Interpreter& interpreter, Tensor& tensor) {
+  graph::Value* value = read(interpreter, tensor);
+  for (const graph::Dim& dim : value->type.shape)
+    if (!dim.is(1))
+      interpreter.refuse(ReasonCode::would_raise,
+                         "RuntimeError: a tensor with more than one element as a number");
+  if (graph::is_complex(value->type.dtype))
+    interpreter.refuse(ReasonCode::dynamic_value, "a complex number");
+  return interpreter.number(operator_named("item")(interpreter.builder(), {value}));
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,53 @@
+// Tensors as Python objects: identity, views, in-place writes, metadata.
+#pragma once
+
+#include "frontend/interpreter.h"
+#include "graph/op.h"
+
+namespace janus::frontend {
+
+/// Current contents: a view whose base was written is taken again.
+graph::Value* read(Interpreter& interpreter, Tensor& tensor);
+/// Replaces the contents (same type); a view writes through to its base.
+void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents);
+
+/// As write(), by an operation that autograd tracks if `tracked` and gradients are enabled: refuses
+/// what eager would raise, and keeps the tensor's autograd state.
+void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                   graph::Value* contents, bool tracked);
+/// Contents converted to another dtype, as torch's `to`.
+graph::Value* cast(Interpreter& interpreter, graph::Value* contents, graph::DType dtype);
+
+/// A fresh tensor from an operator's result, with the autograd state that eager would give it.
+std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* value,
+                                    bool requires_grad);
+
+/// A view of `tensor` by the operator; `arguments` to its __getitem__ make it again in Python.
+std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                                const graph::OpDef& op, graph::Attributes attributes,
+                                CallArguments arguments);
+
+/// The name of the tensor's cell, made at first use.
+const std::string& cell_of(Interpreter& interpreter, Tensor& tensor);
+/// Contents at entry as a `state` node.
+graph::Value* read_cell(Interpreter& interpreter, Tensor& tensor, const graph::Type& type);
+
+/// Metadata property or special attribute of a tensor; null: an ordinary method or unknown.
+Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                      const std::string& name);
+void write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                           const std::string& name, const Value& value);
+
+/// tensor[key], tensor[key] = value
+Value index_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                   const Value& key);
+void write_index(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor, const Value& key,
+                 const Value& value);
+
+/// tensor.item() as a number of the graph.
+Value item(Interpreter& interpreter, Tensor& tensor);
+
+/// torch.Size of the tensor's dimensions.
+Value size_of(Interpreter& interpreter, const Tensor& tensor);
+
+}  // namespace janus::frontend

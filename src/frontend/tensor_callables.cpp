@@ -1,0 +1,269 @@
+// Methods and functions of tensors that are no operators of the graph, or that give back the same
+// object: metadata, conversions, item().
+#include "frontend/attributes.h"
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+using Arguments = CallArguments;
+
+std::shared_ptr<Tensor> self_of(const Arguments& arguments) {
+  return arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
+}
+
+PyObject* known_object(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known == nullptr ? nullptr : known->object.get();
+}
+
+Value call_size(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr) return nullptr;
+  Value sizes = size_of(interpreter, *self);
+  const Value* dim =
+      arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("dim");
+  if (dim == nullptr || known_object(*dim) == Py_None) return sizes;
+  return subscript(interpreter, sizes, *dim);
+}
+
+Value call_dim(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  return self == nullptr ? nullptr : interpreter.integer(self->value->type.rank());
+}
+
+Value call_numel(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  return self == nullptr ? nullptr
+                         : interpreter.dimension(graph::element_count(self->value->type.shape));
+}
+
+Value call_item(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  return self == nullptr ? nullptr : item(interpreter, *self);
+}
+
+/// tolist() of a tensor with at most one dimension of known, small size.
+Value call_tolist(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr) return nullptr;
+  if (self->value->type.rank() == 0) return item(interpreter, *self);
+  std::vector<Value> elements;
+  for (const Value& row : elements_of(interpreter, self)) {
+    Arguments one;
+    one.positional = {row};
+    elements.push_back(call_tolist(interpreter, one));
+  }
+  return make_list(std::move(elements));
+}
+
+Value call_is_floating_point(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  return self == nullptr ? nullptr
+                         : interpreter.boolean(graph::is_floating(self->value->type.dtype));
+}
+
+Value call_is_complex(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  return self == nullptr ? nullptr
+                         : interpreter.boolean(graph::is_complex(self->value->type.dtype));
+}
+
+Value call_is_tensor(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  return interpreter.boolean(as<Tensor>(arguments.positional[0]) != nullptr);
+}
+
+Value call_is_contiguous(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() > 1 || !arguments.keywords.empty())
+    return nullptr;
+  if (!self->contiguous)
+    interpreter.refuse(ReasonCode::unsupported_tensor, "the strides of a tensor");
+  return interpreter.boolean(true);
+}
+
+/// contiguous() gives back a contiguous tensor itself.
+Value call_contiguous(Interpreter&, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || !self->contiguous || arguments.positional.size() > 1 ||
+      !arguments.keywords.empty())
+    return nullptr;
+  return self;
+}
+
+Value cast_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& self, graph::DType dtype,
+                  bool copy) {
+  if (self->value->type.dtype == dtype && !copy) return self;
+  graph::Value* value =
+      operator_named("to")(interpreter.builder(), {read(interpreter, *self)}, {{"dtype", dtype}});
+  bool tracked = self->requires_grad && graph::is_differentiable(dtype);
+  if (tracked && !interpreter.grad_enabled)
+    value = operator_named("detach")(interpreter.builder(), {value});
+  auto result = make_tensor(interpreter, value, tracked && interpreter.grad_enabled);
+  result->producer = "to_copy";
+  result->grad_fn_name = "ToCopyBackward0";
+  result->contiguous = self->contiguous;
+  return result;
+}
+
+bool is_cpu(PyObject* object) {
+  if (object == nullptr) return false;
+  if (PyUnicode_Check(object)) return text_of(object) == "cpu";
+  if (std::string_view(Py_TYPE(object)->tp_name).find("device") == std::string_view::npos)
+    return false;
+  Object text = Object::steal(PyObject_Str(object));
+  return text_of(text.get()) == "cpu";
+}
+
+Value call_to(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr) return nullptr;
+  graph::DType dtype = self->value->type.dtype;
+  bool copy = false;
+  auto take = [&](const Value& value) {
+    PyObject* object = known_object(value);
+    if (const auto* other = as<Tensor>(value)) {
+      dtype = other->value->type.dtype;
+      return true;
+    }
+    if (object == nullptr) return false;
+    if (std::optional<graph::DType> wanted = dtype_of(object)) {
+      dtype = *wanted;
+      return true;
+    }
+    return object == Py_None || is_cpu(object);
+  };
+  for (size_t i = 1; i < arguments.positional.size(); ++i) {
+    PyObject* object = known_object(arguments.positional[i]);
+    if (object == Py_False && i > 1) continue;
+    if (object == Py_True && i > 1) {
+      // non_blocking, then copy
+      bool after_flag = PyBool_Check(known_object(arguments.positional[i - 1]));
+      if (after_flag) copy = true;
+      continue;
+    }
+    if (!take(arguments.positional[i])) return nullptr;
+  }
+  for (const auto& [name, value] : arguments.keywords) {
+    PyObject* object = known_object(value);
+    if (name == "copy" && object != nullptr && PyBool_Check(object))
+      copy = object == Py_True;
+    else if (name == "non_blocking")
+      continue;
+    else if ((name != "dtype" && name != "device" && name != "other") || !take(value))
+      return nullptr;
+  }
+  return cast_tensor(interpreter, self, dtype, copy);
+}
+
+template <graph::DType dtype>
+Value call_cast(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() > 1 || !arguments.keywords.empty())
+    return nullptr;
+  return cast_tensor(interpreter, self, dtype, false);
+}
+
+Value call_type_as(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() != 2) return nullptr;
+  auto* other = as<Tensor>(arguments.positional[1]);
+  return other == nullptr ? nullptr
+                          : cast_tensor(interpreter, self, other->value->type.dtype, false);
+}
+
+Value call_cpu(Interpreter&, const Arguments& arguments) { return self_of(arguments); }
+
+Value call_getitem(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() != 2) return nullptr;
+  return index_tensor(interpreter, self, arguments.positional[1]);
+}
+
+Value call_setitem(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() != 3) return nullptr;
+  write_index(interpreter, self, arguments.positional[1], arguments.positional[2]);
+  return interpreter.none();
+}
+
+/// view_as, expand_as, reshape_as: the operator with the other tensor's size.
+template <const char* const* name>
+Value call_as_other(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() != 2) return nullptr;
+  auto* other = as<Tensor>(arguments.positional[1]);
+  if (other == nullptr) return nullptr;
+  Arguments sized;
+  sized.positional = {self, size_of(interpreter, *other)};
+  return call_named(interpreter, *name, sized);
+}
+constexpr const char* kView = "Tensor.view";
+constexpr const char* kExpand = "Tensor.expand";
+constexpr const char* kReshape = "Tensor.reshape";
+
+/// Python's operator methods called by name: x.__add__(y).
+template <syntax::Operator op>
+Value call_operator_method(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  return binary(interpreter, op, arguments.positional[0], arguments.positional[1]);
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> tensor_callables() {
+  using graph::DType;
+  using syntax::Operator;
+  static constexpr SpecialCallable table[] = {
+      {"torch.Tensor.size", call_size},
+      {"torch.Tensor.dim", call_dim},
+      {"torch.Tensor.ndimension", call_dim},
+      {"torch.Tensor.numel", call_numel},
+      {"torch.Tensor.nelement", call_numel},
+      {"torch.numel", call_numel},
+      {"torch.Tensor.item", call_item},
+      {"torch.Tensor.tolist", call_tolist},
+      {"torch.Tensor.is_floating_point", call_is_floating_point},
+      {"torch.is_floating_point", call_is_floating_point},
+      {"torch.Tensor.is_complex", call_is_complex},
+      {"torch.is_complex", call_is_complex},
+      {"torch.is_tensor", call_is_tensor},
+      {"torch.Tensor.is_contiguous", call_is_contiguous},
+      {"torch.Tensor.contiguous", call_contiguous},
+      {"torch.Tensor.to", call_to},
+      {"torch.Tensor.float", call_cast<DType::f32>},
+      {"torch.Tensor.double", call_cast<DType::f64>},
+      {"torch.Tensor.half", call_cast<DType::f16>},
+      {"torch.Tensor.bfloat16", call_cast<DType::bf16>},
+      {"torch.Tensor.long", call_cast<DType::i64>},
+      {"torch.Tensor.int", call_cast<DType::i32>},
+      {"torch.Tensor.short", call_cast<DType::i16>},
+      {"torch.Tensor.char", call_cast<DType::i8>},
+      {"torch.Tensor.byte", call_cast<DType::u8>},
+      {"torch.Tensor.bool", call_cast<DType::b1>},
+      {"torch.Tensor.type_as", call_type_as},
+      {"torch.Tensor.cpu", call_cpu},
+      {"torch.Tensor.__getitem__", call_getitem},
+      {"torch.Tensor.__setitem__", call_setitem},
+      {"torch.Tensor.view_as", call_as_other<&kView>},
+      {"torch.Tensor.expand_as", call_as_other<&kExpand>},
+      {"torch.Tensor.reshape_as", call_as_other<&kReshape>},
+      {"torch.Tensor.__add__", call_operator_method<Operator::Add>},
+      {"torch.Tensor.__mul__", call_operator_method<Operator::Mult>},
+      {"torch.Tensor.__sub__", call_operator_method<Operator::Sub>},
+      {"torch.Tensor.__truediv__", call_operator_method<Operator::Div>},
+      {"torch.Tensor.__matmul__", call_operator_method<Operator::MatMult>},
+      {"torch.Tensor.__pow__", call_operator_method<Operator::Pow>},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,317 @@
+// How objects of the real world become abstract values, and with which assumptions: constants are
+// assumed equal, functions and classes identical, everything else of the same class; tensors and
+// numbers that vary become inputs or state of the graph.
+#include <algorithm>
+
+#include "frontend/callables.h"
+#include "frontend/interpreter.h"
+#include "frontend/tensor.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using graph::Dim;
+using graph::Type;
+using python::Object;
+using speculate::TensorFact;
+using speculate::ValueFact;
+using Level = speculate::ValueFact::Level;
+
+namespace {
+
+bool is_plain_constant(PyObject* object) {
+  return object == Py_None || object == Py_Ellipsis || object == Py_NotImplemented ||
+         PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
+         PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) || PyComplex_CheckExact(object);
+}
+
+bool is_constant_tuple(PyObject* object) {
+  if (!PyTuple_CheckExact(object)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+    PyObject* element = PyTuple_GET_ITEM(object, i);
+    if (!is_plain_constant(element) && !is_constant_tuple(element)) return false;
+  }
+  return true;
+}
+
+/// Whether the object is used by what it is, not by what it holds.
+bool is_identity_object(PyObject* object) {
+  static PyObject* const enum_type = [] {
+    Object module = Object::steal(PyImport_ImportModule("enum"));
+    return module ? PyObject_GetAttrString(module.get(), "EnumMeta") : nullptr;
+  }();
+  if (PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object) ||
+      PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
+      Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &PyGetSetDescr_Type ||
+      Py_TYPE(object) == &PyMemberDescr_Type)
+    return true;
+  if (enum_type != nullptr &&
+      PyObject_IsInstance(reinterpret_cast<PyObject*>(Py_TYPE(object)), enum_type) == 1)
+    return true;
+  PyErr_Clear();
+  return is_torch_constant(object);
+}
+
+/// A name for the textual form made of a path: letters, digits, points and underscores.
+std::string graph_name(const Source* source) {
+  std::string name;
+  for (char c : source->describe()) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.')
+      name += c;
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  return name;
+}
+
+std::string symbol_name(size_t index) {
+  static constexpr std::string_view letters[] = {"B", "T", "S", "N", "M", "K", "L", "P"};
+  return index < std::size(letters) ? std::string(letters[index]) : cat("D", index);
+}
+
+/// Whether the path ends at something that the caller hands over: an argument or a part of one.
+bool is_handed_over(const Source* source) {
+  while (source->kind == Source::Kind::index || source->kind == Source::Kind::item)
+    source = source->base;
+  return source->kind == Source::Kind::argument || source->kind == Source::Kind::keyword ||
+         source->kind == Source::Kind::variable;
+}
+
+bool is_contiguous(const TensorFact& fact) {
+  int64_t expected = 1;
+  for (int64_t size : fact.sizes)
+    if (size == 0) return true;
+  for (size_t i = fact.sizes.size(); i-- > 0;) {
+    if (fact.sizes[i] != 1 && fact.strides[i] != expected) return false;
+    expected *= fact.sizes[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_immutable_constant(PyObject* object) {
+  return is_plain_constant(object) || is_constant_tuple(object);
+}
+
+Value Interpreter::wrap(PyObject* object, const Source* source) {
+  if (source == nullptr) return constant_borrowed(object);
+  auto cached = wrapped_.find(source);
+  if (cached != wrapped_.end()) return cached->second;
+  Value value = wrap_new(object, source);
+  wrapped_.emplace(source, value);
+  return value;
+}
+
+Value Interpreter::wrap_new(PyObject* object, const Source* source) {
+  if (speculate::tensor_access().is_tensor(object)) return wrap_tensor(object, source);
+  Object owned = Object::borrow(object);
+  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) return wrap_number(object, source);
+  Assumption::Kind kind = Assumption::Kind::exact_type;
+  Object expected = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  if (is_immutable_constant(object)) {
+    // A tuple with numbers that varied is taken apart instead: its elements are wrapped one by one.
+    const ValueFact* seen = path_fact(source);
+    if (!PyTuple_CheckExact(object) || seen == nullptr || seen->level() <= Level::value) {
+      kind = Assumption::Kind::equals;
+      expected = owned;
+    }
+  } else if (is_identity_object(object)) {
+    kind = Assumption::Kind::identity;
+    expected = owned;
+  }
+  assume(kind, source, expected);
+  return std::make_shared<Known>(owned, source);
+}
+
+const ValueFact* Interpreter::path_fact(const Source* source) const {
+  if (entry_facts_ == nullptr) return nullptr;
+  auto found = entry_facts_->paths.find(source->describe());
+  return found == entry_facts_->paths.end() ? nullptr : &found->second;
+}
+
+// --- numbers ------------------------------------------------------------------------------------
+
+Value Interpreter::wrap_number(PyObject* object, const Source* source) {
+  const ValueFact* seen = path_fact(source);
+  bool varies = seen != nullptr && seen->level() > Level::value;
+  if (varies && PyLong_CheckExact(object)) {
+    int overflow = 0;
+    PyLong_AsLongLongAndOverflow(object, &overflow);
+    varies = overflow == 0;
+  }
+  if (varies) return number_input(object, source);
+  assume(Assumption::Kind::equals, source, Object::borrow(object));
+  return std::make_shared<Known>(Object::borrow(object), source);
+}
+
+Value Interpreter::number_input(PyObject* object, const Source* source) {
+  bool is_int = PyLong_CheckExact(object);
+  auto number = std::make_shared<Number>(is_int ? Type::Kind::i64 : Type::Kind::f64);
+  std::string name = graph_name(source);
+  Assumption assumption;
+  assumption.source = source;
+  if (is_int) {
+    for (char& c : name)
+      if (c == '.') c = '_';
+    while (symbol_values_.contains(name)) name += '_';
+    assumption.kind = Assumption::Kind::integer;
+    assumption.symbol = name;
+    symbol_values_[name] = PyLong_AsLongLong(object);
+    number->dim = Dim::symbol(name, /*any_integer=*/true);
+  } else {
+    assumption.kind = Assumption::Kind::floating;
+  }
+  assume(std::move(assumption));
+  number->value = builder_.input(is_int ? Type::i64() : Type::f64(), name);
+  if (is_int) symbol_inputs_[name] = number->value;
+  output_.inputs.push_back({source});
+  number->example = Object::borrow(object);
+  number->source = source;
+  return number;
+}
+
+Value Interpreter::constant(Object object) {
+  if (!object) refuse_raised();
+  return std::make_shared<Known>(std::move(object), nullptr);
+}
+
+Value Interpreter::string(const std::string& text) {
+  return constant(Object::steal(
+      PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()))));
+}
+
+Value Interpreter::dimension(const Dim& dim) {
+  if (dim.is_constant()) return integer(dim.value());
+  auto number = std::make_shared<Number>(Type::Kind::i64);
+  number->dim = dim;
+  if (std::optional<int64_t> now = evaluate(dim))
+    number->example = Object::steal(PyLong_FromLongLong(*now));
+  return number;
+}
+
+Value Interpreter::number(graph::Value* value, Object example) {
+  auto number = std::make_shared<Number>(value->type.kind);
+  number->value = value;
+  number->example = std::move(example);
+  return number;
+}
+
+std::optional<int64_t> Interpreter::evaluate(const Dim& dim) const {
+  return dim.evaluate([&](const std::string& name) -> std::optional<int64_t> {
+    auto found = symbol_values_.find(name);
+    return found == symbol_values_.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+void Interpreter::assume_equal(const Dim& left, const Dim& right) {
+  if (left == right) return;
+  output_.dim_assumptions.push_back({left, right, user_span()});
+}
+
+graph::Value* Interpreter::dimension_value(const Dim& dim) {
+  if (dim.is_constant()) return builder_.constant(dim.value());
+  std::string key = graph::to_string(dim);
+  auto input = symbol_inputs_.find(key);
+  if (input != symbol_inputs_.end()) return input->second;
+  graph::Value*& value = dimension_values_[key];
+  if (value == nullptr)
+    value = operator_named("size")(builder_, {}, {{"of", graph::AttributeValue(dim)}});
+  return value;
+}
+
+graph::Value* Interpreter::graph_value(const Value& value) {
+  if (const auto* known = as<Known>(value)) {
+    PyObject* object = known->object.get();
+    if (PyBool_Check(object)) return builder_.constant(object == Py_True);
+    if (PyFloat_CheckExact(object)) return builder_.constant(PyFloat_AS_DOUBLE(object));
+    if (PyLong_CheckExact(object)) {
+      int overflow = 0;
+      int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
+      if (overflow != 0) refuse(ReasonCode::dynamic_value, "an int of more than 64 bits");
+      return builder_.constant(number);
+    }
+    refuse(ReasonCode::dynamic_value, "a number of an unexpected class");
+  }
+  auto* number = as<Number>(value);
+  TORCHJANUS_CHECK(number != nullptr, "graph_value: not a number");
+  if (number->value == nullptr) number->value = dimension_value(*number->dim);
+  return number->value;
+}
+
+// --- tensors ------------------------------------------------------------------------------------
+
+Dim Interpreter::entry_dimension(int64_t size) {
+  // Varying dimensions of the same size share a symbol: operators need to know that they fit. If
+  // they were equal by chance, the entry check fails and the next graph names them apart.
+  std::string& symbol = symbol_of_size_[size];
+  if (symbol.empty()) {
+    symbol = symbol_name(symbol_of_size_.size() - 1);
+    while (symbol_values_.contains(symbol)) symbol += '_';
+    symbol_values_[symbol] = size;
+  }
+  return Dim::symbol(symbol);
+}
+
+Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
+  auto known = entry_tensors.find(object);
+  if (known != entry_tensors.end()) {
+    Assumption same;
+    same.kind = Assumption::Kind::same_object;
+    same.source = source;
+    same.other = known->second->source;
+    assume(std::move(same));
+    return known->second;
+  }
+  std::string why_not;
+  std::optional<TensorFact> fact = speculate::tensor_access().describe(object, &why_not);
+  if (!fact) refuse(ReasonCode::unsupported_tensor, cat(source->describe(), ": ", why_not));
+  if (fact->has_hooks) refuse(ReasonCode::hook, cat("the tensor ", source->describe()));
+
+  bool contiguous = is_contiguous(*fact);
+  const ValueFact* seen = path_fact(source);
+  auto varied = [&](size_t i) {
+    if (!contiguous || seen == nullptr || fact->sizes[i] < 2) return false;
+    if (seen->level() >= Level::type) return true;
+    return seen->level() == Level::varying_shape && i < seen->sizes().size() &&
+           seen->sizes()[i] < 0;
+  };
+  Assumption assumption;
+  assumption.kind = Assumption::Kind::tensor;
+  assumption.source = source;
+  speculate::TensorPattern& pattern = assumption.tensor;
+  pattern.dtype = fact->dtype;
+  for (size_t i = 0; i < fact->sizes.size(); ++i)
+    pattern.dims.push_back(varied(i) ? entry_dimension(fact->sizes[i]) : Dim(fact->sizes[i]));
+  if (!contiguous) pattern.strides = fact->strides;
+  pattern.requires_grad = fact->requires_grad;
+  pattern.is_leaf = fact->is_leaf;
+  pattern.is_parameter = fact->is_parameter;
+  pattern.is_view = fact->is_view;
+  pattern.has_hooks = fact->has_hooks;
+
+  auto tensor = std::make_shared<Tensor>();
+  tensor->source = source;
+  tensor->object = Object::borrow(object);
+  tensor->requires_grad = fact->requires_grad;
+  tensor->is_leaf = fact->is_leaf;
+  tensor->is_parameter = fact->is_parameter;
+  tensor->contiguous = contiguous;
+  tensor->uncertain_alias = fact->is_view;
+  tensor->storage = fact->storage;
+  Type type = Type::tensor(pattern.dtype, pattern.dims);
+  assume(std::move(assumption));
+  if (is_handed_over(source) && !fact->is_parameter) {
+    tensor->value = builder_.input(type, graph_name(source));
+    output_.inputs.push_back({source});
+  } else {
+    tensor->value = read_cell(*this, *tensor, type);
+  }
+  if (tensor->requires_grad) differentiable.insert(tensor->value);
+  entry_tensors.emplace(object, tensor);
+  entry_tensor_order.push_back(tensor);
+  return tensor;
+}
+
+}  // namespace janus::frontend
