@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/check.h"
 #include "base/options.h"
 #include "bind/profiled.h"
 #include "bind/snapshot.h"
@@ -43,7 +44,7 @@ FunctionObject* as_function(PyObject* object) { return reinterpret_cast<Function
 
 // --- calls ---------------------------------------------------------------------------------------
 
-/// Positional arguments and keyword arguments of a call by the names they have in the function.
+/// Positional and keyword arguments of a call under all names that their sources may have.
 Dispatcher::Roots roots_of_call(const Call& call) {
   Dispatcher::Roots roots;
   const auto* code = reinterpret_cast<PyCodeObject*>(call.facts_key);
@@ -58,6 +59,8 @@ Dispatcher::Roots roots_of_call(const Call& call) {
                 PyTuple_GET_SIZE(names.get())});
   for (Py_ssize_t i = 0; i < named; ++i)
     roots.emplace_back(speculate::text_of(PyTuple_GET_ITEM(names.get(), i)), call.arguments[i]);
+  for (Py_ssize_t i = 0; i < call.argument_count; ++i)
+    roots.emplace_back(cat("argument ", i), call.arguments[i]);
   const Py_ssize_t keywords =
       call.keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(call.keyword_names);
   for (Py_ssize_t i = 0; i < keywords; ++i)

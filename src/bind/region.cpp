@@ -55,7 +55,10 @@ struct RegionState {
   std::shared_ptr<const syntax::Tree> tree;
   bool at_module_level = false;
   python::Object assigned;  ///< tuple of names, in the order of values()
+  python::Object deleted;   ///< set of the names that the statements may delete
   std::map<unsigned long, Entered> entered;
+
+  bool deletes(PyObject* name) const { return PySet_Contains(deleted.get(), name) == 1; }
 
   Entered& here() { return entered[PyThread_get_thread_ident()]; }
 };
@@ -90,8 +93,10 @@ Dispatcher::Roots roots_of_call(const Call& call) {
   return roots;
 }
 
-/// Takes the result of a graph apart: (how it ended, returned value, variables...).
-void take_result(RegionState& state, Entered& entered, PyObject* result) {
+/// Takes the result of a graph apart: (how it ended, returned value, variables...). A variable that
+/// the statements can't delete, and that the graph left without a value, is one that it did not
+/// touch: it stays what it is.
+void take_result(RegionState& state, Entered& entered, PyObject* result, PyObject* variables) {
   const Py_ssize_t count = PyTuple_GET_SIZE(state.assigned.get());
   TORCHJANUS_CHECK(PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == count + 2,
                    "region: the graph's result has the wrong form");
@@ -100,7 +105,10 @@ void take_result(RegionState& state, Entered& entered, PyObject* result) {
   entered.values.clear();
   entered.unbound.clear();
   for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(state.assigned.get(), i);
     PyObject* value = PyTuple_GET_ITEM(result, i + 2);
+    if (value == speculate::unbound_marker() && !state.deletes(name))
+      if (PyObject* untouched = PyDict_GetItemWithError(variables, name)) value = untouched;
     entered.unbound.push_back(value == speculate::unbound_marker());
     entered.values.push_back(python::Object::borrow(entered.unbound.back() ? Py_None : value));
   }
@@ -134,7 +142,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     entered.profile = !attempt.ran && attempt.otherwise == Dispatcher::Otherwise::profile;
     if (attempt.ran && !attempt.result) return nullptr;
     if (attempt.ran) {
-      take_result(state, entered, attempt.result.get());
+      take_result(state, entered, attempt.result.get(), variables.get());
       if (state.at_module_level) write_globals(state, entered, globals);
     }
     return PyBool_FromLong(attempt.ran ? 1 : 0);
@@ -216,6 +224,27 @@ python::Object assigned_names(const syntax::Tree& tree) {
   return python::tuple(names);
 }
 
+/// Names in `del` statements and after `except ... as`.
+python::Object deleted_names(PyObject* module) {
+  const python::Object deletion = python::import_attribute("ast", "Delete");
+  const python::Object handler = python::import_attribute("ast", "ExceptHandler");
+  const python::Object walk = python::import_attribute("ast", "walk");
+  python::Object names = python::check(PySet_New(nullptr));
+  const auto add = [&](const python::Object& name) {
+    if (name && PyUnicode_Check(name.get()))
+      python::check_status(PySet_Add(names.get(), name.get()));
+  };
+  for (const python::Object& node : python::elements(python::call(walk.get(), {module}).get())) {
+    if (PyObject_IsInstance(node.get(), handler.get()) == 1)
+      add(python::try_attribute(node.get(), "name"));
+    if (PyObject_IsInstance(node.get(), deletion.get()) != 1) continue;
+    for (const python::Object& part :
+         python::elements(python::call(walk.get(), {node.get()}).get()))
+      add(python::try_attribute(part.get(), "id"));
+  }
+  return names;
+}
+
 PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   static const char* names[] = {"module", "file", "name", "at_module_level", "class_name", nullptr};
   PyObject* module = nullptr;
@@ -236,6 +265,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
     state->tree = tree;
     state->at_module_level = at_module_level != 0;
     state->assigned = assigned_names(*tree);
+    state->deleted = deleted_names(module);
     state->dispatcher.roots = roots_of_call;
     auto* made = reinterpret_cast<RegionObject*>(type->tp_alloc(type, 0));
     if (made == nullptr) return nullptr;
