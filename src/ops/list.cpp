@@ -1,12 +1,10 @@
 #include "ops/list.h"
 
-#include <array>
-
 namespace janus::ops {
 
 std::span<const graph::OpDef* const> all() {
 #define X(name) &op::name,
-  static constexpr std::array ops = {TORCHJANUS_OPS(X)};
+  static constexpr const graph::OpDef* ops[] = {TORCHJANUS_OPS(X)};
 #undef X
   return ops;
 }

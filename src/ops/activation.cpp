@@ -1,0 +1,629 @@
+// Activation functions, elementwise, and softmax along a dimension. NaN goes through all of them as
+// in eager. Where nn.functional takes other parameters than the operator, a composite with the
+// `functional_` prefix has its signature.
+#include <numbers>
+
+#include "ops/element.h"
+#include "ops/expression.h"
+#include "ops/shape_rules.h"
+
+namespace janus {
+
+using namespace graph;
+using namespace ops;
+
+namespace {
+
+constexpr Trait elementwise = Trait::pure | Trait::elementwise;
+
+std::vector<Type> numeric_same(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (type.dtype == DType::b1) infer.fail("boolean operand");
+  return {type};
+}
+
+/// Result dtype of clamping: the promotion of everything that is there.
+std::vector<Type> clamped(const Infer& infer) {
+  std::vector<size_t> present;
+  Shape shape;
+  for (size_t i = 0; i < infer.inputs.size(); ++i) {
+    const Type& type = infer.type(i);
+    if (type.is_none()) continue;
+    present.push_back(i);
+    if (type.is_tensor()) shape = broadcast(infer, shape, tensor_type(infer, i).shape);
+  }
+  tensor_type(infer, 0);
+  if (present.size() < 2) infer.fail("at least one of min and max must be given");
+  const DType dtype = promoted(infer, present);
+  if (dtype == DType::b1) infer.fail("boolean operand");
+  return {Type::tensor(dtype, shape)};
+}
+
+/// Bounds apply in this order, so that max wins where they cross; a NaN bound gives NaN.
+Element at_least(const Element& x, const Element& bound) {
+  const Element larger = choice(x < bound, bound, x);
+  return is_floating(x.dtype()) ? choice(is_nan(bound), bound, larger) : larger;
+}
+Element at_most(const Element& x, const Element& bound) {
+  const Element smaller = choice(x > bound, bound, x);
+  return is_floating(x.dtype()) ? choice(is_nan(bound), bound, smaller) : smaller;
+}
+
+Scalar clamp_program(ScalarCode& k) {
+  Element x = element(k, 0);
+  if (!k.node().inputs[1]->type.is_none()) x = at_least(x, element(k, 1));
+  if (!k.node().inputs[2]->type.is_none()) x = at_most(x, element(k, 2));
+  return x;
+}
+
+Expression within(const Vjp& g, const OpDef& compare, size_t bound) {
+  return apply(compare, in(g, 0), in(g, bound));
+}
+
+void clamp_gradient(Vjp& g) {
+  const auto dy = dout(g);
+  const bool low = !in(g, 1).is_none(), high = !in(g, 2).is_none();
+  add_gradient(g, 0, [&] {
+    Expression kept = low ? within(g, op::ge, 1) : within(g, op::le, 2);
+    if (low && high) kept = apply(op::logical_and, kept, within(g, op::le, 2));
+    return apply(op::where, kept, dy, 0);
+  });
+  if (low && in(g, 1).type().is_tensor())
+    add_gradient(g, 1, [&] {
+      Expression taken = within(g, op::lt, 1);
+      if (high) taken = apply(op::logical_and, taken, apply(op::lt, in(g, 1), in(g, 2)));
+      return apply(op::where, taken, dy, 0);
+    });
+  if (high && in(g, 2).type().is_tensor())
+    add_gradient(g, 2, [&] {
+      Expression taken = within(g, op::gt, 2);
+      if (low) taken = apply(op::logical_or, taken, apply(op::gt, in(g, 1), in(g, 2)));
+      return apply(op::where, taken, dy, 0);
+    });
+}
+
+/// dy where the condition fails, 0 where it holds.
+Expression masked(const Expression& condition, const Expression& dy) {
+  return apply(op::where, condition, 0, dy);
+}
+
+constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2/pi)
+constexpr double gelu_cubic = 0.044715;
+
+Scalar gelu_program(ScalarCode& k) {
+  const Element x = element(k, 0);
+  if (text_attribute(k.node().attributes, "approximate") == "tanh")
+    return 0.5 * x * (1 + maths("tanh", gelu_slope * (x + gelu_cubic * (x * x * x))));
+  return x * 0.5 * (1 + maths("erf", x * (1 / std::numbers::sqrt2)));
+}
+
+Expression gelu_derivative(const Expression& x, bool tanh) {
+  if (tanh) {
+    const auto t = apply(op::tanh, gelu_slope * (x + gelu_cubic * (x * x * x)));
+    const auto inner = gelu_slope * (1 + 3 * gelu_cubic * (x * x));
+    return 0.5 * (1 + t) + 0.5 * x * ((1 - t * t) * inner);
+  }
+  const auto below = 0.5 * (1 + apply(op::erf, x * (1 / std::numbers::sqrt2)));
+  const double density = 0.5 * std::numbers::inv_sqrtpi * std::numbers::sqrt2;
+  return below + x * (density * apply(op::exp, -0.5 * (x * x)));
+}
+
+std::vector<Type> along_dimension(const Infer& infer) {
+  const Type& type = floating_tensor(infer, 0);
+  wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
+  return {type};
+}
+
+std::vector<Type> backward_along_dimension(const Infer& infer) {
+  const Type& type = floating_tensor(infer, 1);
+  if (!(floating_tensor(infer, 0) == type)) infer.fail("gradient and result differ in type");
+  return {type};
+}
+
+/// The sum along the operator's dimension, kept.
+Expression sum_along(const Node& node, const Expression& x) {
+  const int64_t dims[] = {wrap_dim(integer_attribute(node.attributes, "dim"), x.rank())};
+  return sum_over(x, dims, true);
+}
+
+Expression softmax_backward(const Node& node, const OpDef& op, const Expression& dy,
+                            const Expression& y) {
+  return apply(op, {{"dim", *node.attributes.find("dim")}, {"input_dtype", y.dtype()}}, dy, y);
+}
+
+/// Casts to the dtype attribute, if there is one, and applies the native operator.
+std::vector<Value*> decompose_softmax(const Decompose& d, const OpDef& native) {
+  Expression x = in(d, 0);
+  if (const auto dtype = dtype_attribute(d.node.attributes)) x = cast(x, *dtype);
+  return {apply(native, {{"dim", *d.node.attributes.find("dim")}, {"half_to_float", false}}, x)};
+}
+
+std::vector<Type> softmax_type(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (infer.attributes.is_none("dim")) infer.fail("dim must be given");
+  wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
+  const DType dtype = dtype_attribute(infer.attributes).value_or(type.dtype);
+  if (!is_floating(dtype)) infer.fail(cat("not floating: ", type));
+  return {Type::tensor(dtype, type.shape)};
+}
+
+}  // namespace
+
+constinit const OpDef op::relu{
+    .name = "relu",
+    .doc = "Each element, or 0 where it is negative.",
+    .schema = "(Tensor self) -> Tensor",
+    .aten = "relu",
+    .python = "relu Tensor.relu nn.functional.relu",
+    .traits = elementwise,
+    .infer = numeric_same,
+    .vjp = [](Vjp& g) { g.add(0, apply(op::threshold_backward, dout(g), out(g), 0)); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0);
+      return choice(x < 0, 0.0, x);
+    },
+};
+
+constinit const OpDef op::threshold_backward{
+    .name = "threshold_backward",
+    .doc = "The gradient, or 0 where self is not above the threshold.",
+    .schema = "(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+    .aten = "threshold_backward",
+    .traits = elementwise,
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      if (!(floating_tensor(infer, 0) == floating_tensor(infer, 1)))
+        infer.fail("gradient and operand differ in type");
+      return {infer.type(0)};
+    },
+    .vjp =
+        [](Vjp& g) {
+          if (g.needs(0)) g.add(0, apply(op::threshold_backward, dout(g), in(g, 1), in(g, 2)));
+          if (g.needs(1)) g.add(1, zeros_of(in(g, 1)));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      return choice(element(k, 1) <= element(k, 2), 0.0, element(k, 0));
+    },
+};
+
+constinit const OpDef op::threshold{
+    .name = "threshold",
+    .doc = "Each element, or `value` where it is not above the threshold.",
+    .schema = "(Tensor self, Scalar threshold, Scalar value) -> Tensor",
+    .aten = "threshold",
+    .python = "threshold nn.functional.threshold",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp = [](Vjp& g) { g.add(0, apply(op::threshold_backward, dout(g), in(g, 0), in(g, 1))); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0);
+      return choice(x <= element(k, 1), element(k, 2), x);
+    },
+};
+
+constinit const OpDef op::leaky_relu{
+    .name = "leaky_relu",
+    .doc = "Each element, times the slope where it is not positive.",
+    .schema = "(Tensor self, Scalar negative_slope=0.01) -> Tensor",
+    .aten = "leaky_relu",
+    .python = "nn.functional.leaky_relu _C._nn.leaky_relu",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp =
+        [](Vjp& g) {
+          const auto dy = dout(g);
+          g.add(0, apply(op::where, apply(op::gt, in(g, 0), 0), dy, dy * in(g, 1)));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0);
+      return choice(x > 0, x, x * element(k, 1));
+    },
+};
+
+constinit const OpDef op::elu{
+    .name = "elu",
+    .doc = "Each element where it is positive, else alpha * (exp(x) - 1), scaled.",
+    .schema = "(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+    .aten = "elu",
+    .python = "_C._nn.elu",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp =
+        [](Vjp& g) {
+          const auto x = in(g, 0), alpha = in(g, 1), scale = in(g, 2), inner = in(g, 3);
+          const auto dy = dout(g);
+          const auto below = dy * (inner * (alpha * scale)) * apply(op::exp, x * inner);
+          g.add(0, apply(op::where, apply(op::le, x, 0), below, dy * scale));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0), alpha = element(k, 1), scale = element(k, 2);
+      const Element below = maths("expm1", x * element(k, 3)) * (alpha * scale);
+      return choice(x < 0, below, x * scale);
+    },
+};
+
+constinit const OpDef op::functional_elu{
+    .name = "functional_elu",
+    .doc = "elu without scales.",
+    .schema = "(Tensor input, float alpha=1.0) -> Tensor",
+    .python = "nn.functional.elu",
+    .traits = Trait::pure | Trait::composite,
+    .infer = same_as_floating,
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {apply(op::elu, in(d, 0), in(d, 1), 1, 1)};
+    },
+};
+
+constinit const OpDef op::selu{
+    .name = "selu",
+    .doc = "elu with the constants that keep mean and variance.",
+    .schema = "(Tensor self) -> Tensor",
+    .python = "selu nn.functional.selu",
+    .traits = Trait::pure | Trait::composite,
+    .infer = same_as_floating,
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {apply(op::elu, in(d, 0), 1.6732632423543772848170429916717,
+                    1.0507009873554804934193349852946, 1.0)};
+    },
+};
+
+constinit const OpDef op::celu{
+    .name = "celu",
+    .doc = "elu that is continuously differentiable for every alpha.",
+    .schema = "(Tensor self, Scalar alpha=1.0) -> Tensor",
+    .python = "celu nn.functional.celu",
+    .traits = Trait::pure | Trait::composite,
+    .infer = same_as_floating,
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      const Expression one(d.builder, d.builder.constant(1.0));
+      return {apply(op::elu, in(d, 0), in(d, 1), 1.0, one / in(d, 1))};
+    },
+};
+
+constinit const OpDef op::silu{
+    .name = "silu",
+    .doc = "Each element times its logistic function.",
+    .schema = "(Tensor self) -> Tensor",
+    .aten = "silu",
+    .python = "nn.functional.silu _C._nn.silu",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp =
+        [](Vjp& g) {
+          const auto x = in(g, 0), s = apply(op::sigmoid, x);
+          g.add(0, dout(g) * (s * (1 + x * (1 - s))));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0);
+      return x / (1 + maths("exp", -x));
+    },
+};
+
+constinit const OpDef op::mish{
+    .name = "mish",
+    .doc = "Each element times tanh(softplus(x)).",
+    .schema = "(Tensor self) -> Tensor",
+    .aten = "mish",
+    .python = "nn.functional.mish _C._nn.mish",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp =
+        [](Vjp& g) {
+          const auto x = in(g, 0), s = apply(op::sigmoid, x);
+          const auto t = apply(op::tanh, apply(op::softplus, x));
+          g.add(0, dout(g) * (t + x * (s * (1 - t * t))));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0);
+      return x * maths("tanh", maths("log1p", maths("exp", x)));
+    },
+};
+
+constinit const OpDef op::gelu{
+    .name = "gelu",
+    .doc = "Each element times the normal distribution's cumulative, exact or by tanh.",
+    .schema = "(Tensor self, *, str approximate=\"none\") -> Tensor",
+    .aten = "gelu",
+    .python = "nn.functional.gelu _C._nn.gelu",
+    .traits = elementwise,
+    .infer =
+        [](const Infer& infer) {
+          const std::string how = text_attribute(infer.attributes, "approximate");
+          if (how != "none" && how != "tanh") infer.fail(janus::cat("unknown approximation ", how));
+          return same_as_floating(infer);
+        },
+    .vjp =
+        [](Vjp& g) {
+          const bool tanh = text_attribute(g.node().attributes, "approximate") == "tanh";
+          g.add(0, dout(g) * gelu_derivative(in(g, 0), tanh));
+        },
+    .scalar = gelu_program,
+};
+
+constinit const OpDef op::softplus{
+    .name = "softplus",
+    .doc = "log(1 + exp(beta * x)) / beta, and x where beta * x is above the threshold.",
+    .schema = "(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
+    .aten = "softplus",
+    .python = "nn.functional.softplus _C._nn.softplus",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp =
+        [](Vjp& g) {
+          const auto dy = dout(g), scaled = in(g, 0) * in(g, 1);
+          const auto linear = apply(op::gt, scaled, in(g, 2));
+          g.add(0, apply(op::where, linear, dy, dy * apply(op::sigmoid, scaled)));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0), beta = element(k, 1), scaled = x * beta;
+      return choice(scaled > element(k, 2), x, maths("log1p", maths("exp", scaled)) / beta);
+    },
+};
+
+constinit const OpDef op::log_sigmoid{
+    .name = "log_sigmoid",
+    .doc = "The logarithm of the logistic function of each element.",
+    .schema = "(Tensor self) -> Tensor",
+    .aten = "log_sigmoid",
+    .python = "nn.functional.logsigmoid _C._nn.log_sigmoid",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::sigmoid, -in(g, 0))); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0);
+      return choice(x < 0, x, 0.0) - maths("log1p", maths("exp", -maths("fabs", x)));
+    },
+};
+
+constinit const OpDef op::hardtanh{
+    .name = "hardtanh",
+    .doc = "Each element brought into [min_val, max_val].",
+    .schema = "(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+    .aten = "hardtanh",
+    .python = "nn.functional.hardtanh _C._nn.hardtanh",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp =
+        [](Vjp& g) {
+          const auto x = in(g, 0);
+          const auto flat =
+              apply(op::logical_or, apply(op::le, x, in(g, 1)), apply(op::ge, x, in(g, 2)));
+          g.add(0, masked(flat, dout(g)));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      return at_most(at_least(element(k, 0), element(k, 1)), element(k, 2));
+    },
+};
+
+constinit const OpDef op::relu6{
+    .name = "relu6",
+    .doc = "Each element brought into [0, 6].",
+    .schema = "(Tensor self) -> Tensor",
+    .python = "nn.functional.relu6 _C._nn.relu6",
+    .traits = Trait::pure | Trait::composite,
+    .infer = same_as_floating,
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {apply(op::hardtanh, in(d, 0), 0, 6)};
+    },
+};
+
+constinit const OpDef op::hardsigmoid{
+    .name = "hardsigmoid",
+    .doc = "(x + 3) / 6 brought into [0, 1].",
+    .schema = "(Tensor self) -> Tensor",
+    .aten = "hardsigmoid",
+    .python = "nn.functional.hardsigmoid _C._nn.hardsigmoid",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp =
+        [](Vjp& g) {
+          const auto x = in(g, 0);
+          const auto inside = apply(op::logical_and, apply(op::gt, x, -3), apply(op::lt, x, 3));
+          g.add(0, apply(op::where, inside, dout(g) / 6, 0));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      return at_most(at_least(element(k, 0) + 3, 0.0), 6.0) / 6;
+    },
+};
+
+constinit const OpDef op::hardswish{
+    .name = "hardswish",
+    .doc = "Each element times its hardsigmoid.",
+    .schema = "(Tensor self) -> Tensor",
+    .aten = "hardswish",
+    .python = "nn.functional.hardswish _C._nn.hardswish",
+    .traits = elementwise,
+    .infer = same_as_floating,
+    .vjp =
+        [](Vjp& g) {
+          const auto x = in(g, 0), dy = dout(g);
+          const auto middle = apply(op::where, apply(op::lt, x, 3), dy * (x / 3 + 0.5), dy);
+          g.add(0, apply(op::where, apply(op::le, x, -3), 0, middle));
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0);
+      return x * at_most(at_least(x + 3, 0.0), 6.0) / 6;
+    },
+};
+
+constinit const OpDef op::softsign{
+    .name = "softsign",
+    .doc = "x / (1 + |x|).",
+    .schema = "(Tensor input) -> Tensor",
+    .python = "nn.functional.softsign",
+    .traits = Trait::pure | Trait::composite,
+    .infer = same_as_floating,
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {in(d, 0) / (apply(op::abs, in(d, 0)) + 1)};
+    },
+};
+
+constinit const OpDef op::tanhshrink{
+    .name = "tanhshrink",
+    .doc = "x - tanh(x).",
+    .schema = "(Tensor input) -> Tensor",
+    .python = "nn.functional.tanhshrink",
+    .traits = Trait::pure | Trait::composite,
+    .infer = same_as_floating,
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {in(d, 0) - apply(op::tanh, in(d, 0))};
+    },
+};
+
+constinit const OpDef op::clamp{
+    .name = "clamp",
+    .doc = "Each element brought into [min, max]; a bound may be None.",
+    .schema = "(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    .aten = "clamp",
+    .python = "clamp clip Tensor.clamp Tensor.clip",
+    .traits = elementwise,
+    .infer =
+        [](const Infer& infer) {
+          require_number(infer, 1);
+          require_number(infer, 2);
+          return clamped(infer);
+        },
+    .vjp = clamp_gradient,
+    .scalar = clamp_program,
+};
+
+constinit const OpDef op::clamp_tensor{
+    .name = "clamp_tensor",
+    .doc = "clamp with tensors as bounds.",
+    .schema = "(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    .aten = "clamp.Tensor",
+    .python = "clamp clip Tensor.clamp Tensor.clip",
+    .traits = elementwise,
+    .infer =
+        [](const Infer& infer) {
+          for (const size_t bound : {1, 2})
+            if (!infer.type(bound).is_none()) tensor_type(infer, bound);
+          return clamped(infer);
+        },
+    .vjp = clamp_gradient,
+    .scalar = clamp_program,
+};
+
+constinit const OpDef op::clamp_min{
+    .name = "clamp_min",
+    .doc = "Each element, or the bound where it is less.",
+    .schema = "(Tensor self, Scalar min) -> Tensor",
+    .aten = "clamp_min",
+    .python = "clamp_min Tensor.clamp_min",
+    .traits = elementwise,
+    .infer = clamped,
+    .vjp =
+        [](Vjp& g) {
+          add_gradient(g, 0, [&] { return apply(op::where, within(g, op::ge, 1), dout(g), 0); });
+        },
+    .scalar = [](ScalarCode& k) -> Scalar { return at_least(element(k, 0), element(k, 1)); },
+};
+
+constinit const OpDef op::clamp_max{
+    .name = "clamp_max",
+    .doc = "Each element, or the bound where it is more.",
+    .schema = "(Tensor self, Scalar max) -> Tensor",
+    .aten = "clamp_max",
+    .python = "clamp_max Tensor.clamp_max",
+    .traits = elementwise,
+    .infer = clamped,
+    .vjp =
+        [](Vjp& g) {
+          add_gradient(g, 0, [&] { return apply(op::where, within(g, op::le, 1), dout(g), 0); });
+        },
+    .scalar = [](ScalarCode& k) -> Scalar { return at_most(element(k, 0), element(k, 1)); },
+};
+
+constinit const OpDef op::softmax_native{
+    .name = "_softmax",
+    .doc = "exp(x) over its sum along a dimension.",
+    .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
+    .aten = "_softmax",
+    .infer = along_dimension,
+    .vjp =
+        [](Vjp& g) {
+          g.add(0, softmax_backward(g.node(), op::softmax_backward_data, dout(g), out(g)));
+        },
+};
+
+constinit const OpDef op::softmax_backward_data{
+    .name = "_softmax_backward_data",
+    .doc = "Gradient of _softmax, from its result.",
+    .schema = "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    .aten = "_softmax_backward_data",
+    .infer = backward_along_dimension,
+    .vjp =
+        [](Vjp& g) {
+          const auto dy = in(g, 0), y = in(g, 1), u = dout(g);
+          if (g.needs(0)) g.add(0, softmax_backward(g.node(), op::softmax_backward_data, u, y));
+          if (g.needs(1))
+            g.add(1, u * (dy - sum_along(g.node(), dy * y)) - dy * sum_along(g.node(), u * y));
+        },
+};
+
+constinit const OpDef op::log_softmax_native{
+    .name = "_log_softmax",
+    .doc = "The logarithm of softmax along a dimension.",
+    .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
+    .aten = "_log_softmax",
+    .infer = along_dimension,
+    .vjp =
+        [](Vjp& g) {
+          g.add(0, softmax_backward(g.node(), op::log_softmax_backward_data, dout(g), out(g)));
+        },
+};
+
+constinit const OpDef op::log_softmax_backward_data{
+    .name = "_log_softmax_backward_data",
+    .doc = "Gradient of _log_softmax, from its result.",
+    .schema = "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    .aten = "_log_softmax_backward_data",
+    .infer = backward_along_dimension,
+    .vjp =
+        [](Vjp& g) {
+          const auto dy = in(g, 0), u = dout(g), p = apply(op::exp, in(g, 1));
+          if (g.needs(0)) g.add(0, u - sum_along(g.node(), u * p));
+          if (g.needs(1)) g.add(1, -(u * p) * sum_along(g.node(), dy));
+        },
+};
+
+constinit const OpDef op::softmax{
+    .name = "softmax",
+    .doc = "Softmax along a dimension, computed in `dtype` if it is given.",
+    .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    .python = "softmax Tensor.softmax",
+    .traits = Trait::pure | Trait::composite,
+    .infer = softmax_type,
+    .decompose = [](const Decompose& d) { return decompose_softmax(d, op::softmax_native); },
+};
+
+constinit const OpDef op::log_softmax{
+    .name = "log_softmax",
+    .doc = "The logarithm of softmax along a dimension, computed in `dtype` if it is given.",
+    .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+    .python = "log_softmax Tensor.log_softmax",
+    .traits = Trait::pure | Trait::composite,
+    .infer = softmax_type,
+    .decompose = [](const Decompose& d) { return decompose_softmax(d, op::log_softmax_native); },
+};
+
+constinit const OpDef op::functional_softmax{
+    .name = "functional_softmax",
+    .doc = "softmax with nn.functional's parameters.",
+    .schema = "(Tensor input, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
+    .python = "nn.functional.softmax",
+    .traits = Trait::pure | Trait::composite,
+    .infer = softmax_type,
+    .decompose = [](const Decompose& d) { return decompose_softmax(d, op::softmax_native); },
+};
+
+constinit const OpDef op::functional_log_softmax{
+    .name = "functional_log_softmax",
+    .doc = "log_softmax with nn.functional's parameters.",
+    .schema = "(Tensor input, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
+    .python = "nn.functional.log_softmax",
+    .traits = Trait::pure | Trait::composite,
+    .infer = softmax_type,
+    .decompose = [](const Decompose& d) { return decompose_softmax(d, op::log_softmax_native); },
+};
+
+}  // namespace janus

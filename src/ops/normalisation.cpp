@@ -1,0 +1,644 @@
+// Normalisations over batches, layers and groups, and look-up of embeddings.
+//
+// Training a batch norm changes its running statistics in eager. Here the new statistics are
+// results 1 and 2 of `batch_norm` (none where there are none), which the frontend writes back. The
+// backward operators' own gradients are written with the normalised operand x^ = (x - m) s, where m
+// is the mean and s one over the deviation of each group of N elements:
+//   backward:  dx = s (h - mean(h) - x^ mean(h x^)),  h = dy w
+//   its vjp for a cotangent u of dx: see `normalised_backward_gradients`.
+#include <array>
+#include <numeric>
+
+#include "ops/expression.h"
+#include "ops/shape_rules.h"
+
+namespace janus {
+
+using namespace graph;
+using namespace ops;
+
+namespace {
+
+constexpr Trait composite = Trait::pure | Trait::composite;
+
+/// How a normalisation groups its elements.
+struct Grouping {
+  std::vector<int64_t> reduced;  ///< dimensions that a group spans
+  std::vector<int64_t> shared;   ///< dimensions over which the affine parameters are shared
+};
+
+/// Channels are dimension 1.
+Grouping by_channel(int64_t rank) {
+  Grouping grouping;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != 1) grouping.reduced.push_back(dim);
+  grouping.shared = grouping.reduced;
+  return grouping;
+}
+
+/// The last `inner` dimensions are one group.
+Grouping by_sample(int64_t rank, int64_t inner) {
+  Grouping grouping;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    (dim < rank - inner ? grouping.shared : grouping.reduced).push_back(dim);
+  return grouping;
+}
+
+/// The parts of a normalisation at hand, all of a shape that broadcasts with x.
+struct Normalised {
+  Expression x, mean, scale;  ///< scale: one over the deviation
+  Grouping grouping;
+
+  Expression hat() const { return (x - mean) * scale; }
+  Expression average(const Expression& y) const { return mean_over(y, grouping.reduced, true); }
+  /// y without its mean and without its part along x^.
+  Expression projected(const Expression& y) const {
+    return y - average(y) - hat() * average(y * hat());
+  }
+  Dim count() const {
+    Dim count = 1;
+    for (const int64_t dim : grouping.reduced) count = count * x.shape()[static_cast<size_t>(dim)];
+    return count;
+  }
+};
+
+Expression sum_shared(const Expression& y, const Grouping& grouping) {
+  return grouping.shared.empty() ? y : sum_over(y, grouping.shared, true);
+}
+
+struct BackwardGradients {
+  Expression dy, x, weight;
+};
+
+/// Cotangents u, a, c of dx, dw, db (those that are there) to gradients of dy, x and w. With
+/// h = dy w, P the projection above and T = sum(u P(h)) over a group:
+///   for h:  s P(u);  dy adds a x^ + c
+///   for x:  through x^: s P(G) with G = -s (h mean(u x^) + u mean(h x^)) + a dy;
+///           through s: -(s s / N) x^ T
+BackwardGradients normalised_backward_gradients(const Normalised& n, const Expression& dy,
+                                                const Expression& weight, const Vjp& g) {
+  Builder& builder = *n.x.builder();
+  const auto hat = n.hat();
+  const bool scaled = !weight.is_none();
+  const auto h = scaled ? dy * weight : dy;
+  Expression for_dy = zeros_of(dy), through_hat = zeros_of(n.x), through_scale = zeros_of(n.x);
+  Expression for_weight = zeros_of(dy);
+  if (g.dout(0) != nullptr) {
+    const Expression u(builder, g.dout(0));
+    const auto for_h = n.scale * n.projected(u);
+    for_dy = for_dy + (scaled ? for_h * weight : for_h);
+    for_weight = for_h * dy;
+    through_hat = through_hat - n.scale * (h * n.average(u * hat) + u * n.average(h * hat));
+    const auto total = sum_over(u * n.projected(h), n.grouping.reduced, true);
+    through_scale = n.scale * n.scale * hat * total / number(builder, n.count());
+  }
+  const auto shaped = [&](const Expression& y) { return scaled ? reshaped(y, weight.shape()) : y; };
+  if (g.dout(1) != nullptr) {
+    const auto a = shaped(Expression(builder, g.dout(1)));
+    for_dy = for_dy + a * hat;
+    through_hat = through_hat + a * dy;
+  }
+  if (g.dout(2) != nullptr) for_dy = for_dy + shaped(Expression(builder, g.dout(2)));
+  const auto for_x = n.scale * n.projected(through_hat) - through_scale;
+  return {.dy = for_dy, .x = for_x, .weight = sum_shared(for_weight, n.grouping)};
+}
+
+std::vector<Type> masked_types(const Infer& infer, const Type& input, const Type& weight) {
+  const auto mask = mask_attribute(infer.attributes, "output_mask");
+  if (mask.size() != 3) infer.fail("the mask must have three flags");
+  return {mask[0] ? input : Type::none(), mask[1] ? weight : Type::none(),
+          mask[2] ? weight : Type::none()};
+}
+
+// ---- Batches ----------------------------------------------------------------------------------
+
+/// Operands `inputs` are none or vectors with an element for each channel.
+void require_vectors(const Infer& infer, std::initializer_list<size_t> inputs) {
+  const Type& input = infer.type(0);
+  for (const size_t i : inputs) {
+    if (infer.type(i).is_none()) continue;
+    const Type& vector = tensor_of_rank(infer, i, 1);
+    if (vector.dtype != input.dtype) infer.fail(cat("dtypes differ: ", input, ", ", vector));
+    require_equal(infer, vector.shape[0], input.shape[1], "channels");
+  }
+}
+
+const Type& batch_input(const Infer& infer) {
+  const Type& input = floating_tensor(infer, 0);
+  if (input.rank() < 2) infer.fail(cat("input ", input));
+  return input;
+}
+
+Type channel_type(const Type& input) { return Type::tensor(input.dtype, {input.shape[1]}); }
+
+std::vector<Type> infer_batch_norm_train(const Infer& infer) {
+  const Type& input = batch_input(infer);
+  require_vectors(infer, {1, 2, 3, 4});
+  if (!flag_attribute(infer.attributes, "training")) infer.fail("only for training");
+  const Type channel = channel_type(input);
+  return {input, channel, channel, channel, channel};
+}
+
+std::vector<Type> infer_batch_norm_no_stats(const Infer& infer) {
+  const Type& input = batch_input(infer);
+  require_vectors(infer, {1, 2});
+  if (!flag_attribute(infer.attributes, "training")) infer.fail("only for training");
+  const Type channel = channel_type(input);
+  return {input, channel, channel};
+}
+
+Normalised by_channel(const Expression& x, const Expression& mean, const Expression& scale) {
+  return {.x = x,
+          .mean = along(mean, 1, x.rank()),
+          .scale = along(scale, 1, x.rank()),
+          .grouping = by_channel(x.rank())};
+}
+
+/// Gradients that reach x through the saved mean and scale (results 1 and 2).
+void saved_statistics_gradient(Vjp& g, const Normalised& n, const Expression* dmean,
+                               const Expression* dscale) {
+  const auto count = number(g.builder(), n.count());
+  if (dmean != nullptr) g.add(0, expanded(*dmean / count, n.x.shape()));
+  if (dscale != nullptr) g.add(0, -(*dscale * n.scale * n.scale / count) * n.hat());
+}
+
+template <bool has_statistics>
+void batch_norm_gradient(Vjp& g, Value* eps) {
+  const auto x = in(g, 0);
+  const auto n = by_channel(x, out(g, 1), out(g, 2));
+  if (g.dout(0) != nullptr) {
+    const std::vector<bool> mask{g.needs(0), g.needs(1), g.needs(2)};
+    const Expression none(g.builder(), g.builder().none());
+    const auto results =
+        apply_all(op::batch_norm_backward, {{"train", true}, {"output_mask", mask}}, dout(g), x,
+                  in(g, 1), has_statistics ? in(g, 3) : none, has_statistics ? in(g, 4) : none,
+                  out(g, 1), out(g, 2), Expression(g.builder(), eps));
+    for (size_t i = 0; i < 3; ++i)
+      if (mask[i]) g.add(i, results[i]);
+  }
+  if (!g.needs(0)) return;
+  const auto spread = [&](size_t result) { return along(dout(g, result), 1, x.rank()); };
+  if (g.dout(1) != nullptr) {
+    const auto dmean = spread(1);
+    saved_statistics_gradient(g, n, &dmean, nullptr);
+  }
+  if (g.dout(2) != nullptr) {
+    const auto dscale = spread(2);
+    saved_statistics_gradient(g, n, nullptr, &dscale);
+  }
+}
+
+std::vector<Type> infer_batch_norm_backward(const Infer& infer) {
+  const Type& input = floating_tensor(infer, 1);
+  if (!(floating_tensor(infer, 0) == input)) infer.fail("gradient and input differ in type");
+  if (!flag_attribute(infer.attributes, "train")) infer.fail("only for training");
+  return masked_types(infer, input, channel_type(input));
+}
+
+void batch_norm_backward_gradient(Vjp& g) {
+  const auto dy = in(g, 0), x = in(g, 1), weight = in(g, 2);
+  const auto n = by_channel(x, in(g, 5), in(g, 6));
+  const auto shaped = weight.is_none() ? weight : along(weight, 1, x.rank());
+  // Cotangents of dw and db come as vectors.
+  struct Spread final : Vjp {
+    Vjp& g;
+    int64_t rank;
+    Spread(Vjp& g, int64_t rank) : g(g), rank(rank) {}
+    Builder& builder() override { return g.builder(); }
+    const Node& node() const override { return g.node(); }
+    Value* in(size_t index) const override { return g.in(index); }
+    Value* out(size_t index) const override { return g.out(index); }
+    Value* dout(size_t index) const override {
+      Value* value = g.dout(index);
+      if (index == 0 || value == nullptr) return value;
+      return along(Expression(g.builder(), value), 1, rank);
+    }
+    bool needs(size_t input) const override { return g.needs(input); }
+    void add(size_t input, Value* gradient) override { g.add(input, gradient); }
+  } spread(g, x.rank());
+  const auto gradients = normalised_backward_gradients(n, dy, shaped, spread);
+  if (g.needs(0)) g.add(0, gradients.dy);
+  if (g.needs(1)) g.add(1, gradients.x);
+  if (!weight.is_none() && g.needs(2)) g.add(2, reshaped(gradients.weight, weight.shape()));
+}
+
+/// Operands of the composites, whatever their order.
+struct BatchNorm {
+  Expression input, weight, bias, running_mean, running_var, momentum, eps;
+  bool training = false;
+};
+
+std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size_t running_var) {
+  const Type& input = batch_input(infer);
+  require_vectors(infer, {1, 2, 3, 4});
+  const bool has_statistics = !infer.type(running_mean).is_none();
+  if (has_statistics == infer.type(running_var).is_none())
+    infer.fail("one of the running statistics is missing");
+  const bool training = flag_attribute(infer.attributes, "training");
+  if (!training && !has_statistics) infer.fail("evaluation without running statistics");
+  Dim count = 1;
+  for (size_t i = 0; i < input.shape.size(); ++i)
+    if (i != 1) count = count * input.shape[i];
+  if (training && count.lower_bound().value_or(0) < 2)
+    infer.fail("training needs more than one value for each channel");
+  const Type updated = training && has_statistics ? channel_type(input) : Type::none();
+  return {input, updated, updated};
+}
+
+/// (x - mean) * weight / sqrt(var + eps) + bias, as two vectors and one multiplication.
+Expression evaluated(const BatchNorm& norm) {
+  const int64_t rank = norm.input.rank();
+  Expression scale = 1 / apply(op::sqrt, norm.running_var + norm.eps);
+  if (!norm.weight.is_none()) scale = scale * norm.weight;
+  Expression shift = -(norm.running_mean * scale);
+  if (!norm.bias.is_none()) shift = shift + norm.bias;
+  return norm.input * along(scale, 1, rank) + along(shift, 1, rank);
+}
+
+std::vector<Value*> decompose_batch_norm(const BatchNorm& norm) {
+  Builder& builder = *norm.input.builder();
+  const Expression none(builder, builder.none());
+  if (!norm.training) return {evaluated(norm), none, none};
+  if (norm.running_mean.is_none()) {
+    const auto results = apply_all(op::batch_norm_no_stats, {{"training", true}}, norm.input,
+                                   norm.weight, norm.bias, norm.momentum, norm.eps);
+    return {results[0], none, none};
+  }
+  const auto results =
+      apply_all(op::batch_norm_train, {{"training", true}}, norm.input, norm.weight, norm.bias,
+                norm.running_mean, norm.running_var, norm.momentum, norm.eps);
+  return {results[0], results[3], results[4]};
+}
+
+// ---- Layers -----------------------------------------------------------------------------------
+
+int64_t inner_rank(const Attributes& attributes) {
+  return static_cast<int64_t>(list_attribute(attributes, "normalized_shape").size());
+}
+
+/// Fails unless the input ends in the normalised shape, and operands `inputs` have it.
+const Type& layer_input(const Infer& infer, std::initializer_list<size_t> inputs) {
+  const Type& input = floating_tensor(infer, 0);
+  const Shape inner = list_attribute(infer.attributes, "normalized_shape");
+  const bool ends = inner.size() <= input.shape.size() && !inner.empty() &&
+                    std::equal(inner.rbegin(), inner.rend(), input.shape.rbegin());
+  if (!ends) infer.fail(cat("input ", input, " does not end in the normalised shape"));
+  for (const size_t i : inputs) {
+    if (infer.type(i).is_none()) continue;
+    if (!(tensor_type(infer, i) == Type::tensor(input.dtype, inner)))
+      infer.fail(cat("parameter ", infer.type(i), " for ", input));
+  }
+  return input;
+}
+
+std::vector<Type> infer_native_layer_norm(const Infer& infer) {
+  const Type& input = layer_input(infer, {1, 2});
+  Shape outer = input.shape;
+  for (size_t i = outer.size() - static_cast<size_t>(inner_rank(infer.attributes));
+       i < outer.size(); ++i)
+    outer[i] = 1;
+  const Type statistic = Type::tensor(input.dtype, outer);
+  return {input, statistic, statistic};
+}
+
+Normalised by_sample(const Node& node, const Expression& x, const Expression& mean,
+                     const Expression& scale) {
+  return {.x = x,
+          .mean = mean,
+          .scale = scale,
+          .grouping = by_sample(x.rank(), inner_rank(node.attributes))};
+}
+
+void layer_norm_gradient(Vjp& g) {
+  const auto x = in(g, 0);
+  const auto n = by_sample(g.node(), x, out(g, 1), out(g, 2));
+  if (g.dout(0) != nullptr) {
+    const std::vector<bool> mask{g.needs(0), g.needs(1), g.needs(2)};
+    const Attributes attributes{{"normalized_shape", *g.node().attributes.find("normalized_shape")},
+                                {"output_mask", mask}};
+    const auto results = apply_all(op::native_layer_norm_backward, attributes, dout(g), x,
+                                   out(g, 1), out(g, 2), in(g, 1), in(g, 2));
+    for (size_t i = 0; i < 3; ++i)
+      if (mask[i]) g.add(i, results[i]);
+  }
+  if (!g.needs(0)) return;
+  if (g.dout(1) != nullptr) {
+    const auto dmean = dout(g, 1);
+    saved_statistics_gradient(g, n, &dmean, nullptr);
+  }
+  if (g.dout(2) != nullptr) {
+    const auto dscale = dout(g, 2);
+    saved_statistics_gradient(g, n, nullptr, &dscale);
+  }
+}
+
+std::vector<Type> infer_layer_norm_backward(const Infer& infer) {
+  const Type& input = floating_tensor(infer, 1);
+  const Shape inner = list_attribute(infer.attributes, "normalized_shape");
+  return masked_types(infer, input, Type::tensor(input.dtype, inner));
+}
+
+void layer_norm_backward_gradient(Vjp& g) {
+  const auto dy = in(g, 0), x = in(g, 1), weight = in(g, 4);
+  const auto n = by_sample(g.node(), x, in(g, 2), in(g, 3));
+  const auto gradients = normalised_backward_gradients(n, dy, weight, g);
+  if (g.needs(0)) g.add(0, gradients.dy);
+  if (g.needs(1)) g.add(1, gradients.x);
+  if (!weight.is_none() && g.needs(4)) g.add(4, reshaped(gradients.weight, weight.shape()));
+}
+
+std::vector<Type> infer_layer_norm(const Infer& infer) { return {layer_input(infer, {1, 2})}; }
+
+std::vector<Value*> decompose_layer_norm(const Decompose& d) {
+  return {apply(op::native_layer_norm,
+                {{"normalized_shape", *d.node.attributes.find("normalized_shape")}}, in(d, 0),
+                in(d, 1), in(d, 2), in(d, 3))};
+}
+
+std::vector<Type> infer_group_norm(const Infer& infer) {
+  const Type& input = batch_input(infer);
+  require_vectors(infer, {1, 2});
+  const int64_t groups = integer_attribute(infer.attributes, "num_groups");
+  const Dim& channels = input.shape[1];
+  if (groups < 1 || !channels.is_constant() || channels.value() % groups != 0)
+    infer.fail(cat(groups, " groups of ", channels, " channels"));
+  return {input};
+}
+
+/// Each group as one row of a layer norm, then the affine map of channels.
+std::vector<Value*> decompose_group_norm(const Decompose& d) {
+  const auto x = in(d, 0), weight = in(d, 1), bias = in(d, 2);
+  const int64_t groups = integer_attribute(d.node.attributes, "num_groups");
+  Dim inner = x.shape()[1].value() / groups;
+  for (size_t i = 2; i < x.shape().size(); ++i) inner = inner * x.shape()[i];
+  const Expression none(d.builder, d.builder.none());
+  const auto rows = reshaped(x, {x.shape()[0] * groups, inner});
+  Expression y = reshaped(apply(op::native_layer_norm, {{"normalized_shape", Shape{inner}}}, rows,
+                                none, none, in(d, 3)),
+                          x.shape());
+  if (!weight.is_none()) y = y * along(weight, 1, x.rank());
+  if (!bias.is_none()) y = y + along(bias, 1, x.rank());
+  return {y};
+}
+
+// ---- Vectors ----------------------------------------------------------------------------------
+
+std::vector<Type> infer_normalize(const Infer& infer) {
+  const Type& input = floating_tensor(infer, 0);
+  if (!constant_number(infer.inputs[1])) infer.fail("the order of the norm must be known");
+  wrap_dim(infer, integer_attribute(infer.attributes, "dim"), input.rank());
+  return {input};
+}
+
+std::vector<Value*> decompose_normalize(const Decompose& d) {
+  const auto x = in(d, 0);
+  const Shape dims{Dim(integer_attribute(d.node.attributes, "dim"))};
+  const auto length = apply(op::vector_norm, {{"dim", dims}, {"keepdim", true}}, x, in(d, 1));
+  return {x / apply(op::clamp_min, length, in(d, 2))};
+}
+
+// ---- Embeddings -------------------------------------------------------------------------------
+
+Type embedded(const Infer& infer, size_t weight, size_t indices) {
+  const Type& table = tensor_of_rank(infer, weight, 2);
+  const Type& positions = tensor_type(infer, indices);
+  if (positions.dtype != DType::i64 && positions.dtype != DType::i32)
+    infer.fail(cat("indices must be i64 or i32, came ", positions));
+  if (flag_attribute(infer.attributes, "sparse")) infer.fail("a sparse gradient");
+  Shape shape = positions.shape;
+  shape.push_back(table.shape[1]);
+  return Type::tensor(table.dtype, shape);
+}
+
+void embedding_gradient(Vjp& g) {
+  const Attributes& attributes = g.node().attributes;
+  g.add(0, apply(op::embedding_dense_backward,
+                 {{"num_weights", to_attribute(in(g, 0).shape()[0])},
+                  {"padding_idx", *attributes.find("padding_idx")},
+                  {"scale_grad_by_freq", *attributes.find("scale_grad_by_freq")}},
+                 dout(g), in(g, 1)));
+}
+
+void embedding_backward_gradient(Vjp& g) {
+  const Attributes& attributes = g.node().attributes;
+  if (flag_attribute(attributes, "scale_grad_by_freq"))
+    throw TypeError("embedding: no second gradient with scale_grad_by_freq");
+  const auto indices = in(g, 1);
+  const Dim padding = dim_attribute(attributes, "padding_idx");
+  const auto rows = apply(op::embedding, dout(g), indices);
+  if (padding.is_constant() && padding.value() < 0) return g.add(0, rows);
+  const auto padded = apply(op::eq, indices, number(g.builder(), padding));
+  g.add(0, apply(op::masked_fill, rows, unsqueezed(padded, -1), 0));
+}
+
+/// nn.functional counts padding_idx from the end where it is negative, and None means there is
+/// none.
+int64_t padding_row(const Infer& infer) {
+  if (infer.attributes.is_none("padding_idx")) return -1;
+  const int64_t given = integer_attribute(infer.attributes, "padding_idx");
+  const Dim& rows = infer.type(1).shape[0];
+  if (!rows.is_constant() || given >= rows.value() || given < -rows.value())
+    infer.fail(cat("padding_idx ", given, " of ", rows));
+  return given < 0 ? given + rows.value() : given;
+}
+
+std::vector<Type> infer_functional_embedding(const Infer& infer) {
+  if (!infer.type(2).is_none()) infer.fail("max_norm changes the weight");
+  const Type type = embedded(infer, 1, 0);
+  padding_row(infer);
+  return {type};
+}
+
+std::vector<Value*> decompose_functional_embedding(const Decompose& d) {
+  const Infer infer{
+      .op = *d.node.op, .inputs = d.inputs, .attributes = d.node.attributes, .blocks = {}};
+  return {apply(op::embedding,
+                {{"padding_idx", padding_row(infer)},
+                 {"scale_grad_by_freq", *d.node.attributes.find("scale_grad_by_freq")}},
+                in(d, 1), in(d, 0))};
+}
+
+}  // namespace
+
+constinit const OpDef op::batch_norm_train{
+    .name = "batch_norm_train",
+    .doc =
+        "Batch norm by the batch's own statistics. Results: output, saved mean, saved one over "
+        "deviation, new running mean, new running variance.",
+    .schema =
+        "(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, "
+        "bool training, float momentum, float eps) -> "
+        "(Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
+    .aten = "_native_batch_norm_legit_functional",
+    .infer = infer_batch_norm_train,
+    .vjp = [](Vjp& g) { batch_norm_gradient<true>(g, g.in(6)); },
+};
+
+constinit const OpDef op::batch_norm_no_stats{
+    .name = "batch_norm_no_stats",
+    .doc = "batch_norm_train without running statistics.",
+    .schema =
+        "(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) "
+        "-> (Tensor, Tensor, Tensor)",
+    .aten = "_native_batch_norm_legit.no_stats",
+    .infer = infer_batch_norm_no_stats,
+    .vjp = [](Vjp& g) { batch_norm_gradient<false>(g, g.in(4)); },
+};
+
+constinit const OpDef op::batch_norm_backward{
+    .name = "native_batch_norm_backward",
+    .doc = "Gradients of a batch norm in training for input, weight and bias.",
+    .schema =
+        "(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
+        "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, "
+        "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    .aten = "native_batch_norm_backward",
+    .infer = infer_batch_norm_backward,
+    .vjp = batch_norm_backward_gradient,
+};
+
+constinit const OpDef op::batch_norm{
+    .name = "batch_norm",
+    .doc =
+        "Batch norm. Results: output, and in training the new running mean and variance, which "
+        "the caller writes back.",
+    .schema =
+        "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "bool training, float momentum, float eps, bool cudnn_enabled=True) -> "
+        "(Tensor output, Tensor running_mean, Tensor running_var)",
+    .python = "batch_norm",
+    .traits = composite,
+    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 3, 4); },
+    .decompose =
+        [](const Decompose& d) {
+          return decompose_batch_norm({.input = in(d, 0),
+                                       .weight = in(d, 1),
+                                       .bias = in(d, 2),
+                                       .running_mean = in(d, 3),
+                                       .running_var = in(d, 4),
+                                       .momentum = in(d, 5),
+                                       .eps = in(d, 6),
+                                       .training = flag_attribute(d.node.attributes, "training")});
+        },
+};
+
+constinit const OpDef op::functional_batch_norm{
+    .name = "functional_batch_norm",
+    .doc = "batch_norm with nn.functional's parameters, and the same results.",
+    .schema =
+        "(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, "
+        "Tensor? bias=None, bool training=False, float momentum=0.1, float eps=1e-05) -> "
+        "(Tensor output, Tensor running_mean, Tensor running_var)",
+    .python = "nn.functional.batch_norm",
+    .traits = composite,
+    .infer = [](const Infer& infer) { return infer_batch_norm(infer, 1, 2); },
+    .decompose =
+        [](const Decompose& d) {
+          return decompose_batch_norm({.input = in(d, 0),
+                                       .weight = in(d, 3),
+                                       .bias = in(d, 4),
+                                       .running_mean = in(d, 1),
+                                       .running_var = in(d, 2),
+                                       .momentum = in(d, 5),
+                                       .eps = in(d, 6),
+                                       .training = flag_attribute(d.node.attributes, "training")});
+        },
+};
+
+constinit const OpDef op::native_layer_norm{
+    .name = "native_layer_norm",
+    .doc = "Layer norm over the last dimensions. Results: output, mean, one over deviation.",
+    .schema =
+        "(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
+        "(Tensor, Tensor, Tensor)",
+    .aten = "native_layer_norm",
+    .infer = infer_native_layer_norm,
+    .vjp = layer_norm_gradient,
+};
+
+constinit const OpDef op::native_layer_norm_backward{
+    .name = "native_layer_norm_backward",
+    .doc = "Gradients of a layer norm for input, weight and bias.",
+    .schema =
+        "(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, "
+        "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    .aten = "native_layer_norm_backward",
+    .infer = infer_layer_norm_backward,
+    .vjp = layer_norm_backward_gradient,
+};
+
+constinit const OpDef op::layer_norm{
+    .name = "layer_norm",
+    .doc = "Layer norm over the last dimensions.",
+    .schema =
+        "(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
+        "float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    .python = "layer_norm nn.functional.layer_norm",
+    .traits = composite,
+    .infer = infer_layer_norm,
+    .decompose = decompose_layer_norm,
+};
+
+constinit const OpDef op::group_norm{
+    .name = "group_norm",
+    .doc = "Normalisation of groups of channels of each sample.",
+    .schema =
+        "(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+        "bool cudnn_enabled=True) -> Tensor",
+    .python = "group_norm nn.functional.group_norm",
+    .traits = composite,
+    .infer = infer_group_norm,
+    .decompose = decompose_group_norm,
+};
+
+constinit const OpDef op::normalize{
+    .name = "normalize",
+    .doc = "Vectors along a dimension divided by their length, which is at least eps.",
+    .schema = "(Tensor input, float p=2.0, int dim=1, float eps=1e-12) -> Tensor",
+    .python = "nn.functional.normalize",
+    .traits = composite,
+    .infer = infer_normalize,
+    .decompose = decompose_normalize,
+};
+
+constinit const OpDef op::embedding{
+    .name = "embedding",
+    .doc = "Rows of a table. The row padding_idx (-1: none) gets no gradient.",
+    .schema =
+        "(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, "
+        "bool sparse=False) -> Tensor",
+    .aten = "embedding",
+    .python = "embedding",
+    .infer = [](const Infer& infer) -> std::vector<Type> { return {embedded(infer, 0, 1)}; },
+    .vjp = embedding_gradient,
+};
+
+constinit const OpDef op::embedding_dense_backward{
+    .name = "embedding_dense_backward",
+    .doc = "The gradient added up by rows of the table.",
+    .schema =
+        "(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, "
+        "bool scale_grad_by_freq) -> Tensor",
+    .aten = "embedding_dense_backward",
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      const Type& gradient = tensor_type(infer, 0);
+      if (gradient.shape.empty()) infer.fail(janus::cat("gradient ", gradient));
+      return {Type::tensor(
+          gradient.dtype, {dim_attribute(infer.attributes, "num_weights"), gradient.shape.back()})};
+    },
+    .vjp = embedding_backward_gradient,
+};
+
+constinit const OpDef op::functional_embedding{
+    .name = "functional_embedding",
+    .doc = "embedding with nn.functional's parameters.",
+    .schema =
+        "(Tensor input, Tensor weight, int? padding_idx=None, float? max_norm=None, "
+        "float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    .python = "nn.functional.embedding",
+    .traits = composite,
+    .infer = infer_functional_embedding,
+    .decompose = decompose_functional_embedding,
+};
+
+}  // namespace janus

@@ -1,0 +1,36 @@
+// Type promotion: the dtype in which an operator computes, as torch decides it. Python numbers
+// (operands of type i64, f64, bool) are torch's "wrapped numbers": they matter least, after tensors
+// of rank 0, after tensors with dimensions. The default dtype is f32; a program that changes it is
+// not converted.
+#pragma once
+
+#include <span>
+
+#include "graph/graph.h"
+#include "graph/type.h"
+
+namespace janus::ops {
+
+inline constexpr graph::DType default_dtype = graph::DType::f32;
+
+/// The smallest dtype that holds both.
+graph::DType promote(graph::DType a, graph::DType b);
+
+/// The dtype that a Python number has as a tensor.
+graph::DType dtype_of_number(const graph::Type& number);
+
+/// torch.result_type of tensors and numbers; operands of type none are left out.
+graph::DType result_type(std::span<const graph::Type> operands);
+
+/// `dtype` if it is floating or complex, else the default dtype: what `exp` or `/` gives.
+graph::DType floating_result(graph::DType dtype);
+
+/// The dtype in which an elementwise node computes (f16 and bf16 stay: the emitter widens them):
+/// its result's, or for results of type b1 what its operands promote to.
+graph::DType compute_dtype(const graph::Node& elementwise);
+
+/// Whether the operator's scalar program says all that eager does for these operand types. Integer
+/// division does not: eager raises on a zero divisor.
+bool has_scalar_program(const graph::Node& node);
+
+}  // namespace janus::ops

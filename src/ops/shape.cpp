@@ -1,0 +1,974 @@
+// Views: operators whose result shares memory with their operand in eager. The primary ones have a
+// gradient and a `scatter`, so that writes through them can be turned round; the composite ones are
+// taken apart into primary ones as soon as they are met, since writes need the parts.
+//
+// `reshape` and `contiguous` may share memory or copy, depending on strides: trait `view`, with a
+// scatter; who writes through them has to know the strides.
+#include "ops/shape.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "ops/expression.h"
+#include "ops/shape_rules.h"
+
+namespace janus {
+
+using namespace graph;
+using namespace ops;
+
+namespace {
+
+bool at_least_zero(const Dim& dim) {
+  const auto bound = dim.lower_bound();
+  return bound && *bound >= 0;
+}
+
+}  // namespace
+
+namespace ops {
+
+Shape resolve_shape(const Infer& infer, const Shape& from, const Shape& wanted) {
+  Shape result = wanted;
+  std::vector<Dim> numerator(from.begin(), from.end()), denominator;
+  std::optional<size_t> open;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i].is(-1)) {
+      if (wanted[i].is_constant() && wanted[i].value() < 0)
+        infer.fail(cat("invalid size ", wanted[i]));
+      denominator.push_back(wanted[i]);
+    } else if (open) {
+      infer.fail("two sizes are -1");
+    } else {
+      open = i;
+    }
+  }
+  std::erase_if(denominator, [&](const Dim& dim) {  // equal factors cancel
+    const auto same = std::find(numerator.begin(), numerator.end(), dim);
+    if (same == numerator.end() || dim.is(0)) return false;
+    numerator.erase(same);
+    return true;
+  });
+  const Dim count = element_count(numerator), taken = element_count(denominator);
+  if (open) {
+    if (taken.is(0)) infer.fail("a size of -1 beside one of 0");
+    result[*open] = floor_divide(count, taken);
+    if (!(result[*open] * taken == count))
+      infer.fail(cat("a tensor of ", to_string(count), " elements cannot get the shape"));
+  } else if (!(count == taken)) {
+    infer.fail(cat("sizes do not match: ", count, " elements against ", taken));
+  }
+  return result;
+}
+
+namespace {
+
+/// A bound of a slice as a position in [0, size]; nullopt if that depends on unknown values.
+std::optional<Dim> clamped_position(const Dim& position, const Dim& size) {
+  Dim from_start = position;
+  if (position.is_constant()) {
+    if (position.value() < 0) from_start = size + position;
+  } else if (!at_least_zero(position)) {
+    return std::nullopt;
+  }
+  if (!at_least_zero(from_start)) from_start = maximum(from_start, 0);
+  return at_least_zero(size - from_start) ? from_start : minimum(from_start, size);
+}
+
+}  // namespace
+
+SliceRange slice_range(const Attributes& attributes, const Dim& size) {
+  const auto bound = [&](std::string_view name, const Dim& otherwise) {
+    if (attributes.is_none(name)) return otherwise;
+    const Dim given = dim_attribute(attributes, name);
+    const auto position = clamped_position(given, size);
+    if (!position) throw TypeError(cat("slice: whether ", given, " is negative is not known"));
+    return *position;
+  };
+  SliceRange range{.start = bound("start", 0), .stop = bound("end", size), .step = 1, .length = 0};
+  range.step = integer_attribute(attributes, "step");
+  if (range.step < 1) throw TypeError(cat("slice: step ", range.step));
+  const Dim length = floor_divide(range.stop - range.start + (range.step - 1), range.step);
+  range.length = at_least_zero(length) ? length : maximum(length, 0);
+  return range;
+}
+
+}  // namespace ops
+
+namespace {
+
+constexpr Trait primary_view = Trait::pure | Trait::view | Trait::linear;
+constexpr Trait composite_view = Trait::pure | Trait::view | Trait::composite;
+
+Dim& at(Shape& shape, int64_t dim) { return shape[static_cast<size_t>(dim)]; }
+const Dim& at(const Shape& shape, int64_t dim) { return shape[static_cast<size_t>(dim)]; }
+
+int64_t dim_of(const Node& node, int64_t rank, std::string_view name = "dim") {
+  return wrap_dim(integer_attribute(node.attributes, name), rank);
+}
+
+int64_t dim_of(const Infer& infer, int64_t rank, std::string_view name = "dim") {
+  return wrap_dim(infer, integer_attribute(infer.attributes, name), rank);
+}
+
+std::vector<Type> typed(const Infer& infer, Shape shape) {
+  return {Type::tensor(infer.type(0).dtype, std::move(shape))};
+}
+
+// ---- Reshaping --------------------------------------------------------------------------------
+
+std::vector<Type> infer_reshape(const Infer& infer) {
+  const char* name = infer.attributes.has("size") ? "size" : "shape";
+  const Type& type = tensor_type(infer, 0);
+  return typed(infer, resolve_shape(infer, type.shape, list_attribute(infer.attributes, name)));
+}
+
+/// The gradient and the reverse of everything that only renames positions.
+void reshape_back(Vjp& g) { g.add(0, reshaped(dout(g), in(g, 0).shape())); }
+
+Value* scatter_reshaped(const Scatter& s) {
+  return reshaped(Expression(s.builder, s.replacement), s.base->type.shape);
+}
+
+Value* fold_same_type(const Fold& fold) {
+  return fold.inputs[0]->type == fold.node.output()->type ? fold.inputs[0] : nullptr;
+}
+
+/// The result's shape is the node's own: for composites that only reshape.
+std::vector<Value*> decompose_to_reshape(const Decompose& d) {
+  return {reshaped(in(d, 0), d.node.output()->type.shape)};
+}
+
+std::vector<Value*> decompose_to_view(const Decompose& d) {
+  const Shape& shape = d.node.output()->type.shape;
+  return {apply(op::view, {{"size", shape}}, in(d, 0))};
+}
+
+std::vector<Type> infer_flatten(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  const int64_t start = dim_of(infer, type.rank(), "start_dim");
+  const int64_t end = dim_of(infer, type.rank(), "end_dim");
+  if (start > end) infer.fail("start_dim comes after end_dim");
+  if (type.shape.empty()) return typed(infer, {Dim(1)});
+  Shape shape(type.shape.begin(), type.shape.begin() + start);
+  shape.push_back(element_count(Shape(type.shape.begin() + start, type.shape.begin() + end + 1)));
+  shape.insert(shape.end(), type.shape.begin() + end + 1, type.shape.end());
+  return typed(infer, shape);
+}
+
+std::vector<Type> infer_unflatten(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (type.shape.empty()) infer.fail("a tensor without dimensions");
+  const int64_t dim = dim_of(infer, type.rank());
+  const Shape sizes =
+      resolve_shape(infer, {at(type.shape, dim)}, list_attribute(infer.attributes, "sizes"));
+  Shape shape(type.shape.begin(), type.shape.begin() + dim);
+  shape.insert(shape.end(), sizes.begin(), sizes.end());
+  shape.insert(shape.end(), type.shape.begin() + dim + 1, type.shape.end());
+  return typed(infer, shape);
+}
+
+std::vector<Type> infer_squeeze(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  std::vector<int64_t> dims;
+  for (const Dim& entry : list_attribute(infer.attributes, "dim")) {
+    if (!entry.is_constant()) infer.fail("a dimension must be known");
+    dims.push_back(wrap_dim(infer, entry.value(), type.rank()));
+  }
+  Shape shape;
+  for (int64_t i = 0; i < type.rank(); ++i) {
+    const Dim& size = at(type.shape, i);
+    const bool named = std::find(dims.begin(), dims.end(), i) != dims.end();
+    if (named && !size.is_constant() && size.lower_bound().value_or(0) < 2)
+      infer.fail(cat("whether ", size, " is 1 is not known"));
+    if (!named || !size.is(1)) shape.push_back(size);
+  }
+  return typed(infer, shape);
+}
+
+std::vector<Value*> decompose_squeeze_all(const Decompose& d) {
+  Shape dims(static_cast<size_t>(in(d, 0).rank()));
+  for (size_t i = 0; i < dims.size(); ++i) dims[i] = static_cast<int64_t>(i);
+  return {apply(op::squeeze, {{"dim", dims}}, in(d, 0))};
+}
+
+std::vector<Type> infer_squeeze_all(const Infer& infer) {
+  Shape shape;
+  for (const Dim& size : tensor_type(infer, 0).shape) {
+    if (!size.is_constant() && size.lower_bound().value_or(0) < 2)
+      infer.fail(cat("whether ", size, " is 1 is not known"));
+    if (!size.is(1)) shape.push_back(size);
+  }
+  return typed(infer, shape);
+}
+
+std::vector<Type> infer_unsqueeze(const Infer& infer) {
+  Shape shape = tensor_type(infer, 0).shape;
+  const int64_t dim = dim_of(infer, infer.type(0).rank() + 1);
+  shape.insert(shape.begin() + dim, Dim(1));
+  return typed(infer, shape);
+}
+
+// ---- Order of dimensions ----------------------------------------------------------------------
+
+std::vector<Type> infer_transpose(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  const int64_t dim0 = dim_of(infer, type.rank(), "dim0");
+  const int64_t dim1 = dim_of(infer, type.rank(), "dim1");
+  Shape shape = type.shape;
+  if (!shape.empty()) std::swap(at(shape, dim0), at(shape, dim1));
+  return typed(infer, shape);
+}
+
+Expression transposed_as(const Node& node, const Expression& x) {
+  return apply(op::transpose, node.attributes, x);
+}
+
+/// A transposition of a transposition by the same dimensions is nothing.
+Value* fold_transpose(const Fold& fold) {
+  const Node* inner = fold.inputs[0]->definition;
+  const int64_t rank = fold.inputs[0]->type.rank();
+  const int64_t dim0 = dim_of(fold.node, rank, "dim0"), dim1 = dim_of(fold.node, rank, "dim1");
+  if (dim0 == dim1) return fold.inputs[0];
+  if (inner == nullptr || inner->op != &op::transpose) return nullptr;
+  const int64_t inner0 = dim_of(*inner, rank, "dim0"), inner1 = dim_of(*inner, rank, "dim1");
+  const bool same = std::minmax(dim0, dim1) == std::minmax(inner0, inner1);
+  return same ? inner->inputs[0] : nullptr;
+}
+
+std::vector<int64_t> order_of(const Attributes& attributes, int64_t rank) {
+  std::vector<int64_t> order;
+  for (const Dim& dim : list_attribute(attributes, "dims"))
+    order.push_back(wrap_dim(dim.is_constant() ? dim.value() : rank, rank));
+  return order;
+}
+
+bool is_permutation(std::vector<int64_t> order, int64_t rank) {
+  std::sort(order.begin(), order.end());
+  std::vector<int64_t> all(static_cast<size_t>(rank));
+  std::iota(all.begin(), all.end(), 0);
+  return order == all;
+}
+
+std::vector<Type> infer_permute(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  const auto order = order_of(infer.attributes, type.rank());
+  if (!is_permutation(order, type.rank())) infer.fail("dims is no permutation");
+  Shape shape;
+  for (const int64_t dim : order) shape.push_back(at(type.shape, dim));
+  return typed(infer, shape);
+}
+
+Expression permuted_back(const Node& node, const Expression& x) {
+  const auto order = order_of(node.attributes, x.rank());
+  std::vector<int64_t> inverse(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  return permuted(x, inverse);
+}
+
+/// Where movedim takes each dimension of the result from.
+std::vector<int64_t> moved_order(const Attributes& attributes, int64_t rank) {
+  const Shape source = list_attribute(attributes, "source");
+  const Shape destination = list_attribute(attributes, "destination");
+  if (source.size() != destination.size()) throw TypeError("movedim: lists differ in length");
+  std::vector<int64_t> order(static_cast<size_t>(rank), -1);
+  std::vector<bool> moved(static_cast<size_t>(rank), false);
+  for (size_t i = 0; i < source.size(); ++i) {
+    if (!source[i].is_constant() || !destination[i].is_constant())
+      throw TypeError("movedim: a dimension must be known");
+    const int64_t from = wrap_dim(source[i].value(), rank);
+    const int64_t to = wrap_dim(destination[i].value(), rank);
+    if (from < 0 || to < 0 || from >= rank || to >= rank || moved[static_cast<size_t>(from)] ||
+        order[static_cast<size_t>(to)] >= 0)
+      throw TypeError("movedim: dimensions out of range or repeated");
+    order[static_cast<size_t>(to)] = from;
+    moved[static_cast<size_t>(from)] = true;
+  }
+  int64_t next = 0;
+  for (int64_t& from : order) {
+    if (from >= 0) continue;
+    while (moved[static_cast<size_t>(next)]) ++next;
+    from = next++;
+  }
+  return order;
+}
+
+std::vector<Type> infer_movedim(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  Shape shape;
+  for (const int64_t dim : moved_order(infer.attributes, type.rank()))
+    shape.push_back(at(type.shape, dim));
+  return typed(infer, shape);
+}
+
+template <bool exactly_two>
+std::vector<Type> infer_matrix_transpose(const Infer& infer) {
+  Shape shape = tensor_type(infer, 0).shape;
+  if (exactly_two ? shape.size() > 2 : shape.size() < 2)
+    infer.fail(cat("transpose of ", infer.type(0)));
+  if (shape.size() >= 2) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  return typed(infer, shape);
+}
+
+std::vector<Value*> decompose_matrix_transpose(const Decompose& d) {
+  const auto x = in(d, 0);
+  return {x.rank() < 2 ? x.value() : transposed(x, x.rank() - 2, x.rank() - 1).value()};
+}
+
+// ---- Broadcasting -----------------------------------------------------------------------------
+
+std::vector<Type> infer_expand(const Infer& infer) {
+  const Shape& from = tensor_type(infer, 0).shape;
+  Shape shape = list_attribute(infer.attributes, "size");
+  if (shape.size() < from.size()) infer.fail("fewer sizes than dimensions");
+  const size_t extra = shape.size() - from.size();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i].is(-1)) {
+      if (i < extra) infer.fail("-1 for a dimension that does not exist");
+      shape[i] = from[i - extra];
+    } else if (i >= extra && !from[i - extra].is(1)) {
+      require_equal(infer, from[i - extra], shape[i], "a dimension cannot be expanded");
+    }
+  }
+  return typed(infer, shape);
+}
+
+// ---- Parts ------------------------------------------------------------------------------------
+
+std::vector<Type> infer_select(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (type.shape.empty()) infer.fail("a tensor without dimensions");
+  const int64_t dim = dim_of(infer, type.rank());
+  const Dim size = at(type.shape, dim), index = dim_attribute(infer.attributes, "index");
+  if (index.is_constant()) {
+    const auto least = size.lower_bound().value_or(0);
+    if (index.value() >= least || index.value() < -least)
+      infer.fail(cat("index ", index, " for a dimension of size ", size));
+  }
+  const int64_t dims[] = {dim};
+  return typed(infer, reduced_shape(type.shape, dims, false));
+}
+
+std::vector<Type> infer_slice(const Infer& infer) {
+  Shape shape = tensor_type(infer, 0).shape;
+  if (shape.empty()) infer.fail("a tensor without dimensions");
+  Dim& size = at(shape, dim_of(infer, infer.type(0).rank()));
+  size = slice_range(infer.attributes, size).length;
+  return typed(infer, shape);
+}
+
+Value* fold_whole_slice(const Fold& fold) {
+  const Type& type = fold.inputs[0]->type;
+  if (!(type == fold.node.output()->type)) return nullptr;
+  const auto range =
+      slice_range(fold.node.attributes, at(type.shape, dim_of(fold.node, type.rank())));
+  return range.start.is(0) && range.step == 1 ? fold.inputs[0] : nullptr;
+}
+
+std::vector<Type> infer_narrow(const Infer& infer) {
+  Shape shape = tensor_type(infer, 0).shape;
+  if (shape.empty()) infer.fail("a tensor without dimensions");
+  Dim& size = at(shape, dim_of(infer, infer.type(0).rank()));
+  const Dim start = dim_attribute(infer.attributes, "start");
+  const Dim length = dim_attribute(infer.attributes, "length");
+  const Dim rest = size - length;
+  if (length.is_constant() && length.value() < 0) infer.fail(cat("length ", length));
+  if (start.is_constant() && rest.is_constant() &&
+      (start.value() > rest.value() || start.value() < -size.value()))
+    infer.fail(cat("start ", start, ", length ", length, " of ", size));
+  size = length;
+  return typed(infer, shape);
+}
+
+/// The start of a narrow, from the front.
+Dim narrow_start(const Node& node, const Dim& size) {
+  const Dim start = dim_attribute(node.attributes, "start");
+  return start.is_constant() && start.value() < 0 ? size + start : start;
+}
+
+Attributes slice_attributes(int64_t dim, const SliceRange& range) {
+  return {{"dim", dim},
+          {"start", to_attribute(range.start)},
+          {"end", to_attribute(range.stop)},
+          {"step", range.step}};
+}
+
+/// The attributes of a `slice` for a node that is a slice or a narrow of a tensor of that shape.
+Attributes as_slice(const Node& node, const Shape& shape) {
+  const int64_t dim = dim_of(node, static_cast<int64_t>(shape.size()));
+  const Dim& size = at(shape, dim);
+  if (node.op == &op::slice) return slice_attributes(dim, slice_range(node.attributes, size));
+  const Dim start = narrow_start(node, size);
+  const Dim length = dim_attribute(node.attributes, "length");
+  return slice_attributes(dim,
+                          {.start = start, .stop = start + length, .step = 1, .length = length});
+}
+
+void slice_gradient(Vjp& g) {
+  const Shape& shape = in(g, 0).shape();
+  Attributes attributes = as_slice(g.node(), shape);
+  attributes.set("input_sizes", shape);
+  g.add(0, apply(op::slice_backward, std::move(attributes), dout(g)));
+}
+
+Value* scatter_slice(const Scatter& s) {
+  return op::slice_scatter(s.builder, {s.base, s.replacement},
+                           as_slice(s.view, s.base->type.shape));
+}
+
+std::vector<Type> infer_input_sizes(const Infer& infer) {
+  tensor_type(infer, 0);
+  return typed(infer, list_attribute(infer.attributes, "input_sizes"));
+}
+
+/// Gradient of the gradient of a part: the same part.
+void part_of_gradient(Vjp& g, const OpDef& part, std::initializer_list<const char*> names) {
+  Attributes attributes;
+  for (const char* name : names) attributes.set(name, *g.node().attributes.find(name));
+  g.add(0, apply(part, std::move(attributes), dout(g)));
+}
+
+/// Gradients of putting `src` (input 1) into a part of `self` (input 0).
+void scatter_gradient(Vjp& g, const OpDef& scatter, const OpDef& part) {
+  const Attributes& attributes = g.node().attributes;
+  if (g.needs(0)) g.add(0, apply(scatter, attributes, dout(g), zeros_of(in(g, 1))));
+  if (g.needs(1)) g.add(1, apply(part, attributes, dout(g)));
+}
+
+std::vector<Type> infer_part_scatter(const Infer& infer) {
+  if (tensor_type(infer, 0).dtype != tensor_type(infer, 1).dtype)
+    infer.fail(cat("dtypes differ: ", infer.type(0), ", ", infer.type(1)));
+  return {infer.type(0)};
+}
+
+std::vector<Type> infer_diagonal(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (type.rank() < 2) infer.fail(cat("the diagonal of ", type));
+  const int64_t dim1 = dim_of(infer, type.rank(), "dim1");
+  const int64_t dim2 = dim_of(infer, type.rank(), "dim2");
+  const int64_t offset = integer_attribute(infer.attributes, "offset");
+  if (dim1 == dim2) infer.fail("the two dimensions are the same");
+  const Dim rows = at(type.shape, dim1) - Dim(std::max<int64_t>(-offset, 0));
+  const Dim columns = at(type.shape, dim2) - Dim(std::max<int64_t>(offset, 0));
+  const int64_t dims[] = {dim1, dim2};
+  Shape shape = reduced_shape(type.shape, dims, false);
+  const Dim length = minimum(rows, columns);
+  shape.push_back(at_least_zero(length) ? length : maximum(length, 0));
+  return typed(infer, shape);
+}
+
+// ---- Lists of parts ---------------------------------------------------------------------------
+
+std::vector<Type> parts_of(const Infer& infer, const std::vector<Dim>& lengths) {
+  Shape shape = tensor_type(infer, 0).shape;
+  if (shape.empty()) infer.fail("a tensor without dimensions");
+  const int64_t dim = dim_of(infer, infer.type(0).rank());
+  std::vector<Type> types;
+  for (const Dim& length : lengths) {
+    at(shape, dim) = length;
+    types.push_back(Type::tensor(infer.type(0).dtype, shape));
+  }
+  return types;
+}
+
+int64_t known_size(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (type.shape.empty()) infer.fail("a tensor without dimensions");
+  const Dim& size = at(type.shape, dim_of(infer, type.rank()));
+  if (!size.is_constant()) infer.fail(cat("the number of parts depends on ", size));
+  return size.value();
+}
+
+std::vector<Dim> equal_parts(int64_t size, int64_t length) {
+  std::vector<Dim> lengths;
+  for (int64_t start = 0; start < size; start += length)
+    lengths.push_back(std::min(length, size - start));
+  if (lengths.empty()) lengths.push_back(0);
+  return lengths;
+}
+
+std::vector<Type> infer_split(const Infer& infer) {
+  const int64_t length = integer_attribute(infer.attributes, "split_size");
+  const int64_t size = known_size(infer);
+  if (length < 1) infer.fail(cat("split size ", length));
+  return parts_of(infer, equal_parts(size, length));
+}
+
+std::vector<Type> infer_split_sizes(const Infer& infer) {
+  const Shape lengths = list_attribute(infer.attributes, "split_sizes");
+  const Shape& shape = tensor_type(infer, 0).shape;
+  if (shape.empty()) infer.fail("a tensor without dimensions");
+  Dim total = 0;
+  for (const Dim& length : lengths) total = total + length;
+  require_equal(infer, total, at(shape, dim_of(infer, infer.type(0).rank())),
+                "the parts do not add up to the size");
+  return parts_of(infer, lengths);
+}
+
+std::vector<Type> infer_chunk(const Infer& infer) {
+  const int64_t chunks = integer_attribute(infer.attributes, "chunks");
+  const int64_t size = known_size(infer);
+  if (chunks < 1) infer.fail(cat(chunks, " chunks"));
+  const int64_t length = (size + chunks - 1) / chunks;
+  if (length == 0) return parts_of(infer, std::vector<Dim>(static_cast<size_t>(chunks), Dim(0)));
+  return parts_of(infer, equal_parts(size, length));
+}
+
+/// One slice a result, next to each other.
+std::vector<Value*> decompose_parts(const Decompose& d) {
+  const auto x = in(d, 0);
+  const int64_t dim = dim_of(d.node, x.rank());
+  std::vector<Value*> parts;
+  Dim start = 0;
+  for (const Value* output : d.node.outputs) {
+    const Dim stop = start + at(output->type.shape, dim);
+    parts.push_back(sliced(x, dim, start, stop));
+    start = stop;
+  }
+  return parts;
+}
+
+std::vector<Type> infer_unbind(const Infer& infer) {
+  const auto count = static_cast<size_t>(known_size(infer));
+  const Type& type = infer.type(0);
+  const int64_t dims[] = {dim_of(infer, type.rank())};
+  return std::vector<Type>(count, typed(infer, reduced_shape(type.shape, dims, false))[0]);
+}
+
+std::vector<Value*> decompose_unbind(const Decompose& d) {
+  const auto x = in(d, 0);
+  const int64_t dim = dim_of(d.node, x.rank());
+  std::vector<Value*> parts;
+  for (size_t i = 0; i < d.node.outputs.size(); ++i)
+    parts.push_back(apply(op::select, {{"dim", dim}, {"index", static_cast<int64_t>(i)}}, x));
+  return parts;
+}
+
+std::vector<Type> shape_of_second(const Infer& infer) {
+  resolve_shape(infer, tensor_type(infer, 0).shape, tensor_type(infer, 1).shape);
+  return typed(infer, infer.type(1).shape);
+}
+
+std::vector<Type> expanded_to_second(const Infer& infer) {
+  const Shape& shape = tensor_type(infer, 1).shape;
+  const Shape& from = tensor_type(infer, 0).shape;
+  if (from.size() > shape.size() || broadcast(infer, from, shape) != shape)
+    infer.fail(cat(infer.type(0), " does not expand to ", infer.type(1)));
+  return typed(infer, shape);
+}
+
+}  // namespace
+
+constinit const OpDef op::view{
+    .name = "view",
+    .doc = "The same elements in another shape; one size may be -1.",
+    .schema = "(Tensor self, int[] size) -> Tensor",
+    .aten = "view",
+    .python = "Tensor.view",
+    .traits = primary_view,
+    .infer = infer_reshape,
+    .fold = fold_same_type,
+    .vjp = reshape_back,
+    .scatter = scatter_reshaped,
+};
+
+constinit const OpDef op::reshape{
+    .name = "reshape",
+    .doc = "The same elements in another shape, a copy if strides demand it.",
+    .schema = "(Tensor self, int[] shape) -> Tensor",
+    .aten = "reshape",
+    .python = "reshape Tensor.reshape",
+    .traits = primary_view,
+    .infer = infer_reshape,
+    .fold = fold_same_type,
+    .vjp = reshape_back,
+    .scatter = scatter_reshaped,
+};
+
+constinit const OpDef op::view_as{
+    .name = "view_as",
+    .doc = "self in the shape of other.",
+    .schema = "(Tensor self, Tensor other) -> Tensor",
+    .python = "Tensor.view_as",
+    .traits = composite_view,
+    .infer = shape_of_second,
+    .decompose = decompose_to_view,
+};
+
+constinit const OpDef op::reshape_as{
+    .name = "reshape_as",
+    .doc = "self in the shape of other, a copy if strides demand it.",
+    .schema = "(Tensor self, Tensor other) -> Tensor",
+    .python = "Tensor.reshape_as",
+    .traits = composite_view,
+    .infer = shape_of_second,
+    .decompose = decompose_to_reshape,
+};
+
+constinit const OpDef op::flatten{
+    .name = "flatten",
+    .doc = "Dimensions start_dim to end_dim as one.",
+    .schema = "(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor",
+    .python = "flatten Tensor.flatten ravel Tensor.ravel",
+    .traits = composite_view,
+    .infer = infer_flatten,
+    .decompose = decompose_to_reshape,
+};
+
+constinit const OpDef op::unflatten{
+    .name = "unflatten",
+    .doc = "One dimension as several.",
+    .schema = "(Tensor self, int dim, int[] sizes) -> Tensor",
+    .python = "unflatten Tensor.unflatten",
+    .traits = composite_view,
+    .infer = infer_unflatten,
+    .decompose = decompose_to_view,
+};
+
+constinit const OpDef op::squeeze{
+    .name = "squeeze",
+    .doc = "Without those of the given dimensions that have size 1.",
+    .schema = "(Tensor self, int[1] dim) -> Tensor",
+    .aten = "squeeze.dims",
+    .python = "squeeze Tensor.squeeze",
+    .traits = primary_view,
+    .infer = infer_squeeze,
+    .fold = fold_same_type,
+    .vjp = reshape_back,
+    .scatter = scatter_reshaped,
+};
+
+constinit const OpDef op::squeeze_all{
+    .name = "squeeze_all",
+    .doc = "Without dimensions of size 1.",
+    .schema = "(Tensor self) -> Tensor",
+    .python = "squeeze Tensor.squeeze",
+    .traits = composite_view,
+    .infer = infer_squeeze_all,
+    .decompose = decompose_squeeze_all,
+};
+
+constinit const OpDef op::unsqueeze{
+    .name = "unsqueeze",
+    .doc = "With a dimension of size 1 more.",
+    .schema = "(Tensor self, int dim) -> Tensor",
+    .aten = "unsqueeze",
+    .python = "unsqueeze Tensor.unsqueeze",
+    .traits = primary_view,
+    .infer = infer_unsqueeze,
+    .vjp = reshape_back,
+    .scatter = scatter_reshaped,
+};
+
+constinit const OpDef op::transpose{
+    .name = "transpose",
+    .doc = "Two dimensions swapped.",
+    .schema = "(Tensor self, int dim0, int dim1) -> Tensor",
+    .aten = "transpose.int",
+    .python = "transpose swapaxes swapdims Tensor.transpose Tensor.swapaxes Tensor.swapdims",
+    .traits = primary_view,
+    .infer = infer_transpose,
+    .fold = fold_transpose,
+    .vjp = [](Vjp& g) { g.add(0, transposed_as(g.node(), dout(g))); },
+    .scatter = [](const Scatter& s) -> Value* {
+      return transposed_as(s.view, Expression(s.builder, s.replacement));
+    },
+};
+
+constinit const OpDef op::t{
+    .name = "t",
+    .doc = "A matrix transposed; vectors as they are.",
+    .schema = "(Tensor self) -> Tensor",
+    .python = "t Tensor.t Tensor.T",
+    .traits = composite_view,
+    .infer = infer_matrix_transpose<true>,
+    .decompose = decompose_matrix_transpose,
+};
+
+constinit const OpDef op::matrix_transpose{
+    .name = "mT",
+    .doc = "The last two dimensions swapped.",
+    .schema = "(Tensor self) -> Tensor",
+    .python = "adjoint Tensor.adjoint Tensor.mT Tensor.mH",
+    .traits = composite_view,
+    .infer = infer_matrix_transpose<false>,
+    .decompose = decompose_matrix_transpose,
+};
+
+constinit const OpDef op::permute{
+    .name = "permute",
+    .doc = "The dimensions in another order.",
+    .schema = "(Tensor self, int[] dims) -> Tensor",
+    .aten = "permute",
+    .python = "permute Tensor.permute",
+    .traits = primary_view,
+    .infer = infer_permute,
+    .vjp = [](Vjp& g) { g.add(0, permuted_back(g.node(), dout(g))); },
+    .scatter = [](const Scatter& s) -> Value* {
+      return permuted_back(s.view, Expression(s.builder, s.replacement));
+    },
+};
+
+constinit const OpDef op::movedim{
+    .name = "movedim",
+    .doc = "Some dimensions moved to other places.",
+    .schema = "(Tensor self, int[1] source, int[1] destination) -> Tensor",
+    .python = "movedim moveaxis Tensor.movedim Tensor.moveaxis",
+    .traits = composite_view,
+    .infer = infer_movedim,
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {permuted(in(d, 0), moved_order(d.node.attributes, in(d, 0).rank()))};
+    },
+};
+
+constinit const OpDef op::expand{
+    .name = "expand",
+    .doc = "Dimensions of size 1 repeated without a copy; -1 keeps a size.",
+    .schema = "(Tensor self, int[] size, *, bool implicit=False) -> Tensor",
+    .aten = "expand",
+    .python = "Tensor.expand broadcast_to Tensor.broadcast_to",
+    .traits = primary_view,
+    .infer = infer_expand,
+    .fold = fold_same_type,
+    .vjp = [](Vjp& g) { g.add(0, sum_to(dout(g), in(g, 0).shape())); },
+};
+
+constinit const OpDef op::expand_as{
+    .name = "expand_as",
+    .doc = "self expanded to the shape of other.",
+    .schema = "(Tensor self, Tensor other) -> Tensor",
+    .python = "Tensor.expand_as",
+    .traits = composite_view,
+    .infer = expanded_to_second,
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {apply(op::expand, {{"size", in(d, 1).shape()}}, in(d, 0))};
+    },
+};
+
+constinit const OpDef op::sum_to_size{
+    .name = "sum_to_size",
+    .doc = "The sum over the dimensions that broadcasting to self would have added or repeated.",
+    .schema = "(Tensor self, int[] size) -> Tensor",
+    .python = "Tensor.sum_to_size",
+    .traits = Trait::pure | Trait::composite,
+    .infer =
+        [](const Infer& infer) {
+          const Shape size = list_attribute(infer.attributes, "size");
+          const Shape& from = tensor_type(infer, 0).shape;
+          if (size.size() > from.size() || broadcast(infer, size, from) != from)
+            infer.fail(janus::cat(infer.type(0), " is no broadcast of the size"));
+          return typed(infer, size);
+        },
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {sum_to(in(d, 0), d.node.output()->type.shape)};
+    },
+};
+
+constinit const OpDef op::select{
+    .name = "select",
+    .doc = "The part at one index of a dimension.",
+    .schema = "(Tensor self, int dim, int index) -> Tensor",
+    .aten = "select.int",
+    .python = "select Tensor.select",
+    .traits = primary_view,
+    .infer = infer_select,
+    .vjp =
+        [](Vjp& g) {
+          Attributes attributes = g.node().attributes;
+          attributes.set("input_sizes", in(g, 0).shape());
+          g.add(0, apply(op::select_backward, std::move(attributes), dout(g)));
+        },
+    .scatter = [](const Scatter& s) -> Value* {
+      return op::select_scatter(s.builder, {s.base, s.replacement}, s.view.attributes);
+    },
+};
+
+constinit const OpDef op::slice{
+    .name = "slice",
+    .doc = "Part of a dimension: start, start + step, ... below end, as Python's slices.",
+    .schema = "(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    .aten = "slice.Tensor",
+    .traits = primary_view,
+    .infer = infer_slice,
+    .fold = fold_whole_slice,
+    .vjp = slice_gradient,
+    .scatter = scatter_slice,
+};
+
+constinit const OpDef op::narrow{
+    .name = "narrow",
+    .doc = "`length` elements of a dimension from `start` on; the range is checked by the run.",
+    .schema = "(Tensor self, int dim, int start, int length) -> Tensor",
+    .aten = "narrow",
+    .python = "narrow Tensor.narrow",
+    .traits = primary_view,
+    .infer = infer_narrow,
+    .vjp = slice_gradient,
+    .scatter = scatter_slice,
+};
+
+constinit const OpDef op::diagonal{
+    .name = "diagonal",
+    .doc = "The diagonals of matrices, as a new last dimension.",
+    .schema = "(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    .aten = "diagonal",
+    .python = "diagonal Tensor.diagonal",
+    .traits = primary_view,
+    .infer = infer_diagonal,
+    .vjp =
+        [](Vjp& g) {
+          Attributes attributes = g.node().attributes;
+          attributes.set("input_sizes", in(g, 0).shape());
+          g.add(0, apply(op::diagonal_backward, std::move(attributes), dout(g)));
+        },
+    .scatter = [](const Scatter& s) -> Value* {
+      return op::diagonal_scatter(s.builder, {s.base, s.replacement}, s.view.attributes);
+    },
+};
+
+constinit const OpDef op::select_backward{
+    .name = "select_backward",
+    .doc = "Zeros with the gradient at one index.",
+    .schema = "(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
+    .aten = "select_backward",
+    .traits = Trait::pure | Trait::linear,
+    .infer = infer_input_sizes,
+    .vjp = [](Vjp& g) { part_of_gradient(g, op::select, {"dim", "index"}); },
+};
+
+constinit const OpDef op::slice_backward{
+    .name = "slice_backward",
+    .doc = "Zeros with the gradient in a slice.",
+    .schema =
+        "(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor",
+    .aten = "slice_backward",
+    .traits = Trait::pure | Trait::linear,
+    .infer = infer_input_sizes,
+    .vjp =
+        [](Vjp& g) {
+          const Attributes& attributes = g.node().attributes;
+          const Dim start = dim_attribute(attributes, "start");
+          if (integer_attribute(attributes, "step") != 1 || start.is_constant())
+            return part_of_gradient(g, op::slice, {"dim", "start", "end", "step"});
+          const Dim length = dim_attribute(attributes, "end") - start;
+          g.add(0, apply(op::narrow,
+                         {{"dim", *attributes.find("dim")},
+                          {"start", to_attribute(start)},
+                          {"length", to_attribute(length)}},
+                         dout(g)));
+        },
+};
+
+constinit const OpDef op::diagonal_backward{
+    .name = "diagonal_backward",
+    .doc = "Zeros with the gradient on a diagonal.",
+    .schema = "(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
+    .aten = "diagonal_backward",
+    .traits = Trait::pure | Trait::linear,
+    .infer = infer_input_sizes,
+    .vjp = [](Vjp& g) { part_of_gradient(g, op::diagonal, {"offset", "dim1", "dim2"}); },
+};
+
+constinit const OpDef op::select_scatter{
+    .name = "select_scatter",
+    .doc = "self with src at one index of a dimension.",
+    .schema = "(Tensor self, Tensor src, int dim, int index) -> Tensor",
+    .aten = "select_scatter",
+    .python = "select_scatter Tensor.select_scatter",
+    .infer = infer_part_scatter,
+    .vjp = [](Vjp& g) { scatter_gradient(g, op::select_scatter, op::select); },
+};
+
+constinit const OpDef op::slice_scatter{
+    .name = "slice_scatter",
+    .doc = "self with src in a slice of a dimension.",
+    .schema =
+        "(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> "
+        "Tensor",
+    .aten = "slice_scatter",
+    .python = "slice_scatter Tensor.slice_scatter",
+    .infer = infer_part_scatter,
+    .vjp =
+        [](Vjp& g) {
+          const Attributes& attributes = g.node().attributes;
+          if (g.needs(0))
+            g.add(0, apply(op::slice_scatter, attributes, dout(g), zeros_of(in(g, 1))));
+          if (!g.needs(1)) return;
+          // The length is src's own, also where the start varies.
+          const int64_t dim = dim_of(g.node(), in(g, 0).rank());
+          const Dim start =
+              attributes.is_none("start") ? Dim(0) : dim_attribute(attributes, "start");
+          if (start.is_constant()) return g.add(1, apply(op::slice, attributes, dout(g)));
+          g.add(1, apply(op::narrow,
+                         {{"dim", dim},
+                          {"start", to_attribute(start)},
+                          {"length", to_attribute(at(in(g, 1).shape(), dim))}},
+                         dout(g)));
+        },
+};
+
+constinit const OpDef op::diagonal_scatter{
+    .name = "diagonal_scatter",
+    .doc = "self with src on a diagonal.",
+    .schema = "(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    .aten = "diagonal_scatter",
+    .python = "diagonal_scatter Tensor.diagonal_scatter",
+    .infer = infer_part_scatter,
+    .vjp = [](Vjp& g) { scatter_gradient(g, op::diagonal_scatter, op::diagonal); },
+};
+
+constinit const OpDef op::split{
+    .name = "split",
+    .doc = "Parts of equal length along a dimension; the last one may be shorter.",
+    .schema = "(Tensor self, int split_size, int dim=0) -> Tensor[]",
+    .python = "split Tensor.split _VF.split",
+    .traits = composite_view,
+    .infer = infer_split,
+    .decompose = decompose_parts,
+};
+
+constinit const OpDef op::split_with_sizes{
+    .name = "split_with_sizes",
+    .doc = "Parts of the given lengths along a dimension.",
+    .schema = "(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
+    .python = "split Tensor.split _VF.split_with_sizes Tensor.split_with_sizes split_with_sizes",
+    .traits = composite_view,
+    .infer = infer_split_sizes,
+    .decompose = decompose_parts,
+};
+
+constinit const OpDef op::chunk{
+    .name = "chunk",
+    .doc = "At most `chunks` parts along a dimension.",
+    .schema = "(Tensor self, int chunks, int dim=0) -> Tensor[]",
+    .python = "chunk Tensor.chunk",
+    .traits = composite_view,
+    .infer = infer_chunk,
+    .decompose = decompose_parts,
+};
+
+constinit const OpDef op::unbind{
+    .name = "unbind",
+    .doc = "The parts at each index of a dimension.",
+    .schema = "(Tensor self, int dim=0) -> Tensor[]",
+    .python = "unbind Tensor.unbind",
+    .traits = composite_view,
+    .infer = infer_unbind,
+    .decompose = decompose_unbind,
+};
+
+constinit const OpDef op::contiguous{
+    .name = "contiguous",
+    .doc = "The tensor itself if its memory is in order, else a copy.",
+    .schema = "(Tensor self, *, MemoryFormat memory_format=contiguous_format) -> Tensor",
+    .aten = "contiguous",
+    .python = "Tensor.contiguous",
+    .traits = Trait::pure | Trait::view | Trait::linear,
+    .infer = same_as_first,
+    .vjp = [](Vjp& g) { g.add(0, dout(g)); },
+    .scatter = [](const Scatter& s) -> Value* { return s.replacement; },
+};
+
+}  // namespace janus

@@ -1,0 +1,65 @@
+// Every operator's block is whole: it parses, it has a rule for its types, and whatever can be
+// differentiated says how.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "graph/builder.h"
+#include "ops/list.h"
+#include "ops/number.h"
+
+namespace janus {
+namespace {
+
+using namespace graph;
+
+TEST(OperatorTable, HasManyOperatorsWithUniqueNames) {
+  EXPECT_GE(ops::all().size(), 130u);
+  std::set<std::string_view> names;
+  for (const OpDef* op : ops::all()) EXPECT_TRUE(names.insert(op->name).second) << op->name;
+}
+
+TEST(OperatorTable, EverySignatureParses) {
+  for (const OpDef* op : ops::all()) EXPECT_NO_THROW(op->signature()) << op->name;
+}
+
+TEST(OperatorTable, EveryOperatorIsDocumented) {
+  for (const OpDef* op : ops::all()) EXPECT_FALSE(op->doc.empty()) << op->name;
+}
+
+TEST(OperatorTable, EveryDifferentiableOperatorHasAGradientOrSaysThatItHasNone) {
+  const std::set<std::string_view> structural = {"state", "constant", "gradient", "if",
+                                                 "while", "call",     "fused"};
+  for (const OpDef* op : ops::all()) {
+    if (structural.contains(op->name)) continue;
+    EXPECT_TRUE(op->vjp != nullptr || op->is(Trait::no_gradient) || op->is(Trait::composite))
+        << op->name;
+  }
+}
+
+TEST(OperatorTable, TraitsAndRulesAgree) {
+  for (const OpDef* op : ops::all()) {
+    EXPECT_EQ(op->is(Trait::composite), op->decompose != nullptr) << op->name;
+    EXPECT_EQ(op->is(Trait::elementwise), op->scalar != nullptr) << op->name;
+    EXPECT_FALSE(op->is(Trait::random) && op->is(Trait::pure)) << op->name;
+    if (op->scatter != nullptr) EXPECT_TRUE(op->is(Trait::view)) << op->name;
+  }
+}
+
+TEST(OperatorTable, EveryOperatorCanBeRun) {
+  // By ATen, by the fusion compiler, by number arithmetic, by decomposition, or by the executor
+  // itself, which knows these.
+  const std::set<std::string_view> executors_own = {
+      "constant", "state", "commit", "rebind", "guard",           "gradient", "detach", "opaque",
+      "if",       "while", "call",   "fused",  "opaque_backward", "size",     "item"};
+  for (const OpDef* op : ops::all()) {
+    if (executors_own.contains(op->name)) continue;
+    EXPECT_TRUE(!op->aten.empty() || op->is(Trait::composite) ||
+                ops::number_function(*op) != nullptr)
+        << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace janus
