@@ -6,6 +6,7 @@
 // program may write to one and look at the other.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "graph/graph.h"
@@ -15,14 +16,17 @@ namespace janus::passes {
 class Escaping {
  public:
   explicit Escaping(const graph::Graph& graph);
-  bool contains(const graph::Value* value) const { return escapes_[value->id]; }
+  bool contains(const graph::Value* value) const { return ways_[value->id] > 0; }
+
+  /// Whether the operand of a view is seen through this view alone and is memory of the run's own.
+  bool only_through(const graph::Node& view) const;
 
  private:
   void add(const graph::Value* value);
   /// What the blocks of an `if` give may be the escaping tensor itself.
   void add_block_results(const graph::Node& node, size_t index);
 
-  std::vector<bool> escapes_;  // by Value::id
+  std::vector<uint32_t> ways_;  // by Value::id: in how many places it can be seen
 };
 
 }  // namespace janus::passes

@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <unordered_map>
-#include <utility>
 
 #include "passes/order.h"
 
@@ -18,7 +18,7 @@ using graph::Value;
 
 /// Kernels larger than this are cut: compile time grows faster than what further fusing saves.
 constexpr size_t kMaximumNodes = 48;
-constexpr size_t kMaximumOperands = 24;
+constexpr size_t kMaximumTensors = 28;  // operands and results
 
 class UnionFind {
  public:
@@ -46,6 +46,10 @@ class Grouping {
       fusible_.push_back(node->outputs.size() == 1 && node->output()->type.is_tensor() &&
                          node->blocks.empty() && can_fuse(*node));
     for (uint32_t i = 0; i < nodes_.size(); ++i) positions_.emplace(nodes_[i], i);
+    is_result_.resize(nodes_.size());
+    for (const Value* result : block.results)
+      if (const auto found = positions_.find(result->definition); found != positions_.end())
+        is_result_[found->second] = true;
     find_levels();
     raise_levels();
   }
@@ -70,11 +74,20 @@ class Grouping {
     return fusible_[from] && fusible_[to] && shape(from) == shape(to);
   }
 
+  /// How many levels an edge goes up. Nodes that depend on nothing fusible are free: no way from a
+  /// group back into it leads over them.
+  uint32_t cost(uint32_t from, uint32_t to) const {
+    return stays(from, to) || !follows_fusible_[from] ? 0 : 1;
+  }
+
   void find_levels() {
     levels_.resize(nodes_.size());
+    follows_fusible_ = fusible_;
     for (uint32_t i = 0; i < nodes_.size(); ++i)
-      for (const uint32_t before : before_[i])
-        levels_[i] = std::max(levels_[i], levels_[before] + (stays(before, i) ? 0 : 1));
+      for (const uint32_t before : before_[i]) {
+        levels_[i] = std::max(levels_[i], levels_[before] + cost(before, i));
+        if (follows_fusible_[before]) follows_fusible_[i] = true;
+      }
   }
 
   /// Moves a node up to the level of its users where it joins them and keeps at most one tensor
@@ -86,7 +99,7 @@ class Grouping {
       uint32_t highest = UINT32_MAX;
       bool joins = false;
       for (const uint32_t user : after_[i]) {
-        const uint32_t limit = levels_[user] - (stays(i, user) ? 0 : 1);
+        const uint32_t limit = levels_[user] - cost(i, user);
         if (limit < highest) joins = false;
         highest = std::min(highest, limit);
         joins |= limit == highest && stays(i, user);
@@ -101,7 +114,8 @@ class Grouping {
     std::vector<uint32_t> result(nodes_.size());
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       if (!fusible_[i]) continue;
-      for (const Value* operand : nodes_[i]->inputs) {
+      const std::set<const Value*> operands(nodes_[i]->inputs.begin(), nodes_[i]->inputs.end());
+      for (const Value* operand : operands) {
         const auto found = positions_.find(operand->definition);
         if (found == positions_.end() || !is_full_size(operand, i)) continue;
         const bool computed = !nodes_[found->second]->inputs.empty();
@@ -134,26 +148,31 @@ class Grouping {
     }
   }
 
-  /// Pieces of bounded size. Each piece follows the one before in program order, so that cutting
-  /// brings no cycle.
-  void cut(const std::vector<uint32_t>& positions, Groups& groups) const {
-    std::vector<uint32_t> piece;
-    std::set<const Value*> operands;
-    for (const uint32_t i : positions) {
-      if (piece.size() >= kMaximumNodes || operands.size() >= kMaximumOperands) {
-        groups.push_back(std::exchange(piece, {}));
-        operands.clear();
-      }
-      piece.push_back(i);
-      for (const Value* operand : nodes_[i]->inputs)
-        if (!is_inside(operand, piece)) operands.insert(operand);
+  /// Pieces that kernels are willing to take. Each follows the one before in program order, so that
+  /// cutting brings no cycle.
+  void cut(std::span<const uint32_t> positions, Groups& groups) const {
+    if (positions.size() == 1 || fits(positions)) {
+      groups.emplace_back(positions.begin(), positions.end());
+      return;
     }
-    groups.push_back(std::move(piece));
+    cut(positions.first(positions.size() / 2), groups);
+    cut(positions.subspan(positions.size() / 2), groups);
   }
 
-  bool is_inside(const Value* value, const std::vector<uint32_t>& piece) const {
-    const auto found = positions_.find(value->definition);
-    return found != positions_.end() && std::ranges::binary_search(piece, found->second);
+  bool fits(std::span<const uint32_t> piece) const {
+    if (piece.size() > kMaximumNodes) return false;
+    const auto is_inside = [&](uint32_t i) { return std::ranges::binary_search(piece, i); };
+    std::set<const Value*> tensors;
+    for (const uint32_t i : piece) {
+      for (const Value* operand : nodes_[i]->inputs) {
+        const auto found = positions_.find(operand->definition);
+        const bool is_computed = found != positions_.end() && is_inside(found->second);
+        if (operand->type.is_tensor() && !is_computed) tensors.insert(operand);
+      }
+      if (is_result_[i] || !std::ranges::all_of(after_[i], is_inside))
+        tensors.insert(nodes_[i]->output());
+    }
+    return tensors.size() <= kMaximumTensors;
   }
 
   const std::vector<Node*>& nodes_;
@@ -161,6 +180,8 @@ class Grouping {
   const std::vector<std::vector<uint32_t>> after_;
   std::unordered_map<const Node*, uint32_t> positions_;
   std::vector<bool> fusible_;
+  std::vector<bool> is_result_;        ///< given by the block
+  std::vector<bool> follows_fusible_;  ///< is fusible or depends on something that is
   std::vector<uint32_t> levels_;
 };
 

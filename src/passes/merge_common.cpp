@@ -5,13 +5,13 @@
 // Requires:   nothing.
 // Guarantees: the values are bit for bit the same.
 // Must not:   merge random nodes, nodes with effects or nodes with blocks; nor make two tensors
-// that
-//             leave the graph the same one (escaping.h).
+//             that leave the graph the same one (escaping.h).
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -75,34 +75,34 @@ bool can_be_merged(const Node& node) {
          !node.outputs.empty();
 }
 
-/// The nodes of the new graph that are visible at the node at hand, by hash.
+/// Nodes of the new graph by hash, with the block of the old graph that each stands for one of.
 class Available {
  public:
+  /// The copy of an earlier node that is visible at `node` and gives the same.
   const Node* find(size_t hash, const Node& node, std::span<Value* const> operands) const {
-    const auto [begin, end] = nodes_.equal_range(hash);
+    const auto [begin, end] = entries_.equal_range(hash);
     for (auto entry = begin; entry != end; ++entry) {
-      const Node& other = *entry->second;
-      if (other.op == node.op && std::ranges::equal(other.inputs, operands) &&
-          same(other.attributes, node.attributes) && same_types(other, node) && visible(other))
-        return &other;
+      const auto& [other, block] = entry->second;
+      if (other->op == node.op && std::ranges::equal(other->inputs, operands) &&
+          same(other->attributes, node.attributes) && same_types(*other, node) &&
+          encloses(*block, node))
+        return other;
     }
     return nullptr;
   }
-  void add(size_t hash, const Node* node) { nodes_.emplace(hash, node); }
-
-  /// Where the walk is, in the new graph.
-  void enter(const graph::Block* block) { block_ = block; }
-
- private:
-  bool visible(const Node& node) const {
-    for (const graph::Block* block = block_; block != nullptr;
-         block = block->parent == nullptr ? nullptr : block->parent->parent)
-      if (block == node.parent) return true;
-    return false;
+  void add(size_t hash, const Node* copy, const Node& original) {
+    entries_.emplace(hash, std::pair(copy, original.parent));
   }
 
-  std::unordered_multimap<size_t, const Node*> nodes_;
-  const graph::Block* block_ = nullptr;
+ private:
+  static bool encloses(const graph::Block& block, const Node& node) {
+    const graph::Block* around = node.parent;
+    while (around != nullptr && around != &block)
+      around = around->parent == nullptr ? nullptr : around->parent->parent;
+    return around != nullptr;
+  }
+
+  std::unordered_multimap<size_t, std::pair<const Node*, const graph::Block*>> entries_;
 };
 
 }  // namespace
@@ -121,12 +121,11 @@ graph::Graph merge_common(const graph::Graph& graph) {
     if (!can_be_merged(node) || escapes(node)) return false;
     const std::vector<Value*> operands = rewriter[node.inputs];
     const size_t hash = hash_of(node, operands);
-    available.enter(&rewriter.builder().block());
     if (const Node* earlier = available.find(hash, node, operands)) {
       rewriter.replace(node, earlier->outputs);
       return true;
     }
-    available.add(hash, rewriter.copy(node));
+    available.add(hash, rewriter.copy(node), node);
     return true;
   });
   return rewriter.finish();

@@ -16,9 +16,9 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("differentiate", differentiate, std::move(graph), required);
   graph = run("decompose_gradients", decompose, std::move(graph), required);
 
-  // Less work: what is known, what undoes itself, what is computed twice, what nobody needs.
-  graph = run("fold", fold, std::move(graph));
+  // Less work: what undoes itself, what is known, what is computed twice, what nobody needs.
   graph = run("simplify", simplify, std::move(graph));
+  graph = run("fold", fold, std::move(graph));
   graph = run("merge_common", merge_common, std::move(graph));
   graph = run("remove_dead", remove_dead, std::move(graph));
 

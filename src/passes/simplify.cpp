@@ -1,15 +1,16 @@
 // Algebra over several nodes. What one node alone decides lives in its operator's `fold`.
 //
 // Does:       drops what changes nothing (detach, copies, conversions and reshapes to what the
-// operand
-//             already is), joins chains of reshapes, of permutations and of conversions, lets
-//             elementwise operators broadcast by themselves.
+//             operand already is), joins chains of reshapes, of permutations and of conversions,
+//             lets elementwise operators broadcast by themselves and take numbers for tensors that
+//             are filled with one.
 // Requires:   no `gradient` nodes: `detach` still means something to them.
 // Guarantees: every value is bit for bit the same, for NaN, infinity and -0.0 too.
 // Must not:   round differently (no reassociation, no factoring out); touch a tensor that leaves
-// the
-//             graph (escaping.h): whether it is a copy or a view, and of what, can be seen.
+//             the graph (escaping.h): whether it is a copy or a view, and of what, can be seen. (A
+//             detach of a temporary that nothing else shows may go.)
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
@@ -17,6 +18,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "graph/constant.h"
+#include "graph/element_code.h"
 #include "graph/rewriter.h"
 #include "ops/list.h"
 #include "passes/escaping.h"
@@ -184,6 +187,62 @@ Value* broadcast_by_itself(const Site& site) {
       ->output();
 }
 
+// ---- Tensors whose elements are all one known number
+// ---------------------------------------------
+
+/// The number that fills a tensor made by `full`, also if it was reshaped or expanded since.
+std::optional<double> filling(const Value* value) {
+  const Node* node = value->definition;
+  while (node != nullptr && (is_reshape(node->op) || node->op == &op::expand))
+    node = node->inputs.front()->definition;
+  if (node == nullptr || node->op != &op::full) return std::nullopt;
+  return graph::constant_number(node->inputs.front());
+}
+
+/// Whether a tensor of `dtype` holds the number as it is.
+bool is_held_exactly(double number, DType dtype) {
+  if (dtype == DType::f64) return true;
+  if (dtype == DType::f32) return static_cast<double>(static_cast<float>(number)) == number;
+  return std::abs(number) <= 128 && std::trunc(number) == number;
+}
+
+/// A filled operand becomes a number, if the others still make up dtype and shape.
+Value* use_number_for_filled(const Site& site) {
+  if (!all_tensors_have_dtype(site.inputs, site.type().dtype)) return nullptr;
+  for (size_t i = 0; i < site.inputs.size(); ++i) {
+    if (!site.inputs[i]->type.is_tensor()) continue;
+    const auto number = filling(site.inputs[i]);
+    if (!number || !graph::is_floating(site.type().dtype) ||
+        !is_held_exactly(*number, site.type().dtype))
+      continue;
+    std::vector<Value*> inputs(site.inputs.begin(), site.inputs.end());
+    inputs[i] = site.builder.constant(*number);
+    if (gives(*site.node.op, inputs, site.node.attributes, site.type()))
+      return site.builder
+          .append_unchecked(*site.node.op, inputs, site.node.attributes, {site.type()})
+          ->output();
+  }
+  return nullptr;
+}
+
+/// Exact arithmetic of filled tensors and numbers is done now: the start of each backward run.
+Value* compute_filled(const Site& site) {
+  if (!is_one_of(site.node.op, {&op::add, &op::sub, &op::mul, &op::div, &op::neg})) return nullptr;
+  const DType dtype = site.type().dtype;
+  if (dtype != DType::f32 && dtype != DType::f64) return nullptr;
+  std::vector<graph::TypedNumber> operands;
+  for (const Value* input : site.inputs) {
+    const bool is_tensor = input->type.is_tensor();
+    const auto number = is_tensor ? filling(input) : graph::constant_number(input);
+    if (!number || (is_tensor && input->type.dtype != dtype)) return nullptr;
+    // Numbers take the tensors' precision in arithmetic.
+    operands.push_back({graph::rounded(graph::Number::of(*number, dtype), dtype), dtype});
+  }
+  const graph::Number result = graph::ElementCode(site.node, dtype, false).run(operands, dtype);
+  return op::full(site.builder, {site.builder.constant(result.as_double(dtype))},
+                  {{"size", site.type().shape}, {"dtype", dtype}});
+}
+
 // ---- The rules together -------------------------------------------------------------------------
 
 std::span<const Rule> rules_for(const OpDef& op) {
@@ -210,7 +269,10 @@ std::span<const Rule> rules_for(const OpDef& op) {
 Value* simplified(const Site& site) {
   for (const Rule rule : rules_for(*site.node.op))
     if (Value* value = rule(site)) return value;
-  return site.node.op->is(graph::Trait::elementwise) ? broadcast_by_itself(site) : nullptr;
+  if (!site.node.op->is(graph::Trait::elementwise)) return nullptr;
+  for (const Rule rule : {compute_filled, use_number_for_filled, broadcast_by_itself})
+    if (Value* value = rule(site)) return value;
+  return nullptr;
 }
 
 }  // namespace
@@ -220,8 +282,13 @@ graph::Graph simplify(const graph::Graph& graph) {
   graph::Rewriter rewriter(graph);
   rewriter.run([&](const Node& node) {
     TORCHJANUS_CHECK(node.op != &op::gradient, "simplify: the graph is not differentiated yet");
-    if (node.outputs.size() != 1 || escaping.contains(node.output())) return false;
+    if (node.outputs.size() != 1) return false;
     const std::vector<Value*> inputs = rewriter[node.inputs];
+    if (escaping.contains(node.output())) {
+      if (node.op != &op::detach || !escaping.only_through(node)) return false;
+      rewriter.replace(node, {inputs.front()});
+      return true;
+    }
     Value* value = simplified({rewriter.builder(), node, inputs});
     if (value == nullptr) return false;
     TORCHJANUS_CHECK(value->type == node.output()->type, node.op->name, ": simplified ",

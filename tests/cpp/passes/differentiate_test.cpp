@@ -116,16 +116,17 @@ std::vector<Datum> results_of(std::string_view text) {
 TEST(Differentiate, AnIntermediateTargetGetsItsWholeGradient) {
   const auto results = results_of(R"(
 graph @f(%x: f64[3]) {
+  %alpha = constant {value=1} : i64
   %none = constant {value=none} : none
   %h = exp %x : f64[3]
   %a = mul %h, %h : f64[3]
-  %b = add %a, %h : f64[3]
+  %b = add %a, %h, %alpha : f64[3]
   %l = sum %b : f64[]
   %dh, %dx = gradient %l, %none, %h, %x {outputs=1, targets=2} : f64[3], f64[3]
   %two = constant {value=2.0} : f64
   %one = constant {value=1.0} : f64
   %2h = mul %h, %two : f64[3]
-  %expected_h = add %2h, %one : f64[3]
+  %expected_h = add %2h, %one, %alpha : f64[3]
   %expected_x = mul %expected_h, %h : f64[3]
   return %dh, %expected_h, %dx, %expected_x
 })");
@@ -145,9 +146,10 @@ graph @f(%x: f64[3], %seed: f64[3]) {
 TEST(Differentiate, SeveralOutputsAddUp) {
   const auto results = results_of(R"(
 graph @f(%x: f64[3], %s: f64[3], %t: f64[3]) {
+  %alpha = constant {value=1} : i64
   %a = neg %x : f64[3]
   %dx = gradient %a, %x, %s, %t, %x {outputs=2, targets=1} : f64[3]
-  %expected = sub %t, %s : f64[3]
+  %expected = sub %t, %s, %alpha : f64[3]
   return %dx, %expected
 })");
   EXPECT_TRUE(graph::close(results[0], results[1], 1e-15)) << results[0];

@@ -49,9 +49,10 @@ TEST(Reachability, TargetsBehindADetachOrAComparisonAreNotReached) {
 TEST(Reachability, SavedValuesAreThoseThatTheGradientRuleUses) {
   const graph::Graph graph = parsed(R"(
 graph @f(%x: f32[2], %y: f32[2]) {
+  %alpha = constant {value=1} : i64
   %a = mul %x, %y : f32[2]
   %b = tanh %a : f32[2]
-  %c = add %a, %b : f32[2]
+  %c = add %a, %b, %alpha : f32[2]
   return %c
 })");
   const auto saved = [&](std::string_view name) {
