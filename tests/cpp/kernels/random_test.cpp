@@ -213,7 +213,7 @@ void check_program(unsigned seed) {
 
 TEST(RandomKernels, GiveWhatTheReferenceGives) {
   const char* count = std::getenv("RANDOM_KERNELS");
-  const unsigned programs = count == nullptr ? 250 : static_cast<unsigned>(std::atoi(count));
+  const unsigned programs = count == nullptr ? 150 : static_cast<unsigned>(std::atoi(count));
   for (unsigned seed = 0; seed < programs; ++seed) {
     set_thread_count(1 + static_cast<int>(seed % 3));
     check_program(seed);
