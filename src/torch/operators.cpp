@@ -3,12 +3,14 @@
 
 #include "graph/op.h"
 #include "ops/list.h"
+#include "torch/products.h"
 
 namespace janus::torch {
 
 std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
                                                    const execute::SymbolLookup& symbols) {
   if (node.op == &op::opaque_backward) return bind_opaque_backward(node, symbols);
+  if (auto product = bind_product(node)) return product;
   return bind_boxed(node, symbols);
 }
 

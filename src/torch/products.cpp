@@ -1,0 +1,188 @@
+// Matrix products into given memory, by MKL (through ATen) or oneDNN.
+//
+// oneDNN needs some microseconds to start, MKL hardly any; on some processors oneDNN is twice as
+// fast once the product is large, on others MKL wins. So products that are large enough to matter
+// are timed both ways the first time that their shape comes up.
+#include "torch/products.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/addmm_cpu_dispatch.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/mm_cpu_dispatch.h>
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <mutex>
+
+#include "graph/op.h"
+#include "ops/list.h"
+#include "torch/tensor.h"
+
+// Exported by libtorch_cpu, declared in a header that is not shipped. Weak: where a torch has it
+// not, its address is null.
+namespace at::native {
+__attribute__((weak)) TORCH_API void mkldnn_matmul(const Tensor& mat1, const Tensor& mat2,
+                                                   const Tensor& result, float beta, float alpha);
+}  // namespace at::native
+
+namespace janus::torch {
+
+using execute::Operands;
+using execute::Slot;
+
+namespace {
+
+/// Products with fewer operations than this are too small for oneDNN to pay.
+constexpr int64_t least_measured = 1'000'000;
+constexpr int timed_runs = 3;
+
+enum class Way : uint8_t { mkl, onednn };
+
+struct Shape {
+  int64_t rows, columns, inner;
+  bool left_transposed, right_transposed, added;
+  int threads;
+  auto operator<=>(const Shape&) const = default;
+};
+
+class Choices {
+ public:
+  /// The faster of two ways to do the same, timed at first use. `run` must be repeatable.
+  template <class Run>
+  Way choose(const Shape& shape, const Run& run) {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = ways_.find(shape);
+      if (found != ways_.end()) return found->second;
+    }
+    double best[2] = {0, 0};
+    for (int i = 0; i < timed_runs; ++i) {
+      for (const Way way : {Way::mkl, Way::onednn}) {
+        const auto start = std::chrono::steady_clock::now();
+        run(way);
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        double& least = best[static_cast<int>(way)];
+        least = i == 0 ? taken.count() : std::min(least, taken.count());
+      }
+    }
+    const Way way = best[1] < best[0] ? Way::onednn : Way::mkl;
+    const std::lock_guard lock(mutex_);
+    ways_[shape] = way;
+    return way;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<Shape, Way> ways_;
+};
+
+Choices& choices() {
+  static Choices instance;
+  return instance;
+}
+
+bool onednn_can(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out) {
+  const auto is_matrix = [](const at::Tensor& t) {
+    return t.scalar_type() == at::kFloat && ((t.stride(1) == 1 && t.stride(0) >= t.size(1)) ||
+                                             (t.stride(0) == 1 && t.stride(1) >= t.size(0)));
+  };
+  return at::native::mkldnn_matmul != nullptr && at::globalContext().userEnabledMkldnn() &&
+         is_matrix(left) && is_matrix(right) && out.scalar_type() == at::kFloat &&
+         out.is_contiguous();
+}
+
+/// out = left right + bias; the bias may be undefined.
+void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias,
+              at::Tensor& out) {
+  const int64_t rows = left.size(0), inner = left.size(1), columns = right.size(1);
+  const auto run = [&](Way way) {
+    if (way == Way::onednn) {
+      at::native::mkldnn_matmul(left, right, out, 0, 1);
+      if (bias.defined()) out.add_(bias);
+    } else if (bias.defined()) {
+      at::cpu::addmm_out(out, bias, left, right);
+    } else {
+      at::cpu::mm_out(out, left, right);
+    }
+  };
+  if (2 * rows * inner * columns < least_measured || !onednn_can(left, right, out)) {
+    return run(Way::mkl);
+  }
+  const Shape shape{rows,
+                    columns,
+                    inner,
+                    left.stride(1) != 1,
+                    right.stride(1) != 1,
+                    bias.defined(),
+                    at::get_num_threads()};
+  run(choices().choose(shape, run));
+}
+
+class Product final : public execute::Operation {
+ public:
+  bool can_run_into() const override { return true; }
+  void run(const Operands& operands) override {
+    Borrowed left(operands.in(0)), right(operands.in(1));
+    at::Tensor out = at::empty({left->size(0), right->size(1)}, left->options());
+    multiply(*left, *right, {}, out);
+    operands.out(0) = slot_of(std::move(out));
+  }
+  void run_into(const Operands& operands) override {
+    Borrowed left(operands.in(0)), right(operands.in(1)), out(operands.out(0));
+    multiply(*left, *right, {}, *out);
+  }
+};
+
+class Linear final : public execute::Operation {
+ public:
+  bool can_run_into() const override { return true; }
+  void run(const Operands& operands) override {
+    Borrowed input(operands.in(0)), weight(operands.in(1));
+    if (!is_plain(*input, *weight)) {
+      operands.out(0) = slot_of(at::linear(*input, *weight, bias_of(operands)));
+      return;
+    }
+    std::vector<int64_t> sizes = input->sizes().vec();
+    sizes.back() = weight->size(0);
+    at::Tensor out = at::empty(sizes, input->options());
+    compute(*input, *weight, bias_of(operands), out);
+    operands.out(0) = slot_of(std::move(out));
+  }
+  void run_into(const Operands& operands) override {
+    Borrowed input(operands.in(0)), weight(operands.in(1)), out(operands.out(0));
+    if (is_plain(*input, *weight) && out->is_contiguous()) {
+      compute(*input, *weight, bias_of(operands), *out);
+    } else {
+      out->copy_(at::linear(*input, *weight, bias_of(operands)));
+    }
+  }
+
+ private:
+  static at::Tensor bias_of(const Operands& operands) {
+    return operands.in(2).is_tensor() ? tensor_of(operands.in(2)) : at::Tensor();
+  }
+
+  static bool is_plain(const at::Tensor& input, const at::Tensor& weight) {
+    return weight.dim() == 2 && input.dim() >= 2 && (input.dim() == 2 || input.is_contiguous());
+  }
+
+  static void compute(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                      at::Tensor& out) {
+    if (input.dim() == 2) return multiply(input, weight.t(), bias, out);
+    at::Tensor flat = out.view({-1, weight.size(0)});
+    multiply(input.view({-1, weight.size(1)}), weight.t(), bias, flat);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<execute::Operation> bind_product(const graph::Node& node) {
+  if (node.op == &op::mm) return std::make_unique<Product>();
+  if (node.op == &op::linear) return std::make_unique<Linear>();
+  return nullptr;
+}
+
+}  // namespace janus::torch

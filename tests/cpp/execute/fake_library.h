@@ -1,0 +1,56 @@
+// Tensors and a few operators for tests of the executor, with counters of what was done.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "execute/library.h"
+#include "graph/op.h"
+
+namespace janus::execute::fake {
+
+/// Counted by hand; what a handle points to.
+struct Tensor {
+  int references = 1;
+  Layout layout;
+  std::shared_ptr<std::vector<char>> storage;  ///< null: memory of somebody else
+  char* data = nullptr;
+  int64_t version = 0;
+};
+
+class Library final : public execute::Library {
+ public:
+  Library();
+
+  Layout layout(const Slot& tensor) const override;
+  bool has_layout(const Slot& tensor, const Layout& layout) const override;
+  void* data(const Slot& tensor) const override;
+  const void* storage(const Slot& tensor) const override;
+  Slot allocate(const Layout& layout) override;
+  Slot over_memory(void* memory, const Layout& layout) override;
+  void repoint(Slot& tensor, void* memory) override;
+  Slot share(const Slot& base, int64_t byte_offset, const Layout& layout) override;
+  void copy(Slot& to, const Slot& from) override;
+  void bump_version(Slot& tensor, int64_t by) override;
+  std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) override;
+  std::unique_ptr<RandomState> random_state() override;
+  std::optional<Failure> protect(bool release_lock, void (*body)(void*), void* context) override;
+
+  int allocations = 0;
+  int copies = 0;
+  int calls = 0;       ///< of operators with tensors of their own making
+  int calls_into = 0;  ///< of operators into given tensors
+  int random_state_now = 0;
+  std::string throw_in;  ///< name of an operator that throws
+};
+
+/// A contiguous f32 tensor with these elements.
+Slot tensor(Library& library, std::vector<int64_t> sizes, std::vector<float> elements);
+std::vector<float> elements(const Library& library, const Slot& tensor);
+Tensor& get(const Slot& tensor);
+/// Tensors that exist now.
+int alive();
+
+}  // namespace janus::execute::fake

@@ -1,0 +1,334 @@
+// Whole programs over a fake library: values, memory, writes to cells, failures. Every program is
+// run several times, since the first run is ordinary and the later ones follow a plan.
+#include "execute/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "execute/schedule.h"
+#include "fake_library.h"
+#include "graph/text.h"
+#include "ops/list.h"
+
+namespace janus::execute {
+namespace {
+
+using fake::elements;
+using fake::get;
+using fake::tensor;
+using Floats = std::vector<float>;
+using testing::HasSubstr;
+
+class ProgramTest : public testing::Test {
+ protected:
+  std::unique_ptr<Program> compile(const std::string& text) {
+    return Program::compile(graph::parse(text, ops::table()), library);
+  }
+
+  std::optional<Failure> run(Program& program, const std::vector<Slot>& inputs,
+                             const std::vector<Slot>& cells = {}) {
+    results.assign(program.graph().results().size(), Slot());
+    rebound.assign(program.rebound_cells().size(), Slot());
+    return program.run(inputs, cells, results, rebound);
+  }
+
+  Floats result(size_t index = 0) { return elements(library, results[index]); }
+
+  fake::Library library;
+  std::vector<Slot> results, rebound;
+};
+
+constexpr const char* chain = R"(graph @f(%x: f32[2,2], %w: f32[2,2]) {
+  %a = mm %x, %w : f32[2,2]
+  %b = fused %a : f32[2,2] { (%p: f32[2,2])
+    %q = relu %p : f32[2,2]
+    yield %q
+  }
+  %c = mm %b, %w : f32[2,2]
+  %d = mm %c, %w : f32[2,2]
+  return %d
+}
+)";
+
+TEST_F(ProgramTest, LaterRunsAllocateOnlyResults) {
+  const auto program = compile(chain);
+  for (int i = 0; i < 4; ++i) {
+    const float n = static_cast<float>(i);
+    const Slot x = tensor(library, {2, 2}, {n, -1, 0, 1});
+    const Slot w = tensor(library, {2, 2}, {1, 0, 0, 2});
+    library.allocations = library.calls = library.calls_into = 0;
+    ASSERT_FALSE(run(*program, {x, w}));
+    EXPECT_EQ(result(), (Floats{n, 0, 0, 8}));
+    if (i == 0) continue;
+    EXPECT_EQ(library.allocations, 1);
+    EXPECT_EQ(library.calls_into, 2);
+  }
+  EXPECT_THAT(program->describe(), HasSubstr("arena of "));
+}
+
+TEST_F(ProgramTest, ResultsOfEarlierRunsStayAsTheyWere) {
+  const auto program = compile(chain);
+  const Slot w = tensor(library, {2, 2}, {1, 0, 0, 1});
+  std::vector<Slot> kept;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_FALSE(run(*program, {tensor(library, {2, 2}, {1.F * i, 0, 0, 0}), w}));
+    kept.push_back(results[0]);
+  }
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(elements(library, kept[i])[0], 1.F * i);
+}
+
+TEST_F(ProgramTest, LeaksNothing) {
+  const int before = fake::alive();
+  {
+    const auto program = compile(chain);
+    for (int i = 0; i < 3; ++i) {
+      run(*program, {tensor(library, {2, 2}, {1, 2, 3, 4}), tensor(library, {2, 2}, {1, 0, 0, 1})});
+    }
+    results.clear();
+  }
+  EXPECT_EQ(fake::alive(), before);
+}
+
+constexpr const char* update = R"(graph @step(%g: f32[3], %ok: bool, %lr: f64) {
+  %w = state {cell="w"} : f32[3]
+  %n = fused %w, %g, %lr : f32[3] { (%p: f32[3], %q: f32[3], %r: f64)
+    %m = mul %q, %r : f32[3]
+    %one = constant {value=1} : i64
+    %s = sub %p, %m, %one : f32[3]
+    yield %s
+  }
+  guard %ok {id=7}
+  commit %n {cell="w", versions=2}
+  return
+}
+)";
+
+TEST_F(ProgramTest, WritesCellsInPlaceAfterGuards) {
+  const auto program = compile(update);
+  const Slot w = tensor(library, {3}, {1, 2, 3});
+  const Slot g = tensor(library, {3}, {1, 1, 2});
+  for (int i = 0; i < 3; ++i) {
+    library.copies = library.allocations = 0;
+    ASSERT_FALSE(run(*program, {g, Slot::of(true), Slot::of(0.5)}, {w}));
+    if (i == 0) continue;
+    EXPECT_EQ(library.copies, 0);
+    EXPECT_EQ(library.allocations, 0);
+  }
+  EXPECT_EQ(elements(library, w), (Floats{-0.5, 0.5, 0}));
+  EXPECT_EQ(get(w).version, 6);
+}
+
+TEST_F(ProgramTest, FailedGuardChangesNothing) {
+  const auto program = compile(update);
+  const Slot w = tensor(library, {3}, {1, 2, 3});
+  const Slot g = tensor(library, {3}, {1, 1, 2});
+  for (int i = 0; i < 3; ++i) {
+    const Floats before = elements(library, w);
+    const auto failure = run(*program, {g, Slot::of(false), Slot::of(0.5)}, {w});
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->kind, Failure::Kind::guard);
+    EXPECT_EQ(failure->guard, 7);
+    EXPECT_EQ(elements(library, w), before);
+    ASSERT_FALSE(run(*program, {g, Slot::of(true), Slot::of(0.5)}, {w}));
+  }
+  EXPECT_EQ(get(w).version, 6);
+}
+
+TEST_F(ProgramTest, FailedOperatorChangesNothing) {
+  const auto program = compile(R"(graph @step(%x: f32[2,2]) {
+  %w = state {cell="w"} : f32[2,2]
+  %n = fused %w, %x : f32[2,2] { (%p: f32[2,2], %q: f32[2,2])
+    %one = constant {value=1} : i64
+    %s = add %p, %q, %one : f32[2,2]
+    yield %s
+  }
+  commit %n {cell="w"}
+  %r = rand_like %x : f32[2,2]
+  %y = mm %x, %r : f32[2,2]
+  return %y
+}
+)");
+  const Slot x = tensor(library, {2, 2}, {1, 1, 1, 1});
+  const Slot w = tensor(library, {2, 2}, {0, 0, 0, 0});
+  for (int i = 0; i < 3; ++i) {
+    const int drawn = library.random_state_now;
+    library.throw_in = "mm";
+    const auto failure = run(*program, {x}, {w});
+    ASSERT_TRUE(failure);
+    EXPECT_EQ(failure->kind, Failure::Kind::operation);
+    EXPECT_EQ(failure->message, "it failed");
+    EXPECT_EQ(library.random_state_now, drawn);
+    EXPECT_EQ(elements(library, w)[0], 1.F * i);
+    library.throw_in.clear();
+    ASSERT_FALSE(run(*program, {x}, {w}));
+    EXPECT_EQ(library.random_state_now, drawn + 4);
+  }
+}
+
+TEST_F(ProgramTest, CopiesWhereOldContentsAreReadLater) {
+  const auto program = compile(R"(graph @step(%x: f32[2,2]) {
+  %w = state {cell="w"} : f32[2,2]
+  %n = fused %w, %x : f32[2,2] { (%p: f32[2,2], %q: f32[2,2])
+    %one = constant {value=1} : i64
+    %s = add %p, %q, %one : f32[2,2]
+    yield %s
+  }
+  %y = mm %n, %w : f32[2,2]
+  commit %n {cell="w"}
+  return %y
+}
+)");
+  const Slot x = tensor(library, {2, 2}, {1, 0, 0, 1});
+  const Slot w = tensor(library, {2, 2}, {1, 0, 0, 1});
+  float value = 1;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_FALSE(run(*program, {x}, {w}));
+    EXPECT_EQ(result()[0], value * (value + 1));
+    value += 1;
+    EXPECT_EQ(elements(library, w)[0], value);
+  }
+}
+
+TEST_F(ProgramTest, SwapsCells) {
+  const auto program = compile(R"(graph @swap() {
+  %a = state {cell="a"} : f32[2]
+  %b = state {cell="b"} : f32[2]
+  commit %b {cell="a"}
+  commit %a {cell="b"}
+  return %a
+}
+)");
+  const Slot a = tensor(library, {2}, {1, 1});
+  const Slot b = tensor(library, {2}, {2, 2});
+  for (int i = 0; i < 4; ++i) {
+    const Floats old_a = elements(library, a), old_b = elements(library, b);
+    ASSERT_FALSE(run(*program, {}, {a, b}));
+    EXPECT_EQ(elements(library, a), old_b);
+    EXPECT_EQ(elements(library, b), old_a);
+    EXPECT_EQ(result(), old_a);
+  }
+}
+
+TEST_F(ProgramTest, ViewsFollowTheirRoots) {
+  const auto program = compile(R"(graph @f(%x: f32[2,3]) {
+  %w = state {cell="w"} : f32[2,3]
+  %wt = t %w : f32[3,2]
+  %a = mm %x, %wt : f32[2,2]
+  %at = t %a : f32[2,2]
+  %c = clone %at : f32[2,2]
+  %ct = t %c : f32[2,2]
+  %y = mm %ct, %at : f32[2,2]
+  %yt = t %y : f32[2,2]
+  return %yt, %wt
+}
+)");
+  for (int i = 0; i < 4; ++i) {  // another tensor as cell each time
+    const float n = static_cast<float>(i + 1);
+    const Slot w = tensor(library, {2, 3}, {n, 0, 0, 0, 1, 0});
+    const Slot x = tensor(library, {2, 3}, {1, 2, 3, 4, 5, 6});
+    library.calls = 0;
+    ASSERT_FALSE(run(*program, {x}, {w}));
+    // a = [[n, 2], [4n, 5]], y = a a^T
+    EXPECT_EQ(result(), (Floats{n * n + 4, 4 * n * n + 10, 4 * n * n + 10, 16 * n * n + 25}));
+    EXPECT_EQ(get(results[0]).layout.strides, (std::vector<int64_t>{1, 2}));
+    EXPECT_EQ(library.storage(results[1]), library.storage(w));
+    if (i > 0) EXPECT_EQ(library.calls, 2);  // clone, and mm for a result
+  }
+}
+
+TEST_F(ProgramTest, ReboundValuesHaveMemoryOfTheirOwn) {
+  const auto program = compile(R"(graph @f(%x: f32[2,2]) {
+  %g = fused %x : f32[2,2] { (%p: f32[2,2])
+    %q = neg %p : f32[2,2]
+    yield %q
+  }
+  %gt = t %g : f32[2,2]
+  rebind %g {cell="a.grad"}
+  rebind %g {cell="b.grad"}
+  rebind %gt {cell="c.grad"}
+  rebind %x {cell="d.grad"}
+  %none = constant {value=none} : none
+  rebind %none {cell="e.grad"}
+  return
+}
+)");
+  const Slot x = tensor(library, {2, 2}, {1, 2, 3, 4});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_FALSE(run(*program, {x}, std::vector<Slot>(5)));
+    std::vector<const void*> storages{library.storage(x)};
+    for (size_t k = 0; k < 4; ++k) {
+      EXPECT_TRUE(get(rebound[k]).layout.is_contiguous());
+      const void* storage = library.storage(rebound[k]);
+      EXPECT_EQ(std::count(storages.begin(), storages.end(), storage), 0);
+      storages.push_back(storage);
+    }
+    EXPECT_EQ(elements(library, rebound[0]), (Floats{-1, -2, -3, -4}));
+    EXPECT_EQ(elements(library, rebound[2]), (Floats{-1, -3, -2, -4}));
+    EXPECT_EQ(elements(library, rebound[3]), (Floats{1, 2, 3, 4}));
+    EXPECT_TRUE(rebound[4].is_none());
+  }
+}
+
+TEST_F(ProgramTest, RunsWithVaryingSizes) {
+  const auto program = compile(R"(graph @f(%x: f32[B,2], %w: f32[2,2]) {
+  %a = mm %x, %w : f32[B,2]
+  %n = size {of=dim(B)} : i64
+  %y = fused %a, %n : f32[B,2] { (%p: f32[B,2], %q: i64)
+    %r = mul %p, %q : f32[B,2]
+    yield %r
+  }
+  return %y, %n
+}
+)");
+  const Slot w = tensor(library, {2, 2}, {1, 0, 0, 1});
+  for (int i = 0; i < 12; ++i) {
+    const int64_t rows = 2 + i % 3;
+    const Slot x = tensor(library, {rows, 2}, Floats(static_cast<size_t>(2 * rows), 1.F));
+    ASSERT_FALSE(run(*program, {x, w}));
+    EXPECT_EQ(result(), Floats(static_cast<size_t>(2 * rows), static_cast<float>(rows)));
+    EXPECT_EQ(results[1].i64(), rows);
+  }
+}
+
+TEST_F(ProgramTest, RunsControlFlow) {
+  const auto program = compile(R"(graph @f(%x: f32[2,2], %hot: bool) {
+  %y = if %hot : f32[2,2] {
+    %a = mm %x, %x : f32[2,2]
+    yield %a
+  } else {
+    yield %x
+  }
+  return %y
+}
+)");
+  const Slot x = tensor(library, {2, 2}, {2, 0, 0, 3});
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_FALSE(run(*program, {x, Slot::of(i % 2 == 0)}));
+    EXPECT_EQ(result(), i % 2 == 0 ? (Floats{4, 0, 0, 9}) : (Floats{2, 0, 0, 3}));
+  }
+}
+
+TEST(Schedule, PutsGuardsFirstAndWritersLast) {
+  const graph::Graph graph = graph::parse(R"(graph @f(%x: f32[2,2], %ok: bool) {
+  %w = state {cell="w"} : f32[2,2]
+  %n = fused %w, %x : f32[2,2] { (%p: f32[2,2], %q: f32[2,2])
+    %one = constant {value=1} : i64
+    %s = add %p, %q, %one : f32[2,2]
+    yield %s
+  }
+  commit %n {cell="w"}
+  %y = mm %x, %w : f32[2,2]
+  guard %ok {id=0}
+  return %y
+}
+)",
+                                          ops::table());
+  const Schedule schedule = make_schedule(graph.body());
+  std::vector<std::string_view> names;
+  for (const graph::Node* node : schedule.order) names.push_back(node->op->name);
+  EXPECT_EQ(names, (std::vector<std::string_view>{"guard", "state", "mm", "fused"}));
+  EXPECT_EQ(schedule.tail, 3U);
+}
+
+}  // namespace
+}  // namespace janus::execute
