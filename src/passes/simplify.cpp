@@ -64,7 +64,8 @@ Value* give_operand(const Site& site) {
 
 /// Same elements in the same order under another shape.
 bool is_reshape(const OpDef* op) {
-  return is_one_of(op, {&op::reshape, &op::view, &op::unsqueeze, &op::squeeze, &op::flatten});
+  return is_one_of(op, {&op::reshape, &op::view, &op::view_as, &op::reshape_as, &op::unsqueeze,
+                        &op::squeeze, &op::squeeze_all, &op::flatten, &op::unflatten});
 }
 
 Value* join_reshapes(const Site& site) {
@@ -91,6 +92,10 @@ std::optional<Permutation> permutation_of(const OpDef* op, const graph::Attribut
   if (op == &op::transpose && rank > 0) {
     std::swap(result[counted_from_front(attributes.get<int64_t>("dim0"), rank)],
               result[counted_from_front(attributes.get<int64_t>("dim1"), rank)]);
+    return result;
+  }
+  if ((op == &op::t || op == &op::matrix_transpose) && rank >= 2) {
+    std::swap(result[rank - 2], result[rank - 1]);
     return result;
   }
   if (op == &op::permute) {
@@ -253,10 +258,16 @@ std::span<const Rule> rules_for(const OpDef& op) {
       {&op::reshape, {give_operand, join_reshapes}},
       {&op::view, {give_operand, join_reshapes}},
       {&op::flatten, {give_operand, join_reshapes}},
+      {&op::view_as, {give_operand, join_reshapes}},
+      {&op::reshape_as, {give_operand, join_reshapes}},
+      {&op::unflatten, {give_operand, join_reshapes}},
       {&op::unsqueeze, {join_reshapes}},
       {&op::squeeze, {give_operand, join_reshapes}},
+      {&op::squeeze_all, {give_operand, join_reshapes}},
       {&op::expand, {give_operand}},
       {&op::transpose, {join_permutations}},
+      {&op::t, {join_permutations}},
+      {&op::matrix_transpose, {join_permutations}},
       {&op::permute, {join_permutations}},
       {&op::to, {give_operand, join_conversions}},
       {&op::neg, {cancel_double_negation}},
@@ -266,13 +277,23 @@ std::span<const Rule> rules_for(const OpDef& op) {
   return found == rules.end() ? std::span<const Rule>() : found->second;
 }
 
+/// May give an operand, or a view of one: not for tensors that leave the graph.
 Value* simplified(const Site& site) {
   for (const Rule rule : rules_for(*site.node.op))
     if (Value* value = rule(site)) return value;
+  return nullptr;
+}
+
+/// Always gives a tensor of its own, as the node did.
+Value* simplified_elementwise(const Site& site) {
   if (!site.node.op->is(graph::Trait::elementwise)) return nullptr;
   for (const Rule rule : {compute_filled, use_number_for_filled, broadcast_by_itself})
     if (Value* value = rule(site)) return value;
   return nullptr;
+}
+
+bool is_idle_detach(const Node& node, const Escaping& escaping) {
+  return node.op == &op::detach && escaping.only_through(node);
 }
 
 }  // namespace
@@ -284,12 +305,10 @@ graph::Graph simplify(const graph::Graph& graph) {
     TORCHJANUS_CHECK(node.op != &op::gradient, "simplify: the graph is not differentiated yet");
     if (node.outputs.size() != 1) return false;
     const std::vector<Value*> inputs = rewriter[node.inputs];
-    if (escaping.contains(node.output())) {
-      if (node.op != &op::detach || !escaping.only_through(node)) return false;
-      rewriter.replace(node, {inputs.front()});
-      return true;
-    }
-    Value* value = simplified({rewriter.builder(), node, inputs});
+    const Site site{rewriter.builder(), node, inputs};
+    const bool may_be_shared = !escaping.contains(node.output());
+    Value* value = may_be_shared || is_idle_detach(node, escaping) ? simplified(site) : nullptr;
+    if (value == nullptr) value = simplified_elementwise(site);
     if (value == nullptr) return false;
     TORCHJANUS_CHECK(value->type == node.output()->type, node.op->name, ": simplified ",
                      node.output()->type, " to ", value->type);
