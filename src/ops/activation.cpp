@@ -39,14 +39,19 @@ std::vector<Type> clamped(const Infer& infer) {
   return {Type::tensor(dtype, shape)};
 }
 
+/// A literal bound never is.
+bool can_be_nan(const Element& bound, const Element& x) {
+  return bound.code() != nullptr && is_floating(x.dtype());
+}
+
 /// Bounds apply in this order, so that max wins where they cross; a NaN bound gives NaN.
 Element at_least(const Element& x, const Element& bound) {
   const Element larger = choice(x < bound, bound, x);
-  return is_floating(x.dtype()) ? choice(is_nan(bound), bound, larger) : larger;
+  return can_be_nan(bound, x) ? choice(is_nan(bound), bound, larger) : larger;
 }
 Element at_most(const Element& x, const Element& bound) {
   const Element smaller = choice(x > bound, bound, x);
-  return is_floating(x.dtype()) ? choice(is_nan(bound), bound, smaller) : smaller;
+  return can_be_nan(bound, x) ? choice(is_nan(bound), bound, smaller) : smaller;
 }
 
 Scalar clamp_program(ScalarCode& k) {
