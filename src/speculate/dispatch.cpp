@@ -19,7 +19,6 @@ constexpr int kMostRefusals = 4;         // before new generations are given up
 constexpr int kMostRefusalsOfOutcome = 2;
 constexpr int kProfiledAborts = 1;  // aborts of one kind that are profiled before a new graph
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
-constexpr uint64_t kFirstRetry = 10;  // calls until a refused function is tried again
 
 std::vector<Dispatcher*>& registry() {
   static std::vector<Dispatcher*> all;
@@ -262,7 +261,6 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
 
 Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environment& environment,
                                                  const Outcomes& chosen, bool& committed) {
-  const Flag generating(generating_);
   const std::shared_ptr<Entry> entry = generate(call, chosen);
   if (!entry) return {};
   std::vector<python::Object> captured;
@@ -287,15 +285,20 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
 }
 
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
+  const Flag generating(generating_);
+  std::optional<Reason> reason;
   // What varies may be more than can be converted; then one graph for these very values.
-  if (observations_.any_varies())
-    if (auto entry = generate_with(call, chosen, true)) return entry;
-  if (settled_) return nullptr;
-  return generate_with(call, chosen, false);
+  for (const bool relaxed : {true, false}) {
+    if (relaxed && !observations_.any_varies()) continue;
+    if (auto entry = generate_with(call, chosen, relaxed, reason)) return entry;
+    if (is_permanent(reason->code)) break;
+  }
+  refused(*reason);
+  return nullptr;
 }
 
 std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcomes& chosen,
-                                                 bool relaxed) {
+                                                 bool relaxed, std::optional<Reason>& refusal) {
   Call wanted = call;
   wanted.chosen = &chosen;
   auto paths = relaxed ? path_facts(call) : decltype(path_facts(call))();
@@ -313,12 +316,12 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
   facts.paths.swap(paths);
   durations_.generating += now() - start;
   if (auto* reason = std::get_if<Reason>(&*outcome)) {
-    refused(*reason);
+    refusal = std::move(*reason);
     return nullptr;
   }
   Generated& generated = std::get<Generated>(*outcome);
   if (!has_tensor_work(generated.graph)) {
-    refused({ReasonCode::no_tensor_work, name_, {}});
+    refusal = Reason{ReasonCode::no_tensor_work, name_, {}};
     return nullptr;
   }
   auto entry = Entry::make(std::move(generated), call);
@@ -339,7 +342,8 @@ void Dispatcher::refused(const Reason& reason) {
     settle(reason);
     return;
   }
-  retry_at_ = counters_.calls + (kFirstRetry << (3 * (refusals_ - 1)));
+  // Another call may be one that can be converted: at once, then ever more rarely.
+  retry_at_ = counters_.calls + (refusals_ == 1 ? 1 : refusals_ == 2 ? 10 : 100);
 }
 
 /// Joins the facts about entry values with those of this call; whether that relaxed anything.

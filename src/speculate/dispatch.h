@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,7 +114,8 @@ class Dispatcher {
                            bool& committed);
   /// Null if that was refused; the reason is noted.
   std::shared_ptr<Entry> generate(const Call& call, const Outcomes& chosen);
-  std::shared_ptr<Entry> generate_with(const Call& call, const Outcomes& chosen, bool relaxed);
+  std::shared_ptr<Entry> generate_with(const Call& call, const Outcomes& chosen, bool relaxed,
+                                       std::optional<Reason>& refusal);
   void refused(const Reason& reason);
   bool observe(const Call& call);
   std::map<std::string, ValueFact, std::less<>> path_facts(const Call& call) const;

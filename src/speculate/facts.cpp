@@ -14,12 +14,21 @@ using python::Object;
 constexpr Py_ssize_t kLongestKeptTuple = 16;
 constexpr Py_ssize_t kLongestKeptText = 4096;  // longer texts are data, not configuration
 
+/// A function of C code that is bound to no object of the program.
+bool is_builtin(PyObject* object) {
+  if (Py_TYPE(object) == &PyMethodDescr_Type || Py_TYPE(object) == &PyWrapperDescr_Type) return true;
+  if (!PyCFunction_Check(object)) return false;
+  PyObject* const self = PyCFunction_GET_SELF(object);
+  return self == nullptr || PyModule_Check(self) || PyType_Check(self);
+}
+
 /// Whether the object is a constant that may be kept: it holds nothing of the program alive.
 bool is_plain(PyObject* object) {
   if (object == Py_None || object == Py_Ellipsis || object == Py_NotImplemented) return true;
   if (PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
       PyComplex_CheckExact(object))
     return true;
+  if (is_builtin(object)) return true;
   if (PyUnicode_CheckExact(object)) return PyUnicode_GET_LENGTH(object) <= kLongestKeptText;
   if (PyBytes_CheckExact(object)) return PyBytes_GET_SIZE(object) <= kLongestKeptText;
   if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) > kLongestKeptTuple) return false;
@@ -45,7 +54,7 @@ bool same_plain(PyObject* a, PyObject* b) {
       if (!same_plain(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
     return true;
   }
-  return python::equal(a, b);  // int, str, bytes: no code of the program runs
+  return python::equal(a, b);  // int, str, bytes, builtins: no code of the program runs
 }
 
 }  // namespace
