@@ -22,6 +22,7 @@ graph::Graph copied(const graph::Graph& graph) {
 std::span<const NamedPass> all_passes() {
   static constexpr std::array passes = {
       NamedPass{"decompose", decompose},
+      NamedPass{"pool_first", pool_first},
       NamedPass{"differentiate", differentiate},
       NamedPass{"fold", fold},
       NamedPass{"simplify", simplify},

@@ -1,0 +1,62 @@
+// Takes the maximum of each window before relu instead of after it.
+//
+//   max_pool(relu(x))  ->  relu(max_pool(x))
+//
+// relu never decreases, so both give the same numbers, but the second computes relu, and later its
+// gradient, for one element of each window instead of all.
+//
+// Does:       the above for max_pool2d_with_indices and max_pool3d_with_indices.
+// Requires:   no composite operators (they hide the pools); to come before `differentiate`.
+// Guarantees: results and gradients are the same to the bit, NaN included: where a window's maximum
+//             is positive its place is the same with and without relu, and elsewhere relu lets no
+//             gradient through, whatever the place.
+// Must not:   touch a pool whose places are used, or a relu that something else needs.
+#include <vector>
+
+#include "graph/rewriter.h"
+#include "ops/list.h"
+#include "passes/passes.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::Node;
+using graph::Value;
+
+std::vector<uint32_t> count_uses(const graph::Graph& graph) {
+  std::vector<uint32_t> uses(graph.value_count());
+  const auto use = [&](std::span<Value* const> values) {
+    for (const Value* value : values) ++uses[value->id];
+  };
+  use(graph.results());
+  graph::for_each_node(graph.body(), [&](const Node& node) {
+    use(node.inputs);
+    for (const auto& block : node.blocks) use(block->results);
+  });
+  return uses;
+}
+
+bool takes_maxima(const Node& node) {
+  return node.op == &op::max_pool2d_with_indices || node.op == &op::max_pool3d_with_indices;
+}
+
+}  // namespace
+
+graph::Graph pool_first(const graph::Graph& graph) {
+  const std::vector<uint32_t> uses = count_uses(graph);
+  graph::Rewriter rewriter(graph);
+  rewriter.run([&](const Node& node) {
+    if (!takes_maxima(node)) return false;
+    const Node* relu = node.inputs.front()->definition;
+    if (relu == nullptr || relu->op != &op::relu || relu->parent != node.parent) return false;
+    if (uses[relu->output()->id] != 1 || uses[node.outputs[1]->id] != 0) return false;
+    graph::Builder& builder = rewriter.builder();
+    const Node* pool = builder.append(*node.op, {rewriter[relu->inputs.front()]}, node.attributes);
+    builder.set_span(relu->span);
+    rewriter.replace(node, {op::relu(builder, {pool->outputs[0]}), pool->outputs[1]});
+    return true;
+  });
+  return rewriter.finish();
+}
+
+}  // namespace janus::passes
