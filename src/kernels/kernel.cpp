@@ -16,6 +16,7 @@
 #include "kernels/emit.h"
 #include "kernels/lower.h"
 #include "kernels/space.h"
+#include "ops/list.h"
 
 namespace janus::kernels {
 namespace {
@@ -314,6 +315,19 @@ std::shared_ptr<const Kernel> compile(const graph::Node& fused) {
   auto kernel = Cache::instance().find_or_make(std::move(nest));
   prepare_for_types(*kernel, fused);
   return kernel;
+}
+
+void compile_all(const graph::Graph& graph) {
+  std::vector<const graph::Node*> nodes;
+  graph::for_each_node(graph.body(), [&](const graph::Node& node) {
+    if (node.op == &op::fused) nodes.push_back(&node);
+  });
+  // One by one from a common counter, since some take much longer than others.
+  std::atomic<size_t> next = 0;
+  parallel_for(std::min<int64_t>(thread_count(), static_cast<int64_t>(nodes.size())), 1,
+               [&](int64_t, int64_t) {
+                 for (size_t i = next++; i < nodes.size(); i = next++) compile(*nodes[i]);
+               });
 }
 
 bool can_compile(const graph::Node& elementwise) {

@@ -53,6 +53,9 @@ class Kernel {
 /// Thread-safe.
 std::shared_ptr<const Kernel> compile(const graph::Node& fused);
 
+/// Compiles every `fused` node of the graph on all threads, so that compile() finds them.
+void compile_all(const graph::Graph& graph);
+
 /// Whether this node can be in a kernel (operator, dtypes, rank).
 bool can_compile(const graph::Node& elementwise);
 

@@ -134,6 +134,7 @@ graph @block(%x: f32[B,37], %mask: b1[37], %low: f64) {
   const Node& fused = *graph.results()[0]->definition;
   for (const Node* node : fused.blocks.front()->nodes)
     EXPECT_TRUE(node->op->name == "constant" || can_compile(*node)) << node->op->name;
+  compile_all(graph);
   std::mt19937 random(5);
   Case c{.sizes = {3, 37},
          .inputs = {make_tensor(DType::f32, {3, 37}, Layout::permuted, random),
