@@ -289,10 +289,16 @@ class Collector {
     nest(node, Scope::Kind::class_, [&] { body(node.body); });
   }
 
-  void enter(const ListComp& node) { comprehension(node, {node.elt}); }
-  void enter(const SetComp& node) { comprehension(node, {node.elt}); }
+  void enter(const ListComp& node) { eager(node, {node.elt}); }
+  void enter(const SetComp& node) { eager(node, {node.elt}); }
   void enter(const GeneratorExp& node) { comprehension(node, {node.elt}); }
-  void enter(const DictComp& node) { comprehension(node, {node.key, node.value}); }
+  void enter(const DictComp& node) { eager(node, {node.key, node.value}); }
+  /// What runs at once: the scope around waits for what its comprehension waits for.
+  template <class T>
+  void eager(const T& node, const std::vector<Expression*>& results) {
+    comprehension(node, results);
+    block_->scope->has_await |= node.scope->has_await;
+  }
   template <class T>
   void comprehension(const T& node, const std::vector<Expression*>& results) {
     // The first iterable belongs to the scope around.
