@@ -12,7 +12,8 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const Graph& graph) : graph_(graph), visible_(graph.value_count(), false) {}
+  explicit Verifier(const Graph& graph)
+      : graph_(graph), visible_(graph.value_count(), false), seen_(graph.value_count(), nullptr) {}
 
   void run() { check_block(graph_.body(), nullptr); }
 
@@ -25,14 +26,14 @@ class Verifier {
   void define(const Node* at, const Value* value) {
     if (value == nullptr) fail(at, "a value is missing");
     if (value->id >= visible_.size()) fail(at, cat("value ", value->id, " is of another graph"));
-    if (!seen_.insert(value).second || visible_[value->id])
-      fail(at, cat("value ", value->id, " is defined twice"));
+    if (seen_[value->id] != nullptr) fail(at, cat("value ", value->id, " is defined twice"));
+    seen_[value->id] = value;
     visible_[value->id] = true;
   }
 
   void check_use(const Node* at, const Value* value) const {
     if (value == nullptr) fail(at, "an operand is missing");
-    if (value->id >= visible_.size() || !visible_[value->id] || !seen_.contains(value))
+    if (value->id >= visible_.size() || !visible_[value->id] || seen_[value->id] != value)
       fail(at, cat("operand %", value->name, " (", value->type, ") is not visible here"));
   }
 
@@ -118,8 +119,8 @@ class Verifier {
   }
 
   const Graph& graph_;
-  std::vector<bool> visible_;  // by Value::id
-  std::set<const Value*> seen_;
+  std::vector<bool> visible_;       // by Value::id
+  std::vector<const Value*> seen_;  // by Value::id: the value that was defined
   std::set<std::pair<const OpDef*, std::string>> written_;
   std::map<std::string, Type> cell_types_;
 };

@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "graph/element_code.h"
+#include "ops/list.h"
+#include "ops/number.h"
 #include "ops/promotion.h"
 
 namespace janus::ops {
@@ -69,7 +71,7 @@ void for_each_place(const std::vector<int64_t>& sizes, Visit&& visit) {
   }
 }
 
-Number make_number(double value, DType dtype) { return Number::of(value, dtype); }
+graph::Number make_number(double value, DType dtype) { return graph::Number::of(value, dtype); }
 
 // ---- Views ------------------------------------------------------------------------------------
 
@@ -414,7 +416,7 @@ std::vector<Datum> softmax_backward(const ReferenceCall& call) {
 template <int value>
 std::vector<Datum> filled_with(const ReferenceCall& call) {
   DenseTensor result = call.result();
-  for (Number& element : result.elements) element = make_number(value, result.dtype);
+  for (graph::Number& element : result.elements) element = make_number(value, result.dtype);
   return {result};
 }
 
@@ -422,7 +424,7 @@ std::vector<Datum> filled_with(const ReferenceCall& call) {
 std::vector<Datum> full(const ReferenceCall& call) {
   DenseTensor result = call.result();
   const double value = call.number(call.inputs.size() - 1);
-  for (Number& element : result.elements) element = make_number(value, result.dtype);
+  for (graph::Number& element : result.elements) element = make_number(value, result.dtype);
   return {result};
 }
 
@@ -446,6 +448,23 @@ std::vector<Datum> item(const ReferenceCall& call) {
     default:
       return {from.at(0)};
   }
+}
+
+// ---- Python numbers ---------------------------------------------------------------------------
+
+ops::Number number_of(const ReferenceCall& call, size_t input) {
+  const Datum& datum = call.inputs[input];
+  if (const auto* flag = std::get_if<bool>(&datum)) return *flag;
+  if (const auto* integer = std::get_if<int64_t>(&datum)) return *integer;
+  return call.number(input);
+}
+
+std::vector<Datum> python_number(const ReferenceCall& call) {
+  std::vector<ops::Number> operands;
+  for (size_t i = 0; i < call.inputs.size(); ++i) operands.push_back(number_of(call, i));
+  const auto result = number_function(*call.node.op)(operands);
+  if (!result) throw RunFailure(cat(call.node.op->name, ": not a number that fits"));
+  return {std::visit([](auto number) -> Datum { return number; }, *result)};
 }
 
 Reference make_reference() {
@@ -487,6 +506,8 @@ Reference make_reference() {
   functions["full"] = functions["full_like"] = functions["new_full"] = full;
   functions["to"] = functions["to_dtype"] = convert_dtype;
   functions["item"] = item;
+  for (const OpDef* op : all())
+    if (number_function(*op) != nullptr) functions[op->name] = python_number;
   return result;
 }
 

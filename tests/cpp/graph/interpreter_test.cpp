@@ -120,6 +120,16 @@ TEST(Interpreter, dimensions_that_overflow_fail_the_run) {
   EXPECT_TRUE(outcome.failure.has_value());
 }
 
+constexpr const char* product_of_numbers = R"(graph @g(%a: i64, %b: i64) {
+  %c = scalar_mul %a, %b : i64
+  return %c
+})";
+
+TEST(Interpreter, numbers_are_pythons_and_overflow_fails_the_run) {
+  expect_same(run(product_of_numbers, {int64_t{6}, int64_t{-7}}).results.at(0), int64_t{-42});
+  EXPECT_TRUE(run(product_of_numbers, {int64_t{1} << 40, int64_t{1} << 40}).failure.has_value());
+}
+
 TEST(Interpreter, fused_blocks_compute_as_their_operators_alone) {
   const DenseTensor x = floats({3}, {-1, 0.1, 2});
   const Outcome outcome = run(R"(graph @g(%x: f32[3]) {
