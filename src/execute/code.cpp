@@ -116,13 +116,15 @@ class Maker {
       instruction.action = Action::guard;
     } else if (node.op == &op::size) {
       instruction.action = Action::size;
+    } else if (node.op == &op::item && can_read_item(node)) {
+      instruction.action = Action::item;
     } else if (node.op == &op::fused) {
       instruction.action = Action::kernel;
       instruction.kernel = kernels::compile(node);
     } else if (node.op == &op::if_ || node.op == &op::while_) {
       instruction.action = node.op == &op::if_ ? Action::choose : Action::loop;
       add_blocks(node, instruction);
-    } else if (NumberFunction number = number_function(node)) {
+    } else if (const ops::NumberFunction number = ops::number_function(*node.op)) {
       instruction.action = Action::number;
       instruction.number = number;
     } else {

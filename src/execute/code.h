@@ -19,6 +19,7 @@ enum class Action : uint8_t {
   operation,  ///< an operator of the library
   number,     ///< an operator on Python numbers
   size,       ///< the value of a dimension expression
+  item,       ///< the one element of a tensor as a number
   guard,      ///< gives the run up unless its operand is true
   choose,     ///< `if`
   loop        ///< `while`
@@ -42,7 +43,7 @@ struct Instruction {
   std::vector<uint32_t> dead;     ///< slots that nothing uses after this instruction
   std::shared_ptr<const kernels::Kernel> kernel;
   size_t operation = 0;  ///< index among the program's library operators
-  NumberFunction number = nullptr;
+  ops::NumberFunction number = nullptr;
   std::vector<Sequence> blocks;
 };
 

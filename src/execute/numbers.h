@@ -1,16 +1,18 @@
-// Python-number operators (ops/scalar.cpp), executed natively with Python's semantics.
+// Python-number operators, between slots and the functions of ops/number.h.
 #pragma once
 
 #include "execute/library.h"
+#include "ops/number.h"
 
 namespace janus::execute {
 
 /// Computes one operator from the slots of its inputs. False: the result does not fit (an i64
-/// overflow, a float too large for an int, a division by zero): the run is given up.
-using NumberFunction = bool (*)(const Operands& operands);
+/// overflow, a division by zero, ...): the run is given up.
+bool run_number(ops::NumberFunction function, const Operands& operands);
 
-/// The function of a node whose operands and results are all numbers; null if it is no such
-/// operator.
-NumberFunction number_function(const graph::Node& node);
+/// Whether read_item knows the element type of an `item` node's operand.
+bool can_read_item(const graph::Node& node);
+/// The one element at `data` as a number of the node's result type.
+Slot read_item(const graph::Node& node, const void* data);
 
 }  // namespace janus::execute

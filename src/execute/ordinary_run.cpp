@@ -111,13 +111,16 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       frame_.operations[instruction.operation]->run(operands);
       break;
     case Action::number:
-      if (!instruction.number(operands)) {
+      if (!run_number(instruction.number, operands)) {
         frame_.failure = overflow(*instruction.node);
         return false;
       }
       return true;
     case Action::size:
       return run_size(instruction);
+    case Action::item:
+      operands.out(0) = read_item(*instruction.node, library_.data(operands.in(0)));
+      return true;
     case Action::guard:
       return run_guard(instruction);
     case Action::choose:

@@ -57,7 +57,7 @@ bool Plan::run(Library& library, Frame& frame) {
       }
       case Step::Kind::number: {
         const Instruction& instruction = instructions[step.index];
-        if (instruction.number({slots, instruction.inputs, instruction.outputs})) break;
+        if (run_number(instruction.number, {slots, instruction.inputs, instruction.outputs})) break;
         frame.failure =
             failure_of(Failure::Kind::overflow, *instruction.node, "the result does not fit");
         return false;
@@ -68,6 +68,12 @@ bool Plan::run(Library& library, Frame& frame) {
         frame.failure =
             failure_of(Failure::Kind::overflow, *instruction.node, "the dimension does not fit");
         return false;
+      }
+      case Step::Kind::item: {
+        const Instruction& instruction = instructions[step.index];
+        slots[instruction.outputs[0]] =
+            read_item(*instruction.node, library.data(slots[instruction.inputs[0]]));
+        break;
       }
       case Step::Kind::guard: {
         const Instruction& instruction = instructions[step.index];
@@ -146,6 +152,7 @@ std::string Plan::describe() const {
       }
       case Step::Kind::number:
       case Step::Kind::size:
+      case Step::Kind::item:
         line(cat('$', code_.body.instructions[step.index].outputs[0], " = ", node()->op->name));
         break;
       case Step::Kind::guard:

@@ -25,6 +25,7 @@ struct Step {
     kernel,           ///< kernel call `index`
     number,
     size,
+    item,
     guard,
     repoint,   ///< move view `index`, a tensor of the plan, to where its root is now
     share,     ///< make view `index` as a tensor that shares its root's memory

@@ -296,6 +296,9 @@ class Planner {
       case Action::size:
         step(Step::Kind::size, position);
         break;
+      case Action::item:
+        step(Step::Kind::item, position);
+        break;
       case Action::guard:
         step(Step::Kind::guard, position);
         break;
