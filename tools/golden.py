@@ -1,7 +1,7 @@
 """Checks the golden files of the passes (tests/ir/**/*.ir), or rewrites them.
 
     python tools/golden.py             show what differs
-    python tools/golden.py --update    take what janus-opt gives now; review the diff before committing
+    python tools/golden.py --update    take what janus-opt gives now; then review the diff
 
 The format is described in tools/golden.h.
 """
@@ -33,7 +33,9 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path, help="default: all of tests/ir")
     arguments = parser.parse_args()
     files = arguments.files or sorted((ROOT / "tests" / "ir").rglob("*.ir"))
-    command = [find_janus_opt(arguments.build), "--golden", *(["--update"] * arguments.update)]
+    command = [str(find_janus_opt(arguments.build)), "--golden"]
+    if arguments.update:
+        command.append("--update")
     return subprocess.run([*command, *files], check=False).returncode
 
 
