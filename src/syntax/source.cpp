@@ -1,15 +1,16 @@
 // Finding a function's syntax: the file's text is asked of `linecache` (which knows files, notebook
-// cells, doctests and zip archives), parsed once, and searched for definitions at the line where
-// the code object says it begins. A definition counts as found only if compiling it gives that very
-// code again, positions included. So it does not matter how many lambdas share the line, and a file
-// that was edited since its import, a rewritten module, or a text that merely has the same name is
-// noticed instead of believed.
+// cells, doctests and zip archives), parsed, in part if possible, and searched for definitions at
+// the line where the code object says it begins. A definition counts as found only if compiling it
+// gives that very code again, positions included. So it does not matter how many lambdas share the
+// line, and a file that was edited since its import, a rewritten module, or a text that merely has
+// the same name is noticed instead of believed.
 #include "syntax/source.h"
 
 #include <unordered_map>
 
 #include "syntax/compile.h"
 #include "syntax/convert.h"
+#include "syntax/excerpt.h"
 #include "syntax/scope.h"
 
 namespace janus::syntax {
@@ -51,17 +52,29 @@ void collect_imports(PyObject* statements, std::vector<std::string>& names) {
   }
 }
 
-/// The text that linecache has for a file; null if it has none.
-Object text_of(const std::string& file, PyObject* globals) {
+/// The lines that linecache has for a file: a list of str, or null if it has none.
+Object lines_of(const std::string& file, PyObject* globals) {
   const Object lines =
       python::call_method(python::import_module("linecache").get(), "getlines",
                           {python::string(file).get(), globals != nullptr ? globals : Py_None});
-  if (PyObject_Size(lines.get()) <= 0) return {};
-  return python::check(PyUnicode_Join(python::string("").get(), lines.get()));
+  return PyList_CheckExact(lines.get()) && PyList_GET_SIZE(lines.get()) > 0 ? lines : Object();
+}
+
+/// imported_names() of a file's lines; those of the last list of each file are kept.
+const std::vector<std::string>& imports_in(const std::string& file, const Object& lines) {
+  static auto& cache =
+      *new std::unordered_map<std::string, std::pair<Object, std::vector<std::string>>>();
+  auto& [known, names] = cache[file];
+  if (!known.is(lines.get())) {
+    names = imported_names(lines.get());
+    known = lines;
+  }
+  return names;
 }
 
 /// The parsed text; the last one of each file is kept.
-ParsedFile parsed(const std::string& file, const Object& text) {
+ParsedFile parsed(const std::string& file, const Object& lines) {
+  const Object text = python::check(PyUnicode_Join(python::string("").get(), lines.get()));
   static auto& cache = *new std::unordered_map<std::string, ParsedFile>();
   if (const auto found = cache.find(file);
       found != cache.end() && python::equal(found->second.text.get(), text.get()))
@@ -177,16 +190,20 @@ bool matches(const Candidate& candidate, PyObject* code) {
   }
 }
 
+/// The same, with the names that its module imports.
+bool is_confirmed(Candidate& candidate, const std::vector<std::string>& imports, PyObject* code) {
+  candidate.imports = imports;
+  if (matches(candidate, code)) return true;
+  // Notebooks and doctests compile each statement by itself: imports elsewhere are not known.
+  candidate.imports.clear();
+  return !imports.empty() && matches(candidate, code);
+}
+
 std::optional<Candidate> find(const ParsedFile& file, PyObject* code) {
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
   for (Candidate& candidate :
-       Search(fields->co_firstlineno, python::to_string(fields->co_name)).run(file.module.get())) {
-    candidate.imports = file.imports;
-    if (matches(candidate, code)) return std::move(candidate);
-    // Notebooks and doctests compile each statement by itself: imports elsewhere are not known.
-    candidate.imports.clear();
-    if (!file.imports.empty() && matches(candidate, code)) return std::move(candidate);
-  }
+       Search(fields->co_firstlineno, python::to_string(fields->co_name)).run(file.module.get()))
+    if (is_confirmed(candidate, file.imports, code)) return std::move(candidate);
   return std::nullopt;
 }
 
@@ -208,25 +225,50 @@ Source available(const Candidate& candidate, PyObject* code) {
   return source;
 }
 
+/// The definition by its own lines alone; see excerpt.h.
+std::optional<Candidate> find_by_lines(const std::string& file, const Object& lines,
+                                       PyObject* code) {
+  constexpr int kMostExtensions = 3;
+  const auto* fields = reinterpret_cast<PyCodeObject*>(code);
+  for (int extension = 0; extension < kMostExtensions; ++extension) {
+    const auto text = definition_text(lines.get(), code, extension);
+    if (!text) return std::nullopt;
+    try {
+      const Object module = parse_file(python::string(*text).get(), file);
+      for (Candidate& candidate :
+           Search(fields->co_firstlineno, python::to_string(fields->co_name)).run(module.get())) {
+        candidate.class_name =
+            enclosing_class(python::to_string(python::attribute(code, "co_qualname").get()));
+        if (is_confirmed(candidate, imports_in(file, lines), code)) return std::move(candidate);
+      }
+      return std::nullopt;
+    } catch (const python::ErrorSet&) {
+      PyErr_Clear();  // cut too short, or not what it seemed
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Candidate> find_in(const std::string& file, const Object& lines, PyObject* code) {
+  if (auto candidate = find_by_lines(file, lines, code)) return candidate;
+  const ParsedFile whole = parsed(file, lines);
+  return whole.module ? find(whole, code) : std::nullopt;
+}
+
 Source locate(PyObject* code, PyObject* globals) {
   const std::string file = context_of(code).file;
-  Object text = text_of(file, globals);
-  for (const bool is_second_try : {false, true}) {
-    if (is_second_try) {  // linecache may hold an older text than what was imported
-      python::call_method(python::import_module("linecache").get(), "checkcache",
-                          {python::string(file).get()});
-      const Object fresh = text_of(file, globals);
-      if (!fresh || (text && python::equal(fresh.get(), text.get()))) break;
-      text = fresh;
-    }
-    if (!text) continue;
-    const ParsedFile parsed_file = parsed(file, text);
-    if (!parsed_file.module) continue;
-    if (const auto candidate = find(parsed_file, code)) return available(*candidate, code);
-  }
+  const Object lines = lines_of(file, globals);
+  if (lines)
+    if (const auto candidate = find_in(file, lines, code)) return available(*candidate, code);
+  // linecache may hold an older text than what was imported.
+  python::call_method(python::import_module("linecache").get(), "checkcache",
+                      {python::string(file).get()});
+  const Object fresh = lines_of(file, globals);
+  if (fresh && !(lines && python::equal(fresh.get(), lines.get())))
+    if (const auto candidate = find_in(file, fresh, code)) return available(*candidate, code);
   Source source;
-  source.why_not = text ? cat("the text of ", file, " is not what it was compiled from")
-                        : cat("there is no text of ", file);
+  source.why_not = lines || fresh ? cat("the text of ", file, " is not what it was compiled from")
+                                  : cat("there is no text of ", file);
   return source;
 }
 
