@@ -423,7 +423,8 @@ constinit const OpDef op::hardsigmoid{
         [](Vjp& g) {
           const auto x = in(g, 0);
           const auto inside = apply(op::logical_and, apply(op::gt, x, -3), apply(op::lt, x, 3));
-          g.add(0, apply(op::where, inside, dout(g) / 6, 0));
+          constexpr double sixth = 1.0F / 6.0F;  // as eager has it, also for f64
+          g.add(0, apply(op::where, inside, dout(g) * sixth, 0));
         },
     .scalar = [](ScalarCode& k) -> Scalar {
       return at_most(at_least(element(k, 0) + 3, 0.0), 6.0) / 6;

@@ -29,7 +29,7 @@ Shape wanted_size(const Infer& infer) {
 }
 
 std::vector<Type> infer_sized(const Infer& infer) {
-  return {Type::tensor(wanted_dtype(infer, default_dtype), wanted_size(infer))};
+  return {Type::tensor(wanted_dtype(infer, default_dtype()), wanted_size(infer))};
 }
 
 std::vector<Type> infer_full(const Infer& infer) {
@@ -55,7 +55,7 @@ std::vector<Type> infer_range(const Infer& infer, std::optional<double> start,
     infer.fail(cat("range from ", *start, " to ", *end, " by ", *step));
   bool integral = true;
   for (const Value* bound : infer.inputs) integral &= bound->type.kind == Type::Kind::i64;
-  const DType dtype = wanted_dtype(infer, integral ? DType::i64 : default_dtype);
+  const DType dtype = wanted_dtype(infer, integral ? DType::i64 : default_dtype());
   const double length = std::ceil((*end - *start) / *step);
   return {Type::tensor(dtype, {Dim(static_cast<int64_t>(length))})};
 }
@@ -120,7 +120,7 @@ constinit const OpDef op::scalar_tensor{
     .python = "scalar_tensor",
     .traits = creation,
     .infer = [](const Infer& infer) -> std::vector<Type> {
-      return {Type::tensor(wanted_dtype(infer, default_dtype), {})};
+      return {Type::tensor(wanted_dtype(infer, default_dtype()), {})};
     },
 };
 
@@ -243,7 +243,7 @@ constinit const OpDef op::linspace{
     .python = "linspace",
     .traits = creation,
     .infer = [](const Infer& infer) -> std::vector<Type> {
-      return {Type::tensor(wanted_dtype(infer, default_dtype), {square_size(infer, "steps")})};
+      return {Type::tensor(wanted_dtype(infer, default_dtype()), {square_size(infer, "steps")})};
     },
 };
 
@@ -258,7 +258,7 @@ constinit const OpDef op::eye{
     .traits = creation,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Dim n = square_size(infer, "n");
-      return {Type::tensor(wanted_dtype(infer, default_dtype), {n, n})};
+      return {Type::tensor(wanted_dtype(infer, default_dtype()), {n, n})};
     },
 };
 
@@ -273,7 +273,7 @@ constinit const OpDef op::eye_m{
     .traits = creation,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Dim n = square_size(infer, "n"), m = square_size(infer, "m");
-      return {Type::tensor(wanted_dtype(infer, default_dtype), {n, m})};
+      return {Type::tensor(wanted_dtype(infer, default_dtype()), {n, m})};
     },
 };
 

@@ -60,6 +60,8 @@ void product_gradient(Vjp& g, const OpDef& product) {
   if (g.needs(1)) g.add(1, apply(product, swapped(in(g, 0)), dy));
 }
 
+Expression outer_product(const Expression& a, const Expression& b) { return unsqueezed(a, 1) * b; }
+
 /// Without a multiplication by one.
 Expression times(const Expression& x, const Expression& factor) {
   return is_constant(factor, 1) ? x : x * factor;
@@ -190,7 +192,7 @@ constinit const OpDef op::mv{
     .vjp =
         [](Vjp& g) {
           const auto dy = dout(g);
-          if (g.needs(0)) g.add(0, apply(op::outer, dy, in(g, 1)));
+          if (g.needs(0)) g.add(0, outer_product(dy, in(g, 1)));
           if (g.needs(1)) g.add(1, apply(op::mv, swapped(in(g, 0)), dy));
         },
 };
@@ -227,7 +229,7 @@ constinit const OpDef op::outer{
       return {Type::tensor(dtype, {row, column})};
     },
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
-      return {unsqueezed(in(d, 0), 1) * in(d, 1)};
+      return {outer_product(in(d, 0), in(d, 1))};
     },
 };
 
@@ -273,7 +275,7 @@ constinit const OpDef op::addmv{
         [](Vjp& g) {
           const auto dy = dout(g), beta = in(g, 3), alpha = in(g, 4);
           add_gradient(g, 0, [&] { return times(dy, beta); });
-          if (g.needs(1)) g.add(1, times(apply(op::outer, dy, in(g, 2)), alpha));
+          if (g.needs(1)) g.add(1, times(outer_product(dy, in(g, 2)), alpha));
           if (g.needs(2)) g.add(2, times(apply(op::mv, swapped(in(g, 1)), dy), alpha));
         },
 };

@@ -1,6 +1,7 @@
 #include "ops/promotion.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "graph/op.h"
@@ -45,6 +46,8 @@ std::optional<DType> join_groups(std::optional<DType> higher, std::optional<DTyp
   return higher;
 }
 
+thread_local DType current_default = DType::f32;
+
 }  // namespace
 
 DType promote(DType a, DType b) {
@@ -58,12 +61,17 @@ DType promote(DType a, DType b) {
   return promote_integral(a, b);
 }
 
+DType default_dtype() { return current_default; }
+
+DefaultDtype::DefaultDtype(DType dtype) : before_(std::exchange(current_default, dtype)) {}
+DefaultDtype::~DefaultDtype() { current_default = before_; }
+
 DType dtype_of_number(const Type& number) {
   switch (number.kind) {
     case Type::Kind::i64:
       return DType::i64;
     case Type::Kind::f64:
-      return default_dtype;
+      return default_dtype();
     case Type::Kind::boolean:
       return DType::b1;
     default:
@@ -88,7 +96,7 @@ DType result_type(std::span<const Type> operands) {
   return *joined;
 }
 
-DType floating_result(DType dtype) { return is_differentiable(dtype) ? dtype : default_dtype; }
+DType floating_result(DType dtype) { return is_differentiable(dtype) ? dtype : default_dtype(); }
 
 DType compute_dtype(const Node& elementwise) {
   const Type& result = elementwise.output()->type;

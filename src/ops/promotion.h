@@ -1,7 +1,6 @@
 // Type promotion: the dtype in which an operator computes, as torch decides it. Python numbers
 // (operands of type i64, f64, bool) are torch's "wrapped numbers": they matter least, after tensors
-// of rank 0, after tensors with dimensions. The default dtype is f32; a program that changes it is
-// not converted.
+// of rank 0, after tensors with dimensions.
 #pragma once
 
 #include <span>
@@ -11,7 +10,21 @@
 
 namespace janus::ops {
 
-inline constexpr graph::DType default_dtype = graph::DType::f32;
+/// torch's default dtype as the graph at hand assumes it: what Python floats and creation operators
+/// give. f32 but within a DefaultDtype.
+graph::DType default_dtype();
+
+/// Sets this thread's default dtype while a graph is generated, optimised and compiled.
+class DefaultDtype {
+ public:
+  explicit DefaultDtype(graph::DType dtype);
+  ~DefaultDtype();
+  DefaultDtype(const DefaultDtype&) = delete;
+  DefaultDtype& operator=(const DefaultDtype&) = delete;
+
+ private:
+  graph::DType before_;
+};
 
 /// The smallest dtype that holds both.
 graph::DType promote(graph::DType a, graph::DType b);

@@ -29,7 +29,7 @@ Shape drawn_size(const Infer& infer) {
 }
 
 std::vector<Type> infer_sized(const Infer& infer) {
-  return {Type::tensor(floating_dtype(infer, default_dtype), drawn_size(infer))};
+  return {Type::tensor(floating_dtype(infer, default_dtype()), drawn_size(infer))};
 }
 
 std::vector<Type> infer_like(const Infer& infer) {
