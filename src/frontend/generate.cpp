@@ -3,6 +3,7 @@
 
 #include "frontend/interpreter.h"
 #include "graph/op.h"
+#include "ops/promotion.h"
 
 namespace janus::frontend {
 
@@ -17,6 +18,7 @@ speculate::Reason internal_error(const std::string& message) {
 std::variant<speculate::Generated, speculate::Reason> generate(const speculate::Call& call,
                                                                speculate::ProfileStore& profiles) {
   try {
+    const ops::DefaultDtype scope(speculate::tensor_access().environment().default_dtype);
     Interpreter interpreter(call, profiles);
     return interpreter.run();
   } catch (const Refusal& refusal) {

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "graph/text.h"
 #include "kernels/kernel.h"
+#include "ops/promotion.h"
 #include "passes/pipeline.h"
 #include "speculate/describe.h"
 
@@ -133,6 +134,7 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   entry->result_count_ = generated.graph.results().size();
 
   const double start = now();
+  const ops::DefaultDtype scope(generated.environment.default_dtype);
   graph::Graph graph(generated.graph.name());
   if (generated.differentiable_results.empty()) {
     graph = std::move(generated.graph);

@@ -9,6 +9,7 @@
 #include "graph/rewriter.h"
 #include "kernels/kernel.h"
 #include "ops/list.h"
+#include "ops/promotion.h"
 #include "passes/pipeline.h"
 #include "torch/aten_library.h"
 
@@ -45,7 +46,8 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
     : graph_(std::move(graph)),
       results_(std::move(results)),
       inputs_(std::move(inputs)),
-      cells_(std::move(cells)) {
+      cells_(std::move(cells)),
+      default_dtype_(ops::default_dtype()) {
   std::vector<size_t> indices;
   for (const Result& result : results_) indices.push_back(result.index);
   passes::SplitGradient split = passes::split_gradient(graph_, indices, inputs_, cells_);
@@ -65,12 +67,14 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
 
 execute::Program& GradientGraph::backward() {
   const std::lock_guard lock(mutex_);
+  const ops::DefaultDtype scope(default_dtype_);
   if (!backward_) backward_ = compiled(std::move(*backward_graph_));
   return *backward_;
 }
 
 execute::Program& GradientGraph::program() {
   const std::lock_guard lock(mutex_);
+  const ops::DefaultDtype scope(default_dtype_);
   if (!program_) program_ = compiled(take_forward());
   return *program_;
 }
@@ -78,6 +82,7 @@ execute::Program& GradientGraph::program() {
 GradientGraph& GradientGraph::recomputed() {
   const std::lock_guard lock(mutex_);
   if (recomputed_) return *recomputed_;
+  const ops::DefaultDtype scope(default_dtype_);
   Graph gradients = gradients_of_inputs();
   std::vector<Result> results;
   for (size_t i = 0; i < gradients.results().size(); ++i) {

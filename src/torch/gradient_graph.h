@@ -49,6 +49,7 @@ class GradientGraph {
   std::vector<Result> results_;
   std::vector<size_t> inputs_;
   std::vector<std::string> cells_;
+  graph::DType default_dtype_;  ///< when the graph was generated
   std::unique_ptr<graph::Graph> forward_, backward_graph_;
   size_t result_count_ = 0;
   std::vector<size_t> saved_results_;
