@@ -347,13 +347,34 @@ Value virtual_attribute(Interpreter& interpreter, const Value& value, const std:
   interpreter.refuse(ReasonCode::expression, cat("the attribute ", name));
 }
 
+/// function.__get__(object, type)
+Value function_binder(const Value& function) {
+  return std::make_shared<Native>(
+      "__get__", [function](Interpreter& interpreter, const CallArguments& arguments) -> Value {
+        if (arguments.positional.empty())
+          interpreter.refuse(ReasonCode::unsupported_argument, "__get__");
+        return std::make_shared<Method>(arguments.positional[0], function);
+      });
+}
+
+/// Opening a container guards all of it: only for what its twin can do.
+bool is_container_method(PyObject* object, const std::string& name) {
+  if (!PyList_Check(object) && !PyTuple_Check(object) && !PyDict_Check(object)) return true;
+  return PyList_CheckExact(object) || PyTuple_Check(object) || !name.starts_with("__");
+}
+
 }  // namespace
 
 Value attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name) {
   switch (value->kind) {
     case ValueKind::known: {
       if (name == "__class__") return type_of(interpreter, value);
+      if (Value method = container_method(interpreter, value, name)) return method;
+      if (name == "__get__" && PyFunction_Check(as<Known>(value)->object.get()))
+        return function_binder(value);
       // Containers that may be opened have their methods on the virtual twin.
+      if (!is_container_method(as<Known>(value)->object.get(), name))
+        return Lookup(interpreter, value, name).run();
       Value twin = opened(interpreter, value);
       if (twin != value)
         if (Value method = container_method(interpreter, twin, name)) return method;
@@ -375,10 +396,38 @@ Value attribute(Interpreter& interpreter, const Value& value, const std::string&
   return found;
 }
 
+namespace {
+
+/// Whether the object's own dictionary has this very object already: storing it changes nothing,
+/// if its class stores attributes as all do.
+bool holds_already(Interpreter& interpreter, const Value& value, const std::string& name,
+                   const Value& element) {
+  static PyObject* const plain = PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__setattr__");
+  const auto* known = as<Known>(value);
+  const auto* stored = as<Known>(element);
+  if (known == nullptr || stored == nullptr || known->source == nullptr) return false;
+  Object setter = name_object(interpreter, "__setattr__");
+  if (_PyType_Lookup(Py_TYPE(known->object.get()), setter.get()) != plain) return false;
+  PyObject** slot = _PyObject_GetDictPtr(known->object.get());
+  if (slot == nullptr || *slot == nullptr) return false;
+  Object key = name_object(interpreter, name);
+  PyObject* existing = PyDict_GetItemWithError(*slot, key.get());
+  PyErr_Clear();
+  bool singleton =
+      stored->object.is(Py_None) || stored->object.is(Py_True) || stored->object.is(Py_False);
+  if (existing == nullptr || !singleton || !stored->object.is(existing)) return false;
+  interpreter.wrap(existing,
+                   interpreter.sources().step(Source::Kind::instance_value, known->source, key));
+  return true;
+}
+
+}  // namespace
+
 void write_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
                      const Value& element) {
   if (auto tensor = shared_as<Tensor>(value))
     return write_tensor_property(interpreter, tensor, name, element);
+  if (holds_already(interpreter, value, name, element)) return;
   std::string path = "." + name;
   if (const auto* known = as<Known>(value); known != nullptr && known->source != nullptr)
     path = known->source->describe() + path;

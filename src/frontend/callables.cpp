@@ -51,6 +51,7 @@ class OperatorCall {
   std::vector<graph::Value*> operands;
   graph::Attributes attributes;
   std::vector<std::shared_ptr<Tensor>> tensors;  // that are operands
+  std::vector<std::shared_ptr<Tensor>> values;   // by operand; null: no tensor
   bool requires_grad = false;                    // `requires_grad=True` of a factory function
   bool in_place_flag = false;                    // `inplace=True`
 
@@ -150,6 +151,7 @@ class OperatorCall {
   bool convert_all() {
     for (size_t i = 0; i < values_.size(); ++i) {
       const Parameter& parameter = signature_.parameters[i];
+      if (parameter.is_operand()) values.push_back(shared_as<Tensor>(values_[i]));
       if (values_[i] == nullptr) {
         if (!use_default(parameter)) return false;
       } else if (!(parameter.is_operand() ? add_operand(parameter, values_[i])
@@ -260,8 +262,12 @@ class OperatorCall {
 
   std::optional<AttributeValue> integer_list(const Parameter& parameter, const Value& value) {
     if (std::optional<graph::Dim> dim = as_dimension(value)) {
-      if (parameter.list_size == 0) return std::nullopt;
-      return AttributeValue(graph::Shape(static_cast<size_t>(parameter.list_size), *dim));
+      bool first =
+          &parameter == &signature_.parameters[0] ||
+          (signature_.parameters[0].name == "self" && &parameter == &signature_.parameters[1]);
+      if (parameter.list_size == 0 && !first) return std::nullopt;
+      auto length = static_cast<size_t>(std::max(parameter.list_size, 1));
+      return AttributeValue(graph::Shape(length, *dim));
     }
     Value twin = opened(interpreter_, value);
     const auto* sequence = as<Sequence>(twin);
@@ -354,14 +360,32 @@ void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node
   }
 }
 
+/// In training a batch norm's results 1 and 2 are the new running mean and variance.
+void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
+                              const graph::Node& node) {
+  size_t mean = node.op->name == "batch_norm" ? 3 : 1;
+  for (size_t i = 0; i < 2; ++i) {
+    graph::Value* statistic = node.outputs[1 + i];
+    if (!statistic->type.is_tensor() || call.values[mean + i] == nullptr) continue;
+    if (!node.attributes.get_or<bool>("training", false)) continue;
+    write(interpreter, *call.values[mean + i], op::detach(interpreter.builder(), {statistic}));
+  }
+}
+
 Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
                   graph::Node* node, PyObject* callable, const CallArguments& arguments) {
   bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
   bool all_contiguous = true;
   for (const auto& tensor : call.tensors)
     all_contiguous = all_contiguous && (tensor->contiguous || tensor->value->type.rank() == 0);
+  if (op.name == "batch_norm" || op.name == "functional_batch_norm")
+    write_running_statistics(interpreter, call, *node);
   std::vector<Value> results;
   for (graph::Value* output : node->outputs) {
+    if (output->type.is_none()) {
+      results.push_back(interpreter.none());
+      continue;
+    }
     if (!output->type.is_tensor()) {
       results.push_back(interpreter.number(output));
       continue;
@@ -383,6 +407,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
     }
     results.push_back(std::move(tensor));
   }
+  if (op.name == "batch_norm" || op.name == "functional_batch_norm") return results[0];
   if (op.signature().result_count == 1) return results.empty() ? interpreter.none() : results[0];
   Value packed = make_tuple(std::move(results));
   if (op.signature().result_count > 1) as<Sequence>(packed)->type = result_class(callable);

@@ -24,10 +24,16 @@ struct SpecialCallable {
   Handler handler;
 };
 /// The tables of the files that have such callables.
-std::span<const SpecialCallable> builtin_callables();   // builtins.cpp
-std::span<const SpecialCallable> tensor_callables();    // tensor_callables.cpp
-std::span<const SpecialCallable> library_callables();   // library.cpp
-std::span<const SpecialCallable> autograd_callables();  // autograd.cpp
+std::span<const SpecialCallable> builtin_callables();    // builtins.cpp
+std::span<const SpecialCallable> tensor_callables();     // tensor_callables.cpp
+std::span<const SpecialCallable> library_callables();    // library.cpp
+std::span<const SpecialCallable> autograd_callables();   // autograd.cpp
+std::span<const SpecialCallable> optimizer_callables();  // optimizers.cpp
+
+/// Calls a function that one of torch's decorators made, as what it does in eager; null if it is
+/// no such function (optimizers.cpp).
+Value call_decorated(Interpreter& interpreter, const Known& function,
+                     const CallArguments& arguments);
 
 /// The handler of a callable, or null.
 Handler special_handler(PyObject* callable);

@@ -393,6 +393,14 @@ Value call_bound_method(Interpreter& interpreter, const Known& known,
   return call(interpreter, std::make_shared<Method>(self, function), arguments);
 }
 
+/// A weak reference that is alive gives its object as long as it is this reference.
+Value call_weak_reference(Interpreter& interpreter, const Known& known) {
+  interpreter.assume_identity(known);
+  Object object = interpreter.must(PyObject_CallNoArgs(known.object.get()));
+  if (object.is(Py_None)) interpreter.refuse(ReasonCode::dynamic_value, "a dead reference");
+  return interpreter.wrap(object.get(), interpreter.sources().root(Source::Kind::constant, object));
+}
+
 bool is_partial(PyObject* object) {
   static PyObject* const type = imported("functools.partial");
   return type != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
@@ -411,10 +419,14 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
   }
   if (PyType_Check(object)) return call_class(interpreter, known, arguments);
   if (PyFunction_Check(object))
+    if (Value result = call_decorated(interpreter, known, arguments)) return result;
+  if (PyFunction_Check(object))
     return inline_function(interpreter, object, known.source, arguments);
   if (PyMethod_Check(object)) return call_bound_method(interpreter, known, arguments);
   if (is_pure_builtin(object) || is_method_of_immutable(object))
     return call_pure_builtin(interpreter, object, arguments);
+  if (PyWeakref_CheckRefExact(object) && arguments.positional.empty())
+    return call_weak_reference(interpreter, known);
   if (is_partial(object)) return call_partial(interpreter, callee, arguments);
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type)

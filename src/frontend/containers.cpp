@@ -35,7 +35,9 @@ PyTypeObject* ordered_dict_type() {
 }
 
 bool is_plain_dict(PyObject* object) {
-  return PyDict_CheckExact(object) || Py_TYPE(object) == ordered_dict_type();
+  static PyObject* const default_dict = imported("collections.defaultdict");
+  return PyDict_CheckExact(object) || Py_TYPE(object) == ordered_dict_type() ||
+         reinterpret_cast<PyObject*>(Py_TYPE(object)) == default_dict;
 }
 
 /// Tuples of a class of their own that hold just their elements: torch.Size, named tuples,
@@ -281,8 +283,11 @@ Object key_object(Interpreter& interpreter, const Value& value) {
                        key_object(interpreter, sequence->elements[i]).release());
     return tuple;
   }
-  if (const auto* tensor = as<Tensor>(value); tensor != nullptr && tensor->object)
-    interpreter.refuse(ReasonCode::dynamic_value, "a tensor as a key");
+  if (const auto* tensor = as<Tensor>(value); tensor != nullptr && tensor->source != nullptr) {
+    // Tensors are hashed by identity.
+    interpreter.assume(Assumption::Kind::identity, tensor->source, tensor->object);
+    return tensor->object;
+  }
   interpreter.refuse(ReasonCode::dynamic_value, "a key");
 }
 
@@ -345,6 +350,8 @@ Value dict_subscript(Interpreter& interpreter, const Known& known, const Value& 
   PyObject* value = PyDict_GetItemWithError(known.object.get(), object.get());
   if (value == nullptr) {
     if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+    if (!PyDict_CheckExact(known.object.get()))
+      interpreter.refuse(ReasonCode::heap_write, "a dict that adds missing keys");
     interpreter.refuse(ReasonCode::would_raise, "KeyError");
   }
   return part(interpreter, value, known, Source::Kind::item, object, 0);
@@ -392,6 +399,12 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
   }
   if (const auto* known = as<Known>(value)) {
     PyObject* object = known->object.get();
+    if (PyType_Check(object) && Py_TYPE(object) == &PyType_Type) {
+      // Generic aliases such as list[Tensor].
+      interpreter.assume_identity(*known);
+      return interpreter.constant(
+          interpreter.must(PyObject_GetItem(object, folded(interpreter, key).get())));
+    }
     if (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) ||
         (PyRange_Check(object) && known->source == nullptr))
       return interpreter.constant(
@@ -408,9 +421,29 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
   interpreter.refuse(ReasonCode::expression, "a subscript");
 }
 
+namespace {
+
+/// Whether a real dict already has this very object under the key: storing it changes nothing.
+bool holds_already(Interpreter& interpreter, const Value& value, const Value& key,
+                   const Value& element) {
+  const auto* known = as<Known>(value);
+  if (known == nullptr || !is_plain_dict(known->object.get())) return false;
+  PyObject* existing =
+      PyDict_GetItemWithError(known->object.get(), key_object(interpreter, key).get());
+  if (existing == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  Value current = dict_subscript(interpreter, *known, key);
+  return current == element && as<Tensor>(current) != nullptr;
+}
+
+}  // namespace
+
 void write_subscript(Interpreter& interpreter, const Value& value, const Value& key,
                      const Value& element) {
   if (auto tensor = shared_as<Tensor>(value)) return write_index(interpreter, tensor, key, element);
+  if (holds_already(interpreter, value, key, element)) return;
   require_own(interpreter, value);
   if (auto* sequence = as<Sequence>(value)) {
     if (!sequence->is_list)
@@ -713,6 +746,16 @@ Value set_method(const std::shared_ptr<SetValue>& set, const std::string& name) 
 }  // namespace
 
 Value container_method(Interpreter& interpreter, const Value& self, const std::string& name) {
+  if (const auto* known = as<Known>(self);
+      known != nullptr && name == "get" && is_plain_dict(known->object.get()))
+    return std::make_shared<Native>(
+        "dict.get", [self](Interpreter& inner, const Arguments& arguments) -> Value {
+          expect_count(inner, arguments, 1, 2);
+          const auto& dict = *as<Known>(self);
+          if (contains(inner, self, arguments.positional[0]))
+            return dict_subscript(inner, dict, arguments.positional[0]);
+          return arguments.positional.size() > 1 ? arguments.positional[1] : inner.none();
+        });
   if (auto sequence = shared_as<Sequence>(self))
     return sequence_method(interpreter, sequence, name);
   if (auto dictionary = shared_as<Dictionary>(self)) return dict_method(dictionary, name);

@@ -449,6 +449,8 @@ speculate::Generated Interpreter::run() {
   if (output_.environment.inference_mode) refuse(ReasonCode::mode_active, "inference mode");
   if (output_.environment.autocast) refuse(ReasonCode::mode_active, "autocast");
   if (output_.environment.anomaly_mode) refuse(ReasonCode::mode_active, "anomaly detection");
+  if (output_.environment.default_dtype != graph::DType::f32)
+    refuse(ReasonCode::mode_active, "another default dtype");
   grad_enabled = output_.environment.grad_enabled;
   if (call_.function != nullptr)
     run_function();

@@ -1,6 +1,7 @@
 // Functions of torch and of Python's library that ask about the surroundings: their answers are
 // what the entry assumes of them.
 #include "frontend/callables.h"
+#include "frontend/containers.h"
 #include "frontend/expressions.h"
 
 namespace janus::frontend {
@@ -41,6 +42,21 @@ Value call_assert(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.none();
 }
 
+/// itertools.chain(*iterables)
+Value call_chain(Interpreter& interpreter, const Arguments& arguments) {
+  auto rest = std::make_shared<std::vector<Value>>(arguments.positional);
+  auto current = std::make_shared<std::shared_ptr<Iterator>>();
+  auto next = std::make_shared<size_t>(0);
+  return std::make_shared<Iterator>([&interpreter, rest, current, next]() -> Value {
+    while (true) {
+      if (*current != nullptr)
+        if (Value element = (*current)->next()) return element;
+      if (*next == rest->size()) return nullptr;
+      *current = iterate(interpreter, (*rest)[(*next)++]);
+    }
+  });
+}
+
 }  // namespace
 
 std::span<const SpecialCallable> library_callables() {
@@ -49,8 +65,6 @@ std::span<const SpecialCallable> library_callables() {
       {"torch.jit.is_tracing", call_never},
       {"torch._C._get_tracing_state", call_none},
       {"torch.compiler.is_compiling", call_never},
-      {"torch.compiler.is_dynamo_compiling", call_never},
-      {"torch._dynamo.is_compiling", call_never},
       {"torch.overrides.has_torch_function", call_never},
       {"torch.overrides.has_torch_function_unary", call_never},
       {"torch.overrides.has_torch_function_variadic", call_never},
@@ -63,6 +77,7 @@ std::span<const SpecialCallable> library_callables() {
       {"torch.get_default_dtype", call_default_dtype},
       {"torch._assert", call_assert},
       {"typing.cast", call_second},
+      {"itertools.chain", call_chain},
       {"torch.autograd.profiler.record_function", call_no_context},
   };
   return table;

@@ -47,8 +47,11 @@ struct Registry {
       std::string path(names.substr(0, end));
       names = end == std::string_view::npos ? std::string_view() : names.substr(end + 1);
       if (path.empty()) continue;
-      add_form(path, &op, false);
+      // A name with a trailing underscore stands for writing the result into the first operand.
+      bool writes = path.ends_with('_') && !path.ends_with("__");
+      add_form(path, &op, writes);
       named[path].ops.push_back(&op);
+      named[path].in_place = writes;
       if (!path.ends_with('_')) {
         add_form(path + "_", &op, true);
         OperatorForm& in_place = named[path + "_"];
@@ -69,6 +72,7 @@ struct Registry {
     add_handlers(tensor_callables());
     add_handlers(library_callables());
     add_handlers(autograd_callables());
+    add_handlers(optimizer_callables());
   }
 };
 

@@ -9,6 +9,7 @@
 
 namespace janus::frontend {
 
+using python::Object;
 using syntax::ExpressionKind;
 using syntax::StatementKind;
 
@@ -114,6 +115,42 @@ void execute_annotated(Interpreter& interpreter, const syntax::AnnAssign& statem
   assign(interpreter, *statement.target, value);
 }
 
+/// A module that is imported already, as `import` finds it; importing another runs code.
+Value imported_module(Interpreter& interpreter, const std::string& name) {
+  Object key = interpreter.must(PyUnicode_FromString(name.c_str()));
+  Object module = Object::steal(PyImport_GetModule(key.get()));
+  if (!module || !PyModule_Check(module.get())) {
+    PyErr_Clear();
+    interpreter.refuse(ReasonCode::statement, cat("import ", name));
+  }
+  return interpreter.wrap(module.get(),
+                          interpreter.sources().root(speculate::Source::Kind::constant, module));
+}
+
+void execute_import(Interpreter& interpreter, const syntax::Import& statement) {
+  for (const syntax::Alias* alias : statement.names) {
+    Value module = imported_module(interpreter, alias->name);
+    size_t dot = alias->name.find('.');
+    if (!alias->asname.empty())
+      interpreter.write_name(alias->asname, module);
+    else if (dot == std::string::npos)
+      interpreter.write_name(alias->name, module);
+    else
+      interpreter.write_name(alias->name.substr(0, dot),
+                             imported_module(interpreter, alias->name.substr(0, dot)));
+  }
+}
+
+void execute_import_from(Interpreter& interpreter, const syntax::ImportFrom& statement) {
+  if (statement.level != 0) interpreter.refuse(ReasonCode::statement, "a relative import");
+  Value module = imported_module(interpreter, statement.module);
+  for (const syntax::Alias* alias : statement.names) {
+    if (alias->name == "*") interpreter.refuse(ReasonCode::statement, "import *");
+    interpreter.write_name(alias->asname.empty() ? alias->name : alias->asname,
+                           attribute(interpreter, module, alias->name));
+  }
+}
+
 }  // namespace
 
 Completion execute(Interpreter& interpreter, const syntax::Body& body) {
@@ -180,6 +217,12 @@ Completion execute(Interpreter& interpreter, const syntax::Statement& statement)
       return Completion::normal;
     case StatementKind::FunctionDef:
       execute_function_definition(interpreter, syntax::as<FunctionDef>(&statement));
+      return Completion::normal;
+    case StatementKind::Import:
+      execute_import(interpreter, syntax::as<Import>(&statement));
+      return Completion::normal;
+    case StatementKind::ImportFrom:
+      execute_import_from(interpreter, syntax::as<ImportFrom>(&statement));
       return Completion::normal;
     case StatementKind::Raise:
       interpreter.refuse(ReasonCode::would_raise, "a raise statement");
