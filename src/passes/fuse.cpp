@@ -17,6 +17,7 @@
 #include "graph/rewriter.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
+#include "passes/copied.h"
 #include "passes/grouping.h"
 #include "passes/order.h"
 #include "passes/passes.h"
@@ -176,12 +177,6 @@ class Kernel {
   const std::unordered_set<const Node*> members_;
   std::vector<Value*> operands_, constants_, results_;
 };
-
-graph::Graph copied(const graph::Graph& graph) {
-  graph::Rewriter rewriter(graph);
-  rewriter.run([](const Node&) { return false; });
-  return rewriter.finish();
-}
 
 }  // namespace
 

@@ -4,20 +4,11 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/rewriter.h"
+#include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 
 namespace janus::passes {
-namespace {
-
-graph::Graph copied(const graph::Graph& graph) {
-  graph::Rewriter rewriter(graph);
-  rewriter.run([](const graph::Node&) { return false; });
-  return rewriter.finish();
-}
-
-}  // namespace
 
 std::span<const NamedPass> all_passes() {
   static constexpr std::array passes = {

@@ -13,8 +13,10 @@
 #include <tuple>
 #include <vector>
 
-#include "graph/rewriter.h"
+#include "base/check.h"
+#include "graph/op.h"
 #include "ops/list.h"
+#include "passes/copied.h"
 #include "passes/effects.h"
 #include "passes/order.h"
 #include "passes/passes.h"
@@ -182,9 +184,7 @@ class Scheduler {
 }  // namespace
 
 graph::Graph schedule(const graph::Graph& graph) {
-  graph::Rewriter rewriter(graph);
-  rewriter.run([](const Node&) { return false; });
-  graph::Graph result = rewriter.finish();
+  graph::Graph result = copied(graph);
   result.body().nodes = Scheduler(result).order();
   return result;
 }

@@ -19,8 +19,10 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "passes/backpropagate.h"
+#include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/runner.h"
 
 namespace janus::passes {
 namespace {
@@ -46,11 +48,21 @@ struct Joint {
   std::vector<Value*> gradients;  ///< results of the backward run
 };
 
+/// With what has to be done, or pays, before a graph is differentiated. Reads of one cell become
+/// one value, so that its gradient is one sum.
+graph::Graph prepared(const graph::Graph& original) {
+  constexpr auto required = PassRunner::Need::required;
+  PassRunner run;
+  graph::Graph graph = run("decompose", decompose, copied(original), required);
+  graph = run("pool_first", pool_first, std::move(graph));
+  graph = run("differentiate", differentiate, std::move(graph), required);
+  return run("merge_common", merge_common, std::move(graph), required);
+}
+
 Joint differentiate_whole(const graph::Graph& original, const std::vector<size_t>& results,
                           const std::vector<size_t>& inputs,
                           const std::vector<std::string>& cells) {
-  // Reads of one cell become one value, so that its gradient is one sum.
-  Joint joint{merge_common(differentiate(decompose(original))), 0, {}, {}};
+  Joint joint{prepared(original), 0, {}, {}};
   graph::Graph& graph = joint.graph;
   joint.forward_nodes = graph.body().nodes.size();
   graph::Builder builder(graph);

@@ -1,7 +1,7 @@
 // What holds for every graph: no pass changes what is computed, to the bit.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "graph/builder.h"
 #include "ops/reference.h"
@@ -150,7 +150,7 @@ void expect_same(const graph::Outcome& a, const graph::Outcome& b) {
 }
 
 TEST(Passes, ChangeNothingThatCanBeSeen) {
-  for (unsigned seed = 0; seed < 150; ++seed) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
     const Graph original = random_graph(seed, 4 + seed % 24);
     const Graph differentiated = differentiate(decompose(original));
     const Data data(differentiated, seed);
@@ -193,12 +193,13 @@ TEST(Passes, AreDoneWithTenThousandNodesInASecond) {
     Value* step = op::mul(builder, {gradients->outputs[i], rate});
     builder.append(op::commit, {op::sub(builder, {weights[i], step})}, {{"cell", cat("w", i)}});
   }
-  const auto start = std::chrono::steady_clock::now();
+  // Time of this process alone: the machine may be busy with other things.
+  const std::clock_t start = std::clock();
   std::vector<PassTime> times;
-  const Graph result = optimise(std::move(graph), &times);
-  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+  optimise(std::move(graph), &times);
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   for (const PassTime& pass : times) RecordProperty(pass.name, cat(pass.milliseconds));
-  EXPECT_LT(time.count(), 2.0);
+  EXPECT_LT(seconds, 1.0);
 }
 
 }  // namespace
