@@ -175,7 +175,8 @@ void set_target(LLVMModuleRef module, LLVMTargetMachineRef machine) {
 /// Kernels come with their vectors and loops as they should be. What is left to do takes a fraction
 /// of a millisecond; "default<O3>" took 3 to 7 ms a kernel, unrolled loops that memory bounds, and
 /// made none faster.
-constexpr const char* kPasses = "function(early-cse,instcombine,loop-mssa(licm),simplifycfg)";
+constexpr const char* kPasses =
+    "always-inline,function(early-cse,instcombine,loop-mssa(licm),simplifycfg)";
 
 void optimise(LLVMModuleRef module, LLVMTargetMachineRef machine) {
   const PassOptions options(LLVMCreatePassBuilderOptions());

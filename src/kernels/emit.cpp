@@ -20,6 +20,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "kernels/vector_math.h"
 
 namespace janus::kernels {
 namespace {
@@ -59,6 +60,15 @@ std::string mangled(std::string_view type) {
 bool is_unsigned(DType dtype) { return dtype == DType::u8 || dtype == DType::b1; }
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
+template <class Visit>
+void for_each_line(std::string_view text, Visit&& visit) {
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    visit(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+}
+
 enum class Level : uint8_t { kernel, row, element };
 enum class Mode : uint8_t { outside, whole, masked };
 
@@ -75,12 +85,7 @@ class Emitter {
   std::string emit() {
     emit_function();
     std::string head;
-    const std::string comment = print(nest_);
-    for (size_t begin = 0; begin < comment.size();) {
-      const size_t end = comment.find('\n', begin);
-      head += cat("; ", comment.substr(begin, end - begin), "\n");
-      begin = end + 1;
-    }
+    for_each_line(print(nest_), [&](std::string_view one) { head += cat("; ", one, "\n"); });
     for (const std::string& declaration : declarations_) head += declaration;
     for (const std::string& helper : helpers_) head += helper;
     return head + body_;
@@ -580,6 +585,13 @@ class Emitter {
       const std::string name = expand("llvm.$s.$N", {std::string(function.intrinsic), dtype});
       declare("declare $T @$s($s)", {dtype, name, parameters(function, dtype)});
       return name;
+    }
+    // Without fused multiply-add (vectors of 16 bytes) a library does better.
+    if (dtype == DType::f32 && target_.vector_bytes > 16 && has_vector_math(function.name)) {
+      helpers_.insert(vector_math(function.name, lanes_));
+      for_each_line(vector_math_declarations(lanes_),
+                    [&](std::string_view one) { declarations_.insert(cat(one, "\n")); });
+      return cat("vector.", function.name);
     }
     const std::string name = vector_name(function, dtype == DType::f64, lanes_);
     if (target_.has_function && target_.has_function(name)) {

@@ -1,6 +1,7 @@
 // The functions that scalar programs may call, and which code computes them for whole vectors: an
-// instruction of the processor, or a function of Sleef's that torch exports. Where there is neither
-// (torch is not in the process), the C library's function is called for each lane.
+// instruction of the processor, code of our own (vector_math.h), or a function of Sleef's that
+// torch exports. Where there is none of them (torch is not in the process), the C library's
+// function is called for each lane.
 #pragma once
 
 #include <string>

@@ -322,13 +322,44 @@ TEST(KernelText, OfHalfPrecision) {
                 "half_precision.ll");
 }
 
-TEST(KernelText, CallsTheLibraryLaneByLaneWhereThereIsNoVectorFunction) {
+TEST(KernelText, CallsVectorFunctionsOrTheLibraryLaneByLane) {
   op::Fused fused;
-  const LoopNest nest = lower_block(scaled_exp(fused).block());
-  const std::string text =
-      emit(nest, std::vector(3, Walk::contiguous), {.vector_bytes = 32, .has_function = {}});
-  EXPECT_THAT(text, testing::HasSubstr("call float @expf(float"));
-  EXPECT_THAT(text, testing::Not(testing::HasSubstr("Sleef")));
+  Value* x = fused.tensor(DType::f32, {graph::Dim::symbol("N")});
+  fused.finish({fused.apply(op::call1, {x}, DType::f32, {{"function", std::string("log")}})});
+  const LoopNest nest = lower_block(fused.block());
+  const std::vector<Walk> walks(2, Walk::contiguous);
+  const std::string without = emit(nest, walks, {.vector_bytes = 32, .has_function = {}});
+  EXPECT_THAT(without, testing::HasSubstr("call float @logf(float"));
+  EXPECT_THAT(without, testing::Not(testing::HasSubstr("Sleef")));
+  const Target target{.vector_bytes = 32, .has_function = [](std::string_view) { return true; }};
+  EXPECT_THAT(emit(nest, walks, target),
+              testing::HasSubstr("call <8 x float> @Sleef_logf8_u10(<8 x float>"));
+}
+
+TEST(Kernel, ExponentialsTreatSpecialValuesAsTheLibrary) {
+  const float special[] = {0.0f,    -0.0f,  INFINITY, -INFINITY, NAN,    1e-45f,
+                           -1e-45f, 1e-38f, 88.7f,    88.73f,    1e30f,  -1e30f,
+                           -87.4f,  -95.f,  -103.5f,  -104.5f,   0.625f, 1.0f};
+  for (const char* function : {"exp", "tanh", "erf"}) {
+    op::Fused fused;
+    Value* x = fused.tensor(DType::f32, {18});
+    fused.finish({fused.apply(op::call1, {x}, DType::f32, {{"function", std::string(function)}})});
+    Tensor input = make_tensor(DType::f32, {18}, Layout::contiguous, engine());
+    std::memcpy(input.buffer.data(), special, sizeof special);
+    Case c{.sizes = {18},
+           .inputs = {input},
+           .parameter_is_tensor = {true},
+           .outputs = {input},
+           .output_of = {-1}};
+    const auto expected = expected_results(fused.block(), c);
+    run(*compile(fused.node()), c);
+    const auto actual = actual_results(c);
+    for (size_t p = 0; p < 18; ++p) {
+      EXPECT_LE(reference::ulps(actual[0][p], expected[0][p]), 2) << function << special[p];
+      EXPECT_EQ(std::signbit(actual[0][p].floating), std::signbit(expected[0][p].floating))
+          << function << special[p];
+    }
+  }
 }
 
 }  // namespace

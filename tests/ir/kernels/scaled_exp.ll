@@ -7,9 +7,41 @@
 ; %5 = convert %4 : f32
 ; %6 = mul %3, %5 : f32
 ; store t2, %6
-declare <16 x float> @Sleef_expf16_u10(<16 x float>) nounwind willreturn memory(none)
+declare <16 x float> @llvm.copysign.v16f32(<16 x float>, <16 x float>)
+declare <16 x float> @llvm.fabs.v16f32(<16 x float>)
+declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32, <16 x i1>, <16 x float>)
 declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, i32, <16 x i1>)
+define internal <16 x float> @vector.exp(<16 x float> %x) alwaysinline {
+  %v0 = fcmp ogt <16 x float> %x, splat (float 0x4056400000000000)
+  %v1 = select <16 x i1> %v0, <16 x float> splat (float 0x4056400000000000), <16 x float> %x
+  %v2 = fcmp olt <16 x float> %v1, splat (float 0xC05A400000000000)
+  %v3 = select <16 x i1> %v2, <16 x float> splat (float 0xC05A400000000000), <16 x float> %v1
+  %v4 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v3, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v5 = fsub <16 x float> %v4, splat (float 0x4168000000000000)
+  %v6 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v5, <16 x float> splat (float 0xBFE62E4000000000), <16 x float> %v3)
+  %v7 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v5, <16 x float> splat (float 0xBEB7F7D1C0000000), <16 x float> %v6)
+  %v8 = fmul <16 x float> %v7, %v7
+  %v9 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56DB64C0000000), <16 x float> %v7, <16 x float> splat (float 0x3F8123CE00000000))
+  %v10 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v9, <16 x float> %v7, <16 x float> splat (float 0x3FA55545C0000000))
+  %v11 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v10, <16 x float> %v7, <16 x float> splat (float 0x3FC55548C0000000))
+  %v12 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v11, <16 x float> %v7, <16 x float> splat (float 0x3FE0000000000000))
+  %v13 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v8, <16 x float> %v12, <16 x float> %v7)
+  %v14 = fadd <16 x float> %v13, splat (float 0x3FF0000000000000)
+  %v15 = bitcast <16 x float> %v4 to <16 x i32>
+  %v16 = sub <16 x i32> %v15, splat (i32 1262485504)
+  %v17 = ashr <16 x i32> %v16, splat (i32 1)
+  %v18 = sub <16 x i32> %v16, %v17
+  %v19 = add <16 x i32> %v17, splat (i32 127)
+  %v20 = shl <16 x i32> %v19, splat (i32 23)
+  %v21 = bitcast <16 x i32> %v20 to <16 x float>
+  %v22 = fmul <16 x float> %v14, %v21
+  %v23 = add <16 x i32> %v18, splat (i32 127)
+  %v24 = shl <16 x i32> %v23, splat (i32 23)
+  %v25 = bitcast <16 x i32> %v24 to <16 x float>
+  %v26 = fmul <16 x float> %v22, %v25
+  ret <16 x float> %v26
+}
 define void @kernel(ptr %tensors, ptr %inner_strides, ptr %outer_strides, i64 %inner, i64 %outer, ptr %numbers) {
 entry:
   %t0.slot = getelementptr ptr, ptr %tensors, i64 0
@@ -50,7 +82,7 @@ vectors:
   %x3 = getelementptr float, ptr %t1, i64 %i
   %v1 = load <16 x float>, ptr %x3, align 4
   %v2 = fadd <16 x float> %v0, %v1
-  %v3 = call <16 x float> @Sleef_expf16_u10(<16 x float> %v2)
+  %v3 = call <16 x float> @vector.exp(<16 x float> %v2)
   %v6 = fmul <16 x float> %v3, %v5
   %x4 = getelementptr float, ptr %t2, i64 %i
   store <16 x float> %v6, ptr %x4, align 4
@@ -65,7 +97,7 @@ masked:
   %x6 = getelementptr float, ptr %t1, i64 %whole
   %m1 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %x6, i32 4, <16 x i1> %mask, <16 x float> zeroinitializer)
   %m2 = fadd <16 x float> %m0, %m1
-  %m3 = call <16 x float> @Sleef_expf16_u10(<16 x float> %m2)
+  %m3 = call <16 x float> @vector.exp(<16 x float> %m2)
   %m6 = fmul <16 x float> %m3, %v5
   %x7 = getelementptr float, ptr %t2, i64 %whole
   call void @llvm.masked.store.v16f32.p0(<16 x float> %m6, ptr %x7, i32 4, <16 x i1> %mask)

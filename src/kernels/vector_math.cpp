@@ -1,0 +1,202 @@
+#include "kernels/vector_math.h"
+
+#include <bit>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+#include "base/check.h"
+
+namespace janus::kernels {
+namespace {
+
+/// A function's body in the making. Operands are names of values, or literals.
+class Body {
+ public:
+  explicit Body(int lanes) : lanes_(lanes) {}
+
+  using Vector = std::string;
+
+  /// A literal, all lanes equal.
+  static Vector constant(float value) {
+    std::ostringstream out;
+    out << "splat (float 0x" << std::hex << std::uppercase
+        << std::bit_cast<uint64_t>(static_cast<double>(value)) << ")";
+    return std::move(out).str();
+  }
+
+  Vector add(const Vector& a, const Vector& b) { return floats("fadd", a, b); }
+  Vector subtract(const Vector& a, const Vector& b) { return floats("fsub", a, b); }
+  Vector multiply(const Vector& a, const Vector& b) { return floats("fmul", a, b); }
+  Vector divide(const Vector& a, const Vector& b) { return floats("fdiv", a, b); }
+  Vector multiply_add(const Vector& a, const Vector& b, const Vector& c) {
+    return assign(cat("call ", floats(), " @llvm.fma.v", lanes_, "f32(", floats(), " ", a, ", ",
+                      floats(), " ", b, ", ", floats(), " ", c, ")"));
+  }
+  Vector absolute(const Vector& a) {
+    return assign(cat("call ", floats(), " @llvm.fabs.v", lanes_, "f32(", floats(), " ", a, ")"));
+  }
+  Vector with_sign(const Vector& a, const Vector& sign) {
+    return assign(cat("call ", floats(), " @llvm.copysign.v", lanes_, "f32(", floats(), " ", a,
+                      ", ", floats(), " ", sign, ")"));
+  }
+  /// `a` if `x` (compared by `how` with `bound`) else `b`. NaN compares false.
+  Vector choose(std::string_view how, const Vector& x, const Vector& bound, const Vector& a,
+                const Vector& b) {
+    const Vector condition = assign(cat("fcmp ", how, " ", floats(), " ", x, ", ", bound));
+    return assign(cat("select <", lanes_, " x i1> ", condition, ", ", floats(), " ", a, ", ",
+                      floats(), " ", b));
+  }
+  Vector bits(const Vector& a) {
+    return assign(cat("bitcast ", floats(), " ", a, " to ", integers()));
+  }
+  Vector from_bits(const Vector& a) {
+    return assign(cat("bitcast ", integers(), " ", a, " to ", floats()));
+  }
+  Vector integer(std::string_view operation, const Vector& a, const Vector& b) {
+    return assign(cat(operation, " ", integers(), " ", a, ", ", b));
+  }
+  static Vector integer_constant(int64_t value) { return cat("splat (i32 ", value, ")"); }
+
+  /// c[0] + c[1] x + c[2] x² + ...
+  Vector polynomial(const Vector& x, std::span<const float> coefficients) {
+    Vector sum = constant(coefficients.back());
+    for (size_t i = coefficients.size() - 1; i-- > 0;)
+      sum = multiply_add(sum, x, constant(coefficients[i]));
+    return sum;
+  }
+
+  std::string finish(std::string_view function, const Vector& result) const {
+    return cat("define internal ", floats(), " @vector.", function, "(", floats(),
+               " %x) alwaysinline {\n", text_, "  ret ", floats(), " ", result, "\n}\n");
+  }
+
+ private:
+  std::string floats() const { return cat("<", lanes_, " x float>"); }
+  std::string integers() const { return cat("<", lanes_, " x i32>"); }
+  Vector floats(std::string_view operation, const Vector& a, const Vector& b) {
+    return assign(cat(operation, " ", floats(), " ", a, ", ", b));
+  }
+  Vector assign(const std::string& instruction) {
+    const Vector name = cat("%v", count_++);
+    text_ += cat("  ", name, " = ", instruction, "\n");
+    return name;
+  }
+
+  int lanes_;
+  int count_ = 0;
+  std::string text_;
+};
+
+/// e^x = 2^power * fraction with fraction in [0.7, 1.5].
+struct Exponential {
+  Body::Vector fraction;
+  Body::Vector power;  ///< integers
+};
+
+Exponential split_exponential(Body& body, const Body::Vector& x) {
+  static constexpr float kInverse = 1.4426950408889634f;  // 1 / log 2
+  static constexpr float kHigh = 0.693145751953125f;      // log 2 = kHigh + kLow, kHigh has 12 bits
+  static constexpr float kLow = 1.4286068203094172e-6f;
+  static constexpr float kPolynomial[] = {0.5f, 0.16666516661643982f, 0.04166620224714279f,
+                                          0.008369073271751404f, 0.0013950809370727f};
+  // Adding 1.5 * 2^23 rounds to an integer, which then stands in the lowest bits.
+  const auto shift = Body::constant(12582912.0f);
+  const auto shifted = body.multiply_add(x, Body::constant(kInverse), shift);
+  const auto whole = body.subtract(shifted, shift);
+  const auto high = body.multiply_add(whole, Body::constant(-kHigh), x);
+  const auto rest = body.multiply_add(whole, Body::constant(-kLow), high);
+  const auto square = body.multiply(rest, rest);
+  const auto tail = body.multiply_add(square, body.polynomial(rest, kPolynomial), rest);
+  return {body.add(tail, Body::constant(1.0f)),
+          body.integer("sub", body.bits(shifted), Body::integer_constant(0x4B400000))};
+}
+
+Body::Vector power_of_two(Body& body, const Body::Vector& exponent) {
+  const auto biased = body.integer("add", exponent, Body::integer_constant(127));
+  return body.from_bits(body.integer("shl", biased, Body::integer_constant(23)));
+}
+
+/// e^x for x that are known to neither overflow nor underflow.
+Body::Vector moderate_exponential(Body& body, const Body::Vector& x) {
+  const auto [fraction, power] = split_exponential(body, x);
+  return body.multiply(fraction, power_of_two(body, power));
+}
+
+Body::Vector exponential(Body& body, const Body::Vector& x) {
+  const auto limit = Body::constant(89.0f), least = Body::constant(-105.0f);
+  const auto below = body.choose("ogt", x, limit, limit, x);
+  const auto [fraction, power] =
+      split_exponential(body, body.choose("olt", below, least, least, below));
+  // In two steps, since 2^power itself may be too large or too small for a float.
+  const auto half = body.integer("ashr", power, Body::integer_constant(1));
+  const auto other = body.integer("sub", power, half);
+  return body.multiply(body.multiply(fraction, power_of_two(body, half)),
+                       power_of_two(body, other));
+}
+
+Body::Vector hyperbolic_tangent(Body& body, const Body::Vector& x) {
+  static constexpr float kPolynomial[] = {-0.3333326280117035f, 0.1333089917898178f,
+                                          -0.05369296669960022f, 0.020483314990997314f,
+                                          -0.005528633017092943f};
+  const auto size = body.absolute(x);
+  const auto square = body.multiply(size, size);
+  const auto factor = body.multiply(body.polynomial(square, kPolynomial), square);
+  const auto small = body.multiply_add(factor, size, size);
+  const auto limit = Body::constant(10.0f);
+  const auto limited = body.choose("ogt", size, limit, limit, size);
+  const auto power = moderate_exponential(body, body.add(limited, limited));
+  const auto one = Body::constant(1.0f);
+  const auto quotient = body.divide(Body::constant(2.0f), body.add(power, one));
+  const auto large = body.subtract(one, quotient);
+  return body.with_sign(body.choose("olt", size, Body::constant(0.625f), small, large), x);
+}
+
+Body::Vector error_function(Body& body, const Body::Vector& x) {
+  static constexpr float kSmall[] = {
+      0.12837916612625122f,  -0.3761262595653534f,    0.1128358542919159f,   -0.026853810995817184f,
+      0.005188327748328447f, -0.0008010192541405559f, 7.853857823647559e-05f};
+  // The logarithm of 1 - erf(x) from 1 to 4.
+  static constexpr float kLarge[] = {-0.0003537187585607171f, -1.1270400285720825f,
+                                     -0.6382256746292114f,    -0.10303737223148346f,
+                                     0.02180531993508339f,    -0.002939607948064804f,
+                                     0.00018557407020125538f};
+  const auto size = body.absolute(x);
+  const auto square = body.multiply(size, size);
+  const auto small = body.multiply_add(body.polynomial(square, kSmall), size, size);
+  const auto limit = Body::constant(4.0f), one = Body::constant(1.0f);
+  const auto limited = body.choose("ogt", size, limit, limit, size);
+  const auto rest = moderate_exponential(body, body.polynomial(limited, kLarge));
+  const auto large = body.subtract(one, rest);
+  return body.with_sign(body.choose("olt", size, one, small, large), x);
+}
+
+using Function = Body::Vector (*)(Body& body, const Body::Vector& x);
+
+Function find(std::string_view name) {
+  if (name == "exp") return &exponential;
+  if (name == "tanh") return &hyperbolic_tangent;
+  if (name == "erf") return &error_function;
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_vector_math(std::string_view function) { return find(function) != nullptr; }
+
+std::string vector_math(std::string_view function, int lanes) {
+  const Function write = find(function);
+  TORCHJANUS_CHECK(write != nullptr, "vector_math: no function ", function);
+  Body body(lanes);
+  const auto result = write(body, "%x");
+  return body.finish(function, result);
+}
+
+std::string vector_math_declarations(int lanes) {
+  const std::string type = cat("<", lanes, " x float>"), suffix = cat(".v", lanes, "f32(");
+  return cat("declare ", type, " @llvm.fma", suffix, type, ", ", type, ", ", type, ")\n",
+             "declare ", type, " @llvm.fabs", suffix, type, ")\n", "declare ", type,
+             " @llvm.copysign", suffix, type, ", ", type, ")\n");
+}
+
+}  // namespace janus::kernels
