@@ -1,3 +1,5 @@
+# ruff: noqa
+# fmt: off
 """Small programs for test_profile.py: each is called plainly and profiled and must do the same.
 
 Not a test module: pytest would rewrite its asserts. `PROGRAMS` lists functions that make a fresh
@@ -101,7 +103,7 @@ def truths(a, b):
         log.append("none")
     if not x:
         log.append("not x")
-    result = [x and y, x or y, not x, x and y or noisy(True), (x or y) and noisy(False, "m")]
+    result = [x and y, x or y, not x, (x and y) or noisy(True), (x or y) and noisy(False, "m")]
     if not (x and not y) or noisy(True):
         log.append("complicated")
     return result, (1 if x else 2), (1 if x and y else 2 if not x else 3), "a" if x or y else "b"
@@ -278,9 +280,9 @@ def multiline_test():
 def multiline_boolean_value():
     x = Noisy("x", None)
     return (
-        1
+        (1
         and
-        x
+        x)
         or
         2
     )
@@ -354,7 +356,7 @@ def calls():
         max([3, 1], key=lambda x: -x),
         sorted({"b": 1, "a": 2}.items()),
         print("printed", end=""),
-        "{} {x}".format(1, x=2),
+        f"{1} {2}",
         functools.partial(signature, 1, d=4)(2, c=3),
         functools.reduce(lambda a, b: a * b, [1, 2, 3]),
         os.path.join("a", "b"),
@@ -381,7 +383,7 @@ def wrong_calls(which):
     if which == 3:
         return signature(**5)
     if which == 4:
-        return (5)(1)
+        return [5][0](1)
     if which == 5:
         return signature(1, *7, d=1)
     if which == 6:
@@ -445,7 +447,7 @@ class Derived(Base):
     kind = "derived"
 
     def describe(self, suffix="!"):
-        return super().describe(suffix) + super(Derived, self).describe()
+        return super().describe(suffix) + super().describe()
 
     def nested(self):
         def inner():

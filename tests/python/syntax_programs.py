@@ -1,4 +1,7 @@
-"""Functions whose source is hard to find, for test_syntax.py. Not a test module: see profile_programs."""
+# ruff: noqa
+# fmt: off
+"""Functions whose source is hard to find, for test_syntax.py. Not a test module: see
+profile_programs."""
 
 import functools
 
@@ -30,9 +33,7 @@ def decorated(x):
     return x
 
 
-@functools.lru_cache(
-    maxsize=None,
-)
+@functools.cache
 def cached(x):
     return x
 
@@ -62,7 +63,7 @@ class Thing:
     __secret = 1
 
     def method(self):
-        return self.__secret, super().__repr__(), Thing, __class__  # noqa: F821
+        return self.__secret, super().__repr__(), Thing, __class__
 
     @staticmethod
     def static(x):

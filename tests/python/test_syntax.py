@@ -1,5 +1,5 @@
-"""The mirror of Python's syntax, its scopes and the search for functions' sources, with Python's own
-`ast` and `symtable` as oracles."""
+"""The mirror of Python's syntax, its scopes and the search for functions' sources, with Python's
+own `ast` and `symtable` as oracles."""
 
 import ast
 import importlib
@@ -30,7 +30,9 @@ def all_stdlib_files():
 def stdlib_files(count):
     """A sample of the standard library, always the same; its tests have the strangest syntax."""
     files = all_stdlib_files()
-    favourites = [STDLIB / "test" / f"test_{n}.py" for n in ("grammar", "patma", "scope", "fstring")]
+    favourites = [
+        STDLIB / "test" / f"test_{n}.py" for n in ("grammar", "patma", "scope", "fstring")
+    ]
     favourites = [path for path in favourites if path.exists()]
     return favourites + random.Random(7).sample(files, count)
 
@@ -339,5 +341,5 @@ def test_the_current_exception_stays():
         raise ValueError("mine")
     except ValueError:
         support.source_of(compiled("def f(): pass", "<missing>"))
-        with pytest.raises(RuntimeError, match="No active exception|mine"):
+        with pytest.raises(RuntimeError, match="mine"):
             raise RuntimeError("mine") from None
