@@ -261,12 +261,15 @@ Object Instrumenter::bool_op(const syntax::BoolOp& node, size_t first) {
               &node.span);
 }
 
+/// Whether the compiler, where an operand of `and` or `or` is such an operation itself, jumps past
+/// the outer test of what the inner one has tested already. Since 3.12 it does not.
+constexpr bool kTakesTruthOnce = PY_VERSION_HEX < 0x030C0000;
+
 /// The truth of an operand of the operation at `span`, as a bool. The object whose truth it is is
-/// put aside if that is `keep_when`. No object is asked for its truth twice, though an operand may
-/// be an operation itself.
+/// put aside if that is `keep_when`.
 Object Instrumenter::decision(const Expression& node, const SourceSpan& span,
                               std::optional<bool> keep_when) {
-  const auto* operation = syntax::try_as<syntax::BoolOp>(&node);
+  const auto* operation = kTakesTruthOnce ? syntax::try_as<syntax::BoolOp>(&node) : nullptr;
   if (operation == nullptr) {
     const char* method = !keep_when   ? hook::test
                          : *keep_when ? hook::or_operand
