@@ -93,6 +93,15 @@ std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>&
   return nodes;
 }
 
+/// What the node's gradient uses. Composites have no rule yet: all that they might keep.
+passes::SavedValues saved_by(const graph::Node& node) {
+  if (node.op->vjp != nullptr) return passes::saved_values(node);
+  bool keeps_result =
+      node.op->name.find("softmax") != std::string_view::npos || node.op->name == "normalize";
+  return {std::vector<bool>(node.inputs.size(), true),
+          std::vector<bool>(node.outputs.size(), keeps_result)};
+}
+
 bool any_differentiable(const Interpreter& interpreter, const std::vector<graph::Value*>& values) {
   for (const graph::Value* value : values)
     if (interpreter.differentiable.contains(value)) return true;
@@ -105,7 +114,7 @@ void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value
   if (interpreter.overwritten.empty()) return;
   for (const graph::Node* node : gradient_nodes(outputs)) {
     if (!any_differentiable(interpreter, node->outputs)) continue;
-    passes::SavedValues saved = passes::saved_values(*node);
+    passes::SavedValues saved = saved_by(*node);
     auto stale = [&](const std::vector<graph::Value*>& values, const std::vector<bool>& used) {
       for (size_t i = 0; i < values.size() && i < used.size(); ++i)
         if (used[i] && interpreter.overwritten.contains(values[i])) return true;
@@ -396,7 +405,8 @@ Value call_requires_grad_(Interpreter& interpreter, const CallArguments& argumen
   if (tensor->requires_grad == wanted) return tensor;
   if (tensor->source != nullptr)
     interpreter.refuse(ReasonCode::heap_write, tensor->source->describe() + ".requires_grad");
-  if (!wanted || tensor->base != nullptr)
+  bool detached = tensor->base == nullptr || tensor->producer == "detach";
+  if (!wanted || !detached)
     interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor made in the run");
   tensor->requires_grad = true;
   tensor->is_leaf = true;

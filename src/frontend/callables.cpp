@@ -368,7 +368,10 @@ void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
     graph::Value* statistic = node.outputs[1 + i];
     if (!statistic->type.is_tensor() || call.values[mean + i] == nullptr) continue;
     if (!node.attributes.get_or<bool>("training", false)) continue;
-    write(interpreter, *call.values[mean + i], op::detach(interpreter.builder(), {statistic}));
+    Tensor& running = *call.values[mean + i];
+    graph::Value* before = running.value;
+    write(interpreter, running, op::detach(interpreter.builder(), {statistic}));
+    interpreter.overwritten.erase(before);  // the operator's own write makes nothing stale
   }
 }
 

@@ -29,6 +29,7 @@ std::span<const SpecialCallable> tensor_callables();     // tensor_callables.cpp
 std::span<const SpecialCallable> library_callables();    // library.cpp
 std::span<const SpecialCallable> autograd_callables();   // autograd.cpp
 std::span<const SpecialCallable> optimizer_callables();  // optimizers.cpp
+std::span<const SpecialCallable> module_callables();     // modules.cpp
 
 /// Calls a function that one of torch's decorators made, as what it does in eager; null if it is
 /// no such function (optimizers.cpp).

@@ -182,10 +182,38 @@ void remember_arguments(Frame& frame, const syntax::Arguments& parameters,
 
 }  // namespace
 
+namespace {
+
+/// A generator is run to its end at once. That is the same only if nothing that it does can be
+/// told apart from doing it later: it may read, but neither compute tensors nor change anything.
+Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& body) {
+  if (interpreter.at_entry()) interpreter.refuse(ReasonCode::generator, frame.name);
+  auto yielded = std::make_shared<std::vector<Value>>();
+  frame.yielded = yielded.get();
+  const auto& nodes = interpreter.builder().block().nodes;
+  size_t first = nodes.size(), writes = interpreter.overwritten.size(),
+         effects = interpreter.output().effects.size();
+  interpreter.run_frame(frame, [&] {
+    execute(interpreter, body);
+    return Value();
+  });
+  bool computes =
+      writes != interpreter.overwritten.size() || effects != interpreter.output().effects.size();
+  for (size_t i = first; i < nodes.size(); ++i) {
+    std::string_view op = nodes[i]->op->name;
+    computes = computes ||
+               (op != "constant" && op != "state" && op != "size" && !op.starts_with("scalar_"));
+  }
+  if (computes) interpreter.refuse(ReasonCode::generator, frame.name);
+  return iterate_elements(std::move(*yielded));
+}
+
+}  // namespace
+
 Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code,
                const CallArguments& arguments) {
   const syntax::Tree& tree = *code->tree;
-  if (tree.scope->has_yield || tree.scope->has_await ||
+  if (tree.scope->has_await ||
       (tree.function != nullptr && tree.function->kind == syntax::StatementKind::AsyncFunctionDef))
     interpreter.refuse(ReasonCode::generator, tree.name);
   auto variables = std::make_shared<Variables>();
@@ -194,6 +222,7 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
       .run(arguments, defaults_of(interpreter, *code));
   Frame frame = interpreter.make_frame(code, variables, tree.name);
   remember_arguments(frame, *tree.arguments, *variables);
+  if (tree.scope->has_yield) return run_generator(interpreter, frame, tree.body);
   return interpreter.run_frame(frame, [&] {
     return run_body(interpreter, &tree.body, tree.lambda != nullptr ? tree.lambda->body : nullptr);
   });
@@ -232,8 +261,7 @@ namespace {
 
 Value call_closure(Interpreter& interpreter, const Closure& closure,
                    const CallArguments& arguments) {
-  if (closure.scope->has_yield || closure.scope->has_await)
-    interpreter.refuse(ReasonCode::generator, closure.name);
+  if (closure.scope->has_await) interpreter.refuse(ReasonCode::generator, closure.name);
   auto variables = std::make_shared<Variables>();
   variables->scope = closure.scope;
   variables->parent = closure.variables;
@@ -246,6 +274,8 @@ Value call_closure(Interpreter& interpreter, const Closure& closure,
   Binding(interpreter, *closure.arguments, closure.name, *variables).run(arguments, defaults);
   Frame frame = interpreter.make_frame(closure.code, variables, closure.name);
   remember_arguments(frame, *closure.arguments, *variables);
+  if (closure.scope->has_yield && closure.body != nullptr)
+    return run_generator(interpreter, frame, *closure.body);
   return interpreter.run_frame(
       frame, [&] { return run_body(interpreter, closure.body, closure.expression); });
 }

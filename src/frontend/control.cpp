@@ -30,8 +30,22 @@ Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
   return execute(interpreter, loop.orelse);
 }
 
+namespace {
+
+/// A loop's test goes both ways in every run: what only the run knows can't be followed.
+bool loop_test(Interpreter& interpreter, const syntax::While& loop) {
+  Value value = evaluate(interpreter, *loop.test);
+  interpreter.at(*loop.test);
+  const auto* number = as<Number>(value);
+  if (as<Tensor>(value) != nullptr || (number != nullptr && !number->example))
+    interpreter.refuse(ReasonCode::dynamic_control, "the test of a while loop");
+  return truth(interpreter, value, loop.test->fact);
+}
+
+}  // namespace
+
 Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
-  for (int64_t trips = 0; test(interpreter, *loop.test, -1); ++trips) {
+  for (int64_t trips = 0; loop_test(interpreter, loop); ++trips) {
     if (trips >= Interpreter::kMostTrips)
       interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::kMostTrips,
                                                 " rounds would be unrolled"));

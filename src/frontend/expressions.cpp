@@ -141,6 +141,14 @@ Value evaluate_slice(Interpreter& interpreter, const syntax::Slice& expression) 
   return slice;
 }
 
+void yield_value(Interpreter& interpreter, const Value& value) {
+  std::vector<Value>* yielded = interpreter.frame().yielded;
+  if (yielded == nullptr) interpreter.refuse(ReasonCode::generator, interpreter.frame().name);
+  yielded->push_back(value);
+  if (yielded->size() > static_cast<size_t>(Interpreter::kMostTrips))
+    interpreter.refuse(ReasonCode::limit, "a generator of too many values");
+}
+
 Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
   Value callee = evaluate(interpreter, *expression.func);
   CallArguments arguments = evaluate_arguments(interpreter, expression);
@@ -242,10 +250,20 @@ Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
     }
     case ExpressionKind::Slice:
       return evaluate_slice(interpreter, syntax::as<Slice>(&expression));
+    case ExpressionKind::Yield: {
+      const auto& node = syntax::as<Yield>(&expression);
+      Value value = node.value == nullptr ? interpreter.none() : evaluate(interpreter, *node.value);
+      yield_value(interpreter, value);
+      return interpreter.none();
+    }
+    case ExpressionKind::YieldFrom: {
+      const auto& node = syntax::as<YieldFrom>(&expression);
+      auto iterator = iterate(interpreter, evaluate(interpreter, *node.value));
+      while (Value value = iterator->next()) yield_value(interpreter, value);
+      return interpreter.none();
+    }
     case ExpressionKind::Starred:
     case ExpressionKind::Await:
-    case ExpressionKind::Yield:
-    case ExpressionKind::YieldFrom:
       break;
   }
   interpreter.refuse(ReasonCode::expression, syntax::name(expression.kind));

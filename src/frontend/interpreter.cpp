@@ -112,8 +112,10 @@ void Interpreter::check_size() {
 
 void Interpreter::assume(Assumption assumption) {
   if (assumption.source == nullptr) return;
-  if (assumption.source->kind == Source::Kind::constant && assumption.source->base == nullptr)
-    return;
+  bool what_it_is = assumption.kind == Assumption::Kind::identity ||
+                    assumption.kind == Assumption::Kind::exact_type ||
+                    assumption.kind == Assumption::Kind::equals;
+  if (what_it_is && assumption.source->kind == Source::Kind::constant) return;
   std::string key = cat(static_cast<int>(assumption.kind), '|', assumption.source, '|',
                         assumption.other, '|', assumption.object.get(), '|', assumption.number);
   if (!assumed_.insert(std::move(key)).second) return;
@@ -449,8 +451,6 @@ speculate::Generated Interpreter::run() {
   if (output_.environment.inference_mode) refuse(ReasonCode::mode_active, "inference mode");
   if (output_.environment.autocast) refuse(ReasonCode::mode_active, "autocast");
   if (output_.environment.anomaly_mode) refuse(ReasonCode::mode_active, "anomaly detection");
-  if (output_.environment.default_dtype != graph::DType::f32)
-    refuse(ReasonCode::mode_active, "another default dtype");
   grad_enabled = output_.environment.grad_enabled;
   if (call_.function != nullptr)
     run_function();

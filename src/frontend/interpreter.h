@@ -43,6 +43,7 @@ struct Frame {
   bool is_library = false;       ///< code of torch: spans shown to the user are those of its caller
   Value returned;                ///< by `return`
   std::vector<Value> arguments;  ///< for super(): the first positional argument
+  std::vector<Value>* yielded = nullptr;  ///< of a generator: where its values go
 };
 
 /// How a statement ended.
@@ -115,6 +116,9 @@ class Interpreter {
   /// The frame of a piece of code; facts are looked up.
   Frame make_frame(std::shared_ptr<const Code> code, std::shared_ptr<Variables> variables,
                    std::string name);
+
+  /// Whether the frame at hand is that of the entry itself.
+  bool at_entry() const { return depth_ <= 1; }
 
   // --- names
   Value read_name(const std::string& name);

@@ -51,6 +51,47 @@ Value call_with_grad_of_optimizer(Interpreter& interpreter, const Known& functio
   return result;
 }
 
+/// Optimizer.step's wrapper calls the hooks around it; without hooks it is the function itself.
+Value call_hooked_step(Interpreter& interpreter, const Known& function,
+                       const Arguments& arguments) {
+  static PyObject* const module = imported("torch.optim.optimizer");
+  const Value& self = arguments.positional.at(0);
+  bool hooks = false;
+  for (const char* name : {"_optimizer_step_pre_hooks", "_optimizer_step_post_hooks"})
+    hooks = hooks || truth(interpreter, attribute(interpreter, self, name), -1);
+  Value owner = interpreter.wrap(
+      module, interpreter.sources().root(Source::Kind::constant, Object::borrow(module)));
+  for (const char* name : {"_global_optimizer_pre_hooks", "_global_optimizer_post_hooks"})
+    hooks = hooks || truth(interpreter, attribute(interpreter, owner, name), -1);
+  if (hooks) return nullptr;
+  return call(interpreter, wrapped_function(interpreter, function), arguments);
+}
+
+/// Optimizer.zero_grad(set_to_none=True)
+Value call_zero_grad(Interpreter& interpreter, const Arguments& arguments) {
+  const Value* flag =
+      arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("set_to_none");
+  bool to_none = flag == nullptr || truth(interpreter, *flag, -1);
+  Value groups = attribute(interpreter, arguments.positional.at(0), "param_groups");
+  for (const Value& group : elements_of(interpreter, groups)) {
+    Value parameters = subscript(interpreter, group, interpreter.string("params"));
+    for (const Value& parameter : elements_of(interpreter, parameters)) {
+      Value grad = attribute(interpreter, parameter, "grad");
+      if (as<Tensor>(grad) == nullptr) continue;
+      if (to_none) {
+        write_attribute(interpreter, parameter, "grad", interpreter.none());
+        continue;
+      }
+      Arguments one;
+      one.positional = {grad};
+      if (as<Tensor>(grad)->requires_grad)
+        interpreter.refuse(ReasonCode::optimizer, "a .grad that requires grad");
+      call_named(interpreter, "Tensor.zero_", one);
+    }
+  }
+  return interpreter.none();
+}
+
 }  // namespace
 
 Value call_decorated(Interpreter& interpreter, const Known& function, const Arguments& arguments) {
@@ -59,11 +100,14 @@ Value call_decorated(Interpreter& interpreter, const Known& function, const Argu
     return call(interpreter, wrapped_function(interpreter, function), arguments);
   if (name == "_use_grad_for_differentiable.<locals>._use_grad")
     return call_with_grad_of_optimizer(interpreter, function, arguments);
+  if (name == "Optimizer.profile_hook_step.<locals>.wrapper")
+    return call_hooked_step(interpreter, function, arguments);
   return nullptr;
 }
 
 std::span<const SpecialCallable> optimizer_callables() {
   static constexpr SpecialCallable table[] = {
+      {"torch.optim.Optimizer.zero_grad", call_zero_grad},
       {"torch.optim.optimizer._default_to_fused_or_foreach", call_default_implementation},
       {"torch.optim.optimizer.Optimizer._accelerator_graph_capture_health_check", call_nothing},
       {"torch.optim.optimizer.Optimizer._optimizer_step_code", call_nothing},

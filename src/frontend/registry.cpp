@@ -73,6 +73,7 @@ struct Registry {
     add_handlers(library_callables());
     add_handlers(autograd_callables());
     add_handlers(optimizer_callables());
+    add_handlers(module_callables());
   }
 };
 
@@ -90,18 +91,25 @@ PyTypeObject* imported_type(const char* path) {
 }  // namespace
 
 PyObject* imported(std::string_view path) {
-  // The longest prefix that is a module, then attributes.
-  size_t end = path.size();
-  while (true) {
-    std::string prefix(path.substr(0, end));
-    Object module = Object::steal(PyImport_ImportModule(prefix.c_str()));
+  // Modules below the first are looked up, not imported: trying to import a class is slow.
+  size_t end = path.find('.');
+  std::string prefix(path.substr(0, end));
+  Object object = Object::steal(PyImport_ImportModule(prefix.c_str()));
+  while (object && end != std::string_view::npos) {
+    size_t next = path.find('.', end + 1);
+    std::string name(path.substr(end + 1, next == std::string_view::npos ? next : next - end - 1));
+    Object part = Object::steal(PyObject_GetAttrString(object.get(), name.c_str()));
     PyErr_Clear();
-    if (module)
-      return find_attribute(module.get(),
-                            end == path.size() ? std::string_view() : path.substr(end + 1));
-    end = path.rfind('.', end - 1);
-    if (end == std::string_view::npos) return nullptr;
+    if (!part) {
+      Object key = Object::steal(
+          PyUnicode_FromStringAndSize(path.data(), Py_ssize_t(std::min(next, path.size()))));
+      part = Object::steal(PyImport_GetModule(key.get()));
+    }
+    object = std::move(part);
+    end = next;
   }
+  PyErr_Clear();
+  return object.release();
 }
 
 Handler special_handler(PyObject* callable) {

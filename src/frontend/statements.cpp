@@ -84,8 +84,7 @@ void execute_delete(Interpreter& interpreter, const syntax::Expression& target) 
 }
 
 void execute_function_definition(Interpreter& interpreter, const syntax::FunctionDef& statement) {
-  if (statement.scope->has_yield || statement.scope->has_await)
-    interpreter.refuse(ReasonCode::generator, statement.name_);
+  if (statement.scope->has_await) interpreter.refuse(ReasonCode::generator, statement.name_);
   std::vector<Value> decorators;
   for (const syntax::Expression* decorator : statement.decorator_list)
     decorators.push_back(evaluate(interpreter, *decorator));
@@ -219,16 +218,19 @@ Completion execute(Interpreter& interpreter, const syntax::Statement& statement)
       execute_function_definition(interpreter, syntax::as<FunctionDef>(&statement));
       return Completion::normal;
     case StatementKind::Import:
+      if (!interpreter.frame().is_library) break;
       execute_import(interpreter, syntax::as<Import>(&statement));
       return Completion::normal;
     case StatementKind::ImportFrom:
+      if (!interpreter.frame().is_library) break;
       execute_import_from(interpreter, syntax::as<ImportFrom>(&statement));
       return Completion::normal;
     case StatementKind::Raise:
       interpreter.refuse(ReasonCode::would_raise, "a raise statement");
     default:
-      interpreter.refuse(ReasonCode::statement, syntax::name(statement.kind));
+      break;
   }
+  interpreter.refuse(ReasonCode::statement, syntax::name(statement.kind));
 }
 
 }  // namespace janus::frontend

@@ -18,6 +18,8 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
   if (tensor.base == nullptr) return tensor.value;
   graph::Value* base = read(interpreter, *tensor.base);
   if (tensor.seen_version == tensor.base->version) return tensor.value;
+  if (tensor.requires_grad && tensor.is_leaf)
+    interpreter.refuse(ReasonCode::autograd, "a leaf shares memory with a tensor that was written");
   std::vector<graph::Value*> inputs = tensor.view_node->inputs;
   inputs[0] = base;
   graph::Node* again =
@@ -232,6 +234,13 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
 void write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                            const std::string& name, const Value& value) {
   if (name == "grad") return write_grad(interpreter, tensor, value);
+  if (name == "requires_grad" && tensor->source == nullptr) {
+    CallArguments arguments;
+    arguments.positional = {tensor, value};
+    static PyObject* const setter = imported("torch.Tensor.requires_grad_");
+    special_handler(setter)(interpreter, arguments);
+    return;
+  }
   interpreter.refuse(ReasonCode::heap_write, cat("the attribute ", name, " of a tensor"));
 }
 

@@ -1,5 +1,7 @@
 // Methods and functions of tensors that are no operators of the graph, or that give back the same
 // object: metadata, conversions, item().
+#include <algorithm>
+
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
@@ -180,6 +182,58 @@ Value call_type_as(Interpreter& interpreter, const Arguments& arguments) {
                           : cast_tensor(interpreter, self, other->value->type.dtype, false);
 }
 
+/// torch.tensor of numbers, known or computed by the graph, and of nested lists of such.
+Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtype) {
+  Value twin = opened(interpreter, data);
+  Arguments arguments;
+  if (const auto* sequence = as<Sequence>(twin)) {
+    if (sequence->elements.empty() || sequence->elements.size() > 256)
+      interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor of such a list");
+    std::vector<Value> rows;
+    for (const Value& element : sequence->elements)
+      rows.push_back(tensor_from(interpreter, element, dtype));
+    arguments.positional = {make_list(std::move(rows))};
+    return call_named(interpreter, "stack", arguments);
+  }
+  if (!is_number(twin)) interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor");
+  arguments.positional = {make_tuple({}), twin};
+  arguments.keywords.emplace_back("dtype", interpreter.constant(dtype_object(dtype)));
+  return call_named(interpreter, "full", arguments);
+}
+
+/// The dtype that torch.tensor infers: the widest kind of number in the data.
+int number_rank(Interpreter& interpreter, const Value& data) {
+  Value twin = opened(interpreter, data);
+  if (const auto* sequence = as<Sequence>(twin)) {
+    int rank = 0;
+    for (const Value& element : sequence->elements)
+      rank = std::max(rank, number_rank(interpreter, element));
+    return rank;
+  }
+  PyTypeObject* type = class_of(twin);
+  if (type == &PyBool_Type) return 0;
+  if (type == &PyLong_Type) return 1;
+  if (type == &PyFloat_Type) return 2;
+  interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor of such data");
+}
+
+Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  std::optional<graph::DType> dtype;
+  for (const auto& [name, value] : arguments.keywords) {
+    PyObject* object = known_object(value);
+    if (name == "dtype" && object != nullptr && object != Py_None)
+      dtype = dtype_of(object);
+    else if (object != Py_None && object != Py_False && !(name == "device" && is_cpu(object)))
+      return nullptr;
+  }
+  int rank = number_rank(interpreter, arguments.positional[0]);
+  graph::DType inferred = rank == 0   ? graph::DType::b1
+                          : rank == 1 ? graph::DType::i64
+                                      : interpreter.output().environment.default_dtype;
+  return tensor_from(interpreter, arguments.positional[0], dtype.value_or(inferred));
+}
+
 Value call_cpu(Interpreter&, const Arguments& arguments) { return self_of(arguments); }
 
 Value call_getitem(Interpreter& interpreter, const Arguments& arguments) {
@@ -251,6 +305,7 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.bool", call_cast<DType::b1>},
       {"torch.Tensor.type_as", call_type_as},
       {"torch.Tensor.cpu", call_cpu},
+      {"torch.tensor", call_tensor},
       {"torch.Tensor.__getitem__", call_getitem},
       {"torch.Tensor.__setitem__", call_setitem},
       {"torch.Tensor.view_as", call_as_other<&kView>},
