@@ -159,6 +159,13 @@ std::vector<Type> infer_results(const OpDef& op, std::span<Value* const> inputs,
   }
 }
 
+void check_given(const OpDef& op, std::span<Value* const> inputs, const Attributes& attributes,
+                 std::span<const std::unique_ptr<Block>> blocks) {
+  check_signature(op, inputs, attributes);
+  if (op.check != nullptr)
+    op.check(Infer{.op = op, .inputs = inputs, .attributes = attributes, .blocks = blocks});
+}
+
 Trait effects(const Node& node) {
   Trait result = node.op->traits & effect_traits;
   // An opaque operator draws random numbers only if its attributes say so (ops/structure.cpp).

@@ -77,6 +77,10 @@ std::vector<Type> infer_results(const OpDef& op, std::span<Value* const> inputs,
                                 const Attributes& attributes,
                                 std::span<const std::unique_ptr<Block>> blocks = {});
 
+/// What there is to check of an operator whose result types are given: signature and `check`.
+void check_given(const OpDef& op, std::span<Value* const> inputs, const Attributes& attributes,
+                 std::span<const std::unique_ptr<Block>> blocks = {});
+
 /// TypeError unless operands and attributes are of the kinds that the signature names. Attributes
 /// that it does not name are refused, but for those that start with an underscore: notes that
 /// passes leave for each other.
@@ -190,6 +194,8 @@ struct OpDef {
   Trait traits = Trait::pure;
 
   std::vector<Type> (*infer)(const Infer&) = nullptr;
+  /// In place of `infer`, for operators whose result types are given: checks the rest.
+  void (*check)(const Infer&) = nullptr;
   Value* (*fold)(const Fold&) = nullptr;
   void (*vjp)(Vjp&) = nullptr;
   ScalarCode::Scalar (*scalar)(ScalarCode&) = nullptr;

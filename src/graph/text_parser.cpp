@@ -182,7 +182,7 @@ class Parser {
   void check_types(const Node& node, const std::vector<Type>& written, size_t place) {
     try {
       if (node.op->infer == nullptr) {
-        check_signature(*node.op, node.inputs, node.attributes);
+        check_given(*node.op, node.inputs, node.attributes, node.blocks);
         return;
       }
       const std::vector<Type> inferred =

@@ -85,7 +85,7 @@ class Verifier {
   void check_types(const Node& node) const {
     try {
       if (node.op->infer == nullptr) {
-        check_signature(*node.op, node.inputs, node.attributes);
+        check_given(*node.op, node.inputs, node.attributes, node.blocks);
         return;
       }
       const std::vector<Type> types =

@@ -218,7 +218,19 @@ size_t operand_count(const Infer& infer) {
   return count;
 }
 
+void check_opaque(const Infer& infer) {
+  if (text_of(infer, "operator").empty()) infer.fail("expected the name of an overload");
+  if (const size_t count = operand_count(infer); infer.inputs.size() != count)
+    infer.fail(cat("expected ", count, " operands, got ", infer.inputs.size()));
+  if (!infer.blocks.empty()) infer.fail("it has no blocks");
+}
+
+void check_call(const Infer& infer) {
+  if (text_of(infer, "callee").empty()) infer.fail("expected the name of a graph");
+}
+
 std::vector<Type> infer_opaque_backward(const Infer& infer) {
+  text_of(infer, "operator");
   size_t operands = operand_count(infer);
   size_t results = count_of(infer, "results");
   const auto layers = pieces(text_of(infer, "_layers"), ';');
@@ -375,6 +387,7 @@ constinit const OpDef op::call{
     .doc = "Calls the graph named by attribute callee.",
     .schema = "",
     .traits = Trait::may_fail,
+    .check = check_call,
 };
 
 // ---- Opaque calls -----------------------------------------------------------------------------
@@ -385,6 +398,7 @@ constinit const OpDef op::opaque{
         "A call of any ATen overload (attribute operator) that has no effect outside its results.",
     .schema = "",
     .traits = Trait::may_fail | Trait::random,
+    .check = check_opaque,
     .vjp = differentiate_opaque,
 };
 
