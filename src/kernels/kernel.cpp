@@ -301,9 +301,7 @@ void check_limits(const graph::Node& fused, const LoopNest& nest) {
   }
 }
 
-}  // namespace
-
-std::shared_ptr<const Kernel> compile(const graph::Node& fused) {
+std::shared_ptr<const CompiledKernel> find_or_make(const graph::Node& fused) {
   TORCHJANUS_CHECK(fused.blocks.size() == 1 && !fused.outputs.empty(), "fused: no block");
   LoopNest nest;
   try {
@@ -312,22 +310,30 @@ std::shared_ptr<const Kernel> compile(const graph::Node& fused) {
     throw InternalError(cat("fused: kernels do not have ", unsupported.reason));
   }
   check_limits(fused, nest);
-  auto kernel = Cache::instance().find_or_make(std::move(nest));
+  return Cache::instance().find_or_make(std::move(nest));
+}
+
+}  // namespace
+
+std::shared_ptr<const Kernel> compile(const graph::Node& fused) {
+  auto kernel = find_or_make(fused);
   prepare_for_types(*kernel, fused);
   return kernel;
 }
 
 void compile_all(const graph::Graph& graph) {
-  std::vector<const graph::Node*> nodes;
+  // Lowering asks for the thread's default dtype, so it is done here; only LLVM works side by side.
+  std::vector<std::pair<const graph::Node*, std::shared_ptr<const CompiledKernel>>> kernels;
   graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-    if (node.op == &op::fused) nodes.push_back(&node);
+    if (node.op == &op::fused) kernels.emplace_back(&node, find_or_make(node));
   });
   // One by one from a common counter, since some take much longer than others.
   std::atomic<size_t> next = 0;
-  parallel_for(std::min<int64_t>(thread_count(), static_cast<int64_t>(nodes.size())), 1,
-               [&](int64_t, int64_t) {
-                 for (size_t i = next++; i < nodes.size(); i = next++) compile(*nodes[i]);
-               });
+  const auto workers = std::min<int64_t>(thread_count(), static_cast<int64_t>(kernels.size()));
+  parallel_for(workers, 1, [&](int64_t, int64_t) {
+    for (size_t i = next++; i < kernels.size(); i = next++)
+      prepare_for_types(*kernels[i].second, *kernels[i].first);
+  });
 }
 
 bool can_compile(const graph::Node& elementwise) {
