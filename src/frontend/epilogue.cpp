@@ -277,9 +277,11 @@ void assume_separate(Interpreter& interpreter) {
 void note_differentiable_leaves(Interpreter& interpreter) {
   speculate::Generated& output = interpreter.output();
   if (output.differentiable_results.empty()) return;
+  // What backward() has freed already can't be run through again.
   std::vector<graph::Value*> results;
   for (const auto& result : output.differentiable_results)
-    results.push_back(interpreter.results()[result.result]);
+    if (!result.consumed) results.push_back(interpreter.results()[result.result]);
+  if (results.empty()) return;
   check_saved_values(interpreter, results);
   for (const auto& tensor : interpreter.entry_tensor_order) {
     if (!tensor->requires_grad) continue;
