@@ -61,6 +61,23 @@ Scalar clamp_program(ScalarCode& k) {
   return x;
 }
 
+/// With tensors as bounds, eager takes the bound where it equals x: visible in the sign of zero.
+Scalar clamp_tensor_program(ScalarCode& k) {
+  Element x = element(k, 0);
+  const auto keep = [&](const Element& inside) {
+    return is_floating(x.dtype()) ? inside | is_nan(x) : inside;
+  };
+  if (!k.node().inputs[1]->type.is_none()) {
+    const Element bound = element(k, 1);
+    x = choice(keep(x > bound), x, bound);
+  }
+  if (!k.node().inputs[2]->type.is_none()) {
+    const Element bound = element(k, 2);
+    x = choice(keep(x < bound), x, bound);
+  }
+  return x;
+}
+
 Expression within(const Vjp& g, const OpDef& compare, size_t bound) {
   return apply(compare, in(g, 0), in(g, bound));
 }
@@ -506,7 +523,7 @@ constinit const OpDef op::clamp_tensor{
           return clamped(infer);
         },
     .vjp = clamp_gradient,
-    .scalar = clamp_program,
+    .scalar = clamp_tensor_program,
 };
 
 constinit const OpDef op::clamp_min{

@@ -36,6 +36,13 @@ std::vector<Type> scaled_difference(const Infer& infer) {
   return scaled_sum(infer);
 }
 
+/// Operators that, unlike +, take no number for a tensor.
+std::vector<Type> tensors_only(const Infer& infer) {
+  tensor_type(infer, 0);
+  tensor_type(infer, 1);
+  return arithmetic(infer);
+}
+
 std::vector<Type> numeric_arithmetic(const Infer& infer) {
   const auto types = arithmetic(infer);
   if (types[0].dtype == DType::b1) infer.fail("boolean operands");
@@ -404,7 +411,7 @@ constinit const OpDef op::maximum{
     .aten = "maximum",
     .python = "maximum max Tensor.maximum Tensor.max",
     .traits = elementwise | Trait::commutative,
-    .infer = arithmetic,
+    .infer = tensors_only,
     .vjp = [](Vjp& g) { extremum_gradient(g, op::lt); },
     .scalar = [](ScalarCode& k) { return extremum(k, true); },
 };
@@ -416,7 +423,7 @@ constinit const OpDef op::minimum{
     .aten = "minimum",
     .python = "minimum min Tensor.minimum Tensor.min",
     .traits = elementwise | Trait::commutative,
-    .infer = arithmetic,
+    .infer = tensors_only,
     .vjp = [](Vjp& g) { extremum_gradient(g, op::gt); },
     .scalar = [](ScalarCode& k) { return extremum(k, false); },
 };
@@ -428,7 +435,11 @@ constinit const OpDef op::atan2{
     .aten = "atan2",
     .python = "atan2 arctan2 Tensor.atan2 Tensor.arctan2",
     .traits = elementwise,
-    .infer = floating_arithmetic,
+    .infer =
+        [](const Infer& infer) {
+          tensors_only(infer);
+          return floating_arithmetic(infer);
+        },
     .vjp =
         [](Vjp& g) {
           const auto y = in(g, 0), x = in(g, 1);

@@ -20,6 +20,13 @@ std::vector<Type> bitwise(const Infer& infer) {
   return types;
 }
 
+/// Logical operators take no number for a tensor.
+std::vector<Type> logical(const Infer& infer) {
+  tensor_type(infer, 0);
+  tensor_type(infer, 1);
+  return comparison(infer);
+}
+
 Element truth(ScalarCode& k, size_t index) {
   const Element x = element(k, index);
   return x.dtype() == DType::b1 ? x : x != 0;
@@ -100,7 +107,7 @@ constinit const OpDef op::logical_and{
     .aten = "logical_and",
     .python = "logical_and Tensor.logical_and",
     .traits = test | Trait::commutative,
-    .infer = comparison,
+    .infer = logical,
     .scalar = [](ScalarCode& k) -> Scalar { return truth(k, 0) & truth(k, 1); },
 };
 
@@ -111,7 +118,7 @@ constinit const OpDef op::logical_or{
     .aten = "logical_or",
     .python = "logical_or Tensor.logical_or",
     .traits = test | Trait::commutative,
-    .infer = comparison,
+    .infer = logical,
     .scalar = [](ScalarCode& k) -> Scalar { return truth(k, 0) | truth(k, 1); },
 };
 
@@ -122,7 +129,7 @@ constinit const OpDef op::logical_xor{
     .aten = "logical_xor",
     .python = "logical_xor Tensor.logical_xor",
     .traits = test | Trait::commutative,
-    .infer = comparison,
+    .infer = logical,
     .scalar = [](ScalarCode& k) -> Scalar { return truth(k, 0) ^ truth(k, 1); },
 };
 

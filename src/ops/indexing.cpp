@@ -459,6 +459,7 @@ constinit const OpDef op::index{
     .doc = "Elements at positions that tensors of integers give for some dimensions.",
     .schema = "(Tensor self, Tensor?[] indices) -> Tensor",
     .aten = "index.Tensor",
+    .python = "Tensor.index",  // the subscript with tensors; no attribute of that name exists
     .infer = infer_index,
     .vjp = index_gradient,
 };

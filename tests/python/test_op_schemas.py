@@ -60,6 +60,8 @@ def test_number_of_results_is_that_of_the_overload(name):
 @pytest.mark.parametrize("name", sorted(name for name, row in TABLE.items() if row[2]))
 def test_python_callables_exist(name):
     for path in TABLE[name][2]:
+        if path == "Tensor.index":  # stands for subscripts
+            continue
         thing = torch
         for part in path.split("."):
             if path.startswith("_VF."):
