@@ -19,7 +19,7 @@ void start_up() {
   speculate::set_generator(frontend::generate);
   speculate::CalleePolicy policy;
   policy.unwrap = function_behind;
-  speculate::set_callee_policy(policy);
+  speculate::prepare_profiling(policy);
 }
 
 void bind_options(nb::module_& module) {

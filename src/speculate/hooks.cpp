@@ -478,6 +478,10 @@ Object profiled_call(PyObject* function, PyObject* const* arguments, Py_ssize_t 
       PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count), keyword_names));
 }
 
-void set_callee_policy(CalleePolicy policy) { callee_policy() = policy; }
+void prepare_profiling(CalleePolicy policy) {
+  callee_policy() = policy;
+  for (const char* name : {"ast", "functools", "linecache", "warnings"})
+    python::import_module(name);
+}
 
 }  // namespace janus::speculate

@@ -72,6 +72,9 @@ struct CalleePolicy {
   /// Functions that need no facts (the graph has them as operators): called as they are.
   bool (*skip)(PyObject* function) = nullptr;
 };
-void set_callee_policy(CalleePolicy policy);
+/// To be called once at start-up. It imports what profiling needs of the standard library: an
+/// import later, while some static variable is being made, might let another thread run and wait
+/// for it.
+void prepare_profiling(CalleePolicy policy);
 
 }  // namespace janus::speculate
