@@ -2,11 +2,13 @@
 #include "passes/reachability.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/check.h"
 #include "graph/builder.h"
 #include "ops/list.h"
+#include "passes/passes.h"
 
 namespace janus::passes {
 
@@ -35,22 +37,87 @@ bool any_carries_gradient(std::span<Value* const> values) {
   return std::ranges::any_of(values, [](const Value* v) { return carries_gradient(v->type); });
 }
 
-/// Calls `visit` once for each value that a gradient of `outputs` flows to, outputs included.
-template <class Visit>
-void for_each_reached(std::span<Value* const> outputs, Visit&& visit) {
-  std::unordered_set<const Value*> seen;
+/// Every value that a gradient of `outputs` flows to, outputs included. A `gradient` node counts as
+/// if all its results depended on all its operands.
+std::unordered_set<Value*> reached_from(std::span<Value* const> outputs) {
+  std::unordered_set<Value*> seen;
   std::vector<Value*> pending;
   const auto reach = [&](Value* value) {
     if (carries_gradient(value->type) && seen.insert(value).second) pending.push_back(value);
   };
   std::ranges::for_each(outputs, reach);
   while (!pending.empty()) {
-    Value* value = pending.back();
+    const Node* node = pending.back()->definition;
     pending.pop_back();
-    visit(value);
-    if (value->definition != nullptr && passes_gradient(*value->definition))
-      std::ranges::for_each(operands(*value->definition), reach);
+    if (node != nullptr && passes_gradient(*node)) std::ranges::for_each(operands(*node), reach);
   }
+  return seen;
+}
+
+bool passes_gradient_nodes(const std::unordered_set<Value*>& reached) {
+  return std::ranges::any_of(reached, [](const Value* value) {
+    return value->definition != nullptr && value->definition->op == &op::gradient &&
+           passes_gradient(*value->definition);
+  });
+}
+
+/// Copies what the given values are computed from into a graph of its own.
+class Extract {
+ public:
+  Extract() : graph_("extract") {}
+
+  Value* copy_of(const Value* value) {
+    std::vector<const Value*> pending = {value};
+    while (!pending.empty()) {
+      const Value* next = pending.back();
+      const Node* node = next->definition;
+      if (copies_.contains(next)) {
+        pending.pop_back();
+      } else if (node == nullptr) {
+        copies_[next] = graph_.new_parameter(graph_.body(), next->type, next->name);
+      } else {
+        if (!node->blocks.empty()) throw graph::TypeError("control flow");
+        const size_t before = pending.size();
+        for (const Value* input : node->inputs)
+          if (!copies_.contains(input)) pending.push_back(input);
+        if (pending.size() == before) copy(*node);
+      }
+    }
+    return copies_.at(value);
+  }
+
+  graph::Graph take() { return std::move(graph_); }
+
+ private:
+  void copy(const Node& node) {
+    std::vector<Value*> inputs;
+    std::vector<graph::Type> types;
+    for (const Value* input : node.inputs) inputs.push_back(copies_.at(input));
+    for (const Value* output : node.outputs) types.push_back(output->type);
+    const Node* made = graph::Builder(graph_).append_unchecked(*node.op, inputs, node.attributes,
+                                                               std::move(types));
+    for (size_t i = 0; i < node.outputs.size(); ++i) copies_[node.outputs[i]] = made->outputs[i];
+  }
+
+  graph::Graph graph_;
+  std::unordered_map<const Value*, Value*> copies_;
+};
+
+/// reachable() on a copy in which `gradient` nodes are expanded. Throws TypeError if they can't be.
+std::vector<bool> reachable_when_expanded(std::span<Value* const> outputs,
+                                          std::span<Value* const> targets) {
+  Extract extract;
+  std::vector<Value*> values;
+  for (const Value* output : outputs) values.push_back(extract.copy_of(output));
+  for (const Value* target : targets) values.push_back(extract.copy_of(target));
+  graph::Graph whole = extract.take();
+  whole.body().results = values;
+  const graph::Graph expanded = differentiate(decompose(whole));
+  const auto reached = reached_from(expanded.results().first(outputs.size()));
+  std::vector<bool> result;
+  for (Value* target : expanded.results().subspan(outputs.size()))
+    result.push_back(reached.contains(target));
+  return result;
 }
 
 /// A gradient rule's view of a copy of a node whose operands and results are bare parameters.
@@ -104,6 +171,41 @@ class Probe final : public graph::Vjp {
   std::vector<Value*> seeds_, gradients_;
 };
 
+/// A graph of only that node: its operands are inputs (constants stay constants), its results
+/// results.
+graph::Graph graph_of(const Node& node) {
+  graph::Graph graph("probe");
+  graph::Builder builder(graph);
+  std::vector<Value*> inputs;
+  for (const Value* input : node.inputs) {
+    const Node* definition = input->definition;
+    Value* parameter = builder.input(input->type, input->name);
+    const bool constant = definition != nullptr && definition->op == &op::constant;
+    inputs.push_back(constant ? builder.append(op::constant, {}, definition->attributes)->output()
+                              : parameter);
+  }
+  graph.body().results = builder.append(*node.op, inputs, node.attributes)->outputs;
+  return graph;
+}
+
+/// What the parts of a composite operator save of its operands and results.
+SavedValues saved_by_parts(const Node& composite) {
+  const graph::Graph parts = decompose(graph_of(composite));
+  std::unordered_set<const Value*> saved;
+  for (const Node* part : parts.body().nodes) {
+    if (!passes_gradient(*part)) continue;
+    const SavedValues of_part = saved_values(*part);
+    for (size_t i = 0; i < part->inputs.size(); ++i)
+      if (of_part.inputs[i]) saved.insert(part->inputs[i]);
+    for (size_t i = 0; i < part->outputs.size(); ++i)
+      if (of_part.outputs[i]) saved.insert(part->outputs[i]);
+  }
+  SavedValues result;
+  for (const Value* input : parts.inputs()) result.inputs.push_back(saved.contains(input));
+  for (const Value* output : parts.results()) result.outputs.push_back(saved.contains(output));
+  return result;
+}
+
 }  // namespace
 
 bool carries_gradient(const graph::Type& type) {
@@ -112,6 +214,8 @@ bool carries_gradient(const graph::Type& type) {
 
 bool passes_gradient(const Node& node) {
   if (node.op->is(graph::Trait::no_gradient) || node.op == &op::detach) return false;
+  if (node.op == &op::gradient && !node.attributes.get_or<bool>("create_graph", false))
+    return false;
   if (!any_carries_gradient(node.outputs)) return false;
   if (any_carries_gradient(node.inputs)) return true;
   return !node.blocks.empty() && any_carries_gradient(operands(node));
@@ -127,23 +231,33 @@ std::vector<Value*> operands(const Node& node) {
 
 std::vector<Value*> differentiable_leaves(std::span<Value* const> outputs) {
   std::vector<Value*> leaves;
-  for_each_reached(outputs, [&](Value* value) {
+  for (Value* value : reached_from(outputs))
     if (value->definition == nullptr || !passes_gradient(*value->definition))
       leaves.push_back(value);
-  });
   std::ranges::sort(leaves, {}, &Value::id);
-  return leaves;
+  const std::vector<bool> is_reached = reachable(outputs, leaves);
+  std::vector<Value*> result;
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (is_reached[i]) result.push_back(leaves[i]);
+  return result;
 }
 
 std::vector<bool> reachable(std::span<Value* const> outputs, std::span<Value* const> targets) {
-  std::unordered_set<const Value*> reached;
-  for_each_reached(outputs, [&](const Value* value) { reached.insert(value); });
+  const auto reached = reached_from(outputs);
+  if (passes_gradient_nodes(reached)) {
+    try {
+      return reachable_when_expanded(outputs, targets);
+    } catch (const graph::TypeError&) {
+      // No gradient rule: what may be reached counts as reached.
+    }
+  }
   std::vector<bool> result;
-  for (const Value* target : targets) result.push_back(reached.contains(target));
+  for (Value* target : targets) result.push_back(reached.contains(target));
   return result;
 }
 
 SavedValues saved_values(const Node& node) {
+  if (node.op->is(graph::Trait::composite)) return saved_by_parts(node);
   if (node.op->vjp == nullptr)
     throw graph::TypeError(cat(node.op->name, ": there is no gradient rule"));
   return Probe(node).run();

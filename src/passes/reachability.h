@@ -26,7 +26,9 @@ std::vector<graph::Value*> operands(const graph::Node& node);
 /// passes through. In order of definition, each once; an output may itself be one.
 std::vector<graph::Value*> differentiable_leaves(std::span<graph::Value* const> outputs);
 
-/// For each target, whether a gradient of one of `outputs` flows to it.
+/// For each target, whether a gradient of one of `outputs` flows to it. Through `gradient` nodes
+/// with {create_graph=true} it follows what they will be expanded to: the gradient of a bias, say,
+/// often does not depend on the bias.
 std::vector<bool> reachable(std::span<graph::Value* const> outputs,
                             std::span<graph::Value* const> targets);
 

@@ -76,6 +76,11 @@ Value* join_reshapes(const Site& site) {
   return op::reshape(site.builder, {base}, {{"shape", site.type().shape}});
 }
 
+/// What the operand was a copy for may be gone: only `reshape` takes every layout.
+Value* take_any_layout(const Site& site) {
+  return op::reshape(site.builder, {site.input()}, {{"shape", site.type().shape}});
+}
+
 // ---- Permutations -------------------------------------------------------------------------------
 
 using Permutation = std::vector<size_t>;
@@ -256,9 +261,9 @@ std::span<const Rule> rules_for(const OpDef& op) {
       {&op::clone, {give_operand}},
       {&op::contiguous, {give_operand}},
       {&op::reshape, {give_operand, join_reshapes}},
-      {&op::view, {give_operand, join_reshapes}},
+      {&op::view, {give_operand, join_reshapes, take_any_layout}},
       {&op::flatten, {give_operand, join_reshapes}},
-      {&op::view_as, {give_operand, join_reshapes}},
+      {&op::view_as, {give_operand, join_reshapes, take_any_layout}},
       {&op::reshape_as, {give_operand, join_reshapes}},
       {&op::unflatten, {give_operand, join_reshapes}},
       {&op::unsqueeze, {join_reshapes}},

@@ -46,6 +46,27 @@ TEST(Reachability, TargetsBehindADetachOrAComparisonAreNotReached) {
             (std::vector<bool>{true, true, false, false, true}));
 }
 
+TEST(Reachability, FollowsWhatGradientsWillBeExpandedTo) {
+  const graph::Graph graph = parsed(R"(
+graph @f(%x: f32[2], %b: f32[2], %w: f32[2]) {
+  %none = constant {value=none} : none
+  %alpha = constant {value=1} : i64
+  %a = mul %x, %w : f32[2]
+  %c = mul %a, %a : f32[2]
+  %y = add %c, %b, %alpha : f32[2]
+  %l = sum %y : f32[]
+  %dx, %db = gradient %l, %none, %x, %b {create_graph=true, outputs=1, targets=2} : f32[2], f32[2]
+  %e = gradient %l, %none, %w {outputs=1, targets=1} : f32[2]
+  return %dx, %db, %e
+})");
+  const auto& inputs = graph.inputs();
+  EXPECT_EQ(reachable(graph.results().first(1), inputs), (std::vector<bool>{true, false, true}));
+  EXPECT_EQ(reachable(graph.results().subspan(1, 1), inputs),
+            (std::vector<bool>{false, false, false}));
+  EXPECT_EQ(reachable(graph.results().subspan(2, 1), inputs),
+            (std::vector<bool>{false, false, false}));
+}
+
 TEST(Reachability, SavedValuesAreThoseThatTheGradientRuleUses) {
   const graph::Graph graph = parsed(R"(
 graph @f(%x: f32[2], %y: f32[2]) {
