@@ -274,10 +274,18 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   });
 }
 
+/// A script's regions die with its code, before the report at the end is written: what is counted
+/// of them is kept.
+void bury(std::unique_ptr<RegionState> state) {
+  static auto* buried = new std::vector<std::unique_ptr<RegionState>>();
+  state->entered.clear();
+  buried->push_back(std::move(state));
+}
+
 void deallocate(PyObject* object) {
   auto* region = reinterpret_cast<RegionObject*>(object);
   if (region->weak_references != nullptr) PyObject_ClearWeakRefs(object);
-  delete region->state;
+  bury(std::unique_ptr<RegionState>(region->state));
   PyTypeObject* type = Py_TYPE(object);
   type->tp_free(object);
   Py_DECREF(type);

@@ -5,11 +5,29 @@
 namespace janus::speculate {
 namespace {
 
+bool is_number_tuple(PyObject* object) {
+  if (!PyTuple_CheckExact(object)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+    PyObject* element = PyTuple_GET_ITEM(object, i);
+    if (!PyLong_CheckExact(element) && !PyFloat_CheckExact(element)) return false;
+  }
+  return true;
+}
+
+/// Calls `visit` with the path and object of each element of a tuple of numbers.
+template <class Visit>
+void for_each_element(const std::string& path, PyObject* object, Visit&& visit) {
+  if (!is_number_tuple(object)) return;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+    visit(cat(path, "[", i, "]"), PyTuple_GET_ITEM(object, i));
+}
+
 /// Empty for objects that are not recorded. Sizes 0 and 1 are part of a tensor's kind: a graph with
 /// a named dimension serves neither.
 std::string kind_of(PyObject* object) {
   if (PyLong_CheckExact(object)) return "int";
   if (PyFloat_CheckExact(object)) return "float";
+  if (is_number_tuple(object)) return cat("tuple of ", PyTuple_GET_SIZE(object));
   if (!tensor_access().is_tensor(object)) return {};
   const auto fact = tensor_access().describe(object, nullptr);
   if (!fact) return {};
@@ -23,6 +41,9 @@ std::string kind_of(PyObject* object) {
 bool Observations::see(const std::string& path, PyObject* object) {
   const std::string kind = kind_of(object);
   if (kind.empty()) return false;
+  for_each_element(path, object, [&](const std::string& element_path, PyObject* element) {
+    see(element_path, element);
+  });
   ValueFact& fact = facts_[{path, kind}];
   const ValueFact::Level level = fact.level();
   const std::vector<int64_t> sizes = fact.sizes();
@@ -37,6 +58,9 @@ void Observations::add_fact(const std::string& path, PyObject* object,
                             std::map<std::string, ValueFact, std::less<>>& facts) const {
   const auto found = facts_.find({path, kind_of(object)});
   if (found != facts_.end()) facts.insert_or_assign(path, found->second);
+  for_each_element(path, object, [&](const std::string& element_path, PyObject* element) {
+    add_fact(element_path, element, facts);
+  });
 }
 
 bool Observations::any_varies() const {
