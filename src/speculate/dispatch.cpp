@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "graph/op.h"
 #include "speculate/describe.h"
 #include "speculate/surroundings.h"
 
@@ -201,7 +202,9 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
     if (first_graph < 0) first_graph = now();
     return Result::ran;
   }
-  if (failure->kind == Failure::Kind::interrupted && PyErr_CheckSignals() < 0) {
+  // The check for signals in the run may have left the exception (KeyboardInterrupt) set.
+  if (failure->kind == Failure::Kind::interrupted &&
+      (PyErr_Occurred() != nullptr || PyErr_CheckSignals() < 0)) {
     result = {};
     return Result::ran;
   }
@@ -324,7 +327,13 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
     refusal = Reason{ReasonCode::no_tensor_work, name_, {}};
     return nullptr;
   }
-  auto entry = Entry::make(std::move(generated), call);
+  std::shared_ptr<Entry> entry;
+  try {
+    entry = Entry::make(std::move(generated), call);
+  } catch (const graph::TypeError& error) {  // an operator without a gradient, for instance
+    refusal = Reason{ReasonCode::autograd, error.what(), {}};
+    return nullptr;
+  }
   durations_.optimising += entry->times().optimise;
   durations_.compiling += entry->times().compile;
   log("speculate", cat(name_, ": a graph with ", entry->guards().assumption_count(),
