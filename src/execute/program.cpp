@@ -227,6 +227,7 @@ class CompiledProgram final : public Program {
 }  // namespace
 
 std::unique_ptr<Program> Program::compile(graph::Graph graph, Library& library) {
+  kernels::compile_all(graph);  // side by side; make_code finds them in the cache
   return std::make_unique<CompiledProgram>(std::move(graph), library);
 }
 

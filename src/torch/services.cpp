@@ -525,7 +525,8 @@ class Services final : public frontend::TorchServices {
     const auto overload = c10::Dispatcher::singleton().findSchema(schema.operator_name());
     if (!overload) return std::nullopt;
     result.mutates = schema.is_mutable();
-    result.random = overload->hasTag(at::Tag::nondeterministic_seeded);
+    result.random = overload->hasTag(at::Tag::nondeterministic_seeded) &&
+                    !never_drops(schema, result.attributes);
     if (result.random) result.attributes.set("_draws", true);
     if (result.mutates) return result;
     Trial trial(*overload, binding);
@@ -535,6 +536,21 @@ class Services final : public frontend::TorchServices {
     std::vector<Trial::Outcome> outcomes;
     for (const SymbolChoice& choice : fit.choices()) outcomes.push_back(attempt(trial, choice));
     return conclude(schema, trial, fit, outcomes, std::move(result), why);
+  }
+
+  /// Attention draws only where its probability of dropping something is not 0, the default.
+  static bool never_drops(const FunctionSchema& schema, const graph::Attributes& attributes) {
+    const auto index = schema.argumentIndexWithName("dropout_p");
+    if (!index) return false;
+    const AttributeValue* given = attributes.find("dropout_p");
+    if (given == nullptr) {
+      const auto& otherwise = schema.arguments()[static_cast<size_t>(*index)].default_value();
+      return attributes.get<std::string>("operands").find("dropout_p") == std::string::npos &&
+             otherwise && otherwise->isDouble() && otherwise->toDouble() == 0;
+    }
+    if (const double* number = std::get_if<double>(given)) return *number == 0;
+    const int64_t* number = std::get_if<int64_t>(given);
+    return number != nullptr && *number == 0;
   }
 
   static Trial::Outcome attempt(Trial& trial, const SymbolChoice& choice) {
