@@ -44,8 +44,9 @@
   X(masked_fill) X(lerp) X(addcmul) X(addcdiv)                                                  \
   /* reduction.cpp */                                                                           \
   X(sum) X(mean) X(prod) X(prod_dim) X(amax) X(amin) X(max) X(min) X(max_dim) X(min_dim)        \
-  X(argmax) X(argmin) X(any) X(all) X(var) X(std) X(var_unbiased) X(std_unbiased)               \
-  X(var_mean) X(vector_norm) X(norm) X(logsumexp) X(cumsum) X(sort) X(argsort) X(topk)          \
+  X(argmax) X(argmin) X(any) X(all) X(var_all) X(std_all) X(var_unbiased) X(std_unbiased)       \
+  X(var) X(std) X(var_mean_all) X(var_mean_unbiased) X(var_mean) X(vector_norm) X(norm)         \
+  X(logsumexp) X(cumsum) X(sort) X(argsort) X(topk)                                             \
   /* matmul.cpp */                                                                              \
   X(mm) X(bmm) X(mv) X(dot) X(outer) X(addmm) X(baddbmm) X(addmv) X(matmul) X(linear)           \
   /* convolution.cpp */                                                                         \

@@ -476,6 +476,57 @@ constinit const OpDef op::all{
     .infer = infer_test,
 };
 
+// The overloads with a flag come before those with a correction: a call that both would take means
+// the flag.
+
+constinit const OpDef op::var_all{
+    .name = "var_all",
+    .doc = "var of all elements with a flag for the correction.",
+    .schema = "(Tensor self, bool unbiased=True) -> Tensor",
+    .python = "var Tensor.var",
+    .traits = composite,
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      return {Type::tensor(floating_tensor(infer, 0).dtype, {})};
+    },
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {apply(op::var, in(d, 0), correction_of(d))};
+    },
+};
+
+constinit const OpDef op::std_all{
+    .name = "std_all",
+    .doc = "std of all elements with a flag for the correction.",
+    .schema = "(Tensor self, bool unbiased=True) -> Tensor",
+    .python = "std Tensor.std",
+    .traits = composite,
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      return {Type::tensor(floating_tensor(infer, 0).dtype, {})};
+    },
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {apply(op::std, in(d, 0), correction_of(d))};
+    },
+};
+
+constinit const OpDef op::var_unbiased{
+    .name = "var_unbiased",
+    .doc = "var with a flag for the correction.",
+    .schema = "(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False) -> Tensor",
+    .python = "var Tensor.var",
+    .traits = composite,
+    .infer = [](const Infer& infer) { return reduced(infer, floating_tensor(infer, 0).dtype); },
+    .decompose = [](const Decompose& d) { return decompose_unbiased(d, op::var); },
+};
+
+constinit const OpDef op::std_unbiased{
+    .name = "std_unbiased",
+    .doc = "std with a flag for the correction.",
+    .schema = "(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False) -> Tensor",
+    .python = "std Tensor.std",
+    .traits = composite,
+    .infer = [](const Infer& infer) { return reduced(infer, floating_tensor(infer, 0).dtype); },
+    .decompose = [](const Decompose& d) { return decompose_unbiased(d, op::std); },
+};
+
 constinit const OpDef op::var{
     .name = "var",
     .doc = "The variance over dimensions, with Bessel's correction unless another is given.",
@@ -498,24 +549,39 @@ constinit const OpDef op::std{
     .vjp = [](Vjp& g) { g.add(0, deviation_gradient(g, dout(g), out(g))); },
 };
 
-constinit const OpDef op::var_unbiased{
-    .name = "var_unbiased",
-    .doc = "var with a flag for the correction.",
-    .schema = "(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False) -> Tensor",
-    .python = "var Tensor.var",
+constinit const OpDef op::var_mean_all{
+    .name = "var_mean_all",
+    .doc = "Variance and mean of all elements with a flag for the correction.",
+    .schema = "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
+    .python = "var_mean",
     .traits = composite,
-    .infer = [](const Infer& infer) { return reduced(infer, floating_tensor(infer, 0).dtype); },
-    .decompose = [](const Decompose& d) { return decompose_unbiased(d, op::var); },
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      const Type type = Type::tensor(floating_tensor(infer, 0).dtype, {});
+      return {type, type};
+    },
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      return {apply(op::var, in(d, 0), correction_of(d)), apply(op::mean, in(d, 0))};
+    },
 };
 
-constinit const OpDef op::std_unbiased{
-    .name = "std_unbiased",
-    .doc = "std with a flag for the correction.",
-    .schema = "(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False) -> Tensor",
-    .python = "std Tensor.std",
+constinit const OpDef op::var_mean_unbiased{
+    .name = "var_mean_unbiased",
+    .doc = "var_mean with a flag for the correction.",
+    .schema =
+        "(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False) -> "
+        "(Tensor, Tensor)",
+    .python = "var_mean",
     .traits = composite,
-    .infer = [](const Infer& infer) { return reduced(infer, floating_tensor(infer, 0).dtype); },
-    .decompose = [](const Decompose& d) { return decompose_unbiased(d, op::std); },
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      const Type type = reduced(infer, floating_tensor(infer, 0).dtype)[0];
+      return {type, type};
+    },
+    .decompose = [](const Decompose& d) -> std::vector<Value*> {
+      const Attributes attributes{{"dim", *d.node.attributes.find("dim")},
+                                  {"keepdim", *d.node.attributes.find("keepdim")}};
+      return {apply(op::var, attributes, in(d, 0), correction_of(d)),
+              apply(op::mean, attributes, in(d, 0))};
+    },
 };
 
 constinit const OpDef op::var_mean{

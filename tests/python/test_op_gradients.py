@@ -124,6 +124,11 @@ for dims, keep in ((None, False), ([0], False), ([-1], True), ([0, 2], False), (
         sample("vector_norm", take, [randn(2, 3, 4), order], **options)
 sample("norm", lambda x, p: torch.norm(x), [randn(3, 4), 2])
 sample("var_unbiased", lambda x: torch.var(x, 1, unbiased=False), [randn(3, 4)], dim=[1], unbiased=False)
+sample("var_all", lambda x: torch.var(x, False), [randn(3, 4)], unbiased=False)
+sample("std_all", lambda x: torch.std(x), [randn(3, 4)])
+sample("var_mean_all", lambda x: torch.var_mean(x, False), [randn(3, 4)], unbiased=False)
+sample("var_mean_unbiased", lambda x: torch.var_mean(x, 1, False, True), [randn(3, 4)], dim=[1],
+       unbiased=False, keepdim=True)
 sample("var_mean", lambda x, c: torch.var_mean(x, dim=[1]), [randn(3, 4), None], dim=[1])
 sample("amax", lambda x: torch.amax(x, 0), [torch.tensor([[1.0, 2.0], [1.0, 3.0]], dtype=torch.float64)], dim=[0])
 sample("max", torch.max, [randn(3, 4)])
