@@ -12,6 +12,7 @@ import threading
 import time
 import traceback
 import types
+import unittest
 import weakref
 
 import build_module
@@ -402,6 +403,29 @@ def test_random_programs(tmp_path_factory, lines, argument):
     assert support.instrumented(module.main) is not None
     assert outcomes[0] == outcomes[1], text
     del linecache.cache[name]
+
+
+# --- Python's own tests ------------------------------------------------------------------------
+def run_tests(name):
+    suite = unittest.defaultTestLoader.loadTestsFromName(f"test.{name}")
+    result = unittest.TextTestRunner(stream=io.StringIO(), verbosity=0).run(suite)
+    return result.testsRun, sorted(str(test) for test, _ in result.failures + result.errors)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "name",
+    ["test_argparse", "test_call", "test_collections", "test_contextlib", "test_dataclasses",
+     "test_descr", "test_enum", "test_except_star", "test_exceptions", "test_fstring",
+     "test_functools", "test_generators", "test_grammar", "test_iter", "test_json",
+     "test_named_expressions", "test_patma", "test_scope", "test_super", "test_traceback",
+     "test_with"],
+)  # fmt: skip
+def test_tests_of_python_pass_in_a_profile_run(name):
+    """The test runner, the tests and the library under test are all instrumented."""
+    pytest.importorskip(f"test.{name}")
+    assert support.profiled_call(run_tests, name) == run_tests(name)
 
 
 # --- torch ----------------------------------------------------------------------------------------
