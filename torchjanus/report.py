@@ -140,5 +140,18 @@ def _graph(number: int, entry: dict[str, Any]) -> list[str]:
         f"  graph {number}: ran {entry['hits']} times, did not fit {entry['misses']} times, "
         f"was left {entry['aborts']} times; assumes",
     ]
-    result += [f"    {each}" for each in entry["assumptions"]]
+    result += [f"    {each}" for each in _told(entry["assumptions"])]
     return result
+
+
+def _told(assumptions: list[str]) -> list[str]:
+    """The assumptions about the user's own objects; the rest as counts."""
+    apart = [each for each in assumptions if " shares no memory with " in each]
+    library = [each for each in assumptions if "type(" in each or "__globals__" in each]
+    rest = set(apart) | set(library)
+    told = [each for each in assumptions if each not in rest]
+    if apart:
+        told.append(f"{len(apart)} pairs of tensors share no memory")
+    if library:
+        told.append(f"{len(library)} more about classes and library code")
+    return told
