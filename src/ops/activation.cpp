@@ -142,6 +142,43 @@ std::vector<Type> backward_along_dimension(const Infer& infer) {
   return {type};
 }
 
+std::vector<Type> infer_glu(const Infer& infer) {
+  const Type& type = floating_tensor(infer, 0);
+  if (type.shape.empty()) infer.fail("a tensor without dimensions");
+  const int64_t dim = wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
+  Shape shape = type.shape;
+  Dim& size = shape[static_cast<size_t>(dim)];
+  if (!(graph::remainder(size, 2) == Dim(0))) infer.fail(cat("two halves of ", size));
+  size = graph::floor_divide(size, 2);
+  return {Type::tensor(type.dtype, shape)};
+}
+
+std::vector<Value*> decompose_glu(const Decompose& d) {
+  const auto x = in(d, 0);
+  const int64_t dim = wrap_dim(integer_attribute(d.node.attributes, "dim"), x.rank());
+  const Dim& whole = x.shape()[static_cast<size_t>(dim)];
+  const Dim& half = d.node.output()->type.shape[static_cast<size_t>(dim)];
+  return {sliced(x, dim, 0, half) * apply(op::sigmoid, sliced(x, dim, half, whole))};
+}
+
+/// One slope, or one for each channel (dimension 1).
+std::vector<Type> infer_prelu(const Infer& infer) {
+  const Type& type = floating_tensor(infer, 0);
+  const Type& weight = floating_tensor(infer, 1);
+  if (weight.dtype != type.dtype || weight.rank() > 1) infer.fail(cat("weight ", weight));
+  if (element_count(weight.shape).is(1)) return {type};
+  if (type.rank() < 2) infer.fail(cat("weight ", weight, " for ", type));
+  require_equal(infer, weight.shape[0], type.shape[1], "channels");
+  return {type};
+}
+
+std::vector<Value*> decompose_prelu(const Decompose& d) {
+  const auto x = in(d, 0), weight = in(d, 1);
+  const bool single = element_count(weight.shape()).is(1);
+  const auto slope = single ? reshaped(weight, {}) : along(weight, 1, x.rank());
+  return {apply(op::where, apply(op::gt, x, 0), x, slope * x)};
+}
+
 /// The sum along the operator's dimension, kept.
 Expression sum_along(const Node& node, const Expression& x) {
   const int64_t dims[] = {wrap_dim(integer_attribute(node.attributes, "dim"), x.rank())};
@@ -490,6 +527,26 @@ constinit const OpDef op::tanhshrink{
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {in(d, 0) - apply(op::tanh, in(d, 0))};
     },
+};
+
+constinit const OpDef op::glu{
+    .name = "glu",
+    .doc = "The first half along a dimension times the logistic function of the second.",
+    .schema = "(Tensor self, int dim=-1) -> Tensor",
+    .python = "nn.functional.glu _C._nn.glu",
+    .traits = Trait::pure | Trait::composite,
+    .infer = infer_glu,
+    .decompose = decompose_glu,
+};
+
+constinit const OpDef op::prelu{
+    .name = "prelu",
+    .doc = "Each element, times a slope that is a parameter where it is not positive.",
+    .schema = "(Tensor self, Tensor weight) -> Tensor",
+    .python = "prelu Tensor.prelu nn.functional.prelu",
+    .traits = Trait::pure | Trait::composite,
+    .infer = infer_prelu,
+    .decompose = decompose_prelu,
 };
 
 constinit const OpDef op::clamp{

@@ -520,6 +520,31 @@ constinit const OpDef op::masked_fill{
     },
 };
 
+constinit const OpDef op::masked_fill_tensor{
+    .name = "masked_fill_tensor",
+    .doc = "self, with the element of a tensor without dimensions where the mask holds.",
+    .schema = "(Tensor self, Tensor mask, Tensor value) -> Tensor",
+    .aten = "masked_fill.Tensor",
+    .python = "masked_fill Tensor.masked_fill",
+    .traits = elementwise,
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      const Type& self = tensor_type(infer, 0);
+      if (tensor_type(infer, 1).dtype != DType::b1) infer.fail("the mask must be boolean");
+      const Type& value = tensor_of_rank(infer, 2, 0);
+      if (promote(self.dtype, value.dtype) != self.dtype && !is_floating(self.dtype))
+        infer.fail(janus::cat(value, " does not fit ", self));
+      return {Type::tensor(self.dtype, broadcast(infer, self.shape, infer.type(1).shape))};
+    },
+    .vjp =
+        [](Vjp& g) {
+          add_gradient(g, 0, [&] { return apply(op::masked_fill, dout(g), in(g, 1), 0); });
+          add_gradient(g, 2, [&] { return apply(op::where, in(g, 1), dout(g), 0); });
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      return choice(raw_element(k, 1), element(k, 2), element(k, 0));
+    },
+};
+
 constinit const OpDef op::lerp{
     .name = "lerp",
     .doc = "self + weight * (end - self), from the nearer end.",

@@ -34,14 +34,15 @@
   /* activation.cpp */                                                                          \
   X(relu) X(threshold_backward) X(threshold) X(leaky_relu) X(elu) X(functional_elu) X(selu)     \
   X(celu) X(silu) X(mish) X(gelu) X(softplus) X(log_sigmoid) X(hardtanh) X(relu6)               \
-  X(hardsigmoid) X(hardswish) X(softsign) X(tanhshrink) X(clamp) X(clamp_tensor)                \
+  X(hardsigmoid) X(hardswish) X(softsign) X(tanhshrink) X(glu) X(prelu) X(clamp)                \
+  X(clamp_tensor)                                                                               \
   X(clamp_min) X(clamp_max) X(softmax_native) X(softmax_backward_data) X(log_softmax_native)    \
   X(log_softmax_backward_data) X(softmax) X(log_softmax) X(functional_softmax)                  \
   X(functional_log_softmax)                                                                     \
   /* arithmetic.cpp */                                                                          \
   X(add) X(sub) X(rsub) X(mul) X(div) X(div_mode) X(floor_divide) X(remainder) X(fmod)          \
   X(pow_scalar) X(pow_base) X(pow) X(maximum) X(minimum) X(atan2) X(xlogy) X(where)             \
-  X(masked_fill) X(lerp) X(addcmul) X(addcdiv)                                                  \
+  X(masked_fill) X(masked_fill_tensor) X(lerp) X(addcmul) X(addcdiv)                            \
   /* reduction.cpp */                                                                           \
   X(sum) X(mean) X(prod) X(prod_dim) X(amax) X(amin) X(max) X(min) X(max_dim) X(min_dim)        \
   X(argmax) X(argmin) X(any) X(all) X(var_all) X(std_all) X(var_unbiased) X(std_unbiased)       \
