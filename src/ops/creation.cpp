@@ -56,6 +56,8 @@ std::vector<Type> infer_range(const Infer& infer, std::optional<double> start,
   bool integral = true;
   for (const Value* bound : infer.inputs) integral &= bound->type.kind == Type::Kind::i64;
   const DType dtype = wanted_dtype(infer, integral ? DType::i64 : default_dtype());
+  // Eager rounds the bounds first where the result is integral.
+  if (!integral && !is_floating(dtype)) infer.fail("an integer range with bounds that are not");
   const double length = std::ceil((*end - *start) / *step);
   return {Type::tensor(dtype, {Dim(static_cast<int64_t>(length))})};
 }
