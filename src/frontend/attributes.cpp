@@ -81,6 +81,7 @@ class Lookup {
   bool has_general_lookup() const {
     static PyObject* const general =
         PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__getattribute__");
+    if (type_->tp_getattro == PyObject_GenericGetAttr) return true;
     Object key = name_object(interpreter_, "__getattribute__");
     return _PyType_Lookup(type_, key.get()) == general;
   }

@@ -130,7 +130,7 @@ namespace {
 
 void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
   for (const graph::Node* node : gradient_nodes(outputs))
-    if (interpreter.consumed.contains(node))
+    if (interpreter.consumed.contains(node) && any_differentiable(interpreter, node->outputs))
       interpreter.refuse(ReasonCode::autograd,
                          "a second backward through a graph that the first one freed");
 }

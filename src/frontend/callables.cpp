@@ -438,6 +438,16 @@ std::string describe_callable_object(PyObject* callable) {
   return name ? text_of(name.get()) : "an operator";
 }
 
+/// Eager draws into memory in the order of the operand's strides; a graph's tensors are contiguous.
+bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call) {
+  if (!op.is(graph::Trait::random)) return false;
+  for (const char* flag : {"train", "training"})
+    if (!call.attributes.get_or<bool>(flag, true)) return false;
+  for (const auto& tensor : call.tensors)
+    if (!tensor->contiguous && tensor->value->type.rank() > 1) return true;
+  return false;
+}
+
 /// Fits the call to one of the overloads; `message` says why none did.
 Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
                 const CallArguments& arguments, std::string* message) {
@@ -450,6 +460,9 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
                                     ? arguments.keywords[0].second
                                     : arguments.positional[0]) != call.tensors[0].get()))
       continue;
+    if (draws_in_order_of_strides(*op, call))
+      interpreter.refuse(ReasonCode::unsupported_tensor,
+                         cat(op->name, " of a tensor whose memory is in another order"));
     try {
       graph::Node* node =
           interpreter.builder().append(*op, call.operands, std::move(call.attributes));

@@ -377,7 +377,9 @@ Value call_class(Interpreter& interpreter, const Known& known, const CallArgumen
   auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
   if (is_namedtuple(type)) {
     PyObject* constructor = PyDict_GetItemString(type->tp_dict, "__new__");
-    if (constructor != nullptr && PyFunction_Check(constructor)) {
+    // namedtuple's own __new__ takes the fields as they are.
+    if (constructor != nullptr &&
+        (PyFunction_Check(constructor) || Py_TYPE(constructor) == &PyStaticMethod_Type)) {
       Object fields = Object::borrow(PyDict_GetItemString(type->tp_dict, "_fields"));
       auto result = std::make_shared<Sequence>(false);
       result->type = known.object;

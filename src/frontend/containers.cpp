@@ -264,6 +264,16 @@ Object folded(Interpreter& interpreter, const Value& value) {
   interpreter.refuse(ReasonCode::dynamic_value, "a value that only the run knows");
 }
 
+bool same_key(Interpreter& interpreter, PyObject* left, PyObject* right) {
+  if (left == right) return true;
+  Py_hash_t a = PyObject_Hash(left), b = PyObject_Hash(right);
+  if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  if (a != b) return false;
+  int equal = PyObject_RichCompareBool(left, right, Py_EQ);
+  if (equal < 0) interpreter.refuse_raised();
+  return equal == 1;
+}
+
 Object key_object(Interpreter& interpreter, const Value& value) {
   if (const auto* known = as<Known>(value)) {
     PyObject* object = known->object.get();
@@ -296,11 +306,8 @@ Object key_object(Interpreter& interpreter, const Value& value) {
 namespace {
 
 Value* find_item(Interpreter& interpreter, Dictionary& dictionary, PyObject* key) {
-  for (auto& [existing, value] : dictionary.items) {
-    int equal = PyObject_RichCompareBool(existing.get(), key, Py_EQ);
-    if (equal < 0) interpreter.refuse_raised();
-    if (equal == 1) return &value;
-  }
+  for (auto& [existing, value] : dictionary.items)
+    if (same_key(interpreter, existing.get(), key)) return &value;
   return nullptr;
 }
 
@@ -518,11 +525,8 @@ bool contains(Interpreter& interpreter, const Value& container, const Value& ele
     return find_item(interpreter, *dictionary, key_object(interpreter, element).get()) != nullptr;
   if (const auto* set = as<SetValue>(container)) {
     Object key = key_object(interpreter, element);
-    for (const Object& existing : set->elements) {
-      int equal = PyObject_RichCompareBool(existing.get(), key.get(), Py_EQ);
-      if (equal < 0) interpreter.refuse_raised();
-      if (equal == 1) return true;
-    }
+    for (const Object& existing : set->elements)
+      if (same_key(interpreter, existing.get(), key.get())) return true;
     return false;
   }
   for (const Value& candidate : elements_of(interpreter, container)) {

@@ -35,6 +35,8 @@ Value container_method(Interpreter& interpreter, const Value& self, const std::s
 python::Object folded(Interpreter& interpreter, const Value& value);
 /// The known, hashable object that a value is as a key; refuses graph values.
 python::Object key_object(Interpreter& interpreter, const Value& value);
+/// Whether a dict takes the two for the same key.
+bool same_key(Interpreter& interpreter, PyObject* left, PyObject* right);
 /// Iteration over the elements of a container held by value.
 std::shared_ptr<Iterator> iterate_elements(std::vector<Value> elements);
 

@@ -56,9 +56,7 @@ std::vector<Value> evaluate_elements(Interpreter& interpreter,
 void set_item(Interpreter& interpreter, Dictionary& dictionary, const Value& key, Value value) {
   Object object = key_object(interpreter, key);
   for (auto& [existing, element] : dictionary.items) {
-    int equal = PyObject_RichCompareBool(existing.get(), object.get(), Py_EQ);
-    if (equal < 0) interpreter.refuse_raised();
-    if (equal == 1) {
+    if (same_key(interpreter, existing.get(), object.get())) {
       element = std::move(value);
       return;
     }
@@ -88,11 +86,8 @@ std::shared_ptr<SetValue> make_set(Interpreter& interpreter, const std::vector<V
   for (const Value& element : elements) {
     Object object = key_object(interpreter, element);
     bool found = false;
-    for (const Object& existing : set->elements) {
-      int equal = PyObject_RichCompareBool(existing.get(), object.get(), Py_EQ);
-      if (equal < 0) interpreter.refuse_raised();
-      found = found || equal == 1;
-    }
+    for (const Object& existing : set->elements)
+      found = found || same_key(interpreter, existing.get(), object.get());
     if (!found) set->elements.push_back(std::move(object));
   }
   return set;

@@ -126,8 +126,13 @@ class Indexing {
       return;
     }
     if (auto tensor = shared_as<Tensor>(part)) return apply_tensor(tensor);
-    if (as<Sequence>(part) != nullptr || (object != nullptr && PyList_Check(object)))
-      interpreter_.refuse(ReasonCode::expression, "an index that is a list");
+    if (as<Sequence>(part) != nullptr || (object != nullptr && PyList_Check(object))) {
+      static PyObject* const make = imported("torch.tensor");
+      CallArguments arguments;
+      arguments.positional = {part};
+      if (auto index = shared_as<Tensor>(special_handler(make)(interpreter_, arguments)))
+        return apply_tensor(index);
+    }
     interpreter_.refuse(ReasonCode::expression, "an index");
   }
 

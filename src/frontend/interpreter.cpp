@@ -403,6 +403,8 @@ Value Interpreter::run_function() {
   auto outer = std::make_shared<Variables>();
   Frame frame = make_frame(code, outer, call_.tree->name);
   return run_frame(frame, [&] {
+    if (call_.tree->function != nullptr) at(*call_.tree->function);
+    if (call_.tree->lambda != nullptr) at(*call_.tree->lambda);
     Value result = run_code(*this, code, entry_arguments());
     finish(*this, result);
     return result;

@@ -166,6 +166,7 @@ class Interpreter {
   bool expected_outcome(int fact_number) const;
   Value wrap_new(PyObject* object, const Source* source);
   Value wrap_tensor(PyObject* object, const Source* source);
+  Value wrap_varying_tuple(PyObject* object, const Source* source);
   Value wrap_number(PyObject* object, const Source* source);
   Value number_input(PyObject* object, const Source* source);
   const speculate::ValueFact* path_fact(const Source* source) const;

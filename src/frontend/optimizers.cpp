@@ -92,6 +92,35 @@ Value call_zero_grad(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.none();
 }
 
+/// _group_tensors_by_device_and_dtype(lists, with_indices): one group, where all have one dtype.
+Value call_group_tensors(Interpreter& interpreter, const Arguments& arguments) {
+  std::vector<Value> lists = elements_of(interpreter, arguments.positional.at(0));
+  if (lists.empty()) return nullptr;
+  std::vector<Value> copies, indices;
+  std::optional<graph::DType> dtype;
+  for (const Value& list : lists) {
+    std::vector<Value> elements = elements_of(interpreter, list);
+    for (const Value& element : elements) {
+      const auto* tensor = as<Tensor>(element);
+      if (tensor == nullptr) continue;
+      if (dtype.value_or(tensor->value->type.dtype) != tensor->value->type.dtype) return nullptr;
+      dtype = tensor->value->type.dtype;
+    }
+    copies.push_back(make_list(std::move(elements)));
+  }
+  if (!dtype) return nullptr;
+  size_t count = as<Sequence>(copies[0])->elements.size();
+  for (size_t i = 0; i < count; ++i)
+    indices.push_back(interpreter.integer(static_cast<int64_t>(i)));
+  Value device = attribute(interpreter, as<Sequence>(copies[0])->elements[0], "device");
+  auto grouped = std::make_shared<Dictionary>();
+  Value key = make_tuple({device, interpreter.constant(dtype_object(*dtype))});
+  grouped->items.emplace_back(
+      key_object(interpreter, key),
+      make_tuple({make_list(std::move(copies)), make_list(std::move(indices))}));
+  return grouped;
+}
+
 }  // namespace
 
 Value call_decorated(Interpreter& interpreter, const Known& function, const Arguments& arguments) {
@@ -108,6 +137,7 @@ Value call_decorated(Interpreter& interpreter, const Known& function, const Argu
 std::span<const SpecialCallable> optimizer_callables() {
   static constexpr SpecialCallable table[] = {
       {"torch.optim.Optimizer.zero_grad", call_zero_grad},
+      {"torch.utils._foreach_utils._group_tensors_by_device_and_dtype", call_group_tensors},
       {"torch.optim.optimizer._default_to_fused_or_foreach", call_default_implementation},
       {"torch.optim.optimizer.Optimizer._accelerator_graph_capture_health_check", call_nothing},
       {"torch.optim.optimizer.Optimizer._optimizer_step_code", call_nothing},

@@ -155,9 +155,10 @@ PyTypeObject* parameter_class() {
 }
 
 bool is_torch_constant_class(PyTypeObject* type) {
-  static PyTypeObject* const types[] = {imported_type("torch.dtype"), imported_type("torch.device"),
-                                        imported_type("torch.layout"),
-                                        imported_type("torch.memory_format")};
+  static PyTypeObject* const types[] = {
+      imported_type("torch.dtype"),  imported_type("torch.device"),
+      imported_type("torch.layout"), imported_type("torch.memory_format"),
+      imported_type("torch.finfo"),  imported_type("torch.iinfo")};
   for (PyTypeObject* candidate : types)
     if (candidate == type) return true;
   return false;

@@ -6,6 +6,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "graph/op.h"
 
 namespace janus::frontend {
 
@@ -160,7 +161,21 @@ Completion execute(Interpreter& interpreter, const syntax::Body& body) {
   return Completion::normal;
 }
 
+namespace {
+Completion execute_one(Interpreter& interpreter, const syntax::Statement& statement);
+}
+
 Completion execute(Interpreter& interpreter, const syntax::Statement& statement) {
+  try {
+    return execute_one(interpreter, statement);
+  } catch (const graph::TypeError& error) {
+    interpreter.refuse(ReasonCode::shape_mismatch, error.what());
+  }
+}
+
+namespace {
+
+Completion execute_one(Interpreter& interpreter, const syntax::Statement& statement) {
   using namespace syntax;  // NOLINT: the node classes of this one function
   interpreter.at(statement);
   interpreter.check_size();
@@ -233,4 +248,5 @@ Completion execute(Interpreter& interpreter, const syntax::Statement& statement)
   interpreter.refuse(ReasonCode::statement, syntax::name(statement.kind));
 }
 
+}  // namespace
 }  // namespace janus::frontend

@@ -234,6 +234,15 @@ Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
   return tensor_from(interpreter, arguments.positional[0], dtype.value_or(inferred));
 }
 
+/// Tensors whose contents are not defined may hold zeros.
+template <const char* const* name>
+Value call_zeros_instead(Interpreter& interpreter, const Arguments& arguments) {
+  return call_named(interpreter, *name, arguments);
+}
+constexpr const char* kZeros = "zeros";
+constexpr const char* kZerosLike = "zeros_like";
+constexpr const char* kNewZeros = "Tensor.new_zeros";
+
 Value call_cpu(Interpreter&, const Arguments& arguments) { return self_of(arguments); }
 
 Value call_getitem(Interpreter& interpreter, const Arguments& arguments) {
@@ -306,6 +315,9 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.type_as", call_type_as},
       {"torch.Tensor.cpu", call_cpu},
       {"torch.tensor", call_tensor},
+      {"torch.empty", call_zeros_instead<&kZeros>},
+      {"torch.empty_like", call_zeros_instead<&kZerosLike>},
+      {"torch.Tensor.new_empty", call_zeros_instead<&kNewZeros>},
       {"torch.Tensor.__getitem__", call_getitem},
       {"torch.Tensor.__setitem__", call_setitem},
       {"torch.Tensor.view_as", call_as_other<&kView>},

@@ -113,16 +113,28 @@ Value Interpreter::wrap_new(PyObject* object, const Source* source) {
   if (is_immutable_constant(object)) {
     // A tuple with numbers that varied is taken apart instead: its elements are wrapped one by one.
     const ValueFact* seen = path_fact(source);
-    if (!PyTuple_CheckExact(object) || seen == nullptr || seen->level() <= Level::value) {
-      kind = Assumption::Kind::equals;
-      expected = owned;
-    }
+    if (PyTuple_CheckExact(object) && seen != nullptr && seen->level() > Level::value)
+      return wrap_varying_tuple(object, source);
+    kind = Assumption::Kind::equals;
+    expected = owned;
   } else if (is_identity_object(object)) {
     kind = Assumption::Kind::identity;
     expected = owned;
   }
   assume(kind, source, expected);
   return std::make_shared<Known>(owned, source);
+}
+
+Value Interpreter::wrap_varying_tuple(PyObject* object, const Source* source) {
+  assume(Assumption::Kind::exact_type, source,
+         Object::borrow(reinterpret_cast<PyObject*>(&PyTuple_Type)));
+  assume(Assumption::Kind::length, source, {}, PyTuple_GET_SIZE(object));
+  auto sequence = std::make_shared<Sequence>(false);
+  sequence->source = source;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+    sequence->elements.push_back(
+        wrap(PyTuple_GET_ITEM(object, i), sources().step(Source::Kind::index, source, {}, i)));
+  return sequence;
 }
 
 const ValueFact* Interpreter::path_fact(const Source* source) const {
