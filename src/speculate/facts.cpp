@@ -16,7 +16,8 @@ constexpr Py_ssize_t kLongestKeptText = 4096;  // longer texts are data, not con
 
 /// A function of C code that is bound to no object of the program.
 bool is_builtin(PyObject* object) {
-  if (Py_TYPE(object) == &PyMethodDescr_Type || Py_TYPE(object) == &PyWrapperDescr_Type) return true;
+  if (Py_TYPE(object) == &PyMethodDescr_Type || Py_TYPE(object) == &PyWrapperDescr_Type)
+    return true;
   if (!PyCFunction_Check(object)) return false;
   PyObject* const self = PyCFunction_GET_SELF(object);
   return self == nullptr || PyModule_Check(self) || PyType_Check(self);

@@ -59,7 +59,8 @@ class ProfileRun {
 
 /// Calls the function (or bound method) with its instrumented copy in place of it: exactly the
 /// results, effects, exceptions and tracebacks of the plain call, and facts of it and of all Python
-/// functions that it calls. Where there is no copy (no source, generators) it is just called.
+/// functions that it calls. Where there is no copy (no source, generators) it is just called. The
+/// recursion limit may be met one call earlier, since hooks are calls too.
 /// Throws python::ErrorSet with the program's exception.
 python::Object profiled_call(PyObject* function, PyObject* const* arguments, Py_ssize_t count,
                              PyObject* keyword_names);

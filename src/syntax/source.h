@@ -22,8 +22,9 @@ struct Source {
 };
 
 /// The tree of a Python function (plain function or lambda; methods: their __func__). Cached by
-/// code object. Finds the node by the code object's positions (two lambdas on one line, decorators,
-/// notebook cells through linecache). Never raises; leaves no Python exception set.
+/// code object. Finds the node by compiling candidates and comparing the code, positions included
+/// (two lambdas on one line, decorators, notebook cells through linecache). Never raises; leaves
+/// the current Python exception as it is.
 const Source& source_of(PyObject* function);
 
 /// The same for a code object; `globals` (may be null) is its function's, for sources that only
