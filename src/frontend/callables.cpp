@@ -478,7 +478,27 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
 
 }  // namespace
 
+namespace {
+
+/// f(..., out=tensor): the result is written into the tensor.
+Value call_with_out(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
+                    const std::shared_ptr<Tensor>& out) {
+  CallArguments rest = arguments;
+  std::erase_if(rest.keywords, [](const auto& keyword) { return keyword.first == "out"; });
+  auto result = shared_as<Tensor>(call_operator(interpreter, callable, rest));
+  if (result == nullptr || result->value->type != out->value->type || result->requires_grad ||
+      out->requires_grad)
+    interpreter.refuse(ReasonCode::unsupported_argument, "the argument out");
+  write_tracked(interpreter, out, result->value, false);
+  return out;
+}
+
+}  // namespace
+
 Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+  if (const Value* out = arguments.keyword("out"))
+    if (auto tensor = shared_as<Tensor>(*out); tensor != nullptr && !PyFunction_Check(callable))
+      return call_with_out(interpreter, callable, arguments, tensor);
   std::string message;
   if (const OperatorForm* form = operator_form(callable))
     if (Value result = call_form(interpreter, *form, callable, arguments, &message)) return result;
