@@ -3,10 +3,10 @@ overload, and that every Python callable that an operator claims exists."""
 
 import re
 
-import pytest
-import torch
-
 import graph_text
+import pytest
+
+import torch
 
 TABLE = graph_text.operators()
 WITH_ATEN = sorted(name for name, row in TABLE.items() if row[0])
