@@ -273,15 +273,38 @@ void assume_separate(Interpreter& interpreter) {
   }
 }
 
+void note_leaf(Interpreter& interpreter, Tensor& leaf, graph::Value* at_entry) {
+  speculate::Generated& output = interpreter.output();
+  auto inputs = output.graph.inputs();
+  auto input = std::find(inputs.begin(), inputs.end(), at_entry);
+  if (input != inputs.end())
+    output.differentiable_inputs.push_back(static_cast<size_t>(input - inputs.begin()));
+  else
+    output.differentiable_cells.push_back(cell_of(interpreter, leaf));
+}
+
+/// What backward() has freed can't be run through again, but its results still require grad: one
+/// leaf, the last, shows that.
+void note_freed_leaf(Interpreter& interpreter, const std::vector<graph::Value*>& results) {
+  const auto& tensors = interpreter.entry_tensor_order;
+  for (size_t i = tensors.size(); i-- > 0;) {
+    Tensor& tensor = *tensors[i];
+    if (!tensor.requires_grad || !tensor.is_leaf) continue;
+    graph::Value* at_entry = tensor.past_values.empty() ? tensor.value : tensor.past_values.front();
+    std::vector<graph::Value*> targets = {at_entry};
+    if (passes::reachable(results, targets)[0]) return note_leaf(interpreter, tensor, at_entry);
+  }
+  interpreter.refuse(ReasonCode::autograd, "a result requires grad for a leaf made in the run");
+}
+
 /// Leaves of the entry that gradients of the differentiable results reach.
 void note_differentiable_leaves(Interpreter& interpreter) {
   speculate::Generated& output = interpreter.output();
   if (output.differentiable_results.empty()) return;
-  // What backward() has freed already can't be run through again.
-  std::vector<graph::Value*> results;
+  std::vector<graph::Value*> results, freed;
   for (const auto& result : output.differentiable_results)
-    if (!result.consumed) results.push_back(interpreter.results()[result.result]);
-  if (results.empty()) return;
+    (result.consumed ? freed : results).push_back(interpreter.results()[result.result]);
+  if (results.empty()) return note_freed_leaf(interpreter, freed);
   check_saved_values(interpreter, results);
   for (const auto& tensor : interpreter.entry_tensor_order) {
     if (!tensor->requires_grad) continue;
@@ -292,12 +315,7 @@ void note_differentiable_leaves(Interpreter& interpreter) {
     if (tensor->written)
       interpreter.refuse(ReasonCode::autograd,
                          "results depend on a leaf that is written in the same run");
-    auto inputs = output.graph.inputs();
-    auto input = std::find(inputs.begin(), inputs.end(), tensor->value);
-    if (input != inputs.end())
-      output.differentiable_inputs.push_back(static_cast<size_t>(input - inputs.begin()));
-    else
-      output.differentiable_cells.push_back(cell_of(interpreter, *tensor));
+    note_leaf(interpreter, *tensor, tensor->value);
   }
 }
 
