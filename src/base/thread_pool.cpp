@@ -55,6 +55,7 @@ struct OpenMp {
   int (*thread_number)() = nullptr;
   int (*team_size)() = nullptr;
   int (*in_parallel)() = nullptr;
+  int (*most_threads)() = nullptr;
 
   bool found() const { return parallel != nullptr; }
 
@@ -70,6 +71,7 @@ struct OpenMp {
       if (resolve(result.thread_number, "omp_get_thread_num") &&
           resolve(result.team_size, "omp_get_num_threads") &&
           resolve(result.in_parallel, "omp_in_parallel") &&
+          resolve(result.most_threads, "omp_get_max_threads") &&
           resolve(result.parallel, "GOMP_parallel"))
         return result;
     }
@@ -206,13 +208,18 @@ struct Process {
 
 void set_thread_count(int count) { Process::instance().threads = std::max(1, count); }
 
-int thread_count() { return Process::instance().threads.load(std::memory_order_relaxed); }
+int thread_count() {
+  Process& process = Process::instance();
+  const OpenMp* openmp = process.shared_threads();
+  return openmp != nullptr ? std::max(1, openmp->most_threads())
+                           : process.threads.load(std::memory_order_relaxed);
+}
 
 void detail::parallel_for(int64_t count, int64_t grain, RangeFunction function,
                           const void* context) {
   Process& process = Process::instance();
   const int64_t wanted = (count + std::max<int64_t>(grain, 1) - 1) / std::max<int64_t>(grain, 1);
-  Job job{function, context, count, std::min<int64_t>(wanted, process.threads)};
+  Job job{function, context, count, std::min<int64_t>(wanted, thread_count())};
   if (job.pieces <= 1 || inside_loop) return function(context, 0, count);
   const OpenMp* openmp = process.shared_threads();
   if (openmp != nullptr && openmp->in_parallel() != 0) return function(context, 0, count);

@@ -11,8 +11,9 @@
 
 namespace janus {
 
-/// How many threads a loop may use, the caller included. Default: the processors that this process
-/// may run on. Give it torch.get_num_threads().
+/// How many threads a loop may use, the caller included. Where OpenMP's team is used, the calling
+/// thread's setting of it counts (omp_set_num_threads, which torch.set_num_threads calls); else
+/// what was set here, at first the number of processors that this process may run on.
 void set_thread_count(int count);
 int thread_count();
 

@@ -40,7 +40,6 @@ TEST_F(ThreadPool, ManyShortLoopsInARow) {
 TEST_F(ThreadPool, ThreadCountMayChange) {
   for (int threads : {1, 3, 2, 8, 1, 5}) {
     set_thread_count(threads);
-    EXPECT_EQ(thread_count(), threads);
     EXPECT_TRUE(covers_once(100, 1));
   }
 }
