@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 
 #include "graph/rewriter.h"
 #include "torch/gradient_graph.h"
@@ -164,6 +165,19 @@ class ResultBackward final : public autograd::Node {
   std::string name_;
 };
 
+/// The grad_fn of a result whose backward has run, inside the graph, and freed what it needs.
+class ConsumedBackward final : public autograd::Node {
+ public:
+  explicit ConsumedBackward(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  variable_list apply(variable_list&&) override {
+    TORCH_CHECK(false, autograd::ERR_BACKWARD_TWICE);
+  }
+
+ private:
+  std::string name_;
+};
+
 Edge edge_of(const Slot& slot) {
   if (!slot.is_tensor()) return {};
   const at::Tensor tensor = tensor_of(slot);
@@ -180,15 +194,11 @@ void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span
     const auto index = static_cast<size_t>(found - cell_names.begin());
     edges.push_back(found == cell_names.end() ? Edge() : edge_of(cells[index]));
   }
-  const bool needed =
-      std::any_of(edges.begin(), edges.end(), [](const Edge& edge) { return edge.is_valid(); });
-  if (!needed) return;
   const auto node = c10::make_intrusive<GraphBackward>(gradient_graph, std::move(edges));
   const auto& differentiable = gradient_graph->results();
   const bool one_name = std::all_of(
       differentiable.begin(), differentiable.end(),
       [&](const auto& r) { return r.grad_fn_name == differentiable.front().grad_fn_name; });
-  bool consumed = false;
   for (const GradientGraph::Result& result : differentiable) {
     at::Tensor tensor = tensor_of(results[result.index]);
     Edge edge(node, node->add_input_metadata(tensor));
@@ -197,26 +207,42 @@ void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span
       edge = Edge(named, named->add_input_metadata(tensor));
     }
     autograd::impl::set_gradient_edge(tensor, std::move(edge));
-    consumed |= result.consumed;
   }
   node->keep(inputs, cell_names, cells, results);
-  if (consumed) node->release_variables();
 }
 
 class GraphDifferentiable final : public speculate::Differentiable {
  public:
-  explicit GraphDifferentiable(std::shared_ptr<GradientGraph> gradient_graph)
-      : gradient_graph_(std::move(gradient_graph)) {}
+  /// `plain`: the graph itself where no result can be differentiated any more.
+  GraphDifferentiable(std::shared_ptr<GradientGraph> gradient_graph,
+                      std::optional<graph::Graph> plain,
+                      std::vector<GradientGraph::Result> consumed)
+      : gradient_graph_(std::move(gradient_graph)),
+        plain_(std::move(plain)),
+        plain_results_(plain_ ? plain_->results().size() : 0),
+        consumed_(std::move(consumed)) {}
 
-  graph::Graph take_forward() override { return gradient_graph_->take_forward(); }
-  size_t result_count() const override { return gradient_graph_->result_count(); }
+  graph::Graph take_forward() override {
+    return gradient_graph_ ? gradient_graph_->take_forward() : std::move(*plain_);
+  }
+  size_t result_count() const override {
+    return gradient_graph_ ? gradient_graph_->result_count() : plain_results_;
+  }
   void attach(std::span<const Slot> inputs, std::span<const std::string> cell_names,
               std::span<const Slot> cells, std::span<Slot> results) override {
-    attach_node(gradient_graph_, inputs, cell_names, cells, results);
+    for (const GradientGraph::Result& result : consumed_) {
+      const at::Tensor tensor = tensor_of(results[result.index]);
+      const auto node = c10::make_intrusive<ConsumedBackward>(result.grad_fn_name);
+      autograd::impl::set_gradient_edge(tensor, Edge(node, node->add_input_metadata(tensor)));
+    }
+    if (gradient_graph_) attach_node(gradient_graph_, inputs, cell_names, cells, results);
   }
 
  private:
   std::shared_ptr<GradientGraph> gradient_graph_;
+  std::optional<graph::Graph> plain_;
+  size_t plain_results_;
+  std::vector<GradientGraph::Result> consumed_;
 };
 
 /// A copy of a graph, node by node.
@@ -230,13 +256,19 @@ class GraphDifferentiation final : public speculate::Differentiation {
  public:
   std::unique_ptr<speculate::Differentiable> prepare(
       const speculate::Generated& generated) override {
-    std::vector<GradientGraph::Result> results;
+    std::vector<GradientGraph::Result> live, consumed;
     for (const auto& result : generated.differentiable_results) {
-      results.push_back({result.result, result.grad_fn_name, result.consumed});
+      (result.consumed ? consumed : live).push_back({result.result, result.grad_fn_name});
     }
-    return std::make_unique<GraphDifferentiable>(std::make_shared<GradientGraph>(
-        copy_of(generated.graph), std::move(results), generated.differentiable_inputs,
-        generated.differentiable_cells));
+    if (live.empty()) {
+      return std::make_unique<GraphDifferentiable>(nullptr, copy_of(generated.graph),
+                                                   std::move(consumed));
+    }
+    auto gradient_graph = std::make_shared<GradientGraph>(copy_of(generated.graph), std::move(live),
+                                                          generated.differentiable_inputs,
+                                                          generated.differentiable_cells);
+    return std::make_unique<GraphDifferentiable>(std::move(gradient_graph), std::nullopt,
+                                                 std::move(consumed));
   }
 };
 

@@ -86,7 +86,7 @@ GradientGraph& GradientGraph::recomputed() {
   Graph gradients = gradients_of_inputs();
   std::vector<Result> results;
   for (size_t i = 0; i < gradients.results().size(); ++i) {
-    results.push_back({i, results_.front().grad_fn_name, false});
+    results.push_back({i, results_.front().grad_fn_name});
   }
   std::vector<size_t> inputs = inputs_;
   for (size_t i = graph_.inputs().size(); i < gradients.inputs().size(); ++i) inputs.push_back(i);

@@ -17,7 +17,6 @@ class GradientGraph {
   struct Result {
     size_t index = 0;          ///< among the graph's results
     std::string grad_fn_name;  ///< eager's
-    bool consumed = false;     ///< backward ran already, without retain_graph
   };
   GradientGraph(graph::Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
                 std::vector<std::string> cells);
