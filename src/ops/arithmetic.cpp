@@ -2,6 +2,7 @@
 // choices. Operands of type Tensor may be Python numbers as long as one is a tensor.
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "ops/element.h"
 #include "ops/expression.h"
@@ -89,14 +90,17 @@ Value* fold_unit_factor(const Fold& fold) {
 /// Rounds the quotient towards minus infinity as Python does, without losing exactness where the
 /// quotient itself was rounded.
 Element floor_quotient(const Element& a, const Element& b) {
-  const Element rest = maths("fmod", a, b);
-  const Element raw = (a - rest) / b;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Element exact = a / b, rest = maths("fmod", a, b);
+  // Where the quotient overflows, fmod of vectors gives NaN.
+  const Element overflows = (maths("fabs", exact) == infinity) & (maths("fabs", a) != infinity);
+  const Element raw = choice(overflows, a, a - rest) / b;
   const Element differs = (rest != 0) & ((b < 0) ^ (rest < 0));
   const Element quotient = choice(differs, raw - 1, raw);
   const Element down = maths("floor", quotient);
   const Element nearest = choice(quotient - down > 0.5, down + 1, down);
-  const Element signed_zero = maths("copysign", 0.0, a / b);
-  return choice(b == 0, a / b, choice(quotient != 0, nearest, signed_zero));
+  const Element signed_zero = maths("copysign", 0.0, exact);
+  return choice(b == 0, exact, choice(quotient != 0, nearest, signed_zero));
 }
 
 Element python_remainder(const Element& a, const Element& b) {
