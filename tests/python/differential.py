@@ -1,5 +1,5 @@
-"""The differential harness: the same program from the same state, eagerly and converted, must agree in
-everything that can be observed.
+"""The differential harness: the same program from the same state, eagerly and converted, must agree
+in everything that can be observed.
 
     @differential()                              # must run as a graph
     def test_momentum():
@@ -16,13 +16,15 @@ everything that can be observed.
         batches = [(torch.randn(5, 4), torch.randn(5, 3)) for _ in range(6)]
         return Program(step, batches, watch=[model, optimizer])
 
-The decorated function builds the program anew for each run (after the same seeding), so both start from
-the same state. `calls` holds argument tuples, `Call` objects with keywords, or functions without
-parameters, which are run between calls to change something: the failing assumptions.
+The decorated function builds the program anew for each run (after the same seeding), so both start
+from the same state. `calls` holds argument tuples, `Call` objects with keywords, or functions
+without parameters, which are run between calls to change something: the failing assumptions.
 
-Compared after every call: the result or the exception (type, message, lines of the user's code), printed
-text, the arguments, the watched objects, the random state. Tensors are compared in dtype, shape, strides,
-values, requires_grad, grad_fn or not, version, and in who shares memory with whom.
+Compared after every call: the result or the exception (type, message, lines of the user's code),
+printed text, the arguments, the watched objects, the random state. Tensors are compared in dtype,
+shape, strides, values, requires_grad, grad_fn or not, and in who shares memory with whom. Versions
+are compared for what existed before the call; a fresh result's or gradient's only tells how often
+autograd's engine added to it.
 """
 
 import contextlib
@@ -54,8 +56,8 @@ class Call:
 class Program:
     """A step, the calls to make of it, and the objects whose state counts.
 
-    `convert` says how the step is converted; by default as `torchjanus.function(step)`. It returns the
-    callable to use and the object whose `stats` tell what ran.
+    `convert` says how the step is converted; by default as `torchjanus.function(step)`. It returns
+    the callable to use and the object whose `stats` tell what ran.
     """
 
     step: Callable
@@ -85,8 +87,8 @@ def differential(
 ) -> Callable[[Callable[..., Program]], Callable[..., None]]:
     """Makes a test of a function that builds a Program.
 
-    `reasons`: codes that must be reported; empty: a graph must have run. `hits`: at least so many calls ran as graphs.
-    `graphs`: at most so many graphs were generated. `aborts`: at least so many runs were given up.
+    `reasons`: codes that must be reported; empty: a graph must have run. `hits`: at least so many
+    calls ran as graphs. `graphs`: at most so many graphs were generated. `aborts`: at least so many runs were given up.
     """
     expectation = Expectation(reasons, hits, graphs, aborts)
 
@@ -145,12 +147,13 @@ def observe(program: Program, *, converted: bool) -> Observed:
             (call.positional, call.keywords) if isinstance(call, Call) else (call, {})
         )
         outcome = run(step, positional, keywords)
-        memo: dict[int, Any] = {}
+        memo: dict[Any, Any] = {"fresh": True}
+        result = snapshot(outcome["result"], memo)
+        memo["fresh"] = False
         outcome.update(
-            result=snapshot(outcome["result"], memo),
+            result=result,
             arguments=snapshot([positional, keywords], memo),
             watched=snapshot(list(program.watch), memo),
-            shared=memo["shared"] if "shared" in memo else {},
             torch_random=torch.get_rng_state().clone(),
             python_random=random.getstate(),
         )
@@ -240,17 +243,23 @@ def snapshot_tensor(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
         return ("seen tensor", tensors[id(tensor)][0])
     tensors[id(tensor)] = (len(tensors), tensor)
     storages = memo.setdefault("storages", {})
+    if tensor.layout != torch.strided:
+        return [str(tensor.layout), snapshot(tensor.detach().to_dense(), memo)]
     storage = storages.setdefault(tensor.untyped_storage()._cdata, len(storages))
+    fresh = memo.get("fresh", False)
+    grad = None
+    if tensor.is_leaf:
+        grad = snapshot(tensor.grad, {**memo, "fresh": True})
     return TensorView(
         kind=type(tensor),
         values=tensor.detach().clone(),
         strides=tensor.stride(),
         requires_grad=tensor.requires_grad,
         is_leaf=tensor.is_leaf,
-        version=tensor._version,
+        version=-1 if fresh else tensor._version,
         identity=tensors[id(tensor)][0],
         storage=storage,
-        grad=snapshot(tensor.grad, memo) if tensor.is_leaf else None,
+        grad=grad,
     )
 
 
