@@ -294,7 +294,9 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
   for (const bool relaxed : {true, false}) {
     if (relaxed && !observations_.any_varies()) continue;
     if (auto entry = generate_with(call, chosen, relaxed, reason)) return entry;
+    log("speculate", cat(name_, relaxed ? " (with what varies): " : ": ", reason->describe()));
     if (is_permanent(reason->code)) break;
+    if (relaxed) note(*reason);
   }
   refused(*reason);
   return nullptr;
@@ -342,7 +344,6 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
 }
 
 void Dispatcher::refused(const Reason& reason) {
-  log("speculate", cat(name_, ": ", reason.describe()));
   note(reason);
   ++refusals_;
   if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
