@@ -175,7 +175,10 @@ bool Interpreter::follow(graph::Value* test, const Object& example, int fact_num
   record.span = user_span();
   auto id = static_cast<int64_t>(output_.tests.size());
   output_.tests.push_back(std::move(record));
-  graph::Value* condition = outcome ? test : operator_named("logical_not")(builder_, {test});
+  graph::Value* condition =
+      outcome
+          ? test
+          : operator_named(test->type.is_tensor() ? "logical_not" : "scalar_not")(builder_, {test});
   builder_.append(op::guard, {condition}, {{"id", id}, {"reason", std::string("branch_changed")}});
   mark(speculate::LineMark::Kind::assumed, outcome ? "assumes true" : "assumes false");
   return outcome;
