@@ -475,6 +475,8 @@ PyTypeObject* class_of(const Value& value) {
       return &PyFunction_Type;
     case ValueKind::method:
       return &PyMethod_Type;
+    case ValueKind::iterator:
+      return as<Iterator>(value)->type;
     case ValueKind::deferred:
       return reinterpret_cast<PyTypeObject*>(as<Deferred>(value)->type.get());
     default:

@@ -371,6 +371,7 @@ void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
     Tensor& running = *call.values[mean + i];
     graph::Value* before = running.value;
     write(interpreter, running, op::detach(interpreter.builder(), {statistic}));
+    ++running.silent_writes;
     interpreter.overwritten.erase(before);  // the operator's own write makes nothing stale
   }
 }

@@ -205,7 +205,9 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
                (op != "constant" && op != "state" && op != "size" && !op.starts_with("scalar_"));
   }
   if (computes) interpreter.refuse(ReasonCode::generator, frame.name);
-  return iterate_elements(std::move(*yielded));
+  auto generator = iterate_elements(std::move(*yielded));
+  generator->type = &PyGen_Type;
+  return generator;
 }
 
 }  // namespace

@@ -837,7 +837,9 @@ std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
                                             const syntax::Scope* scope,
                                             std::function<Value()> element) {
   auto stream = std::make_shared<ElementStream>(interpreter, generators, scope, std::move(element));
-  return std::make_shared<Iterator>([stream] { return stream->next(); });
+  auto generator = std::make_shared<Iterator>([stream] { return stream->next(); });
+  generator->type = &PyGen_Type;
+  return generator;
 }
 
 }  // namespace janus::frontend

@@ -249,8 +249,9 @@ void commit_tensors(Interpreter& interpreter) {
           ReasonCode::autograd,
           cat(tensor->source->describe(), " becomes part of autograd's graph by a write in place"));
     const std::string& cell = cell_of(interpreter, *tensor);
-    interpreter.builder().append(op::commit, {tensor->value},
-                                 {{"cell", cell}, {"versions", int64_t{tensor->version}}});
+    interpreter.builder().append(
+        op::commit, {tensor->value},
+        {{"cell", cell}, {"versions", int64_t{tensor->version - tensor->silent_writes}}});
   }
 }
 

@@ -101,10 +101,11 @@ struct Tensor final : AbstractValue {
   bool requires_grad = false;
   bool is_leaf = true;
   bool is_parameter = false;
-  uint32_t version = 0;      ///< counts in-place writes through this tensor or an alias
-  bool written = false;      ///< its contents differ from those at entry: needs a commit
-  std::string grad_fn_name;  ///< eager's name of the autograd node that made it
-  std::string producer;      ///< name of the operator that computed the current value
+  uint32_t version = 0;        ///< counts in-place writes through this tensor or an alias
+  uint32_t silent_writes = 0;  ///< of these, those that eager's `_version` does not count
+  bool written = false;        ///< its contents differ from those at entry: needs a commit
+  std::string grad_fn_name;    ///< eager's name of the autograd node that made it
+  std::string producer;        ///< name of the operator that computed the current value
   // --- aliasing
   std::shared_ptr<Tensor> base;            ///< of a view: the tensor it was taken from
   const graph::Node* view_node = nullptr;  ///< the view operation, to replay and to scatter
@@ -192,6 +193,7 @@ struct Iterator final : AbstractValue {
   static constexpr auto kKind = ValueKind::iterator;
   explicit Iterator(std::function<Value()> next) : AbstractValue(kKind), next(std::move(next)) {}
   std::function<Value()> next;
+  PyTypeObject* type = nullptr;  ///< its class, where that is known: a generator
 };
 
 /// super(type, self)

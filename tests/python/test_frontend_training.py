@@ -22,7 +22,8 @@ OPTIMIZERS = {
 class Network(nn.Module):
     def __init__(self):
         super().__init__()
-        self.convolution = nn.Conv2d(1, 3, 3)
+        # A bias before a batch norm would have a gradient of rounding errors only.
+        self.convolution = nn.Conv2d(1, 3, 3, bias=False)
         self.norm = nn.BatchNorm2d(3)
         self.dropout = nn.Dropout(0.2)
         self.head = nn.Linear(3 * 3 * 3, 5)
@@ -34,7 +35,7 @@ class Network(nn.Module):
 
 def train(make_optimizer, convert, body):
     torch.manual_seed(0)
-    model = Network()
+    model = Network().double()
     optimizer = make_optimizer(model.parameters())
     step = body(model, optimizer)
     if convert:
@@ -42,7 +43,7 @@ def train(make_optimizer, convert, body):
     data = torch.Generator().manual_seed(1)
     losses = []
     for _ in range(7):
-        x = torch.randn(6, 1, 8, 8, generator=data)
+        x = torch.randn(6, 1, 8, 8, generator=data, dtype=torch.float64)
         y = torch.randint(0, 5, (6,), generator=data)
         losses.append(step(x, y))
     if convert:
