@@ -22,6 +22,11 @@ Value call_default_implementation(Interpreter& interpreter, const Arguments& arg
   return make_tuple({interpreter.boolean(false), interpreter.boolean(false)});
 }
 
+/// Multi-tensor kernels are for accelerators.
+Value call_no_foreach(Interpreter& interpreter, const Arguments&) {
+  return interpreter.boolean(false);
+}
+
 Value call_nothing(Interpreter& interpreter, const Arguments&) { return interpreter.none(); }
 
 std::string code_name(PyObject* function) {
@@ -137,6 +142,8 @@ Value call_decorated(Interpreter& interpreter, const Known& function, const Argu
 std::span<const SpecialCallable> optimizer_callables() {
   static constexpr SpecialCallable table[] = {
       {"torch.optim.Optimizer.zero_grad", call_zero_grad},
+      {"torch.utils._foreach_utils._has_foreach_support", call_no_foreach},
+      {"torch.utils._foreach_utils._device_has_foreach_support", call_no_foreach},
       {"torch.utils._foreach_utils._group_tensors_by_device_and_dtype", call_group_tensors},
       {"torch.optim.optimizer._default_to_fused_or_foreach", call_default_implementation},
       {"torch.optim.optimizer.Optimizer._accelerator_graph_capture_health_check", call_nothing},
