@@ -8,12 +8,8 @@ from typing import Any
 from . import _core
 
 _MARKS = {"graph": "graph", "assumed": "assumed", "constant": "folded", "effect": "after run"}
-_STRENGTH = [
-    "graph",
-    "constant",
-    "effect",
-    "assumed",
-]  # of several marks on a line the last is shown
+# Of several marks on a line the last of these is shown.
+_STRENGTH = ["constant", "graph", "effect", "assumed"]
 _reported: set[str] = set()
 
 
