@@ -3,6 +3,8 @@
 // function of torch written in Python is inlined, a builtin becomes an opaque operator.
 #include "frontend/callables.h"
 
+#include <algorithm>
+
 #include "frontend/containers.h"
 #include "frontend/operators.h"
 #include "frontend/tensor.h"
@@ -40,8 +42,12 @@ bool is_none(const Value& value) { return known_object(value) == Py_None; }
 /// One attempt to fit a call to one overload.
 class OperatorCall {
  public:
-  OperatorCall(Interpreter& interpreter, const graph::OpDef& op, const CallArguments& arguments)
-      : interpreter_(interpreter), signature_(op.signature()), arguments_(arguments) {}
+  OperatorCall(Interpreter& interpreter, const graph::OpDef& op, const CallArguments& arguments,
+               bool is_python_function)
+      : interpreter_(interpreter),
+        signature_(op.signature()),
+        arguments_(arguments),
+        is_python_function_(is_python_function) {}
 
   /// False: the arguments do not fit.
   bool bind() {
@@ -91,9 +97,8 @@ class OperatorCall {
 
   /// nn.functional's `inplace` flag may stand last: relu(x, True).
   bool accepts_extra_positional(size_t index) {
-    bool flag = index + 1 == arguments_.positional.size() &&
-                known_object(arguments_.positional[index]) == Py_False;
-    return flag;
+    return is_python_function_ && index + 1 == arguments_.positional.size() &&
+           known_object(arguments_.positional[index]) == Py_False;
   }
 
   static bool same_name(std::string_view parameter, std::string_view keyword) {
@@ -136,6 +141,10 @@ class OperatorCall {
   static bool is_default_setting(const std::string& name, const Value& value) {
     PyObject* object = known_object(value);
     if (object == nullptr) return false;
+    constexpr std::string_view settings[] = {
+        "device", "layout", "memory_format", "pin_memory", "non_blocking", "names", "generator"};
+    if (std::find(std::begin(settings), std::end(settings), name) == std::end(settings))
+      return false;
     if (object == Py_None || object == Py_False) return true;
     if (name == "layout") return object == imported("torch.strided");
     if (name == "memory_format")
@@ -307,6 +316,7 @@ class OperatorCall {
   Interpreter& interpreter_;
   const graph::Signature& signature_;
   const CallArguments& arguments_;
+  bool is_python_function_;  ///< of nn.functional, which has `inplace` last
   std::vector<Value> values_;
 };
 
@@ -453,7 +463,8 @@ bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call)
 Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
                 const CallArguments& arguments, std::string* message) {
   for (const graph::OpDef* op : form.ops) {
-    OperatorCall call(interpreter, *op, arguments);
+    OperatorCall call(interpreter, *op, arguments,
+                      callable != nullptr && PyFunction_Check(callable));
     if (!call.bind()) continue;
     bool in_place = form.in_place || call.in_place_flag;
     if (in_place && (call.tensors.empty() ||
