@@ -82,6 +82,7 @@ void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tens
                          "an in-place write that autograd does not see to a tensor that it tracks");
     // No gradient may flow through what autograd did not see.
     if (tracked || root.requires_grad) contents = op::detach(interpreter.builder(), {contents});
+    if (is_untracked_alias(*tensor)) ++root.silent_writes;
     return write(interpreter, *tensor, contents);
   }
   if (root.requires_grad && root.is_leaf)

@@ -34,6 +34,13 @@ bool is_constant_tuple(PyObject* object) {
   return true;
 }
 
+bool holds_float(PyObject* object) {
+  if (!PyTuple_CheckExact(object)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+    if (PyFloat_CheckExact(PyTuple_GET_ITEM(object, i))) return true;
+  return false;
+}
+
 /// Whether the object is used by what it is, not by what it holds.
 bool is_identity_object(PyObject* object) {
   static PyObject* const enum_type = [] {
@@ -111,10 +118,8 @@ Value Interpreter::wrap_new(PyObject* object, const Source* source) {
   Assumption::Kind kind = Assumption::Kind::exact_type;
   Object expected = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   if (is_immutable_constant(object)) {
-    // A tuple with numbers that varied is taken apart instead: its elements are wrapped one by one.
-    const ValueFact* seen = path_fact(source);
-    if (PyTuple_CheckExact(object) && seen != nullptr && seen->level() > Level::value)
-      return wrap_varying_tuple(object, source);
+    // A tuple with floats (an optimizer's betas) is taken apart: each may vary by itself.
+    if (holds_float(object)) return wrap_varying_tuple(object, source);
     kind = Assumption::Kind::equals;
     expected = owned;
   } else if (is_identity_object(object)) {
