@@ -1,4 +1,4 @@
-"""Differential programs: what the graph assumed no longer holds."""
+"""Differential programs: what the graph assumed no longer holds. PYTEST_DONT_REWRITE"""
 
 import threading
 

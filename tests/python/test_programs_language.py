@@ -1,4 +1,4 @@
-"""Differential programs: the imperative language around the tensors."""
+"""Differential programs: the imperative language around the tensors. PYTEST_DONT_REWRITE"""
 
 import math
 from collections import OrderedDict, namedtuple
@@ -38,15 +38,15 @@ SIMPLE = {
     "helper function": lambda x, y: double(x) + double(y),
     "variadic": lambda x, y: variadic(x, y, y, factor=0.5, shift=2.0),
     "star call": lambda x, y: variadic(*[x, y], **{"factor": 2.0}),
-    "conditional expression": lambda x, y: x if x.shape[0] > 3 else y,
+    "conditional expression": lambda x, y: x + 1 if x.shape[0] > 3 else y,
     "shape arithmetic": lambda x, y: x.reshape(x.shape[0] * x.shape[1] // 2, 2) * x.numel() + x.dim(),
     "chained comparison": lambda x, y: x + 1 if 1 < x.size(0) <= 4 else y,
-    "short circuit": lambda x, y: x if x is not None and y.ndim == 2 else None,
+    "short circuit": lambda x, y: -x if x is not None and y.ndim == 2 else None,
     "tuple": lambda x, y: (x + 1, (y, x * 2), [x, y]),
     "dictionary": lambda x, y: {"sum": x + y, "parts": {"x": x, "y": y}},
-    "same object": lambda x, y: (x, x, y),
-    "none": lambda x, y: None,
-    "constant": lambda x, y: 7,
+    "same object": lambda x, y: (x, x, y, x + y),
+    "none": lambda x, y: (None, x + y),
+    "constant": lambda x, y: (7, x + y),
     "comprehension": lambda x, y: sum([row * i for i, row in enumerate(x)]),
     "dict comprehension": lambda x, y: {i: x[i] + y[i] for i in range(3)},
     "generator in sum": lambda x, y: sum(row.sum() for row in x),
@@ -57,11 +57,11 @@ SIMPLE = {
     "lambda": lambda x, y: (lambda a, b=2.0: a * b)(x) + y,
     "slicing": lambda x, y: x[1:3] + y[:2] + x[-1] + y[..., 0:1][0] + x[None][0, 1],
     "index arrays": lambda x, y: x[torch.tensor([0, 2])] + y[[1, 0]],
-    "is and not": lambda x, y: x if not (x is y) else y,
-    "in": lambda x, y: x if 3 in x.shape else y,
-    "string test": lambda x, y: x if "cpu" == x.device.type else y,
+    "is and not": lambda x, y: -x if not (x is y) else y,
+    "in": lambda x, y: -x if 3 in x.shape else y,
+    "string test": lambda x, y: -x if "cpu" == x.device.type else y,
     "min max": lambda x, y: x * max(1, 2, x.size(0)) + min(3.0, 2.5),
-    "isinstance": lambda x, y: x if isinstance(x, torch.Tensor) and not isinstance(y, list) else y,
+    "isinstance": lambda x, y: -x if isinstance(x, torch.Tensor) and not isinstance(y, list) else y,
     "getattr": lambda x, y: getattr(x, "sum")() + getattr(y, "missing", 3.0),  # noqa: B009
     "unpack shape": lambda x, y: (lambda a, b: x.view(b, a))(*x.shape) + 0 * y.sum(),
     "item": lambda x, y: x.sum().item() + y.mean().item(),
