@@ -9,6 +9,11 @@ PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev l
             libgtest-dev libgmock-dev ccache python3-venv dataset-fashion-mnist
 JOBS     ?= $(shell nproc)
 
+# What one checkout has compiled, another one finds in the cache, precompiled headers too.
+export CCACHE_BASEDIR    ?= $(CURDIR)
+export CCACHE_NOHASHDIR  ?= 1
+export CCACHE_SLOPPINESS ?= pch_defines,time_macros
+
 .PHONY: all packages environment build test bench demo format lint sanitize fuzz wheel golden clean
 
 all: build
@@ -73,8 +78,9 @@ bench: build
 demo: build
 	$(BIN)/python examples/demo.py
 
+# Compiled by g++, as by `pip install`; stripped; LLVM, zstd and zlib are inside.
 wheel: environment
-	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python -m build --wheel --no-isolation --outdir dist .
+	PATH=$(CURDIR)/$(BIN):$$PATH CMAKE_CXX_COMPILER_LAUNCHER=ccache $(BIN)/python -m build --wheel --no-isolation --outdir dist .
 
 clean:
 	rm -rf build dist

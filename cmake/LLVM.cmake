@@ -6,6 +6,7 @@ execute_process(COMMAND ${LLVM_CONFIG} --host-target OUTPUT_VARIABLE llvm_target
 execute_process(COMMAND ${LLVM_CONFIG} --link-static --libs orcjit nativecodegen asmparser passes irreader native
                 OUTPUT_VARIABLE llvm_libs OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 separate_arguments(llvm_libs)
+set(ZLIB_USE_STATIC_LIBS ON)  # a wheel brings along what it needs
 find_package(ZLIB REQUIRED)
 find_library(ZSTD_LIBRARY NAMES libzstd.a zstd REQUIRED)
 add_library(janus_llvm INTERFACE)
