@@ -150,6 +150,7 @@ class Indexing {
 
   std::shared_ptr<Tensor> slice_view(const SliceValue& slice) {
     Value step = known_object(slice.step) == Py_None ? interpreter_.integer(1) : slice.step;
+    if (auto part = varying_part(slice, step)) return part;
     graph::Attributes attributes;
     attributes.set("dim", dim_);
     if (!set_bound(attributes, "start", slice.start) || !set_bound(attributes, "end", slice.stop) ||
@@ -157,6 +158,52 @@ class Indexing {
       interpreter_.refuse(ReasonCode::dynamic_value, "a bound of a slice");
     return view_of(interpreter_, current_, operator_named("slice"), std::move(attributes),
                    slicer(slice));
+  }
+
+  /// x[start:stop] where the bounds vary from call to call. Which side of which bound they lie on
+  /// decides what the slice is, so that is guarded; null if none varies or a bound is out of range.
+  std::shared_ptr<Tensor> varying_part(const SliceValue& slice, const Value& step) {
+    using graph::Dim;
+    PyObject* by = known_object(step);
+    if (by == nullptr || PyLong_AsLongLong(by) != 1) return nullptr;
+    const Dim size = current_->value->type.shape.at(static_cast<size_t>(dim_));
+    std::optional<Dim> start = bound(slice.start, 0), stop = bound(slice.stop, size);
+    if (!start || !stop || (!may_be_anything(*start) && !may_be_anything(*stop))) return nullptr;
+    const Dim length = *stop - *start;
+    // Sizes 0 and 1 are special to operators, so a length that varies has to be a size's.
+    if (!length.is_constant()) return nullptr;
+    if (!holds_now(*start) || !holds_now(length) || !holds_now(size - *stop)) return nullptr;
+    for (const Dim& rest : {*start, size - *stop}) guard_not_negative(rest);
+    return view_of(interpreter_, current_, operator_named("narrow"),
+                   {{"dim", dim_},
+                    {"start", graph::AttributeValue(*start)},
+                    {"length", length.value()}},
+                   slicer(slice));
+  }
+
+  std::optional<graph::Dim> bound(const Value& value, const graph::Dim& missing) const {
+    PyObject* object = known_object(value);
+    if (object == Py_None) return missing;
+    if (object == nullptr) return as<Number>(value)->dim;
+    int overflow = 0;
+    int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
+    return overflow == 0 && number >= 0 ? std::optional<graph::Dim>(number) : std::nullopt;
+  }
+
+  static bool may_be_anything(const graph::Dim& dim) {
+    return !dim.is_constant() && dim.lower_bound().value_or(-1) < 0;
+  }
+
+  bool holds_now(const graph::Dim& not_negative) const {
+    return interpreter_.evaluate(not_negative).value_or(-1) >= 0;
+  }
+
+  void guard_not_negative(const graph::Dim& dim) {
+    if (dim.lower_bound().value_or(-1) >= 0) return;
+    graph::Builder& builder = interpreter_.builder();
+    graph::Value* test = operator_named("scalar_ge")(
+        builder, {interpreter_.dimension_value(dim), builder.constant(int64_t{0})});
+    interpreter_.follow(test, Object::borrow(Py_True), /*fact_number=*/-1);
   }
 
   bool set_bound(graph::Attributes& attributes, const char* name, const Value& value) {
