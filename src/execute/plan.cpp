@@ -1,6 +1,12 @@
 // Runs a plan: the loop that every call of a converted function ends up in.
 #include "execute/plan.h"
 
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/options.h"
 #include "execute/ordinary_run.h"
 #include "graph/op.h"
 
@@ -14,6 +20,13 @@ Failure failure_of(Failure::Kind kind, const graph::Node& node, const std::strin
   failure.message = cat(node.op->name, ": ", what);
   failure.span = node.span;
   return failure;
+}
+
+/// Processor time of this thread: what other processes do hardly matters.
+double thread_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 }  // namespace
@@ -32,84 +45,95 @@ bool Plan::run_operation(const Instruction& instruction, Library& library, Frame
 }
 
 bool Plan::run(Library& library, Frame& frame) {
+  const bool timed = log_enabled("time");
+  if (timed) times_.resize(steps_.size());
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const double start = timed ? thread_seconds() : 0;
+    if (!run(steps_[i], library, frame)) return false;
+    if (!timed) continue;
+    const double taken = thread_seconds() - start;
+    times_[i] = times_[i] == 0 ? taken : std::min(times_[i], taken);
+  }
+  for (const auto& [slot, writes] : versions_) library.bump_version(frame.slots[slot], writes);
+  return true;
+}
+
+bool Plan::run(const Step& step, Library& library, Frame& frame) {
   Slot* const slots = frame.slots.data();
   const std::vector<Instruction>& instructions = code_.body.instructions;
-  for (const Step& step : steps_) {
-    switch (step.kind) {
-      case Step::Kind::operation_into: {
-        const Instruction& instruction = instructions[step.index];
-        frame.operations[instruction.operation]->run_into(
-            {slots, instruction.inputs, instruction.outputs});
-        library.check_interrupt();
-        break;
-      }
-      case Step::Kind::operation_fresh:
-        if (!run_operation(instructions[step.index], library, frame)) return false;
-        library.check_interrupt();
-        break;
-      case Step::Kind::kernel: {
-        Call& call = calls_[step.index];
-        for (const Patch& patch : call.patches) {
-          call.call.set_data(patch.operand, library.data(slots[patch.slot]));
-        }
-        call.call.run(slots);
-        break;
-      }
-      case Step::Kind::number: {
-        const Instruction& instruction = instructions[step.index];
-        if (run_number(instruction.number, {slots, instruction.inputs, instruction.outputs})) break;
-        frame.failure =
-            failure_of(Failure::Kind::overflow, *instruction.node, "the result does not fit");
-        return false;
-      }
-      case Step::Kind::size: {
-        const Instruction& instruction = instructions[step.index];
-        if (evaluate_size(*instruction.node, frame.symbols, slots[instruction.outputs[0]])) break;
-        frame.failure =
-            failure_of(Failure::Kind::overflow, *instruction.node, "the dimension does not fit");
-        return false;
-      }
-      case Step::Kind::item: {
-        const Instruction& instruction = instructions[step.index];
-        slots[instruction.outputs[0]] =
-            read_item(*instruction.node, library.data(slots[instruction.inputs[0]]));
-        break;
-      }
-      case Step::Kind::guard: {
-        const Instruction& instruction = instructions[step.index];
-        if (guard_holds(slots[instruction.inputs[0]], library)) break;
-        frame.failure = guard_failure(*instruction.node);
-        return false;
-      }
-      case Step::Kind::repoint: {
-        const View& view = views_[step.index];
-        char* data = static_cast<char*>(library.data(slots[view.root]));
-        library.repoint(slots[view.slot], data + view.byte_offset);
-        break;
-      }
-      case Step::Kind::share: {
-        const View& view = views_[step.index];
-        slots[view.slot] =
-            library.share(slots[view.root], view.byte_offset, frame.learned[view.slot].layout);
-        break;
-      }
-      case Step::Kind::allocate: {
-        const Allocation& allocation = allocations_[step.index];
-        slots[allocation.slot] = library.allocate(allocation.layout);
-        break;
-      }
-      case Step::Kind::adopt:
-        slots[adoptions_[step.index].to] = slots[adoptions_[step.index].from];
-        break;
-      case Step::Kind::copy:
-        library.copy(slots[copies_[step.index].to], slots[copies_[step.index].from]);
-        break;
-      case Step::Kind::release:
-        slots[step.index].clear();
-        break;
+  switch (step.kind) {
+    case Step::Kind::operation_into: {
+      const Instruction& instruction = instructions[step.index];
+      frame.operations[instruction.operation]->run_into(
+          {slots, instruction.inputs, instruction.outputs});
+      library.check_interrupt();
+      break;
     }
+    case Step::Kind::operation_fresh:
+      if (!run_operation(instructions[step.index], library, frame)) return false;
+      library.check_interrupt();
+      break;
+    case Step::Kind::kernel: {
+      Call& call = calls_[step.index];
+      for (const Patch& patch : call.patches) {
+        call.call.set_data(patch.operand, library.data(slots[patch.slot]));
+      }
+      call.call.run(slots);
+      break;
+    }
+    case Step::Kind::number: {
+      const Instruction& instruction = instructions[step.index];
+      if (run_number(instruction.number, {slots, instruction.inputs, instruction.outputs})) break;
+      frame.failure =
+          failure_of(Failure::Kind::overflow, *instruction.node, "the result does not fit");
+      return false;
+    }
+    case Step::Kind::size: {
+      const Instruction& instruction = instructions[step.index];
+      if (evaluate_size(*instruction.node, frame.symbols, slots[instruction.outputs[0]])) break;
+      frame.failure =
+          failure_of(Failure::Kind::overflow, *instruction.node, "the dimension does not fit");
+      return false;
+    }
+    case Step::Kind::item: {
+      const Instruction& instruction = instructions[step.index];
+      slots[instruction.outputs[0]] =
+          read_item(*instruction.node, library.data(slots[instruction.inputs[0]]));
+      break;
+    }
+    case Step::Kind::guard: {
+      const Instruction& instruction = instructions[step.index];
+      if (guard_holds(slots[instruction.inputs[0]], library)) break;
+      frame.failure = guard_failure(*instruction.node);
+      return false;
+    }
+    case Step::Kind::repoint: {
+      const View& view = views_[step.index];
+      char* data = static_cast<char*>(library.data(slots[view.root]));
+      library.repoint(slots[view.slot], data + view.byte_offset);
+      break;
+    }
+    case Step::Kind::share: {
+      const View& view = views_[step.index];
+      slots[view.slot] =
+          library.share(slots[view.root], view.byte_offset, frame.learned[view.slot].layout);
+      break;
+    }
+    case Step::Kind::allocate: {
+      const Allocation& allocation = allocations_[step.index];
+      slots[allocation.slot] = library.allocate(allocation.layout);
+      break;
+    }
+    case Step::Kind::adopt:
+      slots[adoptions_[step.index].to] = slots[adoptions_[step.index].from];
+      break;
+    case Step::Kind::copy:
+      library.copy(slots[copies_[step.index].to], slots[copies_[step.index].from]);
+      break;
+    case Step::Kind::release:
+      slots[step.index].clear();
+      break;
   }
-  for (const auto& [slot, writes] : versions_) library.bump_version(slots[slot], writes);
   return true;
 }
 
@@ -133,7 +157,11 @@ std::string Plan::describe() const {
       for (uint32_t slot : slots) list += cat(list.empty() ? "" : ", ", '$', slot);
       return list;
     };
-    const auto line = [&](const std::string& what) { text += cat("  ", what, '\n'); };
+    const auto line = [&](const std::string& what) {
+      text += "  ";
+      if (!times_.empty()) text += cat('[', std::lround(times_[i] * 1e6), " us] ");
+      text += what + '\n';
+    };
     switch (step.kind) {
       case Step::Kind::operation_into:
       case Step::Kind::operation_fresh: {

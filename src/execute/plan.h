@@ -72,6 +72,7 @@ class Plan {
   struct Transfer {
     uint32_t to = 0, from = 0;
   };
+  bool run(const Step& step, Library& library, Frame& frame);
   bool run_operation(const Instruction& instruction, Library& library, Frame& frame);
 
   const Code& code_;
@@ -84,6 +85,7 @@ class Plan {
   std::vector<uint32_t> result_slots_, rebound_slots_;
   std::vector<uint32_t> transient_;
   Memory arena_;
+  std::vector<double> times_;  ///< least seconds of each step, with TORCHJANUS_LOG=time
   int64_t arena_bytes_ = 0;
   size_t first_write_ = 0;  ///< index of the first step that may write to a cell
 };
