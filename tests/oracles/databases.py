@@ -1,6 +1,7 @@
 """torch's own test databases as outside oracles: OpInfo (operators), module_db, optim_db.
 
-They lie in the installed torch; only the package `expecttest` that they import is missing and is not needed.
+They lie in the installed torch; only the package `expecttest` that they import is missing and is
+not needed.
 """
 
 import sys
@@ -48,7 +49,7 @@ def full_name(op: Any) -> str:
 
 
 def operator_cases(op: Any, limit: int | None = None) -> Iterator[Case]:
-    """The samples of an operator, as function and (where they exist) as method and in-place method."""
+    """The samples of an operator, as function and (where it exists) as in-place method."""
     gradient = op.supports_autograd
     samples = op.sample_inputs("cpu", torch.float32, requires_grad=gradient)
     for index, sample in enumerate(samples):
