@@ -69,15 +69,20 @@ def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
             file=sys.stderr,
         )
         return 2
-    file = str(path) if spec is None else str(path.resolve())
+    file = _absolute(path)
     _install_import_hook(path.resolve().parent)
-    sys.argv = [file, *arguments]
+    sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=file, __spec__=spec, __cached__=None)
     if spec is not None:
         module.__package__ = spec.parent
     sys.modules["__main__"] = module
     return _execute(source, file, module)
+
+
+def _absolute(path: Path) -> str:
+    """The path as python names a script in `__file__` and tracebacks: absolute, links not followed."""
+    return str(Path.cwd() / path)
 
 
 def _execute(source: bytes, file: str, module: types.ModuleType) -> int:
