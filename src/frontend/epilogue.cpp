@@ -167,6 +167,7 @@ class TemplateWriter {
 
   Template write_tensor(const std::shared_ptr<Tensor>& tensor) {
     if (tensor->source != nullptr) return from_source(tensor->source);
+    if (const auto leaf = leaf_with_gradient(*tensor)) return attribute_of(leaf, "grad");
     if (tensor->uncertain_alias && tensor->base != nullptr && root_of(tensor.get())->source)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a result that may share memory with an argument");
@@ -177,6 +178,23 @@ class TemplateWriter {
     Template form = result(value);
     if (tensor->requires_grad) note_differentiable_result(interpreter_, *tensor, form.index);
     return form;
+  }
+
+  /// What Python reads from the object once the run's writes are done.
+  Template attribute_of(const Value& object, const char* name) {
+    Template form = made(Template::Kind::call);
+    form.object = Object::borrow(imported("builtins.getattr"));
+    form.children.push_back(write(object));
+    form.children.push_back(write(interpreter_.string(name)));
+    return form;
+  }
+
+  /// The tensor of the entry whose new `.grad` that tensor is: a result that is the gradient must
+  /// be the same object as the attribute.
+  std::shared_ptr<Tensor> leaf_with_gradient(const Tensor& gradient) const {
+    for (const auto& leaf : interpreter_.entry_tensor_order)
+      if (leaf->grad_replaced && leaf->grad.get() == &gradient) return leaf;
+    return nullptr;
   }
 
   /// Whether Python can tell that the tensor shares memory with another, or has other strides than
@@ -204,10 +222,8 @@ class TemplateWriter {
       interpreter_.refuse(ReasonCode::autograd, "a result is a view made without gradients");
     Template form = made(Template::Kind::call);
     if (tensor->untracked) {
-      form.object = Object::borrow(imported("builtins.getattr"));
-      form.children.push_back(write(tensor->base));
-      form.children.push_back(write(interpreter_.string("data")));
-      return form;
+      next_ -= 1;
+      return attribute_of(tensor->base, "data");
     }
     bool one_of_many = tensor->view_node->outputs.size() > 1;
     if (one_of_many) {

@@ -255,3 +255,15 @@ def test_jacobian_by_rows():
         )
 
     return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential(hits=2)
+def test_gradients_of_parameters_as_results_are_the_parameters_own():
+    layer = nn.Linear(3, 3)
+
+    def step(x):
+        layer.zero_grad()
+        layer(x).sum().backward()
+        return layer.weight.grad, [layer.bias.grad, layer.weight.grad]
+
+    return Program(step, [(torch.randn(2, 3),) for _ in range(6)], watch=[layer])
