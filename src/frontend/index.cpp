@@ -2,6 +2,8 @@
 // the other, tensors become gathers.
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/operators.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -149,6 +151,7 @@ class Indexing {
   }
 
   std::shared_ptr<Tensor> slice_view(const SliceValue& slice) {
+    if (auto view = inner_range(slice)) return view;
     Value step = known_object(slice.step) == Py_None ? interpreter_.integer(1) : slice.step;
     if (auto part = varying_part(slice, step)) return part;
     graph::Attributes attributes;
@@ -174,11 +177,10 @@ class Indexing {
     if (!length.is_constant()) return nullptr;
     if (!holds_now(*start) || !holds_now(length) || !holds_now(size - *stop)) return nullptr;
     for (const Dim& rest : {*start, size - *stop}) guard_not_negative(rest);
-    return view_of(interpreter_, current_, operator_named("narrow"),
-                   {{"dim", dim_},
-                    {"start", graph::AttributeValue(*start)},
-                    {"length", length.value()}},
-                   slicer(slice));
+    return view_of(
+        interpreter_, current_, operator_named("narrow"),
+        {{"dim", dim_}, {"start", graph::AttributeValue(*start)}, {"length", length.value()}},
+        slicer(slice));
   }
 
   std::optional<graph::Dim> bound(const Value& value, const graph::Dim& missing) const {
@@ -204,6 +206,57 @@ class Indexing {
     graph::Value* test = operator_named("scalar_ge")(
         builder, {interpreter_.dimension_value(dim), builder.constant(int64_t{0})});
     interpreter_.follow(test, Object::borrow(Py_True), /*fact_number=*/-1);
+  }
+
+  /// Where the sign of a bound is not known (x[start : start + batch] with a start that varies):
+  /// the range is guarded to lie within the tensor, as it does in this call. Null elsewhere.
+  std::shared_ptr<Tensor> inner_range(const SliceValue& slice) {
+    const Value& step = slice.step;
+    if (known_object(step) != Py_None && !is_one(step)) return nullptr;
+    if (!is_varying(slice.start) && !is_varying(slice.stop)) return nullptr;
+    const graph::Dim& size = current_->value->type.shape[static_cast<size_t>(dim_)];
+    const Value zero = interpreter_.integer(0), whole = interpreter_.dimension(size);
+    const Value start = known_object(slice.start) == Py_None ? zero : slice.start;
+    const Value stop = known_object(slice.stop) == Py_None ? whole : slice.stop;
+    const auto first = dimension_of(start), last = dimension_of(stop);
+    if (!first || !last || !in_order(zero, start) || !in_order(start, stop) ||
+        !in_order(stop, whole))
+      return nullptr;
+    graph::Attributes attributes;
+    attributes.set("dim", dim_);
+    set_bound(attributes, "start", start);
+    const graph::Dim length = *last - *first;
+    if (length.is_constant())
+      attributes.set("length", length.value());
+    else
+      attributes.set("length", length);
+    return view_of(interpreter_, current_, operator_named("narrow"), std::move(attributes),
+                   slicer(slice));
+  }
+
+  /// left <= right, guarded where only the run knows.
+  bool in_order(const Value& left, const Value& right) {
+    return truth(interpreter_, compare(interpreter_, syntax::CompareOperator::LtE, left, right),
+                 -1);
+  }
+
+  static bool is_one(const Value& value) {
+    PyObject* object = known_object(value);
+    return object != nullptr && PyLong_CheckExact(object) && PyLong_AsLongLong(object) == 1;
+  }
+
+  static bool is_varying(const Value& value) {
+    const auto* number = as<Number>(value);
+    return number != nullptr && number->dim && number->dim->lower_bound().value_or(-1) < 0;
+  }
+
+  static std::optional<graph::Dim> dimension_of(const Value& value) {
+    if (const auto* number = as<Number>(value)) return number->dim;
+    PyObject* object = known_object(value);
+    int overflow = 0;
+    const long long known = object == nullptr ? 0 : PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (object == nullptr || overflow != 0) return std::nullopt;
+    return graph::Dim(int64_t{known});
   }
 
   bool set_bound(graph::Attributes& attributes, const char* name, const Value& value) {
