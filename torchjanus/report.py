@@ -1,15 +1,20 @@
 """Reports as text: what was converted, line by line, and why the rest was not."""
 
+import ast
 import linecache
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from . import _core
 
-_MARKS = {"graph": "graph", "assumed": "assumed", "constant": "folded", "effect": "after run"}
 # Of several marks on a line the last of these is shown.
-_STRENGTH = ["constant", "graph", "effect", "assumed"]
+_MARKS = {"constant": "folded", "graph": "graph", "effect": "after run", "assumed": "assumed"}
+_STRENGTH = list(_MARKS)
+_MOST_REASONS = 6  # of one code at one place
+_MARK_WIDTH = 10
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _reported: set[str] = set()
 
 
@@ -52,8 +57,10 @@ def _explain(snapshot: dict[str, Any]) -> str:
     lines += _counters(snapshot)
     lines += _source(snapshot)
     lines += _reasons(snapshot["reasons"])
+    first: list[str] | None = None
     for number, each in enumerate(snapshot["cache"], start=1):
-        lines += _graph(number, each)
+        lines += _graph(number, each, first)
+        first = first or each["assumptions"]
     return "\n".join(lines)
 
 
@@ -77,77 +84,252 @@ def _counters(snapshot: dict[str, Any]) -> list[str]:
     ]
 
 
+# --- line by line ---------------------------------------------------------------------------------
+
+
+@dataclass
+class _Lines:
+    """What is known of the lines of one file."""
+
+    marks: dict[int, str] = field(default_factory=dict)  # a kind of _MARKS
+    notes: dict[int, list[str]] = field(default_factory=dict)
+    blocked: dict[int, list[str]] = field(default_factory=dict)  # reasons
+
+    def known(self) -> set[int]:
+        return {*self.marks, *self.blocked}
+
+
 def _source(snapshot: dict[str, Any]) -> list[str]:
-    """Every line from the first to the last that is known of, with its mark."""
-    file = snapshot["file"]
-    marks, notes, last = _line_marks(snapshot)
-    blocked = {
-        reason["line"]: reason["code"]
-        for reason in snapshot["reasons"]
-        if reason["file"] == file and reason["line"] > 0
-    }
-    known = [*marks, *blocked]
-    if not known:
-        return []
-    first = min([*known, snapshot["line"] or min(known)])
-    result = [""]
-    for number in range(first, max([last, *known]) + 1):
-        text = linecache.getline(file, number).rstrip()
-        mark = _MARKS[marks[number]] if number in marks else ""
-        if number in blocked and (not mark or snapshot["state"] != "graph"):
-            mark = "imperative"
-        result.append(f"  {mark:>10} {number:5} | {text}".rstrip())
-        for note in notes.get(number, ()):
-            result.append(f"  {'':>10} {'':5} |     ^ {note}")
+    """Each line of the function or loop with its mark; then those of the functions it calls."""
+    files = _line_facts(snapshot)
+    own = files.setdefault(snapshot["file"], _Lines())
+    span = _span(snapshot)
+    result = _block(snapshot["file"], span, own, snapshot) if span else []
+    shown = set(range(span[0], span[1] + 1)) if span else set()
+    for file, lines in files.items():
+        left = lines.known() - shown if file == snapshot["file"] else set(lines.marks)
+        while left:
+            start, end, name = _enclosing(file, min(left))
+            block = _block(file, (start, end), lines, snapshot)
+            if block:
+                result += ["", f"  in {name} ({file}:{start})", *block[1:]]
+            left -= set(range(start, end + 1))
     return result
 
 
-def _line_marks(snapshot: dict[str, Any]) -> tuple[dict[int, str], dict[int, list[str]], int]:
-    """By line of the function's own file: its mark and its notes; and the last line marked."""
-    marks: dict[int, str] = {}
-    notes: dict[int, list[str]] = {}
-    last = 0
+def _line_facts(snapshot: dict[str, Any]) -> dict[str, _Lines]:
+    files: dict[str, _Lines] = {}
     for each in snapshot["cache"][:1]:
         for line in each["lines"]:
-            if line["file"] != snapshot["file"]:
+            if not line["file"] or line["line"] <= 0:
                 continue
-            number = line["line"]
-            last = max(last, number)
-            known = marks.get(number)
-            if known is None or _STRENGTH.index(line["kind"]) > _STRENGTH.index(known):
-                marks[number] = line["kind"]
-            if line["note"] and line["note"] not in notes.setdefault(number, []):
-                notes[number].append(line["note"])
-    return marks, notes, last
+            lines = files.setdefault(line["file"], _Lines())
+            number, kind = line["line"], line["kind"]
+            if kind == "constant" and line["note"].startswith("inlined "):
+                kind = "graph"
+            known = lines.marks.get(number)
+            if known is None or _STRENGTH.index(kind) > _STRENGTH.index(known):
+                lines.marks[number] = kind
+            notes = lines.notes.setdefault(number, [])
+            if line["note"] and line["note"] not in notes:
+                notes.append(line["note"])
+    for reason in snapshot["reasons"]:
+        if reason["file"] and reason["line"] > 0:
+            lines = files.setdefault(reason["file"], _Lines())
+            text = f"[{reason['code']}] {reason['sentence']}"
+            lines.blocked.setdefault(reason["line"], []).append(text)
+    return files
+
+
+def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, Any]) -> list[str]:
+    """The lines of a span, each with its mark, notes and reasons."""
+    is_graph = snapshot["state"] == "graph"
+    statements = _statements(file, span)
+    skipped = _skipped(statements, lines) if is_graph else {}
+    result = [""]
+    for number in range(span[0], span[1] + 1):
+        text = linecache.getline(file, number).rstrip()
+        statement = _innermost(statements, number)
+        first = statement.lineno if statement is not None else number
+        is_code = bool(text.strip()) and not text.strip().startswith("#")
+        if not is_code:
+            mark = ""
+        elif not is_graph:
+            mark = "imperative"
+        elif number in lines.marks or first in lines.marks:
+            mark = _MARKS[lines.marks.get(number) or lines.marks[first]]
+        else:
+            mark = skipped.get(number, "graph" if statement is not None else "")
+        result.append(f"  {mark:>{_MARK_WIDTH}} {number:5} | {text}".rstrip())
+        notes = list(lines.notes.get(number, ()))
+        notes += lines.blocked.get(number, ())[:_MOST_REASONS]
+        indent = " " * (len(text) - len(text.lstrip()))
+        result += [f"  {'':>{_MARK_WIDTH}} {'':5} | {indent}^ {note}" for note in notes]
+    return result
+
+
+def _tree(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:  # a notebook cell with magics, for instance
+        return None
+
+
+def _span(snapshot: dict[str, Any]) -> tuple[int, int] | None:
+    """The lines of the function, lambda or run of statements that begins at the snapshot's line."""
+    start, tree = snapshot["line"], _tree(snapshot["file"])
+    if tree is None or start <= 0:
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, _FUNCTIONS) and _first_line(node) == start:
+            return start, node.end_lineno or start
+        if isinstance(node, ast.Lambda) and node.lineno == start and "<lambda>" in snapshot["name"]:
+            return start, node.end_lineno or start
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list) or isinstance(node, ast.Module):
+            continue
+        if any(isinstance(each, ast.stmt) and each.lineno == start for each in body):
+            return start, body[-1].end_lineno
+    return None
+
+
+def _first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([function.lineno, *(each.lineno for each in function.decorator_list)])
+
+
+def _enclosing(file: str, line: int) -> tuple[int, int, str]:
+    """The innermost function around a line: its first and last line and its name."""
+    best = (line, line, "code")
+    for node, name in _functions(_tree(file), ""):
+        end = node.end_lineno or node.lineno
+        if node.lineno <= line <= end:
+            best = (node.lineno, end, name)  # inner ones come later
+    return best
+
+
+def _functions(
+    node: ast.AST | None, prefix: str
+) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str]]:
+    for child in ast.iter_child_nodes(node) if node is not None else ():
+        if isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
+            name = f"{prefix}{child.name}"
+            if not isinstance(child, ast.ClassDef):
+                yield child, name
+            yield from _functions(child, f"{name}.")
+        else:
+            yield from _functions(child, prefix)
+
+
+def _statements(file: str, span: tuple[int, int]) -> list[ast.stmt]:
+    tree = _tree(file)
+    return [
+        node
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.stmt) and span[0] <= node.lineno <= span[1]
+    ]
+
+
+def _innermost(statements: list[ast.stmt], line: int) -> ast.stmt | None:
+    around = [each for each in statements if each.lineno <= line <= (each.end_lineno or 0)]
+    return max(around, key=lambda each: each.lineno, default=None)
+
+
+def _skipped(statements: list[ast.stmt], lines: _Lines) -> dict[int, str]:
+    """The lines of the branches that the graph does not contain."""
+    result: dict[int, str] = {}
+    for statement in statements:
+        if not isinstance(statement, ast.If):
+            continue
+        notes = lines.notes.get(statement.lineno, ())
+        for body, other in (
+            (statement.body, "assumes false"),
+            (statement.orelse, "assumes true"),
+        ):
+            numbers = range(body[0].lineno, (body[-1].end_lineno or 0) + 1) if body else range(0)
+            if any(number in lines.marks for number in numbers):
+                continue
+            mark = "imperative" if other in notes else "not taken"
+            for number in numbers:
+                if result.get(number) != "imperative":
+                    result[number] = mark
+    return result
+
+
+# --- reasons and graphs ---------------------------------------------------------------------------
 
 
 def _reasons(reasons: Iterable[dict[str, Any]]) -> list[str]:
     result = []
+    shown: dict[tuple[Any, ...], int] = {}
     for reason in reasons:
+        key = (reason["file"], reason["line"], reason["code"])
+        shown[key] = shown.get(key, 0) + 1
+        if shown[key] > _MOST_REASONS:
+            continue
         place = f"{reason['file']}:{reason['line']}: " if reason["file"] else ""
         times = f" (×{reason['count']})" if reason["count"] > 1 else ""
-        result.append(f"  {place}[{reason['code']}] {reason['sentence']}{times}")
-    return ["", *result] if result else []
+        result.append(f"    {place}[{reason['code']}] {reason['sentence']}{times}")
+    for (file, line, code), count in shown.items():
+        if count > _MOST_REASONS:
+            result.append(f"    {file}:{line}: [{code}] {count - _MOST_REASONS} more such")
+    return ["", "  why some runs were imperative", *result] if result else []
 
 
-def _graph(number: int, entry: dict[str, Any]) -> list[str]:
+def _graph(number: int, entry: dict[str, Any], first: list[str] | None) -> list[str]:
     result = [
         "",
         f"  graph {number}: ran {entry['hits']} times, did not fit {entry['misses']} times, "
-        f"was left {entry['aborts']} times; assumes",
+        f"was left {entry['aborts']} times",
     ]
-    result += [f"    {each}" for each in _told(entry["assumptions"])]
-    return result
+    result += _made_of(entry["lines"])
+    assumptions = entry["assumptions"]
+    if first is None:
+        result.append(f"    {len(assumptions)} assumptions")
+    else:
+        common = set(first)
+        others = [each for each in assumptions if each not in common]
+        result.append(
+            f"    {len(assumptions)} assumptions, {len(assumptions) - len(others)} as graph 1, and"
+        )
+        assumptions = others
+    return result + [f"      {each}" for each in _told(assumptions)]
+
+
+def _made_of(lines: list[dict[str, Any]]) -> list[str]:
+    """What was inlined, unrolled, and which tests were taken for granted."""
+    inlined: dict[str, int] = {}
+    unrolled: dict[str, None] = {}
+    asserted: dict[str, None] = {}
+    for line in lines:
+        note, place = line["note"], f"line {line['line']}"
+        if note.startswith("inlined "):
+            name = note.removeprefix("inlined ")
+            inlined[name] = inlined.get(name, 0) + 1
+        elif note.startswith("unrolled "):
+            unrolled[f"{place} {note.removeprefix('unrolled ')}"] = None
+        elif note.startswith("assumes "):
+            asserted[f"{place} {note}"] = None
+    calls = [f"{name} ×{count}" if count > 1 else name for name, count in inlined.items()]
+    parts = (("inlined", calls), ("unrolled", unrolled), ("asserted", asserted))
+    return [f"    {what}: {', '.join(which)}" for what, which in parts if which]
 
 
 def _told(assumptions: list[str]) -> list[str]:
     """The assumptions about the user's own objects; the rest as counts."""
-    apart = [each for each in assumptions if " shares no memory with " in each]
-    library = [each for each in assumptions if "type(" in each or "__globals__" in each]
-    rest = set(apart) | set(library)
-    told = [each for each in assumptions if each not in rest]
-    if apart:
-        told.append(f"{len(apart)} pairs of tensors share no memory")
-    if library:
-        told.append(f"{len(library)} more about classes and library code")
-    return told
+    groups: dict[str, int] = {}
+    told = []
+    for each in assumptions:
+        if " shares no memory with " in each:
+            group = "pairs of tensors share no memory"
+        elif "type(" in each or "__globals__" in each or each.startswith("the class "):
+            group = "about classes and library code"
+        elif " has no item '" in each:
+            group = "that no instance or module hides an attribute of its class"
+        elif each.startswith("len(") and "_hooks) == 0" in each:
+            group = "that there are no hooks"
+        else:
+            told.append(each)
+            continue
+        groups[group] = groups.get(group, 0) + 1
+    return told + [f"{count} {group}" for group, count in groups.items()]
