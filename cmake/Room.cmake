@@ -1,9 +1,13 @@
 # One room = one folder under src/ = one static library, with warnings as errors. KNOWS lists the rooms
 # whose headers it may include; what those know is known too.
+option(TORCHJANUS_WARNINGS_AS_ERRORS "Stop at the first warning" ON)
 add_library(janus_flags INTERFACE)
 target_include_directories(janus_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
-target_compile_options(janus_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
+target_compile_options(janus_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers
                        -Wno-unused-parameter)
+if(TORCHJANUS_WARNINGS_AS_ERRORS)
+  target_compile_options(janus_flags INTERFACE -Werror)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # g++ 12 warns wrongly inside its own standard library at -O2.
   target_compile_options(janus_flags INTERFACE -Wno-restrict -Wno-maybe-uninitialized

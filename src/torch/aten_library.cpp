@@ -1,6 +1,7 @@
 // Makes, reads and copies tensors.
 #include "torch/aten_library.h"
 
+#include <ATen/core/Tensor.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/empty_strided.h>
 
