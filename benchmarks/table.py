@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
 from programs import BENCHMARKS, Benchmark
 from torch.utils._python_dispatch import TorchDispatchMode
 
+import torch
 import torchjanus
 
 PRODUCTS = {

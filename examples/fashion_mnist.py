@@ -5,6 +5,7 @@ import struct
 from pathlib import Path
 
 import numpy
+
 import torch
 
 DEFAULT_FOLDER = Path("/usr/share/datasets/fashion-mnist")

@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 
 import fashion_mnist
-import torch
 import torch.nn.functional as F
 from rich.progress import Progress, TextColumn
-from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
+
+import torch
+from torch import nn
 
 
 class LeNet(nn.Module):

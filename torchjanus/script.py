@@ -138,7 +138,7 @@ class _Rewriter:
         placeholder = f"torchjanus region {id(region):x}"
         self.constants[placeholder] = region
 
-        def call(method: str, *arguments: object) -> ast.Call:
+        def call(method: str, *arguments: int) -> ast.Call:
             function = ast.Attribute(ast.Constant(placeholder), method, ast.Load())
             return ast.Call(function, [ast.Constant(value) for value in arguments], [])
 

@@ -30,8 +30,8 @@ class Differentiable {
   /// Makes one autograd node for this run and sets it as grad_fn of the differentiable results.
   /// Must be called with the GIL held.
   virtual void attach(std::span<const execute::Slot> inputs,
-                      std::span<const std::string> cell_names,
-                      std::span<const execute::Slot> cells, std::span<execute::Slot> results) = 0;
+                      std::span<const std::string> cell_names, std::span<const execute::Slot> cells,
+                      std::span<execute::Slot> results) = 0;
 };
 
 class Differentiation {

@@ -1,9 +1,9 @@
-// Python's abstract syntax (3.11 to 3.13), one struct a node class of the `ast` module, same field names
-// (but for C++ keywords and clashes, which get a trailing underscore).
+// Python's abstract syntax (3.11 to 3.13), one struct a node class of the `ast` module, same field
+// names (but for C++ keywords and clashes, which get a trailing underscore).
 //
-// Nodes are plain data owned by their Tree. `kind` says which struct a node is; use `as<Name>(node)` after a switch on
-// it. Every expression and statement has a `fact` number, dense within its Tree: the key under which the
-// profiler's facts about it are kept.
+// Nodes are plain data owned by their Tree. `kind` says which struct a node is; use
+// `as<Name>(node)` after a switch on it. Every expression and statement has a `fact` number, dense
+// within its Tree: the key under which the profiler's facts about it are kept.
 #pragma once
 
 #include <memory>
@@ -47,7 +47,19 @@ const char* name(PatternKind kind);
 enum class Context { Load, Store, Del };
 enum class BoolOperator { And, Or };
 enum class Operator {
-  Add, Sub, Mult, MatMult, Div, Mod, Pow, LShift, RShift, BitOr, BitXor, BitAnd, FloorDiv
+  Add,
+  Sub,
+  Mult,
+  MatMult,
+  Div,
+  Mod,
+  Pow,
+  LShift,
+  RShift,
+  BitOr,
+  BitXor,
+  BitAnd,
+  FloorDiv
 };
 enum class UnaryOperator { Invert, Not, UAdd, USub };
 enum class CompareOperator { Eq, NotEq, Lt, LtE, Gt, GtE, Is, IsNot, In, NotIn };
@@ -79,7 +91,8 @@ struct Pattern : Node {
 
 using Body = std::vector<Statement*>;
 
-// --- parts of nodes ------------------------------------------------------------------------------------
+// --- parts of nodes
+// ------------------------------------------------------------------------------------
 struct Argument : Node {
   Identifier arg;
   Expression* annotation = nullptr;
@@ -90,7 +103,7 @@ struct Arguments {
   std::vector<Argument*> kwonlyargs;
   std::vector<Expression*> kw_defaults;  ///< as long as kwonlyargs; null where there is no default
   Argument* kwarg = nullptr;
-  std::vector<Expression*> defaults;     ///< of the last posonlyargs + args
+  std::vector<Expression*> defaults;  ///< of the last posonlyargs + args
 };
 struct Keyword : Node {
   Identifier arg;  ///< empty for `**value`
@@ -120,16 +133,16 @@ struct MatchCase {
   Body body;
 };
 
-#define TORCHJANUS_EXPRESSION(NAME) \
-  struct NAME final : Expression {  \
+#define TORCHJANUS_EXPRESSION(NAME)                     \
+  struct NAME final : Expression {                      \
     static constexpr auto kKind = ExpressionKind::NAME; \
     NAME() : Expression(kKind) {}
-#define TORCHJANUS_STATEMENT(NAME) \
-  struct NAME final : Statement {  \
+#define TORCHJANUS_STATEMENT(NAME)                     \
+  struct NAME final : Statement {                      \
     static constexpr auto kKind = StatementKind::NAME; \
     NAME() : Statement(kKind) {}
-#define TORCHJANUS_PATTERN(NAME) \
-  struct NAME final : Pattern {  \
+#define TORCHJANUS_PATTERN(NAME)                     \
+  struct NAME final : Pattern {                      \
     static constexpr auto kKind = PatternKind::NAME; \
     NAME() : Pattern(kKind) {}
 // clang-format off
@@ -225,13 +238,13 @@ class Tree {
   /// statements of a script (`body`), which read and write variables of the frame they stand in.
   const Statement* function = nullptr;
   const Lambda* lambda = nullptr;
-  Body body;             ///< of the function, or the bare statements; a lambda has none
+  Body body;                       ///< of the function, or the bare statements; a lambda has none
   Arguments* arguments = nullptr;  ///< null for bare statements
   struct Scope* scope = nullptr;   ///< the function's own scope
   std::string name;                ///< qualified name, for reports
   std::shared_ptr<const std::string> file;
-  std::string class_name;          ///< innermost class around it in the source; empty: none
-  int fact_count = 0;              ///< facts are numbered 0 .. fact_count-1
+  std::string class_name;  ///< innermost class around it in the source; empty: none
+  int fact_count = 0;      ///< facts are numbered 0 .. fact_count-1
 
   /// A name or attribute as the compiler takes it here: `__x` inside class C is `_C__x`.
   std::string mangle(const std::string& identifier) const;

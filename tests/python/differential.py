@@ -38,10 +38,10 @@ from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
 import numpy
-import torch
-from torch import nn
 
+import torch
 import torchjanus
+from torch import nn
 
 
 @dataclass

@@ -5,8 +5,8 @@ import functools
 from collections import namedtuple
 
 import pytest
-import torch
 
+import torch
 import torchjanus
 
 Pair = namedtuple("Pair", "first second")

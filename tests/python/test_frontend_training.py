@@ -1,11 +1,11 @@
 """Whole training steps: forward, backward and update in one graph, with eager's numbers and state."""
 
 import pytest
-import torch
-from torch import nn
 from torch.nn import functional as F
 
+import torch
 import torchjanus
+from torch import nn
 
 OPTIMIZERS = {
     "sgd": lambda p: torch.optim.SGD(p, lr=0.1),
@@ -80,7 +80,10 @@ def test_clipping_and_accumulation():
         def step(x, y):
             optimizer.zero_grad(set_to_none=False)
             for part in range(2):
-                (F.cross_entropy(model(x[part * 3 : part * 3 + 3]), y[part * 3 : part * 3 + 3]) / 2).backward()
+                (
+                    F.cross_entropy(model(x[part * 3 : part * 3 + 3]), y[part * 3 : part * 3 + 3])
+                    / 2
+                ).backward()
             nn.utils.clip_grad_norm_(model.parameters(), 0.5)
             optimizer.step()
             return 0.0

@@ -1,9 +1,10 @@
 """Differential programs: gradients, in and around the function."""
 
 import pytest
-import torch
 import torch.nn.functional as F
 from differential import Program, differential
+
+import torch
 from torch import nn
 
 GRADIENTS = {

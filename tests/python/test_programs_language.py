@@ -5,9 +5,10 @@ from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 
 import pytest
-import torch
 import torch.nn.functional as F
 from differential import Call, Program, differential
+
+import torch
 from torch import nn
 
 SCALE = 3.0

@@ -3,9 +3,10 @@
 import copy
 
 import pytest
-import torch
 import torch.nn.functional as F
 from differential import Program, differential
+
+import torch
 from torch import nn
 
 STEPS = 7

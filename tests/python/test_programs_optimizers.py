@@ -1,9 +1,10 @@
 """Differential programs: optimizers, schedulers, clipping, accumulation, and their Python-visible state."""
 
 import pytest
-import torch
 import torch.nn.functional as F
 from differential import Program, differential
+
+import torch
 from torch import nn
 
 STEPS = 8
