@@ -58,15 +58,23 @@ format: environment
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 	clang-format-19 -i $$(git ls-files '*.h' '*.cpp')
 
-sanitize: environment
+build/sanitize/build.ninja: | environment
 	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset sanitize
-	$(BIN)/cmake --build build/sanitize -j $(JOBS)
+
+sanitize: environment build/sanitize/build.ninja
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/sanitize -j $(JOBS)
 	$(BIN)/ctest --test-dir build/sanitize --output-on-failure -j $(JOBS)
 
-fuzz: environment
-	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset fuzz
-	$(BIN)/cmake --build build/fuzz -j $(JOBS)
-	for target in build/fuzz/tests/fuzz/fuzz_*; do [ -x $$target ] && $$target -max_total_time=60 || exit 1; done
+# What the fuzzers find to be new goes to build/sanitize; the texts of the repository are where they start.
+FUZZ_SECONDS ?= 60
+fuzz: environment build/sanitize/build.ninja
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/sanitize -j $(JOBS) -t fuzz_parser fuzz_signature fuzz_dim fuzz_passes
+	@set -e; for target in parser signature dim passes; do \
+	  mkdir -p build/sanitize/corpus/$$target; seeds=; \
+	  for folder in tests/fuzz/corpus/$$target tests/ir/graph tests/ir/passes; do [ -d $$folder ] && seeds="$$seeds $$folder"; done; \
+	  build/sanitize/tests/fuzz/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=4096 \
+	    -verbosity=0 -print_final_stats=1 -artifact_prefix=build/sanitize/ build/sanitize/corpus/$$target $$seeds; \
+	done
 
 golden: build
 	$(BIN)/python tools/golden.py --update
