@@ -78,12 +78,19 @@ class Lookup {
   }
 
  private:
-  bool has_general_lookup() const {
+  /// Whether attributes are found by Python's general rules; a class of the program could be given
+  /// rules of its own later, so that is an assumption.
+  bool has_general_lookup() {
     static PyObject* const general =
         PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__getattribute__");
-    if (type_->tp_getattro == PyObject_GenericGetAttr) return true;
+    if (!is_heap_type(type_)) return type_->tp_getattro == PyObject_GenericGetAttr;
     Object key = name_object(interpreter_, "__getattribute__");
-    return _PyType_Lookup(type_, key.get()) == general;
+    if (_PyType_Lookup(type_, key.get()) != general) return false;
+    interpreter_.assume(
+        Assumption::Kind::identity,
+        interpreter_.sources().step(Source::Kind::type_attribute, type_path(), key),
+        Object::borrow(general));
+    return true;
   }
 
   const Source* path() { return path_of(interpreter_, known_); }
@@ -327,10 +334,42 @@ Value class_method(Interpreter& interpreter, const Value& value, const std::stri
                  found, interpreter.sources().step(Source::Kind::type_attribute, owner, key)));
 }
 
+/// The methods of named tuples that collections.namedtuple writes.
+Value named_tuple_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& tuple,
+                         const std::string& name) {
+  if (!tuple->type || name != "_replace") return nullptr;
+  static PyObject* const maker = imported("collections.namedtuple");
+  auto* type = reinterpret_cast<PyTypeObject*>(tuple->type.get());
+  PyObject* method = PyDict_GetItemString(type->tp_dict, name.c_str());
+  if (method == nullptr || !PyFunction_Check(method) ||
+      PyFunction_GET_GLOBALS(method) != PyFunction_GET_GLOBALS(maker))
+    return nullptr;
+  return std::make_shared<Native>(
+      name, [tuple](Interpreter& inner, const CallArguments& arguments) -> Value {
+        if (!arguments.positional.empty())
+          inner.refuse(ReasonCode::would_raise, "TypeError: arguments of _replace()");
+        Object fields = inner.must(PyObject_GetAttrString(tuple->type.get(), "_fields"));
+        auto result = std::make_shared<Sequence>(false);
+        result->type = tuple->type;
+        size_t replaced = 0;
+        for (size_t i = 0; i < tuple->elements.size(); ++i) {
+          const Value* given = arguments.keyword(
+              text_of(PyTuple_GET_ITEM(fields.get(), static_cast<Py_ssize_t>(i))));
+          if (given != nullptr) ++replaced;
+          result->elements.push_back(given != nullptr ? *given : tuple->elements[i]);
+        }
+        if (replaced != arguments.keywords.size())
+          inner.refuse(ReasonCode::would_raise, "ValueError: unexpected fields of a named tuple");
+        return result;
+      });
+}
+
 Value virtual_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
   if (name == "__class__") return type_of(interpreter, value);
-  if (const auto* sequence = as<Sequence>(value))
+  if (auto sequence = shared_as<Sequence>(value)) {
     if (Value field = sequence_field(interpreter, *sequence, name)) return field;
+    if (Value method = named_tuple_method(interpreter, sequence, name)) return method;
+  }
   if (Value method = container_method(interpreter, value, name)) return method;
   if (const auto* closure = as<Closure>(value))
     if (name == "__name__") return interpreter.string(closure->name);

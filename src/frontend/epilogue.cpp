@@ -171,9 +171,9 @@ class TemplateWriter {
     if (tensor->uncertain_alias && tensor->base != nullptr && root_of(tensor.get())->source)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a result that may share memory with an argument");
-    if (is_shown_view(*tensor)) return write_view(tensor);
     if (tensor->requires_grad && tensor->is_leaf)
       interpreter_.refuse(ReasonCode::autograd, "a result is a leaf that requires grad");
+    if (is_shown_view(*tensor)) return write_view(tensor);
     graph::Value* value = read(interpreter_, *tensor);
     Template form = result(value);
     if (tensor->requires_grad) note_differentiable_result(interpreter_, *tensor, form.index);
