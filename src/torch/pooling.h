@@ -1,0 +1,14 @@
+// Pooling: faster than ATen's for the common case.
+#pragma once
+
+#include <memory>
+
+#include "execute/library.h"
+
+namespace janus::torch {
+
+/// Maxima of two-dimensional windows; null for other operators.
+std::unique_ptr<execute::Operation> bind_pooling(const graph::Node& node,
+                                                 const execute::SymbolLookup& symbols);
+
+}  // namespace janus::torch
