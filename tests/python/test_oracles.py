@@ -1,0 +1,40 @@
+"""A small sample of what tests/oracles/run.py checks: operators, modules and optimizers of torch's own
+databases, eagerly and converted. The whole of it takes hours, so it is a command of its own."""
+
+import importlib.util
+import pathlib
+import sys
+
+import pytest
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "oracles"
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    specification = importlib.util.spec_from_file_location("oracle_run", FOLDER / "run.py")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules["oracle_run"] = module
+    specification.loader.exec_module(module)
+    return module
+
+
+def assert_nothing_differs(outcome, at_least):
+    wrong = {kind: outcome[kind] for kind in ("differs", "internal errors", "crash")}
+    assert not any(wrong.values()), (wrong, outcome.differences)
+    assert outcome["graph"] >= at_least, (dict(outcome), outcome.refusals.most_common(5))
+
+
+def test_every_fortieth_operator(oracle):
+    names = [oracle.databases.full_name(op) for op in oracle.databases.operators()]
+    assert_nothing_differs(oracle.check_operators(names[::40], 2), at_least=25)
+
+
+@pytest.mark.parametrize("name", ["nn.Linear", "nn.BatchNorm2d", "nn.CrossEntropyLoss", "nn.GELU"])
+def test_module(oracle, name):
+    assert_nothing_differs(oracle.check_modules(2, name), at_least=1)
+
+
+@pytest.mark.parametrize("name", ["SGD", "RMSprop"])
+def test_optimizer(oracle, name):
+    assert_nothing_differs(oracle.check_optimizers(name), at_least=1)
