@@ -111,10 +111,17 @@ void note_alias(const OpaqueArguments& arguments, const ResolvedOperator& resolv
   base->uncertain_alias = true;
 }
 
-Value pack(Interpreter& interpreter, const ResolvedOperator& resolved, std::vector<Value> results) {
+/// Bindings of torch pack a list of tensors as a tuple; only `torch.ops` gives the list itself.
+bool packs_lists_as_tuples(PyObject* callable) {
+  return PyCFunction_Check(callable) != 0 || Py_IS_TYPE(callable, &PyMethodDescr_Type) != 0;
+}
+
+Value pack(Interpreter& interpreter, PyObject* callable, const ResolvedOperator& resolved,
+           std::vector<Value> results) {
   if (resolved.packing == ResolvedOperator::Packing::single)
     return results.empty() ? interpreter.none() : results[0];
-  if (resolved.packing == ResolvedOperator::Packing::list) return make_list(std::move(results));
+  if (resolved.packing == ResolvedOperator::Packing::list && !packs_lists_as_tuples(callable))
+    return make_list(std::move(results));
   Value packed = make_tuple(std::move(results));
   as<Sequence>(packed)->type = resolved.result_class;
   return packed;
@@ -152,16 +159,20 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   if (functional) {
     auto self = arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
     if (self == nullptr || node->outputs.size() != 1 ||
-        node->output()->type.shape != self->value->type.shape)
+        node->output()->type.shape != self->value->type.shape ||
+        node->output()->type.dtype != self->value->type.dtype)  // most would raise
       interpreter.refuse(ReasonCode::unknown_callable, *name);
-    graph::Value* contents = cast(interpreter, node->output(), self->value->type.dtype);
-    write_tracked(interpreter, self, contents, any_tracked);
+    write_tracked(interpreter, self, node->output(), any_tracked);
     self->producer = name->substr(name->find(':') + 2);
     return self;
   }
   std::vector<Value> results;
   for (size_t i = 0; i < node->outputs.size(); ++i) {
     graph::Value* output = node->outputs[i];
+    if (resolved->same_as[i] != nullptr) {
+      results.push_back(described.source_of(resolved->same_as[i]));
+      continue;
+    }
     if (!output->type.is_tensor()) {
       results.push_back(interpreter.number(output));
       continue;
@@ -176,7 +187,7 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
     note_alias(described, *resolved, i, *tensor);
     results.push_back(std::move(tensor));
   }
-  return pack(interpreter, *resolved, std::move(results));
+  return pack(interpreter, callable, *resolved, std::move(results));
 }
 
 }  // namespace janus::frontend

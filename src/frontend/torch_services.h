@@ -57,6 +57,8 @@ struct ResolvedOperator {
   std::vector<bool> differentiable;
   std::vector<std::string> grad_fn_names;
   std::vector<int> alias_of;
+  /// By result: the argument that the result is itself, the very same tensor; else null.
+  std::vector<const OperatorArgument*> same_as;
   bool mutates = false;  ///< writes to an argument: no `opaque` node can be made of it
   bool random = false;   ///< draws from the default generator
 };

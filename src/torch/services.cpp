@@ -2,13 +2,16 @@
 // arguments, by running it on tensors without data.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ones_like.h>
 #include <torch/csrc/Dtype.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "torch/arguments.h"
 #include "torch/operator_names.h"
@@ -346,6 +349,7 @@ class Trial {
   struct Outcome {
     std::vector<at::Tensor> tensors;
     std::vector<Type> numbers;  ///< of results that are no tensors
+    std::vector<const OperatorArgument*> same_as;  ///< by tensor: the argument that it is, or null
     bool list = false;
     bool tuple = false;
   };
@@ -377,6 +381,7 @@ class Trial {
                                                    : Type::i64());
       }
     }
+    for (const at::Tensor& tensor : outcome.tensors) outcome.same_as.push_back(same_as(tensor));
     return outcome;
   }
 
@@ -387,6 +392,13 @@ class Trial {
   }
 
  private:
+  const OperatorArgument* same_as(const at::Tensor& tensor) const {
+    for (const auto& [argument, made] : made_) {
+      if (made.is_same(tensor)) return argument;
+    }
+    return nullptr;
+  }
+
   at::Tensor make(const OperatorArgument& argument) {
     std::vector<int64_t> sizes;
     for (const Dim& dim : argument.type.shape) sizes.push_back(symbols_->evaluate(dim));
@@ -466,6 +478,22 @@ void collect_dims(const OperatorArgument& argument, std::vector<Dim>& dims) {
   for (const OperatorArgument& element : argument.elements) collect_dims(element, dims);
 }
 
+/// Operators that write to running statistics although their schemas do not say so.
+bool writes_unsaid(const std::string& name) {
+  return name.find("batch_norm") != std::string::npos ||
+         name.find("instance_norm") != std::string::npos ||
+         name.find("fused_moving_avg") != std::string::npos;
+}
+
+/// Operators that give their argument itself for some arguments, whatever its strides are.
+bool may_give_argument(const std::string& name) {
+  static const std::set<std::string> names = {
+      "aten::conj",       "aten::resolve_conj", "aten::resolve_neg", "aten::atleast_1d",
+      "aten::atleast_2d", "aten::atleast_3d",   "aten::sum_to_size", "aten::cartesian_prod",
+      "aten::real",       "aten::conj_physical"};
+  return names.contains(name);
+}
+
 class Services final : public frontend::TorchServices {
  public:
   std::optional<std::string> operator_name(PyObject* callable) const override {
@@ -524,7 +552,7 @@ class Services final : public frontend::TorchServices {
     }
     const auto overload = c10::Dispatcher::singleton().findSchema(schema.operator_name());
     if (!overload) return std::nullopt;
-    result.mutates = schema.is_mutable();
+    result.mutates = schema.is_mutable() || writes_unsaid(schema.name());
     result.random = overload->hasTag(at::Tag::nondeterministic_seeded) &&
                     !never_drops(schema, result.attributes);
     if (result.random) result.attributes.set("_draws", true);
@@ -569,8 +597,20 @@ class Services final : public frontend::TorchServices {
     result.packing = last.list    ? ResolvedOperator::Packing::list
                      : last.tuple ? ResolvedOperator::Packing::tuple
                                   : ResolvedOperator::Packing::single;
+    if (last.list && last.tuple) {
+      why = cat(schema.name(), " gives a list among other results");
+      return std::nullopt;
+    }
+    if (leaves_gradient_undefined(last, trial, result.operands)) {
+      why = cat(schema.name(), " has no gradient for an operand that requires grad");
+      return std::nullopt;
+    }
     for (size_t i = 0; i < last.tensors.size(); ++i) {
       const at::Tensor& tensor = last.tensors[i];
+      if (last.same_as[i] != nullptr && !may_give_argument(schema.name())) {
+        why = cat(schema.name(), " gives its argument itself");
+        return std::nullopt;
+      }
       const auto dtype = tensor.defined() ? dtype_of(tensor.scalar_type()) : std::nullopt;
       if (!dtype) {
         why = cat(schema.name(), " gives something that graphs do not have");
@@ -580,6 +620,10 @@ class Services final : public frontend::TorchServices {
       for (const Trial::Outcome& outcome : outcomes) {
         if (outcome.tensors.size() != last.tensors.size()) {
           why = cat(schema.name(), " gives a number of tensors that depends on sizes");
+          return std::nullopt;
+        }
+        if (outcome.same_as[i] != last.same_as[i]) {
+          why = cat(schema.name(), " gives its argument itself for some sizes only");
           return std::nullopt;
         }
         sizes.push_back(outcome.tensors[i].sizes().vec());
@@ -593,15 +637,40 @@ class Services final : public frontend::TorchServices {
       result.differentiable.push_back(tensor.requires_grad());
       result.grad_fn_names.push_back(tensor.grad_fn() ? tensor.grad_fn()->name() : "");
       result.alias_of.push_back(alias(tensor, trial, result.operands));
+      result.same_as.push_back(last.same_as[i]);
     }
     for (const Type& number : last.numbers) {
       result.results.push_back(number);
       result.differentiable.push_back(false);
       result.grad_fn_names.emplace_back();
       result.alias_of.push_back(-1);
+      result.same_as.push_back(nullptr);
     }
     if (last.tuple) result.result_class = return_class(schema.name());
     return result;
+  }
+
+  /// Whether autograd gives None, not zeros, for an operand. What can't be tried counts as no.
+  static bool leaves_gradient_undefined(const Trial::Outcome& outcome, const Trial& trial,
+                                        const std::vector<const OperatorArgument*>& operands) {
+    std::vector<at::Tensor> results, seeds, watched;
+    for (const at::Tensor& tensor : outcome.tensors) {
+      if (!tensor.defined() || !tensor.requires_grad() || !tensor.is_meta()) continue;
+      results.push_back(tensor);
+      seeds.push_back(at::ones_like(tensor));
+    }
+    for (const OperatorArgument* operand : operands) {
+      const at::Tensor tensor = trial.tensor_for(operand);
+      if (tensor.defined() && tensor.requires_grad()) watched.push_back(tensor);
+    }
+    if (results.empty() || watched.empty()) return false;
+    try {
+      const auto gradients = ::torch::autograd::grad(results, watched, seeds, false, false, true);
+      return std::any_of(gradients.begin(), gradients.end(),
+                         [](const at::Tensor& gradient) { return !gradient.defined(); });
+    } catch (const std::exception&) {
+      return false;
+    }
   }
 
   static int alias(const at::Tensor& tensor, const Trial& trial,
