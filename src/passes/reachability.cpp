@@ -37,6 +37,8 @@ bool any_carries_gradient(std::span<Value* const> values) {
   return std::ranges::any_of(values, [](const Value* v) { return carries_gradient(v->type); });
 }
 
+std::vector<Value*> operands_reached(const Value& output);
+
 /// Every value that a gradient of `outputs` flows to, outputs included. A `gradient` node counts as
 /// if all its results depended on all its operands.
 std::unordered_set<Value*> reached_from(std::span<Value* const> outputs) {
@@ -47,9 +49,11 @@ std::unordered_set<Value*> reached_from(std::span<Value* const> outputs) {
   };
   std::ranges::for_each(outputs, reach);
   while (!pending.empty()) {
-    const Node* node = pending.back()->definition;
+    const Value* value = pending.back();
+    const Node* node = value->definition;
     pending.pop_back();
-    if (node != nullptr && passes_gradient(*node)) std::ranges::for_each(operands(*node), reach);
+    if (node != nullptr && passes_gradient(*node))
+      std::ranges::for_each(operands_reached(*value), reach);
   }
   return seen;
 }
@@ -204,6 +208,25 @@ SavedValues saved_by_parts(const Node& composite) {
   for (const Value* input : parts.inputs()) result.inputs.push_back(saved.contains(input));
   for (const Value* output : parts.results()) result.outputs.push_back(saved.contains(output));
   return result;
+}
+
+/// The operands that a gradient of `output` can flow on to. A composite operator's parts say it: the
+/// target of a loss, say, may only be compared.
+std::vector<Value*> operands_reached(const Value& output) {
+  const Node& node = *output.definition;
+  if (!node.op->is(graph::Trait::composite) || node.inputs.size() < 2) return operands(node);
+  try {
+    const graph::Graph parts = decompose(graph_of(node));
+    const auto index = static_cast<size_t>(std::ranges::find(node.outputs, &output) -
+                                           node.outputs.begin());
+    const auto reached = reached_from(parts.results().subspan(index, 1));
+    std::vector<Value*> result;
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      if (reached.contains(parts.inputs()[i])) result.push_back(node.inputs[i]);
+    return result;
+  } catch (const graph::TypeError&) {
+    return operands(node);  // what may be reached counts as reached
+  }
 }
 
 }  // namespace
