@@ -47,10 +47,11 @@ def main() -> None:
     console.print(table)
     ratio = converted["images_per_second"] / eager["images_per_second"]
     console.print(f"speed: {ratio:.2f} x eager")
-    console.print(
-        f"first graph ran {stats['seconds_until_first_graph']:.2f} s after the start of the "
-        f"first profiled step"
-    )
+    seconds = stats["seconds_until_first_graph"]
+    if seconds is None:
+        console.print("no graph ran")
+    else:
+        console.print(f"first graph ran {seconds:.2f} s after the start of the first profiled step")
 
 
 if __name__ == "__main__":

@@ -106,6 +106,21 @@ SCRIPTS = {
 
     print(evaluate(), evaluate())
     """,
+    "evaluation by slices": TRAINING + """
+    images, labels = torch.randn(57, 4), torch.randint(0, 3, (57,))
+
+    def evaluate(batch):
+        correct, seen = 0, 0
+        with torch.no_grad():
+            for start in range(0, len(images), batch):
+                scores = model(images[start : start + batch])
+                same = scores.argmax(1) == labels[start : start + batch]
+                correct += same.sum().item()
+                seen += len(scores)
+        return correct, seen
+
+    print(evaluate(5), evaluate(5))
+    """,
     "classes and methods": TRAINING + """
     class Trainer:
         def __init__(self):
