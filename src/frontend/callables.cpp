@@ -459,6 +459,22 @@ bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call)
   return false;
 }
 
+/// Eager raises if the int that replaces elements does not fit the tensor's dtype (arithmetic
+/// wraps).
+bool may_not_fit(const graph::Node& node) {
+  if (node.op != &op::where && node.op != &op::masked_fill) return false;
+  const auto varies = [](const graph::Value* value) {
+    return value->type.kind == graph::Type::Kind::i64 &&
+           (value->definition == nullptr || value->definition->op != &op::constant);
+  };
+  const auto is_narrow = [](const graph::Value* value) {
+    return value->type.is_tensor() && graph::is_integral(value->type.dtype) &&
+           value->type.dtype != graph::DType::i64;
+  };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), varies) &&
+         std::any_of(node.inputs.begin(), node.inputs.end(), is_narrow);
+}
+
 /// Fits the call to one of the overloads; `message` says why none did.
 Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
                 const CallArguments& arguments, std::string* message) {
@@ -479,6 +495,9 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
       graph::Node* node =
           interpreter.builder().append(*op, call.operands, std::move(call.attributes));
       interpreter.mark(speculate::LineMark::Kind::graph);
+      if (may_not_fit(*node))
+        interpreter.refuse(ReasonCode::unsupported_tensor,
+                           "a varying int beside a tensor of narrower integers may not fit");
       if (in_place) return finish_in_place(interpreter, call, *op, node);
       return finish_call(interpreter, call, *op, node, callable, arguments);
     } catch (const graph::TypeError& error) {
