@@ -34,18 +34,45 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
   return tensor.value;
 }
 
+namespace {
+
+/// What `base` is after a view of it was written. A view made of several is undone one by one.
+graph::Value* scatter(Interpreter& interpreter, const Tensor& tensor, graph::Value* base,
+                      graph::Value* contents) {
+  graph::Builder& builder = interpreter.builder();
+  const graph::Node& node = *tensor.view_node;
+  const bool is_one = node.outputs.size() == 1 && node.inputs.size() == 1;
+  if (is_one && node.op->scatter != nullptr)
+    return node.op->scatter({builder, node, base, contents});
+  std::vector<const graph::Node*> views;
+  if (is_one && node.op->decompose != nullptr) {
+    graph::Value* inputs[] = {base};
+    const graph::Value* value = node.op->decompose({builder, node, inputs}).at(0);
+    for (; value != base; value = value->definition->inputs[0]) {
+      const graph::Node* view = value->definition;
+      if (view == nullptr || view->inputs.size() != 1 || view->op->scatter == nullptr) break;
+      views.push_back(view);
+    }
+    if (value != base) views.clear();
+    if (value == base && views.empty()) return contents;
+  }
+  if (views.empty())
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       cat("an in-place write through the view ", node.op->name));
+  for (const graph::Node* view : views)
+    contents = view->op->scatter({builder, *view, view->inputs[0], contents});
+  return contents;
+}
+
+}  // namespace
+
 void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
   if (tensor.uncertain_alias)
     interpreter.refuse(ReasonCode::unsupported_tensor,
                        "an in-place write to a tensor that may share memory with another");
   if (tensor.base != nullptr) {
     graph::Value* base = read(interpreter, *tensor.base);
-    const graph::OpDef& view = *tensor.view_node->op;
-    if (view.scatter == nullptr || tensor.view_node->outputs.size() != 1)
-      interpreter.refuse(ReasonCode::unsupported_tensor,
-                         cat("an in-place write through the view ", view.name));
-    graph::Value* whole = view.scatter({interpreter.builder(), *tensor.view_node, base, contents});
-    write(interpreter, *tensor.base, whole);
+    write(interpreter, *tensor.base, scatter(interpreter, tensor, base, contents));
     tensor.seen_version = tensor.base->version;
   } else {
     tensor.written = true;
