@@ -377,6 +377,15 @@ Value call_enable_grad(Interpreter& interpreter, const CallArguments& arguments)
   return decorated_or_mode(interpreter, arguments, true);
 }
 
+/// torch.inference_mode(False) enables gradients, as leaving inference mode does.
+Value call_inference_mode(Interpreter& interpreter, const CallArguments& arguments) {
+  const Value* mode = argument(arguments, 0, "mode");
+  const auto* known = mode == nullptr ? nullptr : as<Known>(*mode);
+  if (known == nullptr || !known->object.is(Py_False))
+    interpreter.refuse(ReasonCode::mode_active, "inference mode");
+  return grad_mode(true);
+}
+
 /// torch.set_grad_enabled changes the mode at once; as a context it restores the one before.
 Value call_set_grad_enabled(Interpreter& interpreter, const CallArguments& arguments) {
   const Value* mode = argument(arguments, 0, "mode");
@@ -458,6 +467,7 @@ std::span<const SpecialCallable> autograd_callables() {
       {"torch.no_grad", call_no_grad},
       {"torch.enable_grad", call_enable_grad},
       {"torch.set_grad_enabled", call_set_grad_enabled},
+      {"torch.inference_mode", call_inference_mode},
       {"torch.is_grad_enabled", call_is_grad_enabled},
       {"torch.Tensor.requires_grad_", call_requires_grad_},
   };
