@@ -126,6 +126,26 @@ bool same_constant(PyObject* a, PyObject* b) {
   return python::equal(a, b);
 }
 
+/// Whether two pieces of code have the same constants. A class's body holds its qualified name,
+/// which says where it stands.
+bool same_constants(PyObject* a, PyObject* b) {
+  const Object of_a = python::attribute(a, "co_consts"), of_b = python::attribute(b, "co_consts");
+  const bool is_class = (reinterpret_cast<PyCodeObject*>(a)->co_flags & CO_OPTIMIZED) == 0;
+  if (!is_class) return same_constant(of_a.get(), of_b.get());
+  const Object name_of_a = python::attribute(a, "co_qualname");
+  const Object name_of_b = python::attribute(b, "co_qualname");
+  if (PyTuple_GET_SIZE(of_a.get()) != PyTuple_GET_SIZE(of_b.get())) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(of_a.get()); ++i) {
+    PyObject* one = PyTuple_GET_ITEM(of_a.get(), i);
+    PyObject* other = PyTuple_GET_ITEM(of_b.get(), i);
+    const bool are_names = PyUnicode_CheckExact(one) && PyUnicode_CheckExact(other) &&
+                           python::equal(one, name_of_a.get()) &&
+                           python::equal(other, name_of_b.get());
+    if (!are_names && !same_constant(one, other)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 CodeContext context_of(PyObject* code) {
@@ -176,8 +196,7 @@ bool same_code(PyObject* a, PyObject* b) {
                            "co_freevars", "co_code", "co_linetable", "co_exceptiontable"})
     if (!python::equal(python::attribute(a, name).get(), python::attribute(b, name).get()))
       return false;
-  return same_constant(python::attribute(a, "co_consts").get(),
-                       python::attribute(b, "co_consts").get());
+  return same_constants(a, b);
 }
 
 std::vector<Object> nested_codes(PyObject* code) {
