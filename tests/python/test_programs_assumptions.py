@@ -457,11 +457,12 @@ def test_argument_structure_changes():
     return Program(step, [call(*shape) for shape in shapes])
 
 
+class Marked(torch.Tensor):
+    pass
+
+
 @differential(hits=2)
 def test_subclass_and_wrong_layout_arguments():
-    class Marked(torch.Tensor):
-        pass
-
     def step(x):
         return x * 2
 
