@@ -380,11 +380,29 @@ void Interpreter::delete_name(const std::string& name) {
 
 // --- the entry ----------------------------------------------------------------------------------
 
+namespace {
+
+/// What reports call the positional arguments; those of `*args` have no names of their own.
+std::vector<Object> parameter_names(const syntax::Tree& tree) {
+  std::vector<Object> names;
+  if (tree.arguments == nullptr) return names;
+  for (const auto* list : {&tree.arguments->posonlyargs, &tree.arguments->args})
+    for (const syntax::Argument* each : *list)
+      names.push_back(Object::steal(PyUnicode_FromStringAndSize(
+          each->arg.data(), static_cast<Py_ssize_t>(each->arg.size()))));
+  return names;
+}
+
+}  // namespace
+
 CallArguments Interpreter::entry_arguments() {
   CallArguments arguments;
+  std::vector<Object> names = parameter_names(*call_.tree);
+  names.resize(std::max(names.size(), static_cast<size_t>(call_.argument_count)));
   for (Py_ssize_t i = 0; i < call_.argument_count; ++i)
     arguments.positional.push_back(
-        wrap(call_.arguments[i], sources().root(Source::Kind::argument, {}, i)));
+        wrap(call_.arguments[i],
+             sources().root(Source::Kind::argument, names[static_cast<size_t>(i)], i)));
   Py_ssize_t keywords = call_.keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(call_.keyword_names);
   for (Py_ssize_t i = 0; i < keywords; ++i) {
     Object key = Object::borrow(PyTuple_GET_ITEM(call_.keyword_names, i));
