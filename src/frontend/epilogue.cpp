@@ -225,7 +225,7 @@ class TemplateWriter {
       next_ -= 1;
       return attribute_of(tensor->base, "data");
     }
-    bool one_of_many = tensor->view_node->outputs.size() > 1;
+    bool one_of_many = tensor->view_node->op->signature().result_count != 1;  // or of a list of one
     if (one_of_many) {
       form.object = Object::borrow(imported("operator.getitem"));
       form.children.push_back(view_call(*tensor, *callee));
