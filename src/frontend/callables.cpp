@@ -388,6 +388,8 @@ void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
 
 Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
                   graph::Node* node, PyObject* callable, const CallArguments& arguments) {
+  if (op.name == "sum_to_size" && node->output()->type.shape == call.tensors[0]->value->type.shape)
+    interpreter.refuse(ReasonCode::unsupported_tensor, "sum_to_size gives a view of all");
   bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
   bool all_contiguous = true;
   for (const auto& tensor : call.tensors)

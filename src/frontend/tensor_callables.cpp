@@ -169,8 +169,9 @@ Value call_to(Interpreter& interpreter, const Arguments& arguments) {
 template <graph::DType dtype>
 Value call_cast(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
-  if (self == nullptr || arguments.positional.size() > 1 || !arguments.keywords.empty())
-    return nullptr;
+  if (self == nullptr) return nullptr;
+  if (arguments.positional.size() > 1 || !arguments.keywords.empty())
+    interpreter.refuse(ReasonCode::unsupported_argument, "the memory format of a conversion");
   return cast_tensor(interpreter, self, dtype, false);
 }
 
