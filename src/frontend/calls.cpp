@@ -1,6 +1,7 @@
 // Who is called, with which parameters: special callables by identity, operators of torch, then
 // Python code, which is inlined.
 #include "frontend/calls.h"
+#include "speculate/hooks.h"
 
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
@@ -462,6 +463,14 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
   if (PyWeakref_CheckRefExact(object) && arguments.positional.empty())
     return call_weak_reference(interpreter, known);
   if (is_partial(object)) return call_partial(interpreter, callee, arguments);
+  if (PyObject* function = speculate::function_of_converted(object)) {
+    interpreter.assume_identity(known);
+    const Source* path = known.source;
+    if (path == nullptr) path = interpreter.sources().root(Source::Kind::constant, known.object);
+    Object wrapped = Object::steal(PyUnicode_InternFromString("__wrapped__"));
+    path = interpreter.sources().step(Source::Kind::attribute, path, std::move(wrapped));
+    return inline_function(interpreter, function, path, arguments);
+  }
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type)
     interpreter.refuse(ReasonCode::unknown_callable, describe_callable(callee));

@@ -353,8 +353,7 @@ Object profiled_function(PyObject* function) {
 
 /// The Python function that a method or an object of ours stands for, or null.
 PyObject* plain_function(PyObject* function) {
-  if (PyFunction_Check(function)) return function;
-  return callee_policy().unwrap == nullptr ? nullptr : callee_policy().unwrap(function);
+  return PyFunction_Check(function) ? function : function_of_converted(function);
 }
 
 Object bound(const Object& function, PyObject* self) {
@@ -482,6 +481,10 @@ void prepare_profiling(CalleePolicy policy) {
   callee_policy() = policy;
   for (const char* name : {"ast", "functools", "linecache", "warnings"})
     python::import_module(name);
+}
+
+PyObject* function_of_converted(PyObject* callable) {
+  return callee_policy().unwrap == nullptr ? nullptr : callee_policy().unwrap(callable);
 }
 
 }  // namespace janus::speculate

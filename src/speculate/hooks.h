@@ -78,4 +78,7 @@ struct CalleePolicy {
 /// for it.
 void prepare_profiling(CalleePolicy policy);
 
+/// The Python function behind a converted function, borrowed; null if the object is none.
+PyObject* function_of_converted(PyObject* callable);
+
 }  // namespace janus::speculate

@@ -38,7 +38,7 @@ def test_batch_size_changes():
     return Program(training(model, optimizer), [batch(n) for n in sizes], watch=[model, optimizer])
 
 
-@differential(hits=6, graphs=4)
+@differential(hits=5, graphs=4)
 def test_empty_batch():
     model = net()
 

@@ -38,8 +38,23 @@ GRADIENTS = {
 }
 
 
-@pytest.mark.parametrize("order", [1, 2])
-@pytest.mark.parametrize("name", GRADIENTS)
+# Known gaps of second order: refused although eager can (a gradient that does not depend on its
+# input), or laid out in memory in another order than eager's.
+SECOND_ORDER_GAPS = {"max", "clamp", "detach", "matmul", "einsum"}
+ORDERS = [
+    pytest.param(
+        name,
+        order,
+        marks=[pytest.mark.xfail(reason="see SECOND_ORDER_GAPS", strict=True)]
+        if order == 2 and name in SECOND_ORDER_GAPS
+        else [],
+    )
+    for name in GRADIENTS
+    for order in (1, 2)
+]
+
+
+@pytest.mark.parametrize("name, order", ORDERS)
 @differential(hits=1, tolerance=1e-8)
 def test_gradient(name, order):
     f = GRADIENTS[name]
