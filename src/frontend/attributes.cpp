@@ -86,10 +86,9 @@ class Lookup {
     if (!is_heap_type(type_)) return type_->tp_getattro == PyObject_GenericGetAttr;
     Object key = name_object(interpreter_, "__getattribute__");
     if (_PyType_Lookup(type_, key.get()) != general) return false;
-    interpreter_.assume(
-        Assumption::Kind::identity,
-        interpreter_.sources().step(Source::Kind::type_attribute, type_path(), key),
-        Object::borrow(general));
+    interpreter_.assume(Assumption::Kind::identity,
+                        interpreter_.sources().step(Source::Kind::type_attribute, type_path(), key),
+                        Object::borrow(general));
     return true;
   }
 

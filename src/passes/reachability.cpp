@@ -210,15 +210,15 @@ SavedValues saved_by_parts(const Node& composite) {
   return result;
 }
 
-/// The operands that a gradient of `output` can flow on to. A composite operator's parts say it: the
-/// target of a loss, say, may only be compared.
+/// The operands that a gradient of `output` can flow on to. A composite operator's parts say it:
+/// the target of a loss, say, may only be compared.
 std::vector<Value*> operands_reached(const Value& output) {
   const Node& node = *output.definition;
   if (!node.op->is(graph::Trait::composite) || node.inputs.size() < 2) return operands(node);
   try {
     const graph::Graph parts = decompose(graph_of(node));
-    const auto index = static_cast<size_t>(std::ranges::find(node.outputs, &output) -
-                                           node.outputs.begin());
+    const auto index =
+        static_cast<size_t>(std::ranges::find(node.outputs, &output) - node.outputs.begin());
     const auto reached = reached_from(parts.results().subspan(index, 1));
     std::vector<Value*> result;
     for (size_t i = 0; i < node.inputs.size(); ++i)

@@ -360,7 +360,7 @@ class Trial {
 
   struct Outcome {
     std::vector<at::Tensor> tensors;
-    std::vector<Type> numbers;  ///< of results that are no tensors
+    std::vector<Type> numbers;                     ///< of results that are no tensors
     std::vector<const OperatorArgument*> same_as;  ///< by tensor: the argument that it is, or null
     bool list = false;
     bool tuple = false;

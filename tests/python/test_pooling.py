@@ -1,9 +1,9 @@
 """Max pooling in graphs against eager's: values, indices, strides, also of special values and ties."""
 
 import pytest
-import torch
 import torch.nn.functional as F
 
+import torch
 import torchjanus
 
 CASES = [

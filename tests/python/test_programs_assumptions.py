@@ -3,12 +3,12 @@
 import threading
 
 import pytest
-import torch
 import torch.nn.functional as F
 from differential import Program, differential
-from torch import nn
 
+import torch
 import torchjanus
+from torch import nn
 
 
 def net(width=4):
