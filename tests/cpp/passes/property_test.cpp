@@ -197,9 +197,14 @@ TEST(Passes, AreDoneWithTenThousandNodesInASecond) {
   const std::clock_t start = std::clock();
   std::vector<PassTime> times;
   optimise(std::move(graph), &times);
+#ifdef TORCHJANUS_SANITIZED  // whose checks take their time
+  const double limit = 5.0;
+#else
+  const double limit = 1.0;
+#endif
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   for (const PassTime& pass : times) RecordProperty(pass.name, cat(pass.milliseconds));
-  EXPECT_LT(seconds, 1.0);
+  EXPECT_LT(seconds, limit);
 }
 
 }  // namespace
