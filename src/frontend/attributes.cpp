@@ -83,12 +83,14 @@ class Lookup {
   bool has_general_lookup() {
     static PyObject* const general =
         PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__getattribute__");
-    if (!is_heap_type(type_)) return type_->tp_getattro == PyObject_GenericGetAttr;
     Object key = name_object(interpreter_, "__getattribute__");
-    if (_PyType_Lookup(type_, key.get()) != general) return false;
-    interpreter_.assume(Assumption::Kind::identity,
-                        interpreter_.sources().step(Source::Kind::type_attribute, type_path(), key),
-                        Object::borrow(general));
+    PyObject* found = _PyType_Lookup(type_, key.get());
+    if (type_->tp_getattro != PyObject_GenericGetAttr && found != general) return false;
+    if (is_heap_type(type_))
+      interpreter_.assume(
+          Assumption::Kind::identity,
+          interpreter_.sources().step(Source::Kind::type_attribute, type_path(), key),
+          Object::borrow(found));
     return true;
   }
 
