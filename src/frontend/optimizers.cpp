@@ -130,7 +130,8 @@ Value call_group_tensors(Interpreter& interpreter, const Arguments& arguments) {
 
 Value call_decorated(Interpreter& interpreter, const Known& function, const Arguments& arguments) {
   std::string name = code_name(function.object.get());
-  if (name == "_disable_dynamo.<locals>.inner")
+  if (name == "_disable_dynamo.<locals>.inner" ||
+      name == "DisableContext.__call__.<locals>._fn")  // what torch.compile puts around optimizers
     return call(interpreter, wrapped_function(interpreter, function), arguments);
   if (name == "_use_grad_for_differentiable.<locals>._use_grad")
     return call_with_grad_of_optimizer(interpreter, function, arguments);
