@@ -5,7 +5,7 @@
 //   TORCHJANUS_DUMP=DIR                     numbered files of every stage that changed: 03-fuse.ir,
 //   k7.ll TORCHJANUS_DISABLE=fuse,cse             passes (or kernels) to leave out
 //   TORCHJANUS_STOP_AFTER=N                 run only the first N passes: bisect a miscompile
-//   TORCHJANUS_STRICT=1                     a fallback or an internal error is raised instead of
+//   TORCHJANUS_STRICT=1                     an internal error is raised instead of
 //   survived
 #pragma once
 

@@ -1,5 +1,5 @@
 // Why something is not in a graph, or why a graph was left: the only list of reasons.
-// Each is produced by some test (tests/python/refuse asserts that none is unused).
+// A test that each of them is produced by some program is still to be written (docs/roadmap.md).
 #pragma once
 
 #include <string>
