@@ -75,10 +75,11 @@
   /* shape.cpp */                                                                               \
   X(view) X(reshape) X(view_as) X(reshape_as) X(flatten) X(unflatten) X(squeeze)                \
   X(squeeze_all) X(unsqueeze) X(transpose) X(t) X(matrix_transpose) X(permute) X(movedim)       \
-  X(expand) X(expand_as) X(sum_to_size) X(select) X(slice) X(narrow) X(diagonal)                \
-  X(select_backward) X(slice_backward) X(diagonal_backward) X(select_scatter)                   \
-  X(slice_scatter) X(diagonal_scatter) X(split) X(split_with_sizes) X(chunk) X(unbind)          \
-  X(contiguous)                                                                                 \
+  X(expand) X(expand_as) X(sum_to_size) X(contiguous)                                           \
+  /* parts.cpp */                                                                               \
+  X(select) X(slice) X(narrow) X(diagonal) X(select_backward) X(slice_backward)                 \
+  X(diagonal_backward) X(select_scatter) X(slice_scatter) X(diagonal_scatter) X(split)          \
+  X(split_with_sizes) X(chunk) X(unbind)                                                        \
   /* indexing.cpp */                                                                            \
   X(gather) X(scatter) X(scatter_value) X(scatter_add) X(index_select) X(index_add)             \
   X(take_along_dim) X(index) X(index_put) X(cat) X(stack) X(repeat) X(tile) X(flip) X(roll)     \
