@@ -3,9 +3,9 @@
 #include "speculate/facts.h"
 #include "speculate/hooks.h"
 #include "speculate/instrument.h"
-#include "syntax/fields.h"
 #include "syntax/source.h"
 #include "tests/python/support/guarded.h"
+#include "tests/python/support/tree_walk.h"
 
 namespace {
 
@@ -50,7 +50,8 @@ Object describe(const speculate::NodeFact& fact) {
 }
 
 /// Lists the facts of a tree's nodes: (kind, line, column, facts).
-struct FactWalk {
+struct FactWalk : janus::support::TreeWalk<FactWalk> {
+  FactWalk(const speculate::Facts& facts, std::vector<Object>& out) : facts(facts), out(out) {}
   const speculate::Facts& facts;
   std::vector<Object>& out;
 
@@ -61,37 +62,17 @@ struct FactWalk {
       out.push_back(
           python::tuple({python::string(syntax::name(node.kind)), python::integer(node.span.line),
                          python::integer(node.span.column), described}));
-    syntax::with_struct(node, [this](const auto& full) { syntax::each_field(full, *this); });
+    into(node);
   }
-  void operator()(const char*, syntax::Expression* const& node) {
-    if (node != nullptr) see(*node);
-  }
-  void operator()(const char*, syntax::Statement* const& node) { see(*node); }
-  template <class T>
-    requires requires(const T& part) { syntax::each_field(part, [](const char*, auto&) {}); }
-  void operator()(const char*, const T& part) {
-    syntax::each_field(part, *this);
-  }
-  template <class T>
-    requires requires(T* const& part) { syntax::each_field(*part, [](const char*, auto&) {}); }
-  void operator()(const char*, T* const& part) {
-    if (part != nullptr) syntax::each_field(*part, *this);
-  }
-  template <class T>
-  void operator()(const char* name, const std::vector<T>& parts) {
-    for (const T& part : parts) (*this)(name, part);
-  }
-  template <class T>
-  void operator()(const char*, const T&) {}
 };
 
 Object facts_of(const syntax::Tree& tree, PyObject* key) {
   const speculate::Facts* facts = speculate::profiles().find(key);
   if (facts == nullptr) return python::none();
   std::vector<Object> found;
-  FactWalk walk{*facts, found};
-  if (tree.lambda != nullptr) walk.see(*static_cast<const syntax::Expression*>(tree.lambda));
-  for (const syntax::Statement* statement : tree.body) walk.see(*statement);
+  FactWalk walk(*facts, found);
+  walk.visit(tree.lambda);
+  for (const syntax::Statement* statement : tree.body) walk.visit(statement);
   return python::tuple({python::integer(static_cast<int64_t>(facts->runs)), python::list(found)});
 }
 

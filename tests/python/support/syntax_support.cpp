@@ -1,10 +1,10 @@
 // The extension module _syntax_support: what the syntax room makes of Python's syntax, as Python
 // objects that tests compare with `ast` and `symtable`.
 #include "syntax/convert.h"
-#include "syntax/fields.h"
 #include "syntax/scope.h"
 #include "syntax/source.h"
 #include "tests/python/support/guarded.h"
+#include "tests/python/support/tree_walk.h"
 
 namespace {
 
@@ -60,20 +60,11 @@ Object describe(const syntax::Scope& scope, int line) {
 }
 
 /// Collects the scopes that hang on nodes, and checks that facts are dense.
-struct ScopeWalk {
+struct ScopeWalk : janus::support::TreeWalk<ScopeWalk> {
+  ScopeWalk(std::vector<Object>& out, std::vector<bool>& facts) : out(out), facts(facts) {}
   std::vector<Object>& out;
   std::vector<bool>& facts;
 
-  void visit(const syntax::Expression* node) {
-    if (node != nullptr) see(*node);
-  }
-  void visit(const syntax::Statement* node) {
-    if (node != nullptr) see(*node);
-  }
-  void visit(const syntax::Pattern* node) {
-    if (node != nullptr)
-      syntax::with_struct(*node, [this](const auto& full) { syntax::each_field(full, *this); });
-  }
   template <class T>
   void see(const T& node) {
     if (facts.at(static_cast<size_t>(node.fact)))
@@ -84,35 +75,15 @@ struct ScopeWalk {
         // Decorators and defaults of the root stand outside its scope.
         if (full.scope != nullptr) out.push_back(describe(*full.scope, full.span.line));
       }
-      syntax::each_field(full, *this);
     });
+    into(node);
   }
-
-  void operator()(const char*, syntax::Expression* const& node) { visit(node); }
-  void operator()(const char*, syntax::Pattern* const& node) { visit(node); }
-  void operator()(const char*, syntax::Statement* const& node) { visit(node); }
-  template <class T>
-    requires requires(const T& part) { syntax::each_field(part, [](const char*, auto&) {}); }
-  void operator()(const char*, const T& part) {
-    syntax::each_field(part, *this);
-  }
-  template <class T>
-    requires requires(T* const& part) { syntax::each_field(*part, [](const char*, auto&) {}); }
-  void operator()(const char*, T* const& part) {
-    if (part != nullptr) syntax::each_field(*part, *this);
-  }
-  template <class T>
-  void operator()(const char* name, const std::vector<T>& parts) {
-    for (const T& part : parts) (*this)(name, part);
-  }
-  template <class T>
-  void operator()(const char*, const T&) {}
 };
 
 Object scopes_of(const syntax::Tree& tree) {
   std::vector<Object> found;
   std::vector<bool> facts(static_cast<size_t>(tree.fact_count));
-  ScopeWalk walk{found, facts};
+  ScopeWalk walk(found, facts);
   if (tree.lambda != nullptr) {
     walk.visit(tree.lambda);
   } else if (tree.function != nullptr) {
