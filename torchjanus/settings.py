@@ -11,7 +11,8 @@ class Options:
 
     @property
     def strict(self) -> bool:
-        """Whether an internal error is raised instead of reported and survived."""
+        """Whether a call that can't run as a graph for good, or an internal error, raises RuntimeError
+        instead of running imperatively. What holds no tensor work is none of that."""
         return _core.strict()
 
     @strict.setter

@@ -1,12 +1,11 @@
 // The five debug switches, read once from the environment, and the logger that the first one
 // steers.
 //
-//   TORCHJANUS_LOG=speculate,guard:2,pass   channels to print to stderr, with an optional level
-//   TORCHJANUS_DUMP=DIR                     numbered files of every stage that changed: 03-fuse.ir,
-//   k7.ll TORCHJANUS_DISABLE=fuse,cse             passes (or kernels) to leave out
+//   TORCHJANUS_LOG=speculate:2,pass        channels to print to stderr, with an optional level
+//   TORCHJANUS_DUMP=DIR                     numbered files of every stage that changed: 03-fuse.ir
+//   TORCHJANUS_DISABLE=fuse,merge_common    passes (or kernels) to leave out
 //   TORCHJANUS_STOP_AFTER=N                 run only the first N passes: bisect a miscompile
-//   TORCHJANUS_STRICT=1                     an internal error is raised instead of
-//   survived
+//   TORCHJANUS_STRICT=1                     fallbacks and internal errors are raised
 #pragma once
 
 #include <functional>
@@ -27,6 +26,10 @@ struct Options {
 
   bool is_disabled(std::string_view pass) const { return disabled.contains(pass); }
 };
+
+/// The channels that exist.
+inline constexpr std::string_view kLogChannels[] = {"pass", "profile", "speculate", "time",
+                                                    "verify"};
 
 /// The process's options; filled from the environment at first use. Tests may change them.
 Options& options();

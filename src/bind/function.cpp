@@ -69,12 +69,14 @@ Dispatcher::Roots roots_of_call(const Call& call) {
   return roots;
 }
 
-/// Finds the source at the first call; false if the function can never be converted.
+/// Finds the source at the first call; false if the function can never be converted. May throw
+/// speculate::StrictFallback.
 bool has_source(FunctionObject* function) {
   if (function->source != nullptr) return true;
   Dispatcher& dispatcher = *function->dispatcher;
   if (function->function == nullptr) {
-    dispatcher.settle(Reason{ReasonCode::no_source, dispatcher.name(), {}});
+    const std::string why = cat(dispatcher.name(), ": it is not a function written in Python");
+    dispatcher.settle(Reason{ReasonCode::no_source, why, {}});
     return false;
   }
   const int flags =
@@ -85,7 +87,9 @@ bool has_source(FunctionObject* function) {
   }
   function->source = &syntax::source_of(function->function);
   if (function->source->tree == nullptr) {
-    dispatcher.settle(Reason{ReasonCode::no_source, dispatcher.name(), {}});
+    const std::string why = cat(dispatcher.name(), ": ", function->source->why_not);
+    function->source = nullptr;
+    dispatcher.settle(Reason{ReasonCode::no_source, why, {}});
     return false;
   }
   return true;
@@ -122,8 +126,13 @@ PyObject* call_with_self(FunctionObject* function, PyObject* const* arguments, P
 PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags,
                PyObject* keyword_names) {
   FunctionObject* function = as_function(object);
-  if (function->dispatcher->settled() || !has_source(function))
-    return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
+  try {
+    if (function->dispatcher->settled() || !has_source(function))
+      return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
+  } catch (const speculate::StrictFallback& fallback) {
+    fallback.raise();
+    return nullptr;
+  }
   // The call itself must keep the function alive: it may be deleted while it runs.
   const python::Object alive = python::Object::borrow(object);
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
@@ -153,15 +162,51 @@ std::string report_name(PyObject* wrapped) {
   return name;
 }
 
-Dispatcher* make_dispatcher(PyObject* wrapped, PyObject* function, int profile_runs) {
+/// The code that reports name as the place of what is converted: a module's forward, a function's
+/// own; null for what is not written in Python.
+python::Object reported_code(PyObject* wrapped, PyObject* function) {
+  if (function == nullptr) return {};
+  if (report_name(wrapped).ends_with(" (module)")) {
+    const python::Object forward =
+        python::Object::steal(PyObject_GetAttrString(PyMethod_GET_SELF(wrapped), "forward"));
+    PyErr_Clear();
+    if (forward && plain_function(forward.get()) != nullptr)
+      function = plain_function(forward.get());
+  }
+  return python::Object::borrow(PyFunction_GET_CODE(function));
+}
+
+struct Place {
   std::string file = "?";
   int line = 0;
-  if (function != nullptr) {
-    auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
-    file = speculate::text_of(code->co_filename);
-    line = code->co_firstlineno;
+};
+
+/// The line of the user's that is running: the innermost one outside of this package.
+Place place_of_caller() {
+  Place place;
+  const std::string package = "/torchjanus/convert.py";
+  python::Object frame = python::Object::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  while (frame) {
+    auto* raw = reinterpret_cast<PyFrameObject*>(frame.get());
+    const python::Object code =
+        python::Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(raw)));
+    place.file = speculate::text_of(reinterpret_cast<PyCodeObject*>(code.get())->co_filename);
+    place.line = PyFrame_GetLineNumber(raw);
+    if (!place.file.ends_with(package)) break;
+    frame = python::Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(raw)));
   }
-  auto* dispatcher = new Dispatcher(report_name(wrapped), file, line, {profile_runs});
+  return place;
+}
+
+Dispatcher* make_dispatcher(PyObject* wrapped, PyObject* function, int profile_runs) {
+  Place place;
+  if (const python::Object code = reported_code(wrapped, function)) {
+    const auto* fields = reinterpret_cast<PyCodeObject*>(code.get());
+    place = {speculate::text_of(fields->co_filename), fields->co_firstlineno};
+  } else {
+    place = place_of_caller();
+  }
+  auto* dispatcher = new Dispatcher(report_name(wrapped), place.file, place.line, {profile_runs});
   dispatcher->roots = roots_of_call;
   return dispatcher;
 }

@@ -2,9 +2,14 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cstdio>
+
+#include "base/check.h"
 #include "base/options.h"
 #include "bind/function.h"
 #include "frontend/generate.h"
+#include "passes/registry.h"
 #include "speculate/entry.h"
 #include "speculate/hooks.h"
 #include "torch/initialise.h"
@@ -13,7 +18,44 @@ namespace nb = nanobind;
 
 namespace janus::bind {
 
+namespace {
+
+/// Names that mean nothing are a typing error that nobody would notice.
+template <class Names, class IsKnown>
+void warn_about_unknown(const char* variable, const Names& names, const IsKnown& is_known,
+                        const std::string& valid) {
+  for (const auto& name : names) {
+    if (is_known(name)) continue;
+    std::fputs(cat("torchjanus: ", variable, " names ", name, ", which does not exist; there are ",
+                   valid, "\n")
+                   .c_str(),
+               stderr);
+  }
+}
+
+void check_switches() {
+  std::string channels, passes = "kernels";
+  for (const std::string_view each : kLogChannels)
+    channels += cat(channels.empty() ? "" : ", ", each);
+  for (const auto& each : passes::all_passes())
+    if (each.name != "optimise") passes += cat(", ", each.name);
+  std::vector<std::string> logged;
+  for (const auto& [channel, level] : options().log_levels) logged.push_back(channel);
+  warn_about_unknown(
+      "TORCHJANUS_LOG", logged,
+      [](const std::string& name) { return std::ranges::count(kLogChannels, name) > 0; }, channels);
+  warn_about_unknown(
+      "TORCHJANUS_DISABLE", options().disabled,
+      [](const std::string& name) {
+        return name == "kernels" || (name != "optimise" && passes::find_pass(name) != nullptr);
+      },
+      passes);
+}
+
+}  // namespace
+
 void start_up() {
+  check_switches();
   torch::initialise();
   speculate::set_library(&torch::library());
   speculate::set_generator(frontend::generate);
@@ -25,7 +67,7 @@ void start_up() {
 void bind_options(nb::module_& module) {
   module.def(
       "strict", [] { return options().strict; },
-      "Whether an internal error is raised instead of survived.");
+      "Whether fallbacks and internal errors are raised instead of survived.");
   module.def("set_strict", [](bool strict) { options().strict = strict; }, nb::arg("strict"));
   module.def(
       "log_level",

@@ -30,6 +30,7 @@ struct Frame {
   std::vector<Learned> learned;  ///< by slot; filled by the first run
   SymbolValues symbols;
   std::optional<Failure> failure;
+  const graph::Node* running = nullptr;  ///< the last operator that was called: one may throw
 };
 
 }  // namespace janus::execute

@@ -108,6 +108,7 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       run_kernel(instruction);
       break;
     case Action::operation:
+      frame_.running = instruction.node;
       frame_.operations[instruction.operation]->run(operands);
       break;
     case Action::number:

@@ -32,6 +32,7 @@ double thread_seconds() {
 }  // namespace
 
 bool Plan::run_operation(const Instruction& instruction, Library& library, Frame& frame) {
+  frame.running = instruction.node;
   frame.operations[instruction.operation]->run(
       {frame.slots.data(), instruction.inputs, instruction.outputs});
   for (uint32_t slot : instruction.outputs) {
@@ -64,6 +65,7 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
   switch (step.kind) {
     case Step::Kind::operation_into: {
       const Instruction& instruction = instructions[step.index];
+      frame.running = instruction.node;
       frame.operations[instruction.operation]->run_into(
           {slots, instruction.inputs, instruction.outputs});
       library.check_interrupt();

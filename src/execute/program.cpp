@@ -76,6 +76,9 @@ class Instance {
   /// After a run, whatever became of it.
   std::optional<Failure> leave(std::optional<Failure> thrown) {
     if (!frame_.failure) frame_.failure = std::move(thrown);
+    if (frame_.failure && !frame_.failure->span.known() && frame_.running != nullptr)
+      frame_.failure->span = frame_.running->span;
+    frame_.running = nullptr;
     if (frame_.failure && random_) random_->restore();
     if (plan_) {
       plan_->clear(frame_);

@@ -536,7 +536,7 @@ Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArgu
   if (const OperatorForm* form = operator_form(callable))
     if (Value result = call_form(interpreter, *form, callable, arguments, &message)) return result;
   if (PyFunction_Check(callable) || PyType_Check(callable)) return nullptr;
-  if (Value result = call_opaque(interpreter, callable, arguments)) return result;
+  if (Value result = call_opaque(interpreter, callable, arguments, message)) return result;
   if (!message.empty())
     interpreter.refuse(ReasonCode::shape_mismatch,
                        cat(describe_callable_object(callable), ": ", message));
@@ -554,7 +554,7 @@ Value call_named(Interpreter& interpreter, std::string_view python_name,
   }
   callable = imported(cat("torch.", python_name));
   if (callable != nullptr)
-    if (Value result = call_opaque(interpreter, callable, arguments)) return result;
+    if (Value result = call_opaque(interpreter, callable, arguments, message)) return result;
   interpreter.refuse(ReasonCode::shape_mismatch,
                      cat(python_name, ": ", message.empty() ? "unsupported arguments" : message));
 }

@@ -51,7 +51,9 @@ const OperatorForm* operator_form_named(std::string_view python_name);
 /// Calls a torch builtin or function that means an operator; null if it means none that fits.
 Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments);
 /// Any other builtin of torch, as an `opaque` node; null if it is none.
-Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments);
+/// `native_refusal`: why the operator that we know does not take them, if there is one.
+Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
+                  const std::string& native_refusal = {});
 
 /// Calls an operator found by its Python name ("Tensor.add", "matmul").
 Value call_named(Interpreter& interpreter, std::string_view python_name,

@@ -219,7 +219,11 @@ Value Interpreter::run_frame(Frame& frame, const std::function<Value()>& body) {
   Restore restore{*this, frame_};
   frame_ = &frame;
   ++depth_;
-  return body();
+  try {
+    return body();
+  } catch (const graph::TypeError& error) {  // here the line is still known
+    refuse(ReasonCode::shape_mismatch, error.what());
+  }
 }
 
 Frame Interpreter::make_frame(std::shared_ptr<const Code> code,
@@ -238,7 +242,7 @@ std::shared_ptr<const Code> Interpreter::code_of(PyObject* function, const Sourc
   if (found.tree == nullptr) {
     Object name = Object::steal(PyObject_GetAttrString(function, "__qualname__"));
     PyErr_Clear();
-    refuse(ReasonCode::no_source, text_of(name.get()));
+    refuse(ReasonCode::no_source, cat(text_of(name.get()), ": ", found.why_not));
   }
   auto code = std::make_shared<Code>();
   code->tree = found.tree.get();
@@ -302,7 +306,8 @@ Value Interpreter::read_closure_cell(const std::string& name) {
       PyErr_Clear();
       refuse(ReasonCode::would_raise, cat("NameError: free variable '", name, "' is unbound"));
     }
-    return wrap(value.get(), sources().step(Source::Kind::closure, code.function_source, {}, i));
+    return wrap(value.get(), sources().step(Source::Kind::closure, code.function_source,
+                                            Object::borrow(PyTuple_GET_ITEM(names.get(), i)), i));
   }
   refuse(ReasonCode::expression, cat("the free variable ", name));
 }

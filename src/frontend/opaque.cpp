@@ -135,7 +135,8 @@ std::optional<std::string> functional_name(const std::string& name) {
 
 }  // namespace
 
-Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
+                  const std::string& native_refusal) {
   std::optional<std::string> name = torch_services().operator_name(callable);
   if (!name) return nullptr;
   std::optional<std::string> functional = functional_name(*name);
@@ -144,7 +145,11 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   std::string why_not;
   std::optional<ResolvedOperator> resolved =
       torch_services().resolve(functional ? *functional : *name, described.list, &why_not);
-  if (!resolved) interpreter.refuse(ReasonCode::unknown_callable, cat(*name, ": ", why_not));
+  if (!resolved && !native_refusal.empty())
+    interpreter.refuse(ReasonCode::shape_mismatch, cat(*name, ": ", native_refusal));
+  if (!resolved)
+    interpreter.refuse(ReasonCode::unknown_callable,
+                       cat(*name, ": ", why_not.substr(0, why_not.find('\n'))));
   if (resolved->mutates) interpreter.refuse(ReasonCode::unknown_callable, *name);
   std::vector<graph::Value*> inputs;
   bool any_tracked = false;

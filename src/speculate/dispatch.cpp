@@ -111,6 +111,9 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
   bool committed = false;
   try {
     return attempt_unguarded(call, committed);
+  } catch (const StrictFallback& fallback) {
+    fallback.raise();
+    return {true, {}, Otherwise::plain};
   } catch (const python::ErrorSet&) {
     if (committed || is_for_the_user()) return {true, {}, Otherwise::plain};
     return internal_error(python::take_error_message(), committed);
@@ -126,6 +129,7 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
 Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& committed) {
   if (settled_) return {};
   ++counters_.calls;
+  if (fallback_) fall_back(Reason(*fallback_));
   if (generator() == nullptr || !has_tensor_access()) {
     note({ReasonCode::internal_error, "this build has no graph generator", {}});
     return {};
@@ -352,6 +356,7 @@ void Dispatcher::refused(const Reason& reason) {
     settle(reason);
     return;
   }
+  fall_back(reason);
   // Another call may be one that can be converted: at once, then ever more rarely.
   retry_at_ = counters_.calls + (refusals_ == 1 ? 1 : refusals_ == 2 ? 10 : 100);
 }
@@ -395,12 +400,36 @@ void Dispatcher::trouble(int amount, const std::string& why) {
 
 void Dispatcher::settle(Reason reason) {
   if (settled_) return;
-  settled_ = true;
-  note(std::move(reason));
+  note(reason);
   entries_.clear();
+  fall_back(reason);
+  settled_ = true;
 }
 
-void Dispatcher::note(Reason reason) {
+/// Internal errors have a way of their own to become exceptions, and where there is no work for a
+/// graph, nothing is lost.
+void Dispatcher::fall_back(const Reason& reason) {
+  if (!options().strict || reason.code == ReasonCode::internal_error ||
+      reason.code == ReasonCode::no_tensor_work) {
+    fallback_.reset();
+    return;
+  }
+  fallback_ = located(reason);
+  throw StrictFallback{cat("torchjanus: ", name_, " stays imperative: ", fallback_->describe())};
+}
+
+void StrictFallback::raise() const { PyErr_SetString(PyExc_RuntimeError, message.c_str()); }
+
+Reason Dispatcher::located(Reason reason) const {
+  if (!reason.span.known() && !file_.empty()) {
+    reason.span.file = std::make_shared<const std::string>(file_);
+    reason.span.line = reason.span.end_line = line_;
+  }
+  return reason;
+}
+
+void Dispatcher::note(Reason unlocated) {
+  Reason reason = located(std::move(unlocated));
   for (Noted& each : reasons_) {
     if (each.reason.code != reason.code || each.reason.span.line != reason.span.line ||
         each.reason.details != reason.details)

@@ -44,6 +44,13 @@ struct DispatchOptions {
   int profile_runs = 3;
 };
 
+/// A fallback with TORCHJANUS_STRICT: the call raises instead of running imperatively.
+struct StrictFallback {
+  std::string message;
+  /// As a Python exception (RuntimeError).
+  void raise() const;
+};
+
 class Dispatcher {
  public:
   enum class State { profiling, graph, imperative };
@@ -67,7 +74,7 @@ class Dispatcher {
   Attempt attempt(const Call& call);
   /// A call that was to be profiled has ended (also by an exception), after so many milliseconds.
   void profile_finished(double milliseconds);
-  /// Stays imperative from now on.
+  /// Stays imperative from now on. Throws StrictFallback if fallbacks are errors.
   void settle(Reason reason);
   /// Not to be converted in this call: counted and remembered, but not for ever.
   void note(Reason reason);
@@ -122,6 +129,10 @@ class Dispatcher {
   bool may_generate() const;
   void trouble(int amount, const std::string& why);
   Attempt internal_error(const std::string& what, bool committed);
+  /// Throws StrictFallback if fallbacks are errors and this is one.
+  void fall_back(const Reason& reason);
+  /// With this function's own line where none is known.
+  Reason located(Reason reason) const;
   void drop_retired();
 
   const std::string name_, file_;
@@ -139,6 +150,7 @@ class Dispatcher {
   Observations observations_;
   std::deque<std::shared_ptr<Entry>> entries_;
   std::deque<Noted> reasons_;
+  std::optional<Reason> fallback_;  ///< why calls run imperatively, with TORCHJANUS_STRICT
   Counters counters_;
   Durations durations_;
 };

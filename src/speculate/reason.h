@@ -1,5 +1,5 @@
 // Why something is not in a graph, or why a graph was left: the only list of reasons.
-// A test that each of them is produced by some program is still to be written (docs/roadmap.md).
+// tests/python/test_reasons.py has a program for each of them.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace janus::speculate {
 // clang-format off
 #define TORCHJANUS_REASONS(X)                                                                           \
   /* never converted */                                                                                 \
-  X(no_source,            "the source of {} is not available")                                          \
+  X(no_source,            "there is no source of {}")                                                   \
   X(generator,            "{} is a generator or coroutine")                                             \
   X(statement,            "the statement '{}' is not converted yet")                                    \
   X(expression,           "the expression '{}' is not converted yet")                                   \

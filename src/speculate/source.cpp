@@ -26,8 +26,10 @@ size_t key_hash(PyObject* key) {
 
 bool is_root(Source::Kind kind) { return kind <= Source::Kind::constant; }
 
-/// The key of an argument is only its name for people.
-bool key_matters(Source::Kind kind) { return kind != Source::Kind::argument; }
+/// The key of an argument or of a closure's cell is only its name for people.
+bool key_matters(Source::Kind kind) {
+  return kind != Source::Kind::argument && kind != Source::Kind::closure;
+}
 
 std::string name_of(PyObject* key) {
   if (key == nullptr) return "?";
