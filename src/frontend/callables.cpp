@@ -461,20 +461,45 @@ bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call)
   return false;
 }
 
-/// Eager raises if the int that replaces elements does not fit the tensor's dtype (arithmetic
-/// wraps).
-bool may_not_fit(const graph::Node& node) {
-  if (node.op != &op::where && node.op != &op::masked_fill) return false;
-  const auto varies = [](const graph::Value* value) {
-    return value->type.kind == graph::Type::Kind::i64 &&
-           (value->definition == nullptr || value->definition->op != &op::constant);
-  };
-  const auto is_narrow = [](const graph::Value* value) {
-    return value->type.is_tensor() && graph::is_integral(value->type.dtype) &&
-           value->type.dtype != graph::DType::i64;
-  };
-  return std::any_of(node.inputs.begin(), node.inputs.end(), varies) &&
-         std::any_of(node.inputs.begin(), node.inputs.end(), is_narrow);
+/// The least and the largest number of an integer dtype narrower than Python's ints.
+std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
+  if (dtype == graph::DType::u8) return {0, 255};
+  const int bits = static_cast<int>(graph::byte_size(dtype)) * 8;
+  return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+}
+
+/// Eager raises if an int that replaces elements does not fit the tensor's dtype (arithmetic
+/// wraps): that it fits is guarded.
+void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) {
+  if (node.op != &op::where && node.op != &op::masked_fill) return;
+  const graph::DType dtype = node.output()->type.dtype;
+  if (!graph::is_integral(dtype) || dtype == graph::DType::i64) return;
+  const auto [least, largest] = range_of(dtype);
+  const Object holds = Object::borrow(Py_True);
+  for (graph::Value* value : node.inputs) {
+    if (value->type.kind != graph::Type::Kind::i64) continue;
+    graph::Builder& builder = interpreter.builder();
+    if (value->definition != nullptr && value->definition->op == &op::constant) {
+      const int64_t number = value->definition->attributes.get<int64_t>("value");
+      if (number < least || number > largest)
+        interpreter.refuse(ReasonCode::would_raise,
+                           cat("RuntimeError: ", number, " does not fit the tensor's dtype"));
+      continue;
+    }
+    for (const auto& [comparison, bound] :
+         {std::pair("scalar_ge", least), std::pair("scalar_le", largest)}) {
+      graph::Value* test = operator_named(comparison)(builder, {value, builder.constant(bound)});
+      interpreter.follow(test, holds, -1);
+    }
+  }
+}
+
+/// Whether it is a copy where eager has a view (x[:, t] by a number t of the data), or a view of
+/// one: its strides differ.
+bool is_gathered_view(const Tensor& tensor) {
+  for (const Tensor* step = &tensor; step->base != nullptr; step = step->base.get())
+    if (step->view_node->op == &op::index && !step->contiguous) return true;
+  return false;
 }
 
 /// Fits the call to one of the overloads; `message` says why none did.
@@ -497,9 +522,9 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
       graph::Node* node =
           interpreter.builder().append(*op, call.operands, std::move(call.attributes));
       interpreter.mark(speculate::LineMark::Kind::graph);
-      if (may_not_fit(*node))
-        interpreter.refuse(ReasonCode::unsupported_tensor,
-                           "a varying int beside a tensor of narrower integers may not fit");
+      assume_that_numbers_fit(interpreter, *node);
+      if (op == &op::view && is_gathered_view(*call.tensors[0]))
+        interpreter.refuse(ReasonCode::unsupported_tensor, "the strides of a tensor");
       if (in_place) return finish_in_place(interpreter, call, *op, node);
       return finish_call(interpreter, call, *op, node, callable, arguments);
     } catch (const graph::TypeError& error) {

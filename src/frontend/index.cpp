@@ -48,8 +48,12 @@ std::shared_ptr<SliceValue> as_slice(Interpreter& interpreter, const Value& valu
 
 class Indexing {
  public:
-  Indexing(Interpreter& interpreter, std::shared_ptr<Tensor> tensor)
-      : interpreter_(interpreter), original_(tensor), current_(std::move(tensor)) {}
+  /// `for_write`: the key is that of an assignment.
+  Indexing(Interpreter& interpreter, std::shared_ptr<Tensor> tensor, bool for_write)
+      : interpreter_(interpreter),
+        for_write_(for_write),
+        original_(tensor),
+        current_(std::move(tensor)) {}
 
   /// Applies the views of the key. `gathers()` says whether tensors are among its parts.
   void run(const Value& key) {
@@ -123,19 +127,22 @@ class Indexing {
     }
     if (auto slice = as_slice(interpreter_, part)) return apply_slice(*slice);
     if (is_int(part)) {
-      if (gathers()) interpreter_.refuse(ReasonCode::expression, "an index of tensors and numbers");
+      if (const auto* number = as<Number>(part); number != nullptr && !number->dim && !for_write_)
+        return select_at(as_tensor(part), part);
       current_ = apply_named("Tensor.select", {current_, interpreter_.integer(dim_), part});
       return;
     }
     if (auto tensor = shared_as<Tensor>(part)) return apply_tensor(tensor);
-    if (as<Sequence>(part) != nullptr || (object != nullptr && PyList_Check(object))) {
-      static PyObject* const make = imported("torch.tensor");
-      CallArguments arguments;
-      arguments.positional = {part};
-      if (auto index = shared_as<Tensor>(special_handler(make)(interpreter_, arguments)))
-        return apply_tensor(index);
-    }
+    if (as<Sequence>(part) != nullptr || (object != nullptr && PyList_Check(object)))
+      if (auto index = as_tensor(part)) return apply_tensor(index);
     interpreter_.refuse(ReasonCode::expression, "an index");
+  }
+
+  std::shared_ptr<Tensor> as_tensor(const Value& data) {
+    static PyObject* const make = imported("torch.tensor");
+    CallArguments arguments;
+    arguments.positional = {data};
+    return shared_as<Tensor>(special_handler(make)(interpreter_, arguments));
   }
 
   void apply_slice(const SliceValue& slice) {
@@ -279,24 +286,56 @@ class Indexing {
 
   /// The key that takes this slice in this dimension, for making the view again in Python.
   CallArguments slicer(const SliceValue& slice) {
-    std::vector<Value> parts;
-    for (int64_t i = 0; i < dim_; ++i) {
-      auto whole = std::make_shared<SliceValue>();
-      whole->start = whole->stop = whole->step = interpreter_.none();
-      parts.push_back(whole);
-    }
     auto copy = std::make_shared<SliceValue>();
     copy->start = slice.start;
     copy->stop = slice.stop;
     copy->step = slice.step;
-    parts.push_back(copy);
     CallArguments arguments;
-    arguments.positional = {current_, make_tuple(std::move(parts))};
+    arguments.positional = {current_, make_tuple(key_at(copy))};
     return arguments;
+  }
+
+  /// A 0-d tensor of integers is a number to eager: the result shares memory with the tensor.
+  void select_by(const std::shared_ptr<Tensor>& index) {
+    select_at(index, item(interpreter_, *index));
+  }
+
+  void select_at(const std::shared_ptr<Tensor>& index, const Value& number) {
+    if (!current_->contiguous) {  // the copy that is made here would have other strides
+      current_ = apply_named("Tensor.select", {current_, interpreter_.integer(dim_), number});
+      return;
+    }
+    CallArguments place;
+    place.positional = {current_, make_tuple(key_at(number))};
+    std::vector<graph::Value*> inputs(static_cast<size_t>(dim_) + 1, interpreter_.builder().none());
+    inputs[0] = read(interpreter_, *current_);
+    graph::Value* position = cast(interpreter_, read(interpreter_, *index), graph::DType::i64);
+    inputs.push_back(position);
+    const graph::Node* node = interpreter_.builder().append(operator_named("index"), inputs);
+    current_ = view_by(interpreter_, current_, node, std::move(place));
+    current_->producer = "select";
+    current_->contiguous = dim_ == 0;
+  }
+
+  /// (:, :, part) for the dimension at hand.
+  std::vector<Value> key_at(Value part) const {
+    std::vector<Value> key;
+    for (int64_t i = 0; i < dim_; ++i) {
+      auto whole = std::make_shared<SliceValue>();
+      whole->start = whole->stop = whole->step = interpreter_.none();
+      key.push_back(whole);
+    }
+    key.push_back(std::move(part));
+    return key;
   }
 
   void apply_tensor(const std::shared_ptr<Tensor>& index) {
     const graph::Type& type = index->value->type;
+    const bool is_number = type.rank() == 0 && graph::is_integral(type.dtype) &&
+                           type.dtype != graph::DType::u8 && type.dtype != graph::DType::b1;
+    if (is_number && !for_write_) return select_by(index);
+    if (type.dtype == graph::DType::u8 || (type.rank() == 0 && type.dtype == graph::DType::b1))
+      interpreter_.refuse(ReasonCode::expression, "an index that is a mask of bytes or one flag");
     if (!gathers() || indices_.back().first + 1 == dim_) {
       if (type.dtype == graph::DType::b1 || graph::is_integral(type.dtype)) {
         indices_.emplace_back(dim_, index);
@@ -322,6 +361,7 @@ class Indexing {
   }
 
   Interpreter& interpreter_;
+  const bool for_write_;
   std::shared_ptr<Tensor> original_, current_;
   int64_t dim_ = 0;
   std::vector<std::pair<int64_t, Value>> indices_;
@@ -331,14 +371,14 @@ class Indexing {
 
 Value index_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                    const Value& key) {
-  Indexing indexing(interpreter, tensor);
+  Indexing indexing(interpreter, tensor, /*for_write=*/false);
   indexing.run(key);
   return indexing.result();
 }
 
 void write_index(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor, const Value& key,
                  const Value& value) {
-  Indexing indexing(interpreter, tensor);
+  Indexing indexing(interpreter, tensor, /*for_write=*/true);
   indexing.run(key);
   CallArguments arguments;
   if (indexing.gathers()) {

@@ -149,19 +149,24 @@ std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* valu
 std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                                 const graph::OpDef& op, graph::Attributes attributes,
                                 CallArguments arguments) {
-  static PyObject* const getitem = imported("torch.Tensor.__getitem__");
   graph::Node* node = nullptr;
   try {
     node = interpreter.builder().append(op, {read(interpreter, *tensor)}, std::move(attributes));
   } catch (const graph::TypeError& error) {
     interpreter.refuse(ReasonCode::shape_mismatch, error.what());
   }
+  return view_by(interpreter, tensor, node, std::move(arguments));
+}
+
+std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                                const graph::Node* node, CallArguments arguments) {
+  static PyObject* const getitem = imported("torch.Tensor.__getitem__");
   bool tracked = tensor->requires_grad && interpreter.grad_enabled;
   graph::Value* value = node->output();
   if (tensor->requires_grad && !interpreter.grad_enabled)
     value = op::detach(interpreter.builder(), {value});
   auto view = make_tensor(interpreter, value, tracked);
-  view->producer = std::string(op.name);
+  view->producer = std::string(node->op->name);
   view->base = tensor;
   view->view_node = node;
   view->seen_version = tensor->version;
@@ -207,12 +212,12 @@ PyObject* cpu_device() {
   return device;
 }
 
+/// Of every rank: `x.T` of a vector is a new tensor too.
 Value transposed(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
   CallArguments arguments;
-  arguments.positional = {tensor};
-  int64_t rank = tensor->value->type.rank();
-  if (rank < 2) return tensor;
-  for (int64_t i = rank; i-- > 0;) arguments.positional.push_back(interpreter.integer(i));
+  std::vector<Value> dims;
+  for (int64_t i = tensor->value->type.rank(); i-- > 0;) dims.push_back(interpreter.integer(i));
+  arguments.positional = {tensor, make_tuple(std::move(dims))};
   return call_named(interpreter, "Tensor.permute", arguments);
 }
 

@@ -27,6 +27,10 @@ std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<
                                 const graph::OpDef& op, graph::Attributes attributes,
                                 CallArguments arguments);
 
+/// The same, of a node whose first input is the tensor's value.
+std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                                const graph::Node* node, CallArguments arguments);
+
 /// The name of the tensor's cell, made at first use.
 const std::string& cell_of(Interpreter& interpreter, Tensor& tensor);
 /// Contents at entry as a `state` node.

@@ -1,5 +1,6 @@
 #include "speculate/describe.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.h"
@@ -101,8 +102,54 @@ std::string describe_object(PyObject* object) {
     if (name == nullptr) PyErr_Clear();
     return cat("the module ", name == nullptr ? "?" : name);
   }
+  if (PyCode_Check(object)) {
+    const auto* code = reinterpret_cast<PyCodeObject*>(object);
+    return cat("the code of ", text_of(code->co_qualname), " (line ", code->co_firstlineno, ")");
+  }
   if (has_tensor_access() && tensor_access().is_tensor(object)) return describe_tensor(object);
   return cat("a ", short_type_name(Py_TYPE(object)), " object");
+}
+
+namespace {
+
+std::string describe_strides(const std::vector<int64_t>& strides) {
+  std::string text;
+  for (const int64_t stride : strides) text += cat(text.empty() ? "" : ",", stride);
+  return cat("(", text, ")");
+}
+
+/// Whether these are the strides of a tensor that lies in memory without gaps, in order.
+bool are_contiguous(const TensorFact& fact) {
+  int64_t expected = 1;
+  for (size_t i = fact.sizes.size(); i-- > 0;) {
+    if (fact.sizes[i] != 1 && fact.strides[i] != expected) return false;
+    expected *= std::max<int64_t>(fact.sizes[i], 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string describe_against(PyObject* object, const TensorPattern& pattern) {
+  std::string why_not;
+  if (!tensor_access().is_tensor(object)) return describe_object(object);
+  const auto fact = tensor_access().describe(object, &why_not);
+  if (!fact) return describe_object(object);
+  std::vector<std::string> notes;
+  const auto note = [&](bool is, bool assumed, const char* yes, const char* no) {
+    if (is != assumed) notes.emplace_back(is ? yes : no);
+  };
+  if (pattern.strides ? *pattern.strides != fact->strides : !are_contiguous(*fact))
+    notes.push_back(cat("strides ", describe_strides(fact->strides), " instead of ",
+                        pattern.strides ? describe_strides(*pattern.strides) : "contiguous ones"));
+  note(fact->requires_grad, pattern.requires_grad, "requires grad", "does not require grad");
+  note(fact->is_leaf, pattern.is_leaf, "is a leaf", "is not a leaf");
+  note(fact->is_parameter, pattern.is_parameter, "is a Parameter", "is not a Parameter");
+  note(fact->is_view, pattern.is_view, "is a view", "is not a view");
+  note(fact->has_hooks, pattern.has_hooks, "has hooks", "has no hooks");
+  std::string text = describe_object(object);
+  for (size_t i = 0; i < notes.size(); ++i) text += cat(i == 0 ? " (" : ", ", notes[i]);
+  return notes.empty() ? text : text + ")";
 }
 
 bool equal_constants(PyObject* a, PyObject* b) {

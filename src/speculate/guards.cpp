@@ -454,12 +454,14 @@ Mismatch mismatch(std::string details, const std::string& path, const graph::Sou
 
 Mismatch explain(const Step& step, const Check& check, PyObject* object) {
   const bool dead = check.kind == Kind::identity && check.object.dead();
-  return mismatch(cat("assumed that ", check.text,
-                      dead ? std::string(", which is gone; found ") : std::string(", found "),
-                      check.kind == Kind::exact_type
+  std::string found = check.kind == Kind::exact_type
                           ? describe_object(reinterpret_cast<PyObject*>(Py_TYPE(object)))
-                          : describe_object(object)),
-                  step.text, check.span, dead);
+                      : check.kind == Kind::tensor ? describe_against(object, check.tensor.pattern)
+                                                   : describe_object(object);
+  if (check.text.ends_with(found)) found += " (another one)";
+  return mismatch(
+      cat("assumed that ", check.text, dead ? ", which is gone; found " : ", found ", found),
+      step.text, check.span, dead);
 }
 
 Mismatch explain_missing(const Step& step) {

@@ -1,0 +1,249 @@
+"""Corners of eager semantics: what shares memory with what, numbers that do not fit, and indices."""
+
+import pytest
+from differential import Program, differential
+
+import torch
+import torchjanus
+from torch import nn
+
+
+@differential()
+def test_index_by_a_scalar_tensor_is_a_view():
+    def f(x, t):
+        return x[t], x
+
+    x = torch.randn(4, 3)
+    return Program(f, [(x, torch.tensor(i % 4 - 2)) for i in range(7)])
+
+
+@differential()
+def test_index_by_a_scalar_tensor_of_each_dtype():
+    def f(x, t, s):
+        return x[t] * 2, x[s].sum()
+
+    calls = [
+        (torch.randn(4, 3), torch.tensor(i % 4, dtype=torch.int32), torch.tensor(i % 3).short())
+        for i in range(7)
+    ]
+    return Program(f, calls)
+
+
+@differential(hits=3)
+def test_index_by_a_scalar_tensor_out_of_range():
+    def f(x, t):
+        return x[t] + 1
+
+    numbers = [0, 1, 2, 3, -4, 1, 4, -5, 0]
+    return Program(f, [(torch.randn(4, 3), torch.tensor(i)) for i in numbers])
+
+
+@differential()
+def test_index_by_a_scalar_tensor_has_a_gradient():
+    w = nn.Parameter(torch.randn(5, 3))
+
+    def f(t):
+        loss = (w[t] ** 2).sum() + w[t, 1]
+        loss.backward()
+        return loss
+
+    return Program(f, [(torch.tensor(i % 5),) for i in range(7)], watch=[w])
+
+
+@differential()
+def test_index_by_a_scalar_tensor_gradient_due_outside():
+    w = nn.Parameter(torch.randn(5, 3))
+
+    def f(t):
+        return w[t].sin()
+
+    def outside():
+        step(torch.tensor(2)).sum().backward()
+
+    step = f
+    return Program(f, [*[(torch.tensor(i % 5),) for i in range(7)], outside], watch=[w])
+
+
+@differential()
+def test_index_by_a_scalar_tensor_without_gradients():
+    w = nn.Parameter(torch.randn(5, 3))
+
+    @torch.no_grad()
+    def f(t):
+        return w[t] * 2
+
+    return Program(f, [(torch.tensor(i % 5),) for i in range(7)], watch=[w])
+
+
+@differential()
+def test_index_by_a_scalar_tensor_that_is_changed_afterwards():
+    def f(x, t):
+        row = x[t]
+        t = t + 1
+        x = x * 2
+        return row, x[t]
+
+    x = torch.randn(4, 3)
+    return Program(f, [(x, torch.tensor(i % 3)) for i in range(7)])
+
+
+@differential()
+def test_scalar_tensor_that_is_written_after_it_was_an_index():
+    def f(x, t):
+        row = x[t]
+        t.add_(1)
+        return row
+
+    x = torch.randn(14, 3)
+    return Program(f, [(x, torch.tensor(i)) for i in range(7)])
+
+
+@differential()
+def test_base_that_is_written_after_it_was_indexed():
+    def f(x, t):
+        row = x[t]
+        x.mul_(2)
+        return row
+
+    return Program(f, [(torch.randn(4, 3), torch.tensor(i % 4)) for i in range(7)])
+
+
+@differential(reasons=["unsupported_tensor"])
+def test_row_that_is_written():
+    def f(x, t):
+        row = x[t]
+        row.mul_(2)
+        return x
+
+    return Program(f, [(torch.randn(4, 3), torch.tensor(i % 4)) for i in range(7)])
+
+
+@differential()
+def test_assignment_at_a_scalar_tensor():
+    def f(x, t, y):
+        x[t] = y
+        return x.sum()
+
+    return Program(f, [(torch.randn(4, 3), torch.tensor(i % 4), torch.randn(3)) for i in range(7)])
+
+
+@differential()
+def test_index_of_tensors_and_numbers():
+    def f(x, rows, t):
+        return x[rows, 1], x[rows, 1:], x[1, rows], x[rows, t]
+
+    rows = torch.tensor([0, 2, 1, 1])
+    return Program(f, [(torch.randn(4, 3, 5), rows, torch.tensor(i % 4)) for i in range(7)])
+
+
+@differential()
+def test_index_by_a_number_of_a_tensor():
+    def f(x, t):
+        return x[int(t)] * 2, x[t.item()].sum()
+
+    return Program(f, [(torch.randn(4, 3), torch.tensor(i % 4)) for i in range(7)])
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3])
+@differential()
+def test_transposed_is_a_new_tensor(rank):
+    def f(x):
+        t = x.T
+        return t, t is x, x * 2
+
+    x = torch.randn(tuple(range(2, 2 + rank)))
+    return Program(f, [(x,)] * 6, watch=[x])
+
+
+@differential()
+def test_transposed_vector_with_gradient():
+    w = nn.Parameter(torch.randn(3))
+
+    def f(x):
+        loss = (w.T * x).sum()
+        loss.backward()
+        return w.T
+
+    return Program(f, [(torch.randn(3),)] * 6, watch=[w])
+
+
+FILLS = {
+    "masked_fill": lambda x, n: x.masked_fill(x > 2, n),
+    "masked_fill in place": lambda x, n: x.masked_fill_(x > 2, n),
+    "where": lambda x, n: torch.where(x > 2, x, n),
+    "where first": lambda x, n: torch.where(x > 2, n, x),
+}
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32], ids=str)
+@differential(hits=5)
+def test_number_that_does_not_fit(fill, dtype):
+    limits = torch.iinfo(dtype)
+    numbers = [1, 2, 3, 4, 5, 6, limits.max, limits.max + 1, limits.min, limits.min - 1, 7]
+    return Program(FILLS[fill], [(torch.tensor([1, 2, 3, 100], dtype=dtype), n) for n in numbers])
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@differential(reasons=["would_raise"])
+def test_constant_that_does_not_fit(fill):
+    def f(x):
+        return FILLS[fill](x, 300)
+
+    return Program(f, [(torch.tensor([1, 2, 3, 100], dtype=torch.uint8),) for _ in range(6)])
+
+
+# --- messages of failed assumptions ---------------------------------------------------------------
+
+
+def strided():
+    return torch.randn(3, 2).t()
+
+
+DIFFERENCES = {
+    "layout": (lambda: torch.randn(2, 3), strided, "strides"),
+    "requires_grad": (
+        lambda: torch.randn(2, 3),
+        lambda: torch.randn(2, 3, requires_grad=True),
+        "requires grad",
+    ),
+    "class": (lambda: torch.randn(2, 3), lambda: nn.Parameter(torch.randn(2, 3)), "Parameter"),
+    "dtype": (lambda: torch.randn(2, 3), lambda: torch.randn(2, 3).half(), "f16"),
+    "rank": (lambda: torch.randn(2, 3), lambda: torch.randn(6), "f32[6]"),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_message_says_what_differs(name):
+    before, after, expected = DIFFERENCES[name]
+    f = torchjanus.function(lambda x: x + 1)
+    for _ in range(5):
+        f(before())
+    f(after())
+    check_message(f, expected)
+
+
+def check_message(f, expected):
+    (sentence,) = (r["sentence"] for r in f.stats()["reasons"] if r["code"] == "guard_failed")
+    assumed, found = sentence.split(", found ")
+    assert expected in found, sentence
+    assert assumed.rpartition(": ")[2] != found and not assumed.endswith(found), sentence
+
+
+def test_message_of_another_object():
+    def one(x):
+        return x + 1
+
+    def two(x):
+        return x + 2
+
+    def call(x):
+        return chosen[0](x)
+
+    chosen = [one]
+    f = torchjanus.function(call)
+    for _ in range(5):
+        f(torch.ones(2))
+    one.__code__ = two.__code__
+    assert f(torch.ones(2)).tolist() == [3, 3]
+    check_message(f, "")
