@@ -4,6 +4,7 @@
 #include "speculate/hooks.h"
 
 #include "frontend/attributes.h"
+#include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
@@ -168,7 +169,10 @@ Value run_body(Interpreter& interpreter, const syntax::Body* body,
                const syntax::Expression* expression) {
   if (expression != nullptr) return evaluate(interpreter, *expression);
   Completion completion = execute(interpreter, *body);
-  return completion == Completion::return_ ? interpreter.frame().returned : interpreter.none();
+  // All sides of the branches that are still open meet where the function returns.
+  if (completion == Completion::normal) interpreter.frame().returned = interpreter.none();
+  close_forks(interpreter, 0, Completion::return_);
+  return interpreter.frame().returned;
 }
 
 void remember_arguments(Frame& frame, const syntax::Arguments& parameters,

@@ -173,11 +173,33 @@ class TemplateWriter {
                           "a result that may share memory with an argument");
     if (tensor->requires_grad && tensor->is_leaf)
       interpreter_.refuse(ReasonCode::autograd, "a result is a leaf that requires grad");
+    check_possible_aliases(*tensor);
     if (is_shown_view(*tensor)) return write_view(tensor);
     graph::Value* value = read(interpreter_, *tensor);
     Template form = result(value);
     if (tensor->requires_grad) note_differentiable_result(interpreter_, *tensor, form.index);
     return form;
+  }
+
+  /// Whether the tensor is another one that Python holds must not depend on a branch.
+  void check_possible_aliases(const Tensor& tensor) const {
+    for (const PossibleAlias& alias : tensor.possible_aliases) {
+      auto other = alias.tensor.lock();
+      if (other == nullptr) continue;
+      bool shown = root_of(other.get())->source != nullptr;
+      for (const Tensor* escaping : escaping_)
+        shown = shown || (escaping != &tensor && may_share(*escaping, other.get()));
+      if (shown)
+        interpreter_.refuse(ReasonCode::unsupported_tensor,
+                            "a result that is another tensor on one side of a branch");
+    }
+  }
+
+  static bool may_share(const Tensor& tensor, const Tensor* root) {
+    if (root_of(&tensor) == root) return true;
+    for (const PossibleAlias& alias : tensor.possible_aliases)
+      if (alias.tensor.lock().get() == root) return true;
+    return false;
   }
 
   /// What Python reads from the object once the run's writes are done.

@@ -3,6 +3,7 @@
 #include "frontend/expressions.h"
 
 #include "frontend/attributes.h"
+#include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/operators.h"
@@ -16,15 +17,23 @@ using syntax::ExpressionKind;
 
 namespace {
 
-Value evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expression) {
+/// The operands from `index` on.
+Value evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expression, size_t index) {
+  const syntax::Expression& operand = *expression.values[index];
+  Value value = evaluate(interpreter, operand);
+  if (index + 1 == expression.values.size()) return value;
+  interpreter.at(operand);
   bool stop_at = expression.op == syntax::BoolOperator::Or;
-  for (size_t i = 0; i + 1 < expression.values.size(); ++i) {
-    const syntax::Expression& operand = *expression.values[i];
-    Value value = evaluate(interpreter, operand);
-    interpreter.at(operand);
-    if (truth(interpreter, value, operand.fact) == stop_at) return value;
+  Truth truth = truth_of(interpreter, value);
+  auto go_on = [&] { return evaluate_bool_op(interpreter, expression, index + 1); };
+  if (!truth.known && takes_both(interpreter, operand.fact)) {
+    auto stop = [&] { return value; };
+    return stop_at ? choose(interpreter, truth, operand.fact, stop, go_on)
+                   : choose(interpreter, truth, operand.fact, go_on, stop);
   }
-  return evaluate(interpreter, *expression.values.back());
+  bool outcome =
+      truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, operand.fact);
+  return outcome == stop_at ? value : go_on();
 }
 
 Value evaluate_compare(Interpreter& interpreter, const syntax::Compare& expression) {
@@ -136,6 +145,14 @@ Value evaluate_slice(Interpreter& interpreter, const syntax::Slice& expression) 
   return slice;
 }
 
+/// `not x` where its value is used: a flag, whatever was counted for its outcomes.
+Value evaluate_not(Interpreter& interpreter, const syntax::Expression& expression) {
+  int fact = expression.fact;
+  Truth truth = evaluate_truth(interpreter, expression, fact);
+  if (truth.known) return interpreter.boolean(*truth.known);
+  return interpreter.number(truth.flag, truth.example);
+}
+
 void yield_value(Interpreter& interpreter, const Value& value) {
   std::vector<Value>* yielded = interpreter.frame().yielded;
   if (yielded == nullptr) interpreter.refuse(ReasonCode::generator, interpreter.frame().name);
@@ -186,23 +203,25 @@ Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
     }
     case ExpressionKind::UnaryOp: {
       const auto& node = syntax::as<UnaryOp>(&expression);
+      if (node.op == UnaryOperator::Not) return evaluate_not(interpreter, expression);
       Value operand = evaluate(interpreter, *node.operand);
       interpreter.at(expression);
-      if (node.op == UnaryOperator::Not) {
-        if (auto* number = frontend::as<Number>(operand);
-            number == nullptr || number->type != graph::Type::Kind::boolean)
-          return interpreter.boolean(!truth(interpreter, operand, node.operand->fact));
-      }
       return unary(interpreter, node.op, operand);
     }
     case ExpressionKind::BoolOp:
-      return evaluate_bool_op(interpreter, syntax::as<BoolOp>(&expression));
+      return evaluate_bool_op(interpreter, syntax::as<BoolOp>(&expression), 0);
     case ExpressionKind::Compare:
       return evaluate_compare(interpreter, syntax::as<Compare>(&expression));
     case ExpressionKind::IfExp: {
       const auto& node = syntax::as<IfExp>(&expression);
-      bool side = test(interpreter, *node.test, expression.fact);
-      return evaluate(interpreter, side ? *node.body : *node.orelse);
+      int fact = expression.fact;
+      Truth truth = evaluate_truth(interpreter, *node.test, fact);
+      auto body = [&] { return evaluate(interpreter, *node.body); };
+      auto orelse = [&] { return evaluate(interpreter, *node.orelse); };
+      if (!truth.known && takes_both(interpreter, fact))
+        return choose(interpreter, truth, fact, body, orelse);
+      bool side = truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
+      return side ? body() : orelse();
     }
     case ExpressionKind::NamedExpr: {
       const auto& node = syntax::as<NamedExpr>(&expression);
@@ -292,28 +311,32 @@ bool object_truth(Interpreter& interpreter, const Value& value) {
 
 }  // namespace
 
-bool truth(Interpreter& interpreter, const Value& value, int fact) {
+Truth truth_of(Interpreter& interpreter, const Value& value) {
   switch (value->kind) {
     case ValueKind::known:
-      return object_truth(interpreter, value);
+      return {.known = object_truth(interpreter, value)};
     case ValueKind::number: {
       auto& number = *as<Number>(value);
       Value flag = number.type == graph::Type::Kind::boolean
                        ? value
                        : convert_number(interpreter, value, graph::Type::Kind::boolean);
-      if (const auto* known = as<Known>(flag)) return known->object.is(Py_True);
-      return interpreter.follow(interpreter.graph_value(flag), number.example, fact);
+      if (const auto* known = as<Known>(flag)) return {.known = known->object.is(Py_True)};
+      Object example = as<Number>(flag)->example;
+      if (example) {
+        int outcome = PyObject_IsTrue(example.get());
+        if (outcome < 0) interpreter.refuse_raised();
+        example = Object::borrow(outcome == 1 ? Py_True : Py_False);
+      }
+      return {.flag = interpreter.graph_value(flag), .example = example};
     }
-    case ValueKind::tensor: {
-      Value contents = item(interpreter, *as<Tensor>(value));
-      return truth(interpreter, contents, fact);
-    }
+    case ValueKind::tensor:
+      return truth_of(interpreter, item(interpreter, *as<Tensor>(value)));
     case ValueKind::sequence:
-      return !as<Sequence>(value)->elements.empty();
+      return {.known = !as<Sequence>(value)->elements.empty()};
     case ValueKind::dictionary:
-      return !as<Dictionary>(value)->items.empty();
+      return {.known = !as<Dictionary>(value)->items.empty()};
     case ValueKind::set:
-      return !as<SetValue>(value)->elements.empty();
+      return {.known = !as<SetValue>(value)->elements.empty()};
     case ValueKind::slice:
     case ValueKind::closure:
     case ValueKind::method:
@@ -321,19 +344,86 @@ bool truth(Interpreter& interpreter, const Value& value, int fact) {
     case ValueKind::super:
     case ValueKind::native:
     case ValueKind::context:
-      return true;
+      return {.known = true};
     case ValueKind::deferred:
+    case ValueKind::unmerged:
       break;
   }
   interpreter.refuse(ReasonCode::dynamic_value, "the truth of a value made after the run");
 }
 
-bool test(Interpreter& interpreter, const syntax::Expression& expression, int fact) {
+namespace {
+
+bool decide(Interpreter& interpreter, const Truth& truth, int fact) {
+  return truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
+}
+
+Value flag_value(Interpreter& interpreter, const Truth& truth) {
+  if (truth.known) return interpreter.boolean(*truth.known);
+  return interpreter.number(truth.flag, truth.example);
+}
+
+Truth negated(Interpreter& interpreter, Truth truth) {
+  if (truth.known) return {.known = !*truth.known};
+  truth.flag = operator_named("scalar_not")(interpreter.builder(), {truth.flag});
+  if (truth.example) truth.example = Object::borrow(truth.example.is(Py_True) ? Py_False : Py_True);
+  return truth;
+}
+
+bool is_counted(const Interpreter& interpreter, int fact) {
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  return seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
+}
+
+/// The operands from `index` on.
+Truth operands_truth(Interpreter& interpreter, const syntax::BoolOp& expression, size_t index) {
+  const syntax::Expression& operand = *expression.values[index];
+  int fact = operand.fact;
+  Truth first = evaluate_truth(interpreter, operand, fact);
+  if (index + 1 == expression.values.size()) return first;
+  interpreter.at(operand);
+  bool stop_at = expression.op == syntax::BoolOperator::Or;
+  if (first.known || !takes_both(interpreter, fact)) {
+    if (decide(interpreter, first, fact) == stop_at) return {.known = stop_at};
+    return operands_truth(interpreter, expression, index + 1);
+  }
+  auto stop = [&] { return interpreter.boolean(stop_at); };
+  auto go_on = [&] {
+    return flag_value(interpreter, operands_truth(interpreter, expression, index + 1));
+  };
+  Value result = stop_at ? choose(interpreter, first, fact, stop, go_on)
+                         : choose(interpreter, first, fact, go_on, stop);
+  return truth_of(interpreter, result);
+}
+
+}  // namespace
+
+Truth evaluate_truth(Interpreter& interpreter, const syntax::Expression& expression, int& fact) {
+  if (!is_counted(interpreter, fact)) fact = expression.fact;
+  if (const auto* operation = syntax::try_as<syntax::BoolOp>(&expression))
+    return operands_truth(interpreter, *operation, 0);
+  if (const auto* operation = syntax::try_as<syntax::UnaryOp>(&expression);
+      operation != nullptr && operation->op == syntax::UnaryOperator::Not) {
+    int of_operand = operation->operand->fact;
+    Truth operand = evaluate_truth(interpreter, *operation->operand, of_operand);
+    interpreter.at(expression);
+    // The outcomes may have been counted only at what is negated.
+    if (!operand.known && !is_counted(interpreter, fact) && !takes_both(interpreter, of_operand))
+      operand = {.known = decide(interpreter, operand, of_operand)};
+    return negated(interpreter, operand);
+  }
   Value value = evaluate(interpreter, expression);
   interpreter.at(expression);
-  const speculate::NodeFact* seen = interpreter.fact(fact);
-  bool counted = seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
-  return truth(interpreter, value, counted ? fact : expression.fact);
+  return truth_of(interpreter, value);
+}
+
+bool truth(Interpreter& interpreter, const Value& value, int fact) {
+  return decide(interpreter, truth_of(interpreter, value), fact);
+}
+
+bool test(Interpreter& interpreter, const syntax::Expression& expression, int fact) {
+  Truth truth = evaluate_truth(interpreter, expression, fact);
+  return decide(interpreter, truth, fact);
 }
 
 // --- assignment ---------------------------------------------------------------------------------

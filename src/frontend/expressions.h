@@ -1,6 +1,7 @@
 // Evaluation of expressions.
 #pragma once
 
+#include "frontend/branches.h"
 #include "frontend/interpreter.h"
 
 namespace janus::frontend {
@@ -10,6 +11,12 @@ Value evaluate(Interpreter& interpreter, const syntax::Expression& expression);
 /// Which way the test goes: computed now if it is known, else guarded and followed. `fact`: where
 /// its outcomes were counted; the test expression's own fact is used if that one has none.
 bool test(Interpreter& interpreter, const syntax::Expression& expression, int fact);
+
+/// The truth of the value: known, or a flag of the graph.
+Truth truth_of(Interpreter& interpreter, const Value& value);
+/// The truth of an expression where nothing but its truth is used (an operand of `and` may then be
+/// of any class). `fact` as for test(); it is set to where the outcomes were counted.
+Truth evaluate_truth(Interpreter& interpreter, const syntax::Expression& expression, int& fact);
 
 /// bool(value), as test() does.
 bool truth(Interpreter& interpreter, const Value& value, int fact);

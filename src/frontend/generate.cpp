@@ -13,17 +13,35 @@ speculate::Reason internal_error(const std::string& message) {
   return {ReasonCode::internal_error, message, {}};
 }
 
+constexpr size_t kMostAttempts = 8;
+
+/// Generates with branches in the graph where the profile saw both outcomes of a test. What can't
+/// be merged, or can't be converted with the branch, is tried again with that test followed.
+std::variant<speculate::Generated, speculate::Reason> generate_anew(
+    const speculate::Call& call, speculate::ProfileStore& profiles) {
+  std::vector<CannotMerge> followed;
+  for (size_t attempt = 1;; ++attempt) {
+    Interpreter interpreter(call, profiles, followed);
+    if (attempt >= kMostAttempts) interpreter.follow_all();
+    try {
+      return interpreter.run();
+    } catch (const CannotMerge& reason) {
+      followed.push_back(reason);
+    } catch (const Refusal& refusal) {
+      PyErr_Clear();
+      if (!interpreter.suspect()) return refusal.reason;
+      followed.push_back({*interpreter.suspect(), refusal.reason.details});
+    }
+  }
+}
+
 }  // namespace
 
 std::variant<speculate::Generated, speculate::Reason> generate(const speculate::Call& call,
                                                                speculate::ProfileStore& profiles) {
   try {
     const ops::DefaultDtype scope(speculate::tensor_access().environment().default_dtype);
-    Interpreter interpreter(call, profiles);
-    return interpreter.run();
-  } catch (const Refusal& refusal) {
-    PyErr_Clear();
-    return refusal.reason;
+    return generate_anew(call, profiles);
   } catch (const graph::TypeError& error) {
     return speculate::Reason{ReasonCode::shape_mismatch, error.what(), {}};
   } catch (const python::ErrorSet&) {

@@ -1,6 +1,7 @@
 // The driver: runs the entry's body in a frame of its own, keeps frames, names and assumptions.
 #include "frontend/interpreter.h"
 
+#include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/epilogue.h"
@@ -46,11 +47,13 @@ std::string text_of(PyObject* object) {
   return text;
 }
 
-Interpreter::Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles)
+Interpreter::Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles,
+                         const std::vector<CannotMerge>& followed)
     : call_(call),
       profiles_(profiles),
       output_(graph::Graph(call.tree->name)),
-      builder_(output_.graph) {
+      builder_(output_.graph),
+      followed_(followed) {
   output_.sources = std::make_shared<speculate::SourceTable>();
 }
 
@@ -139,7 +142,11 @@ void Interpreter::assume_identity(const Known& known) {
 }
 
 void Interpreter::mark(speculate::LineMark::Kind kind, std::string note) {
-  const graph::SourceSpan& span = user_span();
+  mark(kind, std::move(note), user_span());
+}
+
+void Interpreter::mark(speculate::LineMark::Kind kind, std::string note,
+                       const graph::SourceSpan& span) {
   if (!span.known()) return;
   if (!output_.lines.empty()) {
     const speculate::LineMark& last = output_.lines.back();
@@ -180,8 +187,50 @@ bool Interpreter::follow(graph::Value* test, const Object& example, int fact_num
           ? test
           : operator_named(test->type.is_tensor() ? "logical_not" : "scalar_not")(builder_, {test});
   builder_.append(op::guard, {condition}, {{"id", id}, {"reason", std::string("branch_changed")}});
-  mark(speculate::LineMark::Kind::assumed, outcome ? "assumes true" : "assumes false");
+  std::string note = outcome ? "assumes true" : "assumes false";
+  const CannotMerge* why = followed({frame_->code->facts_key, fact_number});
+  if (why != nullptr && !why->why.empty()) note += cat("; no branch in the graph: ", why->why);
+  mark(speculate::LineMark::Kind::assumed, std::move(note));
   return outcome;
+}
+
+// --- branches -----------------------------------------------------------------------------------
+
+graph::Builder Interpreter::root_builder() {
+  graph::Builder builder(output_.graph);
+  builder.set_span(builder_.span());
+  return builder;
+}
+
+void Interpreter::enter_block(graph::Block& block) {
+  graph::SourceSpan span = builder_.span();
+  builder_ = graph::Builder(output_.graph, block);
+  builder_.set_span(std::move(span));
+}
+
+bool Interpreter::is_open(const graph::Block* block) const {
+  if (block == &output_.graph.body()) return true;
+  for (const Fork* fork : open_forks_)
+    if (fork->is_inside(block)) return true;
+  return false;
+}
+
+void Interpreter::begin_fork(Fork& fork) {
+  open_forks_.push_back(&fork);
+  ++fork_count_;
+  suspect_ = fork.test();
+}
+
+void Interpreter::end_fork(Fork& fork) {
+  TORCHJANUS_CHECK(!open_forks_.empty() && open_forks_.back() == &fork, "forks end out of order");
+  open_forks_.pop_back();
+  suspect_ = open_forks_.empty() ? fork.test() : open_forks_.back()->test();
+}
+
+const CannotMerge* Interpreter::followed(const TestKey& test) const {
+  for (const CannotMerge& each : followed_)
+    if (each.test == test) return &each;
+  return nullptr;
 }
 
 std::string Interpreter::add_cell(speculate::CellBinding::Kind kind, const Source* source,
@@ -259,6 +308,16 @@ std::shared_ptr<const Code> Interpreter::code_of(PyObject* function, const Sourc
 
 // --- names --------------------------------------------------------------------------------------
 
+namespace {
+
+/// A variable that two sides of a branch left with different things can't be read.
+void check_merged(const Value& variable) {
+  if (const auto* unmerged = as<Unmerged>(variable))
+    throw CannotMerge{unmerged->test, unmerged->why};
+}
+
+}  // namespace
+
 Value* Interpreter::find_variable(const std::string& name) {
   for (Variables* scope = frame_->variables.get(); scope != nullptr; scope = scope->parent.get()) {
     if (scope->scope == nullptr) continue;
@@ -277,6 +336,7 @@ Value* Interpreter::find_variable(const std::string& name) {
 Value Interpreter::read_statement_variable(const std::string& name) {
   auto written = statement_variables_->values.find(name);
   if (written != statement_variables_->values.end()) {
+    check_merged(written->second);
     if (written->second == nullptr)
       refuse(ReasonCode::would_raise, cat("NameError: name '", name, "' is not defined"));
     return written->second;
@@ -322,6 +382,7 @@ Value Interpreter::read_name(const std::string& name) {
     return read_global(name);
   }
   if (Value* found = find_variable(name)) {
+    check_merged(*found);
     if (*found == nullptr)
       refuse(ReasonCode::would_raise,
              cat("UnboundLocalError: cannot access local variable '", name, "'"));
@@ -336,8 +397,10 @@ Value Interpreter::read_global(const std::string& name) {
   PyObject* globals = PyFunction_GetGlobals(frame_->code->function.get());
   if (statement_variables_ != nullptr && globals == call_.variables) {
     auto written = statement_variables_->values.find(name);
-    if (written != statement_variables_->values.end() && written->second != nullptr)
+    if (written != statement_variables_->values.end() && written->second != nullptr) {
+      check_merged(written->second);
       return written->second;
+    }
   }
   Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
   Object value = Object::borrow(PyDict_GetItemWithError(globals, key.get()));
@@ -447,6 +510,7 @@ Value Interpreter::run_statements() {
   Frame frame = make_frame(code, statement_variables_, call_.tree->name);
   return run_frame(frame, [&] {
     Completion completion = execute(*this, call_.tree->body);
+    close_forks(*this, 0, completion);
     int64_t how = completion == Completion::normal      ? 0
                   : completion == Completion::continue_ ? 1
                   : completion == Completion::break_    ? 2
@@ -463,7 +527,10 @@ Value Interpreter::run_statements() {
 
 Value Interpreter::final_variable(const std::string& name) {
   auto written = statement_variables_->values.find(name);
-  if (written != statement_variables_->values.end()) return written->second;
+  if (written != statement_variables_->values.end()) {
+    check_merged(written->second);
+    return written->second;
+  }
   // Not assigned on this path: what it was at entry.
   Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
   const Source* source = sources().root(Source::Kind::variable, key);

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -32,6 +33,14 @@ struct Refusal {
   speculate::Reason reason;
 };
 
+/// Thrown to begin the generation anew, with this test followed instead of merged.
+struct CannotMerge {
+  TestKey test;
+  std::string why;
+};
+
+class Fork;
+
 /// One function, comprehension or run of statements being interpreted.
 struct Frame {
   std::shared_ptr<const Code> code;
@@ -43,7 +52,8 @@ struct Frame {
   bool is_library = false;       ///< code of torch: spans shown to the user are those of its caller
   Value returned;                ///< by `return`
   std::vector<Value> arguments;  ///< for super(): the first positional argument
-  std::vector<Value>* yielded = nullptr;  ///< of a generator: where its values go
+  std::vector<Value>* yielded = nullptr;     ///< of a generator: where its values go
+  std::vector<std::shared_ptr<Fork>> forks;  ///< tests one side of which has left (branches.h)
 };
 
 /// How a statement ended.
@@ -51,7 +61,9 @@ enum class Completion { normal, continue_, break_, return_ };
 
 class Interpreter {
  public:
-  Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles);
+  /// `followed`: tests that are followed even if the profile saw both outcomes.
+  Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles,
+              const std::vector<CannotMerge>& followed);
   ~Interpreter();
 
   speculate::Generated run();
@@ -62,7 +74,10 @@ class Interpreter {
   const graph::SourceSpan& user_span() const;
   void at(const syntax::Node& node);
   const speculate::NodeFact* fact(int number) const;
+  /// Appends to the block at hand.
   graph::Builder& builder() { return builder_; }
+  /// Appends to the graph's body: what reads the entry is seen by all blocks.
+  graph::Builder root_builder();
   speculate::Generated& output() { return output_; }
   speculate::SourceTable& sources() { return *output_.sources; }
   const speculate::Call& call() const { return call_; }
@@ -83,8 +98,25 @@ class Interpreter {
   void assume_identity(const Known& known);
   /// A line for explain().
   void mark(speculate::LineMark::Kind kind, std::string note = {});
+  void mark(speculate::LineMark::Kind kind, std::string note, const graph::SourceSpan& span);
   /// Follows one side of a test that the graph computes, and guards it.
   bool follow(graph::Value* test, const python::Object& example, int fact_number);
+
+  // --- branches (frontend/branches.h)
+  void enter_block(graph::Block& block);
+  /// Whether what is defined in the block can be used at this point.
+  bool is_open(const graph::Block* block) const;
+  void begin_fork(Fork& fork);
+  void end_fork(Fork& fork);
+  /// From now on no branch becomes part of the graph.
+  void follow_all() { merges_ = false; }
+  bool merges() const { return merges_; }
+  size_t open_forks() const { return open_forks_.size(); }
+  size_t fork_count() const { return fork_count_; }
+  /// Why that test is followed and not merged; null if it is not.
+  const CannotMerge* followed(const TestKey& test) const;
+  /// The test that is to be followed if what is interpreted now can't be converted.
+  const std::optional<TestKey>& suspect() const { return suspect_; }
 
   // --- values
   /// The object found at `source`, with the assumptions under which the graph may treat it so.
@@ -186,6 +218,11 @@ class Interpreter {
   Frame* frame_ = nullptr;
   int depth_ = 0;
   std::vector<graph::Value*> results_;
+  const std::vector<CannotMerge>& followed_;
+  std::vector<Fork*> open_forks_;
+  size_t fork_count_ = 0;
+  bool merges_ = true;
+  std::optional<TestKey> suspect_;
   std::shared_ptr<Variables> statement_variables_;  // of the run of statements, if it is one
   speculate::Facts* entry_facts_ = nullptr;
   std::set<std::string> assumed_;  // keys of assumptions made

@@ -203,8 +203,7 @@ Completion execute_one(Interpreter& interpreter, const syntax::Statement& statem
     }
     case StatementKind::If: {
       const auto& node = syntax::as<If>(&statement);
-      bool side = test(interpreter, *node.test, statement.fact);
-      return execute(interpreter, side ? node.body : node.orelse);
+      return execute_if(interpreter, node);
     }
     case StatementKind::For:
       return execute_for(interpreter, syntax::as<For>(&statement));

@@ -9,6 +9,7 @@ Completion execute(Interpreter& interpreter, const syntax::Body& body);
 Completion execute(Interpreter& interpreter, const syntax::Statement& statement);
 
 /// Loops, branches, `with` and `try` (control.cpp).
+Completion execute_if(Interpreter& interpreter, const syntax::If& statement);
 Completion execute_for(Interpreter& interpreter, const syntax::For& loop);
 Completion execute_while(Interpreter& interpreter, const syntax::While& loop);
 Completion execute_with(Interpreter& interpreter, const syntax::With& with);

@@ -14,7 +14,25 @@ using python::Object;
 
 // --- contents -----------------------------------------------------------------------------------
 
+namespace {
+
+void check_aliases_unchanged(const Interpreter& interpreter, const Tensor& tensor) {
+  for (const PossibleAlias& alias : tensor.possible_aliases)
+    if (auto other = alias.tensor.lock(); other != nullptr && other->version != alias.version)
+      interpreter.refuse(ReasonCode::unsupported_tensor,
+                         "a tensor that may be another one, which was written");
+}
+
+bool has_live_alias(const Tensor& tensor) {
+  for (const PossibleAlias& alias : tensor.possible_aliases)
+    if (!alias.tensor.expired()) return true;
+  return false;
+}
+
+}  // namespace
+
 graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
+  check_aliases_unchanged(interpreter, tensor);
   if (tensor.base == nullptr) return tensor.value;
   graph::Value* base = read(interpreter, *tensor.base);
   if (tensor.seen_version == tensor.base->version) return tensor.value;
@@ -67,7 +85,7 @@ graph::Value* scatter(Interpreter& interpreter, const Tensor& tensor, graph::Val
 }  // namespace
 
 void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
-  if (tensor.uncertain_alias)
+  if (tensor.uncertain_alias || has_live_alias(tensor))
     interpreter.refuse(ReasonCode::unsupported_tensor,
                        "an in-place write to a tensor that may share memory with another");
   if (tensor.base != nullptr) {
@@ -186,8 +204,9 @@ const std::string& cell_of(Interpreter& interpreter, Tensor& tensor) {
 
 graph::Value* read_cell(Interpreter& interpreter, Tensor& tensor, const graph::Type& type) {
   const std::string& cell = cell_of(interpreter, tensor);
-  graph::Value* value =
-      interpreter.builder().append_unchecked(op::state, {}, {{"cell", cell}}, {type})->output();
+  graph::Value* value = interpreter.root_builder()
+                            .append_unchecked(op::state, {}, {{"cell", cell}}, {type})
+                            ->output();
   return value;
 }
 

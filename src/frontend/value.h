@@ -9,6 +9,7 @@
 //   Sequence, Dictionary, SetValue, SliceValue, Closure, Method, Iterator, Super, Native, Context
 //               objects that the function makes itself, kept as their parts (virtual objects)
 //   Deferred    an object that is made after the run from results (a formatted string)
+//   Unmerged    what a variable holds after two sides of a branch that can't become one value
 //
 // Values are shared: Python's aliasing is std::shared_ptr's. Identity (`is`) of virtual objects is
 // pointer identity.
@@ -45,10 +46,11 @@ enum class ValueKind {
   super,
   native,
   context,
-  deferred
+  deferred,
+  unmerged
 };
 
-struct AbstractValue {
+struct AbstractValue : std::enable_shared_from_this<AbstractValue> {
   explicit AbstractValue(ValueKind kind) : kind(kind) {}
   AbstractValue(const AbstractValue&) = delete;
   AbstractValue& operator=(const AbstractValue&) = delete;
@@ -57,6 +59,25 @@ struct AbstractValue {
 };
 /// Null means: unbound.
 using Value = std::shared_ptr<AbstractValue>;
+
+/// An object of the interpreter that the program can change. All that live are in one list of the
+/// thread, so that a snapshot (frontend/snapshot.h) misses none.
+class Changeable {
+ public:
+  Changeable();
+  Changeable(const Changeable&) = delete;
+  Changeable& operator=(const Changeable&) = delete;
+  virtual ~Changeable();
+  /// What keeps the object alive; null for one that nobody shares.
+  virtual std::shared_ptr<const void> owner() const = 0;
+
+  static Changeable* first();
+  Changeable* next_changeable() const { return next_; }
+
+ private:
+  Changeable* previous_ = nullptr;
+  Changeable* next_ = nullptr;
+};
 
 /// The arguments of a call, before they are bound to parameters.
 struct CallArguments {
@@ -89,11 +110,18 @@ struct Number final : AbstractValue {
   const speculate::Source* source = nullptr;  ///< it is this object of the entry, unchanged
 };
 
+struct Tensor;
+
+/// A tensor whose memory another one may share. As long as somebody holds it, neither may be
+/// written.
+struct PossibleAlias {
+  std::weak_ptr<Tensor> tensor;
+  uint32_t version = 0;  ///< of it, when the two were found to be related
+};
+
 /// A tensor with its identity. In-place operations give it a new `value`; views name their `base`.
 /// frontend/tensor.h keeps aliases consistent: reading a view whose base was written replays it.
-struct Tensor final : AbstractValue {
-  static constexpr auto kKind = ValueKind::tensor;
-  Tensor() : AbstractValue(kKind) {}
+struct TensorState {
   graph::Value* value = nullptr;
   const speculate::Source* source = nullptr;  ///< reached from the entry; null: made inside
   python::Object object;                      ///< the real tensor, if it exists now
@@ -117,31 +145,41 @@ struct Tensor final : AbstractValue {
   bool contiguous = false;        ///< its strides are known to be the contiguous ones
   const void* storage = nullptr;  ///< identity of the memory of a tensor of the entry
   bool uncertain_alias = false;   ///< may share memory with another tensor: not writable
+  std::vector<PossibleAlias> possible_aliases;  ///< of a tensor merged from two sides of a branch
   // --- autograd
   std::vector<graph::Value*> past_values;  ///< contents before each in-place write
   Value grad;                  ///< of a leaf: null = not read yet; Known None; or a Tensor
   bool grad_replaced = false;  ///< `.grad` refers to another object than at entry: needs a rebind
 };
 
-struct Sequence final : AbstractValue {
+struct Tensor final : AbstractValue, Changeable, TensorState {
+  static constexpr auto kKind = ValueKind::tensor;
+  Tensor() : AbstractValue(kKind) {}
+  std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
+};
+
+struct Sequence final : AbstractValue, Changeable {
   static constexpr auto kKind = ValueKind::sequence;
   explicit Sequence(bool is_list) : AbstractValue(kKind), is_list(is_list) {}
+  std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   bool is_list;
   std::vector<Value> elements;
   python::Object type;  ///< a namedtuple's or torch.Size's class; null: list or tuple
   const speculate::Source* source = nullptr;  ///< it is this object of the entry: not writable
 };
 
-struct Dictionary final : AbstractValue {
+struct Dictionary final : AbstractValue, Changeable {
   static constexpr auto kKind = ValueKind::dictionary;
   Dictionary() : AbstractValue(kKind) {}
+  std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   std::vector<std::pair<python::Object, Value>> items;  ///< in order; keys are known, hashable
   const speculate::Source* source = nullptr;            ///< it is this object of the entry
 };
 
-struct SetValue final : AbstractValue {
+struct SetValue final : AbstractValue, Changeable {
   static constexpr auto kKind = ValueKind::set;
   SetValue() : AbstractValue(kKind) {}
+  std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   std::vector<python::Object> elements;
 };
 
@@ -152,7 +190,8 @@ struct SliceValue final : AbstractValue {
 };
 
 /// The variables of one scope; closures keep the chain of those that they stand in.
-struct Variables {
+struct Variables final : Changeable, std::enable_shared_from_this<Variables> {
+  std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   const syntax::Scope* scope = nullptr;
   std::map<std::string, Value, std::less<>> values;
   std::shared_ptr<Variables> parent;
@@ -189,11 +228,20 @@ struct Method final : AbstractValue {
 };
 
 /// A one-way stream of values: `next` gives null at the end.
-struct Iterator final : AbstractValue {
+struct Iterator final : AbstractValue, Changeable {
   static constexpr auto kKind = ValueKind::iterator;
-  explicit Iterator(std::function<Value()> next) : AbstractValue(kKind), next(std::move(next)) {}
-  std::function<Value()> next;
+  explicit Iterator(std::function<Value()> advance)
+      : AbstractValue(kKind), advance_(std::move(advance)) {}
+  std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
+  Value next() {
+    ++taken;
+    return advance_();
+  }
+  uint64_t taken = 0;            ///< how often `next` was asked: no snapshot can undo that
   PyTypeObject* type = nullptr;  ///< its class, where that is known: a generator
+
+ private:
+  std::function<Value()> advance_;
 };
 
 /// super(type, self)
@@ -231,6 +279,25 @@ struct Deferred final : AbstractValue {
   Deferred() : AbstractValue(kKind) {}
   speculate::Template recipe;
   python::Object type;  ///< exact class of what it will be
+};
+
+/// A test of the program, where its outcomes were counted.
+struct TestKey {
+  python::Object facts_key;
+  int fact = -1;
+  bool operator==(const TestKey& other) const {
+    return facts_key.is(other.facts_key.get()) && fact == other.fact;
+  }
+};
+
+/// A variable after a branch whose sides left different things in it. Only variables hold it;
+/// reading one gives up the merge (frontend/branches.h).
+struct Unmerged final : AbstractValue {
+  static constexpr auto kKind = ValueKind::unmerged;
+  Unmerged(TestKey test, std::string why)
+      : AbstractValue(kKind), test(std::move(test)), why(std::move(why)) {}
+  TestKey test;
+  std::string why;
 };
 
 /// The value as a T if that is its kind, else null.

@@ -3,6 +3,7 @@
 // numbers that vary become inputs or state of the graph.
 #include <algorithm>
 
+#include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/interpreter.h"
 #include "frontend/tensor.h"
@@ -233,8 +234,10 @@ graph::Value* Interpreter::dimension_value(const Dim& dim) {
   auto input = symbol_inputs_.find(key);
   if (input != symbol_inputs_.end()) return input->second;
   graph::Value*& value = dimension_values_[key];
-  if (value == nullptr)
-    value = operator_named("size")(builder_, {}, {{"of", graph::AttributeValue(dim)}});
+  if (value == nullptr) {
+    graph::Builder root = root_builder();
+    value = operator_named("size")(root, {}, {{"of", graph::AttributeValue(dim)}});
+  }
   return value;
 }
 
@@ -326,6 +329,7 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
     tensor->value = read_cell(*this, *tensor, type);
   }
   if (tensor->requires_grad) differentiable.insert(tensor->value);
+  for (Fork* fork : open_forks_) fork->add_entry_object(*tensor);
   entry_tensors.emplace(object, tensor);
   entry_tensor_order.push_back(tensor);
   return tensor;

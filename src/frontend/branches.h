@@ -1,0 +1,94 @@
+// Branches in the graph: both sides of a test that only the run decides are interpreted, each from
+// the same state into a block of its own, and what they leave behind is merged.
+//
+// A side that leaves its surroundings (return, break, continue) while the other goes on stays open:
+// the interpreter goes on with the other side, inside its block, until that one leaves in the same
+// way; `Frame::forks` are those of the function at hand. Where two sides can't be merged, the whole
+// generation begins anew with that test followed (CannotMerge), so nothing has to be undone.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "frontend/interpreter.h"
+#include "frontend/snapshot.h"
+
+namespace janus::frontend {
+
+/// What is known of a test: its outcome, or the flag that the graph computes.
+struct Truth {
+  std::optional<bool> known;
+  graph::Value* flag = nullptr;
+  python::Object example;  ///< bool of the call at hand; null: only the run knows
+};
+
+/// One test whose two sides are being interpreted.
+class Fork {
+ public:
+  /// Side 0 is the one where the test holds.
+  Fork(Interpreter& interpreter, const Truth& truth, int fact);
+  ~Fork();
+  Fork(const Fork&) = delete;
+  Fork& operator=(const Fork&) = delete;
+
+  const TestKey& test() const { return test_; }
+  /// Goes on with a side, from where it was left.
+  void enter(size_t side);
+  /// Puts the side at hand aside; `result` is the value of an expression, or what is returned.
+  void leave(Completion completion, Value result = nullptr);
+  /// Becomes one path again, with what both sides left behind; gives the merged result.
+  Value merge();
+
+  /// Whether the block is that of the side at hand.
+  bool is_inside(const graph::Block* block) const { return block == sides_[at_].block.get(); }
+  /// A tensor of the entry that is reached for the first time: it was there before the test.
+  void add_entry_object(Changeable& object) { before_.add(object); }
+
+  /// How the side ended that is not the one at hand.
+  Completion other_completion() const { return sides_[1 - at_].completion; }
+
+ private:
+  friend class Merger;
+  struct Side {
+    std::unique_ptr<graph::Block> block = std::make_unique<graph::Block>();
+    std::optional<Snapshot> state;
+    Completion completion = Completion::normal;
+    Value result;
+    bool grad_enabled = true;
+  };
+
+  Interpreter& interpreter_;
+  TestKey test_;
+  graph::Value* flag_;
+  python::Object example_;
+  graph::Block& outer_;
+  graph::SourceSpan span_;
+  Snapshot before_;
+  size_t effects_;
+  Side sides_[2];
+  size_t at_ = 0;
+};
+
+/// Whether both sides of the test shall be in the graph: the profile saw both, and nothing speaks
+/// against merging them.
+bool takes_both(Interpreter& interpreter, int fact);
+
+/// The value that `first` gives where the test holds, else that of `second`.
+Value choose(Interpreter& interpreter, const Truth& truth, int fact,
+             const std::function<Value()>& first, const std::function<Value()>& second);
+
+/// As `choose` for statements; the frame may have one more open fork afterwards.
+Completion choose_statements(Interpreter& interpreter, const Truth& truth, int fact,
+                             const std::function<Completion()>& first,
+                             const std::function<Completion()>& second);
+
+/// The forks of the frame beyond the first `count` end here: all sides left by `completion`. (A
+/// pending `return` merges what is returned.)
+void close_forks(Interpreter& interpreter, size_t count, Completion completion);
+/// Of those, closes the ones on top whose other side left by `pending`, which means the same here
+/// as how the side at hand ended.
+void close_forks_that(Interpreter& interpreter, size_t count, Completion pending);
+
+}  // namespace janus::frontend

@@ -1,0 +1,436 @@
+#include "frontend/merge.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using python::Object;
+
+namespace {
+
+/// Two values have no common one; becomes an Unmerged variable, or ends the merge.
+struct NotMerged {
+  std::string why;
+};
+
+bool same_constant(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (Py_TYPE(a) != Py_TYPE(b) || !is_immutable_constant(a)) return false;
+  if (PyFloat_CheckExact(a)) {
+    double x = PyFloat_AS_DOUBLE(a), y = PyFloat_AS_DOUBLE(b);
+    return std::memcmp(&x, &y, sizeof x) == 0;
+  }
+  if (PyTuple_CheckExact(a)) {
+    if (PyTuple_GET_SIZE(a) != PyTuple_GET_SIZE(b)) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(a); ++i)
+      if (!same_constant(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
+    return true;
+  }
+  int equal = PyComplex_CheckExact(a) ? 0 : PyObject_RichCompareBool(a, b, Py_EQ);
+  PyErr_Clear();
+  return equal == 1;
+}
+
+Type::Kind kind_of(const Value& value) {
+  if (const auto* number = as<Number>(value)) return number->type;
+  PyObject* object = as<Known>(value)->object.get();
+  if (PyBool_Check(object)) return Type::Kind::boolean;
+  return PyFloat_CheckExact(object) ? Type::Kind::f64 : Type::Kind::i64;
+}
+
+const char* name_of(const Value& value) {
+  if (value == nullptr) return "nothing";
+  if (const auto* known = as<Known>(value))
+    return known->object.is(Py_None) ? "None" : Py_TYPE(known->object.get())->tp_name;
+  switch (value->kind) {
+    case ValueKind::number: {
+      auto kind = as<Number>(value)->type;
+      return kind == Type::Kind::boolean ? "bool" : kind == Type::Kind::f64 ? "float" : "int";
+    }
+    case ValueKind::tensor:
+      return "a tensor";
+    case ValueKind::sequence:
+      return as<Sequence>(value)->is_list ? "list" : "tuple";
+    case ValueKind::dictionary:
+      return "dict";
+    case ValueKind::set:
+      return "set";
+    default:
+      return "an object";
+  }
+}
+
+uint32_t counted_writes(const TensorState& state) { return state.version - state.silent_writes; }
+
+bool same_tensor_state(const TensorState& a, const TensorState& b) {
+  return a.value == b.value && a.version == b.version && a.silent_writes == b.silent_writes &&
+         a.requires_grad == b.requires_grad && a.is_leaf == b.is_leaf && a.grad == b.grad &&
+         a.grad_replaced == b.grad_replaced && a.seen_version == b.seen_version &&
+         a.written == b.written && a.uncertain_alias == b.uncertain_alias && a.base == b.base;
+}
+
+}  // namespace
+
+Merger::Merger(Fork& fork)
+    : fork_(fork),
+      interpreter_(fork.interpreter_),
+      node_(interpreter_.builder().graph().new_node(op::if_)) {
+  node_->inputs = {fork.flag_};
+  node_->span = fork.span_;
+}
+
+Value Merger::run() {
+  check_sides();
+  for (const Snapshot::Saved& saved : fork_.before_.objects())
+    if (saved.alive()) merge_object(*saved.object);
+  Value result;
+  try {
+    result = merge_value(fork_.sides_[0].result, fork_.sides_[1].result);
+  } catch (const NotMerged& reason) {
+    throw CannotMerge{fork_.test_, reason.why};
+  }
+  for (Fork::Side& side : fork_.sides_) {
+    side.block->parent = node_;
+    node_->blocks.push_back(std::move(side.block));
+  }
+  interpreter_.enter_block(fork_.outer_);
+  interpreter_.builder().graph().append(fork_.outer_, node_);
+  finish_tensors();
+  return result;
+}
+
+void Merger::check_sides() const {
+  if (fork_.sides_[0].grad_enabled != fork_.sides_[1].grad_enabled)
+    throw CannotMerge{fork_.test_, "the grad mode differs"};
+  for (const Fork::Side& side : fork_.sides_)
+    graph::for_each_node(*side.block, [&](const graph::Node& node) {
+      if (node.op == &op::gradient) throw CannotMerge{fork_.test_, "gradients inside a branch"};
+    });
+}
+
+// --- the states of the sides --------------------------------------------------------------------
+
+bool Merger::existed(const Changeable& object) const {
+  return fork_.before_.find(&object) != nullptr;
+}
+
+const ChangeableState& Merger::state_in(size_t side, const Changeable& object) {
+  if (const ChangeableState* state = fork_.sides_[side].state->find(&object)) return *state;
+  const ChangeableState* before = fork_.before_.find(&object);
+  TORCHJANUS_CHECK(before != nullptr, "merge: an object of no side");
+  return *before;
+}
+
+const TensorState& Merger::tensor_in(size_t side, const Tensor& tensor) {
+  return existed(tensor) ? std::get<TensorState>(state_in(side, tensor)) : tensor;
+}
+
+const Elements& Merger::elements_in(size_t side, const Sequence& sequence) {
+  return existed(sequence) ? std::get<Elements>(state_in(side, sequence)) : sequence.elements;
+}
+
+bool Merger::is_visible(const graph::Value* value) const {
+  const graph::Block* block =
+      value->definition != nullptr ? value->definition->parent : value->owner;
+  return block != fork_.sides_[0].block.get() && block != fork_.sides_[1].block.get() &&
+         interpreter_.is_open(block);
+}
+
+void Merger::merge_object(Changeable& object) {
+  const ChangeableState &a = state_in(0, object), &b = state_in(1, object);
+  try {
+    if (auto* tensor = dynamic_cast<Tensor*>(&object)) {
+      merge_tensor_contents(*tensor, std::get<TensorState>(a), std::get<TensorState>(b));
+    } else if (auto* sequence = dynamic_cast<Sequence*>(&object)) {
+      sequence->elements = merge_elements(std::get<Elements>(a), std::get<Elements>(b));
+    } else if (auto* dictionary = dynamic_cast<Dictionary*>(&object)) {
+      dictionary->items = merge_items(std::get<Items>(a), std::get<Items>(b));
+    } else if (auto* variables = dynamic_cast<Variables*>(&object)) {
+      merge_variables(*variables, std::get<VariableValues>(a), std::get<VariableValues>(b));
+    } else if (dynamic_cast<SetValue*>(&object) != nullptr) {
+      const auto &first = std::get<SetElements>(a), &second = std::get<SetElements>(b);
+      bool same = std::equal(first.begin(), first.end(), second.begin(), second.end(),
+                             [](const Object& x, const Object& y) { return x.is(y.get()); });
+      if (!same) throw NotMerged{"a set holds different elements"};
+    } else if (std::get<uint64_t>(*fork_.before_.find(&object)) !=
+               std::get<uint64_t>(b)) {  // nothing puts back what the first side took
+      throw NotMerged{"one side takes more from an iterator"};
+    }
+  } catch (const NotMerged& reason) {
+    throw CannotMerge{fork_.test_, reason.why};
+  }
+}
+
+void Merger::merge_variables(Variables& variables, const VariableValues& a,
+                             const VariableValues& b) {
+  std::map<std::string, std::pair<Value, Value>, std::less<>> all;
+  for (const auto& [name, value] : a) all[name].first = value;
+  for (const auto& [name, value] : b) all[name].second = value;
+  VariableValues merged;
+  for (const auto& [name, pair] : all) {
+    const auto& [first, second] = pair;
+    try {
+      if (as<Unmerged>(first) != nullptr || as<Unmerged>(second) != nullptr)
+        merged[name] = as<Unmerged>(first) != nullptr ? first : second;
+      else
+        merged[name] = merge_value(first, second);
+    } catch (const NotMerged& reason) {
+      merged[name] =
+          std::make_shared<Unmerged>(fork_.test_, cat("the variable ", name, ": ", reason.why));
+    }
+  }
+  variables.values = std::move(merged);
+}
+
+// --- tensors that existed before ----------------------------------------------------------------
+
+Value Merger::merge_grad(const TensorState& a, const TensorState& b) {
+  if (a.grad == b.grad && a.grad_replaced == b.grad_replaced) return a.grad;
+  if (a.grad_replaced || b.grad_replaced) throw NotMerged{"one side sets a .grad"};
+  // A gradient that only one side has read.
+  if (a.grad == nullptr) return b.grad;
+  if (b.grad == nullptr) return a.grad;
+  return merge_value(a.grad, b.grad);
+}
+
+void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const TensorState& b) {
+  if (tensor.cell.empty()) tensor.cell = a.cell;
+  if (same_tensor_state(a, b)) {
+    std::string cell = tensor.cell;
+    static_cast<TensorState&>(tensor) = a;
+    tensor.cell = std::move(cell);
+    return;
+  }
+  if (a.requires_grad != b.requires_grad || a.is_leaf != b.is_leaf || a.base != b.base)
+    throw NotMerged{"only one side makes a tensor part of autograd's graph"};
+  TensorState merged = a;
+  merged.grad = merge_grad(a, b);
+  merged.written = a.written || b.written;
+  merged.uncertain_alias = a.uncertain_alias || b.uncertain_alias;
+  merged.cell = tensor.cell;
+  merged.version = std::max(a.version, b.version);
+  if (a.base != nullptr) {
+    // A view that is taken again of what its base is then.
+    const auto& before = std::get<TensorState>(*fork_.before_.find(&tensor));
+    merged.value = before.value;
+    merged.past_values = before.past_values;
+    merged.seen_version = std::numeric_limits<uint32_t>::max();
+    ++merged.version;
+    static_cast<TensorState&>(tensor) = merged;
+    return;
+  }
+  if (a.value != b.value) {
+    if (a.requires_grad) throw NotMerged{"a gradient flows through a tensor written in a branch"};
+    merged.value = merge_graph_values(a.value, b.value);
+    ++merged.version;
+    if (a.producer != b.producer) merged.producer.clear();
+  }
+  if (tensor.source != nullptr && counted_writes(a) != counted_writes(b))
+    throw NotMerged{"the sides write a tensor a different number of times"};
+  merged.silent_writes = merged.version - counted_writes(a);
+  merged.past_values.insert(merged.past_values.end(), b.past_values.begin(), b.past_values.end());
+  std::erase_if(merged.past_values, [&](const graph::Value* value) { return !is_visible(value); });
+  static_cast<TensorState&>(tensor) = merged;
+}
+
+// --- values -------------------------------------------------------------------------------------
+
+Value Merger::merge_value(const Value& a, const Value& b) {
+  if (a == b) return a;
+  if (a == nullptr || b == nullptr) throw NotMerged{"only one side sets it"};
+  if (is_number(a) && is_number(b)) return merge_numbers(a, b);
+  auto different = [&] {
+    return NotMerged{cat(name_of(a), " on one side, ", name_of(b), " on the other")};
+  };
+  if (a->kind != b->kind) throw different();
+  switch (a->kind) {
+    case ValueKind::known:
+      return merge_known(*as<Known>(a), *as<Known>(b));
+    case ValueKind::tensor:
+      return merge_tensors(shared_as<Tensor>(a), shared_as<Tensor>(b));
+    case ValueKind::sequence: {
+      auto place = merged_.find({a.get(), b.get()});
+      if (place != merged_.end()) return place->second;
+      Value merged = merge_sequences(*as<Sequence>(a), *as<Sequence>(b));
+      return merged_[{a.get(), b.get()}] = merged;
+    }
+    case ValueKind::dictionary: {
+      auto place = merged_.find({a.get(), b.get()});
+      if (place != merged_.end()) return place->second;
+      Value merged = merge_dictionaries(*as<Dictionary>(a), *as<Dictionary>(b));
+      return merged_[{a.get(), b.get()}] = merged;
+    }
+    case ValueKind::method: {
+      const auto *first = as<Method>(a), *second = as<Method>(b);
+      return std::make_shared<Method>(merge_value(first->self, second->self),
+                                      merge_value(first->function, second->function));
+    }
+    default:
+      throw different();
+  }
+}
+
+Value Merger::merge_known(const Known& a, const Known& b) {
+  if (!same_constant(a.object.get(), b.object.get()))
+    throw NotMerged{cat("different objects (", Py_TYPE(a.object.get())->tp_name, ", ",
+                        Py_TYPE(b.object.get())->tp_name, ")")};
+  bool same_place = a.source == b.source || !is_immutable_constant(a.object.get());
+  return std::make_shared<Known>(a.object, same_place ? a.source : nullptr);
+}
+
+graph::Value* Merger::number_in(size_t side, const Value& number) {
+  interpreter_.enter_block(*fork_.sides_[side].block);
+  return interpreter_.graph_value(number);
+}
+
+Value Merger::merge_numbers(const Value& a, const Value& b) {
+  const auto *first = as<Known>(a), *second = as<Known>(b);
+  if (first != nullptr && second != nullptr &&
+      same_constant(first->object.get(), second->object.get()))
+    return merge_known(*first, *second);
+  if (kind_of(a) != kind_of(b)) throw NotMerged{cat(name_of(a), " and ", name_of(b))};
+  const auto *left = as<Number>(a), *right = as<Number>(b);
+  if (left != nullptr && right != nullptr && left->dim && right->dim && *left->dim == *right->dim)
+    return interpreter_.dimension(*left->dim);
+  graph::Value* value = merge_graph_values(number_in(0, a), number_in(1, b));
+  Object example;
+  if (fork_.example_) {
+    const Value& taken = fork_.example_.is(Py_True) ? a : b;
+    example = as<Known>(taken) != nullptr ? as<Known>(taken)->object : as<Number>(taken)->example;
+  }
+  return interpreter_.number(value, example);
+}
+
+graph::Value* Merger::merge_graph_values(graph::Value* a, graph::Value* b) {
+  if (a == b) return a;
+  if (a->type != b->type)
+    throw NotMerged{cat(graph::to_string(a->type), " and ", graph::to_string(b->type))};
+  graph::Value*& result = results_[{a, b}];
+  if (result != nullptr) return result;
+  result = interpreter_.builder().graph().new_value(a->type, a->name == b->name ? a->name : "");
+  result->definition = node_;
+  result->index = static_cast<uint32_t>(node_->outputs.size());
+  node_->outputs.push_back(result);
+  fork_.sides_[0].block->results.push_back(a);
+  fork_.sides_[1].block->results.push_back(b);
+  return result;
+}
+
+/// That two objects are the same one on one side and two on the other is not tracked.
+void Merger::expect_one_partner(const AbstractValue* a, const AbstractValue* b) {
+  const void*& first = partner_of_first_[a];
+  const void*& second = partner_of_second_[b];
+  if ((first != nullptr && first != b) || (second != nullptr && second != a))
+    throw NotMerged{"two variables share an object on one side only"};
+  first = b;
+  second = a;
+}
+
+bool Merger::is_current(size_t side, const Tensor& tensor) {
+  const TensorState& state = tensor_in(side, tensor);
+  if (state.base == nullptr) return true;
+  return state.seen_version == tensor_in(side, *state.base).version &&
+         is_current(side, *state.base);
+}
+
+void Merger::collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
+                           std::vector<std::shared_ptr<Tensor>>& roots) {
+  std::shared_ptr<Tensor> root = tensor;
+  while (tensor_in(side, *root).base != nullptr) root = tensor_in(side, *root).base;
+  roots.push_back(root);
+  for (const PossibleAlias& alias : tensor_in(side, *root).possible_aliases)
+    if (auto other = alias.tensor.lock()) roots.push_back(other);
+}
+
+Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_ptr<Tensor>& b) {
+  auto place = merged_.find({a.get(), b.get()});
+  if (place != merged_.end()) return place->second;
+  const TensorState &first = tensor_in(0, *a), &second = tensor_in(1, *b);
+  if (first.requires_grad || second.requires_grad) throw NotMerged{"a gradient flows through it"};
+  if (first.is_leaf != second.is_leaf || first.is_parameter != second.is_parameter)
+    throw NotMerged{"a parameter and a tensor"};
+  if (first.grad != nullptr || second.grad != nullptr || !is_current(0, *a) || !is_current(1, *b))
+    throw NotMerged{"a tensor with state of its own"};
+  expect_one_partner(a.get(), b.get());
+  graph::Value* value = merge_graph_values(first.value, second.value);
+  auto merged = std::make_shared<Tensor>();
+  merged->value = value;
+  merged->is_leaf = first.is_leaf;
+  merged->is_parameter = first.is_parameter;
+  merged->contiguous = first.contiguous && second.contiguous;
+  merged->uncertain_alias = first.uncertain_alias || second.uncertain_alias;
+  merged->version = std::max(first.version, second.version);
+  if (first.producer == second.producer) merged->producer = first.producer;
+  MergedTensor record{merged, {}};
+  collect_roots(0, a, record.roots);
+  collect_roots(1, b, record.roots);
+  tensors_.push_back(std::move(record));
+  return merged_[{a.get(), b.get()}] = merged;
+}
+
+Elements Merger::merge_elements(const Elements& a, const Elements& b) {
+  if (a.size() != b.size()) throw NotMerged{"containers of different lengths"};
+  Elements merged;
+  for (size_t i = 0; i < a.size(); ++i) merged.push_back(merge_value(a[i], b[i]));
+  return merged;
+}
+
+Items Merger::merge_items(const Items& a, const Items& b) {
+  bool same = std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto& x, const auto& y) {
+    return x.first.is(y.first.get()) || same_constant(x.first.get(), y.first.get());
+  });
+  if (!same) throw NotMerged{"dicts of different keys"};
+  Items merged;
+  for (size_t i = 0; i < a.size(); ++i)
+    merged.emplace_back(a[i].first, merge_value(a[i].second, b[i].second));
+  return merged;
+}
+
+Value Merger::merge_sequences(const Sequence& a, const Sequence& b) {
+  if (a.is_list != b.is_list || a.type.get() != b.type.get())
+    throw NotMerged{"containers of different classes"};
+  if (a.is_list) {
+    // A list of before the branch keeps its identity, which the merged one would not have.
+    if (existed(a) || existed(b) || a.source != nullptr || b.source != nullptr)
+      throw NotMerged{"two lists"};
+    expect_one_partner(&a, &b);
+  }
+  auto merged = std::make_shared<Sequence>(a.is_list);
+  merged->type = a.type;
+  merged->elements = merge_elements(elements_in(0, a), elements_in(1, b));
+  return merged;
+}
+
+Value Merger::merge_dictionaries(const Dictionary& a, const Dictionary& b) {
+  if (existed(a) || existed(b) || a.source != nullptr || b.source != nullptr)
+    throw NotMerged{"two dicts"};
+  expect_one_partner(&a, &b);
+  auto merged = std::make_shared<Dictionary>();
+  merged->items = merge_items(a.items, b.items);
+  return merged;
+}
+
+void Merger::finish_tensors() {
+  for (const MergedTensor& record : tensors_) {
+    Tensor& tensor = *record.tensor;
+    for (const auto& root : record.roots) {
+      if (root.get() == &tensor) continue;
+      tensor.possible_aliases.push_back({root, root->version});
+    }
+    // What needs no gradient outside must not seem to have one through the blocks.
+    bool is_result = tensor.value->definition == node_;
+    if (is_result && !interpreter_.differentiable.empty())
+      tensor.value = op::detach(interpreter_.builder(), {tensor.value});
+  }
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,69 @@
+// Merges the state of two sides of a branch, object by object: what differs becomes a result of the
+// `if` node, if it is a number or tensor of one type on both sides.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/branches.h"
+
+namespace janus::frontend {
+
+class Merger {
+ public:
+  explicit Merger(Fork& fork);
+
+  /// Merges all objects that both sides knew, and the sides' results. Throws CannotMerge.
+  Value run();
+
+ private:
+  struct Pair {
+    const void *first, *second;
+    auto operator<=>(const Pair&) const = default;
+  };
+  /// Tensors made for a pair that were found to share their memory with others.
+  struct MergedTensor {
+    std::shared_ptr<Tensor> tensor;
+    std::vector<std::shared_ptr<Tensor>> roots;
+  };
+
+  void check_sides() const;
+  const ChangeableState& state_in(size_t side, const Changeable& object);
+  const TensorState& tensor_in(size_t side, const Tensor& tensor);
+  const Elements& elements_in(size_t side, const Sequence& sequence);
+  bool existed(const Changeable& object) const;
+
+  void merge_object(Changeable& object);
+  void merge_tensor_contents(Tensor& tensor, const TensorState& a, const TensorState& b);
+  void merge_variables(Variables& variables, const VariableValues& a, const VariableValues& b);
+  Value merge_grad(const TensorState& a, const TensorState& b);
+
+  Value merge_value(const Value& a, const Value& b);
+  Value merge_known(const Known& a, const Known& b);
+  Value merge_numbers(const Value& a, const Value& b);
+  Value merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_ptr<Tensor>& b);
+  Value merge_sequences(const Sequence& a, const Sequence& b);
+  Value merge_dictionaries(const Dictionary& a, const Dictionary& b);
+  Elements merge_elements(const Elements& a, const Elements& b);
+  Items merge_items(const Items& a, const Items& b);
+  graph::Value* merge_graph_values(graph::Value* a, graph::Value* b);
+  graph::Value* number_in(size_t side, const Value& number);
+  void expect_one_partner(const AbstractValue* a, const AbstractValue* b);
+  bool is_current(size_t side, const Tensor& tensor);
+  void collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
+                     std::vector<std::shared_ptr<Tensor>>& roots);
+  bool is_visible(const graph::Value* value) const;
+  void finish_tensors();
+
+  Fork& fork_;
+  Interpreter& interpreter_;
+  graph::Node* node_;
+  std::map<std::pair<const void*, const void*>, Value> merged_;
+  std::map<const void*, const void*> partner_of_first_, partner_of_second_;
+  std::map<std::pair<graph::Value*, graph::Value*>, graph::Value*> results_;
+  std::vector<MergedTensor> tensors_;
+};
+
+}  // namespace janus::frontend

@@ -1,0 +1,98 @@
+#include "frontend/snapshot.h"
+
+#include "base/check.h"
+
+namespace janus::frontend {
+
+namespace {
+
+thread_local Changeable* first_changeable = nullptr;
+
+}  // namespace
+
+Changeable::Changeable() : next_(first_changeable) {
+  if (next_ != nullptr) next_->previous_ = this;
+  first_changeable = this;
+}
+
+Changeable::~Changeable() {
+  if (next_ != nullptr) next_->previous_ = previous_;
+  (previous_ != nullptr ? previous_->next_ : first_changeable) = next_;
+}
+
+Changeable* Changeable::first() { return first_changeable; }
+
+ChangeableState state_of(const Changeable& object) {
+  if (const auto* tensor = dynamic_cast<const Tensor*>(&object))
+    return static_cast<const TensorState&>(*tensor);
+  if (const auto* sequence = dynamic_cast<const Sequence*>(&object)) return sequence->elements;
+  if (const auto* dictionary = dynamic_cast<const Dictionary*>(&object)) return dictionary->items;
+  if (const auto* set = dynamic_cast<const SetValue*>(&object)) return set->elements;
+  if (const auto* variables = dynamic_cast<const Variables*>(&object)) return variables->values;
+  if (const auto* iterator = dynamic_cast<const Iterator*>(&object)) return iterator->taken;
+  TORCHJANUS_CHECK(false, "state_of: an object of an unknown class");
+}
+
+namespace {
+
+void set_state(Changeable& object, const ChangeableState& state) {
+  if (auto* tensor = dynamic_cast<Tensor*>(&object)) {
+    // The name of a tensor's cell, once given, is its name on every side.
+    std::string cell = tensor->cell;
+    static_cast<TensorState&>(*tensor) = std::get<TensorState>(state);
+    if (tensor->cell.empty()) tensor->cell = std::move(cell);
+  } else if (auto* sequence = dynamic_cast<Sequence*>(&object)) {
+    sequence->elements = std::get<Elements>(state);
+  } else if (auto* dictionary = dynamic_cast<Dictionary*>(&object)) {
+    dictionary->items = std::get<Items>(state);
+  } else if (auto* set = dynamic_cast<SetValue*>(&object)) {
+    set->elements = std::get<SetElements>(state);
+  } else if (auto* variables = dynamic_cast<Variables*>(&object)) {
+    variables->values = std::get<VariableValues>(state);
+  }
+}
+
+}  // namespace
+
+void Snapshot::add(Changeable& object, std::shared_ptr<const void> owner) {
+  if (owner == nullptr || !places_.emplace(&object, objects_.size()).second) return;
+  Saved saved;
+  if (dynamic_cast<Iterator*>(&object) != nullptr)
+    saved.weak_owner = owner;
+  else
+    saved.owner = std::move(owner);
+  saved.object = &object;
+  saved.state = state_of(object);
+  objects_.push_back(std::move(saved));
+}
+
+void Snapshot::add(Changeable& object) { add(object, object.owner()); }
+
+Snapshot Snapshot::take() {
+  Snapshot snapshot;
+  // The newest object stands first in the list; merges go from the oldest to the newest.
+  std::vector<Changeable*> all;
+  for (Changeable* each = Changeable::first(); each != nullptr; each = each->next_changeable())
+    all.push_back(each);
+  for (size_t i = all.size(); i-- > 0;) snapshot.add(*all[i]);
+  return snapshot;
+}
+
+Snapshot Snapshot::again() const {
+  Snapshot snapshot;
+  for (const Saved& saved : objects_)
+    if (saved.alive()) snapshot.add(*saved.object);
+  return snapshot;
+}
+
+void Snapshot::restore() const {
+  for (const Saved& saved : objects_)
+    if (saved.alive()) set_state(*saved.object, saved.state);
+}
+
+const ChangeableState* Snapshot::find(const Changeable* object) const {
+  auto place = places_.find(object);
+  return place == places_.end() ? nullptr : &objects_[place->second].state;
+}
+
+}  // namespace janus::frontend

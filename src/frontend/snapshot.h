@@ -1,0 +1,60 @@
+// What all changeable objects of the interpreter (Changeable) hold at one moment: the sides of a
+// branch and the rounds of a loop start from the same state.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "frontend/value.h"
+
+namespace janus::frontend {
+
+using Elements = std::vector<Value>;
+using Items = std::vector<std::pair<python::Object, Value>>;
+using SetElements = std::vector<python::Object>;
+using VariableValues = std::map<std::string, Value, std::less<>>;
+
+/// Of a Tensor, Sequence, Dictionary, SetValue, Variables, or how far an Iterator has come.
+using ChangeableState =
+    std::variant<TensorState, Elements, Items, SetElements, VariableValues, uint64_t>;
+
+ChangeableState state_of(const Changeable& object);
+
+class Snapshot {
+ public:
+  struct Saved {
+    std::shared_ptr<const void> owner;     ///< keeps the object alive; iterators may die
+    std::weak_ptr<const void> weak_owner;  ///< of an iterator
+    Changeable* object = nullptr;
+    ChangeableState state;
+    bool alive() const { return owner != nullptr || !weak_owner.expired(); }
+  };
+
+  /// Of all objects that live now.
+  static Snapshot take();
+  /// Of the same objects as they are now.
+  Snapshot again() const;
+  /// One more object, which was reached only later but existed all the time, as it is now.
+  void add(Changeable& object);
+
+  /// Puts back what every object held. Iterators stay where they are.
+  void restore() const;
+
+  const std::vector<Saved>& objects() const { return objects_; }
+  /// What the object held; null if it is not part of the snapshot.
+  const ChangeableState* find(const Changeable* object) const;
+
+ private:
+  void add(Changeable& object, std::shared_ptr<const void> owner);
+
+  std::vector<Saved> objects_;
+  std::unordered_map<const Changeable*, size_t> places_;
+};
+
+}  // namespace janus::frontend

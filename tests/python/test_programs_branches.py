@@ -1,0 +1,437 @@
+"""Branches whose test only the run decides: both sides in one graph, or followed with a reason."""
+
+from differential import Program, differential
+
+import torch
+from torch import nn
+
+
+def both(step, count=10, shape=(4,), watch=()):
+    """A program whose calls meet both outcomes of a test on the sum, in the profile already."""
+    calls = [(torch.randn(*shape) * 0.1 + (1 if i % 2 else -1),) for i in range(count)]
+    return Program(step, calls, watch=watch)
+
+
+@differential(hits=7, graphs=1)
+def test_branch_on_tensor():
+    def step(x):
+        if x.sum() > 0:
+            y = x * 2
+        else:
+            y = x - 1
+        return y
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_branch_on_item():
+    def step(x):
+        if x.sum().item() > 0:
+            return x * 2
+        return x - 1
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_numbers_merge():
+    def step(x):
+        scale, shift = 1, 0.5
+        if x.mean() > 0:
+            scale = 3
+            shift = 1.5
+        return x * scale + shift, scale, shift
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_branch_without_else():
+    def step(x):
+        y = x * 3
+        if y.sum() > 0:
+            y = y + 1
+        y += 2
+        return y
+
+    return both(step)
+
+
+@differential(hits=7, graphs=2)
+def test_elif_chain():
+    def step(x):
+        s = x.sum()
+        if s > 3:
+            y = x.sin()
+        elif s > 0:
+            y = x.cos()
+        elif s > -3:
+            y = x.tanh()
+        else:
+            y = -x
+        return y.sum()
+
+    calls = [(torch.full((4,), v),) for v in (1.0, 0.1, -0.1, -1.0) * 4]
+    return Program(step, calls)
+
+
+@differential(hits=7, graphs=1)
+def test_early_return():
+    def step(x):
+        if x.sum() > 0:
+            return x * 2
+        y = x - 1
+        if y[0] > -1:
+            return y * 5
+        return y.exp()
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_early_return_in_else():
+    def step(x):
+        y = x
+        if x.sum() > 0:
+            y = x + 1
+        else:
+            return x - 7
+        return y * y
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_conditional_expression():
+    def step(x):
+        y = x * 2 if x.sum() > 0 else x + 10
+        n = 4 if x[0] > 0.5 else 5
+        return y * n
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_short_circuit_in_test():
+    def step(x):
+        if x.sum() > 0 and x[0] > 1:
+            y = x * 2
+        elif x.sum() < 0 or not (x[1] > 1):
+            y = x + 5
+        else:
+            y = x - 5
+        return y
+
+    return both(step, 16)
+
+
+@differential(hits=7, graphs=1)
+def test_short_circuit_as_value():
+    def step(x):
+        flag = x.sum() > 0 or x[0] > -1
+        return x * flag
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_nested_branches():
+    def step(x):
+        if x.sum() > 0:
+            y = x * 2
+            if y[0] > 2:
+                z = y + 1
+            else:
+                z = y - 1
+        else:
+            z = x.abs()
+            if z[1] > 1:
+                z = z * 3
+        return z * 2
+
+    return both(step, 16)
+
+
+@differential(hits=7, graphs=1)
+def test_branch_in_method_and_function():
+    class Gate(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.factor = 2.0
+
+        def pick(self, x):
+            if x.sum() > 0:
+                return x * self.factor
+            return x / self.factor
+
+        def forward(self, x):
+            return self.pick(self.pick(x) - 0.5)
+
+    gate = Gate()
+    return both(lambda x: gate(x), 16)
+
+
+@differential(hits=7, graphs=2)
+def test_branch_in_unrolled_loop_with_continue_and_break():
+    def step(x):
+        total = x * 0
+        for i in range(4):
+            if x[i] < 0:
+                continue
+            total = total + x * i
+            if total.sum() > 6:
+                break
+        else:
+            total = total - 1
+        return total
+
+    return Program(step, [(torch.randn(4),) for _ in range(24)])
+
+
+@differential(hits=7, graphs=1)
+def test_in_place_write_inside():
+    def step(x):
+        y = x.clone()
+        if x.sum() > 0:
+            y.add_(1)
+            y[0] = 5
+        else:
+            y.mul_(2)
+        return y, y.sum()
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_in_place_write_to_an_argument():
+    state = torch.zeros(4)
+
+    def step(x):
+        if x.sum() > 0:
+            state.add_(x)
+        else:
+            state.mul_(0.5)
+        return state.sum()
+
+    return both(step, watch=[state])
+
+
+@differential(graphs=3, hits=4)
+def test_write_on_one_side_only():
+    state = torch.zeros(4)
+
+    def step(x):
+        if x.sum() > 0:
+            state.add_(x)
+        return state.sum() + x
+
+    return both(step, 14, watch=[state])
+
+
+@differential(hits=7, graphs=1)
+def test_random_draws_inside():
+    def step(x):
+        if x.sum() > 0:
+            y = x + torch.rand(4)
+        else:
+            y = x * torch.randn(4) + torch.rand(4)
+        return y + torch.rand(4)
+
+    return both(step)
+
+
+@differential(hits=7, graphs=2)
+def test_stochastic_depth_by_a_draw():
+    def step(x):
+        for _ in range(3):
+            if torch.rand(()) < 0.5:
+                x = x + torch.tanh(x)
+        return x * 1
+
+    return Program(step, [(torch.randn(4),) for _ in range(14)])
+
+
+@differential(hits=7, graphs=1)
+def test_containers_merge():
+    def step(x):
+        if x.sum() > 0:
+            pair = (x, 1)
+            table = {"a": x * 2, "b": [x + 1]}
+        else:
+            pair = (x, 2)
+            table = {"a": x - 2, "b": [x * 3]}
+        return pair[0] * pair[1] + table["a"] + table["b"][0]
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_list_of_before_is_changed():
+    def step(x):
+        parts = [x, x * 2]
+        if x.sum() > 0:
+            parts[0] = x * 7
+        else:
+            parts[1] = x * 9
+        parts.append(x)
+        return parts[0] - parts[1] + parts[2]
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_nonlocal_variable():
+    def step(x):
+        count = 0
+
+        def visit(y):
+            nonlocal count
+            if y.sum() > 0:
+                count += 1
+                return y * 2
+            count += 2
+            return y
+
+        z = visit(visit(x) - 1)
+        return z + count, count
+
+    return both(step)
+
+
+@differential(hits=7, graphs=1)
+def test_varying_number_of_the_entry():
+    def step(x, n):
+        if n % 3 > 0:
+            return x * n
+        return x - n
+
+    return Program(step, [(torch.randn(4), n) for n in range(14)])
+
+
+# --- what is followed instead
+
+
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_none_and_tensor_are_not_merged():
+    def step(x):
+        extra = None
+        if x.sum() > 0:
+            extra = x * 2
+        return x if extra is None else x + extra
+
+    return both(step, 14)
+
+
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_kinds_of_numbers_are_not_merged():
+    def step(x):
+        n = 1 if x.sum() > 0 else 1.5
+        return x * n, n
+
+    return both(step, 14)
+
+
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_shapes_are_not_merged():
+    def step(x):
+        y = x[:2] * 2 if x.sum() > 0 else x * 3
+        return y + 1
+
+    return both(step, 14)
+
+
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_the_argument_itself_is_not_merged():
+    def step(x):
+        y = x
+        if x.sum() > 0:
+            y = x * 2
+        return y
+
+    return both(step, 14)
+
+
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_printing_side():
+    def step(x):
+        if x.sum() > 0:
+            print("positive", x.sum().item())
+        return x * 2
+
+    return both(step, 14)
+
+
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_write_through_a_possible_alias():
+    def step(x):
+        a = x * 2
+        b = a
+        if x.sum() > 0:
+            b = x * 3
+        b.add_(1)
+        return a, b
+
+    return both(step, 14)
+
+
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_possible_alias_is_read_after_a_write():
+    def step(x):
+        a = x * 2
+        b = a
+        if x.sum() > 0:
+            b = x * 3
+        a.add_(1)
+        return (a * b).sum()
+
+    return both(step, 14)
+
+
+@differential(hits=7, graphs=1)
+def test_unmerged_variable_that_nobody_reads():
+    def step(x):
+        if x.sum() > 0:
+            temporary = x * 2
+            y = temporary.sum()
+        else:
+            temporary = None
+            y = x.mean()
+        return y
+
+    return both(step)
+
+
+@differential(graphs=4, hits=3)
+def test_side_that_nobody_saw_stays_asserted():
+    def step(x):
+        y = x * 2
+        if x.sum() > 100:
+            y = y / 3
+        return y
+
+    calls = [(torch.ones(4),) for _ in range(6)]
+    calls[5:5] = [(torch.full((4,), 50.0),) for _ in range(2)]
+    return Program(step, calls + [(torch.full((4,), 50.0),), (torch.ones(4),)] * 3)
+
+
+@differential(hits=5, graphs=3)
+def test_raising_side_raises_eagerly():
+    def step(x):
+        if x.sum() > 100:
+            raise ValueError(f"too much: {x[0].item()}")
+        return x * 2
+
+    calls = [(torch.ones(4),) for _ in range(8)]
+    return Program(step, [*calls, (torch.full((4,), 50.0),), *calls])
+
+
+@differential(graphs=4, hits=4)
+def test_iterator_taken_on_one_side():
+    def step(x):
+        it = iter([1, 2, 3])
+        if x.sum() > 0:
+            next(it)
+        return x * next(it)
+
+    return both(step, 14)
