@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test bench demo format lint sanitize fuzz wheel golden clean
+.PHONY: all packages environment build test bench demo format lint sanitize fuzz fuzz-programs wheel golden clean
 
 all: build
 
@@ -75,6 +75,12 @@ fuzz: environment build/sanitize/build.ninja
 	  build/sanitize/tests/fuzz/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=4096 \
 	    -verbosity=0 -print_final_stats=1 -artifact_prefix=build/sanitize/ build/sanitize/corpus/$$target $$seeds; \
 	done
+
+# Random programs, eagerly and converted; prints the failing seeds, their programs made small, and what ran as graphs.
+PROGRAMS   ?= 10000
+FIRST_SEED ?= 1000
+fuzz-programs: build
+	$(BIN)/python tests/python/random_programs.py --first $(FIRST_SEED) --programs $(PROGRAMS) --output build/programs
 
 golden: build
 	$(BIN)/python tools/golden.py --update
