@@ -190,7 +190,10 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
     return attempt;
   }
   if (wanted) return left(call, environment, *wanted, committed);
-  return missed(call, environment, mismatch.value_or(Mismatch{}), committed);
+  if (!mismatch)
+    mismatch =
+        Mismatch{{ReasonCode::guard_failed, "what the graph was made for is gone", {}}, {}, true};
+  return missed(call, environment, *mismatch, committed);
 }
 
 Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,

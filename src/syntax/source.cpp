@@ -11,6 +11,7 @@
 #include "syntax/compile.h"
 #include "syntax/convert.h"
 #include "syntax/excerpt.h"
+#include "syntax/prompt.h"
 #include "syntax/scope.h"
 
 namespace janus::syntax {
@@ -207,8 +208,10 @@ std::optional<Candidate> find(const ParsedFile& file, PyObject* code) {
   return std::nullopt;
 }
 
-Source available(const Candidate& candidate, PyObject* code) {
-  const CodeContext context = context_of(code);
+/// `file`: the name by which reports find the text; the code's own where it is empty.
+Source available(const Candidate& candidate, PyObject* code, const std::string& file = {}) {
+  CodeContext context = context_of(code);
+  if (!file.empty()) context.file = file;
   Source source;
   try {
     const std::shared_ptr<Tree> tree =
@@ -255,6 +258,15 @@ std::optional<Candidate> find_in(const std::string& file, const Object& lines, P
   return whole.module ? find(whole, code) : std::nullopt;
 }
 
+Source locate_typed(const std::string& file, PyObject* code) {
+  for (const Object& lines : typed_lines(code))
+    if (const auto candidate = find_in(file, lines, code))
+      return available(*candidate, code, keep_typed_lines(file, lines));
+  Source source;
+  source.why_not = cat("Python keeps no text of ", file, " and no history holds it");
+  return source;
+}
+
 Source locate(PyObject* code, PyObject* globals) {
   const std::string file = context_of(code).file;
   const Object lines = lines_of(file, globals);
@@ -266,6 +278,7 @@ Source locate(PyObject* code, PyObject* globals) {
   const Object fresh = lines_of(file, globals);
   if (fresh && !(lines && python::equal(fresh.get(), lines.get())))
     if (const auto candidate = find_in(file, fresh, code)) return available(*candidate, code);
+  if (!lines && !fresh && is_prompt(file)) return locate_typed(file, code);
   Source source;
   source.why_not = lines || fresh ? cat("the text of ", file, " is not what it was compiled from")
                                   : cat("there is no text of ", file);
