@@ -73,7 +73,7 @@ def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
     _install_import_hook(path.resolve().parent)
     sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
-    module.__dict__.update(__file__=file, __spec__=spec, __cached__=None)
+    module.__dict__.update(__file__=file, __spec__=spec, __cached__=None, __annotations__={})
     if spec is not None:
         module.__package__ = spec.parent
     sys.modules["__main__"] = module

@@ -37,13 +37,13 @@ nb::object seconds_until_first_graph() {
   return seconds < 0 ? nb::none() : nb::object(nb::float_(seconds));
 }
 
-/// (ast.Module of the region's statements with hooks, {placeholder: object}).
+/// (what each of the region's statements became with hooks, {placeholder: object}).
 nb::tuple instrument_statements(nb::handle region) {
   if (bind::dispatcher_of_region(region.ptr()) == nullptr)
     throw nb::type_error("instrument_statements: expected a Region");
   const bind::RegionParts parts = bind::parts_of_region(region.ptr());
   auto made = speculate::instrument_statements(*parts.tree, parts.module);
-  return nb::make_tuple(nb::steal(made.module.release()), nb::steal(made.constants.release()));
+  return nb::make_tuple(nb::steal(made.statements.release()), nb::steal(made.constants.release()));
 }
 
 nb::object patch_constants(nb::handle code, nb::handle constants) {

@@ -1,26 +1,42 @@
-// How the rewritten script uses a Region R for statements S:
+// How rewritten code uses a Region R of statements S (torchjanus/regions.py):
 //
-//   if R.active() and R.enter():        # S ran as a graph
-//       a, b = R.values()               # (at module level enter() has set the globals itself)
-//       if R.is_unbound(0): del a
-//       if R.broke(): break
-//       if R.returned(): return R.returned_value()
-//   elif R.profiling():
+//   match R.enter():
+//     case 0: S                           # as it stands
+//     case 1:                             # S ran as a graph
+//       if R.gives_all(-1): a, b = R.values(-1)
+//       else:                             # one by one
+//         if R.gives(0): a = R.value(0)
+//         elif R.deletes(0): del a        # where S contains such a `del`
+//       if R.broke(-1): break
+//       if R.returned(-1): return R.returned_value()
+//     case 2:                             # S is being watched
 //       try: <instrumented S>
 //       finally: R.leave()
-//   else: S
+//     case 3:                             # S is cut
+//       try:
+//         match R.ran(0):                 # for each statement
+//           case 0: <the first statement>     # with the bodies in it cut in turn
+//           case 1: ...                       # it was part of a graph: its variables, as above
+//           case 2: <the first statement, instrumented>
+//       finally: R.end()
 //
-// Several threads may be between these calls at once, and S may reach itself again; so what a call
-// of enter() found out is kept for each thread, and profile runs that are open are a stack.
+// At module level enter() and ran() set the globals themselves. Several threads may be between
+// these calls at once, and S may reach itself again; so what a call found out is kept for each
+// thread, and the profile runs and the runs of cut statements that are open are stacks. A
+// KeyboardInterrupt between a call and its `try` leaves an element there: the latter know their
+// frame, which tells.
 #include "bind/region.h"
 
 #include <structmember.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "bind/cuts.h"
+#include "bind/given.h"
 #include "bind/snapshot.h"
 #include "speculate/describe.h"
 #include "speculate/facts.h"
@@ -34,33 +50,40 @@ namespace {
 using speculate::Call;
 using speculate::Dispatcher;
 
-/// How statements end; the numbers are Generated::result's.
-enum class End : int64_t { fell_through = 0, continue_ = 1, break_ = 2, return_ = 3 };
+/// What enter() and ran() say.
+enum class Mode : long { plain = 0, ran = 1, profile = 2, cut = 3 };
 
-/// What the last enter() of one thread found.
-struct Entered {
-  bool profile = false;
-  End end = End::fell_through;
-  python::Object returned;
-  std::vector<python::Object> values;
-  std::vector<bool> unbound;
-  std::vector<double> profile_starts;  ///< of the profile runs that are open
+/// One run of cut statements.
+struct Activation {
+  PyFrameObject* frame = nullptr;     ///< compared, never followed
+  size_t done = 0;                    ///< statements before this one have run in a graph
+  Given given;                        ///< by the graph that ran last
+  std::shared_ptr<Segment> profiled;  ///< the segment that is being watched
+  double profile_start = 0;
+};
+
+/// What one thread is at.
+struct Place {
+  Given given;
+  std::vector<double> profile_starts;  ///< of the profile runs of the whole that are open
+  std::vector<Activation> activations;
 };
 
 struct RegionState {
-  RegionState(std::string name, std::string file, int line)
-      : dispatcher(std::move(name), std::move(file), line, {}) {}
+  RegionState(std::string name, std::string file, int line, speculate::DispatchOptions options)
+      : dispatcher(std::move(name), std::move(file), line, options) {}
   Dispatcher dispatcher;
   python::Object module;
   std::shared_ptr<const syntax::Tree> tree;
   bool at_module_level = false;
-  python::Object assigned;  ///< tuple of names, in the order of values()
-  python::Object deleted;   ///< set of the names that the statements may delete
-  std::map<unsigned long, Entered> entered;
+  bool was_entered = false;
+  std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
+  std::vector<size_t> all;               ///< their numbers
+  std::unique_ptr<Cuts> cuts;
+  std::vector<python::Object> parts;  ///< regions of the bodies of its statements
+  std::map<unsigned long, Place> places;
 
-  bool deletes(PyObject* name) const { return PySet_Contains(deleted.get(), name) == 1; }
-
-  Entered& here() { return entered[PyThread_get_thread_ident()]; }
+  Place& here() { return places[PyThread_get_thread_ident()]; }
 };
 
 struct RegionObject {
@@ -82,7 +105,9 @@ PyObject* guarded(Body&& body) {
   return nullptr;
 }
 
-// --- entering ------------------------------------------------------------------------------------
+PyObject* new_mode(Mode mode) { return PyLong_FromLong(static_cast<long>(mode)); }
+
+// --- running -------------------------------------------------------------------------------------
 
 Dispatcher::Roots roots_of_call(const Call& call) {
   Dispatcher::Roots roots;
@@ -93,121 +118,248 @@ Dispatcher::Roots roots_of_call(const Call& call) {
   return roots;
 }
 
-/// Takes the result of a graph apart: (how it ended, returned value, variables...). A variable that
-/// the statements can't delete, and that the graph left without a value, is one that it did not
-/// touch: it stays what it is.
-void take_result(RegionState& state, Entered& entered, PyObject* result, PyObject* variables) {
-  const Py_ssize_t count = PyTuple_GET_SIZE(state.assigned.get());
-  TORCHJANUS_CHECK(PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == count + 2,
-                   "region: the graph's result has the wrong form");
-  entered.end = static_cast<End>(python::to_integer(PyTuple_GET_ITEM(result, 0)));
-  entered.returned = python::Object::borrow(PyTuple_GET_ITEM(result, 1));
-  entered.values.clear();
-  entered.unbound.clear();
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* name = PyTuple_GET_ITEM(state.assigned.get(), i);
-    PyObject* value = PyTuple_GET_ITEM(result, i + 2);
-    if (value == speculate::unbound_marker() && !state.deletes(name))
-      if (PyObject* untouched = PyDict_GetItemWithError(variables, name)) value = untouched;
-    entered.unbound.push_back(value == speculate::unbound_marker());
-    entered.values.push_back(python::Object::borrow(entered.unbound.back() ? Py_None : value));
+/// Tries to run statements of the region, with the variables of the frame that calls, as a graph.
+/// A result that is null: an exception is set.
+Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const syntax::Tree& tree,
+                            const std::vector<size_t>& variables, Given& given) {
+  const python::Object frame_variables = python::Object::borrow(PyEval_GetLocals());
+  if (!frame_variables) throw python::ErrorSet();
+  Call call;
+  call.tree = &tree;
+  call.variables = frame_variables.get();
+  call.globals = PyEval_GetGlobals();
+  call.facts_key = state.module.get();
+  Dispatcher::Attempt attempt = dispatcher.attempt(call);
+  if (!attempt.ran || !attempt.result) return attempt;
+  given = take_given(attempt.result.get(), variables, state.assigned.size());
+  if (state.at_module_level) {
+    write_globals(given, state.assigned, call.globals);
+    given.values.clear();
   }
+  return attempt;
 }
 
-/// At module level the variables are globals.
-void write_globals(RegionState& state, Entered& entered, PyObject* globals) {
-  for (size_t i = 0; i < entered.values.size(); ++i) {
-    PyObject* name = PyTuple_GET_ITEM(state.assigned.get(), static_cast<Py_ssize_t>(i));
-    if (!entered.unbound[i])
-      python::check_status(PyDict_SetItem(globals, name, entered.values[i].get()));
-    else if (PyDict_Contains(globals, name) == 1)
-      python::check_status(PyDict_DelItem(globals, name));
-  }
-  entered.values.clear();
+void begin_activation(RegionState& state) {
+  std::vector<Activation>& activations = state.here().activations;
+  PyFrameObject* frame = PyEval_GetFrame();
+  std::erase_if(activations, [&](const Activation& each) { return each.frame == frame; });
+  activations.emplace_back().frame = frame;
 }
 
 PyObject* enter(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
-    PyObject* globals = PyEval_GetGlobals();
-    const python::Object variables = python::Object::borrow(PyEval_GetLocals());
-    if (!variables) return nullptr;
-    Call call;
-    call.tree = state.tree.get();
-    call.variables = variables.get();
-    call.globals = globals;
-    call.facts_key = state.module.get();
-    Dispatcher::Attempt attempt = state.dispatcher.attempt(call);
-    Entered& entered = state.here();
-    entered.profile = !attempt.ran && attempt.otherwise == Dispatcher::Otherwise::profile;
-    if (attempt.ran && !attempt.result) return nullptr;
-    if (attempt.ran) {
-      take_result(state, entered, attempt.result.get(), variables.get());
-      if (state.at_module_level) write_globals(state, entered, globals);
+    state.was_entered = true;
+    if (state.cuts->any()) {
+      begin_activation(state);
+      return new_mode(Mode::cut);
     }
-    return PyBool_FromLong(attempt.ran ? 1 : 0);
-  });
-}
-
-PyObject* profiling(PyObject* object, PyObject* /*unused*/) {
-  return guarded([&]() -> PyObject* {
-    RegionState& state = state_of(object);
-    if (state.dispatcher.settled()) Py_RETURN_FALSE;
-    Entered& entered = state.here();
-    if (!entered.profile) Py_RETURN_FALSE;
-    entered.profile = false;
-    entered.profile_starts.push_back(speculate::now());
-    speculate::ProfileRun::begin();
-    Py_RETURN_TRUE;
+    if (state.dispatcher.settled()) return new_mode(Mode::plain);
+    Given given;
+    const auto outcome = attempt(state, state.dispatcher, *state.tree, state.all, given);
+    Place& place = state.here();
+    place.given = std::move(given);
+    if (outcome.ran) return outcome.result ? new_mode(Mode::ran) : nullptr;
+    if (outcome.otherwise == Dispatcher::Otherwise::profile) {
+      place.profile_starts.push_back(speculate::now());
+      speculate::ProfileRun::begin();
+      return new_mode(Mode::profile);
+    }
+    const speculate::Reason* refusal = state.dispatcher.refusal_to_cut();
+    if (refusal == nullptr || !state.cuts->possible()) return new_mode(Mode::plain);
+    state.cuts->cut_whole(state.dispatcher, *refusal);
+    state.dispatcher.settle_as_cut();
+    begin_activation(state);
+    return new_mode(Mode::cut);
   });
 }
 
 PyObject* leave(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
-    Entered& entered = state.here();
-    if (!entered.profile_starts.empty()) {
+    Place& place = state.here();
+    if (!place.profile_starts.empty()) {
       speculate::ProfileRun::end();
-      state.dispatcher.profile_finished(speculate::now() - entered.profile_starts.back());
-      entered.profile_starts.pop_back();
+      state.dispatcher.profile_finished(speculate::now() - place.profile_starts.back());
+      place.profile_starts.pop_back();
     }
     Py_RETURN_NONE;
   });
 }
 
-// --- what the graph gave -------------------------------------------------------------------------
+// --- running cut statements ----------------------------------------------------------------------
 
-PyObject* active(PyObject* object, PyObject* /*unused*/) {
-  return PyBool_FromLong(state_of(object).dispatcher.settled() ? 0 : 1);
+/// The run of cut statements that the calling frame is in; null if there is none.
+Activation* current_activation(RegionState& state) {
+  std::vector<Activation>& activations = state.here().activations;
+  PyFrameObject* frame = PyEval_GetFrame();
+  while (!activations.empty() && activations.back().frame != frame) activations.pop_back();
+  return activations.empty() ? nullptr : &activations.back();
 }
 
-PyObject* values(PyObject* object, PyObject* /*unused*/) {
+void finish_profile(Activation& activation) {
+  const std::shared_ptr<Segment> segment = std::move(activation.profiled);
+  if (segment == nullptr) return;
+  speculate::ProfileRun::end();
+  segment->dispatcher.profile_finished(speculate::now() - activation.profile_start);
+}
+
+/// Statement `index`, where a segment may begin, is about to run.
+PyObject* begin_segment(RegionState& state, size_t index) {
+  const std::shared_ptr<Segment> segment = state.cuts->starting_at(index);
+  if (segment == nullptr || segment->dispatcher.settled()) return new_mode(Mode::plain);
+  Given given;
+  const auto outcome =
+      attempt(state, segment->dispatcher, *segment->tree, segment->variables, given);
+  if (outcome.ran && !outcome.result) return nullptr;
+  // The program has run since: the activations may have moved.
+  Activation* activation = current_activation(state);
+  if (activation == nullptr) return new_mode(Mode::plain);
+  if (outcome.ran) {
+    activation->given = std::move(given);
+    activation->done = segment->end;
+    return new_mode(Mode::ran);
+  }
+  if (outcome.otherwise == Dispatcher::Otherwise::profile) {
+    activation->profiled = segment;
+    activation->profile_start = speculate::now();
+    speculate::ProfileRun::begin();
+    return new_mode(Mode::profile);
+  }
+  const speculate::Reason* refusal = segment->dispatcher.refusal_to_cut();
+  if (refusal != nullptr && state.cuts->starting_at(index) == segment)
+    state.cuts->cut(segment, *refusal);
+  return new_mode(Mode::plain);
+}
+
+PyObject* ran(PyObject* object, PyObject* argument) {
+  return guarded([&]() -> PyObject* {
+    RegionState& state = state_of(object);
+    const auto index = static_cast<size_t>(python::to_integer(argument));
+    Activation* activation = current_activation(state);
+    if (activation == nullptr) return new_mode(Mode::plain);
+    if (index < activation->done) return new_mode(Mode::ran);
+    if (activation->profiled != nullptr) {
+      if (index < activation->profiled->end) return new_mode(Mode::profile);
+      finish_profile(*activation);
+    }
+    activation->given.clear();
+    return begin_segment(state, index);
+  });
+}
+
+PyObject* end(PyObject* object, PyObject* /*unused*/) {
+  return guarded([&]() -> PyObject* {
+    RegionState& state = state_of(object);
+    if (Activation* activation = current_activation(state)) {
+      finish_profile(*activation);
+      const Activation ended = std::move(*activation);
+      state.here().activations.pop_back();
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+// --- what a graph gave ---------------------------------------------------------------------------
+
+/// By the graph that ran last in the calling frame: of the whole, or of a segment.
+Given& current_given(RegionState& state) {
+  if (!state.cuts->any()) return state.here().given;
+  Activation* activation = current_activation(state);
+  return activation == nullptr ? state.here().given : activation->given;
+}
+
+/// The variables to be set after statement `index`; -1: after all.
+const std::vector<size_t>& variables_of(const RegionState& state, int64_t index) {
+  return index < 0 ? state.all : state.cuts->bound_by(static_cast<size_t>(index));
+}
+
+/// Whether statement `index` was the last that the graph ran; -1: of the whole.
+bool is_last(RegionState& state, int64_t index) {
+  if (index < 0) return true;
+  const Activation* activation = current_activation(state);
+  return activation != nullptr && activation->done == static_cast<size_t>(index) + 1;
+}
+
+PyObject* gives_all(PyObject* object, PyObject* index) {
   return guarded([&] {
-    const std::vector<python::Object> taken = std::move(state_of(object).here().values);
+    RegionState& state = state_of(object);
+    const Given& given = current_given(state);
+    bool all = true;
+    for (const size_t number : variables_of(state, python::to_integer(index)))
+      all &= number < given.values.size() && bool(given.values[number]);
+    return PyBool_FromLong(all ? 1 : 0);
+  });
+}
+
+PyObject* values(PyObject* object, PyObject* index) {
+  return guarded([&] {
+    RegionState& state = state_of(object);
+    Given& given = current_given(state);
+    const int64_t statement = python::to_integer(index);
+    std::vector<python::Object> taken;
+    for (const size_t number : variables_of(state, statement))
+      taken.push_back(given.values.at(number));
+    if (statement < 0) given.values.clear();  // nothing may live longer for it
     return python::tuple(taken).release();
   });
 }
 
-PyObject* is_unbound(PyObject* object, PyObject* index) {
-  return guarded([&]() -> PyObject* {
-    const std::vector<bool>& unbound = state_of(object).here().unbound;
-    const int64_t wanted = python::to_integer(index);
-    bool found = false;
-    for (size_t i = 0; i < unbound.size(); ++i)
-      if (unbound[i] && (wanted == -1 || static_cast<size_t>(wanted) == i)) found = true;
-    return PyBool_FromLong(found ? 1 : 0);
+PyObject* gives(PyObject* object, PyObject* number) {
+  return guarded([&] {
+    const Given& given = current_given(state_of(object));
+    const auto wanted = static_cast<size_t>(python::to_integer(number));
+    return PyBool_FromLong(wanted < given.values.size() && given.values[wanted] ? 1 : 0);
   });
 }
 
-PyObject* broke(PyObject* object, PyObject* /*unused*/) {
-  return guarded([&] { return PyBool_FromLong(state_of(object).here().end == End::break_); });
+PyObject* value(PyObject* object, PyObject* number) {
+  return guarded([&] {
+    RegionState& state = state_of(object);
+    python::Object& value =
+        current_given(state).values.at(static_cast<size_t>(python::to_integer(number)));
+    python::Object taken = value;
+    if (!state.cuts->any()) value = {};  // nothing may live longer for it
+    return taken.release();
+  });
 }
-PyObject* returned(PyObject* object, PyObject* /*unused*/) {
-  return guarded([&] { return PyBool_FromLong(state_of(object).here().end == End::return_); });
+
+PyObject* deletes(PyObject* object, PyObject* number) {
+  return guarded([&]() -> PyObject* {
+    RegionState& state = state_of(object);
+    const Given& given = current_given(state);
+    const auto wanted = static_cast<size_t>(python::to_integer(number));
+    if (wanted >= given.deleted.size() || !given.deleted[wanted]) Py_RETURN_FALSE;
+    PyObject* variables = PyEval_GetLocals();
+    if (variables == nullptr) return nullptr;
+    return PyBool_FromLong(PyMapping_HasKey(variables, state.assigned[wanted].get()));
+  });
+}
+
+PyObject* broke(PyObject* object, PyObject* index) {
+  return guarded([&] {
+    RegionState& state = state_of(object);
+    return PyBool_FromLong(current_given(state).end == End::break_ &&
+                           is_last(state, python::to_integer(index)));
+  });
+}
+PyObject* continued(PyObject* object, PyObject* index) {
+  return guarded([&] {
+    RegionState& state = state_of(object);
+    return PyBool_FromLong(current_given(state).end == End::continue_ &&
+                           is_last(state, python::to_integer(index)));
+  });
+}
+PyObject* returned(PyObject* object, PyObject* index) {
+  return guarded([&] {
+    RegionState& state = state_of(object);
+    return PyBool_FromLong(current_given(state).end == End::return_ &&
+                           is_last(state, python::to_integer(index)));
+  });
 }
 PyObject* returned_value(PyObject* object, PyObject* /*unused*/) {
   return guarded([&] {
-    python::Object value = std::move(state_of(object).here().returned);
+    python::Object value = std::move(current_given(state_of(object)).returned);
     return value ? value.release() : Py_NewRef(Py_None);
   });
 }
@@ -218,41 +370,62 @@ int first_line(const syntax::Tree& tree) {
   return tree.body.empty() ? 0 : tree.body.front()->span.line;
 }
 
-python::Object assigned_names(const syntax::Tree& tree) {
-  std::vector<python::Object> names;
-  for (const std::string& name : tree.scope->assigned) names.push_back(python::string(name));
-  return python::tuple(names);
+/// The names that statement `index` binds, as numbers in `assigned` (all, in order).
+std::vector<size_t> bound_by(PyObject* module, Py_ssize_t index, const syntax::Tree& whole) {
+  const python::Object statements = python::attribute(module, "body");
+  const python::Object make = python::import_attribute("ast", "Module");
+  const python::Object body =
+      python::list({python::Object::borrow(PyList_GetItem(statements.get(), index))});
+  const python::Object part = python::call(make.get(), {body.get(), python::list({}).get()});
+  const auto tree =
+      syntax::tree_of_statements(part.get(), *whole.file, whole.name, false, {}, whole.class_name);
+  const std::vector<std::string>& assigned = whole.scope->assigned;
+  std::vector<size_t> numbers;
+  for (const std::string& name : tree->scope->assigned) {
+    const auto place = std::lower_bound(assigned.begin(), assigned.end(), name);
+    if (place != assigned.end() && *place == name)
+      numbers.push_back(static_cast<size_t>(place - assigned.begin()));
+  }
+  return numbers;
 }
 
-/// Names in `del` statements and after `except ... as`.
-python::Object deleted_names(PyObject* module) {
-  const python::Object deletion = python::import_attribute("ast", "Delete");
-  const python::Object handler = python::import_attribute("ast", "ExceptHandler");
-  const python::Object walk = python::import_attribute("ast", "walk");
-  python::Object names = python::check(PySet_New(nullptr));
-  const auto add = [&](const python::Object& name) {
-    if (name && PyUnicode_Check(name.get()))
-      python::check_status(PySet_Add(names.get(), name.get()));
-  };
-  for (const python::Object& node : python::elements(python::call(walk.get(), {module}).get())) {
-    if (PyObject_IsInstance(node.get(), handler.get()) == 1)
-      add(python::try_attribute(node.get(), "name"));
-    if (PyObject_IsInstance(node.get(), deletion.get()) != 1) continue;
-    for (const python::Object& part :
-         python::elements(python::call(walk.get(), {node.get()}).get()))
-      add(python::try_attribute(part.get(), "id"));
+std::unique_ptr<RegionState> make_state(PyObject* module,
+                                        const std::shared_ptr<const syntax::Tree>& tree,
+                                        bool at_module_level, bool is_part) {
+  constexpr speculate::DispatchOptions kPart = {.profile_runs = 3, .least_work = 3};
+  auto state = std::make_unique<RegionState>(tree->name, *tree->file, first_line(*tree),
+                                             is_part ? kPart : speculate::DispatchOptions());
+  state->module = python::Object::borrow(module);
+  state->tree = tree;
+  state->at_module_level = at_module_level;
+  for (const std::string& name : tree->scope->assigned) {
+    state->all.push_back(state->assigned.size());
+    state->assigned.push_back(python::string(name));
   }
-  return names;
+  std::vector<std::vector<size_t>> bound;
+  for (size_t i = 0; i < tree->body.size(); ++i)
+    bound.push_back(bound_by(module, static_cast<Py_ssize_t>(i), *tree));
+  state->cuts = std::make_unique<Cuts>(tree, tree->scope->assigned, std::move(bound));
+  state->dispatcher.roots = roots_of_call;
+  return state;
 }
 
 PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static const char* names[] = {"module", "file", "name", "at_module_level", "class_name", nullptr};
+  static const char* names[] = {"module",     "file",  "name", "at_module_level",
+                                "class_name", "whole", nullptr};
   PyObject* module = nullptr;
   const char *file = nullptr, *name = nullptr, *class_name = nullptr;
+  PyObject* whole = nullptr;  // the region in a body of whose statements this one is
   int at_module_level = 0;
-  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "Ossp|z:Region", const_cast<char**>(names),
-                                  &module, &file, &name, &at_module_level, &class_name) == 0)
+  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "Ossp|zO:Region", const_cast<char**>(names),
+                                  &module, &file, &name, &at_module_level, &class_name,
+                                  &whole) == 0)
     return nullptr;
+  if (whole == Py_None) whole = nullptr;
+  if (whole != nullptr && Py_TYPE(whole) != type) {
+    PyErr_SetString(PyExc_TypeError, "Region: whole must be a Region");
+    return nullptr;
+  }
   return guarded([&]() -> PyObject* {
     const auto tree = syntax::tree_of_statements(module, file, name, at_module_level != 0, {},
                                                  class_name == nullptr ? "" : class_name);
@@ -260,17 +433,13 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
       PyErr_SetString(PyExc_ValueError, "Region: the statements have no tree");
       return nullptr;
     }
-    auto state = std::make_unique<RegionState>(name, file, first_line(*tree));
-    state->module = python::Object::borrow(module);
-    state->tree = tree;
-    state->at_module_level = at_module_level != 0;
-    state->assigned = assigned_names(*tree);
-    state->deleted = deleted_names(module);
-    state->dispatcher.roots = roots_of_call;
+    auto state = make_state(module, tree, at_module_level != 0, whole != nullptr);
     auto* made = reinterpret_cast<RegionObject*>(type->tp_alloc(type, 0));
     if (made == nullptr) return nullptr;
     made->state = state.release();
-    return reinterpret_cast<PyObject*>(made);
+    auto* region = reinterpret_cast<PyObject*>(made);
+    if (whole != nullptr) state_of(whole).parts.push_back(python::Object::borrow(region));
+    return region;
   });
 }
 
@@ -278,7 +447,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
 /// of them is kept.
 void bury(std::unique_ptr<RegionState> state) {
   static auto* buried = new std::vector<std::unique_ptr<RegionState>>();
-  state->entered.clear();
+  state->places.clear();
   buried->push_back(std::move(state));
 }
 
@@ -298,28 +467,60 @@ PyObject* represent(PyObject* object) {
 }
 
 PyObject* get_assigned(PyObject* object, void* /*unused*/) {
-  return Py_NewRef(state_of(object).assigned.get());
+  return guarded([&] { return python::tuple(state_of(object).assigned).release(); });
+}
+
+PyObject* bound_by_statement(PyObject* object, PyObject* index) {
+  return guarded([&] {
+    std::vector<python::Object> numbers;
+    for (const size_t number : variables_of(state_of(object), python::to_integer(index)))
+      numbers.push_back(python::integer(static_cast<int64_t>(number)));
+    return python::tuple(numbers).release();
+  });
+}
+
+PyObject* can_be_cut(PyObject* object, PyObject* /*unused*/) {
+  return PyBool_FromLong(state_of(object).cuts->possible() ? 1 : 0);
+}
+
+/// stats_of() or snapshot_of(), with those of the parts once the region is cut.
+python::Object told(const RegionState& state, PyObject* (*of)(const Dispatcher&)) {
+  python::Object dict = python::check(of(state.dispatcher));
+  if (!state.cuts->any()) return dict;
+  std::vector<python::Object> parts;
+  for (const auto& segment : state.cuts->segments())
+    parts.push_back(python::check(of(segment->dispatcher)));
+  for (const python::Object& part : state.parts)
+    if (state_of(part.get()).was_entered) parts.push_back(told(state_of(part.get()), of));
+  add_cuts(dict.get(), *state.cuts, parts);
+  return dict;
 }
 
 PyObject* stats(PyObject* object, PyObject* /*unused*/) {
-  return stats_of(state_of(object).dispatcher);
+  return guarded([&] { return told(state_of(object), stats_of).release(); });
 }
 PyObject* snapshot(PyObject* object, PyObject* /*unused*/) {
-  return snapshot_of(state_of(object).dispatcher);
+  return guarded([&] { return told(state_of(object), snapshot_of).release(); });
 }
 PyObject* explain(PyObject* object, PyObject* /*unused*/) { return render("explain", object); }
 PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("graph", object); }
 
 PyMethodDef methods[] = {
-    {"active", active, METH_NOARGS, "False once the region stays imperative for good."},
-    {"enter", enter, METH_NOARGS, "Runs the statements as a graph if it can; whether it did."},
-    {"profiling", profiling, METH_NOARGS, "Whether this run is to be profiled; begins that."},
+    {"enter", enter, METH_NOARGS, "Runs the statements as a graph if it can; what is to be done."},
     {"leave", leave, METH_NOARGS, "Ends a profile run."},
-    {"values", values, METH_NOARGS, "The values of `assigned` after the graph ran, once."},
-    {"is_unbound", is_unbound, METH_O, "Whether variable i (-1: any) has no value."},
-    {"broke", broke, METH_NOARGS, "Whether the statements ended with break."},
-    {"returned", returned, METH_NOARGS, "Whether the statements ended with return."},
-    {"returned_value", returned_value, METH_NOARGS, "What they returned, once."},
+    {"ran", ran, METH_O, "Cut: whether statement i has run in a graph, or what is to be done."},
+    {"end", end, METH_NOARGS, "Ends a run of the cut statements."},
+    {"gives_all", gives_all, METH_O, "Whether a graph set all that statement i (-1: any) binds."},
+    {"values", values, METH_O, "The values of what statement i (-1: any) binds."},
+    {"gives", gives, METH_O, "Whether a graph set variable k."},
+    {"value", value, METH_O, "What it set variable k to."},
+    {"deletes", deletes, METH_O, "Whether it deleted variable k, which has a value still."},
+    {"broke", broke, METH_O, "Whether the graph, which ran up to statement i, ended with break."},
+    {"continued", continued, METH_O, "The same for continue."},
+    {"returned", returned, METH_O, "The same for return."},
+    {"returned_value", returned_value, METH_NOARGS, "What it returned, once."},
+    {"bound_by", bound_by_statement, METH_O, "Numbers of the variables statement i binds."},
+    {"can_be_cut", can_be_cut, METH_NOARGS, "Whether cutting may leave something for graphs."},
     {"explain", explain, METH_NOARGS, "What was converted and what was not, as text."},
     {"graph", graph_text, METH_NOARGS, "The graphs in the cache in their textual form."},
     {"stats", stats, METH_NOARGS, "Counters, durations in milliseconds, and reasons, as a dict."},

@@ -21,6 +21,8 @@ const char* name_of(Dispatcher::State state) {
       return "graph";
     case Dispatcher::State::imperative:
       return "imperative";
+    case Dispatcher::State::cut:
+      return "cut";
   }
   return "?";
 }
@@ -125,6 +127,19 @@ PyObject* guarded(Make&& make) {
   return nullptr;
 }
 
+nb::dict cut_dict(const Cuts& cuts, const Cuts::Cut& cut) {
+  nb::dict dict;
+  const graph::SourceSpan place = cuts.place_of(cut);
+  dict["line"] = place.line;
+  dict["end_line"] = place.end_line;
+  dict["code"] = text(cut.reason.code_name());
+  dict["sentence"] = text(cut.reason.sentence());
+  nb::dict reason;
+  add_place(reason, cut.reason.span);
+  dict["reason"] = reason;
+  return dict;
+}
+
 }  // namespace
 
 PyObject* stats_of(const Dispatcher& dispatcher) {
@@ -139,6 +154,21 @@ PyObject* snapshot_of(const Dispatcher& dispatcher) {
     dict["cache"] = graphs;
     return dict;
   });
+}
+
+void add_cuts(PyObject* dict, const Cuts& cuts, const std::vector<python::Object>& parts) {
+  nb::dict whole = nb::borrow<nb::dict>(dict);
+  nb::list made, all;
+  for (const Cuts::Cut& each : cuts.cuts()) made.append(cut_dict(cuts, each));
+  whole["cuts"] = made;
+  for (const python::Object& each : parts) {
+    const nb::dict part = nb::borrow<nb::dict>(each.get());
+    all.append(part);
+    for (const char* counter :
+         {"hits", "misses", "aborts", "relaxations", "generated", "bypassed", "retired", "graphs"})
+      whole[counter] = nb::cast<uint64_t>(whole[counter]) + nb::cast<uint64_t>(part[counter]);
+  }
+  whole["parts"] = all;
 }
 
 PyObject* render(const char* function, PyObject* object) {

@@ -1,6 +1,9 @@
 // What is known of a converted function as plain Python data, for reports and tests.
 #pragma once
 
+#include <vector>
+
+#include "bind/cuts.h"
 #include "speculate/dispatch.h"
 
 namespace janus::bind {
@@ -9,6 +12,9 @@ namespace janus::bind {
 PyObject* stats_of(const speculate::Dispatcher& dispatcher);
 /// stats_of, and each graph in the cache: assumptions, marked lines, texts.
 PyObject* snapshot_of(const speculate::Dispatcher& dispatcher);
+/// Adds to one of those dicts where the run was cut, and what is known of its `parts` (such dicts),
+/// whose counters are added to those of the whole.
+void add_cuts(PyObject* dict, const Cuts& cuts, const std::vector<python::Object>& parts);
 /// Calls torchjanus.report.<function>(object).
 PyObject* render(const char* function, PyObject* object);
 

@@ -49,7 +49,20 @@ class TemplateWriter {
   Template whole(const Value& result) {
     std::set<const AbstractValue*> seen;
     collect_tensors(result, escaping_, seen);
-    return write(result);
+    if (interpreter_.call().function != nullptr) return write(result);
+    return write_variables(result);
+  }
+  /// The result of a run of statements: what can't be written is laid to who made it.
+  Template write_variables(const Value& result) {
+    places_[result.get()] = next_;
+    Template form = made(Template::Kind::tuple);
+    const std::vector<Value>& elements = as<Sequence>(result)->elements;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      interpreter_.blame_writer_of(i);
+      form.children.push_back(write(elements[i]));
+    }
+    interpreter_.blame_nobody();
+    return form;
   }
   Template write(const Value& value) {
     if (value == nullptr) return made(Template::Kind::unbound);

@@ -7,6 +7,7 @@
 #include "frontend/epilogue.h"
 #include "frontend/statements.h"
 #include "ops/list.h"
+#include "speculate/recipe.h"
 #include "syntax/source.h"
 
 namespace janus::frontend {
@@ -420,6 +421,7 @@ Value Interpreter::read_global(const std::string& name) {
 }
 
 void Interpreter::write_name(const std::string& name, Value value) {
+  if (statement_ >= 0 && frame_->variables == statement_variables_) written_by_[name] = statement_;
   const syntax::Scope* scope = frame_->variables->scope;
   auto kind = scope->names.find(name);
   bool statements = scope->kind == syntax::Scope::Kind::statements;
@@ -509,7 +511,7 @@ Value Interpreter::run_statements() {
   statement_variables_->scope = call_.tree->scope;
   Frame frame = make_frame(code, statement_variables_, call_.tree->name);
   return run_frame(frame, [&] {
-    Completion completion = execute(*this, call_.tree->body);
+    Completion completion = execute_statements();
     close_forks(*this, 0, completion);
     int64_t how = completion == Completion::normal      ? 0
                   : completion == Completion::continue_ ? 1
@@ -520,24 +522,49 @@ Value Interpreter::run_statements() {
     result->elements.push_back(frame_->returned != nullptr ? frame_->returned : none());
     for (const std::string& name : call_.tree->scope->assigned)
       result->elements.push_back(final_variable(name));
-    finish(*this, result);
+    try {
+      finish(*this, result);
+    } catch (Refusal& refusal) {
+      refusal.reason.statement = statement_;
+      throw;
+    }
     return Value(result);
   });
 }
 
+/// Runs the statements; a refusal says at which it came.
+Completion Interpreter::execute_statements() {
+  for (size_t i = 0; i < call_.tree->body.size(); ++i) {
+    statement_ = static_cast<int>(i);
+    try {
+      Completion completion = execute(*this, *call_.tree->body[i]);
+      if (completion == Completion::normal) continue;
+      statement_ = -1;
+      return completion;
+    } catch (Refusal& refusal) {
+      refusal.reason.statement = statement_;
+      throw;
+    }
+  }
+  statement_ = -1;
+  return Completion::normal;
+}
+
+void Interpreter::blame_writer_of(size_t index) {
+  constexpr size_t kBeforeVariables = 2;  // how the statements ended, and what they returned
+  statement_ = -1;
+  const auto& assigned = call_.tree->scope->assigned;
+  if (statement_variables_ == nullptr || index < kBeforeVariables) return;
+  auto writer = written_by_.find(assigned.at(index - kBeforeVariables));
+  if (writer != written_by_.end()) statement_ = writer->second;
+}
+
 Value Interpreter::final_variable(const std::string& name) {
   auto written = statement_variables_->values.find(name);
-  if (written != statement_variables_->values.end()) {
-    check_merged(written->second);
-    return written->second;
-  }
-  // Not assigned on this path: what it was at entry.
-  Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
-  const Source* source = sources().root(Source::Kind::variable, key);
-  Object value = Object::borrow(PyDict_GetItemWithError(call_.variables, key.get()));
-  if (PyErr_Occurred() != nullptr) refuse_raised();
-  if (!value) return nullptr;
-  return std::make_shared<Known>(value, source);
+  if (written == statement_variables_->values.end())
+    return constant_borrowed(speculate::untouched_marker());
+  check_merged(written->second);
+  return written->second;
 }
 
 speculate::Generated Interpreter::run() {

@@ -171,6 +171,11 @@ class Interpreter {
   }
   const std::vector<graph::Value*>& results() const { return results_; }
 
+  /// Refusals at the end of a run of statements are laid to the statement that wrote variable
+  /// `index` of its result last, until blame_nobody().
+  void blame_writer_of(size_t index);
+  void blame_nobody() { statement_ = -1; }
+
   // --- torch's surroundings as the interpreted program has set them
   bool grad_enabled = true;
   /// Limits: what is unrolled and inlined.
@@ -206,6 +211,7 @@ class Interpreter {
   CallArguments entry_arguments();
   Value run_function();
   Value run_statements();
+  Completion execute_statements();
   Value final_variable(const std::string& name);
   Value* find_variable(const std::string& name);
   Value read_statement_variable(const std::string& name);
@@ -223,7 +229,9 @@ class Interpreter {
   size_t fork_count_ = 0;
   bool merges_ = true;
   std::optional<TestKey> suspect_;
-  std::shared_ptr<Variables> statement_variables_;  // of the run of statements, if it is one
+  std::shared_ptr<Variables> statement_variables_;      // of the run of statements, if it is one
+  int statement_ = -1;                                  // which of those is being run
+  std::map<std::string, int, std::less<>> written_by_;  // which of them wrote a variable last
   speculate::Facts* entry_facts_ = nullptr;
   std::set<std::string> assumed_;  // keys of assumptions made
   std::map<std::string, int64_t, std::less<>> symbol_values_;

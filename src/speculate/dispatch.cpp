@@ -18,6 +18,7 @@ constexpr uint64_t kMostGenerated = 32;  // ever, of one function
 constexpr size_t kMostReasons = 32;      // remembered
 constexpr int kMostRefusals = 4;         // before new generations are given up
 constexpr int kMostRefusalsOfOutcome = 2;
+constexpr int kRefusalsBeforeCut = 2;
 constexpr int kProfiledAborts = 1;  // aborts of one kind that are profiled before a new graph
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
 
@@ -61,14 +62,21 @@ bool is_for_the_user() {
          PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
 }
 
-/// Whether the graph computes anything with tensors: otherwise Python is as quick.
-bool has_tensor_work(const graph::Graph& graph) {
-  bool found = false;
+/// How many nodes compute something with tensors: without any, Python is as quick. What has blocks
+/// of its own, or stands for a whole backward pass, is enough by itself.
+int tensor_work(const graph::Graph& graph) {
+  constexpr int kEnough = 1000;
+  int work = 0;
   graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-    for (const graph::Value* output : node.outputs) found |= output->type.is_tensor();
-    for (const graph::Value* input : node.inputs) found |= input->type.is_tensor();
+    const std::string_view name = node.op->name;
+    if (name == "state" || name == "constant" || name == "size") return;
+    bool has_tensor = false;
+    for (const graph::Value* output : node.outputs) has_tensor |= output->type.is_tensor();
+    for (const graph::Value* input : node.inputs) has_tensor |= input->type.is_tensor();
+    if (has_tensor) ++work;
+    if (name == "gradient" || !node.blocks.empty()) work += kEnough;
   });
-  return found;
+  return work;
 }
 
 class Flag {
@@ -102,7 +110,7 @@ double Dispatcher::seconds_until_first_graph() {
 }
 
 Dispatcher::State Dispatcher::state() const {
-  if (settled_) return State::imperative;
+  if (settled_) return is_cut_ ? State::cut : State::imperative;
   if (!entries_.empty()) return State::graph;
   return runs_left_ > 0 || refusals_ == 0 ? State::profiling : State::imperative;
 }
@@ -332,7 +340,7 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
     return nullptr;
   }
   Generated& generated = std::get<Generated>(*outcome);
-  if (!has_tensor_work(generated.graph)) {
+  if (tensor_work(generated.graph) < options_.least_work) {
     refusal = Reason{ReasonCode::no_tensor_work, name_, {}};
     return nullptr;
   }
@@ -350,9 +358,18 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
   return entry;
 }
 
+const Reason* Dispatcher::refusal_to_cut() const {
+  if (!last_refusal_ || !entries_.empty()) return nullptr;
+  const ReasonCode code = last_refusal_->code;
+  if (code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error) return nullptr;
+  const bool is_certain = is_permanent(code);  // what is called has no source, for instance
+  return is_certain || refusals_ >= kRefusalsBeforeCut ? &*last_refusal_ : nullptr;
+}
+
 void Dispatcher::refused(const Reason& reason) {
   note(reason);
   ++refusals_;
+  last_refusal_ = reason;
   if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
   if (!entries_.empty()) return;
   if (is_permanent(reason.code) || refusals_ >= kMostRefusals) {
@@ -407,6 +424,11 @@ void Dispatcher::settle(Reason reason) {
   entries_.clear();
   fall_back(reason);
   settled_ = true;
+}
+
+void Dispatcher::settle_as_cut() {
+  entries_.clear();
+  settled_ = is_cut_ = true;
 }
 
 /// Internal errors have a way of their own to become exceptions, and where there is no work for a

@@ -42,6 +42,8 @@ struct Durations {
 
 struct DispatchOptions {
   int profile_runs = 3;
+  /// Graphs that compute less than so many tensors are not worth their entry.
+  int least_work = 1;
 };
 
 /// A fallback with TORCHJANUS_STRICT: the call raises instead of running imperatively.
@@ -53,7 +55,7 @@ struct StrictFallback {
 
 class Dispatcher {
  public:
-  enum class State { profiling, graph, imperative };
+  enum class State { profiling, graph, imperative, cut };
   /// How a call that no graph took is to run.
   enum class Otherwise { plain, profile };
   struct Attempt {
@@ -78,6 +80,13 @@ class Dispatcher {
   void settle(Reason reason);
   /// Not to be converted in this call: counted and remembered, but not for ever.
   void note(Reason reason);
+  /// Stays imperative as a whole: the owner has cut its statements.
+  void settle_as_cut();
+  /// The refusal after which the owner of a run of statements may cut it in parts: there is no
+  /// graph of the whole, and more than one call was refused. Null: nothing to cut for.
+  const Reason* refusal_to_cut() const;
+  /// Starts from what another dispatcher has seen of the same variables.
+  void inherit(const Dispatcher& other) { observations_ = other.observations_; }
 
   /// Names of the variables or parameters whose values the profile watches, and where they are.
   using Roots = std::vector<std::pair<std::string, PyObject*>>;
@@ -140,9 +149,11 @@ class Dispatcher {
   const DispatchOptions options_;
   int runs_left_;
   bool settled_ = false;
+  bool is_cut_ = false;
   bool generating_ = false;
   bool pending_ = false;  ///< the next call that misses generates
   int refusals_ = 0;
+  std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< number of the call at which a refused function is tried again
   int trouble_ = 0;
   std::map<std::string, int> aborts_of_;    ///< by outcomes wanted

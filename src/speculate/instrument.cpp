@@ -612,9 +612,14 @@ InstrumentedStatements instrument_statements(const syntax::Tree& tree, PyObject*
   const std::string placeholder = cat("torchjanus hooks of statements ", ++counter);
   Instrumenter instrumenter(tree, placeholder, {});
   InstrumentedStatements result;
+  std::vector<Object> statements, all;
+  for (syntax::Statement* each : tree.body) {
+    statements.push_back(instrumenter.body({each}));
+    for (Object& node : python::elements(statements.back().get())) all.push_back(std::move(node));
+  }
+  result.statements = python::list(statements);
   result.module = AstBuilder::make(
-      "Module", {{"body", instrumenter.body(tree.body)}, {"type_ignores", python::list({})}},
-      nullptr);
+      "Module", {{"body", python::list(all)}, {"type_ignores", python::list({})}}, nullptr);
   result.constants = python::check(PyDict_New());
   Facts& facts = profiles().of(key, static_cast<size_t>(tree.fact_count));
   python::check_status(PyDict_SetItem(result.constants.get(), python::string(placeholder).get(),

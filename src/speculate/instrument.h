@@ -12,11 +12,12 @@ namespace janus::speculate {
 /// coroutine). A function that is an instrumented copy already is given back. Never raises.
 python::Object instrumented_function(PyObject* function);
 
-/// A run of statements with hooks: an ast.Module, and a dict from the placeholders (str constants)
-/// in it to the objects that take their place once it is compiled (see patch_constants). Facts are
-/// kept in the ProfileStore under `key`.
+/// A run of statements with hooks: an ast.Module, for each statement the list of nodes in it that
+/// it became, and a dict from the placeholders (str constants) in it to the objects that take their
+/// place once it is compiled (see patch_constants). Facts are kept in the ProfileStore under `key`.
 struct InstrumentedStatements {
   python::Object module;
+  python::Object statements;
   python::Object constants;
 };
 InstrumentedStatements instrument_statements(const syntax::Tree& tree, PyObject* key);

@@ -50,6 +50,9 @@ struct Reason {
   ReasonCode code;
   std::string details;
   graph::SourceSpan span;
+  /// Which of the statements at the top of a run of statements was refused; -1: not known, or a
+  /// function.
+  int statement = -1;
 
   /// The code as text: "heap_write".
   std::string code_name() const;

@@ -47,6 +47,11 @@ PyObject* unbound_marker() {
   return marker;
 }
 
+PyObject* untouched_marker() {
+  static PyObject* marker = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
+  return marker;
+}
+
 python::Object to_object(const execute::Slot& slot) {
   using SlotKind = execute::Slot::Kind;
   switch (slot.kind()) {

@@ -13,6 +13,8 @@ namespace janus::speculate {
 
 /// What stands for a variable without a value in the result of a run of statements.
 PyObject* unbound_marker();
+/// What stands there for a variable that the run has not touched.
+PyObject* untouched_marker();
 
 /// A graph result or rebound value as a Python object. Throws python::ErrorSet.
 python::Object to_object(const execute::Slot& slot);

@@ -1,0 +1,68 @@
+// A run of statements that is cut: where one statement can't be converted, those before it and
+// those after it are segments, each of which may run as a graph by itself. A segment that is
+// refused is cut in turn, so the number of cuts is bounded by that of the statements.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "speculate/dispatch.h"
+#include "syntax/tree.h"
+
+namespace janus::bind {
+
+/// The statements `begin` .. `end`-1.
+struct Segment {
+  Segment(std::string name, const std::shared_ptr<const syntax::Tree>& tree, size_t begin,
+          size_t end, speculate::DispatchOptions options);
+  const size_t begin, end;
+  std::shared_ptr<const syntax::Tree> tree;  ///< a slice of the whole
+  std::vector<size_t> variables;             ///< numbers of those that they bind
+  speculate::Dispatcher dispatcher;
+};
+
+class Cuts {
+ public:
+  /// Where a run was cut, and why.
+  struct Cut {
+    size_t begin, end;  ///< what was refused
+    int statement;      ///< what stays in Python; -1: nothing, it was parted in the middle
+    speculate::Reason reason;
+  };
+
+  /// `bound[i]`: numbers of the variables that statement i binds, among `names`.
+  Cuts(std::shared_ptr<const syntax::Tree> tree, std::vector<std::string> names,
+       std::vector<std::vector<size_t>> bound)
+      : tree_(std::move(tree)), names_(std::move(names)), bound_(std::move(bound)) {}
+
+  /// Whether cutting might leave something to run as a graph.
+  bool possible() const;
+  bool any() const { return !cuts_.empty(); }
+  /// Cuts the whole for what its dispatcher was refused.
+  void cut_whole(const speculate::Dispatcher& whole, speculate::Reason reason);
+  /// Cuts a segment for what its dispatcher was refused.
+  void cut(const std::shared_ptr<Segment>& segment, speculate::Reason reason);
+
+  /// Null: that statement runs in Python, or within a segment that begins before it.
+  std::shared_ptr<Segment> starting_at(size_t statement) const {
+    return starting_at_.empty() ? nullptr : starting_at_[statement];
+  }
+  const std::vector<Cut>& cuts() const { return cuts_; }
+  /// The statement that stays in Python, or all that was refused.
+  graph::SourceSpan place_of(const Cut& cut) const;
+  std::vector<std::shared_ptr<Segment>> segments() const;
+  const std::vector<size_t>& bound_by(size_t statement) const { return bound_[statement]; }
+
+ private:
+  void cut(size_t begin, size_t end, const speculate::Dispatcher& seen, speculate::Reason reason);
+  void add(size_t begin, size_t end, const speculate::Dispatcher& seen);
+
+  std::shared_ptr<const syntax::Tree> tree_;
+  std::vector<std::string> names_;
+  std::vector<std::vector<size_t>> bound_;
+  std::vector<std::shared_ptr<Segment>> starting_at_;  ///< by statement, once there is a cut
+  std::vector<Cut> cuts_;
+};
+
+}  // namespace janus::bind

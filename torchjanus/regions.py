@@ -1,0 +1,239 @@
+"""The code that a run of statements becomes so that it can run as a graph, or cut, as several.
+
+`src/bind/region.cpp` shows the code. The original statements stay in it, so whatever is not converted
+runs exactly as written: same scopes, same exceptions, same tracebacks. The Region is put into the code
+object's constants after compilation, so no name is added to any of the user's scopes.
+"""
+
+import ast
+import copy
+from collections.abc import Iterator, Sequence
+
+from . import _core
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+LOOPS = (ast.For, ast.While)
+_PLAIN, _RAN, _PROFILE, _CUT = range(4)  # what Region.enter() and Region.ran() say
+_NEVER = (
+    ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
+    ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef,
+)  # fmt: skip
+
+
+def walk(nodes: Sequence[ast.AST], *, into_loops: bool) -> Iterator[ast.AST]:
+    """All nodes below, without entering definitions of functions and classes, or (optionally) loops."""
+    for node in nodes:
+        yield node
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            continue
+        if isinstance(node, LOOPS) and not into_loops:
+            continue
+        yield from walk(list(ast.iter_child_nodes(node)), into_loops=into_loops)
+
+
+def contains(body: Sequence[ast.stmt], *kinds: type[ast.AST], into_loops: bool = False) -> bool:
+    return any(isinstance(node, kinds) for node in walk(body, into_loops=into_loops))
+
+
+def can_be_region(body: Sequence[ast.stmt]) -> bool:
+    """Whether the statements may be run from outside their frame: no yield, await, scope declaration."""
+    return not contains(body, *_NEVER, into_loops=True)
+
+
+class RegionBuilder:
+    """Makes the regions of one file; `constants` maps placeholders to the objects they stand for."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.constants: dict[str, object] = {}
+
+    def region(
+        self,
+        original: list[ast.stmt],
+        plain: list[ast.stmt],
+        name: str,
+        *,
+        at_module_level: bool,
+        class_name: str | None,
+        whole: _core.Region | None = None,
+    ) -> list[ast.stmt]:
+        """The statements that replace `plain`, which is `original` with regions of its own."""
+        module = ast.Module(body=original, type_ignores=[])
+        region = _core.Region(module, self.file, name, at_module_level, class_name, whole)
+        made = _RegionCode(self, region, name, original, at_module_level, class_name)
+        return [_located(made.choice(plain), original[0])]
+
+    def regions_in(
+        self,
+        body: list[ast.stmt],
+        name: str,
+        *,
+        at_module_level: bool,
+        class_name: str | None,
+        whole: _core.Region | None,
+    ) -> list[ast.stmt]:
+        """Statements of a cut body: those runs of them that may be regions are, as parts of `whole`."""
+        result: list[ast.stmt] = []
+        run: list[ast.stmt] = []
+
+        def finish_run() -> None:
+            if contains(run, ast.Call, ast.BinOp, into_loops=True):
+                where = f"{name}, line {run[0].lineno}"
+                result.extend(
+                    self.region(
+                        copy.deepcopy(run), run.copy(), where, at_module_level=at_module_level,
+                        class_name=class_name, whole=whole,
+                    )
+                )  # fmt: skip
+            else:
+                result.extend(run)
+            run.clear()
+
+        for statement in body:
+            if can_be_region([statement]):
+                run.append(statement)
+            else:
+                finish_run()
+                result.append(statement)
+        finish_run()
+        return result
+
+
+class _RegionCode:
+    """The code around one region."""
+
+    def __init__(
+        self,
+        builder: RegionBuilder,
+        region: _core.Region,
+        name: str,
+        original: list[ast.stmt],
+        at_module_level: bool,
+        class_name: str | None,
+    ) -> None:
+        self.builder, self.region, self.name, self.original = builder, region, name, original
+        self.at_module_level, self.class_name = at_module_level, class_name
+        self.instrumented, hooks = _core.instrument_statements(region)
+        self.placeholder = f"torchjanus region {id(region):x}"
+        builder.constants.update(hooks)
+        builder.constants[self.placeholder] = region
+        self.deletable = _deletable_names(original)
+
+    def choice(self, plain: list[ast.stmt]) -> ast.stmt:
+        profiled = [statement for part in self.instrumented for statement in part]
+        cases = {
+            _PLAIN: plain,
+            _RAN: self._after_graph(-1, self.original),
+            _PROFILE: [self._finally(profiled, "leave")],
+        }
+        if self.region.can_be_cut():
+            cases[_CUT] = [self._finally(self._cut(), "end")]
+        return _match(self._call("enter"), cases)
+
+    def _cut(self) -> list[ast.stmt]:
+        result = []
+        for index, statement in enumerate(self.original):
+            cases = {
+                _PLAIN: [self._cut_statement(statement)],
+                _RAN: self._after_graph(index, self.original[: index + 1]),
+                _PROFILE: self.instrumented[index],
+            }
+            result.append(_located(_match(self._call("ran", index), cases), statement))
+        return result
+
+    def _cut_statement(self, statement: ast.stmt) -> ast.stmt:
+        """The statement as Python is to run it: with regions in its bodies, if it has any."""
+        bodies = list(nested_bodies(statement))
+        if not bodies:
+            return statement
+        result = copy.deepcopy(statement)
+        for body in nested_bodies(result):
+            body[:] = self.builder.regions_in(
+                body, self.name, at_module_level=self.at_module_level,
+                class_name=self.class_name, whole=self.region,
+            )  # fmt: skip
+        return result
+
+    def _after_graph(self, index: int, before: list[ast.stmt]) -> list[ast.stmt]:
+        """What remains to be done for statement `index` (-1: for all), when a graph has run it."""
+        result = [] if self.at_module_level else self._assign(index)
+        if contains(before, ast.Break):
+            result.append(ast.If(self._call("broke", index), [ast.Break()], []))
+        if contains(before, ast.Continue):
+            result.append(ast.If(self._call("continued", index), [ast.Continue()], []))
+        if contains(before, ast.Return, into_loops=True):
+            back = ast.Return(self._call("returned_value"))
+            result.append(ast.If(self._call("returned", index), [back], []))
+        return result or [ast.Pass()]
+
+    def _assign(self, index: int) -> list[ast.stmt]:
+        """Sets the variables that the statement binds."""
+        numbers = self.region.bound_by(index)
+        if not numbers:
+            return []
+        names = [self.region.assigned[number] for number in numbers]
+        targets: list[ast.expr] = [ast.Name(name, ast.Store()) for name in names]
+        together = ast.Assign([ast.Tuple(targets, ast.Store())], self._call("values", index))
+        one_by_one: list[ast.stmt] = []
+        for number, name in zip(numbers, names, strict=True):
+            assign = ast.Assign([ast.Name(name, ast.Store())], self._call("value", number))
+            delete: list[ast.stmt] = []
+            if _is_among(name, self.deletable):
+                statement = ast.Delete([ast.Name(name, ast.Del())])
+                delete = [ast.If(self._call("deletes", number), [statement], [])]
+            one_by_one.append(ast.If(self._call("gives", number), [assign], delete))
+        return [ast.If(self._call("gives_all", index), [together], one_by_one)]
+
+    def _finally(self, body: list[ast.stmt], method: str) -> ast.stmt:
+        return ast.Try(body=body, handlers=[], orelse=[], finalbody=[ast.Expr(self._call(method))])
+
+    def _call(self, method: str, *arguments: int) -> ast.Call:
+        function = ast.Attribute(ast.Constant(self.placeholder), method, ast.Load())
+        return ast.Call(function, [ast.Constant(value) for value in arguments], [])
+
+
+def _match(subject: ast.expr, cases: dict[int, list[ast.stmt]]) -> ast.stmt:
+    """`match subject: case 0: ...`: the subject stays on the interpreter's stack, without a name."""
+    return ast.Match(
+        subject,
+        [
+            ast.match_case(ast.MatchValue(ast.Constant(number)), None, body)
+            for number, body in cases.items()
+        ],
+    )
+
+
+def nested_bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The statement lists of a compound statement that is no definition."""
+    if isinstance(statement, (*FUNCTIONS, ast.ClassDef)):
+        return
+    for field in ("body", "orelse", "finalbody"):
+        nested = getattr(statement, field, None)
+        if nested:
+            yield nested
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def _deletable_names(body: Sequence[ast.stmt]) -> set[str]:
+    """Names in `del` statements and after `except ... as`."""
+    names = set()
+    for node in walk(body, into_loops=True):
+        if isinstance(node, ast.ExceptHandler) and node.name:
+            names.add(node.name)
+        if isinstance(node, ast.Delete):
+            names |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    return names
+
+
+def _is_among(name: str, names: set[str]) -> bool:
+    """Whether a name, as the compiler mangled it, is among those that the source has."""
+    return name in names or any(each.startswith("__") and name.endswith(each) for each in names)
+
+
+def _located(made: ast.stmt, statement: ast.stmt) -> ast.stmt:
+    """`made`, with the place of `statement` for those nodes in it that have none (not the user's)."""
+    for node in ast.walk(made):
+        if "lineno" in node._attributes and not hasattr(node, "lineno"):
+            ast.copy_location(node, statement)
+    return made
