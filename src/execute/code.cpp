@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "execute/container_call.h"
 #include "execute/schedule.h"
 #include "graph/op.h"
 #include "ops/list.h"
@@ -124,6 +125,9 @@ class Maker {
     } else if (node.op == &op::if_ || node.op == &op::while_) {
       instruction.action = node.op == &op::if_ ? Action::choose : Action::loop;
       add_blocks(node, instruction);
+    } else if (is_container_operator(*node.op)) {
+      instruction.action = Action::container;
+      code_.control = true;
     } else if (const ops::NumberFunction number = ops::number_function(*node.op)) {
       instruction.action = Action::number;
       instruction.number = number;

@@ -21,6 +21,7 @@ enum class Action : uint8_t {
   size,       ///< the value of a dimension expression
   item,       ///< the one element of a tensor as a number
   guard,      ///< gives the run up unless its operand is true
+  container,  ///< an operator on frames and lists
   choose,     ///< `if`
   loop        ///< `while`
 };
@@ -69,7 +70,7 @@ struct Code {
   std::vector<const graph::Node*> operations;  ///< nodes to be bound by the library
   std::vector<std::string> cells;
   bool random = false;        ///< draws from the generator
-  bool control = false;       ///< has nested blocks that are executed
+  bool control = false;       ///< has nested blocks that are executed, frames or lists
   bool needs_unlock = false;  ///< runs code that may take Python's lock itself
   size_t slot_count = 0;
 };

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "execute/container.h"
+#include "execute/container_call.h"
 #include "execute/kernel_call.h"
 #include "graph/op.h"
 
@@ -80,10 +82,10 @@ bool evaluate_size(const Node& node, const SymbolValues& symbols, Slot& result) 
 
 namespace {
 
-Failure overflow(const Node& node) {
+Failure overflow(const Node& node, std::string_view what = "the result does not fit") {
   Failure failure;
   failure.kind = Failure::Kind::overflow;
-  failure.message = cat(node.op->name, ": the result does not fit");
+  failure.message = cat(node.op->name, ": ", what);
   failure.span = node.span;
   return failure;
 }
@@ -124,6 +126,10 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       return true;
     case Action::guard:
       return run_guard(instruction);
+    case Action::container:
+      if (run_container(instruction, library_, frame_)) return true;
+      frame_.failure = overflow(*instruction.node, "the list is empty");
+      return false;
     case Action::choose:
       return run_choice(instruction);
     case Action::loop:
@@ -248,6 +254,7 @@ class Owners {
     }
   }
 
+  bool writes() const { return !written_.empty(); }
   bool is_written(const void* storage) const { return contains(written_, storage); }
   bool is_outside(const void* storage) const { return contains(outside_, storage); }
   /// True the first time that `storage` is handed out.
@@ -275,23 +282,41 @@ Slot cloned(Library& library, const Slot& tensor, bool contiguous) {
   return result;
 }
 
+/// What is handed out in place of a value: copies of tensors in memory that will be written, those
+/// in frames and lists as well.
+Slot given(Library& library, const Owners& owners, const Slot& value) {
+  if (value.is_tensor() && owners.is_written(library.storage(value)))
+    return cloned(library, value, false);
+  if (value.kind() != Slot::Kind::container || !owners.writes()) return value;
+  std::vector<Slot> items;
+  if (list_size(value) == 0) {
+    for (const Slot& item : frame_items(value)) items.push_back(given(library, owners, item));
+    return make_frame(std::move(items));
+  }
+  for (Slot list = value; list_size(list) > 0; list = without_last(list))
+    items.push_back(given(library, owners, last_item(list)));
+  Slot list = empty_list();
+  for (auto item = items.rbegin(); item != items.rend(); ++item) list = push(list, std::move(*item));
+  return list;
+}
+
 }  // namespace
 
 void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
             std::span<Slot> results, std::span<Slot> rebound) {
   Owners owners(code, library, frame);
-  std::vector<uint32_t> given;
+  std::vector<uint32_t> seen;
   for (size_t i = 0; i < results.size(); ++i) {
     const uint32_t slot = code.body.results[i];
     const Slot& value = frame.slots[slot];
-    const bool again = std::find(given.begin(), given.end(), slot) != given.end();
-    given.push_back(slot);
+    const bool again = std::find(seen.begin(), seen.end(), slot) != seen.end();
+    seen.push_back(slot);
     if (value.is_tensor()) {
       const void* storage = library.storage(value);
       owners.hand_out(storage);
-      results[i] = again || owners.is_written(storage) ? cloned(library, value, false) : value;
+      results[i] = again ? cloned(library, value, false) : given(library, owners, value);
     } else {
-      results[i] = value;
+      results[i] = given(library, owners, value);
     }
   }
   for (size_t i = 0; i < rebound.size(); ++i) {

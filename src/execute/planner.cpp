@@ -309,6 +309,7 @@ class Planner {
       case Action::operation:
         emit_operation(position);
         break;
+      case Action::container:
       case Action::choose:
       case Action::loop:
         TORCHJANUS_CHECK(false, "plan: control flow is not planned");

@@ -1,6 +1,8 @@
 // Slots: reference counting of the handles that they own.
 #include "execute/slot.h"
 
+#include "execute/container.h"
+
 namespace janus::execute {
 
 namespace {
@@ -43,9 +45,9 @@ Slot Slot::steal_object(void* handle) {
   return slot;
 }
 
-Slot Slot::steal_frame(void* handle) {
-  Slot slot(Kind::frame);
-  slot.payload_.handle = handle;
+Slot Slot::steal_container(const Container* container) {
+  Slot slot(Kind::container);
+  slot.payload_.handle = const_cast<Container*>(container);
   return slot;
 }
 
@@ -60,14 +62,17 @@ Slot Slot::borrow_object(void* handle) {
 }
 
 Slot::Slot(const Slot& other) : kind_(other.kind_), payload_(other.payload_) {
-  if (kind_ == Kind::tensor || kind_ == Kind::frame) tensors.retain(payload_.handle);
+  if (kind_ == Kind::tensor) tensors.retain(payload_.handle);
   if (kind_ == Kind::object) objects.retain(payload_.handle);
+  if (kind_ == Kind::container) Container::retain(container());
 }
 
 void Slot::release() {
   const Kind kind = std::exchange(kind_, Kind::empty);
   if (kind == Kind::object) {
     objects.release(payload_.handle);
+  } else if (kind == Kind::container) {
+    Container::release(container());
   } else {
     tensors.release(payload_.handle);
   }

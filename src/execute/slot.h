@@ -1,4 +1,5 @@
-// What a value is at run time: a tensor, a Python number, or a pointer into Python's heap.
+// What a value is at run time: a tensor, a Python number, a pointer into Python's heap, or a
+// container of such values (execute/container.h).
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,7 @@
 namespace janus::execute {
 
 /// Reference counting of the two kinds of handle, set once at start-up by torch/ and python/ (in
-/// tests: by a fake). Handles are opaque here. Frames (what an opaque operator keeps for its
-/// backward call) are counted by the tensors' operations.
+/// tests: by a fake). Handles are opaque here.
 struct HandleOperations {
   void (*retain)(void* handle) = nullptr;
   void (*release)(void* handle) = nullptr;
@@ -16,10 +16,12 @@ struct HandleOperations {
 HandleOperations& tensor_operations();
 HandleOperations& object_operations();
 
+class Container;  // execute/container.h
+
 /// An owning, tagged value of 16 bytes.
 class Slot {
  public:
-  enum class Kind : uint8_t { empty, none, boolean, i64, f64, tensor, object, frame };
+  enum class Kind : uint8_t { empty, none, boolean, i64, f64, tensor, object, container };
 
   Slot() = default;
   static Slot none() { return Slot(Kind::none); }
@@ -29,7 +31,7 @@ class Slot {
   /// Take over one reference to the handle.
   static Slot steal_tensor(void* handle);
   static Slot steal_object(void* handle);
-  static Slot steal_frame(void* handle);
+  static Slot steal_container(const Container* container);  ///< null: an empty one
   static Slot borrow_tensor(void* handle);  ///< adds a reference
   static Slot borrow_object(void* handle);
 
@@ -59,7 +61,12 @@ class Slot {
   double f64() const { return payload_.f64; }
   void* tensor() const { return payload_.handle; }
   void* object() const { return payload_.handle; }
-  void* frame() const { return payload_.handle; }
+  const Container* container() const { return static_cast<const Container*>(payload_.handle); }
+  /// Hands over the reference to it; the slot is empty afterwards.
+  const Container* take_container() {
+    kind_ = Kind::empty;
+    return container();
+  }
 
  private:
   explicit Slot(Kind kind) : kind_(kind) {}

@@ -87,6 +87,11 @@ bool same(const Datum& a, const Datum& b, const SameNumber& same_number) {
                x->elements.begin(), x->elements.end(), y.elements.begin(), y.elements.end(),
                [&](const Number& p, const Number& q) { return same_number(p, q, x->dtype); });
   }
+  if (const auto* x = std::get_if<SharedList>(&a)) {
+    const std::vector<Datum>&p = (*x)->items, &q = std::get<SharedList>(b)->items;
+    return std::equal(p.begin(), p.end(), q.begin(), q.end(),
+                      [&](const Datum& c, const Datum& d) { return same(c, d, same_number); });
+  }
   if (const auto* x = std::get_if<bool>(&a)) return *x == std::get<bool>(b);
   if (const auto* x = std::get_if<int64_t>(&a)) return *x == std::get<int64_t>(b);
   if (const auto* x = std::get_if<std::string>(&a)) return *x == std::get<std::string>(b);
@@ -165,6 +170,11 @@ std::ostream& operator<<(std::ostream& out, const Datum& datum) {
     out << number_text(*real);
   } else if (const auto* text = std::get_if<std::string>(&datum)) {
     out << quoted(*text);
+  } else if (const auto* list = std::get_if<SharedList>(&datum)) {
+    out << '[';
+    for (size_t i = 0; i < (*list)->items.size(); ++i)
+      out << (i == 0 ? "" : ", ") << (*list)->items[i];
+    out << ']';
   } else {
     out << "none";
   }

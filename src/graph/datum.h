@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <variant>
@@ -43,7 +44,15 @@ struct DenseTensor {
   double at(size_t index) const { return elements[index].as_double(dtype); }
 };
 
-using Datum = std::variant<None, bool, int64_t, double, std::string, DenseTensor>;
+struct DatumList;
+/// The contents of a frame or a list; never null.
+using SharedList = std::shared_ptr<const DatumList>;
+
+using Datum = std::variant<None, bool, int64_t, double, std::string, DenseTensor, SharedList>;
+
+struct DatumList {
+  std::vector<Datum> items;
+};
 
 /// Equality of type, sizes and every element to the bit, but that all NaNs are one.
 bool identical(const Datum& a, const Datum& b);

@@ -129,19 +129,34 @@ class Run {
 
   const Datum& get(const Value* value) const { return values_[value->id]; }
 
+  bool fits(const Type& type, const Datum& datum) const {
+    switch (type.kind) {
+      case Type::Kind::tensor: {
+        const auto* tensor = std::get_if<DenseTensor>(&datum);
+        return tensor != nullptr && tensor->dtype == type.dtype && tensor->sizes == sizes_of(type);
+      }
+      case Type::Kind::boolean:
+        return std::holds_alternative<bool>(datum);
+      case Type::Kind::i64:
+        return std::holds_alternative<int64_t>(datum);
+      case Type::Kind::f64:
+        return std::holds_alternative<double>(datum);
+      case Type::Kind::str:
+        return std::holds_alternative<std::string>(datum);
+      case Type::Kind::none:
+        return std::holds_alternative<None>(datum);
+      case Type::Kind::frame:
+      case Type::Kind::list:
+        return std::holds_alternative<SharedList>(datum);
+      default:
+        return false;
+    }
+  }
+
   /// Every value is checked against its type: a shape rule that is wrong shows here.
   void set(const Value* value, Datum datum) {
-    const Type& type = value->type;
-    const auto* tensor = std::get_if<DenseTensor>(&datum);
-    const bool fits =
-        tensor != nullptr
-            ? type.is_tensor() && tensor->dtype == type.dtype && tensor->sizes == sizes_of(type)
-            : (type.kind == Type::Kind::boolean && std::holds_alternative<bool>(datum)) ||
-                  (type.kind == Type::Kind::i64 && std::holds_alternative<int64_t>(datum)) ||
-                  (type.kind == Type::Kind::f64 && std::holds_alternative<double>(datum)) ||
-                  (type.kind == Type::Kind::str && std::holds_alternative<std::string>(datum)) ||
-                  (type.kind == Type::Kind::none && std::holds_alternative<None>(datum));
-    TORCHJANUS_CHECK(fits, "interpreter: %", value->name, " should be ", type, ", is ", datum);
+    TORCHJANUS_CHECK(fits(value->type, datum), "interpreter: %", value->name, " should be ",
+                     value->type, ", is ", datum);
     values_[value->id] = std::move(datum);
   }
 
@@ -169,6 +184,8 @@ class Run {
       loop(node);
     else if (name == "fused")
       inner_block(node, *node.blocks[0]);
+    else if (name.starts_with("frame_") || name.starts_with("list_"))
+      container(node);
     else if (node.op->scalar != nullptr)
       set(node.output(), elementwise(node));
     else
@@ -230,6 +247,49 @@ class Run {
       for (size_t i = 0; i < carried.size(); ++i) carried[i] = get(node.blocks[1]->results[i]);
     }
     for (size_t i = 0; i < carried.size(); ++i) set(node.outputs[i], carried[i]);
+  }
+
+  const std::vector<Datum>& items(const Value* value) const {
+    return std::get<SharedList>(get(value))->items;
+  }
+
+  static Datum shared(std::vector<Datum> items) {
+    return std::make_shared<const DatumList>(std::move(items));
+  }
+
+  /// The gradient of a value of this type where nothing depends on it.
+  Datum zero(const Type& type) const {
+    if (type.is_tensor()) return DenseTensor(type.dtype, sizes_of(type));
+    return type.is_none() ? Datum(None{}) : shared({});
+  }
+
+  /// Frames and lists (ops/container.cpp).
+  void container(const Node& node) {
+    const std::string_view name = node.op->name;
+    std::vector<Datum> list;
+    if (name == "frame_pack") {
+      for (const Value* input : node.inputs) list.push_back(get(input));
+      return set(node.output(), shared(std::move(list)));
+    }
+    if (!node.inputs.empty()) list = items(node.inputs[0]);
+    if (name == "list_size") return set(node.output(), static_cast<int64_t>(list.size()));
+    if (list.empty() && node.attributes.get_or<bool>("zeros", false)) {
+      for (const Value* output : node.outputs) set(output, zero(output->type));
+      return;
+    }
+    if (name == "frame_unpack") {
+      TORCHJANUS_CHECK(list.size() == node.outputs.size(), "interpreter: a frame of ", list.size(),
+                       " values for ", node.outputs.size(), " results");
+      for (size_t i = 0; i < list.size(); ++i) set(node.outputs[i], list[i]);
+      return;
+    }
+    if (name == "list_push") list.push_back(get(node.inputs[1]));
+    if (name == "list_pop") {
+      if (list.empty()) throw RunFailure("list_pop: the list is empty");
+      set(node.outputs[1], list.back());
+      list.pop_back();
+    }
+    set(node.outputs[0], shared(std::move(list)));
   }
 
   /// Python's arithmetic on numbers: in floats if one operand is, else in integers.

@@ -79,10 +79,30 @@ Type Type::str() { return plain(Kind::str); }
 Type Type::none() { return plain(Kind::none); }
 Type Type::frame() { return plain(Kind::frame); }
 
+Type Type::list(Type element) {
+  Type type = plain(Kind::list);
+  type.elements.push_back(std::move(element));
+  return type;
+}
+
 Type Type::object(std::string class_name) {
   Type type = plain(Kind::object);
   type.class_name = std::move(class_name);
   return type;
+}
+
+bool carries_gradient(const Type& type) {
+  switch (type.kind) {
+    case Type::Kind::tensor:
+      return is_differentiable(type.dtype);
+    case Type::Kind::frame:
+      return true;
+    case Type::Kind::tuple:
+    case Type::Kind::list:
+      return std::any_of(type.elements.begin(), type.elements.end(), carries_gradient);
+    default:
+      return false;
+  }
 }
 
 std::ostream& operator<<(std::ostream& out, const Type& type) {

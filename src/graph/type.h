@@ -46,6 +46,7 @@ struct Type {
   static Type none();
   static Type object(std::string class_name);
   static Type frame();
+  static Type list(Type element);
 
   bool is_tensor() const { return kind == Kind::tensor; }
   bool is_number() const { return kind == Kind::i64 || kind == Kind::f64 || kind == Kind::boolean; }
@@ -54,6 +55,10 @@ struct Type {
 
   friend bool operator==(const Type&, const Type&) = default;
 };
+
+/// Whether a value of this type can have a gradient: tensors of floating or complex elements, and
+/// what may hold such tensors (frames; lists and tuples of what can have a gradient).
+bool carries_gradient(const Type& type);
 
 std::ostream& operator<<(std::ostream& out, const Type& type);
 std::string to_string(const Type& type);

@@ -11,6 +11,8 @@
 
 // clang-format off
 #define TORCHJANUS_OPS(X)                                                                       \
+  /* container.cpp */                                                                           \
+  X(frame_pack) X(frame_unpack) X(list_new) X(list_push) X(list_pop) X(list_size)               \
   /* structure.cpp */                                                                           \
   X(constant) X(state) X(commit) X(rebind) X(guard) X(size) X(gradient) X(detach) X(fused)      \
   X(if_) X(while_) X(call) X(opaque) X(opaque_backward)                                         \

@@ -4,13 +4,14 @@
 #include "passes/backpropagate.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/check.h"
 #include "graph/op.h"
 #include "ops/expression.h"
 #include "ops/list.h"
+#include "passes/control_gradient.h"
 #include "passes/reachability.h"
+#include "passes/region.h"
 
 namespace janus::passes {
 
@@ -20,104 +21,79 @@ using graph::Value;
 
 namespace {
 
-/// The nodes between targets and outputs.
-class Region {
- public:
-  Region(size_t value_count, std::span<Value* const> outputs, std::span<Value* const> targets)
-      : depends_(value_count) {
-    collect(outputs);
-    for (const Value* target : targets) depends_[target->id] = true;
-    for (const Node* node : nodes_) mark(*node);
-    std::erase_if(nodes_, [&](const Node* node) { return !hands_on(*node); });
-  }
-
-  /// In program order.
-  std::span<Node* const> nodes() const { return nodes_; }
-  /// Whether the value is a target or computed from one.
-  bool depends(const Value* value) const { return depends_[value->id]; }
-
- private:
-  /// All nodes that a gradient of the outputs can come to.
-  void collect(std::span<Value* const> outputs) {
-    std::set<const Node*> seen;
-    std::vector<Value*> pending(outputs.begin(), outputs.end());
-    while (!pending.empty()) {
-      const Value* value = pending.back();
-      pending.pop_back();
-      Node* node = value->definition;
-      if (node == nullptr || !carries_gradient(value->type) || !passes_gradient(*node)) continue;
-      if (!seen.insert(node).second) continue;
-      nodes_.push_back(node);
-      for (Value* operand : operands(*node)) pending.push_back(operand);
-    }
-    // Values are numbered as they are made: in program order.
-    std::ranges::sort(nodes_, {}, [](const Node* node) { return node->output()->id; });
-  }
-
-  bool hands_on(const Node& node) const {
-    return std::ranges::any_of(operands(node), [&](const Value* operand) {
-      return carries_gradient(operand->type) && depends_[operand->id];
-    });
-  }
-
-  void mark(const Node& node) {
-    if (!hands_on(node)) return;
-    for (const Value* output : node.outputs)
-      if (carries_gradient(output->type)) depends_[output->id] = true;
-  }
-
-  std::vector<Node*> nodes_;
-  std::vector<bool> depends_;
-};
-
 /// Sums gradients by value, and is what a gradient rule sees of the node at hand.
-class Backpropagation final : public graph::Vjp {
+class Backpropagation final : public graph::Vjp, public GradientSums {
  public:
   Backpropagation(graph::Builder& builder, const Region& region, size_t value_count)
       : builder_(builder), region_(region), gradients_(value_count) {}
 
-  void seed(const Value* output, Value* gradient) { accumulate(output, gradient); }
+  void seed(const Value* output, Value* gradient) {
+    GradientSums& sums = *this;
+    sums.add(output, gradient);
+  }
 
-  void run() {
+  std::vector<Value*> run(std::span<Value* const> targets) {
     const graph::SourceSpan span = builder_.span();
     const auto nodes = region_.nodes();
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) visit(**node);
     builder_.set_span(span);
+    std::vector<Value*> gradients;
+    for (const Value* target : targets) gradients.push_back(gradient(target));
+    return gradients;
   }
 
-  Value* gradient(const Value* value) const { return gradients_[value->id]; }
-
+  // For the rules of nodes with blocks.
   graph::Builder& builder() override { return builder_; }
+  Value* gradient(const Value* value) const override {
+    return value->id < gradients_.size() ? gradients_[value->id] : nullptr;
+  }
+  bool needs(const Value* value) const override {
+    return carries_gradient(value->type) && region_.depends(value);
+  }
+  void add(const Value* value, Value* gradient) override {
+    check_type(value, gradient);
+    Value*& sum = gradients_[value->id];
+    sum = sum == nullptr ? gradient : sum_of(sum, gradient);
+    if (sum->name.empty() && sum->definition != nullptr) sum->name = "d_" + value->name;
+  }
+  void replace(const Value* value, Value* gradient) override {
+    check_type(value, gradient);
+    gradients_[value->id] = gradient;
+    if (gradient->name.empty()) gradient->name = "d_" + value->name;
+  }
+
+  // For the rules of all others.
   const Node& node() const override { return *node_; }
   Value* in(size_t index) const override { return node_->inputs.at(index); }
   Value* out(size_t index) const override { return node_->outputs.at(index); }
   Value* dout(size_t index) const override { return gradient(node_->outputs.at(index)); }
-  bool needs(size_t input) const override {
-    const Value* operand = in(input);
-    return carries_gradient(operand->type) && region_.depends(operand);
-  }
+  bool needs(size_t input) const override { return needs(in(input)); }
   void add(size_t input, Value* gradient) override {
-    if (needs(input)) accumulate(in(input), gradient);
+    if (needs(input)) add(in(input), gradient);
   }
 
  private:
-  void visit(const Node& node) {
+  void visit(Node& node) {
     const auto has_gradient = [&](const Value* output) { return gradient(output) != nullptr; };
     if (std::ranges::none_of(node.outputs, has_gradient)) return;
     node_ = &node;
     builder_.set_span(node.span);
+    if (differentiate_control(node, *this)) return;
     if (node.op->vjp == nullptr)
       throw graph::TypeError(cat(node.op->name, ": its gradient is not known"));
     node.op->vjp(*this);
   }
 
-  void accumulate(const Value* value, Value* gradient) {
+  Value* sum_of(Value* a, Value* b) {
+    if (!a->type.is_tensor())
+      throw graph::TypeError(cat("gradient: the sum of two values of type ", a->type));
+    return op::add(builder_, {a, b});
+  }
+
+  void check_type(const Value* value, const Value* gradient) const {
     TORCHJANUS_CHECK(gradient->type == value->type, "gradient of ",
                      node_ == nullptr ? "an output" : node_->op->name, ": expected ", value->type,
                      ", the rule gave ", gradient->type);
-    Value*& sum = gradients_[value->id];
-    sum = sum == nullptr ? gradient : op::add(builder_, {sum, gradient});
-    if (sum->name.empty() && sum->definition != nullptr) sum->name = "d_" + value->name;
   }
 
   graph::Builder& builder_;
@@ -146,17 +122,29 @@ std::vector<Value*> backpropagate(graph::Builder& builder, std::span<Value* cons
   TORCHJANUS_CHECK(outputs.size() == seeds.size(), "gradient: ", outputs.size(), " outputs, ",
                    seeds.size(), " seeds");
   const size_t value_count = builder.graph().value_count();
-  const Region region(value_count, outputs, targets);
+  const Region region(value_count, outputs, targets, nullptr);
   Backpropagation backward(builder, region, value_count);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!region.depends(outputs[i])) continue;
     const bool given = !seeds[i]->type.is_none();
-    backward.seed(outputs[i], given ? seeds[i] : one(builder, outputs[i]->type));
+    if (region.depends(outputs[i]))
+      backward.seed(outputs[i], given ? seeds[i] : one(builder, outputs[i]->type));
   }
-  backward.run();
-  std::vector<Value*> gradients;
-  for (const Value* target : targets) gradients.push_back(backward.gradient(target));
-  return gradients;
+  return backward.run(targets);
+}
+
+std::vector<Value*> backpropagate_block(graph::Builder& builder, const graph::Block& block,
+                                        std::span<Value* const> outputs,
+                                        std::span<Value* const> seeds,
+                                        std::span<Value* const> targets,
+                                        std::span<Value* const> sums) {
+  const size_t value_count = builder.graph().value_count();
+  const Region region(value_count, outputs, targets, &block);
+  Backpropagation backward(builder, region, value_count);
+  for (size_t i = 0; i < targets.size(); ++i)
+    if (sums[i] != nullptr) backward.seed(targets[i], sums[i]);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (region.depends(outputs[i])) backward.seed(outputs[i], seeds[i]);
+  return backward.run(targets);
 }
 
 }  // namespace janus::passes

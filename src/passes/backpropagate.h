@@ -1,5 +1,8 @@
 // Reverse mode differentiation of nodes that are already in a graph: the core of the pass
 // `differentiate` and of split_gradient.
+//
+// Nodes with blocks among them get one more result, the frame that their backward run takes apart
+// (control_gradient.h): the one place where a node that stands in a graph is edited.
 #pragma once
 
 #include <span>
@@ -20,6 +23,14 @@ std::vector<graph::Value*> backpropagate(graph::Builder& builder,
                                          std::span<graph::Value* const> outputs,
                                          std::span<graph::Value* const> seeds,
                                          std::span<graph::Value* const> targets);
+
+/// The same for the nodes of one block: what it uses from outside is given. `sums`: for each target
+/// the gradient that is added to, or null.
+std::vector<graph::Value*> backpropagate_block(graph::Builder& builder, const graph::Block& block,
+                                               std::span<graph::Value* const> outputs,
+                                               std::span<graph::Value* const> seeds,
+                                               std::span<graph::Value* const> targets,
+                                               std::span<graph::Value* const> sums);
 
 /// A tensor of this type with every element equal to `number`.
 graph::Value* filled(graph::Builder& builder, const graph::Type& type, double number);

@@ -21,13 +21,25 @@ Escaping::Escaping(const graph::Graph& graph) : ways_(graph.value_count()) {
 void Escaping::add(const Value* value) {
   // Numbers have no identity that a graph could change.
   while (value->type.is_tensor()) {
-    ++ways_[value->id];
+    const bool again = ways_[value->id]++ > 0;
     const Node* node = value->definition;
-    if (node == nullptr) return;
+    if (node == nullptr) {
+      if (value->owner->parent != nullptr && !again)
+        add_carried(*value->owner->parent, value->index);
+      return;
+    }
+    if (node->op == &op::while_) return add_carried(*node, value->index);
     if (node->op->is(Trait::control)) return add_block_results(*node, value->index);
     if (!node->op->is(Trait::view)) return;
     value = node->inputs.front();
   }
+}
+
+void Escaping::add_carried(const Node& loop, size_t index) {
+  if (loop.op != &op::while_) return;
+  add(loop.inputs[index]);
+  const Value* next = loop.blocks[1]->results[index];
+  if (next->definition != nullptr || ways_[next->id] == 0) add(next);
 }
 
 void Escaping::add_block_results(const Node& node, size_t index) {

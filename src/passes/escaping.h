@@ -23,7 +23,9 @@ class Escaping {
 
  private:
   void add(const graph::Value* value);
-  /// What the blocks of an `if` give may be the escaping tensor itself.
+  /// What a loop begins with, and what its body gives, may be the escaping tensor itself.
+  void add_carried(const graph::Node& loop, size_t index);
+  /// What the blocks of an `if` give likewise.
   void add_block_results(const graph::Node& node, size_t index);
 
   std::vector<uint32_t> ways_;  // by Value::id: in how many places it can be seen

@@ -231,10 +231,6 @@ std::vector<Value*> operands_reached(const Value& output) {
 
 }  // namespace
 
-bool carries_gradient(const graph::Type& type) {
-  return type.is_tensor() && graph::is_differentiable(type.dtype);
-}
-
 bool passes_gradient(const Node& node) {
   if (node.op->is(graph::Trait::no_gradient) || node.op == &op::detach) return false;
   if (node.op == &op::gradient && !node.attributes.get_or<bool>("create_graph", false))
@@ -248,6 +244,13 @@ std::vector<Value*> operands(const Node& node) {
   std::vector<Value*> result = node.inputs;
   if (node.blocks.empty()) return result;
   std::unordered_set<const Value*> inside(result.begin(), result.end());
+  for (const auto& block : node.blocks) collect_outer_values(*block, inside, result);
+  return result;
+}
+
+std::vector<Value*> outer_values(const Node& node) {
+  std::vector<Value*> result;
+  std::unordered_set<const Value*> inside;
   for (const auto& block : node.blocks) collect_outer_values(*block, inside, result);
   return result;
 }

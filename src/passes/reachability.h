@@ -10,17 +10,20 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/type.h"
 
 namespace janus::passes {
 
-/// Whether a value of this type can have a gradient.
-bool carries_gradient(const graph::Type& type);
+using graph::carries_gradient;
 
 /// Whether a gradient of a result of `node` can flow on to (some of) its operands.
 bool passes_gradient(const graph::Node& node);
 
 /// The operands of `node`, and for control flow also the outer values that its blocks use.
 std::vector<graph::Value*> operands(const graph::Node& node);
+
+/// Only the latter: what the blocks of `node` use or give from outside of it.
+std::vector<graph::Value*> outer_values(const graph::Node& node);
 
 /// The values where gradients of `outputs` end: those that can have a gradient and that no gradient
 /// passes through. In order of definition, each once; an output may itself be one.

@@ -23,7 +23,8 @@ using execute::Slot;
 
 namespace {
 
-/// A value kept from the forward run: a tensor that autograd checks for changes, or a number.
+/// A value kept from the forward run: a tensor that autograd checks for changes, a number, or a frame
+/// of such values.
 class Kept {
  public:
   Kept(const Slot& slot, bool is_output) {
@@ -36,16 +37,19 @@ class Kept {
   }
 
   Slot get(const c10::intrusive_ptr<autograd::Node>& saved_for) const {
+    TORCH_CHECK(!is_released_, autograd::ERR_BACKWARD_TWICE);
     return is_tensor_ ? slot_of(tensor_.unpack(saved_for)) : number_;
   }
   void release() {
     if (is_tensor_) tensor_.reset_data();
+    is_released_ = number_.kind() == Slot::Kind::container;
+    if (is_released_) number_.clear();
   }
 
  private:
   autograd::SavedVariable tensor_;
   Slot number_;
-  bool is_tensor_ = false;
+  bool is_tensor_ = false, is_released_ = false;
 };
 
 void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span<const Slot> inputs,

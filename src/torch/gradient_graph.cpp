@@ -99,7 +99,7 @@ Graph GradientGraph::gradients_of_inputs() const {
   std::vector<std::string> written;
   for (const Node* node : graph_.body().nodes) {
     if (is_write(*node)) written.push_back(node->attributes.get<std::string>("cell"));
-    TORCHJANUS_CHECK(!execute::draws(*node),
+    TORCHJANUS_CHECK(!has(graph::effects(*node), graph::Trait::random),
                      "create_graph through a converted function that draws random numbers");
   }
   graph::Rewriter rewriter(graph_);

@@ -51,8 +51,10 @@ TEST(OperatorTable, EveryOperatorCanBeRun) {
   // By ATen, by the fusion compiler, by number arithmetic, by decomposition, or by the executor
   // itself, which knows these.
   const std::set<std::string_view> executors_own = {
-      "constant", "state", "commit", "rebind", "guard",           "gradient", "detach", "opaque",
-      "if",       "while", "call",   "fused",  "opaque_backward", "size",     "item"};
+      "constant",        "state",      "commit",      "rebind",   "guard",     "gradient",
+      "detach",          "opaque",     "if",          "while",    "call",      "fused",
+      "opaque_backward", "size",       "item",        "list_new", "list_push", "list_pop",
+      "list_size",       "frame_pack", "frame_unpack"};
   for (const OpDef* op : ops::all()) {
     if (executors_own.contains(op->name)) continue;
     EXPECT_TRUE(!op->aten.empty() || op->is(Trait::composite) ||

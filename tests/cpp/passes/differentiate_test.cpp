@@ -240,22 +240,5 @@ graph @f(%x: f64[2]) {
   EXPECT_THROW(differentiate(graph), graph::TypeError);
 }
 
-TEST(Differentiate, ThroughABranchThereIsNoGradientYet) {
-  const graph::Graph graph = parsed(R"(
-graph @f(%x: f64[2], %c: bool) {
-  %none = constant {value=none} : none
-  %y = if %c : f64[2] {
-    %a = mul %x, %x : f64[2]
-    yield %a
-  } else {
-    yield %x
-  }
-  %l = sum %y : f64[]
-  %dx = gradient %l, %none, %x {outputs=1, targets=1} : f64[2]
-  return %dx
-})");
-  EXPECT_THROW(differentiate(graph), graph::TypeError);
-}
-
 }  // namespace
 }  // namespace janus::passes

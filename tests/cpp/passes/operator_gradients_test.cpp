@@ -108,7 +108,7 @@ bool try_operator(const OpDef& op, const Shape& shape) {
 /// Whether any operands of fitting types make sense. Parts of gradients need operands that belong
 /// together.
 bool can_be_tried(const OpDef& op) {
-  if (op.vjp == nullptr && op.decompose == nullptr) return false;
+  if ((op.vjp == nullptr && op.decompose == nullptr) || op.signature().free_form) return false;
   return &op != &op::detach && op.name.find("backward") == std::string_view::npos;
 }
 

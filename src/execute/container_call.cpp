@@ -1,0 +1,82 @@
+// See container_call.h.
+#include "execute/container_call.h"
+
+#include <cstring>
+
+#include "execute/container.h"
+#include "graph/op.h"
+#include "ops/list.h"
+
+namespace janus::execute {
+
+namespace {
+
+/// The gradient of a value of this type where nothing depends on it.
+Slot zero(const graph::Type& type, Library& library, const SymbolValues& symbols) {
+  if (type.is_none()) return Slot::none();
+  if (!type.is_tensor()) return empty_list();
+  std::vector<int64_t> sizes;
+  for (const graph::Dim& dim : type.shape) {
+    const auto size = dim.evaluate(symbols.lookup());
+    TORCHJANUS_CHECK(size, "zeros: dimension ", dim, " is not known");
+    sizes.push_back(*size);
+  }
+  const Layout layout = contiguous_layout(type.dtype, std::move(sizes));
+  Slot tensor = library.allocate(layout);
+  if (layout.span_bytes() > 0)
+    std::memset(library.data(tensor), 0, static_cast<size_t>(layout.span_bytes()));
+  return tensor;
+}
+
+void unpack(const Operands& operands) {
+  const std::span<const Slot> items = frame_items(operands.in(0));
+  TORCHJANUS_CHECK(items.size() == operands.outputs.size(), "frame_unpack: a frame of ",
+                   items.size(), " values for ", operands.outputs.size(), " results");
+  for (size_t i = 0; i < items.size(); ++i) operands.out(i) = items[i];
+}
+
+bool takes_apart(const graph::OpDef* op) { return op == &op::frame_unpack || op == &op::list_pop; }
+
+bool is_empty(const graph::OpDef* op, const Slot& container) {
+  return op == &op::list_pop ? list_size(container) == 0 : frame_items(container).empty();
+}
+
+}  // namespace
+
+bool is_container_operator(const graph::OpDef& op) {
+  return &op == &op::frame_pack || &op == &op::list_new || &op == &op::list_push ||
+         &op == &op::list_size || takes_apart(&op);
+}
+
+bool run_container(const Instruction& instruction, Library& library, Frame& frame) {
+  const Operands operands{frame.slots.data(), instruction.inputs, instruction.outputs};
+  const graph::Node& node = *instruction.node;
+  if (node.op == &op::frame_pack) {
+    std::vector<Slot> items;
+    items.reserve(instruction.inputs.size());
+    for (size_t i = 0; i < instruction.inputs.size(); ++i) items.push_back(operands.in(i));
+    operands.out(0) = make_frame(std::move(items));
+  } else if (node.op == &op::list_new) {
+    operands.out(0) = empty_list();
+  } else if (node.op == &op::list_push) {
+    operands.out(0) = push(operands.in(0), operands.in(1));
+  } else if (node.op == &op::list_size) {
+    operands.out(0) = Slot::of(list_size(operands.in(0)));
+  } else if (!is_empty(node.op, operands.in(0))) {
+    if (node.op == &op::frame_unpack) {
+      unpack(operands);
+    } else {
+      const Slot list = operands.in(0);
+      operands.out(1) = last_item(list);
+      operands.out(0) = without_last(list);
+    }
+  } else if (node.attributes.get_or<bool>("zeros", false)) {
+    for (size_t i = 0; i < node.outputs.size(); ++i)
+      operands.out(i) = zero(node.outputs[i]->type, library, frame.symbols);
+  } else if (node.op == &op::list_pop) {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace janus::execute
