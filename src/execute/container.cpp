@@ -16,7 +16,8 @@ void Container::release(const Container* container) {
     if (next == nullptr || next->owners_.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
     auto* last = const_cast<Container*>(next);
     pending.push_back(last->rest_);
-    if (last->item_.kind() == Slot::Kind::container) pending.push_back(last->item_.take_container());
+    if (last->item_.kind() == Slot::Kind::container)
+      pending.push_back(last->item_.take_container());
     for (Slot& item : last->items_)
       if (item.kind() == Slot::Kind::container) pending.push_back(item.take_container());
     delete last;

@@ -296,7 +296,8 @@ Slot given(Library& library, const Owners& owners, const Slot& value) {
   for (Slot list = value; list_size(list) > 0; list = without_last(list))
     items.push_back(given(library, owners, last_item(list)));
   Slot list = empty_list();
-  for (auto item = items.rbegin(); item != items.rend(); ++item) list = push(list, std::move(*item));
+  for (auto item = items.rbegin(); item != items.rend(); ++item)
+    list = push(list, std::move(*item));
   return list;
 }
 

@@ -2,7 +2,6 @@
 #include "passes/control_gradient.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/check.h"
 #include "ops/container.h"
@@ -114,24 +113,6 @@ class BranchGradient {
 
 // ---- while ------------------------------------------------------------------------------------
 
-/// Every value that a gradient of `outputs` comes to without leaving `block`.
-std::unordered_set<const Value*> reached_within(const Block& block,
-                                                std::span<Value* const> outputs) {
-  std::unordered_set<const Value*> reached;
-  std::vector<const Value*> pending;
-  const auto reach = [&](const Value* value) {
-    if (carries_gradient(value->type) && reached.insert(value).second) pending.push_back(value);
-  };
-  std::ranges::for_each(outputs, reach);
-  while (!pending.empty()) {
-    const Node* node = pending.back()->definition;
-    pending.pop_back();
-    if (node == nullptr || node->parent != &block || !passes_gradient(*node)) continue;
-    std::ranges::for_each(operands(*node), reach);
-  }
-  return reached;
-}
-
 class LoopGradient {
  public:
   LoopGradient(Node& node, GradientSums& sums)
@@ -155,8 +136,6 @@ class LoopGradient {
   }
 
  private:
-  const Value* parameter(size_t k) const { return body_.parameters[k]; }
-
   /// The carried values that depend on something whose gradient is wanted.
   std::vector<bool> find_depending() const {
     const size_t count = node_.inputs.size();
@@ -194,19 +173,19 @@ class LoopGradient {
     };
     for (size_t k = 0; k < depends.size(); ++k)
       if (depends[k] && sums_.gradient(node_.outputs[k]) != nullptr) add(k);
-    std::unordered_set<const Value*> reached;
+    Reached reached;
     for (bool changed = true; changed;) {
       changed = false;
-      reached = reached_within(body_, results);
+      reached = reached_from(results, Paths::any, &body_);
       for (size_t k = 0; k < depends.size(); ++k) {
-        if (!depends[k] || receives[k] || !reached.contains(parameter(k))) continue;
+        if (!depends[k] || receives[k] || !reached.contains(body_.parameters[k])) continue;
         add(k);
         changed = true;
       }
     }
     for (size_t k = 0; k < depends.size(); ++k)
       if (receives[k]) active_.push_back(k);
-    std::erase_if(captured_, [&](const Value* value) { return !reached.contains(value); });
+    std::erase_if(captured_, [&](Value* value) { return !reached.contains(value); });
   }
 
   /// What the backward loop begins with: the gradients of the loop's results, then those of the

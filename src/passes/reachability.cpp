@@ -7,7 +7,9 @@
 
 #include "base/check.h"
 #include "graph/builder.h"
+#include "graph/copier.h"
 #include "ops/list.h"
+#include "passes/control_reach.h"
 #include "passes/passes.h"
 
 namespace janus::passes {
@@ -37,28 +39,9 @@ bool any_carries_gradient(std::span<Value* const> values) {
   return std::ranges::any_of(values, [](const Value* v) { return carries_gradient(v->type); });
 }
 
-std::vector<Value*> operands_reached(const Value& output);
+std::vector<Value*> operands_reached(const Value& output, Paths paths);
 
-/// Every value that a gradient of `outputs` flows to, outputs included. A `gradient` node counts as
-/// if all its results depended on all its operands.
-std::unordered_set<Value*> reached_from(std::span<Value* const> outputs) {
-  std::unordered_set<Value*> seen;
-  std::vector<Value*> pending;
-  const auto reach = [&](Value* value) {
-    if (carries_gradient(value->type) && seen.insert(value).second) pending.push_back(value);
-  };
-  std::ranges::for_each(outputs, reach);
-  while (!pending.empty()) {
-    const Value* value = pending.back();
-    const Node* node = value->definition;
-    pending.pop_back();
-    if (node != nullptr && passes_gradient(*node))
-      std::ranges::for_each(operands_reached(*value), reach);
-  }
-  return seen;
-}
-
-bool passes_gradient_nodes(const std::unordered_set<Value*>& reached) {
+bool passes_gradient_nodes(const Reached& reached) {
   return std::ranges::any_of(reached, [](const Value* value) {
     return value->definition != nullptr && value->definition->op == &op::gradient &&
            passes_gradient(*value->definition);
@@ -68,48 +51,38 @@ bool passes_gradient_nodes(const std::unordered_set<Value*>& reached) {
 /// Copies what the given values are computed from into a graph of its own.
 class Extract {
  public:
-  Extract() : graph_("extract") {}
+  Extract() : graph_("extract"), builder_(graph_) {}
 
   Value* copy_of(const Value* value) {
     std::vector<const Value*> pending = {value};
     while (!pending.empty()) {
       const Value* next = pending.back();
       const Node* node = next->definition;
-      if (copies_.contains(next)) {
+      if (copies_.has(next)) {
         pending.pop_back();
       } else if (node == nullptr) {
-        copies_[next] = graph_.new_parameter(graph_.body(), next->type, next->name);
+        copies_.set(next, builder_.input(next->type, next->name));
       } else {
-        if (!node->blocks.empty()) throw graph::TypeError("control flow");
         const size_t before = pending.size();
-        for (const Value* input : node->inputs)
-          if (!copies_.contains(input)) pending.push_back(input);
-        if (pending.size() == before) copy(*node);
+        for (const Value* operand : operands(*node))
+          if (!copies_.has(operand)) pending.push_back(operand);
+        if (pending.size() == before) copies_.copy(*node, builder_);
       }
     }
-    return copies_.at(value);
+    return copies_.copy_of(value);
   }
 
   graph::Graph take() { return std::move(graph_); }
 
  private:
-  void copy(const Node& node) {
-    std::vector<Value*> inputs;
-    std::vector<graph::Type> types;
-    for (const Value* input : node.inputs) inputs.push_back(copies_.at(input));
-    for (const Value* output : node.outputs) types.push_back(output->type);
-    const Node* made = graph::Builder(graph_).append_unchecked(*node.op, inputs, node.attributes,
-                                                               std::move(types));
-    for (size_t i = 0; i < node.outputs.size(); ++i) copies_[node.outputs[i]] = made->outputs[i];
-  }
-
   graph::Graph graph_;
-  std::unordered_map<const Value*, Value*> copies_;
+  graph::Builder builder_;
+  graph::Copier copies_{graph::Copier::Unknown::error};
 };
 
 /// reachable() on a copy in which `gradient` nodes are expanded. Throws TypeError if they can't be.
 std::vector<bool> reachable_when_expanded(std::span<Value* const> outputs,
-                                          std::span<Value* const> targets) {
+                                          std::span<Value* const> targets, Paths paths) {
   Extract extract;
   std::vector<Value*> values;
   for (const Value* output : outputs) values.push_back(extract.copy_of(output));
@@ -117,7 +90,7 @@ std::vector<bool> reachable_when_expanded(std::span<Value* const> outputs,
   graph::Graph whole = extract.take();
   whole.body().results = values;
   const graph::Graph expanded = differentiate(decompose(whole));
-  const auto reached = reached_from(expanded.results().first(outputs.size()));
+  const Reached reached = reached_from(expanded.results().first(outputs.size()), paths);
   std::vector<bool> result;
   for (Value* target : expanded.results().subspan(outputs.size()))
     result.push_back(reached.contains(target));
@@ -212,14 +185,15 @@ SavedValues saved_by_parts(const Node& composite) {
 
 /// The operands that a gradient of `output` can flow on to. A composite operator's parts say it:
 /// the target of a loss, say, may only be compared.
-std::vector<Value*> operands_reached(const Value& output) {
+std::vector<Value*> operands_reached(const Value& output, Paths paths) {
   const Node& node = *output.definition;
+  if (node.op == &op::if_ || node.op == &op::while_) return reached_through(output, paths);
   if (!node.op->is(graph::Trait::composite) || node.inputs.size() < 2) return operands(node);
   try {
     const graph::Graph parts = decompose(graph_of(node));
     const auto index =
         static_cast<size_t>(std::ranges::find(node.outputs, &output) - node.outputs.begin());
-    const auto reached = reached_from(parts.results().subspan(index, 1));
+    const Reached reached = reached_from(parts.results().subspan(index, 1), paths);
     std::vector<Value*> result;
     for (size_t i = 0; i < node.inputs.size(); ++i)
       if (reached.contains(parts.inputs()[i])) result.push_back(node.inputs[i]);
@@ -257,7 +231,7 @@ std::vector<Value*> outer_values(const Node& node) {
 
 std::vector<Value*> differentiable_leaves(std::span<Value* const> outputs) {
   std::vector<Value*> leaves;
-  for (Value* value : reached_from(outputs))
+  for (Value* value : reached_from(outputs, Paths::any))
     if (value->definition == nullptr || !passes_gradient(*value->definition))
       leaves.push_back(value);
   std::ranges::sort(leaves, {}, &Value::id);
@@ -268,11 +242,29 @@ std::vector<Value*> differentiable_leaves(std::span<Value* const> outputs) {
   return result;
 }
 
-std::vector<bool> reachable(std::span<Value* const> outputs, std::span<Value* const> targets) {
-  const auto reached = reached_from(outputs);
+Reached reached_from(std::span<Value* const> outputs, Paths paths, const graph::Block* within) {
+  Reached seen;
+  std::vector<Value*> pending;
+  const auto reach = [&](Value* value) {
+    if (carries_gradient(value->type) && seen.insert(value).second) pending.push_back(value);
+  };
+  std::ranges::for_each(outputs, reach);
+  while (!pending.empty()) {
+    const Value* value = pending.back();
+    const Node* node = value->definition;
+    pending.pop_back();
+    if (node == nullptr || (within != nullptr && node->parent != within)) continue;
+    if (passes_gradient(*node)) std::ranges::for_each(operands_reached(*value, paths), reach);
+  }
+  return seen;
+}
+
+std::vector<bool> reachable(std::span<Value* const> outputs, std::span<Value* const> targets,
+                            Paths paths) {
+  const Reached reached = reached_from(outputs, paths);
   if (passes_gradient_nodes(reached)) {
     try {
-      return reachable_when_expanded(outputs, targets);
+      return reachable_when_expanded(outputs, targets, paths);
     } catch (const graph::TypeError&) {
       // No gradient rule: what may be reached counts as reached.
     }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/graph.h"
@@ -29,11 +30,23 @@ std::vector<graph::Value*> outer_values(const graph::Node& node);
 /// passes through. In order of definition, each once; an output may itself be one.
 std::vector<graph::Value*> differentiable_leaves(std::span<graph::Value* const> outputs);
 
+/// Which ways of a gradient count: those through any side of an `if` and any number of rounds of a
+/// loop, or only those that are there however the run goes. What a gradient comes to for certain
+/// has one in eager as well; the others may have None there.
+enum class Paths { any, certain };
+
+/// Every value that a gradient of `outputs` flows to, outputs included; within a block, if one is
+/// given, and to what it uses from outside. A `gradient` node counts as if all its results depended
+/// on all its operands.
+using Reached = std::unordered_set<graph::Value*>;
+Reached reached_from(std::span<graph::Value* const> outputs, Paths paths,
+                     const graph::Block* within = nullptr);
+
 /// For each target, whether a gradient of one of `outputs` flows to it. Through `gradient` nodes
 /// with {create_graph=true} it follows what they will be expanded to: the gradient of a bias, say,
 /// often does not depend on the bias.
 std::vector<bool> reachable(std::span<graph::Value* const> outputs,
-                            std::span<graph::Value* const> targets);
+                            std::span<graph::Value* const> targets, Paths paths = Paths::any);
 
 /// What a node's gradient rule uses of the forward run: flags for its operands and for its results.
 struct SavedValues {

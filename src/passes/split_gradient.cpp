@@ -10,18 +10,19 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/check.h"
 #include "graph/builder.h"
+#include "graph/copier.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "passes/backpropagate.h"
 #include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/reachability.h"
 #include "passes/runner.h"
 
 namespace janus::passes {
@@ -43,7 +44,7 @@ std::vector<Value*> states_of(const graph::Graph& graph, const std::string& cell
 /// A forward graph at whose end the backward run has been appended.
 struct Joint {
   graph::Graph graph;
-  size_t forward_nodes = 0;       ///< how many nodes are the forward run's
+  const Node* last = nullptr;     ///< of the forward run's nodes; null if there are none
   std::vector<Value*> seeds;      ///< parameters of the body that the forward run lacks
   std::vector<Value*> gradients;  ///< results of the backward run
 };
@@ -62,9 +63,9 @@ graph::Graph prepared(const graph::Graph& original) {
 Joint differentiate_whole(const graph::Graph& original, const std::vector<size_t>& results,
                           const std::vector<size_t>& inputs,
                           const std::vector<std::string>& cells) {
-  Joint joint{prepared(original), 0, {}, {}};
+  Joint joint{prepared(original), nullptr, {}, {}};
   graph::Graph& graph = joint.graph;
-  joint.forward_nodes = graph.body().nodes.size();
+  if (!graph.body().nodes.empty()) joint.last = graph.body().nodes.back();
   graph::Builder builder(graph);
 
   std::vector<Value*> outputs, targets;
@@ -90,7 +91,9 @@ class Split {
   explicit Split(Joint joint)
       : joint_(std::move(joint)), backward_(joint_.graph.name() + "_backward") {
     auto& nodes = joint_.graph.body().nodes;
-    const auto border = nodes.begin() + static_cast<std::ptrdiff_t>(joint_.forward_nodes);
+    // Differentiation also puts nodes in front of loops: only what stands behind the last is new.
+    const auto last = std::ranges::find(nodes, joint_.last);
+    const auto border = last == nodes.end() ? nodes.begin() : std::next(last);
     own_.assign(border, nodes.end());
     nodes.erase(border, nodes.end());
     is_own_.insert(own_.begin(), own_.end());
@@ -116,11 +119,8 @@ class Split {
         crossing_.insert(value);
     };
     std::ranges::for_each(joint_.gradients, use);
-    for (auto node = own_.rbegin(); node != own_.rend(); ++node) {
-      TORCHJANUS_CHECK((*node)->blocks.empty(), "split_gradient: ", (*node)->op->name,
-                       " in a backward run");
-      if (needed.contains(*node)) std::ranges::for_each((*node)->inputs, use);
-    }
+    for (auto node = own_.rbegin(); node != own_.rend(); ++node)
+      if (needed.contains(*node)) std::ranges::for_each(operands(**node), use);
     std::erase_if(own_, [&](const Node* node) { return !needed.contains(node); });
   }
 
@@ -168,13 +168,7 @@ class Split {
   /// Finds the dimensions that the backward run uses and cannot read off its inputs.
   void find_unbound_symbols() {
     for (const auto* nodes : {&again_, &own_})
-      for (const Node* node : *nodes) {
-        for (const Value* output : node->outputs) note_symbols(output->type.shape);
-        for (const auto& [name, attribute] : node->attributes) {
-          if (const auto* dim = std::get_if<graph::Dim>(&attribute)) note_symbols({*dim});
-          if (const auto* shape = std::get_if<graph::Shape>(&attribute)) note_symbols(*shape);
-        }
-      }
+      for (const Node* node : *nodes) note_symbols(*node);
     const auto drop_bound = [&](const Value* value) {
       std::erase_if(symbols_, [&](const auto& entry) {
         return std::ranges::find(value->type.shape, entry.second) != value->type.shape.end();
@@ -182,6 +176,16 @@ class Split {
     };
     std::ranges::for_each(saved_, drop_bound);
     std::ranges::for_each(joint_.seeds, drop_bound);
+  }
+
+  void note_symbols(const Node& node) {
+    for (const Value* output : node.outputs) note_symbols(output->type.shape);
+    for (const auto& [name, attribute] : node.attributes) {
+      if (const auto* dim = std::get_if<graph::Dim>(&attribute)) note_symbols({*dim});
+      if (const auto* shape = std::get_if<graph::Shape>(&attribute)) note_symbols(*shape);
+    }
+    for (const auto& block : node.blocks)
+      for (const Node* nested : block->nodes) note_symbols(*nested);
   }
 
   void note_symbols(const graph::Shape& shape) {
@@ -201,28 +205,15 @@ class Split {
     for (const auto& [name, symbol] : symbols_)
       backward_.new_parameter(backward_.body(), graph::Type::i64(), name);
     for (const Value* seed : joint_.seeds) add_input(*seed);
-    for (const Node* node : again_) copy(*node);
-    for (const Node* node : own_) copy(*node);
+    graph::Builder builder(backward_);
+    for (const Node* node : again_) copies_.copy(*node, builder);
+    for (const Node* node : own_) copies_.copy(*node, builder);
     for (const Value* gradient : joint_.gradients)
-      backward_.body().results.push_back(map_.at(gradient));
+      backward_.body().results.push_back(copies_.copy_of(gradient));
   }
 
   void add_input(const Value& value) {
-    map_[&value] = backward_.new_parameter(backward_.body(), value.type, value.name);
-  }
-
-  void copy(const Node& node) {
-    graph::Builder builder(backward_);
-    builder.set_span(node.span);
-    std::vector<Value*> inputs;
-    std::vector<graph::Type> types;
-    for (const Value* input : node.inputs) inputs.push_back(map_.at(input));
-    for (const Value* output : node.outputs) types.push_back(output->type);
-    const Node* made = builder.append_unchecked(*node.op, inputs, node.attributes, types);
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      made->outputs[i]->name = node.outputs[i]->name;
-      map_[node.outputs[i]] = made->outputs[i];
-    }
+    copies_.set(&value, backward_.new_parameter(backward_.body(), value.type, value.name));
   }
 
   struct ById {
@@ -238,7 +229,7 @@ class Split {
   std::vector<Value*> saved_;
   std::vector<Node*> again_;  ///< of the forward run, made again in the backward run
   std::map<std::string, graph::Dim> symbols_;  ///< passed as numbers
-  std::unordered_map<const Value*, Value*> map_;
+  graph::Copier copies_{graph::Copier::Unknown::error};
 };
 
 }  // namespace

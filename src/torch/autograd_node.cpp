@@ -23,8 +23,8 @@ using execute::Slot;
 
 namespace {
 
-/// A value kept from the forward run: a tensor that autograd checks for changes, a number, or a frame
-/// of such values.
+/// A value kept from the forward run: a tensor that autograd checks for changes, a number, or a
+/// frame of such values.
 class Kept {
  public:
   Kept(const Slot& slot, bool is_output) {

@@ -6,6 +6,7 @@
 #include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "random_program.h"
 #include "support.h"
 
 namespace janus::passes {
@@ -353,120 +354,6 @@ graph @f(%x: f64[3], %w: f64[3], %n: i64, %c: bool) {
 }
 
 // ---- Random structured programs -----------------------------------------------------------------
-
-class RandomProgram {
- public:
-  explicit RandomProgram(unsigned seed) : random_(seed), graph_("random"), builder_(graph_) {}
-
-  Graph build() {
-    for (size_t i = 0; i < 3; ++i)
-      tensors_.push_back(builder_.input(Type::tensor(DType::f64, {2}), cat("x", i)));
-    for (size_t i = 0; i < 2; ++i) flags_.push_back(builder_.input(Type::boolean(), cat("c", i)));
-    count_ = builder_.input(Type::i64(), "n");
-    zero_ = builder_.constant(int64_t{0});
-    one_ = builder_.constant(int64_t{1});
-    fill(builder_, 6, 2);
-    Value* total = nullptr;
-    for (size_t i = 3; i < tensors_.size(); ++i) {
-      Value* part = op::sum(builder_, {op::tanh(builder_, {tensors_[i]})});
-      total = total == nullptr ? part : op::add(builder_, {total, part});
-    }
-    graph_.body().results = {total};
-    return std::move(graph_);
-  }
-
- private:
-  size_t pick(size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random_); }
-  Value* any() { return tensors_[pick(2) == 0 ? tensors_.size() - 1 : pick(tensors_.size())]; }
-
-  void fill(Builder& builder, size_t count, int depth) {
-    for (size_t i = 0; i < count; ++i) {
-      const size_t kind = pick(depth > 0 ? 8 : 5);
-      if (kind < 2) {
-        tensors_.push_back(op::mul(builder, {any(), any()}));
-        tensors_.back() = op::sin(builder, {tensors_.back()});
-      } else if (kind == 2) {
-        tensors_.push_back(op::tanh(builder, {op::add(builder, {any(), any()})}));
-      } else if (kind == 3) {
-        tensors_.push_back(op::tanh(builder, {any()}));
-      } else if (kind == 4) {
-        tensors_.push_back(op::neg(builder, {any()}));
-      } else if (kind == 5) {
-        loop(builder, depth);
-      } else {
-        branch(builder, depth);
-      }
-    }
-  }
-
-  Block& add_block(Node& node) {
-    node.blocks.push_back(std::make_unique<Block>());
-    node.blocks.back()->parent = &node;
-    return *node.blocks.back();
-  }
-
-  /// Fills a block with nodes of its own and gives `count` of the values that are visible there.
-  std::vector<Value*> fill_block(Block& block, size_t count, int depth) {
-    const size_t outer = tensors_.size();
-    Builder builder(graph_, block);
-    for (Value* parameter : block.parameters)
-      if (parameter->type.is_tensor()) tensors_.push_back(parameter);
-    fill(builder, 1 + pick(3), depth - 1);
-    std::vector<Value*> results;
-    for (size_t i = 0; i < count; ++i) results.push_back(any());
-    tensors_.resize(outer);
-    return results;
-  }
-
-  void give_outputs(Node& node, std::span<Value* const> like) {
-    for (const Value* value : like) {
-      Value* output = graph_.new_value(value->type);
-      output->definition = &node;
-      output->index = static_cast<uint32_t>(node.outputs.size());
-      node.outputs.push_back(output);
-      if (value->type.is_tensor()) tensors_.push_back(output);
-    }
-  }
-
-  void branch(Builder& builder, int depth) {
-    Value* condition = flags_[pick(flags_.size())];
-    Node* node = builder.append_unchecked(op::if_, std::span<Value* const>(&condition, 1), {}, {});
-    const size_t count = 1 + pick(2);
-    for (int side = 0; side < 2; ++side) {
-      Block& block = add_block(*node);
-      block.results = fill_block(block, count, depth);
-    }
-    give_outputs(*node, node->blocks[0]->results);
-  }
-
-  void loop(Builder& builder, int depth) {
-    std::vector<Value*> start;
-    for (size_t i = 1 + pick(3); i > 0; --i) start.push_back(any());
-    start.push_back(zero_);
-    Node* node = builder.append_unchecked(op::while_, start, {}, {});
-    Block& condition = add_block(*node);
-    Block& body = add_block(*node);
-    for (const Value* value : start)
-      for (Block* block : {&condition, &body}) graph_.new_parameter(*block, value->type);
-    Builder test(graph_, condition);
-    condition.results = {op::scalar_lt(test, {condition.parameters.back(), count_})};
-    flags_.push_back(nullptr);
-    Builder inside(graph_, body);
-    Value* two = inside.constant(int64_t{2});
-    flags_.back() =
-        op::scalar_eq(inside, {op::scalar_mod(inside, {body.parameters.back(), two}), zero_});
-    body.results = fill_block(body, start.size() - 1, depth);
-    flags_.pop_back();
-    body.results.push_back(op::scalar_add(inside, {body.parameters.back(), one_}));
-    give_outputs(*node, start);
-  }
-
-  std::mt19937 random_;
-  Graph graph_;
-  Builder builder_;
-  std::vector<Value*> tensors_, flags_;
-  Value *count_ = nullptr, *zero_ = nullptr, *one_ = nullptr;
-};
 
 TEST(ControlGradient, RandomPrograms) {
   for (unsigned seed = 0; seed < 150; ++seed) {

@@ -87,5 +87,51 @@ graph @f(%x: f32[2], %y: f32[2]) {
   EXPECT_EQ(saved("c").inputs.at(1), false);
 }
 
+constexpr std::string_view kBranches = R"(
+graph @f(%x: f32[2], %y: f32[2], %z: f32[2], %u: f32[2], %v: f32[2], %c: bool, %n: i64) {
+  %zero = constant {value=0} : i64
+  %a, %b = if %c : f32[2], f32[2] {
+    %p = mul %x, %y : f32[2]
+    yield %p, %u
+  } else {
+    %q = mul %x, %z : f32[2]
+    yield %q, %x
+  }
+  %r, %s, %i = while %a, %v, %zero : f32[2], f32[2], i64 { (%r0: f32[2], %s0: f32[2], %i0: i64)
+    %go = scalar_lt %i0, %n : bool
+    yield %go
+  } do { (%r1: f32[2], %s1: f32[2], %i1: i64)
+    %m = mul %r1, %u : f32[2]
+    yield %s1, %m, %i1
+  }
+  return %r
+})";
+
+TEST(Reachability, GoesThroughBranchesAndRounds) {
+  const graph::Graph graph = parsed(kBranches);
+  std::vector<std::string> names;
+  for (const Value* leaf : differentiable_leaves(graph.results())) names.push_back(leaf->name);
+  EXPECT_EQ(names, (std::vector<std::string>{"x", "y", "z", "u", "v"}));
+  Value* branch = graph.body().nodes[1]->outputs[0];
+  const auto inputs = graph.inputs().first(5);
+  using Flags = std::vector<bool>;
+  EXPECT_EQ(reachable(std::span(&branch, 1), inputs), (Flags{true, true, true, false, false}));
+  EXPECT_EQ(reachable(std::span(&branch, 1), inputs, Paths::certain),
+            (Flags{true, false, false, false, false}));
+}
+
+TEST(Reachability, KnowsWhatALoopReachesForCertain) {
+  graph::Graph graph = parsed(kBranches);
+  const auto certain = [&](int64_t minimum) {
+    graph.body().nodes[2]->attributes.set("minimum", minimum);
+    return reachable(graph.results(), graph.inputs().first(5), Paths::certain);
+  };
+  using Flags = std::vector<bool>;
+  // The values change places, so neither start is reached by every number of rounds.
+  EXPECT_EQ(certain(0), (Flags{false, false, false, false, false}));
+  EXPECT_EQ(certain(1), (Flags{false, false, false, false, false}));
+  EXPECT_EQ(certain(2), (Flags{false, false, false, true, false}));
+}
+
 }  // namespace
 }  // namespace janus::passes

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "random_program.h"
 #include "support.h"
 
 namespace janus::passes {
@@ -112,6 +114,32 @@ graph @f(%x: f64[2], %y: f64[2]) {
   const auto gradients = run_split(split, data, 1, {data.inputs[0]});
   EXPECT_TRUE(
       graph::identical(gradients[0], graph::DenseTensor::of(graph::DType::f64, {2}, {0, 0})));
+}
+
+TEST(SplitGradient, FramesCrossTheBorder) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const graph::Graph function = RandomProgram(seed).build();
+    const SplitGradient split = split_gradient(function, {0}, {0, 1, 2}, {});
+    graph::verify(split.forward);
+    graph::verify(split.backward);
+    Data data(function, seed);
+    data.inputs.back() = static_cast<int64_t>(seed % 4);
+    const Datum one = graph::DenseTensor::of(graph::DType::f64, {}, {1});
+    const auto gradients = run_split(split, data, 1, {one});
+
+    graph::Graph joint = copied(function);
+    graph::Builder builder(joint);
+    std::vector<graph::Value*> operands = {joint.results().front(), builder.none()};
+    operands.insert(operands.end(), joint.inputs().begin(), joint.inputs().begin() + 3);
+    joint.body().results =
+        builder.append(op::gradient, operands, {{"outputs", int64_t{1}}, {"targets", int64_t{3}}})
+            ->outputs;
+    const auto expected = data.run(differentiate(joint)).results;
+    ASSERT_EQ(gradients.size(), 3U);
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_TRUE(graph::close(gradients[i], expected[i], 1e-14)) << graph::print(split.backward);
+  }
 }
 
 }  // namespace

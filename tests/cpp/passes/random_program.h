@@ -1,0 +1,135 @@
+// Random programs with nested `if` and `while` nodes, whose values stay small: for tests of
+// gradients and of execution.
+#pragma once
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "graph/builder.h"
+#include "ops/expression.h"
+#include "ops/list.h"
+
+namespace janus::passes {
+
+/// Inputs: three tensors f64[2], two flags, one count of rounds. Result: one number.
+class RandomProgram {
+ public:
+  explicit RandomProgram(unsigned seed) : random_(seed), graph_("random"), builder_(graph_) {}
+
+  graph::Graph build() {
+    for (size_t i = 0; i < 3; ++i)
+      tensors_.push_back(builder_.input(graph::Type::tensor(graph::DType::f64, {2}), cat("x", i)));
+    for (size_t i = 0; i < 2; ++i)
+      flags_.push_back(builder_.input(graph::Type::boolean(), cat("c", i)));
+    count_ = builder_.input(graph::Type::i64(), "n");
+    zero_ = builder_.constant(int64_t{0});
+    one_ = builder_.constant(int64_t{1});
+    fill(builder_, 6, 2);
+    graph::Value* total = nullptr;
+    for (size_t i = 3; i < tensors_.size(); ++i) {
+      graph::Value* part = op::sum(builder_, {op::tanh(builder_, {tensors_[i]})});
+      total = total == nullptr ? part : op::add(builder_, {total, part});
+    }
+    graph_.body().results = {total};
+    return std::move(graph_);
+  }
+
+ private:
+  size_t pick(size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random_); }
+  graph::Value* any() {
+    return tensors_[pick(2) == 0 ? tensors_.size() - 1 : pick(tensors_.size())];
+  }
+
+  void fill(graph::Builder& builder, size_t count, int depth) {
+    for (size_t i = 0; i < count; ++i) {
+      const size_t kind = pick(depth > 0 ? 8 : 5);
+      if (kind < 2) {
+        tensors_.push_back(op::mul(builder, {any(), any()}));
+        tensors_.back() = op::sin(builder, {tensors_.back()});
+      } else if (kind == 2) {
+        tensors_.push_back(op::tanh(builder, {op::add(builder, {any(), any()})}));
+      } else if (kind == 3) {
+        tensors_.push_back(op::tanh(builder, {any()}));
+      } else if (kind == 4) {
+        tensors_.push_back(op::neg(builder, {any()}));
+      } else if (kind == 5) {
+        loop(builder, depth);
+      } else {
+        branch(builder, depth);
+      }
+    }
+  }
+
+  graph::Block& add_block(graph::Node& node) {
+    node.blocks.push_back(std::make_unique<graph::Block>());
+    node.blocks.back()->parent = &node;
+    return *node.blocks.back();
+  }
+
+  /// Fills a block with nodes of its own and gives `count` of the values that are visible there.
+  std::vector<graph::Value*> fill_block(graph::Block& block, size_t count, int depth) {
+    const size_t outer = tensors_.size();
+    graph::Builder builder(graph_, block);
+    for (graph::Value* parameter : block.parameters)
+      if (parameter->type.is_tensor()) tensors_.push_back(parameter);
+    fill(builder, 1 + pick(3), depth - 1);
+    std::vector<graph::Value*> results;
+    for (size_t i = 0; i < count; ++i) results.push_back(any());
+    tensors_.resize(outer);
+    return results;
+  }
+
+  void give_outputs(graph::Node& node, std::span<graph::Value* const> like) {
+    for (const graph::Value* value : like) {
+      graph::Value* output = graph_.new_value(value->type);
+      output->definition = &node;
+      output->index = static_cast<uint32_t>(node.outputs.size());
+      node.outputs.push_back(output);
+      if (value->type.is_tensor()) tensors_.push_back(output);
+    }
+  }
+
+  void branch(graph::Builder& builder, int depth) {
+    graph::Value* condition = flags_[pick(flags_.size())];
+    graph::Node* node =
+        builder.append_unchecked(op::if_, std::span<graph::Value* const>(&condition, 1), {}, {});
+    const size_t count = 1 + pick(2);
+    for (int side = 0; side < 2; ++side) {
+      graph::Block& block = add_block(*node);
+      block.results = fill_block(block, count, depth);
+    }
+    give_outputs(*node, node->blocks[0]->results);
+  }
+
+  void loop(graph::Builder& builder, int depth) {
+    std::vector<graph::Value*> start;
+    for (size_t i = 1 + pick(3); i > 0; --i) start.push_back(any());
+    start.push_back(zero_);
+    graph::Node* node = builder.append_unchecked(op::while_, start, {}, {});
+    graph::Block& condition = add_block(*node);
+    graph::Block& body = add_block(*node);
+    for (const graph::Value* value : start)
+      for (graph::Block* block : {&condition, &body}) graph_.new_parameter(*block, value->type);
+    graph::Builder test(graph_, condition);
+    condition.results = {op::scalar_lt(test, {condition.parameters.back(), count_})};
+    flags_.push_back(nullptr);
+    graph::Builder inside(graph_, body);
+    graph::Value* two = inside.constant(int64_t{2});
+    flags_.back() =
+        op::scalar_eq(inside, {op::scalar_mod(inside, {body.parameters.back(), two}), zero_});
+    body.results = fill_block(body, start.size() - 1, depth);
+    flags_.pop_back();
+    body.results.push_back(op::scalar_add(inside, {body.parameters.back(), one_}));
+    give_outputs(*node, start);
+  }
+
+  std::mt19937 random_;
+  graph::Graph graph_;
+  graph::Builder builder_;
+  std::vector<graph::Value*> tensors_, flags_;
+  graph::Value *count_ = nullptr, *zero_ = nullptr, *one_ = nullptr;
+};
+
+}  // namespace janus::passes
