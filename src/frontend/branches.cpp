@@ -22,7 +22,7 @@ Fork::Fork(Interpreter& interpreter, const Truth& truth, int fact)
       span_(interpreter.user_span()),
       before_(Snapshot::take()),
       effects_(interpreter.output().effects.size()) {
-  interpreter.begin_fork(*this);
+  interpreter.begin_scope(*this);
 }
 
 Fork::~Fork() = default;
@@ -49,18 +49,21 @@ void Fork::leave(Completion completion, Value result) {
 
 Value Fork::merge() {
   Value result = Merger(*this).run();
-  interpreter_.end_fork(*this);
+  interpreter_.end_scope(*this);
   interpreter_.mark(speculate::LineMark::Kind::graph, "both sides in the graph", span_);
   return result;
 }
 
-bool takes_both(Interpreter& interpreter, int fact) {
-  const speculate::NodeFact* seen = interpreter.fact(fact);
-  if (seen == nullptr || seen->taken == 0 || seen->not_taken == 0) return false;
+bool may_merge(Interpreter& interpreter, int fact) {
   if (!interpreter.merges() || interpreter.frame().yielded != nullptr) return false;
-  if (interpreter.open_forks() >= kDeepestForks || interpreter.fork_count() >= kMostForks)
+  if (interpreter.open_scopes() >= kDeepestForks || interpreter.scope_count() >= kMostForks)
     return false;
   return interpreter.followed({interpreter.frame().code->facts_key, fact}) == nullptr;
+}
+
+bool takes_both(Interpreter& interpreter, int fact) {
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  return seen != nullptr && seen->taken > 0 && seen->not_taken > 0 && may_merge(interpreter, fact);
 }
 
 Value choose(Interpreter& interpreter, const Truth& truth, int fact,

@@ -25,15 +25,13 @@ struct Truth {
 };
 
 /// One test whose two sides are being interpreted.
-class Fork {
+class Fork final : public Scope {
  public:
   /// Side 0 is the one where the test holds.
   Fork(Interpreter& interpreter, const Truth& truth, int fact);
-  ~Fork();
-  Fork(const Fork&) = delete;
-  Fork& operator=(const Fork&) = delete;
+  ~Fork() override;
 
-  const TestKey& test() const { return test_; }
+  const TestKey& test() const override { return test_; }
   /// Goes on with a side, from where it was left.
   void enter(size_t side);
   /// Puts the side at hand aside; `result` is the value of an expression, or what is returned.
@@ -41,10 +39,10 @@ class Fork {
   /// Becomes one path again, with what both sides left behind; gives the merged result.
   Value merge();
 
-  /// Whether the block is that of the side at hand.
-  bool is_inside(const graph::Block* block) const { return block == sides_[at_].block.get(); }
-  /// A tensor of the entry that is reached for the first time: it was there before the test.
-  void add_entry_object(Changeable& object) { before_.add(object); }
+  bool is_inside(const graph::Block* block) const override {
+    return block == sides_[at_].block.get();
+  }
+  void add_entry_object(Changeable& object) override { before_.add(object); }
 
   /// How the side ended that is not the one at hand.
   Completion other_completion() const { return sides_[1 - at_].completion; }
@@ -71,6 +69,8 @@ class Fork {
   size_t at_ = 0;
 };
 
+/// Whether the test or loop may become part of the graph at all.
+bool may_merge(Interpreter& interpreter, int fact);
 /// Whether both sides of the test shall be in the graph: the profile saw both, and nothing speaks
 /// against merging them.
 bool takes_both(Interpreter& interpreter, int fact);

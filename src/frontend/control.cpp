@@ -5,9 +5,12 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
+#include "frontend/loops.h"
 #include "frontend/statements.h"
 
 namespace janus::frontend {
+
+using python::Object;
 
 Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
   int fact = statement.fact;
@@ -21,6 +24,23 @@ Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
 }
 
 namespace {
+
+/// Unrolled with a guard on each test; more rounds are a loop in the graph, if it can be one.
+constexpr int64_t kMostGuardedTrips = 64;
+
+/// The innermost loop while its rounds are interpreted; null if they are unrolled.
+class OuterLoop {
+ public:
+  OuterLoop(Interpreter& interpreter, std::shared_ptr<Variables> loop)
+      : frame_(interpreter.frame()), outer_(std::exchange(frame_.loop, std::move(loop))) {}
+  ~OuterLoop() { frame_.loop = std::move(outer_); }
+  OuterLoop(const OuterLoop&) = delete;
+  OuterLoop& operator=(const OuterLoop&) = delete;
+
+ private:
+  Frame& frame_;
+  std::shared_ptr<Variables> outer_;
+};
 
 /// Ends a round of an unrolled loop: sides that went on with the next round meet here. Gives
 /// whether the loop is left.
@@ -54,54 +74,125 @@ Completion execute_else(Interpreter& interpreter, size_t forks, const syntax::Bo
 
 }  // namespace
 
+namespace {
+
+/// Unrolls a loop; nothing where it ended by itself.
+std::optional<Completion> unroll(Interpreter& interpreter, size_t forks,
+                                 const std::function<bool(int64_t)>& begins_round,
+                                 const syntax::Body& body) {
+  const OuterLoop outer(interpreter, nullptr);
+  for (int64_t trips = 0; begins_round(trips); ++trips) {
+    if (trips >= Interpreter::kMostTrips)
+      interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::kMostTrips,
+                                                " rounds would be unrolled"));
+    Completion completion = execute(interpreter, body);
+    if (leaves_loop(interpreter, forks, completion))
+      return end_rounds(interpreter, forks, completion);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
   Value iterable = evaluate(interpreter, *loop.iter);
   interpreter.at(loop);
   std::shared_ptr<Iterator> iterator = iterate(interpreter, iterable);
   size_t forks = interpreter.frame().forks.size();
-  int64_t trips = 0;
-  while (true) {
+  int64_t rounds = 0;
+  auto begins_round = [&](int64_t trips) {
     interpreter.at(loop);
     Value element = iterator->next();
-    if (element == nullptr) break;
-    if (++trips > Interpreter::kMostTrips)
-      interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::kMostTrips,
-                                                " rounds would be unrolled"));
+    if (element == nullptr) return false;
+    rounds = trips + 1;
     assign(interpreter, *loop.target, element);
-    Completion completion = execute(interpreter, loop.body);
-    if (leaves_loop(interpreter, forks, completion))
-      return end_rounds(interpreter, forks, completion);
-  }
+    return true;
+  };
+  if (auto left = unroll(interpreter, forks, begins_round, loop.body)) return *left;
   interpreter.at(loop);
-  interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", trips, " times"));
+  interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", rounds, " times"));
   return execute_else(interpreter, forks, loop.orelse);
 }
 
 namespace {
 
-/// A loop's test goes both ways in every run: what only the run knows can't be followed.
-bool loop_test(Interpreter& interpreter, const syntax::While& loop) {
-  Value value = evaluate(interpreter, *loop.test);
-  interpreter.at(*loop.test);
-  const auto* number = as<Number>(value);
-  if (as<Tensor>(value) != nullptr || (number != nullptr && !number->example))
-    interpreter.refuse(ReasonCode::dynamic_control, "the test of a while loop");
-  return truth(interpreter, value, loop.test->fact);
+/// A loop's test goes both ways in every run: what only the run knows can be followed as long as
+/// all runs had the same number of rounds.
+bool loop_test(Interpreter& interpreter, const syntax::While& loop, int64_t trips) {
+  int fact = loop.fact;
+  Truth truth = evaluate_truth(interpreter, *loop.test, fact);
+  if (truth.known) return *truth.known;
+  if (truth.example) return interpreter.follow(truth.flag, truth.example, fact);
+  const speculate::NodeFact* seen = interpreter.fact(loop.fact);
+  bool is_stable = seen != nullptr && seen->most_trips >= 0 &&
+                   seen->least_trips == seen->most_trips && seen->most_trips <= kMostGuardedTrips;
+  if (!is_stable) {
+    const CannotMerge* why = interpreter.followed({interpreter.frame().code->facts_key, loop.fact});
+    interpreter.refuse(ReasonCode::dynamic_control,
+                       cat("the test of a while loop", why == nullptr ? "" : ": ",
+                           why == nullptr ? "" : why->why));
+  }
+  bool goes_on = trips < seen->most_trips;
+  return interpreter.follow(truth.flag, Object::borrow(goes_on ? Py_True : Py_False), fact);
+}
+
+Completion unroll_while(Interpreter& interpreter, const syntax::While& loop) {
+  size_t forks = interpreter.frame().forks.size();
+  const bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
+  const speculate::NodeFact* seen = interpreter.fact(loop.fact);
+  auto begins_round = [&](int64_t trips) {
+    // Its end is a branch that is followed, always in one direction: it may never come.
+    if (forever && seen != nullptr && trips > seen->most_trips)
+      interpreter.refuse(ReasonCode::dynamic_control,
+                         "the rounds of a loop that ends inside its body");
+    return loop_test(interpreter, loop, trips);
+  };
+  if (auto left = unroll(interpreter, forks, begins_round, loop.body)) return *left;
+  return execute_else(interpreter, forks, loop.orelse);
+}
+
+/// A loop as a `while` node; a `break` is noted in a variable that the test asks first.
+Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Truth()>& test,
+                      const std::function<Completion()>& round, const syntax::Body& orelse) {
+  auto state = std::make_shared<Variables>();
+  state->values["left"] = interpreter.boolean(false);
+  auto stays = [&]() -> Truth {
+    Truth left = truth_of(interpreter, state->values["left"]);
+    if (left.known) return *left.known ? Truth{.known = false} : test();
+    Value result = choose(
+        interpreter, left, fact, [&] { return interpreter.boolean(false); },
+        [&]() -> Value {
+          Truth truth = test();
+          if (truth.known) return interpreter.boolean(*truth.known);
+          return interpreter.number(truth.flag);
+        });
+    return truth_of(interpreter, result);
+  };
+  {
+    const OuterLoop outer(interpreter, state);
+    loop_in_graph(interpreter, fact, {stays, round});
+  }
+  interpreter.mark(speculate::LineMark::Kind::graph, "a loop in the graph");
+  Truth left = truth_of(interpreter, state->values["left"]);
+  auto otherwise = [&] { return execute(interpreter, orelse); };
+  if (left.known || orelse.empty())
+    return left.known && *left.known ? Completion::normal : otherwise();
+  return choose_statements(interpreter, left, fact, [] { return Completion::normal; }, otherwise);
 }
 
 }  // namespace
 
 Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
-  size_t forks = interpreter.frame().forks.size();
-  for (int64_t trips = 0; loop_test(interpreter, loop); ++trips) {
-    if (trips >= Interpreter::kMostTrips)
-      interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::kMostTrips,
-                                                " rounds would be unrolled"));
-    Completion completion = execute(interpreter, loop.body);
-    if (leaves_loop(interpreter, forks, completion))
-      return end_rounds(interpreter, forks, completion);
-  }
-  return execute_else(interpreter, forks, loop.orelse);
+  auto test = [&] {
+    int fact = loop.fact;
+    return evaluate_truth(interpreter, *loop.test, fact);
+  };
+  // `while True` ends by a branch in it; any other test that is known can be unrolled.
+  bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
+  if (!rounds_vary(interpreter, loop.fact) || (!forever && peek(interpreter, test).known))
+    return unroll_while(interpreter, loop);
+  return graph_loop(
+      interpreter, loop.fact, test, [&] { return execute(interpreter, loop.body); }, loop.orelse);
 }
 
 namespace {

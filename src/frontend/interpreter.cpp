@@ -211,21 +211,22 @@ void Interpreter::enter_block(graph::Block& block) {
 
 bool Interpreter::is_open(const graph::Block* block) const {
   if (block == &output_.graph.body()) return true;
-  for (const Fork* fork : open_forks_)
-    if (fork->is_inside(block)) return true;
+  for (const Scope* scope : open_scopes_)
+    if (scope->is_inside(block)) return true;
   return false;
 }
 
-void Interpreter::begin_fork(Fork& fork) {
-  open_forks_.push_back(&fork);
-  ++fork_count_;
-  suspect_ = fork.test();
+void Interpreter::begin_scope(Scope& scope) {
+  open_scopes_.push_back(&scope);
+  ++scope_count_;
+  suspect_ = scope.test();
 }
 
-void Interpreter::end_fork(Fork& fork) {
-  TORCHJANUS_CHECK(!open_forks_.empty() && open_forks_.back() == &fork, "forks end out of order");
-  open_forks_.pop_back();
-  suspect_ = open_forks_.empty() ? fork.test() : open_forks_.back()->test();
+void Interpreter::end_scope(Scope& scope) {
+  TORCHJANUS_CHECK(!open_scopes_.empty() && open_scopes_.back() == &scope,
+                   "branches and loops end out of order");
+  open_scopes_.pop_back();
+  suspect_ = open_scopes_.empty() ? scope.test() : open_scopes_.back()->test();
 }
 
 const CannotMerge* Interpreter::followed(const TestKey& test) const {

@@ -41,6 +41,20 @@ struct CannotMerge {
 
 class Fork;
 
+/// A branch or loop whose blocks are being filled.
+class Scope {
+ public:
+  Scope() = default;
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  virtual ~Scope() = default;
+  /// Whether the block is the one at hand.
+  virtual bool is_inside(const graph::Block* block) const = 0;
+  /// A tensor of the entry that is reached for the first time: it was there all the time.
+  virtual void add_entry_object(Changeable& object) = 0;
+  virtual const TestKey& test() const = 0;
+};
+
 /// One function, comprehension or run of statements being interpreted.
 struct Frame {
   std::shared_ptr<const Code> code;
@@ -54,6 +68,8 @@ struct Frame {
   std::vector<Value> arguments;  ///< for super(): the first positional argument
   std::vector<Value>* yielded = nullptr;     ///< of a generator: where its values go
   std::vector<std::shared_ptr<Fork>> forks;  ///< tests one side of which has left (branches.h)
+  std::shared_ptr<Variables>
+      loop;  ///< innermost loop, if it is in the graph: where `break` is noted
 };
 
 /// How a statement ended.
@@ -102,17 +118,17 @@ class Interpreter {
   /// Follows one side of a test that the graph computes, and guards it.
   bool follow(graph::Value* test, const python::Object& example, int fact_number);
 
-  // --- branches (frontend/branches.h)
+  // --- branches and loops in the graph (frontend/branches.h, loops.h)
   void enter_block(graph::Block& block);
   /// Whether what is defined in the block can be used at this point.
   bool is_open(const graph::Block* block) const;
-  void begin_fork(Fork& fork);
-  void end_fork(Fork& fork);
+  void begin_scope(Scope& scope);
+  void end_scope(Scope& scope);
   /// From now on no branch becomes part of the graph.
   void follow_all() { merges_ = false; }
   bool merges() const { return merges_; }
-  size_t open_forks() const { return open_forks_.size(); }
-  size_t fork_count() const { return fork_count_; }
+  size_t open_scopes() const { return open_scopes_.size(); }
+  size_t scope_count() const { return scope_count_; }
   /// Why that test is followed and not merged; null if it is not.
   const CannotMerge* followed(const TestKey& test) const;
   /// The test that is to be followed if what is interpreted now can't be converted.
@@ -225,8 +241,8 @@ class Interpreter {
   int depth_ = 0;
   std::vector<graph::Value*> results_;
   const std::vector<CannotMerge>& followed_;
-  std::vector<Fork*> open_forks_;
-  size_t fork_count_ = 0;
+  std::vector<Scope*> open_scopes_;
+  size_t scope_count_ = 0;
   bool merges_ = true;
   std::optional<TestKey> suspect_;
   std::shared_ptr<Variables> statement_variables_;      // of the run of statements, if it is one

@@ -15,13 +15,6 @@ namespace janus::frontend {
 using graph::Type;
 using python::Object;
 
-namespace {
-
-/// Two values have no common one; becomes an Unmerged variable, or ends the merge.
-struct NotMerged {
-  std::string why;
-};
-
 bool same_constant(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b) || !is_immutable_constant(a)) return false;
@@ -39,6 +32,13 @@ bool same_constant(PyObject* a, PyObject* b) {
   PyErr_Clear();
   return equal == 1;
 }
+
+namespace {
+
+/// Two values have no common one; becomes an Unmerged variable, or ends the merge.
+struct NotMerged {
+  std::string why;
+};
 
 Type::Kind kind_of(const Value& value) {
   if (const auto* number = as<Number>(value)) return number->type;
@@ -70,13 +70,6 @@ const char* name_of(const Value& value) {
 }
 
 uint32_t counted_writes(const TensorState& state) { return state.version - state.silent_writes; }
-
-bool same_tensor_state(const TensorState& a, const TensorState& b) {
-  return a.value == b.value && a.version == b.version && a.silent_writes == b.silent_writes &&
-         a.requires_grad == b.requires_grad && a.is_leaf == b.is_leaf && a.grad == b.grad &&
-         a.grad_replaced == b.grad_replaced && a.seen_version == b.seen_version &&
-         a.written == b.written && a.uncertain_alias == b.uncertain_alias && a.base == b.base;
-}
 
 }  // namespace
 
@@ -204,7 +197,7 @@ Value Merger::merge_grad(const TensorState& a, const TensorState& b) {
 
 void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const TensorState& b) {
   if (tensor.cell.empty()) tensor.cell = a.cell;
-  if (same_tensor_state(a, b)) {
+  if (same_state(a, b)) {
     std::string cell = tensor.cell;
     static_cast<TensorState&>(tensor) = a;
     tensor.cell = std::move(cell);
@@ -240,6 +233,7 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
   merged.past_values.insert(merged.past_values.end(), b.past_values.begin(), b.past_values.end());
   std::erase_if(merged.past_values, [&](const graph::Value* value) { return !is_visible(value); });
   static_cast<TensorState&>(tensor) = merged;
+  written_.push_back(&tensor);
 }
 
 // --- values -------------------------------------------------------------------------------------
@@ -431,6 +425,10 @@ void Merger::finish_tensors() {
     if (is_result && !interpreter_.differentiable.empty())
       tensor.value = op::detach(interpreter_.builder(), {tensor.value});
   }
+  if (interpreter_.differentiable.empty()) return;
+  for (Tensor* tensor : written_)
+    if (tensor->value->definition == node_)
+      tensor->value = op::detach(interpreter_.builder(), {tensor->value});
 }
 
 }  // namespace janus::frontend

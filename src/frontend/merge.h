@@ -11,6 +11,9 @@
 
 namespace janus::frontend {
 
+/// Whether two immutable objects can't be told apart but by their identity.
+bool same_constant(PyObject* a, PyObject* b);
+
 class Merger {
  public:
   explicit Merger(Fork& fork);
@@ -64,6 +67,7 @@ class Merger {
   std::map<const void*, const void*> partner_of_first_, partner_of_second_;
   std::map<std::pair<graph::Value*, graph::Value*>, graph::Value*> results_;
   std::vector<MergedTensor> tensors_;
+  std::vector<Tensor*> written_;  // of those that existed before
 };
 
 }  // namespace janus::frontend

@@ -1,5 +1,7 @@
 #include "frontend/snapshot.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace janus::frontend {
@@ -31,6 +33,41 @@ ChangeableState state_of(const Changeable& object) {
   if (const auto* variables = dynamic_cast<const Variables*>(&object)) return variables->values;
   if (const auto* iterator = dynamic_cast<const Iterator*>(&object)) return iterator->taken;
   TORCHJANUS_CHECK(false, "state_of: an object of an unknown class");
+}
+
+namespace {
+
+bool same_tensor_state(const TensorState& a, const TensorState& b) {
+  return a.value == b.value && a.version == b.version && a.silent_writes == b.silent_writes &&
+         a.requires_grad == b.requires_grad && a.is_leaf == b.is_leaf && a.grad == b.grad &&
+         a.grad_replaced == b.grad_replaced && a.seen_version == b.seen_version &&
+         a.written == b.written && a.uncertain_alias == b.uncertain_alias && a.base == b.base;
+}
+
+bool same_items(const Items& a, const Items& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first.is(y.first.get()) && x.second == y.second;
+  });
+}
+
+bool same_objects(const SetElements& a, const SetElements& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const auto& x, const auto& y) { return x.is(y.get()); });
+}
+
+}  // namespace
+
+bool same_state(const ChangeableState& a, const ChangeableState& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* tensor = std::get_if<TensorState>(&a))
+    return same_tensor_state(*tensor, std::get<TensorState>(b));
+  if (const auto* elements = std::get_if<Elements>(&a)) return *elements == std::get<Elements>(b);
+  if (const auto* items = std::get_if<Items>(&a)) return same_items(*items, std::get<Items>(b));
+  if (const auto* set = std::get_if<SetElements>(&a))
+    return same_objects(*set, std::get<SetElements>(b));
+  if (const auto* variables = std::get_if<VariableValues>(&a))
+    return *variables == std::get<VariableValues>(b);
+  return std::get<uint64_t>(a) == std::get<uint64_t>(b);
 }
 
 namespace {

@@ -26,6 +26,9 @@ using ChangeableState =
 
 ChangeableState state_of(const Changeable& object);
 
+/// Whether the two hold the very same.
+bool same_state(const ChangeableState& a, const ChangeableState& b);
+
 class Snapshot {
  public:
   struct Saved {

@@ -218,6 +218,8 @@ Completion execute_one(Interpreter& interpreter, const syntax::Statement& statem
     case StatementKind::Nonlocal:
       return Completion::normal;
     case StatementKind::Break:
+      if (const auto& loop = interpreter.frame().loop)
+        loop->values["left"] = interpreter.boolean(true);
       return Completion::break_;
     case StatementKind::Continue:
       return Completion::continue_;

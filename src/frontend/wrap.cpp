@@ -3,7 +3,6 @@
 // numbers that vary become inputs or state of the graph.
 #include <algorithm>
 
-#include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/interpreter.h"
 #include "frontend/tensor.h"
@@ -329,7 +328,7 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
     tensor->value = read_cell(*this, *tensor, type);
   }
   if (tensor->requires_grad) differentiable.insert(tensor->value);
-  for (Fork* fork : open_forks_) fork->add_entry_object(*tensor);
+  for (Scope* scope : open_scopes_) scope->add_entry_object(*tensor);
   entry_tensors.emplace(object, tensor);
   entry_tensor_order.push_back(tensor);
   return tensor;

@@ -1,0 +1,505 @@
+#include "frontend/loops.h"
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/merge.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+
+namespace {
+
+constexpr int kMostAttempts = 12;
+
+/// How a value that a variable or container holds goes through the loop.
+struct Form {
+  enum class Kind {
+    same,      ///< no round changes it
+    carried,   ///< a number or tensor: a parameter of the blocks
+    parts,     ///< a tuple, part by part
+    unmerged,  ///< set by the rounds to what has nothing in common with what it was: not readable
+  };
+  Kind kind = Kind::same;
+  std::vector<Form> parts;
+};
+
+/// The parameter that stands for a carried value, given what it is before the loop.
+using Parameter = std::function<graph::Value*(graph::Value* initial)>;
+
+/// A tensor that stands for what a variable held before, holds in a round, or holds afterwards.
+struct CarriedTensor {
+  std::shared_ptr<Tensor> tensor;
+  std::vector<std::shared_ptr<Tensor>> roots;
+};
+
+std::shared_ptr<Tensor> root_of(std::shared_ptr<Tensor> tensor) {
+  while (tensor->base != nullptr) tensor = tensor->base;
+  return tensor;
+}
+
+bool is_current(const Tensor& tensor) {
+  return tensor.base == nullptr ||
+         (tensor.seen_version == tensor.base->version && is_current(*tensor.base));
+}
+
+class Loop final : public Scope {
+ public:
+  Loop(Interpreter& interpreter, TestKey test, const LoopParts& parts)
+      : interpreter_(interpreter),
+        test_(std::move(test)),
+        parts_(parts),
+        outer_(interpreter.builder().block()),
+        span_(interpreter.user_span()),
+        before_(Snapshot::take()),
+        effects_(interpreter.output().effects.size()),
+        grad_enabled_(interpreter.grad_enabled) {}
+
+  void run() {
+    interpreter_.begin_scope(*this);
+    for (int attempt = 0; !attempt_round(); ++attempt)
+      if (attempt == kMostAttempts) fail("what its rounds change does not settle");
+    interpreter_.end_scope(*this);
+    make_node();
+  }
+
+  bool is_inside(const graph::Block* block) const override { return block == at_; }
+  void add_entry_object(Changeable& object) override { before_.add(object); }
+  const TestKey& test() const override { return test_; }
+
+ private:
+  [[noreturn]] void fail(std::string why) const { throw CannotMerge{test_, std::move(why)}; }
+
+  void enter(graph::Block& block) {
+    at_ = &block;
+    interpreter_.enter_block(block);
+  }
+
+  /// Interprets test and body with what is known to be carried; false if there is more.
+  bool attempt_round() {
+    condition_ = std::make_unique<graph::Block>();
+    body_ = std::make_unique<graph::Block>();
+    enter(*condition_);
+    set_state(parameters_of(*condition_));
+    interpret_test();
+    enter(*body_);
+    set_state(parameters_of(*body_));
+    interpret_round();
+    return collect_changes();
+  }
+
+  Parameter parameters_of(graph::Block& block) {
+    return [this, &block](graph::Value* initial) {
+      return interpreter_.builder().graph().new_parameter(block, initial->type, initial->name);
+    };
+  }
+
+  void interpret_test() {
+    Snapshot start = before_.again();
+    Truth truth = parts_.test();
+    for (const Snapshot::Saved& saved : start.objects())
+      if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)))
+        fail("its test changes something");
+    graph::Value* flag = truth.known ? interpreter_.builder().constant(*truth.known) : truth.flag;
+    condition_->results = {flag};
+  }
+
+  void interpret_round() {
+    size_t forks = interpreter_.frame().forks.size();
+    Completion completion = parts_.round();
+    // `continue`, `break` (which the round has noted) and its end are one from here on.
+    while (interpreter_.frame().forks.size() > forks &&
+           interpreter_.frame().forks.back()->other_completion() != Completion::return_)
+      close_forks_that(interpreter_, forks, interpreter_.frame().forks.back()->other_completion());
+    if (completion == Completion::return_ || interpreter_.frame().forks.size() > forks)
+      fail("it returns from the function");
+    if (interpreter_.output().effects.size() != effects_) fail("it prints");
+    if (interpreter_.grad_enabled != grad_enabled_) fail("it changes the grad mode");
+    graph::for_each_node(*body_, [&](const graph::Node& node) {
+      if (node.op == &op::gradient) fail("gradients inside a loop");
+    });
+  }
+
+  static bool same_but_for_reads(const ChangeableState& before, const ChangeableState& after) {
+    const auto* tensor = std::get_if<TensorState>(&before);
+    if (tensor == nullptr) return same_state(before, after);
+    const auto& now = std::get<TensorState>(after);
+    return tensor->base != nullptr ||
+           (tensor->value == now.value && tensor->requires_grad == now.requires_grad &&
+            tensor->grad_replaced == now.grad_replaced);
+  }
+
+  // --- the state at the begin of a round
+
+  /// Sets the state of before the loop, with a parameter for all that is carried.
+  void set_state(const Parameter& parameter) {
+    before_.restore();
+    interpreter_.grad_enabled = grad_enabled_;
+    tensors_.clear();
+    // By index: instantiating may reach more tensors of the entry.
+    for (size_t i = 0; i < before_.objects().size(); ++i) {
+      const Snapshot::Saved& saved = before_.objects()[i];
+      auto forms = forms_.find(saved.object);
+      if (!saved.alive() || forms == forms_.end()) continue;
+      if (auto* tensor = dynamic_cast<Tensor*>(saved.object)) {
+        begin_contents(*tensor, parameter);
+      } else if (auto* variables = dynamic_cast<Variables*>(saved.object)) {
+        for (auto& [name, form] : forms->second)
+          if (Value value = instantiate(form, variables->values[name], parameter, name))
+            variables->values[name] = value;
+      } else if (auto* sequence = dynamic_cast<Sequence*>(saved.object)) {
+        for (size_t e = 0; e < sequence->elements.size(); ++e)
+          sequence->elements[e] = instantiate(form_at(*saved.object, key_of(e)),
+                                              sequence->elements[e], parameter, "an element");
+      } else if (auto* dictionary = dynamic_cast<Dictionary*>(saved.object)) {
+        for (size_t e = 0; e < dictionary->items.size(); ++e)
+          dictionary->items[e].second = instantiate(
+              form_at(*saved.object, key_of(e)), dictionary->items[e].second, parameter, "an item");
+      }
+    }
+  }
+
+  /// Contents that are written in place: the same object with other contents.
+  void begin_contents(Tensor& tensor, const Parameter& parameter) {
+    interpreter_.overwritten.insert(tensor.value);
+    tensor.past_values.push_back(tensor.value);
+    tensor.value = parameter(tensor.value);
+    tensor.written = true;
+    ++tensor.version;
+    ++tensor.silent_writes;
+  }
+
+  Value instantiate(const Form& form, const Value& initial, const Parameter& parameter,
+                    const std::string& name) {
+    switch (form.kind) {
+      case Form::Kind::same:
+        return initial;
+      case Form::Kind::unmerged:
+        return std::make_shared<Unmerged>(
+            test_, cat(name, " is not of one kind and shape in all rounds of the loop"));
+      case Form::Kind::parts: {
+        auto tuple = std::make_shared<Sequence>(false);
+        const auto& from = *as<Sequence>(initial);
+        tuple->type = from.type;
+        for (size_t i = 0; i < from.elements.size(); ++i)
+          tuple->elements.push_back(instantiate(form.parts[i], from.elements[i], parameter, name));
+        return tuple;
+      }
+      case Form::Kind::carried:
+        break;
+    }
+    if (is_number(initial)) return interpreter_.number(parameter(initial_number(initial)));
+    auto from = shared_as<Tensor>(initial);
+    if (!is_current(*from)) fail("it carries a view of what was written");
+    auto tensor = std::make_shared<Tensor>();
+    tensor->value = parameter(from->value);
+    tensor->is_leaf = from->is_leaf;
+    tensor->version = from->version;
+    tensor->uncertain_alias = from->uncertain_alias;
+    CarriedTensor record{tensor, {root_of(from)}};
+    for (const PossibleAlias& alias : record.roots.front()->possible_aliases)
+      if (auto other = alias.tensor.lock()) record.roots.push_back(other);
+    for (const auto& root : record.roots) tensor->possible_aliases.push_back({root, root->version});
+    tensors_.push_back(std::move(record));
+    return tensor;
+  }
+
+  /// A number's graph value, made in front of the loop.
+  graph::Value* initial_number(const Value& number) {
+    graph::Block* inside = &interpreter_.builder().block();
+    interpreter_.enter_block(outer_);
+    graph::Value* value = interpreter_.graph_value(number);
+    interpreter_.enter_block(*inside);
+    return value;
+  }
+
+  // --- what a round has changed
+
+  bool collect_changes() {
+    settled_ = true;
+    ends_.clear();
+    end_roots_.clear();
+    for (size_t i = 0; i < before_.objects().size(); ++i) {
+      const Snapshot::Saved& saved = before_.objects()[i];
+      if (!saved.alive()) continue;
+      if (auto* tensor = dynamic_cast<Tensor*>(saved.object)) {
+        collect_contents(*tensor, std::get<TensorState>(saved.state));
+      } else if (auto* variables = dynamic_cast<Variables*>(saved.object)) {
+        collect_variables(*variables, std::get<VariableValues>(saved.state));
+      } else if (auto* sequence = dynamic_cast<Sequence*>(saved.object)) {
+        const auto& initial = std::get<Elements>(saved.state);
+        if (initial.size() != sequence->elements.size()) fail("a list grows or shrinks in it");
+        for (size_t e = 0; e < initial.size(); ++e)
+          join_slot(*saved.object, key_of(e), initial[e], sequence->elements[e], false);
+      } else if (auto* dictionary = dynamic_cast<Dictionary*>(saved.object)) {
+        const auto& initial = std::get<Items>(saved.state);
+        bool same = std::equal(
+            initial.begin(), initial.end(), dictionary->items.begin(), dictionary->items.end(),
+            [](const auto& a, const auto& b) { return a.first.is(b.first.get()); });
+        if (!same) fail("a dict gets or loses keys in it");
+        for (size_t e = 0; e < initial.size(); ++e)
+          join_slot(*saved.object, key_of(e), initial[e].second, dictionary->items[e].second,
+                    false);
+      } else if (!same_state(saved.state, state_of(*saved.object))) {
+        fail("it changes a set or takes from an iterator");
+      }
+    }
+    return settled_;
+  }
+
+  void collect_contents(Tensor& tensor, const TensorState& initial) {
+    bool carried = forms_.contains(&tensor);
+    if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf)
+      fail("a tensor becomes part of autograd's graph in it");
+    if (tensor.grad_replaced != initial.grad_replaced) fail("it sets a .grad");
+    // A view is taken again of what its base then is.
+    if (tensor.base != nullptr) return;
+    if (!carried && tensor.value == initial.value) return;
+    if (tensor.source != nullptr) fail("it writes a tensor of before the call");
+    if (initial.requires_grad) fail("a gradient flows through it");
+    if (!carried) {
+      forms_[&tensor];
+      settled_ = false;
+    }
+    ends_.push_back(tensor.value);
+  }
+
+  void collect_variables(Variables& variables, const VariableValues& initial) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : initial) names.insert(name);
+    for (const auto& [name, value] : variables.values) names.insert(name);
+    for (const std::string& name : names) {
+      auto before = initial.find(name);
+      auto now = variables.values.find(name);
+      join_slot(variables, name, before == initial.end() ? nullptr : before->second,
+                now == variables.values.end() ? nullptr : now->second, true);
+    }
+  }
+
+  static std::string key_of(size_t index) {
+    std::string digits = std::to_string(index);
+    return std::string(12 - std::min<size_t>(12, digits.size()), '0') + digits;
+  }
+
+  const Form& form_at(const Changeable& object, const std::string& key) {
+    static const Form same;
+    auto forms = forms_.find(&object);
+    if (forms == forms_.end()) return same;
+    auto form = forms->second.find(key);
+    return form == forms->second.end() ? same : form->second;
+  }
+
+  void join_slot(Changeable& object, const std::string& key, const Value& initial, const Value& end,
+                 bool may_be_unmerged) {
+    Form form = form_at(object, key);
+    pending_ = {};
+    std::string why;
+    if (!join(form, initial, end, why)) {
+      if (!may_be_unmerged) fail(why);
+      form = Form{Form::Kind::unmerged, {}};
+      settled_ = false;
+      pending_ = {};
+    }
+    if (form.kind == Form::Kind::same) return;
+    forms_[&object][key] = form;
+    ends_.insert(ends_.end(), pending_.ends.begin(), pending_.ends.end());
+    end_roots_.insert(end_roots_.end(), pending_.roots.begin(), pending_.roots.end());
+  }
+
+  /// Extends the form to what the slot holds at the end of a round; false if nothing fits.
+  bool join(Form& form, const Value& initial, const Value& end, std::string& why) {
+    if (form.kind == Form::Kind::unmerged) return true;
+    if (form.kind == Form::Kind::same) {
+      if (initial == end || is_same_number(initial, end)) return true;
+      if (initial == nullptr || end == nullptr) {
+        why = "it is not set in each round";
+        return false;
+      }
+      settled_ = false;
+      const auto *first = as<Sequence>(initial), *last = as<Sequence>(end);
+      if (first != nullptr && last != nullptr && !first->is_list) {
+        form = Form{Form::Kind::parts, std::vector<Form>(first->elements.size())};
+      } else {
+        form = Form{Form::Kind::carried, {}};
+      }
+    }
+    if (form.kind == Form::Kind::parts) {
+      const auto *first = as<Sequence>(initial), *last = as<Sequence>(end);
+      if (last == nullptr || last->is_list || last->type.get() != first->type.get() ||
+          last->elements.size() != first->elements.size()) {
+        why = "a tuple changes its form";
+        return false;
+      }
+      for (size_t i = 0; i < first->elements.size(); ++i)
+        if (!join(form.parts[i], first->elements[i], last->elements[i], why)) return false;
+      return true;
+    }
+    return join_carried(initial, end, why);
+  }
+
+  bool join_carried(const Value& initial, const Value& end, std::string& why) {
+    if (end == nullptr || as<Unmerged>(end) != nullptr) {
+      why = "it is not set in each round";
+      return false;
+    }
+    if (is_number(initial) && is_number(end)) {
+      graph::Value* value = interpreter_.graph_value(end);
+      if (value->type != initial_number(initial)->type) {
+        why = "a number changes its kind";
+        return false;
+      }
+      pending_.ends.push_back(value);
+      return true;
+    }
+    auto first = shared_as<Tensor>(initial), last = shared_as<Tensor>(end);
+    if (first == nullptr || last == nullptr) {
+      why = "it is of another kind in each round";
+      return false;
+    }
+    if (first->requires_grad || last->requires_grad) {
+      why = "a gradient flows through it";
+      return false;
+    }
+    if (first->value->type != last->value->type || first->is_leaf != last->is_leaf ||
+        first->is_parameter || last->is_parameter || last->grad != nullptr) {
+      why = cat("it is ", graph::to_string(first->value->type), " first, then ",
+                graph::to_string(last->value->type));
+      return false;
+    }
+    if (!is_current(*last)) fail("it carries a view of what was written");
+    pending_.ends.push_back(last->value);
+    std::vector<std::shared_ptr<Tensor>> roots = {root_of(last)};
+    for (const PossibleAlias& alias : roots.front()->possible_aliases)
+      if (auto other = alias.tensor.lock()) roots.push_back(other);
+    pending_.roots.push_back(std::move(roots));
+    return true;
+  }
+
+  static bool is_same_number(const Value& a, const Value& b) {
+    const auto *first = as<Known>(a), *second = as<Known>(b);
+    if (first != nullptr && second != nullptr)
+      return same_constant(first->object.get(), second->object.get());
+    const auto *left = as<Number>(a), *right = as<Number>(b);
+    return left != nullptr && right != nullptr && left->type == right->type &&
+           ((left->dim && right->dim && *left->dim == *right->dim) ||
+            (left->value != nullptr && left->value == right->value));
+  }
+
+  // --- the node
+
+  void make_node() {
+    interpreter_.enter_block(outer_);
+    graph::Graph& graph = interpreter_.builder().graph();
+    graph::Node* node = graph.new_node(op::while_);
+    node->span = span_;
+    body_->results = ends_;
+    TORCHJANUS_CHECK(
+        condition_->parameters.size() == ends_.size() && body_->parameters.size() == ends_.size(),
+        "loop: ", ends_.size(), " values for ", body_->parameters.size(), " parameters");
+    set_state([&](graph::Value* initial) {
+      node->inputs.push_back(initial);
+      graph::Value* output = graph.new_value(initial->type, initial->name);
+      output->definition = node;
+      output->index = static_cast<uint32_t>(node->outputs.size());
+      node->outputs.push_back(output);
+      return output;
+    });
+    for (auto* block : {&condition_, &body_}) {
+      (*block)->parent = node;
+      node->blocks.push_back(std::move(*block));
+    }
+    graph.append(outer_, node);
+    relate_tensors();
+  }
+
+  /// Which tensors may be one after the loop: as they were before it, or as the last round left
+  /// them.
+  void relate_tensors() {
+    TORCHJANUS_CHECK(tensors_.size() == end_roots_.size(), "loop: tensors without an end");
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      tensors_[i].roots.insert(tensors_[i].roots.end(), end_roots_[i].begin(), end_roots_[i].end());
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      Tensor& tensor = *tensors_[i].tensor;
+      tensor.possible_aliases.clear();
+      for (const auto& root : tensors_[i].roots) {
+        if (forms_.contains(root.get())) fail("it writes a tensor that it also hands on");
+        tensor.possible_aliases.push_back({root, root->version});
+      }
+      for (size_t j = 0; j < i; ++j) {
+        if (!share_roots(tensors_[i], tensors_[j])) continue;
+        tensor.possible_aliases.push_back({tensors_[j].tensor, tensors_[j].tensor->version});
+        tensors_[j].tensor->possible_aliases.push_back({tensors_[i].tensor, tensor.version});
+      }
+    }
+    // What needs no gradient outside must not seem to have one through the blocks.
+    if (interpreter_.differentiable.empty()) return;
+    for (const CarriedTensor& carried : tensors_) detach(*carried.tensor);
+    for (const Snapshot::Saved& saved : before_.objects())
+      if (auto* tensor = dynamic_cast<Tensor*>(saved.object);
+          saved.alive() && tensor != nullptr && forms_.contains(tensor))
+        detach(*tensor);
+  }
+
+  void detach(Tensor& tensor) { tensor.value = op::detach(interpreter_.builder(), {tensor.value}); }
+
+  static bool share_roots(const CarriedTensor& a, const CarriedTensor& b) {
+    return std::any_of(a.roots.begin(), a.roots.end(), [&](const auto& root) {
+      return std::find(b.roots.begin(), b.roots.end(), root) != b.roots.end();
+    });
+  }
+
+  struct Pending {
+    std::vector<graph::Value*> ends;
+    std::vector<std::vector<std::shared_ptr<Tensor>>> roots;
+  };
+
+  Interpreter& interpreter_;
+  TestKey test_;
+  const LoopParts& parts_;
+  graph::Block& outer_;
+  graph::SourceSpan span_;
+  Snapshot before_;
+  size_t effects_;
+  bool grad_enabled_;
+  const graph::Block* at_ = nullptr;
+  std::unique_ptr<graph::Block> condition_, body_;
+  /// Of objects that rounds change: by variable name or position; a tensor's contents need none.
+  std::map<const Changeable*, std::map<std::string, Form>> forms_;
+  std::vector<CarriedTensor> tensors_;
+  std::vector<graph::Value*> ends_;
+  std::vector<std::vector<std::shared_ptr<Tensor>>> end_roots_;
+  Pending pending_;
+  bool settled_ = false;
+};
+
+}  // namespace
+
+void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts) {
+  Loop(interpreter, {interpreter.frame().code->facts_key, fact}, parts).run();
+}
+
+bool rounds_vary(Interpreter& interpreter, int fact) {
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  if (seen == nullptr || seen->least_trips == seen->most_trips) return false;
+  return may_merge(interpreter, fact);
+}
+
+Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
+  Snapshot before = Snapshot::take();
+  graph::Block& block = interpreter.builder().block();
+  graph::Block scratch;
+  interpreter.enter_block(scratch);
+  size_t effects = interpreter.output().effects.size();
+  Truth truth = test();
+  before.restore();
+  interpreter.output().effects.resize(effects);
+  interpreter.enter_block(block);
+  truth.flag = nullptr;
+  return truth;
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,292 @@
+"""Loops whose number of rounds varies: `while` in the graph, or a reason."""
+
+from differential import Program, differential
+
+import torch
+from torch import nn
+
+
+def halving(step, count=12, watch=()):
+    """Calls whose loops run 1 to 6 rounds."""
+    calls = [(torch.rand(4) + 2.0 ** (1 + i % 6),) for i in range(count)]
+    return Program(step, calls, watch=watch)
+
+
+@differential(hits=8, graphs=1)
+def test_while_on_tensor():
+    def step(x):
+        x = x * 1
+        while x.sum() > 4:
+            x = x / 2
+        return x * 3
+
+    return halving(step)
+
+
+@differential(hits=8, graphs=1)
+def test_while_with_number_and_temporaries():
+    def step(x):
+        n = 0
+        scale = 1.0
+        y = x + 0
+        while y.max().item() > 1:
+            half = y / 2
+            y = half - 0.1
+            n += 1
+            scale = scale * 0.5
+        return y * scale, n, scale
+
+    return halving(step)
+
+
+@differential(hits=8, graphs=1)
+def test_in_place_accumulator():
+    def step(x):
+        total = torch.zeros(4)
+        y = x + 0
+        while y.sum() > 4:
+            y = y / 2
+            total += y
+            total[0] = 7
+        return total, y
+
+    return halving(step)
+
+
+@differential(hits=8, graphs=1)
+def test_adaptive_computation():
+    cell = nn.Linear(4, 4).requires_grad_(False)
+    halt = nn.Linear(4, 1).requires_grad_(False)
+
+    def step(x):
+        state = x + 0
+        halting = torch.zeros(())
+        rounds = 0
+        while halting.max() < 1 and rounds < 8:
+            state = torch.tanh(cell(state))
+            halting = halting + torch.sigmoid(halt(state)).sum() * 0.3 * x[0]
+            rounds += 1
+        return state, halting, rounds
+
+    return Program(step, [(torch.rand(4) * (1 + i % 4),) for i in range(14)])
+
+
+@differential(hits=7, graphs=2)
+def test_break_continue_and_else():
+    def step(x):
+        i = 0
+        y = x * 1
+        while y.sum() < 60:
+            i += 1
+            y = y + 1
+            if y[0] > 9:
+                y = y * 2
+                continue
+            y = y + 0.5
+            if y[1] > 20:
+                break
+            y = y + 0.25
+        else:
+            y = -y
+        return y, i
+
+    return Program(step, [(torch.randn(4) * 8,) for _ in range(20)])
+
+
+@differential(hits=8, graphs=1)
+def test_while_true_with_break():
+    def step(x):
+        y = x * 1
+        n = 0
+        while True:
+            y = y / 2
+            n += 1
+            if y.sum() < 4:
+                break
+        return y, n
+
+    return halving(step)
+
+
+@differential(hits=8, graphs=3)
+def test_branch_inside_loop_and_loop_inside_branch():
+    def step(x):
+        y = x * 1
+        if x[0] > 20:
+            while y.sum() > 4:
+                if y[0] > y[1]:
+                    y = y / 2
+                else:
+                    y = y / 3
+        else:
+            y = y + 1
+        return y
+
+    return halving(step, 18)
+
+
+@differential(hits=8, graphs=1)
+def test_nested_loops():
+    def step(x):
+        y = x * 1
+        outer = inner = 0
+        while y.sum() > 4:
+            z = y
+            while z.sum() > 8:
+                z = z / 2
+                inner += 1
+            y = y / 3
+            outer += 1
+        return y, outer, inner
+
+    return halving(step)
+
+
+@differential(hits=8, graphs=1)
+def test_tuple_state():
+    def step(x):
+        state = (x * 1, torch.ones(4))
+        while state[0].sum() > 4:
+            h, c = state
+            state = (h / 2, c + h)
+        return state[0] + state[1]
+
+    return halving(step)
+
+
+@differential(hits=8, graphs=1)
+def test_swapped_variables():
+    def step(x):
+        a, b = x * 1, x * 2
+        while a.sum() + b.sum() > 4:
+            a, b = b / 2, a / 3
+        return a, b * 2
+
+    return halving(step)
+
+
+@differential(hits=8, graphs=1)
+def test_random_draws_in_a_loop():
+    def step(x):
+        y = x * 1
+        while y.sum() > 4:
+            y = y * torch.rand(4)
+        return y + torch.rand(4)
+
+    return halving(step)
+
+
+@differential(hits=6, graphs=1)
+def test_stable_rounds_are_unrolled():
+    def step(x):
+        y = x * 1
+        while y.sum() > 4:
+            y = y / 2
+        return y
+
+    return Program(step, [(torch.full((4,), 9.5 + i * 0.01),) for i in range(10)])
+
+
+@differential(hits=4, graphs=2, aborts=1)
+def test_rounds_that_were_stable():
+    def step(x):
+        y = x * 1
+        while y.sum() > 4:
+            y = y / 2
+        return y
+
+    calls = [(torch.full((4,), 9.5),)] * 5 + [(torch.full((4,), 2.0**i),) for i in range(9)]
+    return Program(step, calls)
+
+
+@differential(hits=8, graphs=1)
+def test_loop_in_called_function():
+    def shrink(y, limit):
+        rounds = 0
+        while y.sum() > limit:
+            y = y / 2
+            rounds += 1
+        return y, rounds
+
+    def step(x):
+        y, n = shrink(x * 1, 4)
+        z, m = shrink(x * 3, 2)
+        return y + z, n + m
+
+    return halving(step)
+
+
+# --- what is no loop in the graph
+
+
+@differential(reasons=["dynamic_control"])
+def test_growing_list():
+    def step(x):
+        parts = []
+        y = x * 1
+        while y.sum() > 4:
+            y = y / 2
+            parts.append(y)
+        return sum(parts)
+
+    return halving(step)
+
+
+@differential(reasons=["dynamic_control"])
+def test_growing_tensor():
+    def step(x):
+        y = x * 1
+        while y.sum() < 500:
+            y = torch.cat([y, y])
+        return y
+
+    return halving(step)
+
+
+@differential(reasons=["dynamic_control"])
+def test_return_out_of_a_loop():
+    def step(x):
+        y = x * 1
+        while True:
+            y = y / 2
+            if y.sum() < 4:
+                return y
+
+    return halving(step)
+
+
+@differential(reasons=["dynamic_control"])
+def test_printing_loop():
+    def step(x):
+        y = x * 1
+        while y.sum() > 4:
+            y = y / 2
+            print("round")
+        return y
+
+    return halving(step)
+
+
+@differential(reasons=["dynamic_control"])
+def test_kind_of_a_number_changes():
+    def step(x):
+        n = 0
+        y = x * 1
+        while y.sum() > 4:
+            y = y / 2
+            n = n + 0.5
+        return y, n
+
+    return halving(step)
+
+
+@differential(reasons=["dynamic_control"])
+def test_variable_that_only_rounds_set():
+    def step(x):
+        y = x * 1
+        while y.sum() > 4:
+            y = y / 2
+            last = y
+        return last
+
+    return halving(step)
