@@ -4,8 +4,10 @@
 #include "frontend/branches.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/counted.h"
 #include "frontend/expressions.h"
 #include "frontend/loops.h"
+#include "frontend/operators.h"
 #include "frontend/statements.h"
 
 namespace janus::frontend {
@@ -94,26 +96,6 @@ std::optional<Completion> unroll(Interpreter& interpreter, size_t forks,
 
 }  // namespace
 
-Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
-  Value iterable = evaluate(interpreter, *loop.iter);
-  interpreter.at(loop);
-  std::shared_ptr<Iterator> iterator = iterate(interpreter, iterable);
-  size_t forks = interpreter.frame().forks.size();
-  int64_t rounds = 0;
-  auto begins_round = [&](int64_t trips) {
-    interpreter.at(loop);
-    Value element = iterator->next();
-    if (element == nullptr) return false;
-    rounds = trips + 1;
-    assign(interpreter, *loop.target, element);
-    return true;
-  };
-  if (auto left = unroll(interpreter, forks, begins_round, loop.body)) return *left;
-  interpreter.at(loop);
-  interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", rounds, " times"));
-  return execute_else(interpreter, forks, loop.orelse);
-}
-
 namespace {
 
 /// A loop's test goes both ways in every run: what only the run knows can be followed as long as
@@ -193,6 +175,59 @@ Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
     return unroll_while(interpreter, loop);
   return graph_loop(
       interpreter, loop.fact, test, [&] { return execute(interpreter, loop.body); }, loop.orelse);
+}
+
+namespace {
+
+Completion unroll_for(Interpreter& interpreter, const syntax::For& loop, const Value& iterable) {
+  std::shared_ptr<Iterator> iterator = iterate(interpreter, iterable);
+  size_t forks = interpreter.frame().forks.size();
+  int64_t rounds = 0;
+  auto begins_round = [&](int64_t trips) {
+    interpreter.at(loop);
+    Value element = iterator->next();
+    if (element == nullptr) return false;
+    rounds = trips + 1;
+    assign(interpreter, *loop.target, element);
+    return true;
+  };
+  if (auto left = unroll(interpreter, forks, begins_round, loop.body)) return *left;
+  interpreter.at(loop);
+  interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", rounds, " times"));
+  return execute_else(interpreter, forks, loop.orelse);
+}
+
+Completion for_in_graph(Interpreter& interpreter, const syntax::For& loop, const Counted& counted) {
+  auto state = std::make_shared<Variables>();
+  state->values["position"] = interpreter.integer(0);
+  auto test = [&] {
+    interpreter.at(loop);
+    return truth_of(interpreter, is_inside(interpreter, counted, state->values["position"]));
+  };
+  auto round = [&] {
+    interpreter.at(loop);
+    Value at = state->values["position"];
+    state->values["position"] =
+        binary(interpreter, syntax::Operator::Add, at, interpreter.integer(1));
+    assign(interpreter, *loop.target, counted.element(at));
+    return execute(interpreter, loop.body);
+  };
+  return graph_loop(interpreter, loop.fact, test, round, loop.orelse);
+}
+
+}  // namespace
+
+Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
+  if (!rounds_vary(interpreter, loop.fact)) {
+    Value iterable = evaluate(interpreter, *loop.iter);
+    interpreter.at(loop);
+    return unroll_for(interpreter, loop, iterable);
+  }
+  TestKey key{interpreter.frame().code->facts_key, loop.fact};
+  Iterated iterated = evaluate_iterated(interpreter, *loop.iter, key);
+  interpreter.at(loop);
+  return iterated.counted ? for_in_graph(interpreter, loop, *iterated.counted)
+                          : unroll_for(interpreter, loop, iterated.value);
 }
 
 namespace {

@@ -216,6 +216,97 @@ def test_loop_in_called_function():
     return halving(step)
 
 
+# --- for
+
+
+def lengths(step, count=14, watch=()):
+    """Calls with sequences of 2 to 8 rows and a number."""
+    calls = [(torch.randn(2 + i * 5 % 7, 4), i % 5) for i in range(count)]
+    return Program(step, calls, watch=watch)
+
+
+@differential(hits=10, graphs=1)
+def test_for_over_a_varying_length():
+    def step(x, n):
+        h = torch.zeros(4)
+        for t in range(x.shape[0]):
+            h = torch.tanh(h + x[t])
+        return h
+
+    return lengths(step)
+
+
+@differential(hits=9, graphs=2)
+def test_for_over_a_varying_number():
+    def step(x, n):
+        h = x[0] * 1
+        total = 0
+        for i in range(n):
+            h = h * 0.5 + i
+            total += i
+        for i in range(n, 1, -2):
+            h = h - i
+        return h, total
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_rows_enumerate_and_zip():
+    def step(x, n):
+        h = torch.zeros(4)
+        for row in x:
+            h = h + row * row
+        for i, row in enumerate(x, 1):
+            h = h - row * i
+        for (i, row), again in zip(enumerate(x), x * 2):
+            h = h + again * row - i
+        return h
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_for_with_break_continue_and_else():
+    def step(x, n):
+        h = torch.zeros(4)
+        for t in range(x.shape[0]):
+            if x[t].sum() < -1:
+                continue
+            h = h + x[t]
+            if h.sum() > 3:
+                break
+        else:
+            h = h * 2
+        return h
+
+    return lengths(step, 24)
+
+
+@differential(hits=10, graphs=1)
+def test_recurrent_cell_over_a_varying_length():
+    cell = nn.LSTMCell(4, 6).requires_grad_(False)
+
+    def step(x, n):
+        h, c = torch.zeros(1, 6), torch.zeros(1, 6)
+        for t in range(x.shape[0]):
+            h, c = cell(x[t].unsqueeze(0), (h, c))
+        return h, c
+
+    return lengths(step)
+
+
+@differential(hits=3, graphs=5)
+def test_list_that_grows_is_one_graph_a_length():
+    def step(x, n):
+        parts = []
+        for t in range(x.shape[0]):
+            parts.append(x[t] * t)
+        return torch.stack(parts)
+
+    return Program(step, [(torch.randn(2 + i % 2, 4), 0) for i in range(12)])
+
+
 # --- what is no loop in the graph
 
 

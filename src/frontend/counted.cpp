@@ -1,0 +1,212 @@
+#include "frontend/counted.h"
+
+#include "frontend/branches.h"
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using syntax::CompareOperator;
+using syntax::Operator;
+
+namespace {
+
+bool is_int_number(const Value& value) {
+  if (const auto* number = as<Number>(value)) return number->type == graph::Type::Kind::i64;
+  const auto* known = as<Known>(value);
+  return known != nullptr && PyLong_CheckExact(known->object.get());
+}
+
+bool varies(const Counted& counted) {
+  for (const Value& length : counted.lengths)
+    if (as<Number>(length) != nullptr) return true;
+  return false;
+}
+
+/// The step of a range if it is a small constant but 0.
+std::optional<int64_t> known_step(const Value& step) {
+  const auto* known = as<Known>(step);
+  if (known == nullptr) return std::nullopt;
+  int overflow = 0;
+  int64_t number = PyLong_AsLongLongAndOverflow(known->object.get(), &overflow);
+  return overflow == 0 && number != 0 ? std::optional(number) : std::nullopt;
+}
+
+Value plus(Interpreter& interpreter, const Value& start, const Value& offset) {
+  const auto* known = as<Known>(start);
+  if (known != nullptr && PyLong_AsLongLong(known->object.get()) == 0) return offset;
+  PyErr_Clear();
+  return binary(interpreter, Operator::Add, start, offset);
+}
+
+std::optional<Counted> counted_range(Interpreter& interpreter, const CallArguments& arguments) {
+  const auto& given = arguments.positional;
+  if (given.empty() || given.size() > 3 || !arguments.keywords.empty()) return std::nullopt;
+  for (const Value& bound : given)
+    if (!is_int_number(bound)) return std::nullopt;
+  Value start = given.size() > 1 ? given[0] : interpreter.integer(0);
+  Value stop = given.size() > 1 ? given[1] : given[0];
+  Value step = given.size() > 2 ? given[2] : interpreter.integer(1);
+  std::optional<int64_t> by = known_step(step);
+  if (!by) return std::nullopt;
+  // Rounded up; what is below 0 counts as 0.
+  Value distance =
+      binary(interpreter, Operator::Sub, *by > 0 ? stop : start, *by > 0 ? start : stop);
+  int64_t size = *by > 0 ? *by : -*by;
+  Value length =
+      size == 1
+          ? distance
+          : binary(interpreter, Operator::FloorDiv,
+                   binary(interpreter, Operator::Add, distance, interpreter.integer(size - 1)),
+                   interpreter.integer(size));
+  Counted counted;
+  counted.lengths = {length};
+  counted.element = [&interpreter, start, step, by](const Value& position) {
+    return plus(interpreter, start,
+                by == 1 ? position : binary(interpreter, Operator::Mult, position, step));
+  };
+  return counted;
+}
+
+std::optional<Counted> counted_rows(Interpreter& interpreter, const Value& value) {
+  auto tensor = shared_as<Tensor>(value);
+  if (tensor == nullptr || tensor->value->type.rank() == 0) return std::nullopt;
+  Counted counted;
+  counted.lengths = {interpreter.dimension(tensor->value->type.shape[0])};
+  counted.element = [&interpreter, tensor](const Value& position) {
+    return index_tensor(interpreter, tensor, position);
+  };
+  return counted;
+}
+
+/// The parts of a call of enumerate() or zip(), if all of them are counted.
+std::optional<std::vector<Counted>> counted_parts(Interpreter& interpreter,
+                                                  std::vector<Iterated>& parts) {
+  std::vector<Counted> all;
+  for (Iterated& part : parts) {
+    if (!part.counted) part.counted = counted_rows(interpreter, part.value);
+    if (!part.counted) return std::nullopt;
+    all.push_back(*part.counted);
+  }
+  return all;
+}
+
+Counted zipped(std::vector<Counted> parts) {
+  Counted counted;
+  for (const Counted& part : parts)
+    counted.lengths.insert(counted.lengths.end(), part.lengths.begin(), part.lengths.end());
+  counted.element = [parts = std::move(parts)](const Value& position) -> Value {
+    std::vector<Value> elements;
+    for (const Counted& part : parts) elements.push_back(part.element(position));
+    return make_tuple(std::move(elements));
+  };
+  return counted;
+}
+
+Counted enumerated(Interpreter& interpreter, Counted inner, const Value& start) {
+  Counted counted;
+  counted.lengths = inner.lengths;
+  counted.element = [&interpreter, inner = std::move(inner), start](const Value& position) {
+    Value number = plus(interpreter, start, position);
+    return make_tuple({number, inner.element(position)});
+  };
+  return counted;
+}
+
+bool is_plain_call(const syntax::Call& call) {
+  for (const syntax::Expression* argument : call.args)
+    if (argument->kind == syntax::ExpressionKind::Starred) return false;
+  return call.keywords.empty();
+}
+
+/// A value for what could have been counted but is not, with its parts evaluated already.
+Value uncounted(Interpreter& interpreter, const Value& callee, std::vector<Iterated>& parts) {
+  CallArguments arguments;
+  for (Iterated& part : parts) arguments.positional.push_back(part.value);
+  return call(interpreter, callee, arguments);
+}
+
+Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
+                       const TestKey& loop);
+
+/// A part that enumerate() or zip() goes over, or the whole.
+Iterated evaluate_part(Interpreter& interpreter, const syntax::Expression& expression,
+                       const TestKey& loop) {
+  const auto* call = syntax::try_as<syntax::Call>(&expression);
+  if (call != nullptr && is_plain_call(*call)) return evaluate_call(interpreter, *call, loop);
+  Iterated result;
+  result.value = evaluate(interpreter, expression);
+  return result;
+}
+
+Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
+                       const TestKey& loop) {
+  Iterated result;
+  Value callee = evaluate(interpreter, *expression.func);
+  const auto* known = as<Known>(callee);
+  auto is = [&](PyTypeObject& type) {
+    return known != nullptr && known->object.is(reinterpret_cast<PyObject*>(&type));
+  };
+  bool combines = is(PyEnum_Type) || is(PyZip_Type);
+  if (!combines) {
+    CallArguments arguments = evaluate_arguments(interpreter, expression);
+    interpreter.at(expression);
+    if (is(PyRange_Type)) result.counted = counted_range(interpreter, arguments);
+    if (result.counted && varies(*result.counted)) return result;
+    result.counted.reset();
+    result.value = frontend::call(interpreter, callee, arguments);
+    return result;
+  }
+  std::vector<Iterated> parts;
+  for (const syntax::Expression* argument : expression.args)
+    parts.push_back(evaluate_part(interpreter, *argument, loop));
+  interpreter.at(expression);
+  bool one_start = is(PyEnum_Type) && parts.size() == 2 && is_int_number(parts[1].value);
+  Value start = one_start ? parts[1].value : interpreter.integer(0);
+  std::vector<Iterated> iterated(parts.begin(), parts.end() - (one_start ? 1 : 0));
+  bool fits = !is(PyEnum_Type) || iterated.size() == 1;
+  if (auto counted = counted_parts(interpreter, iterated); fits && counted && !counted->empty()) {
+    Counted whole = is(PyEnum_Type) ? enumerated(interpreter, counted->front(), start)
+                                    : zipped(std::move(*counted));
+    if (varies(whole)) {
+      result.counted = std::move(whole);
+      return result;
+    }
+  }
+  for (Iterated& part : parts)
+    if (part.value == nullptr) throw CannotMerge{loop, "it goes over a counted thing and another"};
+  result.value = uncounted(interpreter, callee, parts);
+  return result;
+}
+
+}  // namespace
+
+Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
+                           const TestKey& loop) {
+  Iterated result = evaluate_part(interpreter, expression, loop);
+  if (result.counted) return result;
+  std::optional<Counted> rows = counted_rows(interpreter, result.value);
+  if (rows && varies(*rows)) result.counted = std::move(rows);
+  return result;
+}
+
+Value is_inside(Interpreter& interpreter, const Counted& counted, const Value& position) {
+  Value inside;
+  for (const Value& length : counted.lengths) {
+    Value fits = compare(interpreter, CompareOperator::Lt, position, length);
+    const auto *known = as<Known>(fits), *before = as<Known>(inside);
+    if (known != nullptr && known->object.is(Py_False)) return fits;
+    if (inside == nullptr || (before != nullptr && before->object.is(Py_True)))
+      inside = fits;
+    else if (known == nullptr)
+      inside = interpreter.number(operator_named("scalar_and")(
+          interpreter.builder(), {interpreter.graph_value(inside), interpreter.graph_value(fits)}));
+  }
+  return inside;
+}
+
+}  // namespace janus::frontend

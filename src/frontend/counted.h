@@ -1,0 +1,31 @@
+// What a `for` loop in the graph goes over: things whose length the graph computes and whose
+// elements it finds by their position.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+struct Counted {
+  std::vector<Value> lengths;  ///< numbers; the shortest counts
+  std::function<Value(const Value& position)> element;
+};
+
+/// What an expression gives to be iterated over.
+struct Iterated {
+  Value value;                     ///< null if it is counted
+  std::optional<Counted> counted;  ///< range(), rows of a tensor, enumerate() and zip() of such
+};
+
+/// Evaluates what is behind `in`; it is counted only if its length varies from call to call. `loop`
+/// is the loop that can't be in the graph if that is counted in part only.
+Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
+                           const TestKey& loop);
+
+/// Whether `position` is still an element's.
+Value is_inside(Interpreter& interpreter, const Counted& counted, const Value& position);
+
+}  // namespace janus::frontend
