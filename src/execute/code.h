@@ -22,6 +22,7 @@ enum class Action : uint8_t {
   item,       ///< the one element of a tensor as a number
   guard,      ///< gives the run up unless its operand is true
   container,  ///< an operator on frames and lists
+  relayout,   ///< copies into memory of another layout; only in plans
   choose,     ///< `if`
   loop        ///< `while`
 };

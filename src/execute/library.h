@@ -42,6 +42,17 @@ class Operation {
   /// Computes into the tensors that are the outputs already; they have the sizes and strides that
   /// `run` would have given them, and share no memory with inputs.
   virtual void run_into(const Operands& operands);
+  /// Whether run_into may be called on another thread while other such operations run.
+  virtual bool can_run_beside() const { return false; }
+};
+
+/// Where a result that an operator makes itself is to lie: `memory` of `bytes`, for the allocation
+/// of that size which is number `ordinal` among those of the call.
+struct Placement {
+  void* memory = nullptr;
+  int64_t bytes = 0;
+  int64_t ordinal = 0;
+  size_t output = 0;  ///< index among the call's outputs
 };
 
 /// Gives the value of a dimension symbol.
@@ -86,6 +97,20 @@ class Library {
   /// An operator that neither the executor nor a native kernel computes. Dimension expressions in
   /// the attributes have the values that `symbols` gives. Throws InternalError if there is none.
   virtual std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) = 0;
+
+  /// operation.run(operands), with results at the given places as far as the library can bring that
+  /// about; it may learn from what it sees for the next time. The caller looks where they lie.
+  virtual void run_placed(Operation& operation, const Operands& operands,
+                          std::span<Placement> /*placements*/) {
+    operation.run(operands);
+  }
+
+  /// Two operations' run_into side by side, where there are threads for it.
+  virtual void run_beside(Operation& one, const Operands& its, Operation& other,
+                          const Operands& others) {
+    one.run_into(its);
+    other.run_into(others);
+  }
 
   // --- runs
   virtual std::unique_ptr<RandomState> random_state() = 0;

@@ -130,6 +130,8 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       if (run_container(instruction, library_, frame_)) return true;
       frame_.failure = overflow(*instruction.node, "the list is empty");
       return false;
+    case Action::relayout:
+      TORCHJANUS_CHECK(false, "ordinary run: an instruction of a plan");
     case Action::choose:
       return run_choice(instruction);
     case Action::loop:

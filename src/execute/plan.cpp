@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 #include "base/options.h"
@@ -31,18 +32,93 @@ double thread_seconds() {
 
 }  // namespace
 
+bool Plan::check_layout(const Instruction& instruction, size_t output, const Slot& made,
+                        Library& library, Frame& frame) const {
+  if (!made.is_tensor()) return true;
+  if (library.has_layout(made, frame.learned[instruction.outputs[output]].layout)) return true;
+  frame.failure = failure_of(Failure::Kind::operation, *instruction.node,
+                             "the result's sizes or strides differ from those of earlier runs");
+  return false;
+}
+
 bool Plan::run_operation(const Instruction& instruction, Library& library, Frame& frame) {
   frame.running = instruction.node;
   frame.operations[instruction.operation]->run(
       {frame.slots.data(), instruction.inputs, instruction.outputs});
-  for (uint32_t slot : instruction.outputs) {
-    if (!frame.slots[slot].is_tensor()) continue;
-    if (library.has_layout(frame.slots[slot], frame.learned[slot].layout)) continue;
-    frame.failure = failure_of(Failure::Kind::operation, *instruction.node,
-                               "the result's sizes or strides differ from those of earlier runs");
-    return false;
+  for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+    const Slot& made = frame.slots[instruction.outputs[i]];
+    if (!check_layout(instruction, i, made, library, frame)) return false;
   }
   return true;
+}
+
+/// Copies the results that do not lie where and how they are planned to. Those that lie where one
+/// is planned to are moved out of the way first.
+bool Plan::put_into_place(const Placed& call, Library& library, Frame& frame) const {
+  const Instruction& instruction = planned_.instructions[call.instruction];
+  std::vector<std::pair<uint32_t, Slot>> copies;
+  for (const Placement& placement : call.placements) {
+    const uint32_t slot = instruction.outputs[placement.output];
+    Slot& made = frame.slots[call.made[placement.output]];
+    const Layout& wanted = frame.learned[slot].layout;
+    const void* data = library.data(made);
+    if (data == placement.memory && library.has_layout(made, wanted)) continue;
+    Layout layout = library.layout(made);
+    if (layout.sizes != wanted.sizes || layout.dtype != wanted.dtype) {
+      return check_layout(instruction, placement.output, made, library, frame);
+    }
+    const bool in_the_way =
+        std::any_of(call.placements.begin(), call.placements.end(),
+                    [&](const Placement& other) { return other.memory == data; });
+    if (in_the_way) {
+      if (!layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
+      Slot moved = library.allocate(layout);
+      library.copy(moved, made);
+      made = std::move(moved);
+    }
+    copies.emplace_back(slot, made);
+  }
+  for (const auto& [slot, made] : copies) library.copy(frame.slots[slot], made);
+  return true;
+}
+
+bool Plan::run_placed(Placed& call, Library& library, Frame& frame) {
+  const Instruction& instruction = planned_.instructions[call.instruction];
+  Slot* const slots = frame.slots.data();
+  library.run_placed(*frame.operations[instruction.operation],
+                     {slots, instruction.inputs, call.made}, call.placements);
+  if (!put_into_place(call, library, frame)) return false;
+  for (const Placement& placement : call.placements) slots[call.made[placement.output]].clear();
+  for (size_t i = 0; i < call.made.size(); ++i) {
+    Slot& made = slots[call.made[i]];
+    if (made.is_empty()) continue;
+    if (!check_layout(instruction, i, made, library, frame)) return false;
+    slots[instruction.outputs[i]] = std::move(made);
+  }
+  return true;
+}
+
+void Plan::run_pair(Pair& pair, Library& library, Frame& frame) const {
+  constexpr int timed_runs = 8;
+  const Instruction& one = planned_.instructions[pair.first];
+  const Instruction& other = planned_.instructions[pair.first + 1];
+  const Operands its{frame.slots.data(), one.inputs, one.outputs};
+  const Operands others{frame.slots.data(), other.inputs, other.outputs};
+  Operation& first = *frame.operations[one.operation];
+  Operation& second = *frame.operations[other.operation];
+  const auto run = [&](bool beside) {
+    if (beside) return library.run_beside(first, its, second, others);
+    first.run_into(its);
+    second.run_into(others);
+  };
+  if (pair.runs == timed_runs) return run(pair.seconds[1] < pair.seconds[0]);
+  const bool beside = pair.runs % 2 == 1;
+  const auto start = std::chrono::steady_clock::now();
+  run(beside);
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  double& least = pair.seconds[beside ? 1 : 0];
+  least = pair.runs < 2 ? taken.count() : std::min(least, taken.count());
+  ++pair.runs;
 }
 
 bool Plan::run(Library& library, Frame& frame) {
@@ -61,7 +137,7 @@ bool Plan::run(Library& library, Frame& frame) {
 
 bool Plan::run(const Step& step, Library& library, Frame& frame) {
   Slot* const slots = frame.slots.data();
-  const std::vector<Instruction>& instructions = code_.body.instructions;
+  const std::vector<Instruction>& instructions = planned_.instructions;
   switch (step.kind) {
     case Step::Kind::operation_into: {
       const Instruction& instruction = instructions[step.index];
@@ -73,6 +149,14 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
     }
     case Step::Kind::operation_fresh:
       if (!run_operation(instructions[step.index], library, frame)) return false;
+      library.check_interrupt();
+      break;
+    case Step::Kind::beside:
+      run_pair(pairs_[step.index], library, frame);
+      library.check_interrupt();
+      break;
+    case Step::Kind::operation_placed:
+      if (!run_placed(placed_[step.index], library, frame)) return false;
       library.check_interrupt();
       break;
     case Step::Kind::kernel: {
@@ -153,7 +237,7 @@ std::string Plan::describe() const {
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (i == first_write_) text += "-- nothing after this can fail --\n";
     const Step& step = steps_[i];
-    const auto node = [&] { return code_.body.instructions[step.index].node; };
+    const auto node = [&] { return planned_.instructions[step.index].node; };
     const auto outputs = [&](const std::vector<uint32_t>& slots) {
       std::string list;
       for (uint32_t slot : slots) list += cat(list.empty() ? "" : ", ", '$', slot);
@@ -167,10 +251,27 @@ std::string Plan::describe() const {
     switch (step.kind) {
       case Step::Kind::operation_into:
       case Step::Kind::operation_fresh: {
-        const Instruction& instruction = code_.body.instructions[step.index];
+        const Instruction& instruction = planned_.instructions[step.index];
         const bool into = step.kind == Step::Kind::operation_into;
         line(cat(outputs(instruction.outputs), " = ", node()->op->name, ' ',
                  outputs(instruction.inputs), into ? "" : " (new memory)"));
+        break;
+      }
+      case Step::Kind::beside: {
+        const Pair& pair = pairs_[step.index];
+        std::string both;
+        for (const size_t i : {pair.first, pair.first + 1}) {
+          const Instruction& instruction = planned_.instructions[i];
+          both += cat(i == pair.first ? "" : " beside ", outputs(instruction.outputs), " = ",
+                      instruction.node->op->name, ' ', outputs(instruction.inputs));
+        }
+        line(cat(both, pair.seconds[1] < pair.seconds[0] ? "" : " (one after the other)"));
+        break;
+      }
+      case Step::Kind::operation_placed: {
+        const Instruction& instruction = planned_.instructions[placed_[step.index].instruction];
+        line(cat(outputs(instruction.outputs), " = ", instruction.node->op->name, ' ',
+                 outputs(instruction.inputs), " (placed)"));
         break;
       }
       case Step::Kind::kernel: {
@@ -183,10 +284,10 @@ std::string Plan::describe() const {
       case Step::Kind::number:
       case Step::Kind::size:
       case Step::Kind::item:
-        line(cat('$', code_.body.instructions[step.index].outputs[0], " = ", node()->op->name));
+        line(cat('$', planned_.instructions[step.index].outputs[0], " = ", node()->op->name));
         break;
       case Step::Kind::guard:
-        line(cat("guard $", code_.body.instructions[step.index].inputs[0]));
+        line(cat("guard $", planned_.instructions[step.index].inputs[0]));
         break;
       case Step::Kind::repoint:
       case Step::Kind::share:

@@ -7,6 +7,7 @@
 // the old contents afterwards.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,17 @@
 #include "execute/frame.h"
 #include "execute/kernel_call.h"
 #include "execute/library.h"
+#include "execute/relayout.h"
 
 namespace janus::execute {
 
 struct Step {
   enum class Kind : uint8_t {
-    operation_into,   ///< the operator of instruction `index`, into its output slots
-    operation_fresh,  ///< ... into tensors of its own making
-    kernel,           ///< kernel call `index`
+    operation_into,    ///< the operator of instruction `index`, into its output slots
+    operation_placed,  ///< placed call `index`: results of its own making, where they are planned
+    beside,            ///< pair `index` of operators, into their output slots
+    operation_fresh,   ///< ... into tensors of its own making
+    kernel,            ///< kernel call `index`
     number,
     size,
     item,
@@ -72,12 +76,33 @@ class Plan {
   struct Transfer {
     uint32_t to = 0, from = 0;
   };
+  /// An operator that makes its results itself, in memory that the plan has chosen for some.
+  struct Placed {
+    uint32_t instruction = 0;
+    std::vector<uint32_t> made;  ///< slots for what the operator gives, by output
+    std::vector<Placement> placements;
+  };
+  /// Instruction `first` and the next one. Whether they run side by side or one after the other is
+  /// decided by the least time of some runs of each.
+  struct Pair {
+    uint32_t first = 0;
+    std::array<double, 2> seconds{};  ///< one after the other, side by side
+    int runs = 0;
+  };
   bool run(const Step& step, Library& library, Frame& frame);
+  void run_pair(Pair& pair, Library& library, Frame& frame) const;
   bool run_operation(const Instruction& instruction, Library& library, Frame& frame);
+  bool run_placed(Placed& call, Library& library, Frame& frame);
+  bool put_into_place(const Placed& call, Library& library, Frame& frame) const;
+  bool check_layout(const Instruction& instruction, size_t output, const Slot& made,
+                    Library& library, Frame& frame) const;
 
   const Code& code_;
+  PlannedCode planned_;
   std::vector<Step> steps_;
   std::vector<Call> calls_;
+  std::vector<Placed> placed_;
+  std::vector<Pair> pairs_;
   std::vector<View> views_;
   std::vector<Allocation> allocations_;
   std::vector<Transfer> copies_, adoptions_;

@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "execute/beside.h"
 #include "execute/ordinary_run.h"
 #include "execute/plan.h"
 #include "graph/op.h"
@@ -41,6 +42,8 @@ class Planner {
       : plan_(plan), code_(plan.code_), library_(library), frame_(frame) {}
 
   void make() {
+    plan_.planned_ = choose_layouts(code_, frame_);
+    first_of_two_ = pair_operations(plan_.planned_, frame_);
     end_ = instructions().size();
     find_groups();
     choose_places();
@@ -51,7 +54,7 @@ class Planner {
   }
 
  private:
-  const std::vector<Instruction>& instructions() const { return code_.body.instructions; }
+  const std::vector<Instruction>& instructions() const { return plan_.planned_.instructions; }
   const Learned& learned(uint32_t slot) const { return frame_.learned[slot]; }
   bool is_tensor(uint32_t slot) const { return learned(slot).origin != Learned::Origin::nothing; }
   Group& group(uint32_t slot) { return groups_.at(learned(slot).root); }
@@ -79,7 +82,7 @@ class Planner {
     for (size_t i = 0; i < end_; ++i) {
       for (uint32_t slot : instructions()[i].outputs) {
         if (!is_tensor(slot)) continue;
-        if (learned(slot).root == slot) group(slot).defined = i;
+        if (learned(slot).root == slot) group(slot).defined = is_second_of_two(i) ? i - 1 : i;
         use(slot, i);
       }
       for (uint32_t slot : instructions()[i].inputs) use(slot, i);
@@ -89,8 +92,13 @@ class Planner {
     for (const Write& write : code_.commits) use(write.slot, end_);
   }
 
+  bool is_second_of_two(size_t position) const {
+    return position > 0 && first_of_two_[position - 1];
+  }
+
   void use(uint32_t slot, size_t position) {
     if (!is_tensor(slot)) return;
+    if (position < end_ && first_of_two_[position]) ++position;  // they run at the same time
     group(slot).last_use = std::max(group(slot).last_use, position);
     uses_[slot].push_back(position);
   }
@@ -105,7 +113,7 @@ class Planner {
 
   /// Whether all of an operator's results lie in its operands' memory.
   bool is_view(const Instruction& instruction) const {
-    if (instruction.outputs.empty()) return false;
+    if (instruction.outputs.empty() || instruction.action == Action::relayout) return false;
     return std::all_of(instruction.outputs.begin(), instruction.outputs.end(), [&](uint32_t slot) {
       return is_tensor(slot) && is_foreign(instruction, learned(slot).root);
     });
@@ -117,12 +125,35 @@ class Planner {
            instruction.outputs.end();
   }
 
-  bool can_run_into(const Instruction& instruction) const {
-    if (!frame_.operations[instruction.operation]->can_run_into()) return false;
-    return std::all_of(instruction.outputs.begin(), instruction.outputs.end(), [&](uint32_t slot) {
-      return is_tensor(slot) && learned(slot).root == slot && learned(slot).layout.is_dense() &&
-             !groups_.at(slot).escapes;
-    });
+  /// How the results of an operator come to their memory.
+  enum class Making : uint8_t { into, placed, fresh };
+
+  Making making(const Instruction& instruction) const {
+    if (instruction.outputs.empty() || !makes_own_results(instruction)) return Making::fresh;
+    if (frame_.operations[instruction.operation]->can_run_into()) return Making::into;
+    const bool some =
+        std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
+                    [&](uint32_t slot) { return is_tensor(slot) && !groups_.at(slot).escapes; });
+    return some && !is_foreign_code(instruction) ? Making::placed : Making::fresh;
+  }
+
+  /// Whether each result is a tensor with memory of its own, without gaps (or none).
+  bool makes_own_results(const Instruction& instruction) const {
+    for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+      const uint32_t slot = instruction.outputs[i];
+      if (instruction.node->outputs[i]->type.is_none()) continue;
+      if (!is_tensor(slot) || learned(slot).root != slot || !learned(slot).layout.is_dense()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// Operators that are not torch's own might keep what they give.
+  static bool is_foreign_code(const Instruction& instruction) {
+    const auto* name = instruction.node->attributes.find("operator");
+    const auto* text = name == nullptr ? nullptr : std::get_if<std::string>(name);
+    return text != nullptr && text->find("::") != std::string::npos && !text->starts_with("aten::");
   }
 
   void choose_places() {
@@ -133,10 +164,11 @@ class Planner {
           if (is_tensor(slot) && is_foreign(instruction, learned(slot).root)) mixed_.insert(slot);
         }
       }
-      const bool into = instruction.action == Action::operation && can_run_into(instruction);
-      if (!kernel && !into) continue;
+      const bool planned =
+          instruction.action == Action::operation && making(instruction) != Making::fresh;
+      if (!kernel && !planned && instruction.action != Action::relayout) continue;
       for (uint32_t slot : instruction.outputs) {
-        if (!group(slot).escapes) group(slot).place = Place::arena;
+        if (is_tensor(slot) && !group(slot).escapes) group(slot).place = Place::arena;
       }
     }
   }
@@ -177,7 +209,8 @@ class Planner {
     Group& value = group(write.slot);
     if (value.place != Place::arena || learned(write.slot).root != write.slot) return false;
     const size_t writer = value.defined;
-    if (writer < code_.tail || instructions()[writer].action != Action::kernel) return false;
+    if (writer < plan_.planned_.tail || instructions()[writer].action != Action::kernel)
+      return false;
     const Layout& layout = learned(cell).layout;
     if (learned(write.slot).layout != layout || !layout.is_dense()) return false;
     return old_contents_unused_after(writer, cell);
@@ -216,7 +249,7 @@ class Planner {
           buffers_[reused].last = std::max(buffers_[reused].last, made.last_use);
         } else {
           made.buffer = buffers_.size();
-          buffers_.push_back({std::max<int64_t>(made.bytes, 1), i, made.last_use});
+          buffers_.push_back({std::max<int64_t>(made.bytes, 1), made.defined, made.last_use});
         }
       }
     }
@@ -270,11 +303,13 @@ class Planner {
 
   void emit() {
     choose_gifts();
-    for (size_t i = 0; i < code_.tail; ++i) emit(i);
+    for (size_t i = 0; i < plan_.planned_.tail; ++i) emit(i);
     emit_early_copies();
-    for (size_t i = code_.tail; i < end_; ++i) emit_allocations(i);
+    for (size_t i = plan_.planned_.tail; i < end_; ++i) {
+      if (instructions()[i].action == Action::kernel) emit_allocations(i);
+    }
     plan_.first_write_ = plan_.steps_.size();
-    for (size_t i = code_.tail; i < end_; ++i) emit(i);
+    for (size_t i = plan_.planned_.tail; i < end_; ++i) emit(i);
     emit_late_copies();
     emit_commits();
     for (uint32_t slot = 0; slot < frame_.slots.size(); ++slot) {
@@ -289,6 +324,7 @@ class Planner {
 
   void emit(size_t position) {
     const Instruction& instruction = instructions()[position];
+    if (first_of_two_[position] && emit_beside(position)) return;
     switch (instruction.action) {
       case Action::number:
         step(Step::Kind::number, position);
@@ -303,11 +339,15 @@ class Planner {
         step(Step::Kind::guard, position);
         break;
       case Action::kernel:
-        if (position < code_.tail) emit_allocations(position);
+        if (position < plan_.planned_.tail) emit_allocations(position);
         emit_kernel(position);
         break;
       case Action::operation:
-        emit_operation(position);
+        if (!is_second_of_two(position)) emit_operation(position);
+        break;
+      case Action::relayout:
+        emit_allocations(position);
+        emit_copy(instruction.outputs[0], instruction.inputs[0]);
         break;
       case Action::container:
       case Action::choose:
@@ -320,8 +360,49 @@ class Planner {
   void emit_operation(size_t position) {
     const Instruction& instruction = instructions()[position];
     if (is_view(instruction)) return emit_views(instruction);
-    const bool into = !instruction.outputs.empty() && can_run_into(instruction);
-    step(into ? Step::Kind::operation_into : Step::Kind::operation_fresh, position);
+    switch (making(instruction)) {
+      case Making::into:
+        emit_allocations(position);
+        return step(Step::Kind::operation_into, position);
+      case Making::placed:
+        return emit_placed(position);
+      case Making::fresh:
+        return step(Step::Kind::operation_fresh, position);
+    }
+  }
+
+  /// Both of two at once; false if they can't be called so.
+  bool emit_beside(size_t position) {
+    for (const size_t each : {position, position + 1}) {
+      if (making(instructions()[each]) != Making::into) {
+        first_of_two_[position] = false;
+        return false;
+      }
+    }
+    emit_allocations(position);
+    emit_allocations(position + 1);
+    plan_.pairs_.push_back({static_cast<uint32_t>(position), {}, 0});
+    step(Step::Kind::beside, plan_.pairs_.size() - 1);
+    return true;
+  }
+
+  void emit_placed(size_t position) {
+    const Instruction& instruction = instructions()[position];
+    Plan::Placed call;
+    call.instruction = static_cast<uint32_t>(position);
+    for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+      const uint32_t slot = instruction.outputs[i];
+      call.made.push_back(static_cast<uint32_t>(frame_.slots.size()));
+      frame_.slots.emplace_back();
+      if (!is_tensor(slot) || group(slot).place != Place::arena) continue;
+      const int64_t bytes = learned(slot).layout.span_bytes();
+      const auto before =
+          std::count_if(call.placements.begin(), call.placements.end(),
+                        [&](const Placement& other) { return other.bytes == bytes; });
+      call.placements.push_back({address(slot), bytes, before, i});
+    }
+    plan_.placed_.push_back(std::move(call));
+    step(Step::Kind::operation_placed, plan_.placed_.size() - 1);
   }
 
   /// Views need no call: those of the arena are there already, others are moved to where their
@@ -342,9 +423,8 @@ class Planner {
 
   void emit_allocations(size_t position) {
     const Instruction& instruction = instructions()[position];
-    if (instruction.action != Action::kernel) return;
     for (uint32_t slot : instruction.outputs) {
-      if (group(slot).place != Place::fresh) continue;
+      if (!is_tensor(slot) || group(slot).place != Place::fresh) continue;
       plan_.allocations_.push_back({slot, learned(slot).layout});
       step(Step::Kind::allocate, plan_.allocations_.size() - 1);
     }
@@ -374,7 +454,7 @@ class Planner {
 
   /// Memory of their own that operators made is given back after its last use.
   void emit_releases(size_t position) {
-    if (position >= code_.tail) return;
+    if (position >= plan_.planned_.tail) return;
     for (uint32_t slot : instructions()[position].dead) {
       if (!is_tensor(slot)) step(Step::Kind::release, slot);
     }
@@ -455,7 +535,7 @@ class Planner {
     if (contiguous || !gift.layout.is_dense()) {
       gift.layout.strides = contiguous_strides(gift.layout.sizes);
     }
-    gift.early = group(slot).place == Place::outside || group(slot).defined < code_.tail;
+    gift.early = group(slot).place == Place::outside || group(slot).defined < plan_.planned_.tail;
     gift.clone = static_cast<uint32_t>(frame_.slots.size());
     frame_.slots.emplace_back();
     gifts_.push_back(gift);
@@ -497,9 +577,10 @@ class Planner {
   std::map<uint32_t, Group> groups_;  // by root slot
   std::map<uint32_t, std::vector<size_t>> uses_;
   std::vector<Buffer> buffers_;
-  std::set<uint32_t> in_place_;   // values written into their cell
-  std::set<uint32_t> permanent_;  // slots whose tensors belong to the plan
-  std::set<uint32_t> leaves_;     // slots handed out as they are
+  std::vector<bool> first_of_two_;  // by instruction: runs beside the next one
+  std::set<uint32_t> in_place_;     // values written into their cell
+  std::set<uint32_t> permanent_;    // slots whose tensors belong to the plan
+  std::set<uint32_t> leaves_;       // slots handed out as they are
   std::set<uint32_t> released_;
   std::set<uint32_t> mixed_;  // results in an operand's memory of operators with other results too
   std::vector<Gift> gifts_;

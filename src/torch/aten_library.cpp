@@ -1,6 +1,7 @@
 // Makes, reads and copies tensors.
 #include "torch/aten_library.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/empty_strided.h>
@@ -8,6 +9,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/thread_pool.h"
+#include "torch/layout_copy.h"
+#include "torch/memory.h"
 #include "torch/operators.h"
 #include "torch/random_state.h"
 #include "torch/run_scope.h"
@@ -86,6 +90,7 @@ class TorchLibrary final : public execute::Library {
       if (bytes > 0) std::memcpy(data(to), data(from), static_cast<size_t>(bytes));
       return;
     }
+    if (copy_between_layouts(*target, *source)) return;
     at::_ops::copy_::call(*target, *source, false);
   }
 
@@ -96,6 +101,27 @@ class TorchLibrary final : public execute::Library {
   std::unique_ptr<execute::Operation> bind(const graph::Node& node,
                                            const execute::SymbolLookup& symbols) override {
     return bind_operation(node, symbols);
+  }
+
+  void run_placed(execute::Operation& operation, const execute::Operands& operands,
+                  std::span<execute::Placement> placements) override {
+    const PlacedScope scope(placements);
+    operation.run(operands);
+    for (execute::Placement& placement : placements) {
+      const Slot& result = operands.out(placement.output);
+      if (result.is_tensor() && data(result) != placement.memory) {
+        scope.correct(placement, data(result));
+      }
+    }
+  }
+
+  void run_beside(execute::Operation& one, const execute::Operands& its, execute::Operation& other,
+                  const execute::Operands& others) override {
+    parallel_for(2, 1, [&](int64_t begin, int64_t end) {
+      const at::AutoDispatchBelowADInplaceOrView below;  // a worker has no run's scope around it
+      if (begin == 0) one.run_into(its);
+      if (end == 2) other.run_into(others);
+    });
   }
 
   std::unique_ptr<execute::RandomState> random_state() override { return make_random_state(); }

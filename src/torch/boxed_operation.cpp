@@ -1,7 +1,9 @@
 // Calls of any ATen overload through the dispatcher, arguments on a stack.
+#include <ATen/core/Reduction.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
+#include <set>
 
 #include "graph/op.h"
 #include "ops/list.h"
@@ -83,7 +85,9 @@ class BoxedOperation final : public execute::Operation {
     for (const graph::Value* output : node.outputs) types_.push_back(output->type);
     const bool all = std::all_of(types_.begin(), types_.end(),
                                  [](const Type& type) { return type.is_tensor(); });
-    if (!all || types_.size() != overload_.schema().returns().size()) into_.reset();
+    if (!all || types_.size() != overload_.schema().returns().size() || works_in_result()) {
+      into_.reset();
+    }
   }
 
   void run(const Operands& operands) override {
@@ -101,10 +105,29 @@ class BoxedOperation final : public execute::Operation {
     push_arguments(operands);
     for (size_t i = 0; i < types_.size(); ++i) stack_.emplace_back(tensor_of(operands.out(i)));
     into_->callBoxed(&stack_);
+    for (size_t i = 0; i < types_.size(); ++i) {
+      const bool same = i < stack_.size() && stack_[i].isTensor() &&
+                        stack_[i].toTensor().unsafeGetTensorImpl() == impl_of(operands.out(i));
+      TORCH_CHECK(same, overload_.schema().name(), " gave another tensor than it was given");
+    }
     stack_.clear();
   }
 
  private:
+  /// Whether the form that writes into given tensors uses them for results before they are reduced,
+  /// which are larger.
+  bool works_in_result() const {
+    static const std::set<std::string> reduces_elsewhere = {
+        "aten::nll_loss_forward", "aten::nll_loss2d_forward", "aten::mse_loss",
+        "aten::smooth_l1_loss"};
+    const c10::FunctionSchema& schema = overload_.schema();
+    const auto index = schema.argumentIndexWithName("reduction");
+    if (!index || schema.name().ends_with("_backward")) return false;
+    const ArgumentSource& reduction = sources_.at(static_cast<size_t>(*index));
+    const bool none = reduction.value.isInt() && reduction.value.toInt() == at::Reduction::None;
+    return !none && !reduces_elsewhere.contains(schema.name());
+  }
+
   void push_arguments(const Operands& operands) {
     stack_.clear();
     for (const ArgumentSource& source : sources_) {

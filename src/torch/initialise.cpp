@@ -9,6 +9,7 @@
 #include "python/object.h"
 #include "speculate/differentiable.h"
 #include "speculate/tensor_access.h"
+#include "torch/memory.h"
 #include "torch/parts.h"
 #include "torch/tensor.h"
 
@@ -36,6 +37,7 @@ void initialise() {
   speculate::set_tensor_access(&tensor_access());
   speculate::set_differentiation(&differentiation());
   frontend::set_torch_services(&services());
+  install_allocator();
   set_thread_count(at::get_num_threads());
 }
 

@@ -3,6 +3,7 @@
 
 #include "graph/op.h"
 #include "ops/list.h"
+#include "torch/batch_norm.h"
 #include "torch/pooling.h"
 #include "torch/products.h"
 
@@ -12,6 +13,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
                                                    const execute::SymbolLookup& symbols) {
   if (node.op == &op::opaque_backward) return bind_opaque_backward(node, symbols);
   if (auto product = bind_product(node)) return product;
+  if (auto norm = bind_batch_norm(node, symbols)) return norm;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   return bind_boxed(node, symbols);
 }

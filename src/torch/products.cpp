@@ -12,11 +12,13 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <map>
 #include <mutex>
 
+#include "base/thread_pool.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/tensor.h"
@@ -94,6 +96,25 @@ bool onednn_can(const at::Tensor& left, const at::Tensor& right, const at::Tenso
          out.is_contiguous();
 }
 
+/// out += bias, a row.
+void add_row(at::Tensor& out, const at::Tensor& bias) {
+  if (!bias.is_contiguous() || bias.scalar_type() != at::kFloat) {
+    out.add_(bias);
+    return;
+  }
+  constexpr int64_t least_work = 1 << 14;
+  const int64_t columns = out.size(1);
+  const int64_t grain = std::max<int64_t>(1, least_work / std::max<int64_t>(1, columns));
+  float* const data = out.mutable_data_ptr<float>();
+  const float* const row = bias.const_data_ptr<float>();
+  parallel_for(out.size(0), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      float* __restrict to = data + r * columns;
+      for (int64_t c = 0; c < columns; ++c) to[c] += row[c];
+    }
+  });
+}
+
 /// out = left right + bias; the bias may be undefined.
 void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias,
               at::Tensor& out) {
@@ -101,7 +122,7 @@ void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor&
   const auto run = [&](Way way) {
     if (way == Way::onednn) {
       at::native::mkldnn_matmul(left, right, out, 0, 1);
-      if (bias.defined()) out.add_(bias);
+      if (bias.defined()) add_row(out, bias);
     } else if (bias.defined()) {
       at::cpu::addmm_out(out, bias, left, right);
     } else {
@@ -117,13 +138,14 @@ void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor&
                     left.stride(1) != 1,
                     right.stride(1) != 1,
                     bias.defined(),
-                    at::get_num_threads()};
+                    at::in_parallel_region() ? 1 : at::get_num_threads()};
   run(choices().choose(shape, run));
 }
 
 class Product final : public execute::Operation {
  public:
   bool can_run_into() const override { return true; }
+  bool can_run_beside() const override { return true; }
   void run(const Operands& operands) override {
     Borrowed left(operands.in(0)), right(operands.in(1));
     at::Tensor out = at::empty({left->size(0), right->size(1)}, left->options());

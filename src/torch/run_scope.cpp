@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "python/object.h"
+#include "torch/memory.h"
 
 namespace janus::torch {
 
@@ -68,6 +69,7 @@ std::optional<Failure> run_protected(bool release_lock, void (*body)(void*), voi
   try {
     const Unlocked unlocked(release_lock && PyGILState_Check() != 0);
     const BelowAutograd below;
+    const PooledScope pooled;
     body(context);
     return std::nullopt;
   } catch (const Interrupted&) {

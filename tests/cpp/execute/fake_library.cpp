@@ -1,5 +1,6 @@
 #include "fake_library.h"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <stdexcept>
@@ -76,6 +77,13 @@ class FakeOperation final : public Operation {
     } else if (name_ == "clone") {  // an operator that can't write into given memory
       operands.out(0) = library_.allocate(get(operands.in(0)).layout);
       library_.copy(operands.out(0), operands.in(0));
+    } else if (name_ == "opaque") {  // two results: x + 1, 2 x
+      for (size_t i = 0; i < 2; ++i) {
+        operands.out(i) = library_.allocate(get(operands.in(0)).layout);
+        const std::vector<float> from = elements(library_, operands.in(0));
+        auto* to = reinterpret_cast<float*>(get(operands.out(i)).data);
+        for (size_t k = 0; k < from.size(); ++k) to[k] = i == 0 ? from[k] + 1 : 2 * from[k];
+      }
     } else if (name_ == "rand_like") {
       operands.out(0) = library_.allocate(get(operands.in(0)).layout);
       for (float *p = reinterpret_cast<float*>(get(operands.out(0)).data),
@@ -89,6 +97,7 @@ class FakeOperation final : public Operation {
   }
 
   bool can_run_into() const override { return name_ == "mm"; }
+  bool can_run_beside() const override { return name_ == "mm" && library_.products_run_beside; }
   void run_into(const Operands& operands) override {
     ++library_.calls_into;
     if (name_ == library_.throw_in) throw std::runtime_error("it failed");
@@ -167,6 +176,34 @@ void Library::bump_version(Slot& tensor, int64_t by) { get(tensor).version += by
 
 std::unique_ptr<Operation> Library::bind(const graph::Node& node, const SymbolLookup&) {
   return std::make_unique<FakeOperation>(*this, std::string(node.op->name));
+}
+
+void Library::run_placed(Operation& operation, const Operands& operands,
+                         std::span<Placement> placements) {
+  operation.run(operands);
+  if (placing == Placing::none) return;
+  std::vector<std::vector<float>> contents;
+  for (const Placement& placement : placements) {
+    contents.push_back(elements(*this, operands.out(placement.output)));
+  }
+  for (size_t i = 0; i < placements.size(); ++i) {
+    const size_t place = placing == Placing::swapped ? placements.size() - 1 - i : i;
+    Slot& result = operands.out(placements[i].output);
+    Layout layout = get(result).layout;
+    if (placing == Placing::transposed) std::reverse(layout.strides.begin(), layout.strides.end());
+    result = over_memory(placements[place].memory, layout);
+    size_t next = 0;
+    for_each_offset(layout, [&](int64_t offset) {
+      reinterpret_cast<float*>(get(result).data)[offset] = contents[i][next++];
+    });
+  }
+}
+
+void Library::run_beside(Operation& one, const Operands& its, Operation& other,
+                         const Operands& others) {
+  ++pairs;
+  other.run_into(others);  // in the other order: neither may need the other
+  one.run_into(its);
 }
 
 std::unique_ptr<RandomState> Library::random_state() {

@@ -20,6 +20,14 @@ struct Tensor {
   int64_t version = 0;
 };
 
+/// What run_placed does with the results of operators.
+enum class Placing {
+  none,       ///< leaves them where they are
+  exact,      ///< puts each into its place
+  swapped,    ///< puts each into the place of another one
+  transposed  ///< puts each into its place, with the strides of a transposed tensor
+};
+
 class Library final : public execute::Library {
  public:
   Library();
@@ -35,6 +43,10 @@ class Library final : public execute::Library {
   void copy(Slot& to, const Slot& from) override;
   void bump_version(Slot& tensor, int64_t by) override;
   std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) override;
+  void run_placed(Operation& operation, const Operands& operands,
+                  std::span<Placement> placements) override;
+  void run_beside(Operation& one, const Operands& its, Operation& other,
+                  const Operands& others) override;
   std::unique_ptr<RandomState> random_state() override;
   std::optional<Failure> protect(bool release_lock, void (*body)(void*), void* context) override;
 
@@ -42,7 +54,10 @@ class Library final : public execute::Library {
   int copies = 0;
   int calls = 0;       ///< of operators with tensors of their own making
   int calls_into = 0;  ///< of operators into given tensors
+  int pairs = 0;       ///< of operators that ran side by side
   int random_state_now = 0;
+  Placing placing = Placing::none;
+  bool products_run_beside = false;
   std::string throw_in;  ///< name of an operator that throws
 };
 

@@ -61,7 +61,8 @@ TEST_F(ProgramTest, LaterRunsAllocateOnlyResults) {
     EXPECT_EQ(result(), (Floats{n, 0, 0, 8}));
     if (i == 0) continue;
     EXPECT_EQ(library.allocations, 1);
-    EXPECT_EQ(library.calls_into, 2);
+    EXPECT_EQ(library.calls_into, 3);
+    EXPECT_EQ(library.calls, 0);
   }
   EXPECT_THAT(program->describe(), HasSubstr("arena of "));
 }
@@ -232,8 +233,87 @@ TEST_F(ProgramTest, ViewsFollowTheirRoots) {
     EXPECT_EQ(result(), (Floats{n * n + 4, 4 * n * n + 10, 4 * n * n + 10, 16 * n * n + 25}));
     EXPECT_EQ(get(results[0]).layout.strides, (std::vector<int64_t>{1, 2}));
     EXPECT_EQ(library.storage(results[1]), library.storage(w));
-    if (i > 0) EXPECT_EQ(library.calls, 2);  // clone, and mm for a result
+    if (i > 0) EXPECT_EQ(library.calls, 1);  // clone
   }
+}
+
+/// An operator that makes its two results itself, used by one that is told where to write.
+constexpr const char* two_results = R"(graph @f(%x: f32[2,2]) {
+  %a, %b = opaque %x {operands="self", operator="aten::two"} : f32[2,2], f32[2,2]
+  %c = mm %a, %b : f32[2,2]
+  %d = mm %b, %a : f32[2,2]
+  return %c, %d
+}
+)";
+
+class PlacementTest : public ProgramTest, public testing::WithParamInterface<fake::Placing> {};
+
+TEST_P(PlacementTest, ResultsEndUpWhereTheyArePlanned) {
+  library.placing = GetParam();
+  const auto program = compile(two_results);
+  for (int i = 0; i < 4; ++i) {
+    const float n = static_cast<float>(i);
+    library.copies = library.allocations = 0;
+    ASSERT_FALSE(run(*program, {tensor(library, {2, 2}, {n, 0, 0, 1})}));
+    // a = x + 1, b = 2 x
+    EXPECT_EQ(result(0), (Floats{2 * (n + 1) * n, 2, 2 * n, 4}));
+    EXPECT_EQ(result(1), (Floats{2 * n * (n + 1), 2 * n, 2, 4}));
+    if (i > 0 && GetParam() == fake::Placing::exact) EXPECT_EQ(library.copies, 0);
+  }
+  EXPECT_THAT(program->describe(), HasSubstr("(placed)"));
+}
+
+TEST_P(PlacementTest, NothingLeaks) {
+  library.placing = GetParam();
+  const int before = fake::alive();
+  {
+    const auto program = compile(two_results);
+    for (int i = 0; i < 3; ++i)
+      ASSERT_FALSE(run(*program, {tensor(library, {2, 2}, {1, 2, 3, 4})}));
+    results.clear();
+  }
+  EXPECT_EQ(fake::alive(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Libraries, PlacementTest,
+                         testing::Values(fake::Placing::none, fake::Placing::exact,
+                                         fake::Placing::swapped, fake::Placing::transposed));
+
+TEST_F(ProgramTest, IndependentProductsRunSideBySide) {
+  library.products_run_beside = true;
+  const auto program = compile(R"(graph @f(%x: f32[2,2], %w: f32[2,2]) {
+  %a = mm %x, %w : f32[2,2]
+  %at = t %a : f32[2,2]
+  %b = mm %a, %w : f32[2,2]
+  %c = mm %at, %x : f32[2,2]
+  %d = mm %b, %c : f32[2,2]
+  return %d
+}
+)");
+  for (int i = 0; i < 20; ++i) {
+    const float n = static_cast<float>(i % 3);
+    const Slot x = tensor(library, {2, 2}, {1, n, 0, 1});
+    const Slot w = tensor(library, {2, 2}, {2, 0, 1, 1});
+    ASSERT_FALSE(run(*program, {x, w}));
+    // a = [[2 + n, n], [1, 1]], b = [[4 + 3 n, n], [3, 1]], c = [[2 + n, 2 n + n^2 + 1], [n, n^2 +
+    // 1]]
+    const float c00 = 2 + n, c01 = 2 * n + n * n + 1, c10 = n, c11 = n * n + 1;
+    EXPECT_EQ(result(), (Floats{(4 + 3 * n) * c00 + n * c10, (4 + 3 * n) * c01 + n * c11,
+                                3 * c00 + c10, 3 * c01 + c11}));
+  }
+  EXPECT_GT(library.pairs, 0);
+  EXPECT_THAT(program->describe(), HasSubstr(" beside "));
+}
+
+TEST_F(ProgramTest, ProductsThatNeedEachOtherRunOneAfterTheOther) {
+  library.products_run_beside = true;
+  const auto program = compile(chain);
+  for (int i = 0; i < 12; ++i) {
+    const Slot x = tensor(library, {2, 2}, {1, 2, 3, 4});
+    ASSERT_FALSE(run(*program, {x, x}));
+    EXPECT_EQ(result(), (Floats{199, 290, 435, 634}));
+  }
+  EXPECT_EQ(library.pairs, 0);
 }
 
 TEST_F(ProgramTest, ReboundValuesHaveMemoryOfTheirOwn) {
