@@ -85,6 +85,7 @@ bool Plan::put_into_place(const Placed& call, Library& library, Frame& frame) co
 bool Plan::run_placed(Placed& call, Library& library, Frame& frame) {
   const Instruction& instruction = planned_.instructions[call.instruction];
   Slot* const slots = frame.slots.data();
+  frame.running = instruction.node;
   library.run_placed(*frame.operations[instruction.operation],
                      {slots, instruction.inputs, call.made}, call.placements);
   if (!put_into_place(call, library, frame)) return false;
@@ -106,6 +107,7 @@ void Plan::run_pair(Pair& pair, Library& library, Frame& frame) const {
   const Operands others{frame.slots.data(), other.inputs, other.outputs};
   Operation& first = *frame.operations[one.operation];
   Operation& second = *frame.operations[other.operation];
+  frame.running = other.node;
   const auto run = [&](bool beside) {
     if (beside) return library.run_beside(first, its, second, others);
     first.run_into(its);
