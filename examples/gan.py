@@ -1,0 +1,76 @@
+"""A generative adversarial network of two multi-layer perceptrons, on made 28×28 pictures.
+
+python examples/gan.py                      eagerly
+torchjanus run examples/gan.py              as speculative graphs
+"""
+
+import argparse
+
+import shapes
+
+import torch
+from torch import nn
+
+
+def make_networks(noise):
+    generator = nn.Sequential(
+        nn.Linear(noise, 256),
+        nn.LeakyReLU(0.2),
+        nn.Linear(256, 512),
+        nn.LeakyReLU(0.2),
+        nn.Linear(512, 1024),
+        nn.LeakyReLU(0.2),
+        nn.Linear(1024, 784),
+        nn.Tanh(),
+    )
+    critic = nn.Sequential(
+        nn.Linear(784, 512),
+        nn.LeakyReLU(0.2),
+        nn.Linear(512, 256),
+        nn.LeakyReLU(0.2),
+        nn.Linear(256, 1),
+    )
+    return generator, critic
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--noise", type=int, default=100)
+    parser.add_argument("--every", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+
+    torch.manual_seed(options.seed)
+    pictures, _ = shapes.draw(4000, 28, seed=options.seed)
+    pictures = pictures.flatten(1)
+    generator, critic = make_networks(options.noise)
+    generator_optimizer = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    critic_optimizer = torch.optim.Adam(critic.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    criterion = nn.BCEWithLogitsLoss()
+
+    for step in range(options.steps):
+        real = pictures[torch.randint(0, len(pictures), (options.batch,))]
+        ones, zeros = torch.ones(len(real), 1), torch.zeros(len(real), 1)
+
+        fake = generator(torch.randn(len(real), options.noise))
+        critic_optimizer.zero_grad()
+        critic_loss = criterion(critic(real), ones) + criterion(critic(fake.detach()), zeros)
+        critic_loss.backward()
+        critic_optimizer.step()
+
+        generator_optimizer.zero_grad()
+        generator_loss = criterion(critic(fake), ones)
+        generator_loss.backward()
+        generator_optimizer.step()
+
+        if step % options.every == options.every - 1:
+            print(
+                f"step {step + 1}  critic {critic_loss.item():.4f}"
+                f"  generator {generator_loss.item():.4f}"
+            )
+
+
+if __name__ == "__main__":
+    main()
