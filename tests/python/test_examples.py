@@ -36,25 +36,77 @@ LONG = {
 }  # fmt: skip
 
 
-def run_example(name: str, options: str, folder: Path) -> tuple[str, str, dict]:
-    """What it prints under python, what under `torchjanus run`, and the counters of the second."""
-    script = [str(EXAMPLES / f"{name}.py"), *options.split()]
-    stats = folder / "stats.json"
-    converted = ["-m", "torchjanus", "run", "--stats", str(stats)]
-    outputs = [
-        subprocess.run(
-            [sys.executable, *interpreter, *script],
-            capture_output=True,
+class Runner:
+    """A process that has loaded torch and forks for every script."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             text=True,
-            timeout=300,
             env={**os.environ, "OMP_NUM_THREADS": "1"},
         )
-        for interpreter in ([], converted)
-    ]
-    for each in outputs:
-        assert each.returncode == 0, each.stderr
-    assert "internal error" not in outputs[1].stderr, outputs[1].stderr
-    return outputs[0].stdout, outputs[1].stdout, json.loads(stats.read_text())
+
+    def run(self, arguments: list[str], converted: bool, folder: Path) -> tuple[str, str]:
+        """Runs a script; gives what it printed and what it wrote to stderr."""
+        request = {"arguments": arguments, "converted": converted, "folder": str(folder)}
+        self.process.stdin.write(json.dumps(request) + "\n")
+        self.process.stdin.flush()
+        status = int(self.process.stdout.readline())
+        printed, errors = (folder / "stdout").read_text(), (folder / "stderr").read_text()
+        assert status == 0, errors
+        return printed, errors
+
+    def stop(self) -> None:
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def serve() -> None:
+    import torch  # noqa: F401
+    import torchjanus  # noqa: F401
+
+    for line in sys.stdin:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            run_in_child(**request)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+def run_in_child(arguments: list[str], converted: bool, folder: str) -> None:
+    import runpy
+    import traceback
+
+    from torchjanus import command
+
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        os.dup2(os.open(f"{folder}/{name}", os.O_CREAT | os.O_WRONLY | os.O_TRUNC), number)
+    code = 0
+    try:
+        if converted:
+            code = command.main(["run", "--stats", f"{folder}/stats.json", *arguments])
+        else:
+            sys.argv = arguments
+            sys.path[0] = str(EXAMPLES)
+            runpy.run_path(arguments[0], run_name="__main__")
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def run_example(runner: Runner, name: str, folder: Path) -> tuple[str, str, dict]:
+    """What it prints under python, what under `torchjanus run`, and the counters of the second."""
+    script = [str(EXAMPLES / f"{name}.py"), *{**SHORT, **LONG}[name].split()]
+    expected, _ = runner.run(script, False, folder)
+    actual, errors = runner.run(script, True, folder)
+    assert "internal error" not in errors, errors
+    return expected, actual, json.loads((folder / "stats.json").read_text())
 
 
 NUMBER = re.compile(r"-?\d+\.\d+")
@@ -69,22 +121,29 @@ def check_same(expected: str, actual: str) -> None:
     assert actual_numbers == pytest.approx(expected_numbers, rel=2e-3, abs=2e-3)
 
 
-def check_example(name: str, options: str, folder: Path) -> None:
-    expected, actual, stats = run_example(name, options, folder)
+def check_example(runner: Runner, name: str, folder: Path) -> None:
+    expected, actual, stats = run_example(runner, name, folder)
     check_same(expected, actual)
     codes = {each["code"] for each in reasons(stats)}
     assert "internal_error" not in codes, reasons(stats)
 
 
+@pytest.fixture(scope="module")
+def runner():
+    runner = Runner()
+    yield runner
+    runner.stop()
+
+
 @pytest.mark.parametrize("name", sorted(SHORT))
-def test_example_prints_the_same(name, tmp_path):
-    check_example(name, SHORT[name], tmp_path)
+def test_example_prints_the_same(runner, name, tmp_path):
+    check_example(runner, name, tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LONG))
-def test_large_example_prints_the_same(name, tmp_path):
-    check_example(name, LONG[name], tmp_path)
+def test_large_example_prints_the_same(runner, name, tmp_path):
+    check_example(runner, name, tmp_path)
 
 
 def test_every_example_is_tested():
@@ -102,10 +161,11 @@ def reasons(stats: dict) -> list[dict]:
 def main() -> None:
     import tempfile
 
+    runner = Runner()
     for name in sys.argv[1:] or [*SHORT, *LONG]:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                expected, actual, stats = run_example(name, {**SHORT, **LONG}[name], Path(folder))
+                expected, actual, stats = run_example(runner, name, Path(folder))
                 check_same(expected, actual)
                 verdict = "same"
             except AssertionError as error:
@@ -121,7 +181,11 @@ def main() -> None:
                 print(f"      {Path(reason['file']).name}:{reason['line']} [{reason['code']}]"
                       f" {reason['sentence'][:120]}")  # fmt: skip
         sys.stdout.flush()
+    runner.stop()
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:] == ["--serve"]:
+        serve()
+    else:
+        main()
