@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <mutex>
 #include <optional>
+#include <set>
 
 #include "graph/rewriter.h"
 #include "torch/gradient_graph.h"
@@ -27,28 +28,29 @@ namespace {
 /// frame of such values.
 class Kept {
  public:
-  Kept(const Slot& slot, bool is_output) {
-    if (slot.is_tensor()) {
+  /// `is_checked`: autograd raises if it is changed before it is used.
+  Kept(const Slot& slot, bool is_output, bool is_checked = true) {
+    if (slot.is_tensor() && is_checked) {
       tensor_ = autograd::SavedVariable(tensor_of(slot), is_output);
       is_tensor_ = true;
     } else {
-      number_ = slot;
+      plain_ = slot;
     }
   }
 
   Slot get(const c10::intrusive_ptr<autograd::Node>& saved_for) const {
     TORCH_CHECK(!is_released_, autograd::ERR_BACKWARD_TWICE);
-    return is_tensor_ ? slot_of(tensor_.unpack(saved_for)) : number_;
+    return is_tensor_ ? slot_of(tensor_.unpack(saved_for)) : plain_;
   }
   void release() {
     if (is_tensor_) tensor_.reset_data();
-    is_released_ = number_.kind() == Slot::Kind::container;
-    if (is_released_) number_.clear();
+    is_released_ = plain_.kind() == Slot::Kind::container || plain_.is_tensor();
+    if (is_released_) plain_.clear();
   }
 
  private:
   autograd::SavedVariable tensor_;
-  Slot number_;
+  Slot plain_;
   bool is_tensor_ = false, is_released_ = false;
 };
 
@@ -72,7 +74,10 @@ class GraphBackward final : public autograd::Node {
                                          [&](const auto& result) { return result.index == index; });
       saved_.emplace_back(results[index], is_output);
     }
-    for (const Slot& input : inputs) inputs_.emplace_back(input, false);
+    for (const size_t index : gradient_graph_->unrepeatable_results())
+      unrepeatable_.emplace_back(results[index], false);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      inputs_.emplace_back(inputs[i], false, !gradient_graph_->is_written(i));
     for (size_t i = 0; i < cells.size(); ++i) {
       if (cells[i].is_empty()) continue;
       cell_names_.push_back(cell_names[i]);
@@ -90,7 +95,7 @@ class GraphBackward final : public autograd::Node {
 
   void release_variables() override {
     const std::lock_guard lock(mutex_);
-    for (auto* all : {&saved_, &inputs_, &cells_}) {
+    for (auto* all : {&saved_, &unrepeatable_, &inputs_, &cells_}) {
       for (Kept& kept : *all) kept.release();
     }
   }
@@ -135,15 +140,16 @@ class GraphBackward final : public autograd::Node {
   variable_list apply_differentiably(const variable_list& gradients) {
     unpacked(saved_);  // raises what eager raises if they were changed or freed
     std::vector<Slot> inputs = unpacked(inputs_);
+    const std::vector<Slot> unrepeatable = unpacked(unrepeatable_);
+    inputs.insert(inputs.end(), unrepeatable.begin(), unrepeatable.end());
     add(inputs, gradients);
     const std::shared_ptr<GradientGraph> again(gradient_graph_, &gradient_graph_->recomputed());
     execute::Program& program = again->program();
-    const std::vector<Slot> known = unpacked(cells_);
     std::vector<Slot> cells;
     for (const std::string& name : program.cells()) {
       const auto found = std::find(cell_names_.begin(), cell_names_.end(), name);
       TORCHJANUS_CHECK(found != cell_names_.end(), "backward: cell ", name, " was not kept");
-      cells.push_back(known[static_cast<size_t>(found - cell_names_.begin())]);
+      cells.push_back(cells_[static_cast<size_t>(found - cell_names_.begin())].get(getptr()));
     }
     std::vector<Slot> results(again->result_count());
     run(program, inputs, cells, results);
@@ -153,7 +159,7 @@ class GraphBackward final : public autograd::Node {
 
   std::shared_ptr<GradientGraph> gradient_graph_;
   std::mutex mutex_;
-  std::vector<Kept> saved_, inputs_, cells_;
+  std::vector<Kept> saved_, unrepeatable_, inputs_, cells_;
   std::vector<std::string> cell_names_;
 };
 
@@ -256,6 +262,17 @@ graph::Graph copy_of(const graph::Graph& graph) {
   return rewriter.finish();
 }
 
+/// Inputs that are the tensor of a cell too, which the graph writes.
+std::set<size_t> written_inputs(const speculate::Generated& generated) {
+  std::set<size_t> written;
+  for (size_t i = 0; i < generated.inputs.size(); ++i)
+    for (const auto& cell : generated.cells)
+      if (cell.kind == speculate::CellBinding::Kind::tensor &&
+          cell.source == generated.inputs[i].source)
+        written.insert(i);
+  return written;
+}
+
 class GraphDifferentiation final : public speculate::Differentiation {
  public:
   std::unique_ptr<speculate::Differentiable> prepare(
@@ -268,9 +285,9 @@ class GraphDifferentiation final : public speculate::Differentiation {
       return std::make_unique<GraphDifferentiable>(nullptr, copy_of(generated.graph),
                                                    std::move(consumed));
     }
-    auto gradient_graph = std::make_shared<GradientGraph>(copy_of(generated.graph), std::move(live),
-                                                          generated.differentiable_inputs,
-                                                          generated.differentiable_cells);
+    auto gradient_graph = std::make_shared<GradientGraph>(
+        copy_of(generated.graph), std::move(live), generated.differentiable_inputs,
+        generated.differentiable_cells, written_inputs(generated));
     return std::make_unique<GraphDifferentiable>(std::move(gradient_graph), std::nullopt,
                                                  std::move(consumed));
   }

@@ -2,7 +2,7 @@
 #include "torch/gradient_graph.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "execute/schedule.h"
 #include "graph/op.h"
@@ -10,6 +10,7 @@
 #include "kernels/kernel.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "torch/aten_library.h"
 
@@ -39,15 +40,48 @@ Value* state_of(const Graph& graph, const std::string& cell) {
 
 bool is_write(const Node& node) { return node.op == &op::commit || node.op == &op::rebind; }
 
+bool draws_inside(const Node& node) {
+  bool found = false;
+  for (const auto& block : node.blocks)
+    graph::for_each_node(*block, [&](const Node& nested) { found |= execute::draws(nested); });
+  return found;
+}
+
+/// Everything that the values are computed from, through blocks too.
+std::unordered_set<const Value*> sources_of(std::vector<const Value*> values) {
+  std::unordered_set<const Value*> seen(values.begin(), values.end());
+  const auto visit = [&](const Value* value) {
+    if (seen.insert(value).second) values.push_back(value);
+  };
+  while (!values.empty()) {
+    const Node* node = values.back()->definition;
+    values.pop_back();
+    if (node == nullptr) continue;
+    for (const Value* input : node->inputs) visit(input);
+    for (const auto& block : node->blocks) {
+      graph::for_each_node(*block, [&](const Node& nested) {
+        for (const Value* input : nested.inputs) visit(input);
+        for (const auto& inner : nested.blocks)
+          for (const Value* result : inner->results) visit(result);
+      });
+      for (const Value* result : block->results) visit(result);
+    }
+  }
+  return seen;
+}
+
 }  // namespace
 
 GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
-                             std::vector<std::string> cells)
-    : graph_(std::move(graph)),
+                             std::vector<std::string> cells, std::set<size_t> written)
+    : graph_(passes::decompose(graph)),
       results_(std::move(results)),
       inputs_(std::move(inputs)),
       cells_(std::move(cells)),
+      written_(std::move(written)),
       default_dtype_(ops::default_dtype()) {
+  find_unrepeatable();
+  return_unrepeatable();
   std::vector<size_t> indices;
   for (const Result& result : results_) indices.push_back(result.index);
   passes::SplitGradient split = passes::split_gradient(graph_, indices, inputs_, cells_);
@@ -63,6 +97,42 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
   result_count_ = all.size();
   forward_ = std::make_unique<Graph>(std::move(split.forward));
   backward_graph_ = std::make_unique<Graph>(std::move(split.backward));
+}
+
+/// Finds what computing the results again could not give again.
+void GradientGraph::find_unrepeatable() {
+  std::vector<const Value*> roots;
+  for (const Result& result : results_) roots.push_back(graph_.results()[result.index]);
+  const std::unordered_set<const Value*> used = sources_of(std::move(roots));
+  std::set<std::string> written;
+  for (const Node* node : graph_.body().nodes)
+    if (node->op == &op::commit) written.insert(node->attributes.get<std::string>("cell"));
+  for (const size_t input : written_)
+    if (used.contains(graph_.inputs()[input])) unrepeatable_.push_back(graph_.inputs()[input]);
+  for (const Node* node : graph_.body().nodes) {
+    if (node->op != &op::state &&
+        std::ranges::none_of(node->outputs, [&](Value* value) { return used.contains(value); }))
+      unused_.insert(node);
+    const bool is_overwritten =
+        node->op == &op::state && written.contains(node->attributes.get<std::string>("cell"));
+    const bool draws = execute::draws(*node);
+    for (Value* output : node->outputs) {
+      if (!used.contains(output)) continue;
+      draws_in_block_ |= draws_inside(*node);
+      if (draws || is_overwritten) unrepeatable_.push_back(output);
+    }
+  }
+}
+
+/// Makes them results of the graph; copies, as what they are now will be overwritten.
+void GradientGraph::return_unrepeatable() {
+  graph::Builder builder(graph_);
+  std::vector<Value*>& results = graph_.body().results;
+  for (Value* value : unrepeatable_) {
+    unrepeatable_results_.push_back(results.size());
+    const bool is_drawn = value->definition != nullptr && execute::draws(*value->definition);
+    results.push_back(is_drawn || !value->type.is_tensor() ? value : op::clone(builder, {value}));
+  }
 }
 
 execute::Program& GradientGraph::backward() {
@@ -89,21 +159,32 @@ GradientGraph& GradientGraph::recomputed() {
     results.push_back({i, results_.front().grad_fn_name});
   }
   std::vector<size_t> inputs = inputs_;
-  for (size_t i = graph_.inputs().size(); i < gradients.inputs().size(); ++i) inputs.push_back(i);
+  const size_t first_gradient = graph_.inputs().size() + unrepeatable_.size();
+  for (size_t i = first_gradient; i < gradients.inputs().size(); ++i) inputs.push_back(i);
   recomputed_ = std::make_unique<GradientGraph>(std::move(gradients), std::move(results),
                                                 std::move(inputs), cells_);
   return *recomputed_;
 }
 
 Graph GradientGraph::gradients_of_inputs() const {
-  std::vector<std::string> written;
-  for (const Node* node : graph_.body().nodes) {
-    if (is_write(*node)) written.push_back(node->attributes.get<std::string>("cell"));
-    TORCHJANUS_CHECK(!has(graph::effects(*node), graph::Trait::random),
-                     "create_graph through a converted function that draws random numbers");
-  }
+  TORCHJANUS_CHECK(!draws_in_block_,
+                   "create_graph through a converted branch or loop that draws random numbers");
   graph::Rewriter rewriter(graph_);
-  rewriter.run([](const Node& node) { return is_write(node) || node.op == &op::guard; });
+  for (Value* value : unrepeatable_)
+    rewriter.set(value, rewriter.builder().input(value->type, value->name));
+  // What the results do not depend on is left out: it might draw numbers once more.
+  Value* const nothing = rewriter.builder().none();
+  rewriter.run([&](const Node& node) {
+    if (is_write(node) || node.op == &op::guard) return true;
+    if (unused_.contains(&node)) {
+      for (const Value* output : node.outputs)
+        if (!rewriter.has(output)) rewriter.set(output, nothing);
+      return true;
+    }
+    const bool is_known = std::ranges::any_of(
+        node.outputs, [&](const Value* output) { return rewriter.has(output); });
+    return is_known && (node.op == &op::state || execute::draws(node));
+  });
   std::vector<Value*> operands, targets;
   for (const Result& result : results_)
     operands.push_back(rewriter[graph_.results()[result.index]]);
@@ -112,8 +193,6 @@ Graph GradientGraph::gradients_of_inputs() const {
   }
   for (size_t input : inputs_) targets.push_back(rewriter[graph_.inputs()[input]]);
   for (const std::string& cell : cells_) {
-    TORCHJANUS_CHECK(std::find(written.begin(), written.end(), cell) == written.end(),
-                     "create_graph through a converted function that writes to ", cell);
     Value* state = state_of(graph_, cell);
     TORCHJANUS_CHECK(state != nullptr, "the graph does not read ", cell);
     targets.push_back(rewriter[state]);

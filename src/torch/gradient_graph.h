@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "execute/program.h"
@@ -18,14 +20,19 @@ class GradientGraph {
     size_t index = 0;          ///< among the graph's results
     std::string grad_fn_name;  ///< eager's
   };
+  /// `written`: which inputs are tensors that the graph also commits to.
   GradientGraph(graph::Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
-                std::vector<std::string> cells);
+                std::vector<std::string> cells, std::set<size_t> written = {});
 
   /// The forward graph; call once.
   graph::Graph take_forward() { return std::move(*forward_); }
   size_t result_count() const { return result_count_; }
   /// For each saved value the result of the forward graph that it is.
   const std::vector<size_t>& saved_results() const { return saved_results_; }
+  /// For each value that can't be had again (what was drawn, what was overwritten) the result of
+  /// the forward graph that it is.
+  const std::vector<size_t>& unrepeatable_results() const { return unrepeatable_results_; }
+  bool is_written(size_t input) const { return written_.contains(input); }
 
   const std::vector<Result>& results() const { return results_; }
   const std::vector<size_t>& inputs() const { return inputs_; }
@@ -36,18 +43,27 @@ class GradientGraph {
   execute::Program& backward();
 
   /// The gradients as a function of the graph's own inputs and cells, which can be differentiated
-  /// again: takes the graph's inputs, then one gradient for each differentiable result.
+  /// again: takes the graph's inputs, then the unrepeatable values, then one gradient for each
+  /// differentiable result.
   GradientGraph& recomputed();
   /// The forward program of a graph that `recomputed` gave.
   execute::Program& program();
 
  private:
+  void find_unrepeatable();
+  void return_unrepeatable();
   graph::Graph gradients_of_inputs() const;
 
-  graph::Graph graph_;
+  graph::Graph graph_;  ///< decomposed
   std::vector<Result> results_;
   std::vector<size_t> inputs_;
   std::vector<std::string> cells_;
+  std::set<size_t> written_;
+  /// Of what the results depend on: draws, and contents at entry of what is written.
+  std::vector<graph::Value*> unrepeatable_;
+  std::unordered_set<const graph::Node*> unused_;  ///< the results do not depend on them
+  bool draws_in_block_ = false;  ///< an `if` or `while` that the results depend on draws
+  std::vector<size_t> unrepeatable_results_;
   graph::DType default_dtype_;  ///< when the graph was generated
   std::unique_ptr<graph::Graph> forward_, backward_graph_;
   size_t result_count_ = 0;
