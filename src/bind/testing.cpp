@@ -19,6 +19,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/fault.h"
 #include "graph/text.h"
 #include "ops/list.h"
 #include "speculate/entry.h"
@@ -349,6 +350,18 @@ void bind_testing(nb::module_& module) {
       .def("check", &TestGuards::check)
       .def("nanoseconds", &TestGuards::nanoseconds)
       .def("describe", &TestGuards::describe);
+  testing.def(
+      "inject_fault",
+      [](const std::string& fault, int64_t passed) {
+        static const std::map<std::string, Fault> faults = {{"none", Fault::none},
+                                                            {"assumption", Fault::assumption},
+                                                            {"guard", Fault::guard},
+                                                            {"operation", Fault::operation},
+                                                            {"memory", Fault::memory}};
+        inject_fault(named(faults, fault), passed);
+      },
+      nb::arg("fault"), nb::arg("passed") = 0);
+  testing.def("fault_happened", fault_happened);
 }
 
 }  // namespace janus::bind

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/fault.h"
 #include "execute/container.h"
 #include "execute/container_call.h"
 #include "execute/kernel_call.h"
@@ -110,6 +111,7 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       run_kernel(instruction);
       break;
     case Action::operation:
+      fault_point(Fault::operation);
       frame_.running = instruction.node;
       frame_.operations[instruction.operation]->run(operands);
       break;
@@ -142,7 +144,8 @@ bool OrdinaryRun::run(const Instruction& instruction) {
 }
 
 bool OrdinaryRun::run_guard(const Instruction& instruction) {
-  if (guard_holds(frame_.slots[instruction.inputs[0]], library_)) return true;
+  const bool holds = guard_holds(frame_.slots[instruction.inputs[0]], library_);
+  if (holds && !fault_due(Fault::guard)) return true;
   frame_.failure = guard_failure(*instruction.node);
   return false;
 }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/fault.h"
 #include "base/options.h"
 #include "execute/ordinary_run.h"
 #include "graph/op.h"
@@ -142,6 +143,7 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
   const std::vector<Instruction>& instructions = planned_.instructions;
   switch (step.kind) {
     case Step::Kind::operation_into: {
+      fault_point(Fault::operation);
       const Instruction& instruction = instructions[step.index];
       frame.running = instruction.node;
       frame.operations[instruction.operation]->run_into(
@@ -150,14 +152,17 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
       break;
     }
     case Step::Kind::operation_fresh:
+      fault_point(Fault::operation);
       if (!run_operation(instructions[step.index], library, frame)) return false;
       library.check_interrupt();
       break;
     case Step::Kind::beside:
+      fault_point(Fault::operation);
       run_pair(pairs_[step.index], library, frame);
       library.check_interrupt();
       break;
     case Step::Kind::operation_placed:
+      fault_point(Fault::operation);
       if (!run_placed(placed_[step.index], library, frame)) return false;
       library.check_interrupt();
       break;
@@ -191,7 +196,8 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
     }
     case Step::Kind::guard: {
       const Instruction& instruction = instructions[step.index];
-      if (guard_holds(slots[instruction.inputs[0]], library)) break;
+      const bool holds = guard_holds(slots[instruction.inputs[0]], library);
+      if (holds && !fault_due(Fault::guard)) break;
       frame.failure = guard_failure(*instruction.node);
       return false;
     }

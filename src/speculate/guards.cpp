@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "base/fault.h"
 #include "speculate/describe.h"
 #include "speculate/path.h"
 #include "speculate/scratch.h"
@@ -497,7 +498,7 @@ bool Guards::Tree::walk(const Call& call, Walk& walk, std::optional<Mismatch>* m
       return false;
     }
     for (const Check& check : step.checks) {
-      if (holds(check, object, walk)) [[likely]]
+      if (holds(check, object, walk) && !fault_due(Fault::assumption)) [[likely]]
         continue;
       *mismatch = explain(step, check, object);
       return false;
@@ -518,7 +519,7 @@ std::optional<Mismatch> Guards::Tree::check_entry(const Call& call,
 std::optional<Mismatch> Guards::Tree::check_pairs(Walk& walk) const {
   for (const PairCheck& pair : pairs) {
     const bool same = walk.objects[pair.step] == walk.objects[pair.check.other];
-    if (same != (pair.check.kind == Kind::same_object))
+    if (same != (pair.check.kind == Kind::same_object) || fault_due(Fault::assumption))
       return mismatch(cat("assumed that ", pair.check.text), steps[pair.step].text,
                       pair.check.span);
   }

@@ -11,6 +11,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/fault.h"
+
 namespace janus::torch {
 
 using execute::Placement;
@@ -125,6 +127,7 @@ class RunAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
     if (!pooled) return ordinary->allocate(bytes);
+    fault_point(Fault::memory);
     if (placing == nullptr) return allocate_new(bytes);
     if (void* place = placing->place_for(bytes)) {
       placing->note(bytes, place);
