@@ -172,6 +172,9 @@ Template template_from(SourceTable& table, nb::tuple form) {
     children(form[2]);
   } else if (kind == "constant") {
     made.object = borrowed(form[1]);
+  } else if (kind == "place") {
+    made = template_from(table, nb::cast<nb::tuple>(form[2]));
+    made.place = nb::cast<size_t>(form[1]);
   } else {
     made.kind = named<Kind>(
         {{"tuple", Kind::tuple}, {"list", Kind::list}, {"dict", Kind::dict}, {"set", Kind::set}},

@@ -3,6 +3,8 @@
 // assumed to go the same way at each later entry.
 #include "frontend/attributes.h"
 
+#include <structmember.h>
+
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
@@ -35,8 +37,17 @@ Value wrap_step(Interpreter& interpreter, PyObject* object, const Source* base, 
   return interpreter.wrap(object, interpreter.sources().step(kind, base, key));
 }
 
+/// What the run has stored where C keeps the attribute: in a module's dictionary or a slot.
+const Value* changed_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
+  PyObject* object = known.object.get();
+  PyObject* table = PyModule_CheckExact(object) ? PyModule_GetDict(object) : object;
+  const Source* path = PyModule_CheckExact(object) ? nullptr : known.source;
+  return interpreter.heap.find(interpreter, table, name.get(), path);
+}
+
 /// getattr in full generality, for objects of C whose attributes only report.
 Value plain_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
+  if (const Value* changed = changed_attribute(interpreter, known, name)) return *changed;
   Object value = Object::steal(PyObject_GetAttr(known.object.get(), name.get()));
   if (!value) {
     if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) interpreter.refuse_raised();
@@ -71,6 +82,15 @@ class Lookup {
     return instance_attribute();
   }
 
+  /// What the object's own dictionary has; null if nothing.
+  Value own_value() { return instance_value(); }
+
+  /// What the type has under the name, as it is: assumed to stay.
+  PyObject* descriptor() {
+    find_descriptor();
+    return descriptor_;
+  }
+
   /// What the type has under the name, bound to self; null if nothing.
   Value special() {
     find_descriptor();
@@ -103,11 +123,36 @@ class Lookup {
   void find_descriptor() {
     descriptor_ = Object::borrow(_PyType_Lookup(type_, name_.get())).get();
     if (!is_heap_type(type_)) return;
-    if (descriptor_ != nullptr)
+    if (is_plain_value())  // a class attribute that may vary, read by whoever needs it
+      interpreter_.assume(Assumption::Kind::exact_type, descriptor_path(),
+                          Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(descriptor_))));
+    else if (descriptor_ != nullptr)
       interpreter_.assume(Assumption::Kind::identity, descriptor_path(),
                           Object::borrow(descriptor_));
     else
       interpreter_.assume(Assumption::Kind::missing_attribute, type_path(), name_);
+  }
+
+  bool is_plain_value() const {
+    return descriptor_ != nullptr &&
+           (PyLong_CheckExact(descriptor_) || PyFloat_CheckExact(descriptor_) ||
+            PyBool_Check(descriptor_) || PyUnicode_CheckExact(descriptor_) ||
+            descriptor_ == Py_None);
+  }
+
+  /// What the run has stored under the name in the class or one of its bases.
+  const Value* changed_in(PyTypeObject* type) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+      auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+      if (const Value* changed =
+              interpreter_.heap.find(interpreter_, base->tp_dict, name_.get(), nullptr)) {
+        if (*changed == nullptr)
+          interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
+        return changed;
+      }
+      if (PyDict_GetItemWithError(base->tp_dict, name_.get()) != nullptr) return nullptr;
+    }
+    return nullptr;
   }
 
   Value instance_attribute() {
@@ -115,6 +160,7 @@ class Lookup {
     if (descriptor_ != nullptr && Py_TYPE(descriptor_)->tp_descr_set != nullptr)
       return data_descriptor();
     if (Value value = instance_value()) return value;
+    if (const Value* changed = changed_in(type_)) return *changed;
     if (descriptor_ != nullptr) return bound_descriptor();
     return fallback();
   }
@@ -138,27 +184,17 @@ class Lookup {
   }
 
   Value instance_value() {
-    PyObject** slot = _PyObject_GetDictPtr(object_);
-    Object dict = slot != nullptr ? Object::borrow(*slot) : Object();
-    if (!dict && (type_->tp_dictoffset != 0 || has_managed_dict())) {
-      dict = Object::steal(PyObject_GenericGetDict(object_, nullptr));
-      PyErr_Clear();
-    }
+    Object dict = own_dictionary(object_);
     if (!dict) return nullptr;
+    if (const Value* changed =
+            interpreter_.heap.find(interpreter_, dict.get(), name_.get(), path()))
+      return *changed;
     PyObject* value = PyDict_GetItemWithError(dict.get(), name_.get());
     if (value != nullptr)
       return wrap_step(interpreter_, value, path(), Source::Kind::instance_value, name_);
     if (PyErr_Occurred() != nullptr) interpreter_.refuse_raised();
     if (known_.source != nullptr) interpreter_.assume(Assumption::Kind::missing_key, path(), name_);
     return nullptr;
-  }
-
-  bool has_managed_dict() const {
-#ifdef Py_TPFLAGS_MANAGED_DICT
-    return (type_->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0;
-#else
-    return false;
-#endif
   }
 
   Value bound_descriptor() {
@@ -196,6 +232,11 @@ class Lookup {
       Value dict = module_table(table);
       const auto* known = as<Known>(dict);
       if (known == nullptr || !PyDict_Check(known->object.get())) continue;
+      if (const Value* changed = interpreter_.heap.find(
+              interpreter_, known->object.get(), name_.get(), path_of(interpreter_, *known))) {
+        if (*changed != nullptr) return *changed;
+        continue;
+      }
       PyObject* value = PyDict_GetItemWithError(known->object.get(), name_.get());
       if (value != nullptr)
         return wrap_step(interpreter_, value, path_of(interpreter_, *known), Source::Kind::item,
@@ -223,6 +264,7 @@ class Lookup {
   /// Attributes of a class: its own and inherited ones, bound as the class binds them.
   Value class_attribute() {
     auto* type = reinterpret_cast<PyTypeObject*>(object_);
+    if (const Value* changed = changed_in(type)) return *changed;
     PyObject* raw = _PyType_Lookup(type, name_.get());
     PyObject* of_metaclass = _PyType_Lookup(type_, name_.get());
     bool metaclass_first =
@@ -439,28 +481,144 @@ Value attribute(Interpreter& interpreter, const Value& value, const std::string&
 
 namespace {
 
-/// Whether the object's own dictionary has this very object already: storing it changes nothing,
-/// if its class stores attributes as all do.
-bool holds_already(Interpreter& interpreter, const Value& value, const std::string& name,
-                   const Value& element) {
-  static PyObject* const plain = PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__setattr__");
+std::string path_text(const Value& value, const std::string& name) {
   const auto* known = as<Known>(value);
-  const auto* stored = as<Known>(element);
-  if (known == nullptr || stored == nullptr || known->source == nullptr) return false;
-  Object setter = name_object(interpreter, "__setattr__");
-  if (_PyType_Lookup(Py_TYPE(known->object.get()), setter.get()) != plain) return false;
-  PyObject** slot = _PyObject_GetDictPtr(known->object.get());
-  if (slot == nullptr || *slot == nullptr) return false;
-  Object key = name_object(interpreter, name);
-  PyObject* existing = PyDict_GetItemWithError(*slot, key.get());
-  PyErr_Clear();
-  bool singleton =
-      stored->object.is(Py_None) || stored->object.is(Py_True) || stored->object.is(Py_False);
-  if (existing == nullptr || !singleton || !stored->object.is(existing)) return false;
-  interpreter.wrap(existing,
-                   interpreter.sources().step(Source::Kind::instance_value, known->source, key));
-  return true;
+  return (known != nullptr && known->source != nullptr ? known->source->describe()
+                                                       : std::string()) +
+         "." + name;
 }
+
+/// Stores and deletes attributes as the object's class does.
+class Store {
+ public:
+  /// A null element: deletes.
+  Store(Interpreter& interpreter, const Value& self, const std::string& name, const Value& element)
+      : interpreter_(interpreter),
+        self_(self),
+        known_(*as<Known>(self)),
+        object_(known_.object.get()),
+        type_(Py_TYPE(object_)),
+        text_(name),
+        name_(name_object(interpreter, name)),
+        element_(element) {}
+
+  void run() {
+    if (PyModule_CheckExact(object_)) return write(Source::Kind::attribute);
+    if (PyType_Check(object_)) return write_class();
+    const char* method = element_ != nullptr ? "__setattr__" : "__delattr__";
+    PyObject* own = type_setter(method);
+    if (own == PyDict_GetItemString(PyBaseObject_Type.tp_dict, method)) return run_general();
+    if (own == nullptr || !PyFunction_Check(own)) refuse();
+    CallArguments arguments;
+    arguments.positional = {interpreter_.constant(name_)};
+    if (element_ != nullptr) arguments.positional.push_back(element_);
+    call(interpreter_, special_method(interpreter_, self_, method), arguments);
+  }
+
+  /// object.__setattr__ and object.__delattr__.
+  void run_general() {
+    if (PyModule_Check(object_) || PyType_Check(object_)) refuse();
+    PyObject* descriptor = find_descriptor();
+    if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_set != nullptr)
+      return write_through(descriptor);
+    if (!own_dictionary(object_))
+      interpreter_.refuse(ReasonCode::would_raise, cat("AttributeError: ", text_));
+    if (element_ == nullptr) require_present();
+    write(Source::Kind::instance_value);
+  }
+
+ private:
+  [[noreturn]] void refuse() {
+    interpreter_.refuse(ReasonCode::heap_write, path_text(self_, text_));
+  }
+
+  const Source* path() { return path_of(interpreter_, known_); }
+  const Source* type_path() { return interpreter_.sources().step(Source::Kind::type, path()); }
+
+  PyObject* find_descriptor() {
+    Lookup lookup(interpreter_, self_, text_);
+    return lookup.descriptor();
+  }
+
+  PyObject* type_setter(const char* method) {
+    Object key = name_object(interpreter_, method);
+    PyObject* found = _PyType_Lookup(type_, key.get());
+    if (is_heap_type(type_) && found != nullptr)
+      interpreter_.assume(
+          Assumption::Kind::identity,
+          interpreter_.sources().step(Source::Kind::type_attribute, type_path(), key),
+          Object::borrow(found));
+    return found;
+  }
+
+  void require_present() {
+    Lookup lookup(interpreter_, self_, text_);
+    if (lookup.own_value() == nullptr)
+      interpreter_.refuse(ReasonCode::would_raise, cat("AttributeError: ", text_));
+  }
+
+  void write(Source::Kind kind) {
+    Heap::Target target = attributes_target(interpreter_, known_);
+    if (target.table == nullptr) refuse();
+    write_place(interpreter_, target, name_, interpreter_.sources().step(kind, path(), name_),
+                element_);
+  }
+
+  /// Only plain values of a class are written: methods and descriptors decide how other things go.
+  void write_class() {
+    auto* type = reinterpret_cast<PyTypeObject*>(object_);
+    PyObject* existing = PyDict_GetItemWithError(type->tp_dict, name_.get());
+    PyErr_Clear();
+    bool plain_class = Py_TYPE(object_) == &PyType_Type && is_heap_type(type);
+    bool plain_value = existing != nullptr && Py_TYPE(existing)->tp_descr_get == nullptr &&
+                       Py_TYPE(existing)->tp_descr_set == nullptr;
+    if (!plain_class || !plain_value || element_ == nullptr || text_.starts_with("__")) refuse();
+    PyTypeObject* stored = class_of(element_);
+    if (stored == nullptr || stored->tp_descr_get != nullptr) refuse();
+    interpreter_.assume_identity(known_);
+    write(Source::Kind::type_attribute);
+  }
+
+  void write_through(PyObject* descriptor) {
+    PyTypeObject* kind = Py_TYPE(descriptor);
+    if (kind == &PyProperty_Type) return call_property(descriptor);
+    if (kind != &PyMemberDescr_Type || !is_heap_type(type_)) refuse();
+    auto* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
+    // A slot of a class written in Python holds any object.
+    if (member->type != T_OBJECT_EX || (member->flags & READONLY) != 0) refuse();
+    if (element_ == nullptr) attribute(interpreter_, self_, text_);
+    Heap::Target target;
+    target.table = object_;
+    target.owner = path();
+    target.object = known_.object;
+    write_place(interpreter_, target, name_,
+                interpreter_.sources().step(Source::Kind::attribute, path(), name_), element_);
+  }
+
+  void call_property(PyObject* descriptor) {
+    const char* part = element_ != nullptr ? "fset" : "fdel";
+    Object key = name_object(interpreter_, part);
+    Object function = interpreter_.must(PyObject_GetAttr(descriptor, key.get()));
+    if (function.is(Py_None))
+      interpreter_.refuse(ReasonCode::would_raise, cat("AttributeError: property ", text_));
+    const Source* property =
+        interpreter_.sources().step(Source::Kind::type_attribute, type_path(), name_);
+    Value setter = wrap_step(interpreter_, function.get(), property, Source::Kind::attribute, key);
+    CallArguments arguments;
+    arguments.positional = {self_};
+    if (element_ != nullptr) arguments.positional.push_back(element_);
+    call(interpreter_, setter, arguments);
+  }
+
+  Interpreter& interpreter_;
+  const Value self_;
+  const Known& known_;
+  PyObject* object_;
+  PyTypeObject* type_;
+  std::string text_;
+  Object name_;
+  Value element_;
+};
 
 }  // namespace
 
@@ -468,19 +626,22 @@ void write_attribute(Interpreter& interpreter, const Value& value, const std::st
                      const Value& element) {
   if (auto tensor = shared_as<Tensor>(value))
     return write_tensor_property(interpreter, tensor, name, element);
-  if (holds_already(interpreter, value, name, element)) return;
-  std::string path = "." + name;
-  if (const auto* known = as<Known>(value); known != nullptr && known->source != nullptr)
-    path = known->source->describe() + path;
-  interpreter.refuse(ReasonCode::heap_write, path);
+  if (as<Known>(value) == nullptr)
+    interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
+  Store(interpreter, value, name, element).run();
 }
 
 void delete_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
-  const auto* known = as<Known>(value);
-  interpreter.refuse(
-      ReasonCode::heap_write,
-      (known != nullptr && known->source != nullptr ? known->source->describe() : std::string()) +
-          "." + name);
+  if (as<Known>(value) == nullptr)
+    interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
+  Store(interpreter, value, name, nullptr).run();
+}
+
+void write_own_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
+                         const Value& element) {
+  if (as<Known>(value) == nullptr)
+    interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
+  Store(interpreter, value, name, element).run_general();
 }
 
 // --- classes ------------------------------------------------------------------------------------

@@ -13,6 +13,11 @@ void write_attribute(Interpreter& interpreter, const Value& value, const std::st
                      const Value& element);
 void delete_attribute(Interpreter& interpreter, const Value& value, const std::string& name);
 
+/// object.__setattr__(value, name, element), or __delattr__ if the element is null: past the
+/// methods of that name of the object's class.
+void write_own_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
+                         const Value& element);
+
 /// The class of a value, as `type(value)` gives it.
 Value type_of(Interpreter& interpreter, const Value& value);
 /// The class object alone; null if it is not known.

@@ -21,6 +21,7 @@ Fork::Fork(Interpreter& interpreter, const Truth& truth, int fact)
       outer_(interpreter.builder().block()),
       span_(interpreter.user_span()),
       before_(Snapshot::take()),
+      heap_before_(interpreter.heap),
       effects_(interpreter.output().effects.size()) {
   interpreter.begin_scope(*this);
 }
@@ -30,6 +31,7 @@ Fork::~Fork() = default;
 void Fork::enter(size_t side) {
   at_ = side;
   before_.restore();
+  interpreter_.heap = sides_[side].state ? sides_[side].heap : heap_before_;
   if (sides_[side].state) {
     sides_[side].state->restore();
     interpreter_.grad_enabled = sides_[side].grad_enabled;
@@ -42,6 +44,7 @@ void Fork::leave(Completion completion, Value result) {
     throw CannotMerge{test_, "one side prints or has another effect outside"};
   Side& side = sides_[at_];
   side.state = before_.again();
+  side.heap = interpreter_.heap;
   side.completion = completion;
   side.result = std::move(result);
   side.grad_enabled = interpreter_.grad_enabled;

@@ -52,6 +52,7 @@ class Fork final : public Scope {
   struct Side {
     std::unique_ptr<graph::Block> block = std::make_unique<graph::Block>();
     std::optional<Snapshot> state;
+    Heap heap;
     Completion completion = Completion::normal;
     Value result;
     bool grad_enabled = true;
@@ -64,6 +65,7 @@ class Fork final : public Scope {
   graph::Block& outer_;
   graph::SourceSpan span_;
   Snapshot before_;
+  Heap heap_before_;
   size_t effects_;
   Side sides_[2];
   size_t at_ = 0;

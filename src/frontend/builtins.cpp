@@ -296,6 +296,28 @@ Value call_setattr(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.none();
 }
 
+Value call_delattr(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "delattr");
+  delete_attribute(interpreter, arguments.positional[0],
+                   attribute_name(interpreter, arguments.positional[1]));
+  return interpreter.none();
+}
+
+Value call_object_setattr(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 3, 3, "object.__setattr__");
+  write_own_attribute(interpreter, arguments.positional[0],
+                      attribute_name(interpreter, arguments.positional[1]),
+                      arguments.positional[2]);
+  return interpreter.none();
+}
+
+Value call_object_delattr(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "object.__delattr__");
+  write_own_attribute(interpreter, arguments.positional[0],
+                      attribute_name(interpreter, arguments.positional[1]), nullptr);
+  return interpreter.none();
+}
+
 Value call_super(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() == 2)
     return std::make_shared<Super>(arguments.positional[0], arguments.positional[1]);
@@ -599,6 +621,9 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.getattr", call_getattr},
       {"builtins.hasattr", call_hasattr},
       {"builtins.setattr", call_setattr},
+      {"builtins.delattr", call_delattr},
+      {"builtins.object.__setattr__", call_object_setattr},
+      {"builtins.object.__delattr__", call_object_delattr},
       {"builtins.super", call_super},
       {"builtins.id", call_id},
       {"builtins.list", call_list},

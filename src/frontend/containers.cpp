@@ -1,5 +1,6 @@
 // Containers as the function sees them: those it makes itself are kept as their parts; those of the
-// real world are opened into such twins, with guards, and may be read but not written.
+// real world are opened into such twins, with guards. What is written to those goes to the heap's
+// overlay (heap.h); what does not depend on what they hold does not open them.
 #include "frontend/containers.h"
 
 #include "frontend/attributes.h"
@@ -48,6 +49,20 @@ bool is_tuple_like(PyObject* object) {
          (PyTuple_Check(object) && PyDict_GetItemString(type->tp_dict, "_fields") != nullptr);
 }
 
+/// dictionary[key] = value, or del dictionary[key] for a null value.
+void change_item(Interpreter& interpreter, Dictionary& dictionary, const Object& key,
+                 const Value& value) {
+  for (auto item = dictionary.items.begin(); item != dictionary.items.end(); ++item) {
+    if (!same_key(interpreter, item->first.get(), key.get())) continue;
+    if (value == nullptr)
+      dictionary.items.erase(item);
+    else
+      item->second = value;
+    return;
+  }
+  if (value != nullptr) dictionary.items.emplace_back(key, value);
+}
+
 Value part(Interpreter& interpreter, PyObject* object, const Known& known, Source::Kind kind,
            const Object& key, Py_ssize_t index) {
   const Source* source = known.source == nullptr
@@ -56,7 +71,19 @@ Value part(Interpreter& interpreter, PyObject* object, const Known& known, Sourc
   return interpreter.wrap(object, source);
 }
 
-Value open_sequence(Interpreter& interpreter, const Known& known) {
+/// The value of a dict's key at the entry; what `__dict__` holds are the attributes of its object.
+Value dict_part(Interpreter& interpreter, PyObject* object, const Known& known, const Object& key) {
+  const Source* source = known.source;
+  bool attributes = source != nullptr && source->kind == Source::Kind::attribute &&
+                    PyUnicode_CheckExact(key.get()) && text_of(source->key.get()) == "__dict__";
+  if (attributes)
+    return interpreter.wrap(
+        object, interpreter.sources().step(Source::Kind::instance_value, source->base, key));
+  return part(interpreter, object, known, Source::Kind::item, key, 0);
+}
+
+/// The elements of a list or tuple as they were at the entry, with guards.
+std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
   auto sequence = std::make_shared<Sequence>(PyList_Check(object));
   if (PyTuple_Check(object) && !PyTuple_CheckExact(object))
@@ -77,10 +104,24 @@ Value open_sequence(Interpreter& interpreter, const Known& known) {
   return sequence;
 }
 
-Value open_dict(Interpreter& interpreter, const Known& known) {
+/// A list has one twin for the whole run, which takes its changes.
+Value open_sequence(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
-  auto dictionary = std::make_shared<Dictionary>();
-  dictionary->source = known.source;
+  if (!PyList_CheckExact(object) || known.source == nullptr)
+    return elements_at_entry(interpreter, known);
+  if (const Heap::List* open = interpreter.heap.list(object, known.source); open && open->twin)
+    return open->twin;
+  auto twin = elements_at_entry(interpreter, known);
+  Heap::List& list = interpreter.heap.list_of(object, known.source);
+  list.at_entry = twin->elements;
+  twin->elements.insert(twin->elements.end(), list.appended.begin(), list.appended.end());
+  list.appended.clear();
+  list.twin = twin;
+  return twin;
+}
+
+void open_items(Interpreter& interpreter, const Known& known, Dictionary& dictionary) {
+  PyObject* object = known.object.get();
   Object keys = interpreter.must(PyTuple_New(PyDict_Size(object)));
   Py_ssize_t position = 0, count = 0;
   PyObject *key = nullptr, *value = nullptr;
@@ -91,9 +132,27 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
     Object owned = Object::borrow(PyTuple_GET_ITEM(keys.get(), i));
     PyObject* element = PyDict_GetItemWithError(object, owned.get());
     if (element == nullptr) interpreter.refuse_raised();
-    dictionary->items.emplace_back(owned,
-                                   part(interpreter, element, known, Source::Kind::item, owned, 0));
+    dictionary.items.emplace_back(owned, dict_part(interpreter, element, known, owned));
   }
+}
+
+/// A dict has one twin as well; the heap's table keeps what was changed.
+Value open_dict(Interpreter& interpreter, const Known& known) {
+  PyObject* object = known.object.get();
+  Heap& heap = interpreter.heap;
+  if (Heap::Table* open = heap.table(object); open != nullptr && open->twin) {
+    open->paths.insert(known.source);
+    return open->twin;
+  }
+  auto dictionary = std::make_shared<Dictionary>();
+  dictionary->source = known.source;
+  dictionary->object = known.object;
+  if (!heap.cleared(object)) open_items(interpreter, known, *dictionary);
+  if (known.source == nullptr) return dictionary;
+  Heap::Table& table = heap.table_of(dict_target(interpreter, object, known.source));
+  for (const Heap::Change& change : table.changes)
+    change_item(interpreter, *dictionary, change.key, change.value);
+  table.twin = dictionary;
   return dictionary;
 }
 
@@ -210,6 +269,10 @@ Value length_of(Interpreter& interpreter, const Value& value) {
     PyObject* object = known->object.get();
     bool builtin = PyList_CheckExact(object) || PyTuple_Check(object) || PyDict_Check(object) ||
                    PyAnySet_CheckExact(object);
+    if (interpreter.heap.list(object, known->source) != nullptr ||
+        interpreter.heap.table(object) != nullptr)
+      if (Value twin = opened(interpreter, value); twin != value)
+        return length_of(interpreter, twin);
     if (builtin || is_immutable_constant(object) || PyRange_Check(object)) {
       Py_ssize_t length = PyObject_Size(object);
       if (length < 0) interpreter.refuse_raised();
@@ -351,24 +414,38 @@ Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, con
   return result;
 }
 
-/// One item of a real dict: only this one is guarded.
-Value dict_subscript(Interpreter& interpreter, const Known& known, const Value& key) {
-  Object object = key_object(interpreter, key);
-  PyObject* value = PyDict_GetItemWithError(known.object.get(), object.get());
-  if (value == nullptr) {
-    if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
-    if (!PyDict_CheckExact(known.object.get()))
-      interpreter.refuse(ReasonCode::heap_write, "a dict that adds missing keys");
+/// What d[key] gives where there is no such key: a defaultdict's is made and stored.
+Value missing_item(Interpreter& interpreter, const Value& self, const Value& key) {
+  PyObject* object = as<Known>(self)->object.get();
+  if (PyDict_CheckExact(object) || Py_TYPE(object) == ordered_dict_type())
     interpreter.refuse(ReasonCode::would_raise, "KeyError");
-  }
-  return part(interpreter, value, known, Source::Kind::item, object, 0);
+  Value factory = attribute(interpreter, self, "default_factory");
+  if (const auto* none = as<Known>(factory); none != nullptr && none->object.is(Py_None))
+    interpreter.refuse(ReasonCode::would_raise, "KeyError");
+  Value value = call(interpreter, factory, {});
+  write_subscript(interpreter, self, key, value);
+  return value;
+}
+
+/// One item of a real dict: only this one is guarded.
+Value dict_subscript(Interpreter& interpreter, const Value& self, const Value& key) {
+  const auto& known = *as<Known>(self);
+  if (!contains(interpreter, self, key)) return missing_item(interpreter, self, key);
+  Object object = key_object(interpreter, key);
+  if (const Value* changed =
+          interpreter.heap.find(interpreter, known.object.get(), object.get(), known.source))
+    return *changed;
+  PyObject* value = PyDict_GetItemWithError(known.object.get(), object.get());
+  if (value == nullptr) interpreter.refuse_raised();
+  return dict_part(interpreter, value, known, object);
 }
 
 /// One element of a real list: only this one is guarded, if counted from the front.
 Value list_subscript(Interpreter& interpreter, const Known& known, const Value& key) {
   const auto* index = as<Known>(key);
   PyObject* object = known.object.get();
-  if (index != nullptr && PyLong_CheckExact(index->object.get())) {
+  bool changed = interpreter.heap.list(object, known.source) != nullptr;
+  if (!changed && index != nullptr && PyLong_CheckExact(index->object.get())) {
     Py_ssize_t position = PyLong_AsSsize_t(index->object.get());
     PyErr_Clear();
     if (position >= 0 && position < PySequence_Fast_GET_SIZE(object))
@@ -378,19 +455,37 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
   return sequence_subscript(interpreter, *as<Sequence>(open_sequence(interpreter, known)), key);
 }
 
-[[noreturn]] void refuse_write(Interpreter& interpreter, const Source* source) {
-  interpreter.refuse(ReasonCode::heap_write,
-                     source == nullptr ? "a container" : source->describe());
-}
+/// The dict of the real world that a value is or is the twin of.
+struct RealDict {
+  PyObject* object = nullptr;
+  const Source* source = nullptr;
+};
 
-void require_own(Interpreter& interpreter, const Value& value) {
-  if (const auto* known = as<Known>(value)) refuse_write(interpreter, known->source);
-  if (const auto* sequence = as<Sequence>(value);
-      sequence != nullptr && sequence->source != nullptr)
-    refuse_write(interpreter, sequence->source);
+std::optional<RealDict> real_dict(const Value& value) {
+  if (const auto* known = as<Known>(value); known != nullptr && is_plain_dict(known->object.get()))
+    return RealDict{known->object.get(), known->source};
   if (const auto* dictionary = as<Dictionary>(value);
       dictionary != nullptr && dictionary->source != nullptr)
-    refuse_write(interpreter, dictionary->source);
+    return RealDict{dictionary->object.get(), dictionary->source};
+  return std::nullopt;
+}
+
+void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value& key,
+                     const Value& element) {
+  Object object = key_object(interpreter, key);
+  Heap::Target target = dict_target(interpreter, dict.object, dict.source);
+  Source::Kind kind = Source::Kind::item;
+  if (target.kind == speculate::HeapWrite::Kind::attribute) {
+    // Through `__dict__`: the object's attribute, if no descriptor stands in its way.
+    bool is_name = PyUnicode_CheckExact(object.get());
+    if (!is_name || _PyType_Lookup(Py_TYPE(target.object.get()), object.get()) != nullptr)
+      interpreter.refuse(ReasonCode::heap_write, "an item of __dict__");
+    interpreter.assume(Assumption::Kind::missing_attribute,
+                       interpreter.sources().step(Source::Kind::type, target.owner), object);
+    kind = Source::Kind::instance_value;
+  }
+  write_place(interpreter, target, object, interpreter.sources().step(kind, target.owner, object),
+              element);
 }
 
 }  // namespace
@@ -416,7 +511,7 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
         (PyRange_Check(object) && known->source == nullptr))
       return interpreter.constant(
           interpreter.must(PyObject_GetItem(object, folded(interpreter, key).get())));
-    if (is_plain_dict(object)) return dict_subscript(interpreter, *known, key);
+    if (is_plain_dict(object)) return dict_subscript(interpreter, value, key);
     if (PyList_CheckExact(object) || is_tuple_like(object))
       return list_subscript(interpreter, *known, key);
     if (Value method = special_method(interpreter, value, "__getitem__")) {
@@ -430,19 +525,20 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
 
 namespace {
 
-/// Whether a real dict already has this very object under the key: storing it changes nothing.
-bool holds_already(Interpreter& interpreter, const Value& value, const Value& key,
-                   const Value& element) {
-  const auto* known = as<Known>(value);
-  if (known == nullptr || !is_plain_dict(known->object.get())) return false;
-  PyObject* existing =
-      PyDict_GetItemWithError(known->object.get(), key_object(interpreter, key).get());
-  if (existing == nullptr) {
-    PyErr_Clear();
-    return false;
-  }
-  Value current = dict_subscript(interpreter, *known, key);
-  return current == element && as<Tensor>(current) != nullptr;
+/// A list that changes: one made in the run, or the twin of a real one.
+Sequence* changing_list(Interpreter& interpreter, const Value& value) {
+  Value twin = value;
+  if (const auto* known = as<Known>(value);
+      known != nullptr && PyList_CheckExact(known->object.get()))
+    twin = opened(interpreter, value);
+  auto* sequence = as<Sequence>(twin);
+  return sequence != nullptr && sequence->is_list ? sequence : nullptr;
+}
+
+void note_list_change(Interpreter& interpreter, const Sequence& list) {
+  if (list.source == nullptr) return;
+  interpreter.heap.note_change();
+  interpreter.mark(speculate::LineMark::Kind::effect);
 }
 
 }  // namespace
@@ -450,42 +546,51 @@ bool holds_already(Interpreter& interpreter, const Value& value, const Value& ke
 void write_subscript(Interpreter& interpreter, const Value& value, const Value& key,
                      const Value& element) {
   if (auto tensor = shared_as<Tensor>(value)) return write_index(interpreter, tensor, key, element);
-  if (holds_already(interpreter, value, key, element)) return;
-  require_own(interpreter, value);
-  if (auto* sequence = as<Sequence>(value)) {
-    if (!sequence->is_list)
-      interpreter.refuse(ReasonCode::would_raise, "TypeError: a tuple does not change");
+  if (Sequence* list = changing_list(interpreter, value)) {
     if (as<SliceValue>(key) != nullptr)
       interpreter.refuse(ReasonCode::expression, "assignment to a slice of a list");
-    sequence->elements[checked_index(interpreter, *sequence, key)] = element;
-    return;
+    size_t index = checked_index(interpreter, *list, key);
+    if (list->source != nullptr)
+      interpreter.note_written(interpreter.sources().step(Source::Kind::index, list->source, {},
+                                                          static_cast<Py_ssize_t>(index)),
+                               element);
+    list->elements[index] = element;
+    return note_list_change(interpreter, *list);
   }
-  if (auto* dictionary = as<Dictionary>(value)) {
-    Object object = key_object(interpreter, key);
-    if (Value* found = find_item(interpreter, *dictionary, object.get()))
-      *found = element;
-    else
-      dictionary->items.emplace_back(object, element);
-    return;
+  if (as<Sequence>(value) != nullptr)
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: a tuple does not change");
+  if (auto dict = real_dict(value)) return write_real_dict(interpreter, *dict, key, element);
+  if (auto* dictionary = as<Dictionary>(value))
+    return change_item(interpreter, *dictionary, key_object(interpreter, key), element);
+  if (as<Known>(value) != nullptr) {
+    if (Value method = special_method(interpreter, value, "__setitem__")) {
+      CallArguments arguments;
+      arguments.positional = {key, element};
+      call(interpreter, method, arguments);
+      return;
+    }
   }
   interpreter.refuse(ReasonCode::heap_write, "an item");
 }
 
 void delete_subscript(Interpreter& interpreter, const Value& value, const Value& key) {
-  require_own(interpreter, value);
-  if (auto* sequence = as<Sequence>(value);
-      sequence != nullptr && sequence->is_list && as<SliceValue>(key) == nullptr) {
-    size_t index = checked_index(interpreter, *sequence, key);
-    sequence->elements.erase(sequence->elements.begin() + static_cast<std::ptrdiff_t>(index));
-    return;
+  if (Sequence* list = changing_list(interpreter, value); list && as<SliceValue>(key) == nullptr) {
+    size_t index = checked_index(interpreter, *list, key);
+    list->elements.erase(list->elements.begin() + static_cast<std::ptrdiff_t>(index));
+    return note_list_change(interpreter, *list);
   }
-  if (auto* dictionary = as<Dictionary>(value)) {
-    Object object = key_object(interpreter, key);
-    Value* found = find_item(interpreter, *dictionary, object.get());
-    if (found == nullptr) interpreter.refuse(ReasonCode::would_raise, "KeyError");
-    for (size_t i = 0; i < dictionary->items.size(); ++i) {
-      if (&dictionary->items[i].second != found) continue;
-      dictionary->items.erase(dictionary->items.begin() + static_cast<std::ptrdiff_t>(i));
+  auto dict = real_dict(value);
+  auto* dictionary = as<Dictionary>(value);
+  if (dict || dictionary != nullptr) {
+    if (!contains(interpreter, value, key)) interpreter.refuse(ReasonCode::would_raise, "KeyError");
+    if (dict) return write_real_dict(interpreter, *dict, key, nullptr);
+    return change_item(interpreter, *dictionary, key_object(interpreter, key), nullptr);
+  }
+  if (as<Known>(value) != nullptr) {
+    if (Value method = special_method(interpreter, value, "__delitem__")) {
+      CallArguments arguments;
+      arguments.positional = {key};
+      call(interpreter, method, arguments);
       return;
     }
   }
@@ -497,11 +602,14 @@ bool contains(Interpreter& interpreter, const Value& container, const Value& ele
     PyObject* object = known->object.get();
     if (PyDict_Check(object) && is_plain_dict(object)) {
       Object key = key_object(interpreter, element);
+      if (const Value* changed =
+              interpreter.heap.find(interpreter, object, key.get(), known->source))
+        return *changed != nullptr;
       PyObject* value = PyDict_GetItemWithError(object, key.get());
       if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
       // That the key is there is assumed by what is read under it.
       if (value != nullptr)
-        part(interpreter, value, *known, Source::Kind::item, key, 0);
+        dict_part(interpreter, value, *known, key);
       else
         interpreter.assume(Assumption::Kind::missing_key, known->source, key);
       return value != nullptr;
@@ -562,9 +670,10 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
                   const std::string& name) {
   auto native = [&](auto function) {
     return std::make_shared<Native>(
-        "list." + name, [list, function](Interpreter& inner, const Arguments& arguments) {
-          if (list->source != nullptr) refuse_write(inner, list->source);
-          return function(inner, *list, arguments);
+        "list." + name, [list, function](Interpreter& inner, const Arguments& arguments) -> Value {
+          Value result = function(inner, *list, arguments);
+          note_list_change(inner, *list);
+          return result;
         });
   };
   if (name == "append")
@@ -672,16 +781,16 @@ void update_dict(Interpreter& interpreter, const Value& self, const Arguments& a
     write_subscript(interpreter, self, interpreter.string(key), value);
 }
 
-/// dict.get, dict.setdefault and dict.pop share the search.
-Value dict_access(Interpreter& interpreter, const std::shared_ptr<Dictionary>& self,
-                  const std::string& name, const Arguments& arguments) {
+/// dict.get, dict.setdefault and dict.pop share the search; of a real dict or one of the run.
+Value dict_access(Interpreter& interpreter, const Value& self, const std::string& name,
+                  const Arguments& arguments) {
   expect_count(interpreter, arguments, 1, 2);
-  Object key = key_object(interpreter, arguments.positional[0]);
+  const Value& key = arguments.positional[0];
   Value otherwise = arguments.positional.size() > 1 ? arguments.positional[1] : nullptr;
-  Value* found = find_item(interpreter, *self, key.get());
-  if (name == "get") return found != nullptr ? *found : otherwise ? otherwise : interpreter.none();
+  Value found = contains(interpreter, self, key) ? subscript(interpreter, self, key) : nullptr;
+  if (name == "get") return found != nullptr ? found : otherwise ? otherwise : interpreter.none();
   if (name == "setdefault") {
-    if (found != nullptr) return *found;
+    if (found != nullptr) return found;
     Value value = otherwise ? otherwise : interpreter.none();
     write_subscript(interpreter, self, arguments.positional[0], value);
     return value;
@@ -690,9 +799,8 @@ Value dict_access(Interpreter& interpreter, const std::shared_ptr<Dictionary>& s
     if (otherwise) return otherwise;
     interpreter.refuse(ReasonCode::would_raise, "KeyError");
   }
-  Value value = *found;
-  delete_subscript(interpreter, self, arguments.positional[0]);
-  return value;
+  delete_subscript(interpreter, self, key);
+  return found;
 }
 
 Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::string& name) {
@@ -716,7 +824,6 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
     });
   if (name == "update")
     return native([dictionary](Interpreter& inner, const Arguments& arguments) {
-      require_own(inner, dictionary);
       update_dict(inner, dictionary, arguments);
       return inner.none();
     });
@@ -730,7 +837,8 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
   if (name == "clear")
     return native([dictionary](Interpreter& inner, const Arguments& arguments) {
       expect_count(inner, arguments, 0, 0);
-      require_own(inner, dictionary);
+      if (auto dict = real_dict(dictionary))
+        inner.heap.clear(dict_target(inner, dict->object, dict->source));
       dictionary->items.clear();
       return inner.none();
     });
@@ -749,17 +857,51 @@ Value set_method(const std::shared_ptr<SetValue>& set, const std::string& name) 
 
 }  // namespace
 
-Value container_method(Interpreter& interpreter, const Value& self, const std::string& name) {
-  if (const auto* known = as<Known>(self);
-      known != nullptr && name == "get" && is_plain_dict(known->object.get()))
+namespace {
+
+/// list.append and list.extend of a real list: what it holds does not matter.
+Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements) {
+  Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
+  std::vector<Value>& end = list.twin != nullptr ? list.twin->elements : list.appended;
+  for (Value& element : elements) end.push_back(std::move(element));
+  interpreter.heap.note_change();
+  interpreter.mark(speculate::LineMark::Kind::effect);
+  return interpreter.none();
+}
+
+/// Methods of containers of the real world that do not look at all that they hold.
+Value unopened_method(const Value& self, const std::string& name) {
+  const auto& known = *as<Known>(self);
+  PyObject* object = known.object.get();
+  if (PyList_CheckExact(object) && known.source != nullptr &&
+      (name == "append" || name == "extend"))
     return std::make_shared<Native>(
-        "dict.get", [self](Interpreter& inner, const Arguments& arguments) -> Value {
-          expect_count(inner, arguments, 1, 2);
-          const auto& dict = *as<Known>(self);
-          if (contains(inner, self, arguments.positional[0]))
-            return dict_subscript(inner, dict, arguments.positional[0]);
-          return arguments.positional.size() > 1 ? arguments.positional[1] : inner.none();
+        "list." + name, [self, name](Interpreter& inner, const Arguments& arguments) -> Value {
+          expect_count(inner, arguments, 1, 1);
+          const Value& argument = arguments.positional[0];
+          return grow_list(
+              inner, *as<Known>(self),
+              name == "append" ? std::vector<Value>{argument} : elements_of(inner, argument));
         });
+  if (!is_plain_dict(object)) return nullptr;
+  if (name == "get" || name == "setdefault" || name == "pop")
+    return std::make_shared<Native>("dict." + name,
+                                    [self, name](Interpreter& inner, const Arguments& arguments) {
+                                      return dict_access(inner, self, name, arguments);
+                                    });
+  if (name == "update")
+    return std::make_shared<Native>("dict.update",
+                                    [self](Interpreter& inner, const Arguments& arguments) {
+                                      update_dict(inner, self, arguments);
+                                      return inner.none();
+                                    });
+  return nullptr;
+}
+
+}  // namespace
+
+Value container_method(Interpreter& interpreter, const Value& self, const std::string& name) {
+  if (as<Known>(self) != nullptr) return unopened_method(self, name);
   if (auto sequence = shared_as<Sequence>(self))
     return sequence_method(interpreter, sequence, name);
   if (auto dictionary = shared_as<Dictionary>(self)) return dict_method(dictionary, name);

@@ -34,27 +34,22 @@ const Tensor* root_of(const Tensor* tensor) {
   return tensor;
 }
 
-size_t node_count(const Template& form) {
-  if (form.kind == Template::Kind::shared) return 0;
-  size_t count = 1;
-  for (const Template& child : form.children) count += node_count(child);
-  return count;
-}
-
 class TemplateWriter {
  public:
-  explicit TemplateWriter(Interpreter& interpreter) : interpreter_(interpreter) {}
+  /// `now`: containers as they are at this moment, not as the run leaves them.
+  TemplateWriter(Interpreter& interpreter, bool now) : interpreter_(interpreter), now_(now) {}
 
-  /// The whole result: objects that occur twice are made once.
-  Template whole(const Value& result) {
+  /// All values that will be written: tensors among them that share memory must go on doing so.
+  void expect(const std::vector<Value>& values) {
     std::set<const AbstractValue*> seen;
-    collect_tensors(result, escaping_, seen);
+    for (const Value& value : values) collect_tensors(value, escaping_, seen);
+  }
+  Template whole(const Value& result) {
     if (interpreter_.call().function != nullptr) return write(result);
     return write_variables(result);
   }
   /// The result of a run of statements: what can't be written is laid to who made it.
   Template write_variables(const Value& result) {
-    places_[result.get()] = next_;
     Template form = made(Template::Kind::tuple);
     const std::vector<Value>& elements = as<Sequence>(result)->elements;
     for (size_t i = 0; i < elements.size(); ++i) {
@@ -71,11 +66,8 @@ class TemplateWriter {
         return known(*as<Known>(value));
       case ValueKind::number:
         return number(value);
-      case ValueKind::deferred: {
-        Template form = as<Deferred>(value)->recipe;
-        next_ += node_count(form);
-        return form;
-      }
+      case ValueKind::deferred:
+        return as<Deferred>(value)->recipe;
       case ValueKind::tensor:
       case ValueKind::sequence:
       case ValueKind::dictionary:
@@ -90,8 +82,7 @@ class TemplateWriter {
   }
 
  private:
-  Template made(Template::Kind kind) {
-    ++next_;
+  static Template made(Template::Kind kind) {
     Template form;
     form.kind = kind;
     return form;
@@ -104,6 +95,11 @@ class TemplateWriter {
   }
 
   Template known(const Known& known) {
+    PyObject* object = known.object.get();
+    if (now_ && (PyList_Check(object) || PyDict_Check(object))) {
+      Value twin = opened(interpreter_, std::make_shared<Known>(known.object, known.source));
+      if (as<Known>(twin) == nullptr) return write(twin);
+    }
     if (known.source != nullptr) return from_source(known.source);
     Template form = made(Template::Kind::constant);
     form.object = known.object;
@@ -122,16 +118,27 @@ class TemplateWriter {
     return form;
   }
 
-  /// Objects with an identity.
+  /// Objects with an identity: made once.
   Template object(const Value& value) {
-    auto earlier = places_.find(value.get());
-    if (earlier != places_.end()) {
-      Template form;
-      form.kind = Template::Kind::shared;
+    auto [earlier, added] = places_.try_emplace(value.get(), 0);
+    if (!added) {
+      if (open_.contains(value.get()))
+        interpreter_.refuse(ReasonCode::dynamic_value, "a tuple or set that contains itself");
+      Template form = made(Template::Kind::shared);
       form.index = earlier->second;
       return form;
     }
-    places_[value.get()] = next_;
+    size_t place = earlier->second = interpreter_.new_place();
+    bool can_hold_itself = as<Dictionary>(value) != nullptr ||
+                           (as<Sequence>(value) != nullptr && as<Sequence>(value)->is_list);
+    if (!can_hold_itself) open_.insert(value.get());
+    Template form = parts(value);
+    open_.erase(value.get());
+    form.place = place;
+    return form;
+  }
+
+  Template parts(const Value& value) {
     if (auto tensor = shared_as<Tensor>(value)) return write_tensor(tensor);
     if (const auto* sequence = as<Sequence>(value)) return write_sequence(*sequence);
     if (const auto* dictionary = as<Dictionary>(value)) return write_dictionary(*dictionary);
@@ -148,7 +155,7 @@ class TemplateWriter {
   }
 
   Template write_sequence(const Sequence& sequence) {
-    if (sequence.source != nullptr) return from_source(sequence.source);
+    if (sequence.source != nullptr && !now_) return from_source(sequence.source);
     if (!sequence.type) {
       Template form = made(sequence.is_list ? Template::Kind::list : Template::Kind::tuple);
       for (const Value& element : sequence.elements) form.children.push_back(write(element));
@@ -169,7 +176,7 @@ class TemplateWriter {
   }
 
   Template write_dictionary(const Dictionary& dictionary) {
-    if (dictionary.source != nullptr) return from_source(dictionary.source);
+    if (dictionary.source != nullptr && !now_) return from_source(dictionary.source);
     Template form = made(Template::Kind::dict);
     for (const auto& [key, element] : dictionary.items) {
       form.children.push_back(write(interpreter_.constant(key)));
@@ -255,20 +262,16 @@ class TemplateWriter {
     if (tensor->base->requires_grad != tensor->requires_grad && !tensor->untracked &&
         tensor->producer != "detach")
       interpreter_.refuse(ReasonCode::autograd, "a result is a view made without gradients");
-    Template form = made(Template::Kind::call);
-    if (tensor->untracked) {
-      next_ -= 1;
-      return attribute_of(tensor->base, "data");
-    }
+    if (tensor->untracked) return attribute_of(tensor->base, "data");
     bool one_of_many = tensor->view_node->op->signature().result_count != 1;  // or of a list of one
     if (one_of_many) {
+      Template form = made(Template::Kind::call);
       form.object = Object::borrow(imported("operator.getitem"));
       form.children.push_back(view_call(*tensor, *callee));
       form.children.push_back(
           write(interpreter_.integer(static_cast<int64_t>(tensor->view_output))));
       return form;
     }
-    next_ -= 1;
     return view_call(*tensor, *callee);
   }
 
@@ -287,9 +290,10 @@ class TemplateWriter {
   }
 
   Interpreter& interpreter_;
+  const bool now_;
   std::set<const Tensor*> escaping_;
-  std::map<const AbstractValue*, size_t> places_;  // creation order of objects
-  size_t next_ = 0;
+  std::map<const AbstractValue*, size_t> places_;
+  std::set<const AbstractValue*> open_;  // being written, and not there before their parts are
 };
 
 void commit_tensors(Interpreter& interpreter) {
@@ -380,11 +384,17 @@ bool is_work(const graph::Node& node) {
 }  // namespace
 
 Template make_template(Interpreter& interpreter, const Value& value) {
-  return TemplateWriter(interpreter).write(value);
+  return TemplateWriter(interpreter, true).write(value);
 }
 
 void finish(Interpreter& interpreter, const Value& result) {
-  interpreter.output().result = TemplateWriter(interpreter).whole(result);
+  std::vector<Value> lasting = values_written(interpreter);
+  lasting.push_back(result);
+  TemplateWriter writer(interpreter, false);
+  writer.expect(lasting);
+  interpreter.output().result = writer.whole(result);
+  commit_heap(interpreter, [&](const Value& value) { return writer.write(value); });
+  assume_aliases(interpreter);
   if (interpreter.grad_enabled != interpreter.output().environment.grad_enabled)
     interpreter.refuse(ReasonCode::heap_write, "the grad mode");
   finish_autograd(interpreter);

@@ -20,11 +20,17 @@ constexpr size_t kMostAttempts = 8;
 std::variant<speculate::Generated, speculate::Reason> generate_anew(
     const speculate::Call& call, speculate::ProfileStore& profiles) {
   std::vector<CannotMerge> followed;
+  // What the run changes from call to call (a counter) must not be a constant of its graph: that
+  // shows at the end of the first interpretation.
+  std::set<std::string> varying;
   for (size_t attempt = 1;; ++attempt) {
-    Interpreter interpreter(call, profiles, followed);
+    Interpreter interpreter(call, profiles, followed, varying);
     if (attempt >= kMostAttempts) interpreter.follow_all();
     try {
-      return interpreter.run();
+      speculate::Generated generated = interpreter.run();
+      const size_t known = varying.size();
+      varying.insert(interpreter.changed_numbers().begin(), interpreter.changed_numbers().end());
+      if (varying.size() == known) return generated;
     } catch (const CannotMerge& reason) {
       followed.push_back(reason);
     } catch (const Refusal& refusal) {

@@ -49,12 +49,14 @@ std::string text_of(PyObject* object) {
 }
 
 Interpreter::Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles,
-                         const std::vector<CannotMerge>& followed)
+                         const std::vector<CannotMerge>& followed,
+                         const std::set<std::string>& varying)
     : call_(call),
       profiles_(profiles),
       output_(graph::Graph(call.tree->name)),
       builder_(output_.graph),
-      followed_(followed) {
+      followed_(followed),
+      varying_(varying) {
   output_.sources = std::make_shared<speculate::SourceTable>();
 }
 
@@ -347,6 +349,10 @@ Value Interpreter::read_statement_variable(const std::string& name) {
   const Source* source = sources().root(Source::Kind::variable, key);
   for (PyObject* dict : {call_.variables, call_.globals, PyEval_GetBuiltins()}) {
     if (dict == nullptr) continue;
+    if (const Value* changed = heap.find(*this, dict, key.get(), nullptr)) {
+      if (*changed != nullptr) return *changed;
+      continue;
+    }
     Object value = Object::borrow(PyDict_GetItemWithError(dict, key.get()));
     if (PyErr_Occurred() != nullptr) refuse_raised();
     if (value) return wrap(value.get(), source);
@@ -363,6 +369,14 @@ Value Interpreter::read_closure_cell(const std::string& name) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     if (text_of(PyTuple_GET_ITEM(names.get(), i)) != name) continue;
     if (closure == nullptr || i >= PyTuple_GET_SIZE(closure)) break;
+    if (const Value* written = heap.find(*this, PyTuple_GET_ITEM(closure, i), Py_None, nullptr)) {
+      if (*written == nullptr)
+        refuse(ReasonCode::would_raise, cat("NameError: free variable '", name, "' is unbound"));
+      return *written;
+    }
+    if (statement_variables_ != nullptr && statement_variables_->values.contains(name) &&
+        may_be_variable(name, PyTuple_GET_ITEM(closure, i)))
+      refuse(ReasonCode::heap_write, cat("the variable ", name, " of a nested function"));
     Object value = Object::steal(PyCell_Get(PyTuple_GET_ITEM(closure, i)));
     if (!value) {
       PyErr_Clear();
@@ -405,7 +419,10 @@ Value Interpreter::read_global(const std::string& name) {
     }
   }
   Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
-  Object value = Object::borrow(PyDict_GetItemWithError(globals, key.get()));
+  Object value;
+  const Value* written = heap.find(*this, globals, key.get(), nullptr);
+  if (written != nullptr && *written != nullptr) return *written;
+  if (written == nullptr) value = Object::borrow(PyDict_GetItemWithError(globals, key.get()));
   if (!value && PyErr_Occurred() == nullptr) {
     Object builtins = Object::borrow(PyDict_GetItemString(globals, "__builtins__"));
     PyObject* dict = builtins && PyModule_Check(builtins.get()) ? PyModule_GetDict(builtins.get())
@@ -415,10 +432,62 @@ Value Interpreter::read_global(const std::string& name) {
   }
   if (PyErr_Occurred() != nullptr) refuse_raised();
   if (!value) refuse(ReasonCode::would_raise, cat("NameError: name '", name, "' is not defined"));
-  const Source* function = frame_->code->function_source;
+  return wrap(value.get(), sources().step(Source::Kind::global, globals_owner(), key));
+}
+
+const Source* Interpreter::globals_owner() {
+  PyObject* globals = PyFunction_GetGlobals(frame_->code->function.get());
   if (call_.function != nullptr && globals == PyFunction_GetGlobals(call_.function))
-    function = sources().root(Source::Kind::function);
-  return wrap(value.get(), sources().step(Source::Kind::global, function, key));
+    return sources().root(Source::Kind::function);
+  return globals_owners_.try_emplace(globals, frame_->code->function_source).first->second;
+}
+
+/// Whether a closure's cell may be a variable of the function that a run of statements stands in:
+/// frames do not show their cells.
+bool Interpreter::may_be_variable(const std::string& name, PyObject* cell) const {
+  if (call_.function != nullptr || call_.variables == call_.globals) return false;
+  PyObject* value = PyDict_GetItemString(call_.variables, name.c_str());
+  return value == PyCell_GET(cell);
+}
+
+void Interpreter::write_global(const std::string& name, const Value& value) {
+  const Code& code = *frame_->code;
+  Object key = Object::steal(PyUnicode_InternFromString(name.c_str()));
+  PyObject* globals = PyFunction_GetGlobals(code.function.get());
+  if (statement_variables_ != nullptr && globals == call_.variables) {
+    // A variable of the run of statements itself, if it assigns it.
+    const auto& assigned = call_.tree->scope->assigned;
+    if (std::find(assigned.begin(), assigned.end(), name) != assigned.end()) {
+      statement_variables_->values[name] = value;
+      return;
+    }
+  }
+  Heap::Target target;
+  target.table = globals;
+  target.kind = speculate::HeapWrite::Kind::global;
+  target.owner = globals_owner();
+  target.object = code.function;
+  write_place(*this, target, key, sources().step(Source::Kind::global, target.owner, key), value);
+}
+
+void Interpreter::write_closure_cell(const std::string& name, const Value& value) {
+  const Code& code = *frame_->code;
+  Object names = must(PyObject_GetAttrString(code_object(code.function.get()), "co_freevars"));
+  PyObject* closure = PyFunction_GetClosure(code.function.get());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
+    if (text_of(PyTuple_GET_ITEM(names.get(), i)) != name) continue;
+    if (may_be_variable(name, PyTuple_GET_ITEM(closure, i)))
+      refuse(ReasonCode::heap_write, cat("the variable ", name, " of an enclosing function"));
+    Heap::Target target;
+    target.table = PyTuple_GET_ITEM(closure, i);
+    target.kind = speculate::HeapWrite::Kind::cell;
+    target.owner = code.function_source;
+    target.object = code.function;
+    target.index = static_cast<size_t>(i);
+    const Source* at_entry = sources().step(Source::Kind::closure, code.function_source, {}, i);
+    return write_place(*this, target, Object::borrow(Py_None), at_entry, value);
+  }
+  refuse(ReasonCode::expression, cat("the free variable ", name));
 }
 
 void Interpreter::write_name(const std::string& name, Value value) {
@@ -432,13 +501,14 @@ void Interpreter::write_name(const std::string& name, Value value) {
     frame_->variables->values[name] = std::move(value);
     return;
   }
+  if (is_global && frame_->code->function) return write_global(name, value);
   if (is_global) refuse(ReasonCode::heap_write, cat("the global ", name));
   Value* found = find_variable(name);
   if (found == nullptr) {
     if (!frame_->code->function && statement_variables_ != nullptr)
       statement_variables_->values[name] = std::move(value);
     else
-      refuse(ReasonCode::heap_write, cat("the variable ", name, " of an enclosing function"));
+      write_closure_cell(name, value);
     return;
   }
   *found = std::move(value);

@@ -17,6 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "frontend/heap.h"
 #include "frontend/value.h"
 #include "graph/builder.h"
 #include "speculate/facts.h"
@@ -77,9 +78,10 @@ enum class Completion { normal, continue_, break_, return_ };
 
 class Interpreter {
  public:
-  /// `followed`: tests that are followed even if the profile saw both outcomes.
+  /// `followed`: tests that are followed even if the profile saw both outcomes. `varying`: paths of
+  /// numbers that the run itself is known to change.
   Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles,
-              const std::vector<CannotMerge>& followed);
+              const std::vector<CannotMerge>& followed, const std::set<std::string>& varying);
   ~Interpreter();
 
   speculate::Generated run();
@@ -137,6 +139,10 @@ class Interpreter {
   // --- values
   /// The object found at `source`, with the assumptions under which the graph may treat it so.
   Value wrap(PyObject* object, const Source* source);
+  /// That a number read at `source` is written there: if it was taken for a constant, the run has
+  /// to be interpreted again with a number that varies.
+  void note_written(const Source* source, const Value& value);
+  const std::set<std::string>& changed_numbers() const { return changed_numbers_; }
   /// An object made at generation time (literals, folded results) or immortal.
   Value constant(python::Object object);
   Value constant_borrowed(PyObject* object) { return constant(python::Object::borrow(object)); }
@@ -192,6 +198,12 @@ class Interpreter {
   void blame_writer_of(size_t index);
   void blame_nobody() { statement_ = -1; }
 
+  /// A number for a template that others share.
+  size_t new_place() { return next_place_++; }
+
+  /// What the run has changed in objects of the real world.
+  Heap heap;
+
   // --- torch's surroundings as the interpreted program has set them
   bool grad_enabled = true;
   /// Limits: what is unrolled and inlined.
@@ -232,6 +244,11 @@ class Interpreter {
   Value* find_variable(const std::string& name);
   Value read_statement_variable(const std::string& name);
   Value read_closure_cell(const std::string& name);
+  void write_closure_cell(const std::string& name, const Value& value);
+  void write_global(const std::string& name, const Value& value);
+  /// The function by which the guards reach the globals of the code at hand.
+  const Source* globals_owner();
+  bool may_be_variable(const std::string& name, PyObject* cell) const;
 
   const speculate::Call& call_;
   speculate::ProfileStore& profiles_;
@@ -248,6 +265,10 @@ class Interpreter {
   std::shared_ptr<Variables> statement_variables_;      // of the run of statements, if it is one
   int statement_ = -1;                                  // which of those is being run
   std::map<std::string, int, std::less<>> written_by_;  // which of them wrote a variable last
+  size_t next_place_ = 0;
+  std::map<PyObject*, const Source*> globals_owners_;
+  const std::set<std::string>& varying_;
+  std::set<std::string> changed_numbers_;
   speculate::Facts* entry_facts_ = nullptr;
   std::set<std::string> assumed_;  // keys of assumptions made
   std::map<std::string, int64_t, std::less<>> symbol_values_;

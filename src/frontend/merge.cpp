@@ -85,6 +85,7 @@ Value Merger::run() {
   check_sides();
   for (const Snapshot::Saved& saved : fork_.before_.objects())
     if (saved.alive()) merge_object(*saved.object);
+  merge_heap();
   Value result;
   try {
     result = merge_value(fork_.sides_[0].result, fork_.sides_[1].result);
@@ -99,6 +100,18 @@ Value Merger::run() {
   interpreter_.builder().graph().append(fork_.outer_, node_);
   finish_tensors();
   return result;
+}
+
+void Merger::merge_heap() {
+  std::string why_not;
+  try {
+    auto merge = [&](const Value& a, const Value& b) { return merge_value(a, b); };
+    why_not = interpreter_.heap.merge(interpreter_, fork_.heap_before_, fork_.sides_[0].heap,
+                                      fork_.sides_[1].heap, merge);
+  } catch (const NotMerged& reason) {
+    why_not = reason.why;
+  }
+  if (!why_not.empty()) throw CannotMerge{fork_.test_, why_not};
 }
 
 void Merger::check_sides() const {

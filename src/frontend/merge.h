@@ -38,6 +38,7 @@ class Merger {
   const Elements& elements_in(size_t side, const Sequence& sequence);
   bool existed(const Changeable& object) const;
 
+  void merge_heap();
   void merge_object(Changeable& object);
   void merge_tensor_contents(Tensor& tensor, const TensorState& a, const TensorState& b);
   void merge_variables(Variables& variables, const VariableValues& a, const VariableValues& b);

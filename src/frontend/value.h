@@ -165,7 +165,7 @@ struct Sequence final : AbstractValue, Changeable {
   bool is_list;
   std::vector<Value> elements;
   python::Object type;  ///< a namedtuple's or torch.Size's class; null: list or tuple
-  const speculate::Source* source = nullptr;  ///< it is this object of the entry: not writable
+  const speculate::Source* source = nullptr;  ///< it is this object of the entry
 };
 
 struct Dictionary final : AbstractValue, Changeable {
@@ -174,6 +174,7 @@ struct Dictionary final : AbstractValue, Changeable {
   std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   std::vector<std::pair<python::Object, Value>> items;  ///< in order; keys are known, hashable
   const speculate::Source* source = nullptr;            ///< it is this object of the entry
+  python::Object object;  ///< with `source`: the real dict; changes go through the heap as well
 };
 
 struct SetValue final : AbstractValue, Changeable {

@@ -152,7 +152,8 @@ const ValueFact* Interpreter::path_fact(const Source* source) const {
 
 Value Interpreter::wrap_number(PyObject* object, const Source* source) {
   const ValueFact* seen = path_fact(source);
-  bool varies = seen != nullptr && seen->level() > Level::value;
+  bool varies = (seen != nullptr && seen->level() > Level::value) ||
+                (!varying_.empty() && varying_.contains(source->describe()));
   if (varies && PyLong_CheckExact(object)) {
     int overflow = 0;
     PyLong_AsLongLongAndOverflow(object, &overflow);
@@ -187,6 +188,22 @@ Value Interpreter::number_input(PyObject* object, const Source* source) {
   number->example = Object::borrow(object);
   number->source = source;
   return number;
+}
+
+void Interpreter::note_written(const Source* source, const Value& value) {
+  auto read = wrapped_.find(source);
+  const auto* known = read == wrapped_.end() ? nullptr : as<Known>(read->second);
+  if (known == nullptr) return;
+  PyObject* object = known->object.get();
+  bool is_int = PyLong_CheckExact(object);
+  if (!is_int && !PyFloat_CheckExact(object)) return;
+  bool changes = false;
+  if (const auto* number = as<Number>(value))
+    changes = number->type == (is_int ? Type::Kind::i64 : Type::Kind::f64);
+  else if (const auto* constant = as<Known>(value))
+    changes = Py_TYPE(constant->object.get()) == Py_TYPE(object) &&
+              PyObject_RichCompareBool(object, constant->object.get(), Py_EQ) == 0;
+  if (changes) changed_numbers_.insert(source->describe());
 }
 
 Value Interpreter::constant(Object object) {

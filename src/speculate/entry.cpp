@@ -121,6 +121,7 @@ void Entry::release() {
   program_.reset();
   differentiable_.reset();
   result_ = {};
+  writes_.clear();
   effects_.clear();
 }
 
@@ -171,6 +172,7 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
 
   const auto capture = [&](const Source* source) { return captures.of(source); };
   result_ = Recipe(generated.result, capture);
+  for (const HeapWrite& each : generated.writes) writes_.emplace_back(each, capture);
   for (const Effect& each : generated.effects) effects_.emplace_back(each.call, capture);
   lines_ = generated.lines;
   tests_ = generated.tests;
@@ -285,11 +287,21 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
   committed = true;
   commit(*program, captured, rebound);
   if (differentiable_) differentiable_->attach(inputs, program->cells(), cells, results);
-  Recipe::Made made;
-  python::Object value = result_.build(captured, results, made);
-  for (const Recipe& effect : effects_) effect.build(captured, results, made);
-  result = std::move(value);
+  result = finish(captured, results);
   return std::nullopt;
+}
+
+/// All objects are made before the first is written anywhere: making may fail, writing may not.
+python::Object Entry::finish(std::span<const python::Object> captured,
+                             std::span<const execute::Slot> results) const {
+  Recipe::Made made;
+  python::Object result = result_.build(captured, results, made);
+  std::vector<python::Object> values;
+  values.reserve(writes_.size());
+  for (const HeapWriter& write : writes_) values.push_back(write.value(captured, results, made));
+  for (size_t i = 0; i < writes_.size(); ++i) writes_[i].write(captured, values[i].get());
+  for (const Recipe& effect : effects_) effect.build(captured, results, made);
+  return result;
 }
 
 std::string Entry::optimised_text() const {

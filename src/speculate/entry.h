@@ -10,6 +10,7 @@
 #include "speculate/differentiable.h"
 #include "speculate/generated.h"
 #include "speculate/guards.h"
+#include "speculate/heap_write.h"
 #include "speculate/recipe.h"
 
 namespace janus::speculate {
@@ -68,6 +69,9 @@ class Entry {
   void rebind(const Cell& cell, PyObject* object, PyObject* value) const;
   void commit(const execute::Program& program, std::span<const python::Object> captured,
               std::span<const execute::Slot> rebound) const;
+  /// The result, once the heap is changed and the effects are done.
+  python::Object finish(std::span<const python::Object> captured,
+                        std::span<const execute::Slot> results) const;
   void retire();
   void release();
   friend void retire_entry(Entry& entry);
@@ -80,6 +84,7 @@ class Entry {
   std::vector<Cell> cells_;     ///< as program_->cells()
   size_t result_count_ = 0;
   Recipe result_;
+  std::vector<HeapWriter> writes_;
   std::vector<Recipe> effects_;
   std::vector<LineMark> lines_;
   std::vector<GraphTest> tests_;

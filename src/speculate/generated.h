@@ -90,15 +90,42 @@ struct Template {
     slice,
     call,  ///< object(*children[:positional], **{names: rest}): f-strings, str.format, namedtuples,
            ///< ...
-    unbound,  ///< a variable that has no value
-    shared,   ///< the same object as template node `index` in creation order (aliases)
+    instance,  ///< of the plain class `object`: `children` are names and values of attributes
+    unbound,   ///< a variable that has no value
+    shared,    ///< the same object as the template whose `place` is `index` (aliases, cycles)
   };
+  static constexpr size_t kNoPlace = SIZE_MAX;
   Kind kind = Kind::constant;
   python::Object object;
   const Source* source = nullptr;
   size_t index = 0;
+  /// A number of its own if `shared` templates name this one; unique among the templates of a
+  /// graph.
+  size_t place = kNoPlace;
   std::vector<Template> children;
   std::vector<std::string> keyword_names;  ///< call: names of the last children
+};
+
+/// One change of an object that existed before the call, made at the commit. Whatever can fail has
+/// been done by then: the guards hold, and all the values are made.
+struct HeapWrite {
+  enum class Kind {
+    attribute,  ///< object.__setattr__(owner, key, value), where no descriptor stands in the way
+    item,       ///< owner[key] = value; the owner is a dict
+    tail,       ///< owner[index:] = value of a list; `index` kEnd: owner.extend(value)
+    clear,      ///< owner.clear() of a dict or set
+    member,     ///< owner.add(key) of a set; deleted: owner.discard(key)
+    extend,     ///< owner.extend(value) of a deque
+    global,     ///< owner.__globals__[key] = value; the owner is a function
+    cell        ///< owner.__closure__[index].cell_contents = value
+  };
+  static constexpr size_t kEnd = SIZE_MAX;
+  Kind kind = Kind::attribute;
+  const Source* owner = nullptr;
+  python::Object key;
+  size_t index = 0;
+  bool deletes = false;  ///< what is there under the key is removed, if anything is
+  Template value;
 };
 
 /// A call to be made after the commit (print, logging), in program order.
@@ -134,6 +161,7 @@ struct Generated {
   /// Function: the returned value. Statements: a tuple (how it ended, returned value, assigned
   /// variables in scope order); how it ended: 0 fell through, 1 continue, 2 break, 3 return.
   Template result;
+  std::vector<HeapWrite> writes;  ///< in program order, after tensors and before the effects
   std::vector<Effect> effects;
   std::vector<GraphTest> tests;
   std::vector<LineMark> lines;

@@ -9,23 +9,11 @@ namespace {
 
 using Kind = Template::Kind;
 
-python::Object sequence_of(std::span<const python::Object> parts, bool is_list) {
+python::Object tuple_of(std::span<const python::Object> parts) {
   const auto count = static_cast<Py_ssize_t>(parts.size());
-  python::Object made = python::check(is_list ? PyList_New(count) : PyTuple_New(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* part = python::Object(parts[static_cast<size_t>(i)]).release();
-    if (is_list)
-      PyList_SET_ITEM(made.get(), i, part);
-    else
-      PyTuple_SET_ITEM(made.get(), i, part);
-  }
-  return made;
-}
-
-python::Object dict_of(std::span<const python::Object> parts) {
-  python::Object made = python::check(PyDict_New());
-  for (size_t i = 0; i + 1 < parts.size(); i += 2)
-    python::check_status(PyDict_SetItem(made.get(), parts[i].get(), parts[i + 1].get()));
+  python::Object made = python::check(PyTuple_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i)
+    PyTuple_SET_ITEM(made.get(), i, python::Object(parts[static_cast<size_t>(i)]).release());
   return made;
 }
 
@@ -74,13 +62,13 @@ python::Object to_object(const execute::Slot& slot) {
 }
 
 Recipe::Recipe(const Template& form, const Capture& capture)
-    : kind_(form.kind), object_(form.object), index_(form.index) {
+    : kind_(form.kind), object_(form.object), index_(form.index), place_(form.place) {
   if (kind_ == Kind::source) index_ = capture(form.source);
   for (const Template& child : form.children) children_.emplace_back(child, capture);
   if (form.keyword_names.empty()) return;
   std::vector<python::Object> names;
   for (const std::string& name : form.keyword_names) names.push_back(python::string(name));
-  keyword_names_ = sequence_of(names, false);
+  keyword_names_ = tuple_of(names);
 }
 
 python::Object Recipe::build(std::span<const python::Object> captured,
@@ -90,11 +78,59 @@ python::Object Recipe::build(std::span<const python::Object> captured,
                      " is shared before it is made");
     return made[index_];
   }
-  const size_t place = made.size();
-  made.emplace_back();
-  python::Object object = build_parts(captured, results, made);
-  made[place] = object;
+  const auto remember = [&](const python::Object& object) {
+    if (place_ == Template::kNoPlace) return;
+    if (place_ >= made.size()) made.resize(place_ + 1);
+    made[place_] = object;
+  };
+  python::Object object = build_shell();
+  if (object) {
+    // What can hold itself is there before its parts are.
+    remember(object);
+    fill(object.get(), build_children(captured, results, made));
+    return object;
+  }
+  object = build_parts(captured, results, made);
+  remember(object);
   return object;
+}
+
+python::Object Recipe::build_shell() const {
+  switch (kind_) {
+    case Kind::list:
+      return python::check(PyList_New(0));
+    case Kind::dict:
+      return python::check(PyDict_New());
+    case Kind::instance: {
+      static PyObject* const nothing = PyTuple_New(0);
+      auto* type = reinterpret_cast<PyTypeObject*>(object_.get());
+      return python::check(PyBaseObject_Type.tp_new(type, nothing, nullptr));
+    }
+    default:
+      return {};
+  }
+}
+
+void Recipe::fill(PyObject* shell, std::span<const python::Object> parts) const {
+  if (kind_ == Kind::list) {
+    for (const python::Object& part : parts) python::check_status(PyList_Append(shell, part.get()));
+    return;
+  }
+  for (size_t i = 0; i + 1 < parts.size(); i += 2) {
+    PyObject* key = parts[i].get();
+    PyObject* value = parts[i + 1].get();
+    python::check_status(kind_ == Kind::dict ? PyDict_SetItem(shell, key, value)
+                                             : PyObject_GenericSetAttr(shell, key, value));
+  }
+}
+
+std::vector<python::Object> Recipe::build_children(std::span<const python::Object> captured,
+                                                   std::span<const execute::Slot> results,
+                                                   Made& made) const {
+  std::vector<python::Object> parts;
+  parts.reserve(children_.size());
+  for (const Recipe& child : children_) parts.push_back(child.build(captured, results, made));
+  return parts;
 }
 
 python::Object Recipe::build_parts(std::span<const python::Object> captured,
@@ -112,16 +148,10 @@ python::Object Recipe::build_parts(std::span<const python::Object> captured,
     default:
       break;
   }
-  std::vector<python::Object> parts;
-  parts.reserve(children_.size());
-  for (const Recipe& child : children_) parts.push_back(child.build(captured, results, made));
+  const std::vector<python::Object> parts = build_children(captured, results, made);
   switch (kind_) {
     case Kind::tuple:
-      return sequence_of(parts, false);
-    case Kind::list:
-      return sequence_of(parts, true);
-    case Kind::dict:
-      return dict_of(parts);
+      return tuple_of(parts);
     case Kind::set:
       return set_of(parts);
     case Kind::slice:

@@ -26,8 +26,8 @@ class Recipe {
   Recipe() = default;
   Recipe(const Template& form, const Capture& capture);
 
-  /// The objects made so far in this run, in creation order, so that parts can be shared between
-  /// the result and the effects.
+  /// The objects made so far in this run, by place, so that parts can be shared between the result,
+  /// the changes of the heap and the effects.
   using Made = std::vector<python::Object>;
   /// A new object. Throws python::ErrorSet where a call raises.
   python::Object build(std::span<const python::Object> captured,
@@ -37,10 +37,16 @@ class Recipe {
   python::Object build_parts(std::span<const python::Object> captured,
                              std::span<const execute::Slot> results, Made& made) const;
   python::Object make_call(std::span<const python::Object> parts) const;
+  std::vector<python::Object> build_children(std::span<const python::Object> captured,
+                                             std::span<const execute::Slot> results,
+                                             Made& made) const;
+  python::Object build_shell() const;
+  void fill(PyObject* shell, std::span<const python::Object> parts) const;
 
   Template::Kind kind_ = Template::Kind::constant;
   python::Object object_;
   size_t index_ = 0;
+  size_t place_ = Template::kNoPlace;
   std::vector<Recipe> children_;
   python::Object keyword_names_;  ///< tuple of str, or null
 };

@@ -51,6 +51,7 @@ class SourceTable {
   const Source* root(Source::Kind kind, python::Object key = {}, Py_ssize_t index = 0);
   const Source* step(Source::Kind kind, const Source* base, python::Object key = {},
                      Py_ssize_t index = 0);
+  const std::deque<Source>& all() const { return sources_; }
 
  private:
   const Source* intern(Source source);

@@ -23,8 +23,8 @@ without parameters, which are run between calls to change something: the failing
 Compared after every call: the result or the exception (type, message, lines of the user's code),
 printed text, the arguments, the watched objects, the random state. Tensors are compared in dtype,
 shape, strides, values, requires_grad, grad_fn or not, and in who shares memory with whom. Versions
-are compared for what existed before the call; a fresh result's or gradient's only tells how often
-autograd's engine added to it.
+are compared for what existed before the call, by how far it moved them; a fresh result's or
+gradient's only tells how often autograd's engine added to it.
 """
 
 import contextlib
@@ -146,8 +146,10 @@ def observe(program: Program, *, converted: bool) -> Observed:
         positional, keywords = (
             (call.positional, call.keywords) if isinstance(call, Call) else (call, {})
         )
+        before: dict[Any, Any] = {"versions": {}}
+        snapshot([positional, keywords, list(program.watch)], before)
         outcome = run(step, positional, keywords)
-        memo: dict[Any, Any] = {"fresh": True}
+        memo: dict[Any, Any] = {"fresh": True, "versions_before": before["versions"]}
         result = snapshot(outcome["result"], memo)
         memo["fresh"] = False
         outcome.update(
@@ -188,7 +190,7 @@ class TensorView:
     strides: tuple[int, ...]
     requires_grad: bool
     is_leaf: bool
-    version: int
+    version: int  # how far the call moved it; -1 for a tensor that the call made
     identity: int  # number in order of first appearance: aliases have equal ones
     storage: int
     grad: Any
@@ -246,7 +248,10 @@ def snapshot_tensor(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
     if tensor.layout != torch.strided:
         return [str(tensor.layout), snapshot(tensor.detach().to_dense(), memo)]
     storage = storages.setdefault(tensor.untyped_storage()._cdata, len(storages))
-    fresh = memo.get("fresh", False)
+    if "versions" in memo:
+        memo["versions"][id(tensor)] = tensor._version
+    earlier = memo.get("versions_before", {}).get(id(tensor))
+    fresh = memo.get("fresh", False) or earlier is None
     grad = None
     if tensor.is_leaf:
         grad = snapshot(tensor.grad, {**memo, "fresh": True})
@@ -256,7 +261,7 @@ def snapshot_tensor(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
         strides=tensor.stride(),
         requires_grad=tensor.requires_grad,
         is_leaf=tensor.is_leaf,
-        version=-1 if fresh else tensor._version,
+        version=-1 if fresh else tensor._version - earlier,
         identity=tensors[id(tensor)][0],
         storage=storage,
         grad=grad,

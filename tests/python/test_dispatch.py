@@ -391,6 +391,7 @@ def test_effects_run_after_the_commit_in_order(generator):
 
     def make(arguments, known):
         made = doubled((2,))
+        made["result"] = ("place", 0, ("result", 0))
         made["effects"] = [
             ("call", said.append, [("constant", "first")]),
             ("call", said.append, [("shared", 0)]),
@@ -428,7 +429,7 @@ def test_results_keep_their_form_and_their_sharing(generator):
             "dict",
             [
                 ("constant", "pair"),
-                ("tuple", [("result", 0), ("shared", 3), ("source", X)]),
+                ("tuple", [("place", 3, ("result", 0)), ("shared", 3), ("source", X)]),
                 ("constant", "list"),
                 ("list", [("constant", None), ("constant", 3)]),
             ],

@@ -151,7 +151,7 @@ def test_formatted_text_of_results():
 @pytest.mark.parametrize(
     "reason, build",
     [
-        ("heap_write", lambda holder: lambda x: setattr(holder, "count", 1) or x * 2),
+        ("heap_write", lambda holder: lambda x: setattr(x, "note", 1) or x * 2),
         ("dynamic_control", lambda holder: lambda x: halved(x)),
         ("unknown_callable", lambda holder: lambda x: x * len(open("/dev/null").read())),
     ],

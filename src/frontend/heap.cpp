@@ -1,0 +1,563 @@
+#include "frontend/heap.h"
+
+#include <set>
+
+#include "frontend/containers.h"
+#include "frontend/interpreter.h"
+#include "speculate/path.h"
+
+namespace janus::frontend {
+
+using python::Object;
+using speculate::HeapWrite;
+using Kind = HeapWrite::Kind;
+
+// --- state --------------------------------------------------------------------------------------
+
+namespace {
+
+/// The last change of the key, or the end.
+std::vector<Heap::Change>::iterator last_change(Interpreter& interpreter,
+                                                std::vector<Heap::Change>& changes, PyObject* key) {
+  for (auto change = changes.end(); change != changes.begin();) {
+    --change;
+    if (same_key(interpreter, change->key.get(), key)) return change;
+  }
+  return changes.end();
+}
+
+void update_twin(Interpreter& interpreter, Dictionary& twin, const Object& key, Value value) {
+  auto item = std::find_if(twin.items.begin(), twin.items.end(), [&](const auto& each) {
+    return same_key(interpreter, each.first.get(), key.get());
+  });
+  if (item == twin.items.end()) {
+    if (value != nullptr) twin.items.emplace_back(key, std::move(value));
+  } else if (value == nullptr) {
+    twin.items.erase(item);
+  } else {
+    item->second = std::move(value);
+  }
+}
+
+const Value kDeleted;
+
+}  // namespace
+
+Heap::Table* Heap::table(PyObject* identity) {
+  auto found = tables_.find(identity);
+  return found == tables_.end() ? nullptr : &found->second;
+}
+
+const Heap::Table* Heap::table(PyObject* identity) const {
+  auto found = tables_.find(identity);
+  return found == tables_.end() ? nullptr : &found->second;
+}
+
+Heap::Table& Heap::table_of(const Target& target) {
+  auto [found, added] = tables_.try_emplace(target.table);
+  if (added) {
+    found->second.target = target;
+    table_order_.push_back(target.table);
+  }
+  found->second.paths.insert(target.owner);
+  return found->second;
+}
+
+Heap::List* Heap::list(PyObject* object, const Source* path) {
+  auto found = lists_.find(object);
+  if (found == lists_.end()) return nullptr;
+  found->second.paths.insert(path);
+  return &found->second;
+}
+
+Heap::List& Heap::list_of(PyObject* object, const Source* source) {
+  auto [found, added] = lists_.try_emplace(object);
+  if (added) {
+    found->second.object = Object::borrow(object);
+    found->second.source = source;
+    list_order_.push_back(object);
+  }
+  found->second.paths.insert(source);
+  return found->second;
+}
+
+const Value* Heap::find(Interpreter& interpreter, PyObject* identity, PyObject* key,
+                        const Source* path) {
+  Table* state = table(identity);
+  if (state == nullptr) return nullptr;
+  if (path != nullptr) state->paths.insert(path);
+  for (auto change = state->changes.rbegin(); change != state->changes.rend(); ++change)
+    if (change->key.get() == key || same_key(interpreter, change->key.get(), key))
+      return &change->value;
+  return state->cleared ? &kDeleted : nullptr;
+}
+
+bool Heap::cleared(PyObject* identity) const {
+  const Table* state = table(identity);
+  return state != nullptr && state->cleared;
+}
+
+void Heap::write(Interpreter& interpreter, const Target& target, Change change) {
+  Table& state = table_of(target);
+  ++change_count_;
+  if (state.twin != nullptr) update_twin(interpreter, *state.twin, change.key, change.value);
+  auto earlier = last_change(interpreter, state.changes, change.key.get());
+  bool was_set = earlier != state.changes.end() && earlier->value != nullptr;
+  if (was_set && change.value != nullptr) {
+    earlier->value = std::move(change.value);
+    return;
+  }
+  // A key that is deleted and set again is the last one of its dict: both are kept.
+  if (was_set) state.changes.erase(earlier);
+  state.changes.push_back(std::move(change));
+}
+
+void Heap::clear(const Target& target) {
+  Table& state = table_of(target);
+  ++change_count_;
+  state.cleared = true;
+  state.changes.clear();
+  if (state.twin != nullptr) state.twin->items.clear();
+}
+
+// --- how tables are reached ---------------------------------------------------------------------
+
+Object own_dictionary(PyObject* object) {
+  PyObject** slot = _PyObject_GetDictPtr(object);
+  if (slot != nullptr && *slot != nullptr) return Object::borrow(*slot);
+  PyTypeObject* type = Py_TYPE(object);
+  bool can_have = type->tp_dictoffset != 0;
+#ifdef Py_TPFLAGS_MANAGED_DICT
+  can_have = can_have || (type->tp_flags & Py_TPFLAGS_MANAGED_DICT) != 0;
+#endif
+  if (!can_have) return {};
+  Object made = Object::steal(PyObject_GenericGetDict(object, nullptr));
+  PyErr_Clear();
+  return made;
+}
+
+namespace {
+
+const Source* source_or_constant(Interpreter& interpreter, const Object& object,
+                                 const Source* source) {
+  if (source != nullptr) return source;
+  return interpreter.sources().root(Source::Kind::constant, object);
+}
+
+/// The object that a path leads to in the call at hand; null if it leads nowhere.
+class Resolver {
+ public:
+  explicit Resolver(Interpreter& interpreter) : interpreter_(interpreter) {}
+
+  PyObject* operator()(const Source* source) {
+    auto known = objects_.find(source);
+    if (known != objects_.end()) return known->second;
+    PyObject* base = nullptr;
+    if (source->base != nullptr && (base = (*this)(source->base)) == nullptr)
+      return objects_[source] = nullptr;
+    speculate::PathStep step;
+    step.kind = source->kind;
+    step.key = speculate::ExpectedObject(source->key.get(), nullptr);
+    if (source->key && source->kind != Source::Kind::constant) {
+      step.hash = PyObject_Hash(source->key.get());
+      if (step.hash == -1) interpreter_.refuse_raised();
+    }
+    step.index = source->index;
+    return objects_[source] = speculate::take_step(step, base, interpreter_.call(), owned_);
+  }
+
+ private:
+  Interpreter& interpreter_;
+  std::map<const Source*, PyObject*> objects_;
+  std::vector<Object> owned_;
+};
+
+bool is_own_dictionary(const Source* source) {
+  return source != nullptr && source->kind == Source::Kind::attribute &&
+         text_of(source->key.get()) == "__dict__";
+}
+
+}  // namespace
+
+Heap::Target attributes_target(Interpreter& interpreter, const Known& known) {
+  Heap::Target target;
+  PyObject* object = known.object.get();
+  target.object = known.object;
+  target.owner = source_or_constant(interpreter, known.object, known.source);
+  if (PyModule_CheckExact(object))
+    target.table = PyModule_GetDict(object);
+  else if (PyType_Check(object))
+    target.table = reinterpret_cast<PyTypeObject*>(object)->tp_dict;
+  else
+    target.table = own_dictionary(object).get();  // the object keeps it alive
+  return target;
+}
+
+Heap::Target dict_target(Interpreter& interpreter, PyObject* dict, const Source* source) {
+  Heap::Target target;
+  target.table = dict;
+  if (is_own_dictionary(source)) {
+    target.owner = source->base;
+    target.object = Object::borrow(Resolver(interpreter)(source->base));
+    return target;
+  }
+  target.kind = Kind::item;
+  target.object = Object::borrow(dict);
+  target.owner = source_or_constant(interpreter, target.object, source);
+  return target;
+}
+
+void write_place(Interpreter& interpreter, const Heap::Target& target, const Object& key,
+                 const Source* at_entry, const Value& value) {
+  if (at_entry != nullptr && value != nullptr) interpreter.note_written(at_entry, value);
+  interpreter.heap.write(interpreter, target, {key, value, at_entry});
+  interpreter.mark(speculate::LineMark::Kind::effect);
+}
+
+// --- branches -----------------------------------------------------------------------------------
+
+class HeapMerger {
+ public:
+  using MergeValues = std::function<Value(const Value&, const Value&)>;
+  HeapMerger(Interpreter& interpreter, const Heap& before, const Heap& first, const Heap& second,
+             const MergeValues& merge_values)
+      : interpreter_(interpreter),
+        before_(before),
+        first_(first),
+        second_(second),
+        merge_values_(merge_values) {}
+
+  std::string run(Heap& merged) {
+    for (const Heap* heap : {&first_, &second_}) {
+      for (PyObject* identity : heap->table_order_)
+        if (!merged.tables_.contains(identity)) merge_table(merged, identity);
+      for (PyObject* object : heap->list_order_)
+        if (!merged.lists_.contains(object)) merge_list(merged, object);
+    }
+    merged.change_count_ = std::max(first_.change_count_, second_.change_count_);
+    return why_not_;
+  }
+
+ private:
+  template <class Map>
+  static auto* find(const Map& map, PyObject* object) {
+    auto found = map.find(object);
+    return found == map.end() ? nullptr : &found->second;
+  }
+
+  void fail(std::string why) {
+    if (why_not_.empty()) why_not_ = std::move(why);
+  }
+
+  void merge_table(Heap& merged, PyObject* identity) {
+    const Heap::Table* a = find(first_.tables_, identity);
+    const Heap::Table* b = find(second_.tables_, identity);
+    const Heap::Table* before = find(before_.tables_, identity);
+    merged.table_order_.push_back(identity);
+    Heap::Table& table = merged.tables_[identity] = a != nullptr ? *a : *b;
+    // What only one side opened is opened again when it is needed.
+    table.twin = before != nullptr ? before->twin : nullptr;
+    table.changes.clear();
+    static const Heap::Table untouched;
+    const Heap::Table &left = a != nullptr ? *a : untouched, &right = b != nullptr ? *b : untouched;
+    table.paths.insert(right.paths.begin(), right.paths.end());
+    if (left.cleared != right.cleared) return fail("one side clears a container");
+    if (same_keys(left.changes, right.changes)) {
+      for (size_t i = 0; i < left.changes.size(); ++i)
+        add_change(table, left.changes[i], left.changes[i].value, right.changes[i].value);
+      return;
+    }
+    if (left.cleared) return fail("the sides write different keys");
+    for (const Heap::Change& change : left.changes)
+      add_change(table, change, change.value, value_in(table, right.changes, change));
+    for (const Heap::Change& change : right.changes)
+      if (last(left.changes, change.key.get()) == nullptr)
+        add_change(table, change, value_in(table, left.changes, change), change.value);
+  }
+
+  bool same_keys(const std::vector<Heap::Change>& a, const std::vector<Heap::Change>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto& x, const auto& y) {
+      return same_key(interpreter_, x.key.get(), y.key.get()) &&
+             (x.value == nullptr) == (y.value == nullptr);
+    });
+  }
+
+  const Heap::Change* last(const std::vector<Heap::Change>& changes, PyObject* key) {
+    for (size_t i = changes.size(); i-- > 0;)
+      if (same_key(interpreter_, changes[i].key.get(), key)) return &changes[i];
+    return nullptr;
+  }
+
+  void add_change(Heap::Table& table, const Heap::Change& change, const Value& a, const Value& b) {
+    if (!why_not_.empty()) return;
+    Value value;
+    if (a != nullptr && b != nullptr)
+      value = merge_values_(a, b);
+    else if (a != nullptr || b != nullptr)
+      return fail("only one side deletes or makes an attribute or item");
+    table.changes.push_back({change.key, value, change.at_entry});
+  }
+
+  /// What a side leaves in a place that the other one writes: what was there at the entry.
+  Value value_in(const Heap::Table& table, const std::vector<Heap::Change>& changes,
+                 const Heap::Change& wanted) {
+    if (const Heap::Change* change = last(changes, wanted.key.get())) return change->value;
+    PyObject* object = nullptr;
+    if (PyDict_Check(table.target.table))
+      object = PyDict_GetItemWithError(table.target.table, wanted.key.get());
+    else if (PyCell_Check(table.target.table))
+      object = PyCell_GET(table.target.table);
+    PyErr_Clear();
+    if (object == nullptr || wanted.at_entry == nullptr) return nullptr;
+    Value value = interpreter_.wrap(object, wanted.at_entry);
+    interpreter_.note_written(wanted.at_entry, wanted.value);
+    return value;
+  }
+
+  /// What the list has behind its elements of the entry; nothing if these were changed.
+  std::optional<std::vector<Value>> grown(const Heap::List* list) {
+    if (list == nullptr) return std::vector<Value>();
+    if (list->twin == nullptr) return list->appended;
+    const std::vector<Value>& now = list->twin->elements;
+    bool kept = now.size() >= list->at_entry.size() &&
+                std::equal(list->at_entry.begin(), list->at_entry.end(), now.begin());
+    if (!kept) return std::nullopt;
+    return std::vector<Value>(now.begin() + static_cast<std::ptrdiff_t>(list->at_entry.size()),
+                              now.end());
+  }
+
+  void merge_list(Heap& merged, PyObject* object) {
+    const Heap::List* a = find(first_.lists_, object);
+    const Heap::List* b = find(second_.lists_, object);
+    const Heap::List* before = find(before_.lists_, object);
+    merged.list_order_.push_back(object);
+    Heap::List& list = merged.lists_[object] = a != nullptr ? *a : *b;
+    if (b != nullptr) list.paths.insert(b->paths.begin(), b->paths.end());
+    if (before != nullptr && before->twin != nullptr) return;  // merged as any other list
+    auto first = grown(a), second = grown(b);
+    if (!first || !second || first->size() != second->size())
+      return fail("the sides leave a list with different lengths");
+    list.twin = nullptr;
+    list.appended.clear();
+    for (size_t i = 0; i < first->size() && why_not_.empty(); ++i)
+      list.appended.push_back(merge_values_((*first)[i], (*second)[i]));
+  }
+
+  Interpreter& interpreter_;
+  const Heap &before_, &first_, &second_;
+  const MergeValues& merge_values_;
+  std::string why_not_;
+};
+
+std::string Heap::merge(Interpreter& interpreter, const Heap& before, const Heap& first,
+                        const Heap& second, const HeapMerger::MergeValues& merge_values) {
+  Heap merged;
+  std::string why_not = HeapMerger(interpreter, before, first, second, merge_values).run(merged);
+  if (why_not.empty()) *this = std::move(merged);
+  return why_not;
+}
+
+// --- the end of the run -------------------------------------------------------------------------
+
+namespace {
+
+/// How many of the list's first elements are those of the entry.
+size_t unchanged_elements(const Heap::List& list) {
+  size_t count = 0;
+  while (count < list.at_entry.size() && count < list.twin->elements.size() &&
+         list.at_entry[count] == list.twin->elements[count])
+    ++count;
+  return count;
+}
+
+bool is_changed(const Heap::List& list) {
+  if (list.twin == nullptr) return !list.appended.empty();
+  return list.twin->elements != list.at_entry;
+}
+
+/// Elements behind the unchanged ones.
+std::vector<Value> new_elements(const Heap::List& list) {
+  if (list.twin == nullptr) return list.appended;
+  const std::vector<Value>& elements = list.twin->elements;
+  return {elements.begin() + static_cast<std::ptrdiff_t>(unchanged_elements(list)), elements.end()};
+}
+
+HeapWrite write_of(const Heap::Table& table) {
+  HeapWrite write;
+  write.kind = table.target.kind;
+  write.owner = table.target.owner;
+  write.index = table.target.index;
+  return write;
+}
+
+}  // namespace
+
+std::vector<Value> values_written(Interpreter& interpreter) {
+  std::vector<Value> values;
+  Heap& heap = interpreter.heap;
+  for (PyObject* identity : heap.table_order())
+    for (const Heap::Change& change : heap.table(identity)->changes)
+      if (change.value != nullptr) values.push_back(change.value);
+  for (PyObject* object : heap.list_order()) {
+    const Heap::List& list = heap.list_at(object);
+    if (!is_changed(list)) continue;
+    for (const Value& element : new_elements(list)) values.push_back(element);
+  }
+  return values;
+}
+
+void commit_heap(Interpreter& interpreter,
+                 const std::function<speculate::Template(const Value&)>& form) {
+  Heap& heap = interpreter.heap;
+  std::vector<HeapWrite>& writes = interpreter.output().writes;
+  for (PyObject* identity : heap.table_order()) {
+    const Heap::Table& table = *heap.table(identity);
+    if (table.cleared) {
+      writes.push_back(write_of(table));
+      writes.back().kind = Kind::clear;
+    }
+    for (const Heap::Change& change : table.changes) {
+      HeapWrite write = write_of(table);
+      write.key = change.key;
+      write.deletes = change.value == nullptr;
+      if (!write.deletes && write.kind != Kind::member) write.value = form(change.value);
+      writes.push_back(std::move(write));
+    }
+  }
+  for (PyObject* object : heap.list_order()) {
+    const Heap::List& list = heap.list_at(object);
+    if (!is_changed(list)) continue;
+    HeapWrite write;
+    write.kind = PyList_Check(object) ? Kind::tail : Kind::extend;
+    write.owner = list.source;
+    write.index = list.twin == nullptr ? HeapWrite::kEnd : unchanged_elements(list);
+    write.value.kind = speculate::Template::Kind::list;
+    for (const Value& element : new_elements(list)) write.value.children.push_back(form(element));
+    writes.push_back(std::move(write));
+  }
+}
+
+// --- aliases ------------------------------------------------------------------------------------
+
+namespace {
+
+/// A use of a place: the object it belongs to, and the key. Null key: all of the object.
+struct Use {
+  const Source* owner = nullptr;
+  PyObject* object = nullptr;
+  PyObject* key = nullptr;
+  Value written;  ///< of a write
+};
+
+bool is_constant(const Source* source) {
+  for (const Source* step = source; step != nullptr; step = step->base)
+    if (step->base == nullptr) return step->kind == Source::Kind::constant;
+  return false;
+}
+
+class Aliases {
+ public:
+  explicit Aliases(Interpreter& interpreter) : interpreter_(interpreter), resolve_(interpreter) {}
+
+  void assume() {
+    collect_writes();
+    if (writes_.empty()) return;
+    collect_reads();
+    for (const Use& read : reads_)
+      for (const Use& write : writes_) compare(read, write);
+    for (size_t i = 0; i < writes_.size(); ++i)
+      for (size_t j = 0; j < i; ++j)
+        if (!same_value(writes_[i].written, writes_[j].written)) compare(writes_[i], writes_[j]);
+  }
+
+ private:
+  void collect_writes() {
+    Heap& heap = interpreter_.heap;
+    for (PyObject* identity : heap.table_order()) {
+      const Heap::Table& table = *heap.table(identity);
+      // Functions are assumed by identity, and with them their globals and closures.
+      if (table.target.kind == Kind::global || table.target.kind == Kind::cell) continue;
+      PyObject* object = table.target.object.get();
+      if (table.cleared || !table.changes.empty()) expect_one(table.target.owner, table.paths);
+      if (table.cleared) writes_.push_back({table.target.owner, object, nullptr, nullptr});
+      for (const Heap::Change& change : table.changes)
+        writes_.push_back({table.target.owner, object, change.key.get(), change.value});
+    }
+    for (PyObject* object : heap.list_order()) {
+      const Heap::List& list = heap.list_at(object);
+      if (!is_changed(list)) continue;
+      expect_one(list.source, list.paths);
+      writes_.push_back({list.source, object, nullptr, nullptr});
+    }
+  }
+
+  /// All these paths led to the object whose changes the run saw through them.
+  void expect_one(const Source* owner, const std::set<const Source*>& paths) {
+    for (const Source* path : paths) {
+      if (is_own_dictionary(path)) path = path->base;
+      if (path == owner || (is_constant(path) && is_constant(owner))) continue;
+      Assumption assumption;
+      assumption.kind = Assumption::Kind::same_object;
+      assumption.source = path;
+      assumption.other = owner;
+      interpreter_.assume(std::move(assumption));
+    }
+  }
+
+  void collect_reads() {
+    for (const Source& source : interpreter_.sources().all()) {
+      bool reads = source.kind == Source::Kind::instance_value ||
+                   source.kind == Source::Kind::attribute || source.kind == Source::Kind::item ||
+                   source.kind == Source::Kind::index;
+      if (!reads) continue;
+      bool by_key = source.kind != Source::Kind::index;
+      add_read(source.base, by_key ? source.key.get() : nullptr);
+    }
+    for (const Assumption& assumption : interpreter_.output().assumptions) {
+      bool of_key = assumption.kind == Assumption::Kind::missing_key;
+      bool of_all = assumption.kind == Assumption::Kind::keys ||
+                    assumption.kind == Assumption::Kind::length ||
+                    assumption.kind == Assumption::Kind::truth;
+      if (of_key || of_all) add_read(assumption.source, of_key ? assumption.object.get() : nullptr);
+    }
+  }
+
+  void add_read(const Source* owner, PyObject* key) {
+    if (is_own_dictionary(owner)) owner = owner->base;
+    PyObject* object = resolve_(owner);
+    if (object != nullptr) reads_.push_back({owner, object, key, nullptr});
+  }
+
+  static bool same_value(const Value& left, const Value& right) {
+    if (left == nullptr || right == nullptr) return false;
+    if (left == right) return true;
+    const auto* a = as<Known>(left);
+    const auto* b = as<Known>(right);
+    return a != nullptr && b != nullptr && a->object.is(b->object.get()) &&
+           is_immutable_constant(a->object.get());
+  }
+
+  void compare(const Use& one, const Use& other) {
+    if (one.owner == other.owner || (is_constant(one.owner) && is_constant(other.owner))) return;
+    if (Py_TYPE(one.object) != Py_TYPE(other.object)) return;
+    if (one.key != nullptr && other.key != nullptr && one.key != other.key &&
+        !same_key(interpreter_, one.key, other.key))
+      return;
+    Assumption assumption;
+    assumption.kind = one.object == other.object ? Assumption::Kind::same_object
+                                                 : Assumption::Kind::not_same_object;
+    assumption.source = one.owner;
+    assumption.other = other.owner;
+    interpreter_.assume(std::move(assumption));
+  }
+
+  Interpreter& interpreter_;
+  Resolver resolve_;
+  std::vector<Use> writes_, reads_;
+};
+
+}  // namespace
+
+void assume_aliases(Interpreter& interpreter) { Aliases(interpreter).assume(); }
+
+}  // namespace janus::frontend

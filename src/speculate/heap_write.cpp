@@ -1,0 +1,99 @@
+#include "speculate/heap_write.h"
+
+#include "base/check.h"
+
+namespace janus::speculate {
+namespace {
+
+using Kind = HeapWrite::Kind;
+
+/// What is to be removed may have gone already, by another thread or a destructor.
+void remove_item(PyObject* dict, PyObject* key) {
+  if (PyObject_DelItem(dict, key) == 0) return;
+  if (PyErr_ExceptionMatches(PyExc_KeyError) == 0) throw python::ErrorSet();
+  PyErr_Clear();
+}
+
+void remove_attribute(PyObject* object, PyObject* name) {
+  const int status = PyType_Check(object) ? PyObject_SetAttr(object, name, nullptr)
+                                          : PyObject_GenericSetAttr(object, name, nullptr);
+  if (status == 0) return;
+  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw python::ErrorSet();
+  PyErr_Clear();
+}
+
+void set_item(PyObject* dict, PyObject* key, PyObject* value) {
+  if (PyDict_CheckExact(dict))
+    python::check_status(PyDict_SetItem(dict, key, value));
+  else
+    python::check_status(PyObject_SetItem(dict, key, value));
+}
+
+void set_attribute(PyObject* object, PyObject* name, PyObject* value) {
+  if (PyModule_CheckExact(object))
+    python::check_status(PyDict_SetItem(PyModule_GetDict(object), name, value));
+  else if (PyType_Check(object))
+    python::check_status(PyObject_SetAttr(object, name, value));
+  else
+    python::check_status(PyObject_GenericSetAttr(object, name, value));
+}
+
+void set_tail(PyObject* list, size_t index, PyObject* elements) {
+  const Py_ssize_t length = PyList_GET_SIZE(list);
+  const Py_ssize_t start =
+      index == HeapWrite::kEnd ? length : std::min(static_cast<Py_ssize_t>(index), length);
+  python::check_status(PyList_SetSlice(list, start, length, elements));
+}
+
+void clear(PyObject* container) {
+  if (PyDict_CheckExact(container)) return PyDict_Clear(container);
+  python::check(PyObject_CallMethod(container, "clear", nullptr));
+}
+
+}  // namespace
+
+HeapWriter::HeapWriter(const HeapWrite& write, const Recipe::Capture& capture)
+    : kind_(write.kind),
+      owner_(capture(write.owner)),
+      key_(write.key),
+      index_(write.index),
+      deletes_(write.deletes),
+      value_(write.value, capture) {}
+
+python::Object HeapWriter::value(std::span<const python::Object> captured,
+                                 std::span<const execute::Slot> results, Recipe::Made& made) const {
+  return deletes_ ? python::Object() : value_.build(captured, results, made);
+}
+
+void HeapWriter::write(std::span<const python::Object> captured, PyObject* value) const {
+  PyObject* owner = captured[owner_].get();
+  PyObject* key = key_.get();
+  switch (kind_) {
+    case Kind::attribute:
+      return value == nullptr ? remove_attribute(owner, key) : set_attribute(owner, key, value);
+    case Kind::item:
+      return value == nullptr ? remove_item(owner, key) : set_item(owner, key, value);
+    case Kind::tail:
+      return set_tail(owner, index_, value);
+    case Kind::clear:
+      return clear(owner);
+    case Kind::member:
+      python::check_status(deletes_ ? PySet_Discard(owner, key) : PySet_Add(owner, key));
+      return;
+    case Kind::extend:
+      python::check(PyObject_CallMethod(owner, "extend", "O", value));
+      return;
+    case Kind::global: {
+      PyObject* globals = PyFunction_Check(owner) ? PyFunction_GET_GLOBALS(owner) : owner;
+      return value == nullptr ? remove_item(globals, key) : set_item(globals, key, value);
+    }
+    case Kind::cell: {
+      PyObject* closure = PyFunction_GET_CLOSURE(owner);
+      python::check_status(
+          PyCell_Set(PyTuple_GET_ITEM(closure, static_cast<Py_ssize_t>(index_)), value));
+      return;
+    }
+  }
+}
+
+}  // namespace janus::speculate

@@ -1,0 +1,30 @@
+// A HeapWrite made ready to be done again and again.
+#pragma once
+
+#include <span>
+
+#include "speculate/generated.h"
+#include "speculate/recipe.h"
+
+namespace janus::speculate {
+
+class HeapWriter {
+ public:
+  HeapWriter(const HeapWrite& write, const Recipe::Capture& capture);
+
+  /// The value to be written; null for a deletion. Throws python::ErrorSet where a call raises.
+  python::Object value(std::span<const python::Object> captured,
+                       std::span<const execute::Slot> results, Recipe::Made& made) const;
+  /// Writes it. Throws python::ErrorSet if memory runs out.
+  void write(std::span<const python::Object> captured, PyObject* value) const;
+
+ private:
+  HeapWrite::Kind kind_;
+  size_t owner_;
+  python::Object key_;
+  size_t index_;
+  bool deletes_;
+  Recipe value_;
+};
+
+}  // namespace janus::speculate

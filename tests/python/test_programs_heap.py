@@ -1,0 +1,602 @@
+"""Differential programs: writes to objects that outlive the call. PYTEST_DONT_REWRITE"""
+
+import types
+from collections import OrderedDict, defaultdict
+
+import pytest
+import torch.nn.functional as F
+from differential import Program, differential
+
+import torch
+from torch import nn
+
+STEPS = 12
+
+
+def calls(*shape, count=STEPS):
+    return [(torch.randn(*shape),) for _ in range(count)]
+
+
+class State:
+    def __init__(self, **values):
+        vars(self).update(values)
+
+
+# --- numbers that change from call to call, in every form of storage ------------------------------
+
+
+class WithSetattr:
+    def __init__(self):
+        self.rate = 1.0
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, "_" + name, value)
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self, "_" + name)
+
+
+class WithProperty:
+    def __init__(self):
+        self.value = 1.0
+
+    @property
+    def rate(self):
+        return self.value * 2
+
+    @rate.setter
+    def rate(self, value):
+        self.value = value / 2
+
+
+class WithSlots:
+    __slots__ = ("rate",)
+
+    def __init__(self):
+        self.rate = 1.0
+
+    @property
+    def __dict__(self):
+        return {"rate": self.rate}
+
+
+class OfClass:
+    rate = 1.0
+
+
+module_rate = 1.0
+
+
+def storage_program(kind, update):
+    """A step that updates one number, read and written wherever `kind` keeps it."""
+    module = types.ModuleType("settings")
+    module.rate = 1.0
+    network = nn.Linear(3, 3)
+    network.rate = 1.0
+    state = State(rate=1.0)
+    table, row = {"rate": 1.0}, [1.0, 5]
+    with_setattr, with_property, with_slots = WithSetattr(), WithProperty(), WithSlots()
+    OfClass.rate = 1.0
+    globals()["module_rate"] = 1.0
+
+    def attribute(x):
+        state.rate = update(state.rate)
+        return x * state.rate
+
+    def augmented(x):
+        state.rate *= 0.9
+        return x * state.rate
+
+    def module_attribute(x):
+        module.rate = update(module.rate)
+        return x * module.rate
+
+    def network_attribute(x):
+        network.rate = update(network.rate)
+        return network(x) * network.rate
+
+    def dict_item(x):
+        table["rate"] = update(table["rate"])
+        return x * table["rate"]
+
+    def list_item(x):
+        row[0] = update(row[0])
+        return x * row[0]
+
+    def global_(x):
+        global module_rate
+        module_rate = update(module_rate)
+        return x * module_rate
+
+    rate = 1.0
+
+    def nonlocal_(x):
+        nonlocal rate
+        rate = update(rate)
+        return x * rate
+
+    def setattr_method(x):
+        with_setattr.rate = update(with_setattr.rate)
+        return x * with_setattr.rate
+
+    def property_(x):
+        with_property.rate = update(with_property.rate)
+        return x * with_property.rate
+
+    def slot(x):
+        with_slots.rate = update(with_slots.rate)
+        return x * with_slots.rate
+
+    def class_attribute(x):
+        OfClass.rate = update(OfClass.rate)
+        return x * OfClass.rate
+
+    def by_name(x):
+        setattr(state, "rate", update(getattr(state, "rate")))
+        return x * state.rate
+
+    step = {
+        "attribute": attribute,
+        "augmented": augmented,
+        "module attribute": module_attribute,
+        "nn.Module attribute": network_attribute,
+        "dict": dict_item,
+        "list": list_item,
+        "global": global_,
+        "nonlocal": nonlocal_,
+        "__setattr__": setattr_method,
+        "property": property_,
+        "__slots__": slot,
+        "class attribute": class_attribute,
+        "setattr": by_name,
+    }[kind]
+    watch = [state, vars(module), network, table, row, vars(with_setattr), with_property]
+    watch += [with_slots, Rates(), lambda: rate]
+    return Program(step, calls(3, count=20), watch=watch)
+
+
+class Rates:
+    """The rates that are no object's, as attributes that the harness can see."""
+
+    @property
+    def __dict__(self):
+        return {"global": module_rate, "class": OfClass.rate}
+
+
+STORAGES = [
+    "attribute",
+    "augmented",
+    "module attribute",
+    "nn.Module attribute",
+    "dict",
+    "list",
+    "global",
+    "nonlocal",
+    "__setattr__",
+    "property",
+    "__slots__",
+    "class attribute",
+    "setattr",
+]
+
+
+@pytest.mark.parametrize("kind", STORAGES)
+def test_float_that_decays(kind):
+    differential(hits=16, graphs=2)(lambda: storage_program(kind, lambda v: 0.9 * v + 0.01))()
+
+
+@pytest.mark.parametrize("kind", [s for s in STORAGES if s not in ("augmented", "__setattr__")])
+def test_number_that_becomes_an_int(kind):
+    differential(hits=14, graphs=3)(
+        lambda: storage_program(kind, lambda v: 1 if isinstance(v, float) and v > 3 else v + 0.5)
+    )()
+
+
+@differential(hits=16, graphs=1)
+def test_counter_in_the_arithmetic():
+    state = State(step=0)
+
+    def step(x):
+        state.step += 1
+        correction = 1 - 0.9**state.step
+        return x / correction
+
+    return Program(step, calls(3, count=20), watch=[state])
+
+
+@differential(hits=8)
+def test_counter_decides_a_branch():
+    state = State(step=0, flushed=0)
+
+    def step(x):
+        state.step += 1
+        if state.step % 5 == 0:
+            state.flushed += 1
+            return x * 2
+        return x + 1
+
+    return Program(step, calls(3, count=40), watch=[state])
+
+
+# --- training loops that keep records -------------------------------------------------------------
+
+
+class Trainer:
+    def __init__(self):
+        self.model = nn.Linear(4, 3)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.1)
+        self.steps = 0
+        self.average = None
+        self.history = []
+        self.running = {"loss": 0.0}
+        self.best = 100.0
+        self.last = torch.zeros(())
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        loss = F.mse_loss(self.model(x), y)
+        loss.backward()
+        self.optimizer.step()
+        self.steps += 1
+        value = loss.item()
+        self.average = value if self.average is None else 0.9 * self.average + 0.1 * value
+        self.history.append(value)
+        self.running["loss"] += value
+        self.running["last"] = value
+        self.last = loss.detach()
+        return loss
+
+
+def batches(count=STEPS):
+    return [(torch.randn(5, 4), torch.randn(5, 3)) for _ in range(count)]
+
+
+@differential(hits=8, graphs=2)
+def test_training_step_with_records():
+    trainer = Trainer()
+    return Program(trainer.step, batches(), watch=[trainer])
+
+
+@differential(hits=10, graphs=1)
+def test_history_that_others_append_to():
+    history = []
+
+    def step(x):
+        history.append(x.sum().item())
+        history.extend([1.5, x.shape[0]])
+        return x * 2
+
+    arguments = calls(3, count=16)
+    arguments[8:8] = [lambda: history.append("others"), lambda: history.insert(0, "first")]
+    arguments[12:12] = [history.clear]
+    return Program(step, arguments, watch=[history])
+
+
+@differential(hits=10, graphs=2)
+def test_state_carried_between_calls():
+    cell = nn.GRUCell(3, 4)
+    state = State(hidden=torch.zeros(2, 4), previous=None)
+
+    def step(x):
+        hidden = cell(x, state.hidden)
+        hidden.sum().backward()
+        state.previous = state.hidden
+        state.hidden = hidden.detach()
+        return hidden
+
+    return Program(step, calls(2, 3, count=16), watch=[cell, state])
+
+
+@differential(hits=8)
+def test_results_that_require_grad_are_kept():
+    model = nn.Linear(3, 2)
+    outputs = {}
+
+    def step(x):
+        y = model(x)
+        outputs["y"] = y
+        outputs["sum"] = y.sum()
+        return outputs["sum"]
+
+    def convert(f):
+        converted = __import__("torchjanus").function(f)
+
+        def both(x):
+            model.zero_grad()
+            result = converted(x)
+            (result + outputs["y"].pow(2).sum()).backward()
+            return result
+
+        return both, converted
+
+    program = Program(step, calls(5, 3), watch=[model, outputs], convert=convert)
+    plain = program.step
+
+    def eager(x):
+        model.zero_grad()
+        result = plain(x)
+        (result + outputs["y"].pow(2).sum()).backward()
+        return result
+
+    program.step = eager
+    program.convert = lambda _: convert(plain)
+    return program
+
+
+@differential(hits=8)
+def test_one_tensor_in_two_places():
+    state = State(a=None, b=None, items=[])
+
+    def step(x):
+        y = x * 2
+        state.a = y
+        state.b = y
+        state.items.append(y)
+        state.pair = (y, x)
+        return y
+
+    return Program(step, calls(3), watch=[state])
+
+
+# --- containers -----------------------------------------------------------------------------------
+
+
+@differential(hits=8)
+def test_new_keys_keep_their_order():
+    table = {"b": 0}
+
+    def step(x):
+        table["a"] = x.sum().item()
+        table["b"] += 1
+        table["c"] = None
+        del table["a"]
+        table["a"] = 3
+        return x + table["b"]
+
+    return Program(step, calls(3), watch=[table])
+
+
+@differential(hits=6)
+def test_dict_methods():
+    table = {"n": 1.0, "gone": 2.0}
+    ordered = OrderedDict(first=1.0)
+
+    def step(x):
+        total = x.sum().item()
+        table.setdefault("list", []).append(total)
+        table.update({"n": table["n"] * 0.5, "m": total}, k=2)
+        value = table.pop("gone", None)
+        table["value"] = value
+        ordered["second"] = total
+        ordered["first"] = ordered.get("first", 0) + 1.0
+        return x * table["n"] + ("gone" in table)
+
+    return Program(step, calls(3), watch=[table, ordered])
+
+
+@differential(hits=6)
+def test_dict_that_is_cleared_and_filled():
+    table = {"n": 1.0, "gone": 2.0}
+
+    def step(x):
+        before = len(table)
+        table.clear()
+        for name in ("u", "v"):
+            table[name] = x.sum().item()
+        return x * (before + len(table))
+
+    return Program(step, calls(3), watch=[table])
+
+
+@differential(hits=6)
+def test_defaultdict_of_sums():
+    sums = defaultdict(float)
+    lists = defaultdict(list)
+
+    def step(x):
+        sums["total"] += x.sum().item()
+        lists["all"].append(x.shape[0])
+        return x * 2
+
+    return Program(step, calls(3), watch=[sums, lists])
+
+
+@differential(hits=6)
+def test_lists_that_are_changed_in_the_middle():
+    items = [1, 2, 3]
+
+    def step(x):
+        items.insert(0, items.pop())
+        items[1] = items[1] + 0
+        items.reverse()
+        return x * items[0] + sum(items)
+
+    return Program(step, calls(3, count=24), watch=[items])
+
+
+@differential(hits=6)
+def test_stack_that_grows_and_shrinks():
+    stack = []
+
+    def step(x):
+        stack.append(x)
+        stack.append(x * 2)
+        top = stack.pop()
+        kept = stack.pop()
+        return top + kept
+
+    return Program(step, calls(3), watch=[stack])
+
+
+# --- what was assumed no longer holds -------------------------------------------------------------
+
+
+@differential(hits=6)
+def test_object_replaced_between_calls():
+    holder = State(child=State(n=0))
+
+    def step(x):
+        holder.child.n += 1
+        return x * holder.child.n
+
+    arguments = calls(3, count=20)
+    arguments[9:9] = [lambda: setattr(holder, "child", State(n=50))]
+    return Program(step, arguments, watch=[holder])
+
+
+@differential(hits=6)
+def test_type_of_the_attribute_changes():
+    state = State(n=0)
+
+    def step(x):
+        state.n = state.n + 1
+        return x * state.n
+
+    arguments = calls(3, count=24)
+    arguments[9:9] = [lambda: setattr(state, "n", 0.5)]
+    arguments[17:17] = [lambda: setattr(state, "n", torch.ones(3))]
+    return Program(step, arguments, watch=[state])
+
+
+@differential(hits=6)
+def test_attribute_deleted_between_calls():
+    state = State(n=1)
+
+    def step(x):
+        state.n = getattr(state, "n", 10) + 1
+        return x * state.n
+
+    arguments = calls(3, count=24)
+    arguments[9:9] = [lambda: delattr(state, "n")]
+    return Program(step, arguments, watch=[state])
+
+
+@differential(hits=4)
+def test_setattr_added_later():
+    class Later:
+        def __init__(self):
+            self.n = 0
+
+    state = Later()
+
+    def step(x):
+        state.n = state.n + 1
+        return x * state.n
+
+    def add():
+        Later.__setattr__ = lambda self, name, value: object.__setattr__(self, name, value + 1)
+
+    arguments = calls(3, count=24)
+    arguments[9:9] = [add]
+    return Program(step, arguments, watch=[state])
+
+
+@differential(hits=4)
+def test_property_added_later():
+    class Later:
+        def __init__(self):
+            self.n = 0
+
+    state = Later()
+
+    def step(x):
+        state.n = state.n + 1
+        return x * 2
+
+    def add():
+        Later.n = property(lambda self: vars(self)["n"], lambda self, v: vars(self).update(n=v * 2))
+
+    arguments = calls(3, count=24)
+    arguments[9:9] = [add]
+    return Program(step, arguments, watch=[state])
+
+
+@differential(hits=6)
+def test_two_paths_become_one_object():
+    def step(x, a, b):
+        a.n = a.n + 1
+        b.n = b.n * 2
+        return x * a.n
+
+    one, two = State(n=1), State(n=2)
+    three = State(n=1)
+    arguments = [(torch.randn(3), one, two) for _ in range(8)]
+    arguments += [(torch.randn(3), three, three) for _ in range(8)]
+    arguments += [(torch.randn(3), one, two) for _ in range(3)]
+    return Program(step, arguments, watch=[one, two, three])
+
+
+@differential(hits=6)
+def test_one_object_becomes_two():
+    def step(x, a, b):
+        a["n"] = 1.0 + x.shape[0]
+        return x * b["n"]
+
+    one, two = {"n": 0.5}, {"n": 3.0}
+    arguments = [(torch.randn(3), one, one) for _ in range(8)]
+    arguments += [(torch.randn(3), one, two) for _ in range(8)]
+    return Program(step, arguments, watch=[one, two])
+
+
+@differential(hits=6)
+def test_lists_become_one():
+    def step(x, a, b):
+        a.append(x.sum().item())
+        return x * len(b)
+
+    one, two, three = [1], [2, 2], [3]
+    arguments = [(torch.randn(3), one, two) for _ in range(8)]
+    arguments += [(torch.randn(3), three, three) for _ in range(4)]
+    return Program(step, arguments, watch=[one, two, three])
+
+
+@differential(hits=6, aborts=1)
+def test_nothing_is_left_by_a_run_that_is_given_up():
+    state = State(n=0, history=[], table={})
+
+    def step(x):
+        state.n += 1
+        state.history.append(state.n)
+        state.table["sum"] = x.sum().item()
+        if x.sum() > 100:
+            return x - 1
+        state.history.append("small")
+        return x + 1
+
+    arguments = calls(3, count=20)
+    arguments[8] = (torch.full((3,), 50.0),)
+    arguments[14] = (torch.full((3,), 50.0),)
+    return Program(step, arguments, watch=[state])
+
+
+@differential(hits=5)
+def test_error_after_a_write():
+    state = State(n=0, history=[])
+
+    def step(x, y):
+        state.n += 1
+        state.history.append(x.sum().item())
+        return x @ y
+
+    arguments = [(torch.randn(2, 3), torch.randn(3, 2)) for _ in range(12)]
+    arguments[7] = (torch.randn(2, 3), torch.randn(4, 2))
+    return Program(step, arguments, watch=[state])
+
+
+@differential(hits=5)
+def test_print_after_a_write():
+    state = State(n=0)
+    history = []
+
+    def step(x):
+        history.append(x.sum().item())
+        print("history", history)
+        history.append(None)
+        state.n += 1
+        print(f"step {state.n}: {history[-2]:.3f}")
+        return x * 2
+
+    arguments = [each for call in calls(3, count=14) for each in (history.clear, call)]
+    return Program(step, arguments, watch=[state])
