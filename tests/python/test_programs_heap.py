@@ -600,3 +600,52 @@ def test_print_after_a_write():
 
     arguments = [each for call in calls(3, count=14) for each in (history.clear, call)]
     return Program(step, arguments, watch=[state])
+
+
+# --- branches -------------------------------------------------------------------------------------
+
+
+@differential(hits=12, graphs=1, aborts=0)
+def test_writes_on_one_side_of_a_branch():
+    state = State(best=100.0, improved=0, seen=0)
+
+    def step(x):
+        value = x.abs().sum().item()
+        if value < state.best:
+            state.best = value
+            state.improved += 1
+        state.seen += 1
+        return x * state.best
+
+    return Program(step, calls(3, count=24), watch=[state])
+
+
+@differential(hits=12, graphs=1)
+def test_writes_on_both_sides_of_a_branch():
+    state = State(last=None, positive=0, sums=[], table={"n": 0.0})
+
+    def step(x):
+        total = x.sum()
+        if total > 0:
+            state.positive += 1
+            state.sums.append(total.item())
+            state.table["n"] += 1.0
+        else:
+            state.sums.append(-1.0)
+            state.table["n"] *= 0.5
+        state.last = x * state.positive
+        return state.last
+
+    return Program(step, calls(3, count=24), watch=[state])
+
+
+@differential(hits=6)
+def test_append_on_one_side_of_a_branch():
+    items = []
+
+    def step(x):
+        if x.sum() > 0:
+            items.append(x.sum().item())
+        return x * 2
+
+    return Program(step, calls(3, count=40), watch=[items])
