@@ -57,6 +57,7 @@ class Loop final : public Scope {
         span_(interpreter.user_span()),
         before_(Snapshot::take()),
         effects_(interpreter.output().effects.size()),
+        heap_changes_(interpreter.heap.change_count()),
         grad_enabled_(interpreter.grad_enabled) {}
 
   void run() {
@@ -104,6 +105,7 @@ class Loop final : public Scope {
     for (const Snapshot::Saved& saved : start.objects())
       if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)))
         fail("its test changes something");
+    if (interpreter_.heap.change_count() != heap_changes_) fail("its test changes something");
     graph::Value* flag = truth.known ? interpreter_.builder().constant(*truth.known) : truth.flag;
     condition_->results = {flag};
   }
@@ -118,6 +120,8 @@ class Loop final : public Scope {
     if (completion == Completion::return_ || interpreter_.frame().forks.size() > forks)
       fail("it returns from the function");
     if (interpreter_.output().effects.size() != effects_) fail("it prints");
+    if (interpreter_.heap.change_count() != heap_changes_)
+      fail("it changes an object that outlives the call");
     if (interpreter_.grad_enabled != grad_enabled_) fail("it changes the grad mode");
     graph::for_each_node(*body_, [&](const graph::Node& node) {
       if (node.op == &op::gradient) fail("gradients inside a loop");
@@ -463,7 +467,7 @@ class Loop final : public Scope {
   graph::Block& outer_;
   graph::SourceSpan span_;
   Snapshot before_;
-  size_t effects_;
+  size_t effects_, heap_changes_;
   bool grad_enabled_;
   const graph::Block* at_ = nullptr;
   std::unique_ptr<graph::Block> condition_, body_;
@@ -490,12 +494,14 @@ bool rounds_vary(Interpreter& interpreter, int fact) {
 
 Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
   Snapshot before = Snapshot::take();
+  Heap heap = interpreter.heap;
   graph::Block& block = interpreter.builder().block();
   graph::Block scratch;
   interpreter.enter_block(scratch);
   size_t effects = interpreter.output().effects.size();
   Truth truth = test();
   before.restore();
+  interpreter.heap = std::move(heap);
   interpreter.output().effects.resize(effects);
   interpreter.enter_block(block);
   truth.flag = nullptr;

@@ -649,3 +649,17 @@ def test_append_on_one_side_of_a_branch():
         return x * 2
 
     return Program(step, calls(3, count=40), watch=[items])
+
+
+@differential(reasons=["dynamic_control"])
+def test_writes_in_a_loop_whose_rounds_vary():
+    state = State(rounds=0, sums=[])
+
+    def step(x):
+        while x.norm() > 1:
+            x = x / 2
+            state.rounds += 1
+        state.sums.append(x.sum().item())
+        return x * state.rounds
+
+    return Program(step, [(x * 4,) for (x,) in calls(3, count=24)], watch=[state])
