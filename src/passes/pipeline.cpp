@@ -20,6 +20,7 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   // Less work: what undoes itself, what is known, what is computed twice, what nobody needs.
   graph = run("simplify", simplify, std::move(graph));
   graph = run("fold", fold, std::move(graph));
+  graph = run("simplify_control", simplify_control, std::move(graph));
   graph = run("merge_common", merge_common, std::move(graph));
   graph = run("remove_dead", remove_dead, std::move(graph));
 

@@ -17,6 +17,7 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"differentiate", differentiate},
       NamedPass{"fold", fold},
       NamedPass{"simplify", simplify},
+      NamedPass{"simplify_control", simplify_control},
       NamedPass{"merge_common", merge_common},
       NamedPass{"remove_dead", remove_dead},
       NamedPass{"fuse", [](const graph::Graph& graph) { return fuse(graph, can_fuse_by_traits); }},
