@@ -56,6 +56,7 @@ class Maker {
     if (schedule.tail == schedule.order.size()) code_.tail = code_.body.instructions.size();
     code_.body.results = slots_of(graph_.body().results);
     for (const Node* node : schedule.writes) add_write(*node);
+    code_.can_be_planned = !keeps_values_in_containers();
     std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
     for (const Write& write : code_.commits) kept.insert(write.slot);
     for (const Write& write : code_.rebinds) kept.insert(write.slot);
@@ -70,6 +71,21 @@ class Maker {
     std::vector<uint32_t> slots;
     for (const Value* value : values) slots.push_back(slot_of(value));
     return slots;
+  }
+
+  /// Whether the body itself puts values into containers or takes them out (blocks may: what they
+  /// hold is never the plan's), or hands out some that may hold what is written.
+  bool keeps_values_in_containers() const {
+    const auto holds = [](const Value* value) {
+      return value->type.kind == Type::Kind::frame || value->type.kind == Type::Kind::list;
+    };
+    if (std::any_of(code_.body.instructions.begin(), code_.body.instructions.end(),
+                    [](const Instruction& instruction) {
+                      return instruction.action == Action::container && !instruction.inputs.empty();
+                    }))
+      return true;
+    const auto& results = graph_.body().results;
+    return !code_.commits.empty() && std::any_of(results.begin(), results.end(), holds);
   }
 
   void find_cells() {
@@ -127,7 +143,6 @@ class Maker {
       add_blocks(node, instruction);
     } else if (is_container_operator(*node.op)) {
       instruction.action = Action::container;
-      code_.control = true;
     } else if (const ops::NumberFunction number = ops::number_function(*node.op)) {
       instruction.action = Action::number;
       instruction.number = number;

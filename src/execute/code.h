@@ -70,8 +70,9 @@ struct Code {
   std::vector<Write> commits, rebinds;
   std::vector<const graph::Node*> operations;  ///< nodes to be bound by the library
   std::vector<std::string> cells;
-  bool random = false;        ///< draws from the generator
-  bool control = false;       ///< has nested blocks that are executed, frames or lists
+  bool random = false;   ///< draws from the generator
+  bool control = false;  ///< has nested blocks that are executed
+  bool can_be_planned = true;
   bool needs_unlock = false;  ///< runs code that may take Python's lock itself
   size_t slot_count = 0;
 };

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "execute/container.h"
+#include "execute/ordinary_run.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
@@ -26,6 +27,13 @@ Slot zero(const graph::Type& type, Library& library, const SymbolValues& symbols
   if (layout.span_bytes() > 0)
     std::memset(library.data(tensor), 0, static_cast<size_t>(layout.span_bytes()));
   return tensor;
+}
+
+/// What a container may hold: not the memory of a plan, which is used for other things later.
+Slot kept(const Slot& value, Library& library, const Frame& frame) {
+  const bool borrowed = value.is_tensor() && !frame.borrowed.empty() &&
+                        frame.borrowed.contains(library.storage(value));
+  return borrowed ? cloned(library, value) : value;
 }
 
 void unpack(const Operands& operands) {
@@ -54,12 +62,13 @@ bool run_container(const Instruction& instruction, Library& library, Frame& fram
   if (node.op == &op::frame_pack) {
     std::vector<Slot> items;
     items.reserve(instruction.inputs.size());
-    for (size_t i = 0; i < instruction.inputs.size(); ++i) items.push_back(operands.in(i));
+    for (size_t i = 0; i < instruction.inputs.size(); ++i)
+      items.push_back(kept(operands.in(i), library, frame));
     operands.out(0) = make_frame(std::move(items));
   } else if (node.op == &op::list_new) {
     operands.out(0) = empty_list();
   } else if (node.op == &op::list_push) {
-    operands.out(0) = push(operands.in(0), operands.in(1));
+    operands.out(0) = push(operands.in(0), kept(operands.in(1), library, frame));
   } else if (node.op == &op::list_size) {
     operands.out(0) = Slot::of(list_size(operands.in(0)));
   } else if (!is_empty(node.op, operands.in(0))) {

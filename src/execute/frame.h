@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <unordered_set>
 #include <vector>
 
 #include "execute/code.h"
@@ -29,6 +30,8 @@ struct Frame {
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<Learned> learned;  ///< by slot; filled by the first run
   SymbolValues symbols;
+  /// Memory of the plan's own tensors: nothing that outlives a step may refer to it.
+  std::unordered_set<const void*> borrowed;
   std::optional<Failure> failure;
   const graph::Node* running = nullptr;  ///< the last operator that was called: one may throw
 };

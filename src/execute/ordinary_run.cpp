@@ -2,6 +2,7 @@
 #include "execute/ordinary_run.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/fault.h"
 #include "execute/container.h"
@@ -44,6 +45,14 @@ void learn_operands(const Code& code, Frame& frame, const Library& library) {
   for (size_t c = 0; c < code.cells.size(); ++c) learn(cell_slot(code, c), Learned::Origin::cell);
   for (const auto& [slot, cell] : code.cell_reads) learn(slot, Learned::Origin::cell);
   for (uint32_t slot : code.body.parameters) learn(slot, Learned::Origin::input);
+}
+
+Slot cloned(Library& library, const Slot& tensor, bool contiguous) {
+  Layout layout = library.layout(tensor);
+  if (contiguous || !layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
+  Slot result = library.allocate(layout);
+  library.copy(result, tensor);
+  return result;
 }
 
 bool guard_holds(const Slot& slot, const Library& library) {
@@ -135,11 +144,51 @@ bool OrdinaryRun::run(const Instruction& instruction) {
     case Action::relayout:
       TORCHJANUS_CHECK(false, "ordinary run: an instruction of a plan");
     case Action::choose:
-      return run_choice(instruction);
     case Action::loop:
-      return run_loop(instruction);
+      if (!learn_) return run_blocks(instruction);
+      if (!run_control(instruction)) return false;
+      break;
   }
   if (learn_) learn(instruction);
+  return true;
+}
+
+bool OrdinaryRun::run_blocks(const Instruction& instruction) {
+  return instruction.action == Action::choose ? run_choice(instruction) : run_loop(instruction);
+}
+
+bool OrdinaryRun::run_control(const Instruction& instruction) {
+  const bool learns = std::exchange(learn_, false);  // what blocks make has no layout for good
+  const bool done = run_blocks(instruction) && give_memory(instruction);
+  learn_ = learns;
+  return done;
+}
+
+/// Copies those results that lie in memory of values from outside of the blocks, or of each other.
+bool OrdinaryRun::give_memory(const Instruction& instruction) {
+  std::vector<const void*> taken;
+  for (uint32_t slot : instruction.used) {
+    if (frame_.slots[slot].is_tensor()) taken.push_back(library_.storage(frame_.slots[slot]));
+  }
+  for (uint32_t slot : instruction.outputs) {
+    Slot& value = frame_.slots[slot];
+    if (!value.is_tensor()) continue;
+    const void* storage = library_.storage(value);
+    const Learned& known = frame_.learned[slot];
+    const bool is_known = !learn_ && known.origin != Learned::Origin::nothing;
+    if (is_known && !library_.has_layout(value, known.layout)) {
+      const Layout layout = library_.layout(value);
+      TORCHJANUS_CHECK(layout.sizes == known.layout.sizes && layout.dtype == known.layout.dtype,
+                       instruction.node->op->name, ": gave ", layout, ", earlier ", known.layout);
+      Slot copy = library_.allocate(known.layout);
+      library_.copy(copy, value);
+      value = std::move(copy);
+    } else if (frame_.borrowed.contains(storage) ||
+               std::find(taken.begin(), taken.end(), storage) != taken.end()) {
+      value = cloned(library_, value);
+    }
+    taken.push_back(library_.storage(value));
+  }
   return true;
 }
 
@@ -278,14 +327,6 @@ class Owners {
   }
   std::vector<const void*> outside_, written_, handed_out_;
 };
-
-Slot cloned(Library& library, const Slot& tensor, bool contiguous) {
-  Layout layout = library.layout(tensor);
-  if (contiguous || !layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
-  Slot result = library.allocate(layout);
-  library.copy(result, tensor);
-  return result;
-}
 
 /// What is handed out in place of a value: copies of tensors in memory that will be written, those
 /// in frames and lists as well.

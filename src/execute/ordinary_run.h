@@ -15,14 +15,19 @@ class OrdinaryRun {
   /// Runs the body; inputs, cells and constants are in their slots. False: frame.failure says why
   /// not, and nothing outside has changed.
   bool run();
+  /// Runs one `if` or `while` of the body, so that its results are tensors of their own. Where
+  /// their layouts are known already (Frame::learned), they get those.
+  bool run_control(const Instruction& instruction);
 
  private:
   bool run(const Sequence& sequence);
   bool run(const Instruction& instruction);
   bool run_guard(const Instruction& instruction);
   bool run_size(const Instruction& instruction);
+  bool run_blocks(const Instruction& instruction);
   bool run_choice(const Instruction& instruction);
   bool run_loop(const Instruction& instruction);
+  bool give_memory(const Instruction& instruction);
   void run_kernel(const Instruction& instruction);
   void learn(const Instruction& instruction);
   void check_type(const graph::Value& value, const Layout& layout) const;
@@ -32,6 +37,9 @@ class OrdinaryRun {
   Frame& frame_;
   bool learn_;
 };
+
+/// A copy of a tensor, with the same layout where that has no gaps.
+Slot cloned(Library& library, const Slot& tensor, bool contiguous = false);
 
 /// Slot of cell number `cell`: cells have slots of their own after those of the values.
 inline uint32_t cell_slot(const Code& code, size_t cell) {

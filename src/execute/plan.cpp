@@ -9,6 +9,7 @@
 
 #include "base/fault.h"
 #include "base/options.h"
+#include "execute/container_call.h"
 #include "execute/ordinary_run.h"
 #include "graph/op.h"
 
@@ -201,6 +202,10 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
       frame.failure = guard_failure(*instruction.node);
       return false;
     }
+    case Step::Kind::control:
+      return OrdinaryRun(code_, library, frame, false).run_control(instructions[step.index]);
+    case Step::Kind::container:
+      return run_container(instructions[step.index], library, frame);
     case Step::Kind::repoint: {
       const View& view = views_[step.index];
       char* data = static_cast<char*>(library.data(slots[view.root]));
@@ -294,6 +299,13 @@ std::string Plan::describe() const {
       case Step::Kind::item:
         line(cat('$', planned_.instructions[step.index].outputs[0], " = ", node()->op->name));
         break;
+      case Step::Kind::control:
+      case Step::Kind::container: {
+        const Instruction& instruction = code_.body.instructions[step.index];
+        line(cat(outputs(instruction.outputs), " = ", node()->op->name, ' ',
+                 outputs(instruction.used)));
+        break;
+      }
       case Step::Kind::guard:
         line(cat("guard $", planned_.instructions[step.index].inputs[0]));
         break;

@@ -31,12 +31,14 @@ struct Step {
     size,
     item,
     guard,
-    repoint,   ///< move view `index`, a tensor of the plan, to where its root is now
-    share,     ///< make view `index` as a tensor that shares its root's memory
-    allocate,  ///< make the tensor of allocation `index`
-    adopt,     ///< output slot of an in-place write = the cell's tensor
-    copy,      ///< copy `index`
-    release    ///< clear slot `index`
+    control,    ///< the `if` or `while` of instruction `index`, whose blocks are not planned
+    container,  ///< the operator on containers of instruction `index`
+    repoint,    ///< move view `index`, a tensor of the plan, to where its root is now
+    share,      ///< make view `index` as a tensor that shares its root's memory
+    allocate,   ///< make the tensor of allocation `index`
+    adopt,      ///< output slot of an in-place write = the cell's tensor
+    copy,       ///< copy `index`
+    release     ///< clear slot `index`
   };
   Kind kind;
   uint32_t index = 0;

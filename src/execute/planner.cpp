@@ -51,6 +51,7 @@ class Planner {
     choose_buffers();
     make_arena();
     emit();
+    for (uint32_t slot : permanent_) frame_.borrowed.insert(library_.storage(frame_.slots[slot]));
   }
 
  private:
@@ -85,7 +86,7 @@ class Planner {
         if (learned(slot).root == slot) group(slot).defined = is_second_of_two(i) ? i - 1 : i;
         use(slot, i);
       }
-      for (uint32_t slot : instructions()[i].inputs) use(slot, i);
+      for (uint32_t slot : instructions()[i].used) use(slot, i);
     }
     for (uint32_t slot : code_.body.results) escape(slot);
     for (const Write& write : code_.rebinds) escape(write.slot);
@@ -350,9 +351,11 @@ class Planner {
         emit_copy(instruction.outputs[0], instruction.inputs[0]);
         break;
       case Action::container:
+        step(Step::Kind::container, position);
+        break;
       case Action::choose:
       case Action::loop:
-        TORCHJANUS_CHECK(false, "plan: control flow is not planned");
+        step(Step::Kind::control, position);
     }
     emit_releases(position);
   }
@@ -471,7 +474,7 @@ class Planner {
         step(Step::Kind::release, other);
       }
     };
-    for (uint32_t slot : instructions()[position].inputs) release(slot);
+    for (uint32_t slot : instructions()[position].used) release(slot);
     for (uint32_t slot : instructions()[position].outputs) release(slot);
   }
 

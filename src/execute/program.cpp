@@ -66,7 +66,7 @@ class Instance {
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
     if (random_) random_->save();
     enter(code_, frame_, inputs, cells);
-    if (code_.control || !learned_) {
+    if (!code_.can_be_planned || !learned_) {
       run_ordinarily(cells, results, rebound);
     } else {
       run_planned(results, rebound);
@@ -124,7 +124,7 @@ class Instance {
 
   void run_ordinarily(std::span<const Slot> cells, std::span<Slot> results,
                       std::span<Slot> rebound) {
-    const bool learn = !code_.control;
+    const bool learn = code_.can_be_planned;
     if (learn) learn_operands(code_, frame_, library_);
     if (!OrdinaryRun(code_, library_, frame_, learn).run()) return;
     finish(code_, library_, frame_, cells, results, rebound);

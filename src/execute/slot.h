@@ -32,7 +32,7 @@ class Slot {
   static Slot steal_tensor(void* handle);
   static Slot steal_object(void* handle);
   static Slot steal_container(const Container* container);  ///< null: an empty one
-  static Slot borrow_tensor(void* handle);  ///< adds a reference
+  static Slot borrow_tensor(void* handle);                  ///< adds a reference
   static Slot borrow_object(void* handle);
 
   Slot(const Slot& other);

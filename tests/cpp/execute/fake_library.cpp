@@ -132,10 +132,7 @@ bool Library::has_layout(const Slot& tensor, const Layout& layout) const {
   return get(tensor).layout == layout;
 }
 void* Library::data(const Slot& tensor) const { return get(tensor).data; }
-const void* Library::storage(const Slot& tensor) const {
-  return get(tensor).storage ? static_cast<const void*>(get(tensor).storage.get())
-                             : static_cast<const void*>(get(tensor).data);
-}
+const void* Library::storage(const Slot& tensor) const { return get(tensor).storage.get(); }
 
 Slot Library::allocate(const Layout& layout) {
   ++allocations;
@@ -149,6 +146,7 @@ Slot Library::allocate(const Layout& layout) {
 Slot Library::over_memory(void* memory, const Layout& layout) {
   Tensor tensor;
   tensor.layout = layout;
+  tensor.storage = std::make_shared<std::vector<char>>();
   tensor.data = static_cast<char*>(memory);
   return make(std::move(tensor));
 }
@@ -165,10 +163,16 @@ Slot Library::share(const Slot& base, int64_t byte_offset, const Layout& layout)
 
 void Library::copy(Slot& to, const Slot& from) {
   ++copies;
-  std::vector<float> values = elements(*this, from);
+  const auto size = static_cast<size_t>(graph::byte_size(get(to).layout.dtype));
+  std::vector<char> values;
+  for_each_offset(get(from).layout, [&](int64_t offset) {
+    const char* element = get(from).data + static_cast<size_t>(offset) * size;
+    values.insert(values.end(), element, element + size);
+  });
   size_t next = 0;
   for_each_offset(get(to).layout, [&](int64_t offset) {
-    reinterpret_cast<float*>(get(to).data)[offset] = values[next++];
+    std::copy_n(&values[next], size, get(to).data + static_cast<size_t>(offset) * size);
+    next += size;
   });
 }
 

@@ -15,7 +15,7 @@ namespace janus::execute::fake {
 struct Tensor {
   int references = 1;
   Layout layout;
-  std::shared_ptr<std::vector<char>> storage;  ///< null: memory of somebody else
+  std::shared_ptr<std::vector<char>> storage;  ///< without bytes: memory of somebody else
   char* data = nullptr;
   int64_t version = 0;
 };
@@ -28,7 +28,7 @@ enum class Placing {
   transposed  ///< puts each into its place, with the strides of a transposed tensor
 };
 
-class Library final : public execute::Library {
+class Library : public execute::Library {
  public:
   Library();
 
