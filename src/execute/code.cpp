@@ -165,8 +165,31 @@ class Maker {
         add(*nested, sequence);
       }
       sequence.results = slots_of(block->results);
+      mark_repeated(sequence);
+      mark_uses(sequence);
       mark_dead(sequence, {sequence.results.begin(), sequence.results.end()});
       instruction.blocks.push_back(std::move(sequence));
+    }
+  }
+
+  void mark_repeated(Sequence& sequence) {
+    for (Instruction& instruction : sequence.instructions) {
+      if (instruction.action == Action::kernel || instruction.action == Action::operation)
+        instruction.repeated = code_.repeated_count++;
+    }
+  }
+
+  static void mark_uses(Sequence& sequence) {
+    std::unordered_set<uint32_t> used(sequence.results.begin(), sequence.results.end()), made;
+    for (const Instruction& instruction : sequence.instructions) {
+      used.insert(instruction.used.begin(), instruction.used.end());
+      made.insert(instruction.outputs.begin(), instruction.outputs.end());
+    }
+    for (uint32_t slot : sequence.parameters)
+      sequence.used_parameters.push_back(used.contains(slot));
+    for (uint32_t slot : sequence.results) {
+      const auto times = std::count(sequence.results.begin(), sequence.results.end(), slot);
+      sequence.own_results.push_back(times == 1 && made.contains(slot));
     }
   }
 

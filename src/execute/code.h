@@ -34,6 +34,8 @@ struct Sequence {
   std::vector<uint32_t> parameters;
   std::vector<Instruction> instructions;
   std::vector<uint32_t> results;
+  std::vector<bool> used_parameters;  ///< by an instruction, or as a result
+  std::vector<bool> own_results;      ///< made here and given only once
 };
 
 struct Instruction {
@@ -44,7 +46,8 @@ struct Instruction {
   std::vector<uint32_t> used;     ///< inputs and what nested blocks use from outside
   std::vector<uint32_t> dead;     ///< slots that nothing uses after this instruction
   std::shared_ptr<const kernels::Kernel> kernel;
-  size_t operation = 0;  ///< index among the program's library operators
+  size_t operation = 0;        ///< index among the program's library operators
+  size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
   ops::NumberFunction number = nullptr;
   std::vector<Sequence> blocks;
 };
@@ -75,6 +78,7 @@ struct Code {
   bool can_be_planned = true;
   bool needs_unlock = false;  ///< runs code that may take Python's lock itself
   size_t slot_count = 0;
+  size_t repeated_count = 0;
 };
 
 Code make_code(const graph::Graph& graph);

@@ -9,6 +9,7 @@
 #include "execute/code.h"
 #include "execute/layout.h"
 #include "execute/library.h"
+#include "execute/repeated.h"
 #include "execute/symbols.h"
 
 namespace janus::execute {
@@ -28,7 +29,8 @@ struct Learned {
 struct Frame {
   std::vector<Slot> slots;
   std::vector<std::unique_ptr<Operation>> operations;
-  std::vector<Learned> learned;  ///< by slot; filled by the first run
+  std::vector<Repeated> repeated;  ///< by Instruction::repeated
+  std::vector<Learned> learned;    ///< by slot; filled by the first run
   SymbolValues symbols;
   /// Memory of the plan's own tensors: nothing that outlives a step may refer to it.
   std::unordered_set<const void*> borrowed;

@@ -79,6 +79,8 @@ class Library {
   virtual void* data(const Slot& tensor) const = 0;
   /// Identity of the memory: equal for tensors that share it.
   virtual const void* storage(const Slot& tensor) const = 0;
+  /// Whether nothing but this slot refers to the tensor, and nothing but the tensor to its memory.
+  virtual bool has_no_other_owner(const Slot& tensor) const = 0;
   /// A new tensor of its own memory, not initialised.
   virtual Slot allocate(const Layout& layout) = 0;
   /// A tensor over memory that somebody else owns and keeps.

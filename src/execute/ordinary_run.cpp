@@ -108,7 +108,6 @@ bool OrdinaryRun::run(const Sequence& sequence) {
   for (const Instruction& instruction : sequence.instructions) {
     if (!run(instruction)) return false;
     for (uint32_t slot : instruction.dead) frame_.slots[slot].clear();
-    library_.check_interrupt();
   }
   return true;
 }
@@ -120,9 +119,7 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       run_kernel(instruction);
       break;
     case Action::operation:
-      fault_point(Fault::operation);
-      frame_.running = instruction.node;
-      frame_.operations[instruction.operation]->run(operands);
+      run_operation(instruction);
       break;
     case Action::number:
       if (!run_number(instruction.number, operands)) {
@@ -217,29 +214,116 @@ bool OrdinaryRun::run_choice(const Instruction& instruction) {
   return true;
 }
 
+namespace {
+
+void take_results(const Sequence& sequence, Slot* slots, std::vector<Slot>& values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    Slot& result = slots[sequence.results[i]];
+    if (sequence.own_results[i]) {
+      values[i] = std::move(result);
+    } else {
+      values[i] = result;
+    }
+  }
+}
+
+}  // namespace
+
 /// `while`: the first block gives the test, the second the next values; both take the loop's
 /// values as parameters.
 bool OrdinaryRun::run_loop(const Instruction& instruction) {
   const Sequence& test = instruction.blocks.at(0);
   const Sequence& next = instruction.blocks.at(1);
+  Slot* const slots = frame_.slots.data();
   std::vector<Slot> values;
-  for (uint32_t slot : instruction.inputs) values.push_back(frame_.slots[slot]);
+  for (uint32_t slot : instruction.inputs) values.push_back(slots[slot]);
+  ++loops_;
   while (true) {
-    for (size_t i = 0; i < values.size(); ++i) frame_.slots[test.parameters[i]] = values[i];
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (test.used_parameters[i]) slots[test.parameters[i]] = values[i];
+    }
     if (!run(test)) return false;
-    if (!guard_holds(frame_.slots[test.results[0]], library_)) break;
-    for (size_t i = 0; i < values.size(); ++i) frame_.slots[next.parameters[i]] = values[i];
+    if (!guard_holds(slots[test.results[0]], library_)) break;
+    for (size_t i = 0; i < values.size(); ++i) {
+      slots[test.parameters[i]].clear();
+      if (next.used_parameters[i]) slots[next.parameters[i]] = std::move(values[i]);
+    }
     if (!run(next)) return false;
-    for (size_t i = 0; i < values.size(); ++i) values[i] = frame_.slots[next.results[i]];
+    take_results(next, slots, values);
     library_.check_interrupt();
   }
+  --loops_;
   for (size_t i = 0; i < values.size(); ++i) {
-    frame_.slots[instruction.outputs[i]] = std::move(values[i]);
+    slots[test.parameters[i]].clear();
+    slots[next.parameters[i]].clear();
+    slots[instruction.outputs[i]] = std::move(values[i]);
   }
   return true;
 }
 
+void OrdinaryRun::run_operation(const Instruction& instruction) {
+  fault_point(Fault::operation);
+  frame_.running = instruction.node;
+  call_operation(instruction);
+  library_.check_interrupt();
+}
+
+void OrdinaryRun::call_operation(const Instruction& instruction) {
+  Operation& operation = *frame_.operations[instruction.operation];
+  const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
+  const bool in_loop = loops_ > 0 && instruction.repeated < frame_.repeated.size();
+  if (!in_loop || !operation.can_run_into()) return operation.run(operands);
+  Repeated& repeated = frame_.repeated[instruction.repeated];
+  if (!repeated.fits(instruction, operands.slots, library_)) {
+    operation.run(operands);
+    return note_outputs(instruction, repeated);
+  }
+  if (!repeated.knows_outputs()) return operation.run(operands);
+  repeated.make_outputs(instruction, operands.slots, library_, true);
+  operation.run_into(operands);
+}
+
+/// Results that are dense tensors with memory of their own can be made beforehand the next time.
+void OrdinaryRun::note_outputs(const Instruction& instruction, Repeated& repeated) {
+  std::vector<const void*> taken;
+  for (uint32_t slot : instruction.inputs) {
+    if (frame_.slots[slot].is_tensor()) taken.push_back(library_.storage(frame_.slots[slot]));
+  }
+  std::vector<Layout> outputs;
+  for (uint32_t slot : instruction.outputs) {
+    const Slot& value = frame_.slots[slot];
+    const void* storage = value.is_tensor() ? library_.storage(value) : nullptr;
+    if (storage == nullptr || std::find(taken.begin(), taken.end(), storage) != taken.end() ||
+        !library_.layout(value).is_dense()) {
+      outputs.clear();
+      break;
+    }
+    taken.push_back(storage);
+    outputs.push_back(library_.layout(value));
+  }
+  repeated.note(instruction, frame_.slots.data(), library_, std::move(outputs));
+}
+
 void OrdinaryRun::run_kernel(const Instruction& instruction) {
+  if (instruction.repeated >= frame_.repeated.size()) {
+    Repeated once;
+    return run_kernel(instruction, once);
+  }
+  run_kernel(instruction, frame_.repeated[instruction.repeated]);
+}
+
+void OrdinaryRun::run_kernel(const Instruction& instruction, Repeated& repeated) {
+  Slot* const slots = frame_.slots.data();
+  if (!repeated.fits(instruction, slots, library_)) prepare_kernel(instruction, repeated);
+  repeated.make_outputs(instruction, slots, library_, loops_ > 0);
+  KernelCall& call = *repeated.kernel_call();
+  for (size_t i = 0; i < call.tensor_count(); ++i) {
+    call.set_data(i, library_.data(slots[call.slot(i)]));
+  }
+  call.run(slots);
+}
+
+void OrdinaryRun::prepare_kernel(const Instruction& instruction, Repeated& repeated) {
   std::vector<Layout> layouts;
   layouts.reserve(instruction.inputs.size());
   std::vector<const Layout*> inputs;
@@ -249,14 +333,8 @@ void OrdinaryRun::run_kernel(const Instruction& instruction) {
     inputs.push_back(is_tensor ? &layouts.back() : nullptr);
   }
   const std::vector<Layout> outputs = fused_layouts(*instruction.node, inputs);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    frame_.slots[instruction.outputs[i]] = library_.allocate(outputs[i]);
-  }
-  KernelCall call(instruction, inputs, outputs);
-  for (size_t i = 0; i < call.tensor_count(); ++i) {
-    call.set_data(i, library_.data(frame_.slots[call.slot(i)]));
-  }
-  call.run(frame_.slots.data());
+  repeated.note(instruction, frame_.slots.data(), library_, outputs);
+  repeated.kernel_call().emplace(instruction, inputs, outputs);
 }
 
 void OrdinaryRun::check_type(const Value& value, const Layout& layout) const {

@@ -29,6 +29,11 @@ class OrdinaryRun {
   bool run_loop(const Instruction& instruction);
   bool give_memory(const Instruction& instruction);
   void run_kernel(const Instruction& instruction);
+  void run_kernel(const Instruction& instruction, Repeated& repeated);
+  void prepare_kernel(const Instruction& instruction, Repeated& repeated);
+  void run_operation(const Instruction& instruction);
+  void call_operation(const Instruction& instruction);
+  void note_outputs(const Instruction& instruction, Repeated& repeated);
   void learn(const Instruction& instruction);
   void check_type(const graph::Value& value, const Layout& layout) const;
 
@@ -36,6 +41,7 @@ class OrdinaryRun {
   Library& library_;
   Frame& frame_;
   bool learn_;
+  int loops_ = 0;  ///< how many go on
 };
 
 /// A copy of a tensor, with the same layout where that has no gaps.

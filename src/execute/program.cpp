@@ -80,6 +80,7 @@ class Instance {
       frame_.failure->span = frame_.running->span;
     frame_.running = nullptr;
     if (frame_.failure && random_) random_->restore();
+    for (Repeated& repeated : frame_.repeated) repeated.forget_tensors();
     if (plan_) {
       plan_->clear(frame_);
     } else {
@@ -113,6 +114,7 @@ class Instance {
 
   void make_frame() {
     frame_.learned.resize(code_.slot_count + code_.cells.size());
+    frame_.repeated.resize(code_.repeated_count);
     make_frame_slots();
   }
 

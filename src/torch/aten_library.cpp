@@ -63,6 +63,12 @@ class TorchLibrary final : public execute::Library {
     return impl_of(tensor)->unsafe_storage().unsafeGetStorageImpl();
   }
 
+  bool has_no_other_owner(const Slot& tensor) const override {
+    const at::TensorImpl* impl = impl_of(tensor);
+    return c10::raw::intrusive_ptr::use_count(const_cast<at::TensorImpl*>(impl)) == 1 &&
+           impl->unsafe_storage().use_count() == 1;
+  }
+
   Slot allocate(const Layout& layout) override {
     return slot_of(at::empty_strided(layout.sizes, layout.strides, scalar_type(layout.dtype)));
   }

@@ -134,6 +134,10 @@ bool Library::has_layout(const Slot& tensor, const Layout& layout) const {
 void* Library::data(const Slot& tensor) const { return get(tensor).data; }
 const void* Library::storage(const Slot& tensor) const { return get(tensor).storage.get(); }
 
+bool Library::has_no_other_owner(const Slot& tensor) const {
+  return get(tensor).references == 1 && get(tensor).storage.use_count() == 1;
+}
+
 Slot Library::allocate(const Layout& layout) {
   ++allocations;
   Tensor tensor;

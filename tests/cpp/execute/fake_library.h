@@ -36,6 +36,7 @@ class Library : public execute::Library {
   bool has_layout(const Slot& tensor, const Layout& layout) const override;
   void* data(const Slot& tensor) const override;
   const void* storage(const Slot& tensor) const override;
+  bool has_no_other_owner(const Slot& tensor) const override;
   Slot allocate(const Layout& layout) override;
   Slot over_memory(void* memory, const Layout& layout) override;
   void repoint(Slot& tensor, void* memory) override;

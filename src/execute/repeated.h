@@ -1,0 +1,43 @@
+// What is known of an instruction inside of blocks from the last time that it ran: it most likely
+// runs again with operands of the same layouts, in the next round of a loop or in the next run.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "execute/kernel_call.h"
+#include "execute/library.h"
+
+namespace janus::execute {
+
+class Repeated {
+ public:
+  /// Whether the instruction's tensor operands are laid out as they were the last time.
+  bool fits(const Instruction& instruction, const Slot* slots, const Library& library) const;
+
+  /// Notes the operands' layouts. `outputs`: the results'; empty if they can't be made beforehand.
+  void note(const Instruction& instruction, const Slot* slots, const Library& library,
+            std::vector<Layout> outputs);
+
+  /// Whether the results can be made before the instruction computes them.
+  bool knows_outputs() const { return !outputs_.empty(); }
+  /// Puts tensors for the results into their slots. In loops, those of earlier rounds that nobody
+  /// refers to any more.
+  void make_outputs(const Instruction& instruction, Slot* slots, Library& library, bool in_loop);
+
+  std::optional<KernelCall>& kernel_call() { return kernel_call_; }
+  const std::vector<Layout>& outputs() const { return outputs_; }
+
+  /// Gives up the tensors of earlier rounds: what leaves the run must have no other owner.
+  void forget_tensors();
+
+ private:
+  bool is_noted_ = false;
+  std::vector<Layout> inputs_;   ///< of the tensor operands
+  std::vector<Layout> outputs_;  ///< of all results
+  std::optional<KernelCall> kernel_call_;
+  std::vector<Slot> tensors_;  ///< for each result the last few that were made
+  size_t next_ = 0;            ///< which of those is replaced next
+};
+
+}  // namespace janus::execute
