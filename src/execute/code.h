@@ -50,6 +50,9 @@ struct Instruction {
   size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
   ops::NumberFunction number = nullptr;
   std::vector<Sequence> blocks;
+
+  /// What it reads: its operands, and what its blocks take from outside.
+  const std::vector<uint32_t>& operands() const { return blocks.empty() ? inputs : used; }
 };
 
 /// A write to a cell after everything else: `commit` or `rebind`.

@@ -301,9 +301,9 @@ std::string Plan::describe() const {
         break;
       case Step::Kind::control:
       case Step::Kind::container: {
-        const Instruction& instruction = code_.body.instructions[step.index];
+        const Instruction& instruction = planned_.instructions[step.index];
         line(cat(outputs(instruction.outputs), " = ", node()->op->name, ' ',
-                 outputs(instruction.used)));
+                 outputs(instruction.operands())));
         break;
       }
       case Step::Kind::guard:

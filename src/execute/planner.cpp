@@ -86,7 +86,7 @@ class Planner {
         if (learned(slot).root == slot) group(slot).defined = is_second_of_two(i) ? i - 1 : i;
         use(slot, i);
       }
-      for (uint32_t slot : instructions()[i].used) use(slot, i);
+      for (uint32_t slot : instructions()[i].operands()) use(slot, i);
     }
     for (uint32_t slot : code_.body.results) escape(slot);
     for (const Write& write : code_.rebinds) escape(write.slot);
@@ -474,7 +474,7 @@ class Planner {
         step(Step::Kind::release, other);
       }
     };
-    for (uint32_t slot : instructions()[position].used) release(slot);
+    for (uint32_t slot : instructions()[position].operands()) release(slot);
     for (uint32_t slot : instructions()[position].outputs) release(slot);
   }
 

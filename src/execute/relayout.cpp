@@ -208,6 +208,10 @@ class Chooser {
     };
     for (size_t i = 0; i < code_.body.instructions.size(); ++i) {
       const Instruction& instruction = code_.body.instructions[i];
+      if (!instruction.blocks.empty()) {
+        std::for_each(instruction.used.begin(), instruction.used.end(), see);
+        continue;
+      }
       for (size_t k = 0; k < instruction.inputs.size(); ++k) {
         const bool image =
             images_[i] && std::count(images_[i]->inputs.begin(), images_[i]->inputs.end(), k) > 0;
