@@ -171,8 +171,8 @@ class Interpreter {
   Frame make_frame(std::shared_ptr<const Code> code, std::shared_ptr<Variables> variables,
                    std::string name);
 
-  /// Whether the frame at hand is that of the entry itself.
-  bool at_entry() const { return depth_ <= 1; }
+  /// Whether the frame at hand is that of the function converted; never within a run of statements.
+  bool at_entry() const { return depth_ <= 1 && call_.function != nullptr; }
 
   // --- names
   Value read_name(const std::string& name);

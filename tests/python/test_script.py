@@ -51,6 +51,19 @@ SCRIPTS = {
         loss, names = train(3)
         print(f"{loss:.4f}", names)
     """,
+    "clipping of the parameters' gradients": TRAINING + """
+    def train():
+        total = 0.0
+        for x, y in data:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            total += nn.utils.clip_grad_norm_(model.parameters(), 0.5).item()
+            optimizer.step()
+        return total
+
+    print(f"{train():.4f}")
+    """,
     "break, continue, return": TRAINING + """
     def train():
         for step, (x, y) in enumerate(data * 3):
