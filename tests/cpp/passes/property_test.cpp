@@ -8,6 +8,7 @@
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "passes/registry.h"
+#include "random_program.h"
 #include "support.h"
 
 namespace janus::passes {
@@ -164,6 +165,44 @@ TEST(Passes, ChangeNothingThatCanBeSeen) {
         FAIL() << pass.name << ", seed " << seed << ", on\n"
                << graph::print(differentiated) << "\ngave\n"
                << graph::print(result);
+      }
+    }
+  }
+}
+
+/// A structured program with its gradients, some of them unused.
+Graph random_program(unsigned seed) {
+  Graph graph = RandomProgram(seed).build();
+  Builder builder(graph);
+  std::vector<Value*> operands = {graph.results().front(), builder.none()};
+  operands.insert(operands.end(), graph.inputs().begin(), graph.inputs().begin() + 3);
+  const std::vector<Value*> gradients =
+      builder.append(op::gradient, operands, {{"outputs", int64_t{1}}, {"targets", int64_t{3}}})
+          ->outputs;
+  for (size_t i = 0; i < 3; ++i)
+    if ((seed >> i) % 2 == 0) graph.body().results.push_back(gradients[i]);
+  return graph;
+}
+
+TEST(Passes, ChangeNothingInBlocks) {
+  for (unsigned seed = 0; seed < 16; ++seed) {
+    const Graph differentiated = differentiate(decompose(random_program(seed)));
+    Data data(differentiated, seed);
+    for (graph::Datum& datum : data.inputs)
+      if (std::holds_alternative<int64_t>(datum)) datum = static_cast<int64_t>(seed % 4);
+    data.inputs[3] = seed % 3 == 0;
+    const graph::Outcome expected = data.run(differentiated);
+    for (const NamedPass& first : all_passes()) {
+      const Graph once = first.run(differentiated);
+      for (const NamedPass& second : all_passes()) {
+        if (first.name == "fuse" || first.name == "wrap" || first.name == "optimise") continue;
+        const Graph result = second.run(once);
+        ASSERT_NO_THROW(graph::verify(result)) << first.name << ", " << second.name;
+        expect_same(data.run(result), expected);
+        if (HasFailure())
+          FAIL() << first.name << ", then " << second.name << ", seed " << seed << ", on\n"
+                 << graph::print(differentiated) << "\ngave\n"
+                 << graph::print(result);
       }
     }
   }
