@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import dynamic_programs
 import torch.nn.functional as F
 
 import torch
@@ -127,4 +128,5 @@ BENCHMARKS = {
     "gan": Benchmark("GAN, two MLPs on 28×28, batch 128, Adam", gan),
     "residual_mlp": Benchmark("MLP of 12 residual blocks of width 256, batch 32", residual_mlp),
     "small_cnn": Benchmark("small CNN with batch norm, batch 32", small_cnn),
+    **{name: Benchmark(*each) for name, each in dynamic_programs.PROGRAMS.items()},
 }

@@ -1,0 +1,240 @@
+"""The steps of the example programs, for the table: control flow, recursion, state, changing lengths."""
+
+import random
+import sys
+from pathlib import Path
+
+import torch.nn.functional as F
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+
+import a3c
+import adaptive_computation
+import beam_search
+import dropblock
+import lstm_language_model
+import pix2pix
+import ppo
+import resnet50
+import shapes
+import stateful_model
+import stochastic_depth
+import tree_lstm
+import tree_rnn
+import trees
+import varying_length
+
+
+def lstm():
+    model = lstm_language_model.LanguageModel(10_000, 200, 2, 0.2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    text = lstm_language_model.load_words(None, 10_000)[: 20 * 401].view(20, 401).t().contiguous()
+
+    def make_step(model):
+        states = [(torch.zeros(20, 200), torch.zeros(20, 200)) for _ in range(2)]
+
+        def step(tokens, targets):
+            nonlocal states
+            loss, states = lstm_language_model.train_step(model, optimizer, tokens, targets, states)
+            return loss
+
+        return step
+
+    batches = [(text[i : i + 20], text[i + 1 : i + 21]) for i in range(0, 400, 20)]
+    return [model], make_step, batches
+
+
+def tree(module, model_class, batch):
+    examples, words = trees.load(None, limit=200)
+    model = model_class(words, 100, trees.CLASSES)
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.01)
+
+    def make_step(model):
+        return lambda *given: module.train_step(model, optimizer, *given)
+
+    if batch == 1:
+        return [model], make_step, [(each,) for each in examples]
+    return [model], make_step, [(examples[i : i + batch],) for i in range(0, 200, batch)]
+
+
+def recursive():
+    return tree(tree_rnn, tree_rnn.TreeRNN, 1)
+
+
+def recursive_lstm():
+    return tree(tree_lstm, tree_lstm.TreeLSTM, 4)
+
+
+def adaptive():
+    model = adaptive_computation.Thinker(16, 128)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    bits = [torch.randint(0, 2, (32, 16)) for _ in range(16)]
+
+    def make_step(model):
+        def step(x, y):
+            return adaptive_computation.train_step(model, optimizer, x, y, 0.001)
+
+        return step
+
+    return [model], make_step, [(each.float() * 2 - 1, each.sum(1) % 2) for each in bits]
+
+
+def random_depth():
+    random.seed(0)
+    model = stochastic_depth.Network(784, 256, 12, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.003, momentum=0.9)
+    batches = [(torch.randn(32, 784), torch.randint(0, 2, (32,))) for _ in range(8)]
+
+    def make_step(model):
+        return lambda x, y: stochastic_depth.train_step(model, optimizer, x, y)
+
+    return [model], make_step, batches
+
+
+def lengths():
+    model = varying_length.TextClassifier(2000, 128, 10)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    batches = [varying_length.make_batch(32, 10 + 37 * i % 111, 2000, 10) for i in range(40)]
+
+    def make_step(model):
+        def step(tokens, labels):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(tokens), labels)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    return [model], make_step, batches
+
+
+def actor_critic():
+    model = a3c.ActorCritic(4, 100, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+    batches = []
+    for index in range(30):
+        length = 20 if index % 4 else 5 + index % 15
+        actions = torch.randint(0, 2, (length,))
+        batches.append((torch.randn(length, 4), actions, [1.0] * length, torch.rand(())))
+
+    def make_step(model):
+        def step(observations, actions, rewards, following):
+            return a3c.update(
+                model, optimizer, observations, actions, rewards, following, 0.99, 0.01
+            )
+
+        return step
+
+    return [model], make_step, batches
+
+
+def proximal():
+    model = ppo.ActorCritic(4, 64, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+    batches = []
+    for index in range(16):
+        rows = 64 if index % 8 else 23
+        actions, chances = torch.randint(0, 2, (rows,)), torch.full((rows,), -0.69)
+        x, advantages, returns = torch.randn(rows, 4), torch.randn(rows), torch.randn(rows)
+        batches.append((x, actions, chances, advantages, returns))
+
+    def make_step(model):
+        return lambda *given: ppo.update(model, optimizer, *given, 0.2)
+
+    return [model], make_step, batches
+
+
+def beams():
+    model = beam_search.Model(40, 64)
+
+    def make_step(model):
+        def step(first):
+            with torch.no_grad():
+                return beam_search.search(model, first, 64, 4, 20)
+
+        return step
+
+    return [model], make_step, [(first,) for first in range(1, 30)]
+
+
+def stateful():
+    model = stateful_model.Tracker(16, 128)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def make_step(model):
+        return lambda x, target: stateful_model.train_step(model, optimizer, x, target)
+
+    return [model], make_step, [stateful_model.signal(step, 32, 16) for step in range(40)]
+
+
+def drop_blocks():
+    model = dropblock.Network(32, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    schedule = dropblock.Schedule([model.drop1, model.drop2], 0.2, 1000)
+    pictures, kinds = shapes.draw(256, 32, channels=3)
+
+    def make_step(model):
+        return lambda x, y: dropblock.train_step(model, optimizer, schedule, x, y)
+
+    return (
+        [model],
+        make_step,
+        [(pictures[i : i + 32], kinds[i : i + 32]) for i in range(0, 256, 32)],
+    )
+
+
+def paint():
+    generator, critic = pix2pix.Generator(32), pix2pix.make_critic(32)
+    generator_optimizer = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    critic_optimizer = torch.optim.Adam(critic.parameters(), lr=2e-4, betas=(0.5, 0.999))
+    pictures, _ = shapes.draw(64, 64, channels=3)
+    outlines = shapes.edges(pictures)
+
+    def make_step(generator, critic):
+        def step(outlines, real):
+            return pix2pix.train_step(
+                generator, critic, generator_optimizer, critic_optimizer, outlines, real, 100.0
+            )
+
+        return step
+
+    batches = [(outlines[i : i + 8], pictures[i : i + 8]) for i in range(0, 64, 8)]
+    return [generator, critic], make_step, batches
+
+
+def residual_network():
+    model = resnet50.ResNet()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
+    pictures, kinds = shapes.draw(16, 64, channels=3)
+
+    def make_step(model):
+        def step(x, y):
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    return [model], make_step, [(pictures[i : i + 4], kinds[i : i + 4]) for i in range(0, 16, 4)]
+
+
+PROGRAMS = {
+    "lstm": ("language model, 2 hand-written LSTM layers of 200, batch 20, 20 words", lstm),
+    "tree_rnn": ("TreeRNN of width 100, a tree a step", recursive),
+    "tree_lstm": ("TreeLSTM of width 100, 4 trees a step", recursive_lstm),
+    "adaptive": ("adaptive computation time, GRU of 128, batch 32", adaptive),
+    "stochastic_depth": ("stochastic depth, 12 blocks of 256, batch 32", random_depth),
+    "lengths": ("text model, length 10 to 120 at random, batch 32", lengths),
+    "a3c": ("A3C update, rollouts of 5 to 20 steps", actor_critic),
+    "ppo": ("PPO update, 64 rows", proximal),
+    "beam_search": ("beam search, width 4, 20 words", beams),
+    "stateful": ("model with its state in attributes, batch 32", stateful),
+    "dropblock": ("DropBlock with a schedule, batch 32", drop_blocks),
+    "pix2pix": ("pix2pix, 64×64, batch 8", paint),
+    "resnet50": ("ResNet-50, 64×64, batch 4", residual_network),
+}
