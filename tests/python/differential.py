@@ -276,7 +276,9 @@ def compare(expected: Any, actual: Any, where: str, tolerance: float) -> None:
     elif isinstance(expected, torch.Tensor):
         assert torch.equal(expected, actual), f"{where}: random states differ"
     elif isinstance(expected, float):
-        close = expected == actual or math.isclose(expected, actual, rel_tol=tolerance)
+        close = expected == actual or math.isclose(
+            expected, actual, rel_tol=tolerance, abs_tol=tolerance * 1e-3
+        )
         assert close or (math.isnan(expected) and math.isnan(actual)), (
             f"{where}: {expected!r} against {actual!r}"
         )
