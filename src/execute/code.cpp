@@ -23,6 +23,10 @@ namespace {
 
 bool is_plain(const Type& type) { return type.is_number() || type.is_none(); }
 
+bool is_container(const Value* value) {
+  return value->type.kind == Type::Kind::frame || value->type.kind == Type::Kind::list;
+}
+
 Slot constant_slot(const Node& node) {
   const Type& type = node.output()->type;
   switch (type.kind) {
@@ -56,6 +60,8 @@ class Maker {
     if (schedule.tail == schedule.order.size()) code_.tail = code_.body.instructions.size();
     code_.body.results = slots_of(graph_.body().results);
     for (const Node* node : schedule.writes) add_write(*node);
+    code_.hands_out_containers =
+        std::any_of(graph_.body().results.begin(), graph_.body().results.end(), is_container);
     code_.can_be_planned = !keeps_values_in_containers();
     std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
     for (const Write& write : code_.commits) kept.insert(write.slot);
@@ -76,16 +82,12 @@ class Maker {
   /// Whether the body itself puts values into containers or takes them out (blocks may: what they
   /// hold is never the plan's), or hands out some that may hold what is written.
   bool keeps_values_in_containers() const {
-    const auto holds = [](const Value* value) {
-      return value->type.kind == Type::Kind::frame || value->type.kind == Type::Kind::list;
-    };
     if (std::any_of(code_.body.instructions.begin(), code_.body.instructions.end(),
                     [](const Instruction& instruction) {
                       return instruction.action == Action::container && !instruction.inputs.empty();
                     }))
       return true;
-    const auto& results = graph_.body().results;
-    return !code_.commits.empty() && std::any_of(results.begin(), results.end(), holds);
+    return !code_.commits.empty() && code_.hands_out_containers;
   }
 
   void find_cells() {

@@ -79,7 +79,8 @@ struct Code {
   bool random = false;   ///< draws from the generator
   bool control = false;  ///< has nested blocks that are executed
   bool can_be_planned = true;
-  bool needs_unlock = false;  ///< runs code that may take Python's lock itself
+  bool hands_out_containers = false;  ///< frames leave the run, with what they keep
+  bool needs_unlock = false;          ///< runs code that may take Python's lock itself
   size_t slot_count = 0;
   size_t repeated_count = 0;
 };

@@ -142,7 +142,7 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       TORCHJANUS_CHECK(false, "ordinary run: an instruction of a plan");
     case Action::choose:
     case Action::loop:
-      if (!learn_) return run_blocks(instruction);
+      if (in_block_) return run_blocks(instruction);
       if (!run_control(instruction)) return false;
       break;
   }
@@ -156,37 +156,47 @@ bool OrdinaryRun::run_blocks(const Instruction& instruction) {
 
 bool OrdinaryRun::run_control(const Instruction& instruction) {
   const bool learns = std::exchange(learn_, false);  // what blocks make has no layout for good
-  const bool done = run_blocks(instruction) && give_memory(instruction);
+  in_block_ = true;
+  const bool done = run_blocks(instruction);
+  in_block_ = false;
+  for (Repeated& repeated : frame_.repeated) repeated.forget_tensors();  // no rounds will follow
+  if (done) give_memory(instruction);
   learn_ = learns;
   return done;
 }
 
-/// Copies those results that lie in memory of values from outside of the blocks, or of each other.
-bool OrdinaryRun::give_memory(const Instruction& instruction) {
+/// Copies those results that lie in memory of values from outside of the blocks, of each other, or
+/// of what a frame keeps that outlives the run: the program may write to them.
+void OrdinaryRun::give_memory(const Instruction& instruction) {
   std::vector<const void*> taken;
+  bool others = code_.hands_out_containers;
   for (uint32_t slot : instruction.used) {
-    if (frame_.slots[slot].is_tensor()) taken.push_back(library_.storage(frame_.slots[slot]));
+    const Slot& value = frame_.slots[slot];
+    if (value.is_tensor()) taken.push_back(library_.storage(value));
+    others |= value.kind() == Slot::Kind::container;
   }
+  const auto is_shared = [&](const Slot& value) {
+    const void* storage = library_.storage(value);
+    return frame_.borrowed.contains(storage) ||
+           std::find(taken.begin(), taken.end(), storage) != taken.end() ||
+           (others && !library_.has_no_other_owner(value));
+  };
   for (uint32_t slot : instruction.outputs) {
     Slot& value = frame_.slots[slot];
     if (!value.is_tensor()) continue;
-    const void* storage = library_.storage(value);
     const Learned& known = frame_.learned[slot];
-    const bool is_known = !learn_ && known.origin != Learned::Origin::nothing;
-    if (is_known && !library_.has_layout(value, known.layout)) {
+    if (known.origin != Learned::Origin::nothing && !library_.has_layout(value, known.layout)) {
       const Layout layout = library_.layout(value);
       TORCHJANUS_CHECK(layout.sizes == known.layout.sizes && layout.dtype == known.layout.dtype,
                        instruction.node->op->name, ": gave ", layout, ", earlier ", known.layout);
       Slot copy = library_.allocate(known.layout);
       library_.copy(copy, value);
       value = std::move(copy);
-    } else if (frame_.borrowed.contains(storage) ||
-               std::find(taken.begin(), taken.end(), storage) != taken.end()) {
+    } else if (is_shared(value)) {
       value = cloned(library_, value);
     }
     taken.push_back(library_.storage(value));
   }
-  return true;
 }
 
 bool OrdinaryRun::run_guard(const Instruction& instruction) {
@@ -209,7 +219,13 @@ bool OrdinaryRun::run_choice(const Instruction& instruction) {
   const Sequence& sequence = instruction.blocks[taken ? 0 : 1];
   if (!run(sequence)) return false;
   for (size_t i = 0; i < sequence.results.size(); ++i) {
-    frame_.slots[instruction.outputs[i]] = frame_.slots[sequence.results[i]];
+    Slot& output = frame_.slots[instruction.outputs[i]];
+    Slot& result = frame_.slots[sequence.results[i]];
+    if (sequence.own_results[i]) {
+      output = std::move(result);
+    } else {
+      output = result;
+    }
   }
   return true;
 }

@@ -27,7 +27,7 @@ class OrdinaryRun {
   bool run_blocks(const Instruction& instruction);
   bool run_choice(const Instruction& instruction);
   bool run_loop(const Instruction& instruction);
-  bool give_memory(const Instruction& instruction);
+  void give_memory(const Instruction& instruction);
   void run_kernel(const Instruction& instruction);
   void run_kernel(const Instruction& instruction, Repeated& repeated);
   void prepare_kernel(const Instruction& instruction, Repeated& repeated);
@@ -41,6 +41,7 @@ class OrdinaryRun {
   Library& library_;
   Frame& frame_;
   bool learn_;
+  bool in_block_ = false;
   int loops_ = 0;  ///< how many go on
 };
 

@@ -2,6 +2,8 @@
 // the reference interpreter.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "../passes/random_program.h"
 #include "../passes/support.h"
 #include "execute/program.h"
@@ -188,6 +190,36 @@ graph @f(%x: f64[], %w: f64[], %n: i64) {
     ASSERT_FALSE(program->run(std::vector{number(2), number(1), Slot::of(int64_t{60'000})}, {},
                               results, {}));
   EXPECT_EQ(std::get<graph::DenseTensor>(fake::datum_of(results[1])).at(0), 120'000);
+}
+
+TEST(Control, ResultsShareNoMemoryWithWhatFramesKeep) {
+  fake::ReferenceLibrary library;
+  passes::SplitGradient split = passes::split_gradient(passes::parsed(R"(
+graph @f(%x: f64[2], %c: bool) {
+  %y = if %c : f64[2] {
+    %a = exp %x : f64[2]
+    yield %a
+  } else {
+    yield %x
+  }
+  return %y
+})"),
+                                                       {0}, {0}, {});
+  const auto forward = Program::compile(passes::optimise(std::move(split.forward)), library);
+  const auto backward = Program::compile(passes::optimise(std::move(split.backward)), library);
+  const auto vector = [&](double a, double b) {
+    return fake::slot_of(library, graph::DenseTensor::of(graph::DType::f64, {2}, {a, b}));
+  };
+  for (int run = 0; run < 4; ++run) {
+    std::vector<Slot> results(1 + split.saved_count), gradients(1);
+    ASSERT_FALSE(forward->run(std::vector{vector(0, 1), Slot::of(true)}, {}, results, {}));
+    Slot zeros = vector(0, 0);
+    library.copy(results[0], zeros);  // the program writes to the result
+    std::vector<Slot> inputs(results.begin() + 1, results.end());
+    inputs.push_back(vector(1, 1));
+    ASSERT_FALSE(backward->run(inputs, {}, gradients, {}));
+    expect_results(gradients, {graph::DenseTensor::of(graph::DType::f64, {2}, {1, std::exp(1)})});
+  }
 }
 
 }  // namespace
