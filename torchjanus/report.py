@@ -25,7 +25,7 @@ def explain(converted: _core.Function | _core.Region) -> str:
 
 def explain_all() -> str:
     """The reports on all functions and regions of the process."""
-    snapshots = _core.all_snapshots()
+    snapshots = [each for each in _core.all_snapshots() if each["calls"] or each["reasons"]]
     if not snapshots:
         return "torchjanus: nothing was converted"
     return "\n\n".join(_explain(snapshot) for snapshot in snapshots)

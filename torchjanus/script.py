@@ -8,8 +8,9 @@ import ast
 import copy
 import types
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from . import _core
 from .regions import FUNCTIONS, LOOPS, RegionBuilder, can_be_region, contains, nested_bodies, walk
 
 _TRAINING_CALLS = {"backward"}
@@ -23,8 +24,33 @@ def compile_script(source: str | bytes, file: str) -> types.CodeType:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # "str object is not callable": placeholders
         code = compile(ast.fix_missing_locations(tree), file, "exec", dont_inherit=True)
-    constants = rewriter.builder.constants
-    return _patch_constants(code, constants) if constants else code
+        if not (constants := rewriter.builder.constants):
+            return code
+        original = compile(source, file, "exec", dont_inherit=True)
+    code = _patch_constants(code, constants)
+    _note_originals(code, original)
+    return code
+
+
+def _note_originals(code: types.CodeType, original: types.CodeType) -> None:
+    """Functions that were rewritten have the source of what the user wrote in their place."""
+    written = {_place(each): each for each in _definitions(original)}
+    for each in _definitions(code):
+        if each != (found := written.get(_place(each), each)):
+            _core.note_copy(each, found)
+
+
+def _place(code: types.CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
+
+
+def _definitions(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of all `def`s in this code, nested ones too."""
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            if not constant.co_name.startswith("<"):
+                yield constant
+            yield from _definitions(constant)
 
 
 def _patch_constants(code: types.CodeType, constants: dict[str, object]) -> types.CodeType:
@@ -91,7 +117,7 @@ class _Rewriter:
     def _rewrite_function(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, class_name: str | None
     ) -> bool:
-        if isinstance(function, ast.Lambda):
+        if isinstance(function, ast.Lambda) or _is_converted(function):
             return False
         start = _first_effective_statement(function.body)
         original = copy.deepcopy(function.body[start:])
@@ -108,6 +134,15 @@ class _Rewriter:
                 class_name=class_name,
             )  # fmt: skip
         return False  # a region inside a function does not keep the loop around its definition out
+
+
+def _is_converted(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether it stands under `@torchjanus.function`: then the whole of it is converted anyway."""
+    for decorator in function.decorator_list:
+        called = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if ast.unparse(called).split(".")[0] == "torchjanus":
+            return True
+    return False
 
 
 def _has_direct_mark(body: Sequence[ast.stmt]) -> bool:

@@ -12,6 +12,7 @@
 #include "speculate/dispatch.h"
 #include "speculate/instrument.h"
 #include "speculate/reason.h"
+#include "syntax/source.h"
 
 namespace nb = nanobind;
 using namespace janus;  // NOLINT: the whole file binds it
@@ -46,6 +47,13 @@ nb::tuple instrument_statements(nb::handle region) {
   return nb::make_tuple(nb::steal(made.statements.release()), nb::steal(made.constants.release()));
 }
 
+/// For functions of rewritten scripts: reports, profiles and graphs go by what the user wrote.
+void note_copy(nb::handle code, nb::handle original) {
+  if (!PyCode_Check(code.ptr()) || !PyCode_Check(original.ptr()))
+    throw nb::type_error("note_copy: expected code objects");
+  syntax::note_copy(code.ptr(), original.ptr());
+}
+
 nb::object patch_constants(nb::handle code, nb::handle constants) {
   return nb::steal(speculate::patch_constants(code.ptr(), constants.ptr()).release());
 }
@@ -76,6 +84,8 @@ NB_MODULE(_core, module) {
              "A region's statements with profiling hooks, and the constants to patch in.");
   module.def("patch_constants", patch_constants, nb::arg("code"), nb::arg("constants"),
              "The code with those of its constants that are keys replaced by the values.");
+  module.def("note_copy", note_copy, nb::arg("code"), nb::arg("original"),
+             "From now on the source of `code` is that of `original`.");
   bind::bind_options(module);
   bind::bind_testing(module);
 }

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "graph/op.h"
 #include "speculate/describe.h"
+#include "speculate/hooks.h"
 #include "speculate/surroundings.h"
 
 namespace janus::speculate {
@@ -18,6 +19,8 @@ constexpr uint64_t kMostGenerated = 32;  // ever, of one function
 constexpr size_t kMostReasons = 32;      // remembered
 constexpr int kMostRefusals = 4;         // before new generations are given up
 constexpr int kMostRefusalsOfOutcome = 2;
+constexpr int kMostOfNumberedOutcome =
+    4;  // graphs, for various values behind one test without fact
 constexpr int kRefusalsBeforeCut = 2;
 constexpr int kProfiledAborts = 1;  // aborts of one kind that are profiled before a new graph
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
@@ -32,7 +35,7 @@ double first_profile = -1, first_graph = -1;
 /// Reasons that no later call can change.
 bool is_permanent(ReasonCode code) {
   return code == ReasonCode::no_source || code == ReasonCode::generator ||
-         code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error;
+         code == ReasonCode::internal_error;
 }
 
 std::string key_of(const std::vector<ChosenOutcome>& outcomes) {
@@ -41,6 +44,13 @@ std::string key_of(const std::vector<ChosenOutcome>& outcomes) {
     key +=
         cat(static_cast<const void*>(each.facts_key.get()), ":", each.fact, ":", each.outcome, ";");
   return key;
+}
+
+/// Tests that the interpreter makes itself (whether a slice lies within its tensor) have no fact;
+/// their line tells them apart, well enough to count what was tried.
+GraphTest with_number(GraphTest test) {
+  if (test.fact < 0) test.fact = -2 - test.span.line;
+  return test;
 }
 
 /// `outcomes` with this test's other side.
@@ -157,11 +167,13 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
                                                     const Environment& environment,
                                                     bool& committed) {
   if (first_profile < 0) first_profile = now();
+  if (counters_.calls < retry_at_) return {};
   if (runs_left_ > 0) {
     observe(call);
+    tensors_before_ = ProfileRun::tensors_seen();
     return {false, {}, Otherwise::profile};
   }
-  if (counters_.calls < retry_at_ || !may_generate()) return {};
+  if (!may_generate()) return {};
   return generate_and_run(call, environment, {}, committed);
 }
 
@@ -229,7 +241,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
       const auto id = static_cast<size_t>(failure->guard);
       TORCHJANUS_CHECK(id < entry->tests().size(), "dispatch: a guard without a test: ", id);
       const GraphTest& test = entry->tests()[id];
-      if (test.fact >= 0) wanted = flipped(entry->chosen, test);
+      wanted = flipped(entry->chosen, with_number(test));
       note({ReasonCode::branch_changed, cat("was always ", test.outcome ? "true" : "false"),
             test.span.known() ? test.span : failure->span});
       break;
@@ -250,13 +262,21 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
   trouble(kTroubleOfAbort, "a test or an operator inside the graph");
   if (settled_ || wanted.empty() || !may_generate()) return {};
   const std::string key = key_of(wanted);
-  const bool known = std::any_of(entries_.begin(), entries_.end(),
-                                 [&](const auto& entry) { return key_of(entry->chosen) == key; });
-  if (known || refusals_of_[key] >= kMostRefusalsOfOutcome) return {};
+  const auto known = std::count_if(entries_.begin(), entries_.end(),
+                                   [&](const auto& entry) { return key_of(entry->chosen) == key; });
+  const bool has_numbers =
+      std::ranges::any_of(wanted, [](const auto& each) { return each.fact < 0; });
+  if (known >= (has_numbers ? kMostOfNumberedOutcome : 1) ||
+      refusals_of_[key] >= kMostRefusalsOfOutcome)
+    return {};
   if (++aborts_of_[key] <= kProfiledAborts) return {false, {}, Otherwise::profile};
   const uint64_t generated = counters_.generated;
+  const int refusals = refusals_;
   Attempt attempt = generate_and_run(call, environment, wanted, committed);
-  if (counters_.generated == generated) ++refusals_of_[key];
+  if (counters_.generated == generated) {
+    ++refusals_of_[key];
+    refusals_ = refusals;  // other outcomes may still be tried
+  }
   return attempt;
 }
 
@@ -311,7 +331,7 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
     if (auto entry = generate_with(call, chosen, relaxed, reason)) return entry;
     log("speculate", cat(name_, relaxed ? " (with what varies): " : ": ", reason->describe()));
     if (is_permanent(reason->code)) break;
-    if (relaxed) note(*reason);
+    if (relaxed && saw_tensor_) note(*reason);
   }
   refused(*reason);
   return nullptr;
@@ -366,7 +386,12 @@ const Reason* Dispatcher::refusal_to_cut() const {
   return is_certain || refusals_ >= kRefusalsBeforeCut ? &*last_refusal_ : nullptr;
 }
 
-void Dispatcher::refused(const Reason& reason) {
+void Dispatcher::refused(const Reason& refusal) {
+  // What holds no tensors is not worth anybody's time. But it may yet: loops warm up.
+  const bool has_work =
+      saw_tensor_ || options_.profile_runs == 0 || refusal.code == ReasonCode::internal_error;
+  const Reason reason = has_work ? refusal : Reason{ReasonCode::no_tensor_work, name_, {}};
+  if (!has_work) runs_left_ = 1;
   note(reason);
   ++refusals_;
   last_refusal_ = reason;
@@ -385,6 +410,7 @@ void Dispatcher::refused(const Reason& reason) {
 bool Dispatcher::observe(const Call& call) {
   bool relaxed = false;
   const auto see = [&](const std::string& path, PyObject* object) {
+    saw_tensor_ = saw_tensor_ || tensor_access().is_tensor(object);
     if (observations_.see(path, object)) relaxed = true;
   };
   if (roots != nullptr)
@@ -409,6 +435,7 @@ bool Dispatcher::may_generate() const {
 }
 
 void Dispatcher::profile_finished(double milliseconds) {
+  saw_tensor_ |= ProfileRun::tensors_seen() != tensors_before_;
   durations_.profiling += milliseconds;
   if (runs_left_ > 0) --runs_left_;
 }

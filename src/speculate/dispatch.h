@@ -151,7 +151,9 @@ class Dispatcher {
   bool settled_ = false;
   bool is_cut_ = false;
   bool generating_ = false;
-  bool pending_ = false;  ///< the next call that misses generates
+  bool pending_ = false;     ///< the next call that misses generates
+  bool saw_tensor_ = false;  ///< among the entry's values or in a profile run
+  uint64_t tensors_before_ = 0;
   int refusals_ = 0;
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< number of the call at which a refused function is tried again

@@ -75,8 +75,13 @@ void count_tests(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count, 
   for (Py_ssize_t i = 0; i < count; ++i) count_test(hooks, arguments[i], truth);
 }
 
+uint64_t tensors_seen = 0;
+
 PyObject* hook_value(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
-  if (ProfileRun::active()) quietly([&] { fact_of(hooks, arguments[0]).value.see(arguments[1]); });
+  if (ProfileRun::active()) {
+    if (has_tensor_access() && tensor_access().is_tensor(arguments[1])) ++tensors_seen;
+    quietly([&] { fact_of(hooks, arguments[0]).value.see(arguments[1]); });
+  }
   return new_reference(arguments[1]);
 }
 
@@ -466,6 +471,8 @@ void ProfileRun::end() {
   for (; state.kept.size() > state.kept_before; state.kept.pop_back())
     left_over.push_back(std::move(state.kept.back()));
 }
+
+uint64_t ProfileRun::tensors_seen() { return speculate::tensors_seen; }
 
 bool ProfileRun::active() { return thread_state().active_runs > 0; }
 

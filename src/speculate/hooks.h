@@ -55,6 +55,8 @@ class ProfileRun {
   static void begin();
   static void end();
   static bool active();  ///< in this thread
+  /// How many values that profile runs have seen were tensors: grows while one does tensor work.
+  static uint64_t tensors_seen();
 };
 
 /// Calls the function (or bound method) with its instrumented copy in place of it: exactly the

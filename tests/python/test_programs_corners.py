@@ -1,5 +1,8 @@
 """Corners of eager semantics: what shares memory with what, numbers that do not fit, and indices."""
 
+import subprocess
+import sys
+
 import pytest
 from differential import Program, differential
 
@@ -277,3 +280,116 @@ def test_function_that_is_replaced_by_a_lambda():
     stats = f.stats()
     assert stats["hits"] >= 7
     assert [reason["code"] for reason in stats["reasons"]] == ["guard_failed"], stats
+
+
+# --- what the graph does first, and how often it is left ------------------------------------------
+
+
+def test_tests_of_numbers_of_the_entry_come_before_tensor_work():
+    w = nn.Parameter(torch.randn(16, 16))
+
+    def step(x, i):
+        loss = (x @ w).pow(2).sum()
+        loss.backward()
+        if i % 20 == 19:
+            return loss.item()
+        return 0.0
+
+    f = torchjanus.function(step)
+    for i in range(30):
+        w.grad = None
+        f(torch.randn(4, 16), i)
+    operators = [line.split("=")[-1].split()[0] for line in f.graph().splitlines() if "=" in line]
+    text = f.graph()
+    assert f.stats()["hits"] >= 25
+    assert text.index("guard %") < text.index("mm %"), text
+    assert "mm" in operators
+
+
+@differential(graphs=3, aborts=1, hits=45)
+def test_last_slice_that_is_shorter():
+    def evaluate(start):
+        part = images[start : start + 10]
+        return (part * 2).sum().item(), len(part), part.argmax(1)
+
+    images = torch.randn(53, 4)
+    return Program(evaluate, [(start,) for _ in range(9) for start in range(0, 53, 10)])
+
+
+def test_last_slice_that_is_shorter_does_not_abort_for_ever():
+    def evaluate(images, start):
+        return (images[start : start + 10] * 2).sum().item()
+
+    f = torchjanus.function(evaluate)
+    sets = [torch.randn(53, 4), torch.randn(47, 4)]
+    for _ in range(4):
+        for images in sets:
+            for start in range(0, len(images), 10):
+                f(images, start)
+    seen = f.stats()
+    for _ in range(4):
+        for images in sets:
+            for start in range(0, len(images), 10):
+                assert f(images, start) == evaluate(images, start)
+    assert f.stats()["generated"] == seen["generated"]
+    assert f.stats()["hits"] - seen["hits"] == f.stats()["calls"] - seen["calls"], f.stats()
+
+
+@differential(graphs=3)
+def test_last_batch_that_is_smaller():
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    sizes = [8, 8, 8, 8, 8, 3] * 5
+    return Program(step, [(torch.randn(size, 4),) for size in sizes], watch=[model, optimizer])
+
+
+def test_threads_stay_as_they_are():
+    code = """
+import torch
+before = torch.get_num_threads(), torch.get_num_interop_threads(), torch.__config__.parallel_info()
+import torchjanus
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(288, 9))
+torchjanus.function(model)
+for _ in range(6):
+    model(torch.randn(16, 3, 8, 8)).sum().backward()
+assert torchjanus.stats(model)["hits"] == 3, torchjanus.stats(model)
+after = torch.get_num_threads(), torch.get_num_interop_threads(), torch.__config__.parallel_info()
+assert before == after, (before, after)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_loop_without_tensors_settles_for_that_reason():
+    def count(names, n):
+        k = 0
+        for i in range(n):
+            names.append(str(i))
+            k = max(k, len(names[-1]))
+        return k
+
+    f = torchjanus.function(count)
+    for _ in range(130):
+        assert f([], 12) == 2
+    stats = f.stats()
+    assert stats["state"] == "imperative"
+    assert {reason["code"] for reason in stats["reasons"]} == {"no_tensor_work"}, stats
+
+
+@differential(hits=3)
+def test_loop_that_warms_up_without_tensors():
+    model = nn.Linear(4, 3)
+
+    def step(i, seen):
+        if i > 30:
+            return model(torch.ones(2, 4) * i)
+        return {str(i): i}[str(i)] + len(sorted(seen, key=str))
+
+    return Program(step, [(i, [1, 2]) for i in range(150)], watch=[model])

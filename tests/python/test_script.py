@@ -266,3 +266,52 @@ def test_interrupt_ends_the_script(tmp_path):
     _, errors = process.communicate(timeout=30)
     assert process.returncode == -signal.SIGINT
     assert errors.rstrip().endswith("KeyboardInterrupt")
+
+
+DECORATED = """
+    import torch
+    import torchjanus
+
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torchjanus.function
+    def train_step(x):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    def plain_step(x):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    for _ in range(8):
+        loss = STEP(torch.randn(5, 4))
+    print(f"{loss:.4f}")
+    print(f"{train_step(torch.ones(5, 4)):.4f} {plain_step(torch.ones(5, 4)):.4f}")
+"""
+
+
+@pytest.mark.parametrize("step", ["train_step", "plain_step"])
+def test_function_is_reported_once_and_has_a_source(step, tmp_path):
+    """A loop's graph contains the functions that it calls, rewritten ones too."""
+    (tmp_path / "program.py").write_text(textwrap.dedent(DECORATED).replace("STEP", step))
+    expected = run(tmp_path, "program.py")
+    stats = tmp_path / "stats.json"
+    actual = run(
+        tmp_path, "-m", "torchjanus", "run", "--explain", "--stats", str(stats), "program.py"
+    )
+    assert actual.stdout == expected.stdout, actual.stderr
+    functions = json.loads(stats.read_text())["functions"]
+    reasons = [reason for function in functions for reason in function["reasons"]]
+    assert "no_source" not in [reason["code"] for reason in reasons], reasons
+    (loop,) = (function for function in functions if "loop" in function["name"])
+    assert loop["hits"] >= 4, functions
+    heads = [line for line in actual.stderr.splitlines() if line.startswith("train_step  (")]
+    assert len(heads) == 1, actual.stderr
