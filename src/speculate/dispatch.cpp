@@ -122,7 +122,7 @@ double Dispatcher::seconds_until_first_graph() {
 Dispatcher::State Dispatcher::state() const {
   if (settled_) return is_cut_ ? State::cut : State::imperative;
   if (!entries_.empty()) return State::graph;
-  return runs_left_ > 0 || refusals_ == 0 ? State::profiling : State::imperative;
+  return refusals_ == 0 ? State::profiling : State::imperative;
 }
 
 Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
