@@ -75,7 +75,13 @@ bool had_grad(const Tensor& tensor) {
 
 namespace {
 
-/// The nodes that a gradient of `outputs` runs through.
+/// Adds what is computed in the blocks of a branch or loop.
+void add_inner_nodes(const graph::Node& node, std::vector<const graph::Node*>& nodes) {
+  for (const auto& block : node.blocks)
+    graph::for_each_node(*block, [&](const graph::Node& inner) { nodes.push_back(&inner); });
+}
+
+/// The nodes that a gradient of `outputs` runs through; of a branch or loop all that are in it.
 std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>& outputs) {
   std::vector<const graph::Node*> nodes;
   std::unordered_set<const graph::Node*> seen;
@@ -88,7 +94,8 @@ std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>&
         !passes::passes_gradient(*node) || !seen.insert(node).second)
       continue;
     nodes.push_back(node);
-    for (graph::Value* input : node->inputs) open.push_back(input);
+    add_inner_nodes(*node, nodes);
+    for (graph::Value* input : passes::operands(*node)) open.push_back(input);
   }
   return nodes;
 }
@@ -110,14 +117,31 @@ bool any_differentiable(const Interpreter& interpreter, const std::vector<graph:
 
 }  // namespace
 
-void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
-  if (interpreter.overwritten.empty()) return;
+void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
+                   const std::vector<graph::Value*>& targets) {
+  if (interpreter.scope_nodes.empty()) return;
+  using passes::Paths;
+  if (passes::reachable(outputs, targets, Paths::any) ==
+      passes::reachable(outputs, targets, Paths::certain))
+    return;
   for (const graph::Node* node : gradient_nodes(outputs)) {
-    if (!any_differentiable(interpreter, node->outputs)) continue;
+    auto test = interpreter.scope_nodes.find(node);
+    if (test == interpreter.scope_nodes.end()) continue;
+    if (passes::reachable(node->outputs, targets, Paths::any) !=
+        passes::reachable(node->outputs, targets, Paths::certain))
+      throw CannotMerge{test->second, "whether something has a gradient depends on it"};
+  }
+  interpreter.refuse(ReasonCode::autograd, "whether something has a gradient depends on a branch");
+}
+
+void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
+  if (interpreter.history.overwritten.empty()) return;
+  for (const graph::Node* node : gradient_nodes(outputs)) {
+    if (!node->blocks.empty() || !any_differentiable(interpreter, node->outputs)) continue;
     passes::SavedValues saved = saved_by(*node);
     auto stale = [&](const std::vector<graph::Value*>& values, const std::vector<bool>& used) {
       for (size_t i = 0; i < values.size() && i < used.size(); ++i)
-        if (used[i] && interpreter.overwritten.contains(values[i])) return true;
+        if (used[i] && interpreter.history.overwritten.contains(values[i])) return true;
       return false;
     };
     if (stale(node->inputs, saved.inputs) || stale(node->outputs, saved.outputs))
@@ -130,13 +154,14 @@ namespace {
 
 void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
   for (const graph::Node* node : gradient_nodes(outputs))
-    if (interpreter.consumed.contains(node) && any_differentiable(interpreter, node->outputs))
+    if (interpreter.history.consumed.contains(node) &&
+        any_differentiable(interpreter, node->outputs))
       interpreter.refuse(ReasonCode::autograd,
                          "a second backward through a graph that the first one freed");
 }
 
 void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
-  for (const graph::Node* node : gradient_nodes(outputs)) interpreter.consumed.insert(node);
+  for (const graph::Node* node : gradient_nodes(outputs)) interpreter.history.consumed.insert(node);
 }
 
 struct Outputs {
@@ -205,6 +230,7 @@ std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs&
     if (found.values.empty()) continue;
     if (!tensor->is_leaf)
       interpreter.refuse(ReasonCode::autograd, "backward into a graph made before the call");
+    check_certain(interpreter, outputs.values, found.values);
     result.push_back(std::move(found));
   }
   return result;
@@ -309,6 +335,7 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
                          "the gradient of a tensor that was changed in place");
     targets.push_back(read(interpreter, *tensor));
   }
+  check_certain(interpreter, outputs.values, targets);
   std::vector<bool> reached = passes::reachable(outputs.values, targets);
   std::vector<graph::Value*> wanted;
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -455,7 +482,7 @@ void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, 
   result.grad_fn_name =
       tensor.grad_fn_name.empty() ? backward_name(tensor.producer) : tensor.grad_fn_name;
   for (const graph::Node* node : gradient_nodes({tensor.value}))
-    result.consumed = result.consumed || interpreter.consumed.contains(node);
+    result.consumed = result.consumed || interpreter.history.consumed.contains(node);
   interpreter.output().differentiable_results.push_back(std::move(result));
 }
 

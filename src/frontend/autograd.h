@@ -10,6 +10,10 @@ Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor)
 void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                 const Value& value);
 
+/// Eager leaves None where no gradient comes to: which of the targets that is must not depend on a
+/// branch. Throws CannotMerge for one that it depends on.
+void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
+                   const std::vector<graph::Value*>& targets);
 /// Refuses if a value that the gradient of `outputs` needs was changed in place: eager would raise.
 void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs);
 

@@ -22,7 +22,8 @@ Fork::Fork(Interpreter& interpreter, const Truth& truth, int fact)
       span_(interpreter.user_span()),
       before_(Snapshot::take()),
       heap_before_(interpreter.heap),
-      effects_(interpreter.output().effects.size()) {
+      effects_(interpreter.output().effects.size()),
+      history_(interpreter.history) {
   interpreter.begin_scope(*this);
 }
 
@@ -32,6 +33,7 @@ void Fork::enter(size_t side) {
   at_ = side;
   before_.restore();
   interpreter_.heap = sides_[side].state ? sides_[side].heap : heap_before_;
+  interpreter_.history = sides_[side].state ? sides_[side].history : history_;
   if (sides_[side].state) {
     sides_[side].state->restore();
     interpreter_.grad_enabled = sides_[side].grad_enabled;
@@ -48,10 +50,12 @@ void Fork::leave(Completion completion, Value result) {
   side.completion = completion;
   side.result = std::move(result);
   side.grad_enabled = interpreter_.grad_enabled;
+  side.history = interpreter_.history;
 }
 
 Value Fork::merge() {
   Value result = Merger(*this).run();
+  for (const Side& side : sides_) interpreter_.history.add(side.history);
   interpreter_.end_scope(*this);
   interpreter_.mark(speculate::LineMark::Kind::graph, "both sides in the graph", span_);
   return result;

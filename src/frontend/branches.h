@@ -56,6 +56,7 @@ class Fork final : public Scope {
     Completion completion = Completion::normal;
     Value result;
     bool grad_enabled = true;
+    Interpreter::History history;
   };
 
   Interpreter& interpreter_;
@@ -67,6 +68,7 @@ class Fork final : public Scope {
   Snapshot before_;
   Heap heap_before_;
   size_t effects_;
+  Interpreter::History history_;
   Side sides_[2];
   size_t at_ = 0;
 };

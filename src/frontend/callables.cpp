@@ -382,7 +382,7 @@ void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
     graph::Value* before = running.value;
     write(interpreter, running, op::detach(interpreter.builder(), {statistic}));
     ++running.silent_writes;
-    interpreter.overwritten.erase(before);  // the operator's own write makes nothing stale
+    interpreter.history.overwritten.erase(before);  // the operator's own write makes nothing stale
   }
 }
 

@@ -196,14 +196,14 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
   auto yielded = std::make_shared<std::vector<Value>>();
   frame.yielded = yielded.get();
   const auto& nodes = interpreter.builder().block().nodes;
-  size_t first = nodes.size(), writes = interpreter.overwritten.size(),
+  size_t first = nodes.size(), writes = interpreter.history.overwritten.size(),
          effects = interpreter.output().effects.size();
   interpreter.run_frame(frame, [&] {
     execute(interpreter, body);
     return Value();
   });
-  bool computes =
-      writes != interpreter.overwritten.size() || effects != interpreter.output().effects.size();
+  bool computes = writes != interpreter.history.overwritten.size() ||
+                  effects != interpreter.output().effects.size();
   for (size_t i = first; i < nodes.size(); ++i) {
     std::string_view op = nodes[i]->op->name;
     computes = computes ||

@@ -368,6 +368,7 @@ void note_differentiable_leaves(Interpreter& interpreter) {
     values.push_back(tensor->value);
     std::vector<bool> reached = passes::reachable(results, values);
     if (std::find(reached.begin(), reached.end(), true) == reached.end()) continue;
+    check_certain(interpreter, results, values);
     if (tensor->written)
       interpreter.refuse(ReasonCode::autograd,
                          "results depend on a leaf that is written in the same run");

@@ -126,6 +126,8 @@ class Interpreter {
   bool is_open(const graph::Block* block) const;
   void begin_scope(Scope& scope);
   void end_scope(Scope& scope);
+  /// Which test or loop of the program an `if` or `while` node is.
+  std::unordered_map<const graph::Node*, TestKey> scope_nodes;
   /// From now on no branch becomes part of the graph.
   void follow_all() { merges_ = false; }
   bool merges() const { return merges_; }
@@ -214,11 +216,17 @@ class Interpreter {
 
   /// Values of tensors that eager's autograd tracks.
   std::unordered_set<const graph::Value*> differentiable;
-  /// Values that an in-place operation replaced: whoever saved them for backward is stale.
-  std::unordered_set<const graph::Value*> overwritten;
-
-  /// Nodes whose saved values a backward() has freed.
-  std::unordered_set<const graph::Node*> consumed;
+  /// What has become of values that backward() may need.
+  struct History {
+    /// Values that an in-place operation replaced: whoever saved them for backward is stale.
+    std::unordered_set<const graph::Value*> overwritten;
+    /// Nodes whose saved values a backward() has freed.
+    std::unordered_set<const graph::Node*> consumed;
+    void add(const History& other) {
+      overwritten.insert(other.overwritten.begin(), other.overwritten.end());
+      consumed.insert(other.consumed.begin(), other.consumed.end());
+    }
+  } history;
   /// Leaves that require grad and were made in the run.
   std::vector<std::shared_ptr<Tensor>> made_leaves;
 

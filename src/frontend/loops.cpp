@@ -169,7 +169,7 @@ class Loop final : public Scope {
 
   /// Contents that are written in place: the same object with other contents.
   void begin_contents(Tensor& tensor, const Parameter& parameter) {
-    interpreter_.overwritten.insert(tensor.value);
+    interpreter_.history.overwritten.insert(tensor.value);
     tensor.past_values.push_back(tensor.value);
     tensor.value = parameter(tensor.value);
     tensor.written = true;

@@ -98,6 +98,7 @@ Value Merger::run() {
   }
   interpreter_.enter_block(fork_.outer_);
   interpreter_.builder().graph().append(fork_.outer_, node_);
+  interpreter_.scope_nodes[node_] = fork_.test_;
   finish_tensors();
   return result;
 }
@@ -117,10 +118,6 @@ void Merger::merge_heap() {
 void Merger::check_sides() const {
   if (fork_.sides_[0].grad_enabled != fork_.sides_[1].grad_enabled)
     throw CannotMerge{fork_.test_, "the grad mode differs"};
-  for (const Fork::Side& side : fork_.sides_)
-    graph::for_each_node(*side.block, [&](const graph::Node& node) {
-      if (node.op == &op::gradient) throw CannotMerge{fork_.test_, "gradients inside a branch"};
-    });
 }
 
 // --- the states of the sides --------------------------------------------------------------------
@@ -201,6 +198,7 @@ void Merger::merge_variables(Variables& variables, const VariableValues& a,
 
 Value Merger::merge_grad(const TensorState& a, const TensorState& b) {
   if (a.grad == b.grad && a.grad_replaced == b.grad_replaced) return a.grad;
+  if (a.grad_replaced && b.grad_replaced) return merge_value(a.grad, b.grad);
   if (a.grad_replaced || b.grad_replaced) throw NotMerged{"one side sets a .grad"};
   // A gradient that only one side has read.
   if (a.grad == nullptr) return b.grad;
@@ -235,7 +233,6 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
     return;
   }
   if (a.value != b.value) {
-    if (a.requires_grad) throw NotMerged{"a gradient flows through a tensor written in a branch"};
     merged.value = merge_graph_values(a.value, b.value);
     ++merged.version;
     if (a.producer != b.producer) merged.producer.clear();
@@ -362,7 +359,10 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
   auto place = merged_.find({a.get(), b.get()});
   if (place != merged_.end()) return place->second;
   const TensorState &first = tensor_in(0, *a), &second = tensor_in(1, *b);
-  if (first.requires_grad || second.requires_grad) throw NotMerged{"a gradient flows through it"};
+  if (first.requires_grad != second.requires_grad)
+    throw NotMerged{"it requires a gradient on one side only"};
+  if (first.requires_grad && (first.is_leaf || second.is_leaf))
+    throw NotMerged{"a leaf that requires a gradient"};
   if (first.is_leaf != second.is_leaf || first.is_parameter != second.is_parameter)
     throw NotMerged{"a parameter and a tensor"};
   if (first.grad != nullptr || second.grad != nullptr || !is_current(0, *a) || !is_current(1, *b))
@@ -371,6 +371,7 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
   graph::Value* value = merge_graph_values(first.value, second.value);
   auto merged = std::make_shared<Tensor>();
   merged->value = value;
+  merged->requires_grad = first.requires_grad;
   merged->is_leaf = first.is_leaf;
   merged->is_parameter = first.is_parameter;
   merged->contiguous = first.contiguous && second.contiguous;
@@ -426,6 +427,15 @@ Value Merger::merge_dictionaries(const Dictionary& a, const Dictionary& b) {
   return merged;
 }
 
+/// What needs no gradient outside must not seem to have one through the blocks; a leaf that was
+/// written starts anew.
+void Merger::finish_value(Tensor& tensor) {
+  if (tensor.value->definition != node_ || interpreter_.differentiable.empty()) return;
+  if (!tensor.requires_grad || tensor.is_leaf)
+    tensor.value = op::detach(interpreter_.builder(), {tensor.value});
+  if (tensor.requires_grad) interpreter_.differentiable.insert(tensor.value);
+}
+
 void Merger::finish_tensors() {
   for (const MergedTensor& record : tensors_) {
     Tensor& tensor = *record.tensor;
@@ -433,15 +443,9 @@ void Merger::finish_tensors() {
       if (root.get() == &tensor) continue;
       tensor.possible_aliases.push_back({root, root->version});
     }
-    // What needs no gradient outside must not seem to have one through the blocks.
-    bool is_result = tensor.value->definition == node_;
-    if (is_result && !interpreter_.differentiable.empty())
-      tensor.value = op::detach(interpreter_.builder(), {tensor.value});
+    finish_value(tensor);
   }
-  if (interpreter_.differentiable.empty()) return;
-  for (Tensor* tensor : written_)
-    if (tensor->value->definition == node_)
-      tensor->value = op::detach(interpreter_.builder(), {tensor->value});
+  for (Tensor* tensor : written_) finish_value(*tensor);
 }
 
 }  // namespace janus::frontend

@@ -59,6 +59,7 @@ class Merger {
   void collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
                      std::vector<std::shared_ptr<Tensor>>& roots);
   bool is_visible(const graph::Value* value) const;
+  void finish_value(Tensor& tensor);
   void finish_tensors();
 
   Fork& fork_;

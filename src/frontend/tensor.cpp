@@ -95,7 +95,7 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
   } else {
     tensor.written = true;
   }
-  interpreter.overwritten.insert(tensor.value);
+  interpreter.history.overwritten.insert(tensor.value);
   tensor.past_values.push_back(tensor.value);
   tensor.value = contents;
   ++tensor.version;

@@ -435,3 +435,165 @@ def test_iterator_taken_on_one_side():
         return x * next(it)
 
     return both(step, 14)
+
+
+# --- gradients
+
+
+class Pair(nn.Module):
+    def __init__(self, first, second):
+        super().__init__()
+        self.first = first
+        self.second = second
+
+
+def training(model, forward, count=12, optimizer=None):
+    """A training step whose loss goes through `forward(model, x)`."""
+    optimizer = optimizer or torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = forward(model, x)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return both(step, count, watch=[model, optimizer])
+
+
+@differential(hits=8, graphs=1)
+def test_gradient_through_a_branch():
+    def forward(model, x):
+        y = model(x)
+        if x.sum() > 0:
+            y = y * 2
+        else:
+            y = torch.tanh(y) - 1
+        return (y * y).sum()
+
+    return training(nn.Linear(4, 3), forward)
+
+
+@differential(hits=8, graphs=1)
+def test_gradient_through_early_return_and_conditional_expression():
+    def activate(y):
+        if y.sum() > 0:
+            return torch.relu(y) * 3
+        z = y.sigmoid()
+        return z + y if z[0] > 0.5 else z * y
+
+    def forward(model, x):
+        return activate(model(x)).mean()
+
+    return training(nn.Linear(4, 3), forward, 16)
+
+
+@differential(hits=8, graphs=1)
+def test_parameters_used_on_both_sides():
+    def forward(model, x):
+        if x.sum() > 0:
+            y = model.second(torch.relu(model.first(x)))
+        else:
+            y = model.second(torch.tanh(model.first(x)))
+        return y.pow(2).sum()
+
+    return training(Pair(nn.Linear(4, 5), nn.Linear(5, 2)), forward)
+
+
+@differential(hits=4, graphs=4)
+def test_parameters_used_on_one_side_have_no_gradient_on_the_other():
+    def forward(model, x):
+        y = model.first(x)
+        if x.sum() > 0:
+            y = model.second(y)
+        return y.pow(2).sum()
+
+    return training(Pair(nn.Linear(4, 4), nn.Linear(4, 4)), forward, 16)
+
+
+@differential(hits=7, graphs=1)
+def test_backward_outside_through_a_branch():
+    model = nn.Linear(4, 3)
+
+    def step(x):
+        y = model(x)
+        if x.sum() > 0:
+            return y.exp()
+        return y * y
+
+    converted = []
+
+    def convert(f):
+        import torchjanus
+
+        function = torchjanus.function(f)
+        converted.append(function)
+
+        def whole(x):
+            model.zero_grad()
+            y = function(x)
+            y.sum().backward()
+            return y.detach(), model.weight.grad.clone()
+
+        return whole, function
+
+    def eager(x):
+        model.zero_grad()
+        y = step(x)
+        y.sum().backward()
+        return y.detach(), model.weight.grad.clone()
+
+    program = both(eager, watch=[model])
+    program.convert = lambda _: convert(step)
+    return program
+
+
+@differential(hits=7, graphs=1)
+def test_gradient_is_taken_inside_a_branch():
+    def step(x):
+        w = x.clone().requires_grad_()
+        y = (w * w * w).sum()
+        if x.sum() > 0:
+            (g,) = torch.autograd.grad(y, w)
+        else:
+            (g,) = torch.autograd.grad(y * 2, w)
+        return g
+
+    return both(step)
+
+
+@differential(hits=8, graphs=1)
+def test_no_grad_branch_adds_no_gradient():
+    def forward(model, x):
+        y = model.first(x)
+        with torch.no_grad():
+            scale = model.second(x)
+            if x.sum() > 0:
+                scale = scale * 2
+            else:
+                scale = scale - 1
+        return (y * scale).sum()
+
+    return training(Pair(nn.Linear(4, 4), nn.Linear(4, 4)), forward)
+
+
+@differential(hits=4, graphs=4)
+def test_parameter_chosen_by_a_branch():
+    def forward(model, x):
+        weight = model.first.weight if x.sum() > 0 else model.second.weight
+        return (weight @ x).sum()
+
+    return training(Pair(nn.Linear(4, 4), nn.Linear(4, 4)), forward, 16)
+
+
+@differential(hits=4, graphs=4)
+def test_loss_that_requires_a_gradient_on_one_side():
+    model = nn.Linear(4, 4)
+
+    def step(x):
+        y = model(x)
+        if x.sum() > 0:
+            y = y.detach()
+        return y.sum()
+
+    return both(step, 14, watch=[model])
