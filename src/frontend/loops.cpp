@@ -26,6 +26,7 @@ struct Form {
   };
   Kind kind = Kind::same;
   std::vector<Form> parts;
+  bool tracked = false;  ///< carried: a tensor that requires a gradient
 };
 
 /// The parameter that stands for a carried value, given what it is before the loop.
@@ -58,14 +59,17 @@ class Loop final : public Scope {
         before_(Snapshot::take()),
         effects_(interpreter.output().effects.size()),
         heap_changes_(interpreter.heap.change_count()),
-        grad_enabled_(interpreter.grad_enabled) {}
+        grad_enabled_(interpreter.grad_enabled),
+        history_(interpreter.history) {}
 
   void run() {
     interpreter_.begin_scope(*this);
-    for (int attempt = 0; !attempt_round(); ++attempt)
-      if (attempt == kMostAttempts) fail("what its rounds change does not settle");
+    while (!attempt_round())
+      if (++attempt_ == kMostAttempts) fail("what its rounds change does not settle");
     interpreter_.end_scope(*this);
+    const Interpreter::History of_round = interpreter_.history;
     make_node();
+    interpreter_.history.add(of_round);
   }
 
   bool is_inside(const graph::Block* block) const override { return block == at_; }
@@ -143,6 +147,7 @@ class Loop final : public Scope {
   void set_state(const Parameter& parameter) {
     before_.restore();
     interpreter_.grad_enabled = grad_enabled_;
+    interpreter_.history = history_;
     tensors_.clear();
     // By index: instantiating may reach more tensors of the entry.
     for (size_t i = 0; i < before_.objects().size(); ++i) {
@@ -172,6 +177,11 @@ class Loop final : public Scope {
     interpreter_.history.overwritten.insert(tensor.value);
     tensor.past_values.push_back(tensor.value);
     tensor.value = parameter(tensor.value);
+    if (tracked_contents_.contains(&tensor)) {
+      tensor.requires_grad = true;
+      tensor.is_leaf = false;
+    }
+    if (tensor.requires_grad) interpreter_.differentiable.insert(tensor.value);
     tensor.written = true;
     ++tensor.version;
     ++tensor.silent_writes;
@@ -201,7 +211,9 @@ class Loop final : public Scope {
     if (!is_current(*from)) fail("it carries a view of what was written");
     auto tensor = std::make_shared<Tensor>();
     tensor->value = parameter(from->value);
-    tensor->is_leaf = from->is_leaf;
+    tensor->requires_grad = form.tracked;
+    tensor->is_leaf = !form.tracked && from->is_leaf;
+    if (form.tracked) interpreter_.differentiable.insert(tensor->value);
     tensor->version = from->version;
     tensor->uncertain_alias = from->uncertain_alias;
     CarriedTensor record{tensor, {root_of(from)}};
@@ -225,6 +237,7 @@ class Loop final : public Scope {
 
   bool collect_changes() {
     settled_ = true;
+    tracks_ = needs_round_ = false;
     ends_.clear();
     end_roots_.clear();
     for (size_t i = 0; i < before_.objects().size(); ++i) {
@@ -257,14 +270,23 @@ class Loop final : public Scope {
 
   void collect_contents(Tensor& tensor, const TensorState& initial) {
     bool carried = forms_.contains(&tensor);
-    if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf)
+    bool becomes_tracked = tensor.requires_grad && !initial.requires_grad;
+    if (becomes_tracked && tensor.source == nullptr && tensor.base == nullptr) {
+      needs_round_ = true;
+      if (tracked_contents_.insert(&tensor).second) {
+        if (attempt_ > 0) fail("a tensor requires a gradient only after several rounds");
+        settled_ = false;
+      }
+    } else if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf) {
       fail("a tensor becomes part of autograd's graph in it");
+    }
     if (tensor.grad_replaced != initial.grad_replaced) fail("it sets a .grad");
     // A view is taken again of what its base then is.
     if (tensor.base != nullptr) return;
     if (!carried && tensor.value == initial.value) return;
     if (tensor.source != nullptr) fail("it writes a tensor of before the call");
-    if (initial.requires_grad) fail("a gradient flows through it");
+    if (initial.requires_grad && initial.is_leaf) fail("it writes a leaf");
+    tracks_ = tracks_ || tensor.requires_grad;
     if (!carried) {
       forms_[&tensor];
       settled_ = false;
@@ -342,10 +364,10 @@ class Loop final : public Scope {
         if (!join(form.parts[i], first->elements[i], last->elements[i], why)) return false;
       return true;
     }
-    return join_carried(initial, end, why);
+    return join_carried(form, initial, end, why);
   }
 
-  bool join_carried(const Value& initial, const Value& end, std::string& why) {
+  bool join_carried(Form& form, const Value& initial, const Value& end, std::string& why) {
     if (end == nullptr || as<Unmerged>(end) != nullptr) {
       why = "it is not set in each round";
       return false;
@@ -364,12 +386,9 @@ class Loop final : public Scope {
       why = "it is of another kind in each round";
       return false;
     }
-    if (first->requires_grad || last->requires_grad) {
-      why = "a gradient flows through it";
-      return false;
-    }
-    if (first->value->type != last->value->type || first->is_leaf != last->is_leaf ||
-        first->is_parameter || last->is_parameter || last->grad != nullptr) {
+    if (!join_tracked(form, *first, *last, why)) return false;
+    if (first->value->type != last->value->type || first->is_parameter || last->is_parameter ||
+        last->grad != nullptr) {
       why = cat("it is ", graph::to_string(first->value->type), " first, then ",
                 graph::to_string(last->value->type));
       return false;
@@ -380,6 +399,28 @@ class Loop final : public Scope {
     for (const PossibleAlias& alias : roots.front()->possible_aliases)
       if (auto other = alias.tensor.lock()) roots.push_back(other);
     pending_.roots.push_back(std::move(roots));
+    return true;
+  }
+
+  /// Eager's tensors require gradients from the first round on, or never.
+  bool join_tracked(Form& form, const Tensor& first, const Tensor& last, std::string& why) {
+    if (!first.requires_grad && !last.requires_grad) {
+      why = "a leaf and what is computed";
+      return first.is_leaf == last.is_leaf;
+    }
+    if (!last.requires_grad || last.is_leaf) {
+      why = "it loses its gradient in the loop";
+      return false;
+    }
+    tracks_ = true;
+    if (!first.requires_grad || first.is_leaf) needs_round_ = true;
+    if (form.tracked) return true;
+    if (!first.requires_grad && attempt_ > 0) {
+      why = "it requires a gradient only after several rounds";
+      return false;
+    }
+    form.tracked = true;
+    settled_ = false;
     return true;
   }
 
@@ -404,6 +445,10 @@ class Loop final : public Scope {
     TORCHJANUS_CHECK(
         condition_->parameters.size() == ends_.size() && body_->parameters.size() == ends_.size(),
         "loop: ", ends_.size(), " values for ", body_->parameters.size(), " parameters");
+    if (tracks_ && begins_certainly())
+      node->attributes.set("minimum", int64_t{1});
+    else if (needs_round_)
+      fail("without a round there is no gradient");
     set_state([&](graph::Value* initial) {
       node->inputs.push_back(initial);
       graph::Value* output = graph.new_value(initial->type, initial->name);
@@ -417,7 +462,23 @@ class Loop final : public Scope {
       node->blocks.push_back(std::move(*block));
     }
     graph.append(outer_, node);
+    interpreter_.scope_nodes[node] = test_;
     relate_tensors();
+  }
+
+  /// Whether the first round always comes: known, or seen in all runs and guarded.
+  bool begins_certainly() {
+    const speculate::NodeFact* seen = interpreter_.fact(test_.fact);
+    bool is_random = false;
+    graph::for_each_node(*condition_, [&](const graph::Node& node) {
+      is_random = is_random || node.op->is(graph::Trait::random) || node.op == &op::opaque;
+    });
+    if (seen == nullptr || seen->least_trips < 1 || is_random) return false;
+    before_.restore();
+    Truth truth = parts_.test();
+    return truth.known
+               ? *truth.known
+               : interpreter_.follow(truth.flag, python::Object::borrow(Py_True), test_.fact);
   }
 
   /// Which tensors may be one after the loop: as they were before it, or as the last round left
@@ -448,7 +509,9 @@ class Loop final : public Scope {
         detach(*tensor);
   }
 
-  void detach(Tensor& tensor) { tensor.value = op::detach(interpreter_.builder(), {tensor.value}); }
+  void detach(Tensor& tensor) {
+    if (!tensor.requires_grad) tensor.value = op::detach(interpreter_.builder(), {tensor.value});
+  }
 
   static bool share_roots(const CarriedTensor& a, const CarriedTensor& b) {
     return std::any_of(a.roots.begin(), a.roots.end(), [&](const auto& root) {
@@ -478,6 +541,11 @@ class Loop final : public Scope {
   std::vector<std::vector<std::shared_ptr<Tensor>>> end_roots_;
   Pending pending_;
   bool settled_ = false;
+  int attempt_ = 0;
+  Interpreter::History history_;
+  bool tracks_ = false;       ///< a gradient flows from round to round
+  bool needs_round_ = false;  ///< without a round something would require no gradient
+  std::set<const Tensor*> tracked_contents_;  ///< written with what requires a gradient
 };
 
 }  // namespace

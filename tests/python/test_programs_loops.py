@@ -307,6 +307,119 @@ def test_list_that_grows_is_one_graph_a_length():
     return Program(step, [(torch.randn(2 + i % 2, 4), 0) for i in range(12)])
 
 
+# --- gradients
+
+
+def training(model, forward, calls):
+    optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = forward(model, x)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Program(step, calls, watch=[model, optimizer])
+
+
+def sequences(count=14, size=4):
+    return [(torch.randn(2 + i * 5 % 7, size),) for i in range(count)]
+
+
+@differential(hits=10, graphs=1)
+def test_recurrent_training_on_varying_lengths():
+    def forward(model, x):
+        h = torch.zeros(1, 6)
+        for t in range(x.shape[0]):
+            h = model.cell(x[t].unsqueeze(0), h)
+        return model.head(h).pow(2).sum()
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell = nn.GRUCell(4, 6)
+            self.head = nn.Linear(6, 1)
+
+    return training(Model(), forward, sequences())
+
+
+@differential(hits=10, graphs=1)
+def test_loss_is_summed_over_rows():
+    def forward(model, x):
+        total = torch.zeros(())
+        for row in x:
+            total = total + model(row).pow(2).sum()
+        return total / x.shape[0]
+
+    return training(nn.Linear(4, 3), forward, sequences())
+
+
+@differential(hits=10, graphs=1)
+def test_loss_is_summed_in_place():
+    def forward(model, x):
+        total = torch.zeros(())
+        for row in x:
+            total += model(row).pow(2).sum()
+        return total
+
+    return training(nn.Linear(4, 3), forward, sequences())
+
+
+@differential(hits=8, graphs=2)
+def test_adaptive_computation_is_trained():
+    def forward(model, x):
+        h = torch.tanh(model(x))
+        rounds = 0
+        while h.abs().sum() > 1 and rounds < 8:
+            h = torch.tanh(model(h)) * 0.7
+            rounds += 1
+        return h.pow(2).sum() + 0.1 * rounds
+
+    calls = [(torch.randn(4) * (1 + i % 5),) for i in range(16)]
+    return training(nn.Linear(4, 4), forward, calls)
+
+
+@differential(hits=8, graphs=2)
+def test_branch_in_a_trained_loop():
+    def forward(model, x):
+        h = torch.zeros(4)
+        for t in range(x.shape[0]):
+            if x[t].sum() > 0:
+                h = torch.tanh(model(h + x[t]))
+            else:
+                h = torch.sigmoid(model(h * x[t]))
+        return h.sum()
+
+    return training(nn.Linear(4, 4), forward, sequences(18))
+
+
+@differential(hits=4)
+def test_gradient_only_after_several_rounds():
+    def forward(model, x):
+        h, late = torch.zeros(4), torch.zeros(4)
+        for t in range(x.shape[0]):
+            late = h * 2
+            h = model(h + x[t])
+        return late.sum() + h.sum()
+
+    return training(nn.Linear(4, 4), forward, sequences(18))
+
+
+@differential(hits=4)
+def test_state_is_detached_in_each_round():
+    def forward(model, x):
+        h = torch.zeros(4)
+        total = torch.zeros(())
+        for t in range(x.shape[0]):
+            h = torch.tanh(model(h + x[t]))
+            total = total + h.sum()
+            h = h.detach()
+        return total
+
+    return training(nn.Linear(4, 4), forward, sequences(18))
+
+
 # --- what is no loop in the graph
 
 
