@@ -148,11 +148,21 @@ def test_formatted_text_of_results():
     assert_graph(lambda x: f"{x.sum().item():.3f} of {x.shape[0]}", (x,))
 
 
+def test_loop_that_ends_by_what_it_computes():
+    def halved(x):
+        x = x + 1
+        while x.norm() > 1:
+            x = x / 2
+        return x
+
+    assert_graph(halved, (x,), (x * 5,))
+
+
 @pytest.mark.parametrize(
     "reason, build",
     [
         ("heap_write", lambda holder: lambda x: setattr(x, "note", 1) or x * 2),
-        ("dynamic_control", lambda holder: lambda x: halved(x)),
+        ("dynamic_value", lambda holder: lambda x: getattr(x, f"{x.sum().item():.0f}", x) * 2),
         ("unknown_callable", lambda holder: lambda x: x * len(open("/dev/null").read())),
     ],
 )
@@ -164,9 +174,3 @@ def test_refused_with_a_reason(reason, build):
     for _ in range(6):
         converted(x)
     assert reason in [each["code"] for each in converted.stats()["reasons"]]
-
-
-def halved(x):
-    while x.norm() > 1:
-        x = x / 2
-    return x
