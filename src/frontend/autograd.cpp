@@ -4,6 +4,7 @@
 #include "frontend/autograd.h"
 
 #include <algorithm>
+#include <set>
 
 #include "frontend/callables.h"
 #include "frontend/containers.h"
@@ -207,6 +208,46 @@ std::vector<graph::Value*> append_gradient(Interpreter& interpreter, const Outpu
   return interpreter.builder().append(op::gradient, inputs, std::move(attributes))->outputs;
 }
 
+/// Operators whose gradient in eager depends on what they are computed from exactly where ours
+/// does. Those of others may be tied to it by derivatives that are zero everywhere: relu's, for
+/// instance.
+bool has_plain_gradient(const graph::OpDef& op) {
+  static const std::set<const graph::OpDef*> plain = {
+      &op::add,          &op::sub,     &op::rsub,    &op::neg,       &op::mul,
+      &op::sum,          &op::mean,    &op::amax,    &op::amin,      &op::max,
+      &op::min,          &op::max_dim, &op::min_dim, &op::clamp,     &op::clamp_min,
+      &op::clamp_max,    &op::where,   &op::select,  &op::slice,     &op::narrow,
+      &op::view,         &op::reshape, &op::flatten, &op::transpose, &op::t,
+      &op::permute,      &op::expand,  &op::squeeze, &op::unsqueeze, &op::index,
+      &op::index_select, &op::gather,  &op::cat,     &op::stack,     &op::masked_fill,
+      &op::mm,           &op::linear,  &op::matmul,  &op::clone,     &op::to};
+  return plain.contains(&op);
+}
+
+/// Whether eager's gradient (with create_graph) requires grad: whether it depends on a leaf.
+bool gradient_requires_grad(Interpreter& interpreter, const Outputs& outputs,
+                            graph::Value* gradient) {
+  std::vector<graph::Value*> leaves;
+  for (const auto* tensors : {&interpreter.entry_tensor_order, &interpreter.made_leaves})
+    for (const auto& tensor : *tensors) {
+      if (!tensor->requires_grad) continue;
+      leaves.insert(leaves.end(), tensor->past_values.begin(), tensor->past_values.end());
+      leaves.push_back(tensor->value);
+    }
+  const auto depends = [&](passes::Paths paths) {
+    const std::vector<bool> reached = passes::reachable({&gradient, 1}, leaves, paths);
+    return std::find(reached.begin(), reached.end(), true) != reached.end();
+  };
+  if (depends(passes::Paths::certain)) return true;
+  bool is_certain = !depends(passes::Paths::any);
+  for (const graph::Node* node : gradient_nodes(outputs.values))
+    if (any_differentiable(interpreter, node->outputs)) is_certain &= has_plain_gradient(*node->op);
+  if (!is_certain)
+    interpreter.refuse(ReasonCode::autograd,
+                       "a gradient of which only eager knows whether it requires grad");
+  return false;
+}
+
 /// The leaves that backward() accumulates into, each with the values it had that are reached.
 struct ReachedLeaf {
   std::shared_ptr<Tensor> leaf;
@@ -352,8 +393,10 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   size_t next = 0;
   for (size_t i = 0; i < targets.size(); ++i) {
     if (reached[i]) {
-      auto tensor = make_tensor(interpreter, gradients[next++], create_graph);
-      results.push_back(tensor);
+      graph::Value* gradient = gradients[next++];
+      const bool requires_grad =
+          create_graph && gradient_requires_grad(interpreter, outputs, gradient);
+      results.push_back(make_tensor(interpreter, gradient, requires_grad));
     } else if (materialize) {
       interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
     } else {

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 GRADIENTS = {
@@ -38,9 +39,8 @@ GRADIENTS = {
 }
 
 
-# Known gaps of second order: refused although eager can (a gradient that does not depend on its
-# input), or laid out in memory in another order than eager's.
-SECOND_ORDER_GAPS = {"max", "clamp", "detach", "matmul", "einsum"}
+# Known gaps of second order: laid out in memory in another order than eager's.
+SECOND_ORDER_GAPS = {"matmul", "einsum"}
 ORDERS = [
     pytest.param(
         name,
@@ -283,3 +283,42 @@ def test_gradients_of_parameters_as_results_are_the_parameters_own():
         return layer.weight.grad, [layer.bias.grad, layer.weight.grad]
 
     return Program(step, [(torch.randn(2, 3),) for _ in range(6)], watch=[layer])
+
+
+CONNECTIONS = {
+    "clamp": lambda x: x.clamp(-0.5, 0.5).sum(),
+    "relu": lambda x: F.relu(x).sum(),
+    "leaky relu": lambda x: F.leaky_relu(x).sum(),
+    "max": lambda x: x.max(),
+    "multiple": lambda x: (x * 3).sum(),
+    "detached factor": lambda x: (x * x.detach()).sum(),
+    "square": lambda x: (x * x).sum(),
+    "where": lambda x: torch.where(x > 0, x, -x).sum(),
+    "abs": lambda x: x.abs().sum(),
+    "slice": lambda x: x[:2].sum(),
+    "sorted": lambda x: x.sort(0).values[0].sum(),
+    "hard tanh": lambda x: F.hardtanh(x).sum(),
+    "prelu": lambda x: F.prelu(x, torch.tensor([0.25])).sum(),
+    "hinge": lambda x: F.relu(1 - x).mean() + x.norm(),
+    "l1": lambda x: F.l1_loss(x, torch.zeros_like(x)),
+    "softplus": lambda x: F.softplus(x).sum(),
+}
+
+
+@pytest.mark.parametrize("name", CONNECTIONS)
+def test_whether_a_gradient_requires_grad(name):
+    """Refused where only eager knows; never otherwise than eager's."""
+    f = CONNECTIONS[name]
+
+    def first_order(x):
+        (gradient,) = torch.autograd.grad(f(x), x, create_graph=True)
+        return gradient
+
+    converted = torchjanus.function(first_order)
+    for _ in range(6):
+        x = torch.randn(4, 3, requires_grad=True)
+        expected, actual = first_order(x), converted(x)
+        torch.testing.assert_close(actual, expected)
+        assert actual.requires_grad == expected.requires_grad, converted.stats()
+    stats = converted.stats()
+    assert stats["hits"] == 3 or [r["code"] for r in stats["reasons"]] == ["autograd"], stats
