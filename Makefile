@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test bench demo format lint sanitize fuzz fuzz-programs wheel golden clean
+.PHONY: all packages environment build test bench bench-overheads demo format lint sanitize fuzz fuzz-programs wheel golden clean
 
 all: build
 
@@ -86,8 +86,14 @@ golden: build
 	$(BIN)/python tools/golden.py --update
 
 # --- using ----------------------------------------------------------------------------------------------
+# ARGS is passed on: make bench ARGS="lenet gan --rounds 10 --no-compile"
 bench: build
-	$(BIN)/python benchmarks/table.py
+	$(BIN)/python benchmarks/table.py $(ARGS)
+
+# What comes on top of the graphs (entry, profiling, the first graph), and the peak memory of a step.
+bench-overheads: build
+	$(BIN)/python benchmarks/overheads.py $(ARGS)
+	$(BIN)/python benchmarks/memory.py
 
 demo: build
 	$(BIN)/python examples/demo.py

@@ -86,6 +86,7 @@ nb::dict entry_dict(const speculate::Entry& entry) {
   dict["lines"] = lines;
   dict["generated"] = text(entry.generated_text());
   dict["optimised"] = text(entry.optimised_text());
+  dict["program_seconds"] = entry.program_seconds();
   dict["program"] = text(entry.program_text());
   return dict;
 }

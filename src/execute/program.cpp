@@ -5,6 +5,7 @@
 #include "execute/program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 
 #include "execute/code.h"
@@ -63,6 +64,7 @@ class Instance {
   void run(const Symbols& symbols, std::span<const Slot> inputs, std::span<const Slot> cells,
            std::span<Slot> results, std::span<Slot> rebound) {
     frame_.failure.reset();
+    seconds_ = 0;
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
     if (random_) random_->save();
     enter(code_, frame_, inputs, cells);
@@ -88,6 +90,9 @@ class Instance {
     }
     return std::move(frame_.failure);
   }
+
+  /// Seconds of the last run's instructions.
+  double seconds() const { return seconds_; }
 
   std::string describe() const { return plan_ ? plan_->describe() : "not planned yet\n"; }
 
@@ -135,7 +140,10 @@ class Instance {
 
   void run_planned(std::span<Slot> results, std::span<Slot> rebound) {
     if (!plan_) plan_ = std::make_unique<Plan>(code_, library_, frame_);
-    if (plan_->run(library_, frame_)) plan_->give(frame_, results, rebound);
+    const auto start = std::chrono::steady_clock::now();
+    const bool ran = plan_->run(library_, frame_);
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (ran) plan_->give(frame_, results, rebound);
   }
 
   const Code& code_;
@@ -144,6 +152,7 @@ class Instance {
   std::vector<Expected> expected_;
   std::unique_ptr<RandomState> random_;
   std::unique_ptr<Plan> plan_;
+  double seconds_ = 0;
   bool learned_ = false;
 };
 
@@ -183,6 +192,11 @@ class CompiledProgram final : public Program {
     return failure;
   }
 
+  double seconds() const override {
+    const std::lock_guard lock(mutex_);
+    return seconds_;
+  }
+
   std::string describe() const override {
     const std::lock_guard lock(mutex_);
     std::string text;
@@ -215,6 +229,7 @@ class CompiledProgram final : public Program {
 
   void give_back(std::unique_ptr<Instance> instance) {
     const std::lock_guard lock(mutex_);
+    seconds_ += instance->seconds();
     if (idle_.size() >= most_idle_instances) idle_.erase(idle_.begin());
     idle_.push_back(std::move(instance));
   }
@@ -225,6 +240,7 @@ class CompiledProgram final : public Program {
   const Symbols symbols_;
   std::vector<size_t> rebound_cells_;
   bool unlocked_ = false;
+  double seconds_ = 0;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Instance>> idle_;  // the one used last is at the end
 };

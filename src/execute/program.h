@@ -56,6 +56,10 @@ class Program {
   virtual std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
                                      std::span<Slot> results, std::span<Slot> rebound) = 0;
 
+  /// Seconds that all runs so far spent on their instructions: what calls take beyond that is the
+  /// price of entering and leaving.
+  virtual double seconds() const = 0;
+
   virtual const graph::Graph& graph() const = 0;
   /// Instructions one a line, with the memory plan: for `explain` and debugging.
   virtual std::string describe() const = 0;

@@ -307,6 +307,7 @@ python::Object Entry::finish(std::span<const python::Object> captured,
 std::string Entry::optimised_text() const {
   return program_ ? graph::print(program_->graph()) : std::string();
 }
+double Entry::program_seconds() const { return program_ ? program_->seconds() : 0; }
 std::string Entry::program_text() const { return program_ ? program_->describe() : std::string(); }
 
 }  // namespace janus::speculate

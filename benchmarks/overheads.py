@@ -1,0 +1,131 @@
+"""What comes on top of the graphs themselves, for the benchmark programs.
+
+    python benchmarks/overheads.py [PROGRAM …] [--rounds N] [--output FOLDER]
+
+For each program: microseconds that a call of the converted step takes beyond the instructions of its
+graph (assumptions, entry, commit); the time of a profiled step beside that of a plain one; and
+milliseconds from the end of the last profiled step to the end of the first one that ran as a graph.
+Writes overheads.md and overheads.json into the output folder.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from programs import BENCHMARKS, Benchmark
+
+import torch
+import torchjanus
+
+PROFILED = 3
+
+
+def seconds(step: Callable, batch: tuple) -> float:
+    start = time.perf_counter()
+    step(*batch)
+    return time.perf_counter() - start
+
+
+def program_seconds(step) -> float:
+    return sum(entry["program_seconds"] for entry in step.snapshot()["cache"])
+
+
+def build(benchmark: Benchmark) -> tuple[Callable, list[tuple]]:
+    torch.manual_seed(0)
+    models, make_step, batches = benchmark.build()
+    return make_step(*models), batches
+
+
+def entry_costs(benchmark: Benchmark, rounds: int) -> dict:
+    """Of a call that runs as a graph: what it takes beyond the graph's instructions."""
+    plain, batches = build(benchmark)
+    step = torchjanus.function(plain, profile_runs=PROFILED)
+    for index in range(PROFILED):
+        step(*batches[index])
+    first = seconds(step, batches[PROFILED])
+    for batch in batches * 2:
+        step(*batch)
+    beyond = []
+    for round_ in range(rounds * 5):
+        before = program_seconds(step)
+        taken = seconds(step, batches[round_ % len(batches)])
+        beyond.append(taken - (program_seconds(step) - before))
+    return {
+        "first_graph_ms": first * 1e3,
+        "entry_us": statistics.median(beyond) * 1e6,
+        "entry_fastest_us": min(beyond) * 1e6,
+        "cells_and_assumptions": len(step.snapshot()["cache"][0]["assumptions"]),
+    }
+
+
+def profiling_cost(benchmark: Benchmark, rounds: int) -> dict:
+    """A profiled step beside a plain one, turn by turn."""
+    plain, batches = build(benchmark)
+    watched, _ = build(benchmark)
+    profiled = torchjanus.function(watched, profile_runs=rounds + 10)
+    first = seconds(profiled, batches[0])
+    for batch in batches[:3]:
+        plain(*batch)
+        profiled(*batch)
+    times = {"plain": [], "profiled": []}
+    for round_ in range(rounds):
+        batch = batches[round_ % len(batches)]
+        times["plain"].append(seconds(plain, batch))
+        times["profiled"].append(seconds(profiled, batch))
+    return {
+        "plain_ms": statistics.median(times["plain"]) * 1e3,
+        "profiled_ms": statistics.median(times["profiled"]) * 1e3,
+        "profiled_ratio": statistics.median(times["profiled"]) / statistics.median(times["plain"]),
+        "first_profiled_ms": first * 1e3,
+    }
+
+
+def as_markdown(rows: dict[str, dict]) -> str:
+    lines = [
+        "| program | call beyond the graph, µs | profiled step / plain step | "
+        "profile's end to first graph's end, ms |",
+        "|---|--:|--:|--:|",
+    ]
+    for row in rows.values():
+        lines.append(
+            f"| {row['title']} | {row['entry_us']:.0f} | {row['profiled_ratio']:.2f} | "
+            f"{row['first_graph_ms']:.0f} |"
+        )
+    return "\n".join([*lines, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    if options.one:
+        benchmark = BENCHMARKS[options.one]
+        row = {"title": benchmark.title}
+        row |= entry_costs(benchmark, options.rounds)
+        row |= profiling_cost(benchmark, options.rounds)
+        (options.output / f"overheads_{options.one}.json").write_text(json.dumps(row, indent=1))
+        return
+    rows = {}
+    for name in options.programs or BENCHMARKS:
+        if name not in BENCHMARKS:
+            parser.error(f"unknown program {name!r}: choose from {', '.join(BENCHMARKS)}")
+        # A process each: the first graph of a process pays for what later ones find.
+        command = [sys.executable, __file__, "--one", name, "--rounds", str(options.rounds)]
+        subprocess.run([*command, "--output", str(options.output)], check=True)
+        rows[name] = json.loads((options.output / f"overheads_{name}.json").read_text())
+    (options.output / "overheads.md").write_text(as_markdown(rows))
+    (options.output / "overheads.json").write_text(json.dumps(rows, indent=1))
+    print(as_markdown(rows))
+
+
+if __name__ == "__main__":
+    main()
