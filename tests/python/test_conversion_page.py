@@ -1,0 +1,376 @@
+"""docs/conversion.md is true: every row's construct runs as a graph and gives what eager gives, and
+what the row says to stay imperative does so for the reason that it names."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch.nn.functional as F
+
+import torch
+import torchjanus
+
+PAGE = Path(__file__).parents[2] / "docs" / "conversion.md"
+count = 0
+
+
+def rows() -> dict[str, str]:
+    """The last column by the first."""
+    cells = [line.strip("| \n").split(" | ") for line in PAGE.read_text().splitlines()]
+    table = [row for row in cells if len(row) == 3]
+    return {construct: otherwise for construct, _, otherwise in table[1:]}
+
+
+class State:
+    def __init__(self) -> None:
+        self.last, self.scale = 0.0, 1.0
+
+
+CONVERTED: dict[str, Callable] = {}
+OTHERWISE: dict[str, Callable] = {}
+
+
+def converted(construct: str) -> Callable:
+    return lambda build: CONVERTED.setdefault(construct, build)
+
+
+def otherwise(construct: str) -> Callable:
+    return lambda build: OTHERWISE.setdefault(construct, build)
+
+
+@converted("`if` on a known value")
+def known_if():
+    return lambda x, n: x * 2 if x.shape[0] > 3 else x
+
+
+@otherwise("`if` on a known value")
+def raising_side():
+    def f(x, n):
+        if x.shape[0] > 3:
+            raise ValueError("too many rows")
+        return x
+
+    return f
+
+
+@converted("`if` on a computed value")
+def computed_if():
+    def f(x, n):
+        if x.sum() > 0:
+            y = x * 2
+        else:
+            y = x - 1
+        return y
+
+    return f
+
+
+@converted("conditional expression")
+def conditional():
+    return lambda x, n: (x * 2) if x.sum() > 0 else (x - 1)
+
+
+@converted("`for` over known things")
+def known_loop():
+    def f(x, n):
+        for scale in (0.5, 2.0, 3.0):
+            x = x * scale
+        return x
+
+    return f
+
+
+@otherwise("`for` over known things")
+def endless():
+    def f(x, n):
+        for _ in range(6000):
+            x = x + 1
+        return x
+
+    return f
+
+
+@converted("`for` over a varying range")
+def varying_range():
+    def f(x, n):
+        y = x * 1
+        for i in range(n):
+            y = y * 0.5 + i
+        return y
+
+    return f
+
+
+@converted("`while` on a computed value")
+def computed_while():
+    def f(x, n):
+        y = x * n
+        while y.norm() > 1:
+            y = y / 2
+        return y
+
+    return f
+
+
+@otherwise("`while` on a computed value")
+def argument_itself():
+    def f(x, n):
+        x.mul_(n)
+        while x.norm() > 3:
+            x = x / 2
+        return x
+
+    return f
+
+
+@converted("`break` by a known test")
+def known_break():
+    def f(x, n):
+        for i in range(10):
+            x = x * 0.5
+            if i == 3:
+                break
+        return x
+
+    return f
+
+
+@converted("call of a Python function")
+def inlined():
+    def twice(x):
+        return x * 2
+
+    return lambda x, n: twice(x) + 1
+
+
+@otherwise("call of a Python function")
+def opens_a_file():
+    return lambda x, n: x * len(open("/dev/null").read())
+
+
+def power(x, exponent):
+    return x if exponent == 0 else power(x, exponent - 1) * 0.5
+
+
+@converted("recursion over known values")
+def recursion():
+    return lambda x, n: power(x, 4)
+
+
+@otherwise("recursion over known values")
+def deep_recursion():
+    return lambda x, n: power(x, 250)
+
+
+@converted("list or dictionary made inside")
+def containers():
+    def f(x, n):
+        parts = {"a": x, "b": x * 2}
+        parts["c"] = parts["a"] + parts["b"]
+        return [part.sum() for part in parts.values()]
+
+    return f
+
+
+@converted("attribute written")
+def attribute():
+    state = State()
+
+    def f(x, n):
+        state.last = x.sum().item()
+        return x * 2, state.last
+
+    return f
+
+
+@otherwise("attribute written")
+def attribute_of_varying_name():
+    state = State()
+
+    def f(x, n):
+        setattr(state, f"at_{x.sum().item():.0f}", 1)
+        return x * 2
+
+    return f
+
+
+@converted("list appended to")
+def appended():
+    history: list[float] = []
+
+    def f(x, n):
+        history.append(x.sum().item())
+        return x * 2, list(history) if n == 1 else None
+
+    return f
+
+
+@converted("item of a dictionary written")
+def item():
+    totals = {"loss": 0.0}
+
+    def f(x, n):
+        totals["loss"] += x.sum().item()
+        return totals["loss"], x * 2
+
+    return f
+
+
+@converted("global written")
+def global_variable():
+    def f(x, n):
+        global count
+        count = n
+        return x * count
+
+    return f
+
+
+@converted("number that changes from call to call")
+def changing_number():
+    state = State()
+
+    def f(x, n):
+        state.scale = 0.9 * state.scale + 0.1
+        return x * state.scale
+
+    return f
+
+
+@converted("`print`")
+def printed():
+    def f(x, n):
+        print("sum", x.sum().item())
+        return x * 2
+
+    return f
+
+
+@converted("formatted string")
+def formatted():
+    return lambda x, n: f"{x.sum().item():.3f} of {x.shape[0]}"
+
+
+@converted("generator used at once")
+def generator():
+    def rows(parts):
+        yield from enumerate(parts)
+
+    return lambda x, n: sum(part * i for i, part in rows([x, x + 1]))
+
+
+@otherwise("generator used at once")
+def generator_itself():
+    def f(x, n):
+        yield x * 2
+
+    return f
+
+
+@converted("`with` on a known context manager")
+def no_grad():
+    def f(x, n):
+        with torch.no_grad():
+            return x * 2
+
+    return f
+
+
+@otherwise("`with` on a known context manager")
+def opened_file():
+    def f(x, n):
+        with open("/dev/null"):
+            return x * 2
+
+    return f
+
+
+@converted("`try`")
+def tried():
+    def f(x, n):
+        try:
+            y = x * 2
+        finally:
+            z = x + 1
+        return y, z
+
+    return f
+
+
+@otherwise("`try`")
+def caught():
+    def f(x, n):
+        try:
+            raise ValueError
+        except ValueError:
+            return x * 3
+
+    return f
+
+
+@converted("whole training step")
+def training_step():
+    torch.manual_seed(0)
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.AdamW(model.parameters(), 0.01)
+
+    def f(x, n):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), torch.tensor([0, 1, 1, 0]))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        optimizer.step()
+        return loss.item(), [parameter.detach().clone() for parameter in model.parameters()]
+
+    return f
+
+
+def arguments(call: int) -> tuple[torch.Tensor, int]:
+    torch.manual_seed(call)
+    return torch.randn(4, 4) * (-1) ** call, call % 3 + 2
+
+
+def called(f: Callable, calls: int = 10) -> list:
+    results = []
+    for call in range(calls):
+        try:
+            results.append(f(*arguments(call)))
+        except ValueError as error:
+            results.append(str(error))
+    return results
+
+
+def assert_same(actual, expected):
+    if isinstance(expected, (torch.Tensor, float)):
+        torch.testing.assert_close(actual, expected)
+    elif isinstance(expected, (list, tuple)):
+        assert len(actual) == len(expected)
+        for one, other in zip(actual, expected):
+            assert_same(one, other)
+    else:
+        assert actual == expected
+
+
+def test_every_row_has_its_programs():
+    named = {construct for construct, other in rows().items() if re.search(r": `\w+`$", other)}
+    assert set(rows()) == set(CONVERTED)
+    assert named == set(OTHERWISE)
+
+
+@pytest.mark.parametrize("construct", CONVERTED)
+def test_converted(construct, capsys):
+    build = CONVERTED[construct]
+    expected, printed = called(build()), capsys.readouterr().out
+    f = torchjanus.function(build())
+    assert_same(called(f), expected)
+    assert capsys.readouterr().out == printed
+    assert f.stats()["hits"] >= 3, f.stats()["reasons"]
+
+
+@pytest.mark.parametrize("construct", OTHERWISE)
+def test_otherwise(construct):
+    code = rows()[construct].split("`")[-2]
+    f = torchjanus.function(OTHERWISE[construct]())
+    called(f)
+    assert code in {reason["code"] for reason in f.stats()["reasons"]}
