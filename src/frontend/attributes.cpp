@@ -664,6 +664,10 @@ PyTypeObject* class_of(const Value& value) {
     case ValueKind::sequence: {
       const auto& sequence = *as<Sequence>(value);
       if (sequence.type) return reinterpret_cast<PyTypeObject*>(sequence.type.get());
+      if (sequence.viewed)
+        return sequence.part == "keys"     ? &PyDictKeys_Type
+               : sequence.part == "values" ? &PyDictValues_Type
+                                           : &PyDictItems_Type;
       return sequence.is_list ? &PyList_Type : &PyTuple_Type;
     }
     case ValueKind::dictionary:

@@ -179,11 +179,38 @@ std::shared_ptr<Iterator> iterate_elements(std::vector<Value> elements) {
 
 namespace {
 
+Value dictionary_part(Interpreter& interpreter, const std::pair<Object, Value>& item,
+                      const std::string& part) {
+  if (part == "values") return item.second;
+  Value key = interpreter.constant(item.first);
+  return part == "keys" ? key : make_tuple({key, item.second});
+}
+
 /// A list may grow or shrink while it is iterated, as in Python.
 std::shared_ptr<Iterator> iterate_sequence(std::shared_ptr<Sequence> sequence) {
   auto position = std::make_shared<size_t>(0);
   return std::make_shared<Iterator>([sequence, position]() -> Value {
     return *position < sequence->elements.size() ? sequence->elements[(*position)++] : nullptr;
+  });
+}
+
+/// A dict may not grow or shrink while it is iterated; values that are overwritten are seen. That
+/// other keys came for as many that went is refused as well: what Python makes of it depends on its
+/// tables.
+std::shared_ptr<Iterator> iterate_dictionary(Interpreter& interpreter,
+                                             std::shared_ptr<Dictionary> dictionary,
+                                             const std::string& part) {
+  auto keys = std::make_shared<std::vector<Object>>();
+  for (const auto& [key, value] : dictionary->items) keys->push_back(key);
+  auto position = std::make_shared<size_t>(0);
+  return std::make_shared<Iterator>([&interpreter, dictionary, part, keys, position]() -> Value {
+    const auto same = [](const Object& key, const auto& item) { return key.is(item.first.get()); };
+    if (!std::equal(keys->begin(), keys->end(), dictionary->items.begin(), dictionary->items.end(),
+                    same))
+      interpreter.refuse(ReasonCode::would_raise,
+                         "RuntimeError: dictionary changed during iteration");
+    if (*position >= keys->size()) return nullptr;
+    return dictionary_part(interpreter, dictionary->items[(*position)++], part);
   });
 }
 
@@ -217,12 +244,12 @@ std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_p
 std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) {
   Value twin = opened(interpreter, value);
   if (auto iterator = shared_as<Iterator>(twin)) return iterator;
-  if (auto sequence = shared_as<Sequence>(twin)) return iterate_sequence(sequence);
-  if (const auto* dictionary = as<Dictionary>(twin)) {
-    std::vector<Value> keys;
-    for (const auto& [key, element] : dictionary->items) keys.push_back(interpreter.constant(key));
-    return iterate_elements(std::move(keys));
+  if (auto sequence = shared_as<Sequence>(twin)) {
+    if (!sequence->viewed) return iterate_sequence(sequence);
+    return iterate_dictionary(interpreter, sequence->viewed, sequence->part);
   }
+  if (auto dictionary = shared_as<Dictionary>(twin))
+    return iterate_dictionary(interpreter, dictionary, "keys");
   if (const auto* set = as<SetValue>(twin); set != nullptr && set->elements.size() <= 1) {
     std::vector<Value> elements;
     for (const Object& element : set->elements) elements.push_back(interpreter.constant(element));
@@ -244,7 +271,8 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
 
 std::vector<Value> elements_of(Interpreter& interpreter, const Value& value) {
   Value twin = opened(interpreter, value);
-  if (const auto* sequence = as<Sequence>(twin)) return sequence->elements;
+  if (const auto* sequence = as<Sequence>(twin); sequence != nullptr && !sequence->viewed)
+    return sequence->elements;
   std::shared_ptr<Iterator> iterator = iterate(interpreter, twin);
   std::vector<Value> elements;
   while (Value element = iterator->next()) {
@@ -257,7 +285,8 @@ std::vector<Value> elements_of(Interpreter& interpreter, const Value& value) {
 
 Value length_of(Interpreter& interpreter, const Value& value) {
   auto count = [&](size_t n) { return interpreter.integer(static_cast<int64_t>(n)); };
-  if (const auto* sequence = as<Sequence>(value)) return count(sequence->elements.size());
+  if (const auto* sequence = as<Sequence>(value))
+    return count(sequence->viewed ? sequence->viewed->items.size() : sequence->elements.size());
   if (const auto* dictionary = as<Dictionary>(value)) return count(dictionary->items.size());
   if (const auto* set = as<SetValue>(value)) return count(set->elements.size());
   if (const auto* tensor = as<Tensor>(value)) {
@@ -810,13 +839,12 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
   if (name == "keys" || name == "values" || name == "items")
     return native([dictionary, name](Interpreter& inner, const Arguments& arguments) -> Value {
       expect_count(inner, arguments, 0, 0);
-      std::vector<Value> elements;
-      for (const auto& [key, value] : dictionary->items)
-        elements.push_back(name == "keys"     ? inner.constant(key)
-                           : name == "values" ? value
-                                              : make_tuple({inner.constant(key), value}));
-      // A view of the dict: it is only iterated here, never kept beyond the run.
-      return make_tuple(std::move(elements));
+      auto view = std::make_shared<Sequence>(false);
+      for (const auto& item : dictionary->items)
+        view->elements.push_back(dictionary_part(inner, item, name));
+      view->viewed = dictionary;
+      view->part = name;
+      return view;
     });
   if (name == "get" || name == "setdefault" || name == "pop")
     return native([dictionary, name](Interpreter& inner, const Arguments& arguments) {

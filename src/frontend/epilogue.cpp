@@ -155,6 +155,8 @@ class TemplateWriter {
   }
 
   Template write_sequence(const Sequence& sequence) {
+    if (sequence.viewed)
+      interpreter_.refuse(ReasonCode::dynamic_value, "a view of a dict that leaves the run");
     if (sequence.source != nullptr && !now_) return from_source(sequence.source);
     if (!sequence.type) {
       Template form = made(sequence.is_list ? Template::Kind::list : Template::Kind::tuple);

@@ -158,6 +158,8 @@ struct Tensor final : AbstractValue, Changeable, TensorState {
   std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
 };
 
+struct Dictionary;
+
 struct Sequence final : AbstractValue, Changeable {
   static constexpr auto kKind = ValueKind::sequence;
   explicit Sequence(bool is_list) : AbstractValue(kKind), is_list(is_list) {}
@@ -166,6 +168,8 @@ struct Sequence final : AbstractValue, Changeable {
   std::vector<Value> elements;
   python::Object type;  ///< a namedtuple's or torch.Size's class; null: list or tuple
   const speculate::Source* source = nullptr;  ///< it is this object of the entry
+  std::shared_ptr<Dictionary> viewed;  ///< it is the `part` of this dict, and changes with it
+  std::string part;                    ///< keys, values or items
 };
 
 struct Dictionary final : AbstractValue, Changeable {
