@@ -70,7 +70,9 @@ bool may_merge(Interpreter& interpreter, int fact) {
 
 bool takes_both(Interpreter& interpreter, int fact) {
   const speculate::NodeFact* seen = interpreter.fact(fact);
-  return seen != nullptr && seen->taken > 0 && seen->not_taken > 0 && may_merge(interpreter, fact);
+  // A test of which nothing was seen lies in what was a graph of its own during the profile.
+  bool varied = seen == nullptr || (seen->taken > 0) == (seen->not_taken > 0);
+  return fact >= 0 && varied && may_merge(interpreter, fact);
 }
 
 Value choose(Interpreter& interpreter, const Truth& truth, int fact,

@@ -473,7 +473,7 @@ class Loop final : public Scope {
     graph::for_each_node(*condition_, [&](const graph::Node& node) {
       is_random = is_random || node.op->is(graph::Trait::random) || node.op == &op::opaque;
     });
-    if (seen == nullptr || seen->least_trips < 1 || is_random) return false;
+    if ((seen != nullptr && seen->least_trips == 0) || is_random) return false;
     before_.restore();
     Truth truth = parts_.test();
     return truth.known
@@ -556,8 +556,10 @@ void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts) {
 
 bool rounds_vary(Interpreter& interpreter, int fact) {
   const speculate::NodeFact* seen = interpreter.fact(fact);
-  if (seen == nullptr || seen->least_trips == seen->most_trips) return false;
-  return may_merge(interpreter, fact);
+  // A loop that runs but was never counted was a graph of its own while this one was profiled.
+  bool is_stable =
+      seen != nullptr && seen->most_trips >= 0 && seen->least_trips == seen->most_trips;
+  return !is_stable && may_merge(interpreter, fact);
 }
 
 Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {

@@ -19,7 +19,7 @@ struct LoopParts {
 /// rounds change can't be carried.
 void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts);
 
-/// Whether the profile saw different numbers of rounds, and the loop may be in the graph.
+/// Whether the profile saw different numbers of rounds (or none), and the loop may be in the graph.
 bool rounds_vary(Interpreter& interpreter, int fact);
 
 /// What the test is, without leaving a trace of having evaluated it.
