@@ -46,6 +46,7 @@ class RegionBuilder:
     def __init__(self, file: str) -> None:
         self.file = file
         self.constants: dict[str, object] = {}
+        self.regions: list[_core.Region] = []  # but for those within others
 
     def region(
         self,
@@ -60,6 +61,8 @@ class RegionBuilder:
         """The statements that replace `plain`, which is `original` with regions of its own."""
         module = ast.Module(body=original, type_ignores=[])
         region = _core.Region(module, self.file, name, at_module_level, class_name, whole)
+        if whole is None:
+            self.regions.append(region)
         made = _RegionCode(self, region, name, original, at_module_level, class_name)
         return [_located(made.choice(plain), original[0])]
 
@@ -97,6 +100,40 @@ class RegionBuilder:
                 result.append(statement)
         finish_run()
         return result
+
+
+def cut_definition(
+    definition: ast.FunctionDef, file: str, name: str, class_name: str
+) -> tuple[ast.FunctionDef, dict[str, object], list[_core.Region]] | None:
+    """A function's definition with regions in its body; the constants to patch in; the regions.
+
+    None if that would change nothing: there is no part that may be a region.
+    """
+    result = copy.deepcopy(definition)
+    builder = RegionBuilder(file)
+    start = first_effective_statement(result.body)
+    result.body[start:] = builder.regions_in(
+        result.body[start:], name, at_module_level=False, class_name=class_name or None, whole=None
+    )
+    is_whole = len(result.body) == start + 1 and len(builder.regions) == 1
+    if not builder.regions or (is_whole and not builder.regions[0].can_be_cut()):
+        return None
+    return ast.fix_missing_locations(result), builder.constants, builder.regions
+
+
+def first_effective_statement(body: Sequence[ast.stmt]) -> int:
+    """The index after the docstring and the `global`/`nonlocal` declarations."""
+    index = 0
+    if (
+        body
+        and isinstance(body[0], ast.Expr)
+        and isinstance(body[0].value, ast.Constant)
+        and isinstance(body[0].value.value, str)
+    ):
+        index = 1
+    while index < len(body) - 1 and isinstance(body[index], (ast.Global, ast.Nonlocal)):
+        index += 1
+    return index
 
 
 class _RegionCode:

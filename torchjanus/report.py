@@ -33,7 +33,8 @@ def explain_all() -> str:
 
 def graph(converted: _core.Function | _core.Region) -> str:
     """The graphs in the cache, as compiled, in their textual form."""
-    return "\n".join(each["optimised"] for each in converted.snapshot()["cache"])
+    graphs = [each for leaf in _leaves(converted.snapshot()) for each in leaf["cache"]]
+    return "\n".join(each["optimised"] for each in graphs)
 
 
 def stats_all() -> dict[str, Any]:
@@ -56,11 +57,16 @@ def _explain(snapshot: dict[str, Any]) -> str:
     lines = [f"{snapshot['name']}  ({snapshot['file']}:{snapshot['line']}): {_state(snapshot)}"]
     lines += _counters(snapshot)
     lines += _source(snapshot)
-    lines += _reasons(snapshot["reasons"])
-    first: list[str] | None = None
-    for number, each in enumerate(snapshot["cache"], start=1):
-        lines += _graph(number, each, first)
-        first = first or each["assumptions"]
+    lines += _cut_list(snapshot)
+    if not _cuts(snapshot):
+        lines += _reasons(snapshot["reasons"])
+    for leaf in _leaves(snapshot):
+        if leaf is not snapshot and (leaf["cache"] or leaf["reasons"]):
+            lines += ["", f"  {_lines_of(leaf)}: {_state(leaf)}", *_reasons(leaf["reasons"])]
+        first: list[str] | None = None
+        for number, each in enumerate(leaf["cache"], start=1):
+            lines += _graph(number, each, first)
+            first = first or each["assumptions"]
     return "\n".join(lines)
 
 
@@ -70,15 +76,62 @@ def _state(snapshot: dict[str, Any]) -> str:
             return "runs as a graph"
         case "profiling":
             return "is being profiled"
+        case "cut":
+            graphs = sum(leaf["state"] == "graph" for leaf in _leaves(snapshot))
+            return f"is cut; {graphs} {'part runs' if graphs == 1 else 'parts run'} as graphs"
         case _:
             return "stays imperative"
 
 
+def _leaves(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
+    """What may run as a graph: the whole or, if that is cut, the parts of it in order."""
+    if "parts" not in snapshot:
+        return [snapshot]
+    found = [leaf for part in snapshot["parts"] for leaf in _leaves(part)]
+    return sorted(found, key=lambda leaf: leaf["line"])
+
+
+def _cuts(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
+    """Where it was cut, in the order of the lines."""
+    found = list(snapshot.get("cuts", ()))
+    for part in snapshot.get("parts", ()):
+        found += _cuts(part)
+    return sorted(found, key=lambda cut: cut["line"])
+
+
+def _lines_of(part: dict[str, Any]) -> str:
+    first, last = part["line"], part["end_line"]
+    return f"line {first}" if first == last else f"lines {first} to {last}"
+
+
+def _cut_list(snapshot: dict[str, Any]) -> list[str]:
+    """Each cut with its reason, and what became of the parts before and after it."""
+    cuts = _cuts(snapshot)
+    if not cuts:
+        return []
+    result = ["", f"  cut {len(cuts)} {'time' if len(cuts) == 1 else 'times'}"]
+    for cut in cuts:
+        place = cut["reason"]
+        where = f" ({place['file']}:{place['line']})" if place["line"] != cut["line"] else ""
+        result.append(f"    cut at line {cut['line']}: [{cut['code']}] {cut['sentence']}{where}")
+    leaves = _leaves(snapshot)
+    for leaf in leaves:
+        result.append(
+            f"    {_lines_of(leaf)}: {_state(leaf)}; {leaf['graphs']} in the cache, ran "
+            f"{leaf['hits']} of {leaf['calls']} times"
+        )
+    return result
+
+
 def _counters(snapshot: dict[str, Any]) -> list[str]:
     times = snapshot["milliseconds"]
+    calls = "cut after {calls} calls; parts ran" if "parts" in snapshot else "calls {calls},"
+    counters = (
+        calls + " as a graph {hits}, missed {misses}, left {aborts}, relaxations {relaxations}, "
+        "graphs {graphs} (ever generated {generated})"
+    )
     return [
-        "  calls {calls}, as a graph {hits}, missed {misses}, left {aborts}, relaxations "
-        "{relaxations}, graphs {graphs} (ever generated {generated})".format(**snapshot),
+        "  " + counters.format(**snapshot),
         "  milliseconds: profiling {profiling:.1f}, generating {generating:.1f}, optimising "
         "{optimising:.1f}, compiling {compiling:.1f}".format(**times),
     ]
@@ -94,6 +147,7 @@ class _Lines:
     marks: dict[int, str] = field(default_factory=dict)  # a kind of _MARKS
     notes: dict[int, list[str]] = field(default_factory=dict)
     blocked: dict[int, list[str]] = field(default_factory=dict)  # reasons
+    cut: set[int] = field(default_factory=set)  # of statements that Python runs between graphs
 
     def known(self) -> set[int]:
         return {*self.marks, *self.blocked}
@@ -119,7 +173,7 @@ def _source(snapshot: dict[str, Any]) -> list[str]:
 
 def _line_facts(snapshot: dict[str, Any]) -> dict[str, _Lines]:
     files: dict[str, _Lines] = {}
-    for each in snapshot["cache"][:1]:
+    for each in [entry for leaf in _leaves(snapshot) for entry in leaf["cache"][:1]]:
         for line in each["lines"]:
             if not line["file"] or line["line"] <= 0:
                 continue
@@ -133,7 +187,12 @@ def _line_facts(snapshot: dict[str, Any]) -> dict[str, _Lines]:
             notes = lines.notes.setdefault(number, [])
             if line["note"] and line["note"] not in notes:
                 notes.append(line["note"])
-    for reason in snapshot["reasons"]:
+    for cut in _cuts(snapshot):
+        lines = files.setdefault(snapshot["file"], _Lines())
+        lines.cut |= set(range(cut["line"], cut["end_line"] + 1))
+        text = f"cut: [{cut['code']}] {cut['sentence']}"
+        lines.blocked.setdefault(cut["line"], []).append(text)
+    for reason in [] if "parts" in snapshot else snapshot["reasons"]:
         if reason["file"] and reason["line"] > 0:
             lines = files.setdefault(reason["file"], _Lines())
             text = f"[{reason['code']}] {reason['sentence']}"
@@ -143,9 +202,9 @@ def _line_facts(snapshot: dict[str, Any]) -> dict[str, _Lines]:
 
 def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, Any]) -> list[str]:
     """The lines of a span, each with its mark, notes and reasons."""
-    is_graph = snapshot["state"] == "graph"
+    in_graph = _lines_in_graphs(snapshot, file, span)
     statements = _statements(file, span)
-    skipped = _skipped(statements, lines) if is_graph else {}
+    skipped = _skipped(statements, lines) if in_graph else {}
     result = [""]
     for number in range(span[0], span[1] + 1):
         text = linecache.getline(file, number).rstrip()
@@ -154,8 +213,8 @@ def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, 
         is_code = bool(text.strip()) and not text.strip().startswith("#")
         if not is_code:
             mark = ""
-        elif not is_graph:
-            mark = "imperative"
+        elif number not in in_graph:
+            mark = "cut" if number in lines.cut else "imperative"
         elif number in lines.marks or first in lines.marks:
             mark = _MARKS[lines.marks.get(number) or lines.marks[first]]
         else:
@@ -166,6 +225,18 @@ def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, 
         indent = " " * (len(text) - len(text.lstrip()))
         result += [f"  {'':>{_MARK_WIDTH}} {'':5} | {indent}^ {note}" for note in notes]
     return result
+
+
+def _lines_in_graphs(snapshot: dict[str, Any], file: str, span: tuple[int, int]) -> set[int]:
+    """The lines of a span that graphs are of."""
+    if "parts" not in snapshot or file != snapshot["file"]:
+        runs = any(leaf["state"] == "graph" for leaf in _leaves(snapshot))
+        return set(range(span[0], span[1] + 1)) if runs else set()
+    found: set[int] = set()
+    for leaf in _leaves(snapshot):
+        if leaf["state"] == "graph":
+            found |= set(range(leaf["line"], leaf["end_line"] + 1))
+    return found
 
 
 def _tree(file: str) -> ast.Module | None:

@@ -11,7 +11,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from . import _core
-from .regions import FUNCTIONS, LOOPS, RegionBuilder, can_be_region, contains, nested_bodies, walk
+from .regions import (
+    FUNCTIONS,
+    LOOPS,
+    RegionBuilder,
+    can_be_region,
+    contains,
+    first_effective_statement,
+    nested_bodies,
+    walk,
+)
 
 _TRAINING_CALLS = {"backward"}
 
@@ -119,7 +128,7 @@ class _Rewriter:
     ) -> bool:
         if isinstance(function, ast.Lambda) or _is_converted(function):
             return False
-        start = _first_effective_statement(function.body)
+        start = first_effective_statement(function.body)
         original = copy.deepcopy(function.body[start:])
         self._rewrite_body(
             function.body, function.name, at_module_level=False, class_name=class_name
@@ -162,18 +171,3 @@ def _has_direct_mark(body: Sequence[ast.stmt]) -> bool:
 
 def _calls_something(body: Sequence[ast.stmt]) -> bool:
     return contains(body, ast.Call)
-
-
-def _first_effective_statement(body: Sequence[ast.stmt]) -> int:
-    """The index after the docstring and the `global`/`nonlocal` declarations."""
-    index = 0
-    if (
-        body
-        and isinstance(body[0], ast.Expr)
-        and isinstance(body[0].value, ast.Constant)
-        and isinstance(body[0].value.value, str)
-    ):
-        index = 1
-    while index < len(body) - 1 and isinstance(body[index], (ast.Global, ast.Nonlocal)):
-        index += 1
-    return index

@@ -89,6 +89,7 @@ void Cuts::add(size_t begin, size_t end, const Dispatcher& seen) {
   segment->variables.assign(variables.begin(), variables.end());
   segment->dispatcher.inherit(seen);
   segment->dispatcher.roots = seen.roots;
+  segment->dispatcher.is_part = true;
   starting_at_[begin] = segment;
 }
 

@@ -15,7 +15,9 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "bind/cut_function.h"
 #include "bind/profiled.h"
+#include "bind/region.h"
 #include "bind/snapshot.h"
 #include "speculate/describe.h"
 #include "speculate/facts.h"
@@ -38,6 +40,7 @@ struct FunctionObject {
   PyObject* weak_references;
   Dispatcher* dispatcher;
   const syntax::Source* source;  ///< null until the first call
+  CutFunction* cut;              ///< what runs once it is cut; null before
 };
 
 FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
@@ -95,6 +98,24 @@ bool has_source(FunctionObject* function) {
   return true;
 }
 
+/// What calls that no graph runs are to call, with all arguments, self included.
+PyObject* imperative(const FunctionObject* function) {
+  const CutFunction* cut = function->cut;
+  if (cut == nullptr || (cut->is_forward && !calls_only_forward(function->self)))
+    return function->function;
+  return cut->function.get();
+}
+
+/// Cuts the function if it was refused at a statement: from then on it runs as a cut copy.
+void cut_if_refused(FunctionObject* function) {
+  if (function->cut != nullptr || function->dispatcher->refusal_to_cut() == nullptr) return;
+  auto cut = cut_function(function->wrapped, function->function);
+  if (!cut || function->cut != nullptr) return;
+  function->cut = new CutFunction(std::move(*cut));
+  for (const python::Object& region : function->cut->regions) make_part(region.get());
+  function->dispatcher->settle_as_cut();
+}
+
 /// A call with all arguments, self included, to the plain function.
 PyObject* call_function(FunctionObject* function, PyObject* const* arguments, Py_ssize_t count,
                         PyObject* keyword_names) {
@@ -109,8 +130,9 @@ PyObject* call_function(FunctionObject* function, PyObject* const* arguments, Py
   if (attempt.ran) return attempt.result.release();
   if (attempt.otherwise == Dispatcher::Otherwise::profile)
     return profiled_call(*function->dispatcher, call);
-  return PyObject_Vectorcall(function->function, arguments, static_cast<size_t>(count),
-                             keyword_names);
+  cut_if_refused(function);
+  const python::Object callee = python::Object::borrow(imperative(function));
+  return PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count), keyword_names);
 }
 
 PyObject* call_with_self(FunctionObject* function, PyObject* const* arguments, Py_ssize_t count,
@@ -127,7 +149,8 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags,
                PyObject* keyword_names) {
   FunctionObject* function = as_function(object);
   try {
-    if (function->dispatcher->settled() || !has_source(function))
+    const bool is_done = function->dispatcher->settled() && function->cut == nullptr;
+    if (is_done || !has_source(function))
       return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
   } catch (const speculate::StrictFallback& fallback) {
     fallback.raise();
@@ -211,6 +234,21 @@ Dispatcher* make_dispatcher(PyObject* wrapped, PyObject* function, int profile_r
   return dispatcher;
 }
 
+/// stats_of() or snapshot_of(), with those of the regions once the function is cut.
+PyObject* told(const FunctionObject* function, Dispatcher::Describe describe) {
+  try {
+    python::Object dict = python::check(describe(*function->dispatcher));
+    if (function->cut == nullptr) return dict.release();
+    std::vector<python::Object> parts;
+    for (const python::Object& region : function->cut->regions)
+      parts.push_back(region_told(region.get(), describe));
+    add_parts(dict.get(), parts);
+    return dict.release();
+  } catch (const python::ErrorSet&) {
+    return nullptr;
+  }
+}
+
 /// As functools.update_wrapper does.
 int copy_identity(PyObject* dict, PyObject* wrapped) {
   if (PyFunction_Check(wrapped)) {
@@ -249,6 +287,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   made->self = PyMethod_Check(wrapped) ? Py_NewRef(PyMethod_GET_SELF(wrapped)) : nullptr;
   made->dict = PyDict_New();
   made->dispatcher = make_dispatcher(wrapped, made->function, profile_runs);
+  made->dispatcher->tell = [made](Dispatcher::Describe describe) { return told(made, describe); };
   if (made->dict == nullptr || copy_identity(made->dict, wrapped) < 0) {
     Py_DECREF(made);
     return nullptr;
@@ -263,6 +302,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
   Py_VISIT(function->function);
   Py_VISIT(function->self);
   Py_VISIT(function->dict);
+  if (function->cut != nullptr) Py_VISIT(function->cut->function.get());
   return 0;
 }
 
@@ -272,6 +312,7 @@ int clear(PyObject* object) {
   Py_CLEAR(function->function);
   Py_CLEAR(function->self);
   Py_CLEAR(function->dict);
+  if (function->cut != nullptr) function->cut->function = {};
   return 0;
 }
 
@@ -281,6 +322,7 @@ void deallocate(PyObject* object) {
   if (function->weak_references != nullptr) PyObject_ClearWeakRefs(object);
   clear(object);
   delete function->dispatcher;
+  delete function->cut;
   PyTypeObject* type = Py_TYPE(object);
   type->tp_free(object);
   Py_DECREF(type);
@@ -315,10 +357,10 @@ PyObject* reduce(PyObject* object, PyObject* /*protocol*/) {
 }
 
 PyObject* stats(PyObject* object, PyObject* /*unused*/) {
-  return stats_of(*as_function(object)->dispatcher);
+  return told(as_function(object), stats_of);
 }
 PyObject* snapshot(PyObject* object, PyObject* /*unused*/) {
-  return snapshot_of(*as_function(object)->dispatcher);
+  return told(as_function(object), snapshot_of);
 }
 PyObject* explain(PyObject* object, PyObject* /*unused*/) { return render("explain", object); }
 PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("graph", object); }

@@ -19,19 +19,19 @@ using namespace janus;  // NOLINT: the whole file binds it
 
 namespace {
 
-nb::list all_stats() {
+/// What there is to tell of each function and region of the process, those that are parts within.
+nb::list all_told(speculate::Dispatcher::Describe describe) {
   nb::list all;
-  for (const speculate::Dispatcher* each : speculate::Dispatcher::all())
-    all.append(nb::steal(python::check(bind::stats_of(*each)).release()));
+  for (const speculate::Dispatcher* each : speculate::Dispatcher::all()) {
+    if (each->is_part) continue;
+    PyObject* told = each->tell ? each->tell(describe) : describe(*each);
+    all.append(nb::steal(python::check(told).release()));
+  }
   return all;
 }
 
-nb::list all_snapshots() {
-  nb::list all;
-  for (const speculate::Dispatcher* each : speculate::Dispatcher::all())
-    all.append(nb::steal(python::check(bind::snapshot_of(*each)).release()));
-  return all;
-}
+nb::list all_stats() { return all_told(bind::stats_of); }
+nb::list all_snapshots() { return all_told(bind::snapshot_of); }
 
 nb::object seconds_until_first_graph() {
   const double seconds = speculate::Dispatcher::seconds_until_first_graph();

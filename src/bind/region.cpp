@@ -389,6 +389,28 @@ std::vector<size_t> bound_by(PyObject* module, Py_ssize_t index, const syntax::T
   return numbers;
 }
 
+void add_last_line(const python::Object& dict, const syntax::Tree& tree) {
+  const python::Object line = python::integer(tree.body.back()->span.end_line);
+  python::check_status(PyDict_SetItemString(dict.get(), "end_line", line.get()));
+}
+
+/// stats_of() or snapshot_of(), with those of the parts once the region is cut.
+python::Object told(const RegionState& state, Dispatcher::Describe describe) {
+  python::Object dict = python::check(describe(state.dispatcher));
+  add_last_line(dict, *state.tree);
+  if (!state.cuts->any()) return dict;
+  std::vector<python::Object> parts;
+  for (const auto& segment : state.cuts->segments()) {
+    parts.push_back(python::check(describe(segment->dispatcher)));
+    add_last_line(parts.back(), *segment->tree);
+  }
+  for (const python::Object& part : state.parts)
+    if (state_of(part.get()).was_entered) parts.push_back(told(state_of(part.get()), describe));
+  add_cuts(dict.get(), *state.cuts);
+  add_parts(dict.get(), parts);
+  return dict;
+}
+
 std::unique_ptr<RegionState> make_state(PyObject* module,
                                         const std::shared_ptr<const syntax::Tree>& tree,
                                         bool at_module_level, bool is_part) {
@@ -407,6 +429,10 @@ std::unique_ptr<RegionState> make_state(PyObject* module,
     bound.push_back(bound_by(module, static_cast<Py_ssize_t>(i), *tree));
   state->cuts = std::make_unique<Cuts>(tree, tree->scope->assigned, std::move(bound));
   state->dispatcher.roots = roots_of_call;
+  state->dispatcher.is_part = is_part;
+  state->dispatcher.tell = [owner = state.get()](Dispatcher::Describe describe) {
+    return guarded([&] { return told(*owner, describe).release(); });
+  };
   return state;
 }
 
@@ -483,19 +509,6 @@ PyObject* can_be_cut(PyObject* object, PyObject* /*unused*/) {
   return PyBool_FromLong(state_of(object).cuts->possible() ? 1 : 0);
 }
 
-/// stats_of() or snapshot_of(), with those of the parts once the region is cut.
-python::Object told(const RegionState& state, PyObject* (*of)(const Dispatcher&)) {
-  python::Object dict = python::check(of(state.dispatcher));
-  if (!state.cuts->any()) return dict;
-  std::vector<python::Object> parts;
-  for (const auto& segment : state.cuts->segments())
-    parts.push_back(python::check(of(segment->dispatcher)));
-  for (const python::Object& part : state.parts)
-    if (state_of(part.get()).was_entered) parts.push_back(told(state_of(part.get()), of));
-  add_cuts(dict.get(), *state.cuts, parts);
-  return dict;
-}
-
 PyObject* stats(PyObject* object, PyObject* /*unused*/) {
   return guarded([&] { return told(state_of(object), stats_of).release(); });
 }
@@ -561,6 +574,12 @@ speculate::Dispatcher* dispatcher_of_region(PyObject* object) {
   if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(region_type())) return nullptr;
   return &state_of(object).dispatcher;
 }
+
+python::Object region_told(PyObject* region, Dispatcher::Describe describe) {
+  return told(state_of(region), describe);
+}
+
+void make_part(PyObject* region) { state_of(region).dispatcher.is_part = true; }
 
 RegionParts parts_of_region(PyObject* object) {
   return {state_of(object).module.get(), state_of(object).tree.get()};

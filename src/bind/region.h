@@ -21,4 +21,9 @@ struct RegionParts {
 };
 RegionParts parts_of_region(PyObject* object);
 
+/// stats_of() or snapshot_of() of a region, with those of its parts. Throws python::ErrorSet.
+python::Object region_told(PyObject* region, speculate::Dispatcher::Describe describe);
+/// Its function tells of the region.
+void make_part(PyObject* region);
+
 }  // namespace janus::bind

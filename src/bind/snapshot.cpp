@@ -157,11 +157,15 @@ PyObject* snapshot_of(const Dispatcher& dispatcher) {
   });
 }
 
-void add_cuts(PyObject* dict, const Cuts& cuts, const std::vector<python::Object>& parts) {
-  nb::dict whole = nb::borrow<nb::dict>(dict);
-  nb::list made, all;
+void add_cuts(PyObject* dict, const Cuts& cuts) {
+  nb::list made;
   for (const Cuts::Cut& each : cuts.cuts()) made.append(cut_dict(cuts, each));
-  whole["cuts"] = made;
+  nb::borrow<nb::dict>(dict)["cuts"] = made;
+}
+
+void add_parts(PyObject* dict, const std::vector<python::Object>& parts) {
+  nb::dict whole = nb::borrow<nb::dict>(dict);
+  nb::list all;
   for (const python::Object& each : parts) {
     const nb::dict part = nb::borrow<nb::dict>(each.get());
     all.append(part);

@@ -12,9 +12,11 @@ namespace janus::bind {
 PyObject* stats_of(const speculate::Dispatcher& dispatcher);
 /// stats_of, and each graph in the cache: assumptions, marked lines, texts.
 PyObject* snapshot_of(const speculate::Dispatcher& dispatcher);
-/// Adds to one of those dicts where the run was cut, and what is known of its `parts` (such dicts),
-/// whose counters are added to those of the whole.
-void add_cuts(PyObject* dict, const Cuts& cuts, const std::vector<python::Object>& parts);
+/// Adds to one of those dicts what is known of the `parts` (such dicts) of what is cut, and their
+/// counters to its own.
+void add_parts(PyObject* dict, const std::vector<python::Object>& parts);
+/// Adds where a run of statements was cut.
+void add_cuts(PyObject* dict, const Cuts& cuts);
 /// Calls torchjanus.report.<function>(object).
 PyObject* render(const char* function, PyObject* object);
 

@@ -360,6 +360,16 @@ Value Interpreter::read_statement_variable(const std::string& name) {
   refuse(ReasonCode::would_raise, cat("NameError: name '", name, "' is not defined"));
 }
 
+/// A function made before the run reads a variable of the frame that the statements stand in, which
+/// they have written: its cell still holds what it was at entry. That is laid to who wrote it.
+void Interpreter::check_not_written(const std::string& name, PyObject* cell) const {
+  if (statement_variables_ == nullptr || !statement_variables_->values.contains(name)) return;
+  if (!may_be_variable(name, cell)) return;
+  auto writer = written_by_.find(name);
+  throw Refusal{{ReasonCode::heap_write, cat("the variable ", name, " of a nested function"),
+                 user_span(), writer == written_by_.end() ? -1 : writer->second}};
+}
+
 Value Interpreter::read_closure_cell(const std::string& name) {
   const Code& code = *frame_->code;
   if (!code.function) refuse(ReasonCode::expression, cat("the free variable ", name));
@@ -374,9 +384,7 @@ Value Interpreter::read_closure_cell(const std::string& name) {
         refuse(ReasonCode::would_raise, cat("NameError: free variable '", name, "' is unbound"));
       return *written;
     }
-    if (statement_variables_ != nullptr && statement_variables_->values.contains(name) &&
-        may_be_variable(name, PyTuple_GET_ITEM(closure, i)))
-      refuse(ReasonCode::heap_write, cat("the variable ", name, " of a nested function"));
+    check_not_written(name, PyTuple_GET_ITEM(closure, i));
     Object value = Object::steal(PyCell_Get(PyTuple_GET_ITEM(closure, i)));
     if (!value) {
       PyErr_Clear();
@@ -613,7 +621,7 @@ Completion Interpreter::execute_statements() {
       statement_ = -1;
       return completion;
     } catch (Refusal& refusal) {
-      refusal.reason.statement = statement_;
+      if (refusal.reason.statement < 0) refusal.reason.statement = statement_;
       throw;
     }
   }

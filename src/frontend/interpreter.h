@@ -257,6 +257,7 @@ class Interpreter {
   /// The function by which the guards reach the globals of the code at hand.
   const Source* globals_owner();
   bool may_be_variable(const std::string& name, PyObject* cell) const;
+  void check_not_written(const std::string& name, PyObject* cell) const;
 
   const speculate::Call& call_;
   speculate::ProfileStore& profiles_;

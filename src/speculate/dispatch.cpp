@@ -379,7 +379,7 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
 }
 
 const Reason* Dispatcher::refusal_to_cut() const {
-  if (!last_refusal_ || !entries_.empty()) return nullptr;
+  if (!last_refusal_ || counters_.generated > 0) return nullptr;
   const ReasonCode code = last_refusal_->code;
   if (code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error) return nullptr;
   const bool is_certain = is_permanent(code);  // what is called has no source, for instance

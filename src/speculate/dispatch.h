@@ -11,6 +11,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,7 +83,7 @@ class Dispatcher {
   void note(Reason reason);
   /// Stays imperative as a whole: the owner has cut its statements.
   void settle_as_cut();
-  /// The refusal after which the owner of a run of statements may cut it in parts: there is no
+  /// The refusal after which the owner of a run of statements may cut it in parts: there never was a
   /// graph of the whole, and more than one call was refused. Null: nothing to cut for.
   const Reason* refusal_to_cut() const;
   /// Starts from what another dispatcher has seen of the same variables.
@@ -92,6 +93,12 @@ class Dispatcher {
   using Roots = std::vector<std::pair<std::string, PyObject*>>;
   /// Set by the owner: the roots of a call.
   Roots (*roots)(const Call& call) = nullptr;
+
+  /// Set by the owner if it has more to tell than what is counted here: a new dict that begins as
+  /// what `describe` gives. Null with an exception set.
+  using Describe = PyObject* (*)(const Dispatcher&);
+  std::function<PyObject*(Describe describe)> tell;
+  bool is_part = false;  ///< of something that is cut, and that tells of it
 
   const std::string& name() const { return name_; }
   const std::string& file() const { return file_; }

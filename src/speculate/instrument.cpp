@@ -522,27 +522,34 @@ Object instrumented_definition(const syntax::Tree& tree, std::vector<std::string
   return definition;
 }
 
-Object instrumented_code(PyObject* original, const syntax::Source& source) {
+/// The code of a definition that has another body than the original's, as it would be there.
+Object code_of_definition(PyObject* original, const syntax::Source& source, PyObject* definition,
+                          PyObject* constants) {
   const syntax::Tree& tree = *source.tree;
   syntax::CodeContext context = syntax::context_of(original);
   context.class_name = tree.class_name;
   context.imports = source.imports;
-  const std::vector<Object> codes =
-      syntax::compile_definition(instrumented_definition(tree, source.imports).get(), context);
+  const std::vector<Object> codes = syntax::compile_definition(definition, context);
   TORCHJANUS_CHECK(!codes.empty(), "instrument: ", tree.name, " compiled to nothing");
   const Object compiled = codes.back();
   TORCHJANUS_CHECK(python::equal(python::attribute(compiled.get(), "co_freevars").get(),
                                  python::attribute(original, "co_freevars").get()),
                    "instrument: the copy of ", tree.name, " has other free variables");
+  const Object named =
+      with_names(compiled.get(), qualified_name(compiled.get()), qualified_name(original));
+  const int flags = reinterpret_cast<PyCodeObject*>(original)->co_flags;
+  return patch_constants(replaced(named.get(), {{"co_flags", python::integer(flags)}}).get(),
+                         constants);
+}
+
+Object instrumented_code(PyObject* original, const syntax::Source& source) {
+  const syntax::Tree& tree = *source.tree;
   Facts& facts = profiles().of(original, static_cast<size_t>(tree.fact_count));
   const Object constants = python::check(PyDict_New());
   python::check_status(
       PyDict_SetItemString(constants.get(), kPlaceholder, make_hooks(facts).get()));
-  const Object named =
-      with_names(compiled.get(), qualified_name(compiled.get()), qualified_name(original));
-  const int flags = reinterpret_cast<PyCodeObject*>(original)->co_flags;
-  const Object code = patch_constants(
-      replaced(named.get(), {{"co_flags", python::integer(flags)}}).get(), constants.get());
+  const Object code = code_of_definition(
+      original, source, instrumented_definition(tree, source.imports).get(), constants.get());
   note_copies(code.get(), original);
   return code;
 }
@@ -605,6 +612,14 @@ Object instrumented_function(PyObject* function) {
   } catch (const python::ErrorSet&) {
     return {};
   }
+}
+
+Object function_of_definition(PyObject* function, PyObject* definition, PyObject* constants) {
+  PyObject* original = PyFunction_GET_CODE(function);
+  const Object code =
+      code_of_definition(original, syntax::source_of(function), definition, constants);
+  syntax::note_copy(code.get(), original);
+  return function_with(code, function);
 }
 
 InstrumentedStatements instrument_statements(const syntax::Tree& tree, PyObject* key) {

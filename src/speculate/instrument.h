@@ -12,6 +12,12 @@ namespace janus::speculate {
 /// coroutine). A function that is an instrumented copy already is given back. Never raises.
 python::Object instrumented_function(PyObject* function);
 
+/// A function object made of the function's definition with another body (an `ast` node): with the
+/// function's globals, closure cells, defaults and names. Nothing of the definition is run.
+/// `constants`: see patch_constants. Throws python::ErrorSet and InternalError.
+python::Object function_of_definition(PyObject* function, PyObject* definition,
+                                      PyObject* constants);
+
 /// A run of statements with hooks: an ast.Module, for each statement the list of nodes in it that
 /// it became, and a dict from the placeholders (str constants) in it to the objects that take their
 /// place once it is compiled (see patch_constants). Facts are kept in the ProfileStore under `key`.

@@ -68,5 +68,11 @@ def execute(code: types.CodeType) -> Outcome:
 
 
 def hits(stats: list[dict[str, Any]]) -> dict[str, int]:
-    """How often each region or segment ran as a graph, by its name without the region's own."""
-    return {each["name"]: each["hits"] for each in stats if each["hits"] > 0}
+    """How often each region, or part of one that is cut, ran as a graph, by its name."""
+    found: dict[str, int] = {}
+    for each in stats:
+        if "parts" in each:
+            found |= hits(each["parts"])
+        elif each["hits"] > 0:
+            found[each["name"]] = each["hits"]
+    return found

@@ -1,7 +1,16 @@
 """Cutting instead of giving up: what stands around a statement that can't be converted keeps its graphs."""
 
+import io
+import threading
+
 import pytest
+import torch.nn.functional as F
+from differential import Call, Program, differential
 from scripts import hits, run_both
+
+import torch
+import torchjanus
+from torch import nn
 
 # `record` is opaque and changes state: nothing that calls it can be converted.
 SETTING = """
@@ -426,3 +435,284 @@ def test_cut_scripts_behave_as_under_python(name, tmp_path):
     ]
     for each in stats:
         assert "internal_error" not in [reason["code"] for reason in each["reasons"]], each
+
+
+def test_a_closure_reads_what_the_statements_wrote(tmp_path):
+    stats = run_both(
+        SETTING
+        + """
+    def train():
+        factor, history = 1.0, []
+        penalty = lambda: (model[0].weight * factor).square().sum()
+        for x, y in data:
+            factor = factor * 0.9
+            loss = F.cross_entropy(model(x), y) + penalty()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            history.append(loss.item())
+        return history
+
+    history = train()
+    """,
+        tmp_path,
+    )
+    assert hits(stats)
+
+
+# --- converted functions --------------------------------------------------------------------------
+
+
+class Recorder:
+    """Keeps what it is given; opaque to the generator because it writes to a file object."""
+
+    def __init__(self):
+        self.text = io.StringIO()
+        self.count = 0
+
+    def record(self, value):
+        self.text.write(f"{float(torch.as_tensor(value).detach()):.9f} ")
+        self.count += 1
+
+    def __deepcopy__(self, memo):
+        raise AssertionError("never copied")
+
+
+def setting():
+    recorder = Recorder()
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    batches = [(torch.randn(5, 4), torch.randint(0, 3, (5,))) for _ in range(14)]
+    return recorder, model, optimizer, batches
+
+
+@differential(hits=8)
+def test_function_with_a_statement_in_the_middle():
+    recorder, model, optimizer, batches = setting()
+
+    def step(x, y):
+        """A step."""
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        recorder.record(loss)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, batches, watch=[model, optimizer, recorder])
+
+
+@differential(hits=8)
+def test_function_that_returns_in_a_segment():
+    recorder, model, optimizer, batches = setting()
+
+    def step(x, y, limit=0.0):
+        recorder.record(x.sum())
+        loss = F.cross_entropy(model(x), y) * 2 + 1
+        if limit > 0.5:
+            return loss.item()
+        loss.backward()
+        recorder.record(loss)
+        optimizer.step()
+        return loss
+
+    calls = [Call(batch, {"limit": float(i % 2)}) for i, batch in enumerate(batches * 2)]
+    return Program(step, calls, watch=[model, optimizer, recorder])
+
+
+@differential(hits=8)
+def test_function_with_default_closure_and_keyword():
+    recorder, model, _, batches = setting()
+    scale, offset = torch.full((3,), 2.0), [1.0]
+
+    def step(x, y, *rest, weight=0.5, **options):
+        nonlocal scale
+        scores = model(x) * scale + offset[0]
+        recorder.record(scores.sum())
+        scale = scale * 0.9
+        result = F.cross_entropy(scores, y) * weight - scores.mean() + len(rest) + len(options)
+        return result, [name for name in sorted(locals())]
+
+    return Program(step, batches * 2, watch=[model, recorder, offset])
+
+
+@differential(hits=8)
+def test_method_with_super_and_assumption_that_fails():
+    recorder, model, _, batches = setting()
+
+    class Base:
+        def __init__(self):
+            self.scale = 1.0
+
+        def loss(self, scores, y):
+            return F.cross_entropy(scores, y) * self.scale
+
+    class Derived(Base):
+        def step(self, x, y):
+            scores = model(x).tanh() * 2 + 1
+            recorder.record(scores.sum())
+            loss = super().loss(scores, y)
+            recorder.record(loss)
+            penalty = scores.square().mean() * self.scale + scores.abs().sum()
+            penalty.backward()
+            return loss
+
+    derived = Derived()
+
+    def change():
+        derived.scale = 3.0
+
+    calls = [*batches[:9], change, *batches, *batches]
+    return Program(derived.step, calls, watch=[model, recorder, derived])
+
+
+@differential(hits=6)
+def test_exception_raised_in_the_cut_statement_and_in_a_segment():
+    recorder, model, optimizer, batches = setting()
+
+    class Failing:
+        def check(self, x):
+            recorder.record(x.sum())
+            if recorder.count in (9, 11):
+                raise KeyError(recorder.count)
+
+    failing = Failing()
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y) * 2 - 1
+        failing.check(loss)
+        extra = model(x).square().sum() * 0.1 + x.sum() + 1
+        extra.backward()
+        optimizer.step()
+        return loss
+
+    wrong = torch.randn(5, 3), batches[0][1]
+    return Program(step, [*batches, wrong, *batches], watch=[model, optimizer, recorder])
+
+
+@differential(hits=8)
+def test_function_with_a_try_statement():
+    recorder, model, optimizer, batches = setting()
+
+    def step(x, y):
+        try:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            if recorder.count == 8:
+                raise ValueError("eight")
+            recorder.record(loss)
+            loss.backward()
+            optimizer.step()
+        except ValueError as error:
+            recorder.record(8)
+            loss = str(error)
+        else:
+            loss = loss * 2 + x.sum() - y.sum()
+        finally:
+            recorder.record(-1)
+        return loss
+
+    return Program(step, batches * 2, watch=[model, optimizer, recorder])
+
+
+@differential(hits=8)
+def test_recursive_function():
+    recorder, model, _, batches = setting()
+    converted = []
+
+    def step(x, y, depth=2):
+        scores = model(x).tanh() * 2 + depth
+        recorder.record(scores.sum())
+        if depth > 0:
+            below = (converted[0] if converted else step)(x, y, depth - 1)
+        else:
+            below = 0.0
+        return F.cross_entropy(scores, y) * 0.5 + below + scores.mean()
+
+    def convert(step):
+        function = torchjanus.function(step)
+        converted.append(function)
+        return function, function
+
+    return Program(step, batches * 2, watch=[model, recorder], convert=convert)
+
+
+@differential(hits=4)
+def test_module_whose_forward_is_cut():
+    recorder = Recorder()
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 6), nn.Linear(6, 3)
+
+        def forward(self, x):
+            hidden = torch.tanh(self.first(x)) * 2 + 1
+            recorder.record(hidden.sum())
+            return self.second(hidden).softmax(-1).log() - 1
+
+    net = Net()
+    seen = []
+
+    def convert(step):
+        return step, torchjanus.function(net)
+
+    def step(x, y):
+        loss = F.nll_loss(net(x), y)
+        loss.backward()
+        return loss
+
+    def add_hook():
+        net.register_forward_hook(lambda module, inputs, output: seen.append(len(seen)))
+
+    batches = [(torch.randn(5, 4), torch.randint(0, 3, (5,))) for _ in range(12)]
+    calls = [*batches, add_hook, *batches]
+    return Program(step, calls, watch=[*net.parameters(), recorder, seen], convert=convert)
+
+
+def test_several_threads():
+    recorder, model, _, batches = setting()
+    lock = threading.Lock()
+
+    @torchjanus.function
+    def score(x, y):
+        scores = model(x).tanh() * 2 + 1
+        with lock:
+            recorder.count += 1
+        return F.cross_entropy(scores, y) * 0.5 + scores.mean()
+
+    expected = [score.__wrapped__(*batch) for batch in batches]
+    results = {}
+
+    def work(number):
+        results[number] = [score(*batch) for _ in range(6) for batch in batches]
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert recorder.count == len(batches) * (4 * 6 + 1)
+    for number in range(4):
+        for one, other in zip(results[number], expected * 6, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_report_names_the_cuts():
+    recorder, model, _, batches = setting()
+
+    @torchjanus.function
+    def step(x, y):
+        scores = model(x).tanh() * 2 + 1
+        recorder.record(scores.sum())
+        return F.cross_entropy(scores, y) * 0.5 + scores.mean()
+
+    for batch in batches:
+        step(*batch)
+    stats = step.stats()
+    assert stats["state"] == "cut" and stats["hits"] > 0
+    text = step.explain()
+    line = step.__wrapped__.__code__.co_firstlineno + 3
+    assert f"cut at line {line}" in text and "[unknown_callable]" in text
+    assert step.graph().count("graph @") == 2

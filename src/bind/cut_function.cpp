@@ -1,0 +1,91 @@
+#include "bind/cut_function.h"
+
+#include "base/options.h"
+#include "speculate/describe.h"
+#include "speculate/instrument.h"
+#include "syntax/source.h"
+
+namespace janus::bind {
+namespace {
+
+using python::Object;
+
+/// The plain function that a module's class calls `forward`; null if there is no such thing.
+PyObject* forward_of(PyObject* module) {
+  const Object forward =
+      python::try_attribute(reinterpret_cast<PyObject*>(Py_TYPE(module)), "forward");
+  return forward && PyFunction_Check(forward.get()) ? forward.get() : nullptr;
+}
+
+std::optional<CutFunction> make(PyObject* function, bool is_forward) {
+  constexpr int kNever = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  if ((reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_flags & kNever) != 0)
+    return std::nullopt;
+  const syntax::Source& source = syntax::source_of(function);
+  if (source.tree == nullptr || source.tree->function == nullptr) return std::nullopt;
+  const Object builder = python::import_attribute("torchjanus.regions", "cut_definition");
+  const Object made =
+      python::call(builder.get(), {source.ast.get(), python::string(*source.tree->file).get(),
+                                   python::string(source.tree->name).get(),
+                                   python::string(source.tree->class_name).get()});
+  if (made.is(Py_None)) return std::nullopt;
+  const std::vector<Object> parts = python::elements(made.get());
+  CutFunction result;
+  result.function =
+      speculate::function_of_definition(function, parts.at(0).get(), parts.at(1).get());
+  result.regions = python::elements(parts.at(2).get());
+  result.is_forward = is_forward;
+  return result;
+}
+
+/// The dicts of hooks that all modules share.
+const std::vector<Object>& shared_hooks() {
+  static const auto& all = *new std::vector<Object>{
+      python::import_attribute("torch.nn.modules.module", "_global_backward_pre_hooks"),
+      python::import_attribute("torch.nn.modules.module", "_global_backward_hooks"),
+      python::import_attribute("torch.nn.modules.module", "_global_forward_hooks"),
+      python::import_attribute("torch.nn.modules.module", "_global_forward_pre_hooks")};
+  return all;
+}
+
+bool is_empty_dict(const Object& object) {
+  return object && PyDict_Check(object.get()) && PyDict_GET_SIZE(object.get()) == 0;
+}
+
+}  // namespace
+
+bool is_module_call(PyObject* wrapped) {
+  if (!PyMethod_Check(wrapped)) return false;
+  static const Object& call = *new Object(
+      python::attribute(python::import_attribute("torch.nn", "Module").get(), "_call_impl"));
+  return call.is(PyMethod_GET_FUNCTION(wrapped));
+}
+
+bool calls_only_forward(PyObject* module) {
+  for (const Object& hooks : shared_hooks())
+    if (!is_empty_dict(hooks)) return false;
+  for (const char* name :
+       {"_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks"})
+    if (!is_empty_dict(python::try_attribute(module, name))) return false;
+  const Object variables = python::try_attribute(module, "__dict__");
+  if (!variables || PyDict_GetItemString(variables.get(), "forward") != nullptr) return false;
+  static const Object& tracing =
+      *new Object(python::import_attribute("torch._C", "_get_tracing_state"));
+  return python::call(tracing.get(), {}).is(Py_None);
+}
+
+std::optional<CutFunction> cut_function(PyObject* wrapped, PyObject* function) {
+  const python::ErrorScope scope;
+  try {
+    if (!is_module_call(wrapped)) return make(function, false);
+    PyObject* forward = forward_of(PyMethod_GET_SELF(wrapped));
+    if (forward != nullptr) return make(forward, true);
+  } catch (const python::ErrorSet&) {
+    log("speculate", cat("a function is not cut: ", python::take_error_message()));
+  } catch (const std::exception& error) {
+    log("speculate", cat("a function is not cut: ", error.what()));
+  }
+  return std::nullopt;
+}
+
+}  // namespace janus::bind
