@@ -77,6 +77,8 @@ struct RegionState {
   std::shared_ptr<const syntax::Tree> tree;
   bool at_module_level = false;
   bool was_entered = false;
+  bool is_plain = false;  ///< cut, but nothing in it runs as a graph, or will
+  uint32_t cut_runs = 0;
   std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
   std::vector<size_t> all;               ///< their numbers
   std::unique_ptr<Cuts> cuts;
@@ -150,6 +152,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
     state.was_entered = true;
+    if (state.is_plain) return new_mode(Mode::plain);
     if (state.cuts->any()) {
       begin_activation(state);
       return new_mode(Mode::cut);
@@ -248,9 +251,23 @@ PyObject* ran(PyObject* object, PyObject* argument) {
   });
 }
 
+/// Whether neither the region nor any part of it will run as a graph. Parts that were not reached
+/// yet may.
+bool is_hopeless(const RegionState& state) {
+  if (!state.dispatcher.settled()) return false;
+  if (!state.cuts->any()) return true;
+  for (const auto& segment : state.cuts->segments())
+    if (!segment->dispatcher.settled()) return false;
+  return std::all_of(state.parts.begin(), state.parts.end(), [](const python::Object& part) {
+    return state_of(part.get()).was_entered && is_hopeless(state_of(part.get()));
+  });
+}
+
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
+  constexpr uint32_t kRunsBetweenLooks = 64;
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
+    if (++state.cut_runs % kRunsBetweenLooks == 0) state.is_plain = is_hopeless(state);
     if (Activation* activation = current_activation(state)) {
       finish_profile(*activation);
       const Activation ended = std::move(*activation);
