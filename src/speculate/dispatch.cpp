@@ -24,6 +24,9 @@ constexpr int kMostOfNumberedOutcome =
 constexpr int kRefusalsBeforeCut = 2;
 constexpr int kProfiledAborts = 1;  // aborts of one kind that are profiled before a new graph
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
+constexpr int kTroubleOfMiss = 1;
+/// Of a miss when no better graph will come: more than one in five of them cost more than hits save.
+constexpr int kTroubleOfLastingMiss = 4;
 
 std::vector<Dispatcher*>& registry() {
   static std::vector<Dispatcher*> all;
@@ -285,7 +288,7 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
                                        const Mismatch& mismatch, bool& committed) {
   ++counters_.misses;
   note(mismatch.reason);
-  trouble(1, mismatch.reason.details);
+  trouble(may_generate() ? kTroubleOfMiss : kTroubleOfLastingMiss, mismatch.reason.details);
   if (settled_ || !may_generate()) return {};
   const bool relaxed = observe(call);
   if (relaxed) ++counters_.relaxations;
