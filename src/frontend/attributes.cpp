@@ -65,13 +65,19 @@ class Lookup {
   Lookup(Interpreter& interpreter, const Value& self, std::string name)
       : interpreter_(interpreter),
         self_(self),
-        known_(*as<Known>(self)),
+        instance_(as<Instance>(self)),
+        known_(instance_ == nullptr ? *as<Known>(self) : no_object_),
         object_(known_.object.get()),
-        type_(Py_TYPE(object_)),
+        type_(class_of(self)),
         text_(std::move(name)),
         name_(name_object(interpreter, text_)) {}
 
   Value run() {
+    if (instance_ != nullptr) {
+      if (!has_general_lookup())
+        interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
+      return instance_attribute();
+    }
     if (PyModule_Check(object_)) return plain_attribute(interpreter_, known_, name_);
     if (PyType_Check(object_)) return class_attribute();
     if (!has_general_lookup()) {
@@ -115,7 +121,11 @@ class Lookup {
   }
 
   const Source* path() { return path_of(interpreter_, known_); }
-  const Source* type_path() { return interpreter_.sources().step(Source::Kind::type, path()); }
+  const Source* type_path() {
+    if (instance_ != nullptr)
+      return interpreter_.sources().root(Source::Kind::constant, instance_->type);
+    return interpreter_.sources().step(Source::Kind::type, path());
+  }
   const Source* descriptor_path() {
     return interpreter_.sources().step(Source::Kind::type_attribute, type_path(), name_);
   }
@@ -177,13 +187,18 @@ class Lookup {
       arguments.positional = {self_};
       return call(interpreter_, function, arguments);
     }
-    if (Py_TYPE(descriptor_) == &PyGetSetDescr_Type || Py_TYPE(descriptor_) == &PyMemberDescr_Type)
+    if (instance_ != nullptr && Py_TYPE(descriptor_) == &PyMemberDescr_Type)
+      return instance_value();
+    if (instance_ != nullptr && text_ == "__dict__") return instance_->fields;
+    if (instance_ == nullptr && (Py_TYPE(descriptor_) == &PyGetSetDescr_Type ||
+                                 Py_TYPE(descriptor_) == &PyMemberDescr_Type))
       return plain_attribute(interpreter_, known_, name_);
     interpreter_.refuse(ReasonCode::expression,
                         cat("the descriptor ", Py_TYPE(descriptor_)->tp_name));
   }
 
   Value instance_value() {
+    if (instance_ != nullptr) return field();
     Object dict = own_dictionary(object_);
     if (!dict) return nullptr;
     if (const Value* changed =
@@ -194,6 +209,12 @@ class Lookup {
       return wrap_step(interpreter_, value, path(), Source::Kind::instance_value, name_);
     if (PyErr_Occurred() != nullptr) interpreter_.refuse_raised();
     if (known_.source != nullptr) interpreter_.assume(Assumption::Kind::missing_key, path(), name_);
+    return nullptr;
+  }
+
+  Value field() {
+    for (const auto& [key, value] : instance_->fields->items)
+      if (same_key(interpreter_, key.get(), name_.get())) return value;
     return nullptr;
   }
 
@@ -253,7 +274,7 @@ class Lookup {
     Lookup getattr(interpreter_, self_, "__getattr__");
     getattr.find_descriptor();
     if (getattr.descriptor_ == nullptr) return nullptr;
-    if (getattr.descriptor_ == module_fallback) return module_part();
+    if (getattr.descriptor_ == module_fallback && instance_ == nullptr) return module_part();
     if (!PyFunction_Check(getattr.descriptor_))
       interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
     CallArguments arguments;
@@ -288,6 +309,8 @@ class Lookup {
 
   Interpreter& interpreter_;
   const Value self_;
+  const Known no_object_{Object(), nullptr};
+  Instance* instance_;  // made in the run; else `known_` existed before
   const Known& known_;
   PyObject* object_;
   PyTypeObject* type_;
@@ -465,6 +488,9 @@ Value attribute_or_null(Interpreter& interpreter, const Value& value, const std:
     }
     case ValueKind::tensor:
       return tensor_attribute(interpreter, shared_as<Tensor>(value), name);
+    case ValueKind::instance:
+      if (name == "__class__") return type_of(interpreter, value);
+      return Lookup(interpreter, value, name).run();
     case ValueKind::super:
       return super_attribute(interpreter, *as<Super>(value), name);
     default:
@@ -495,16 +521,17 @@ class Store {
   Store(Interpreter& interpreter, const Value& self, const std::string& name, const Value& element)
       : interpreter_(interpreter),
         self_(self),
-        known_(*as<Known>(self)),
+        instance_(as<Instance>(self)),
+        known_(instance_ == nullptr ? *as<Known>(self) : no_object_),
         object_(known_.object.get()),
-        type_(Py_TYPE(object_)),
+        type_(class_of(self)),
         text_(name),
         name_(name_object(interpreter, name)),
         element_(element) {}
 
   void run() {
-    if (PyModule_CheckExact(object_)) return write(Source::Kind::attribute);
-    if (PyType_Check(object_)) return write_class();
+    if (instance_ == nullptr && PyModule_CheckExact(object_)) return write(Source::Kind::attribute);
+    if (instance_ == nullptr && PyType_Check(object_)) return write_class();
     const char* method = element_ != nullptr ? "__setattr__" : "__delattr__";
     PyObject* own = type_setter(method);
     if (own == PyDict_GetItemString(PyBaseObject_Type.tp_dict, method)) return run_general();
@@ -517,10 +544,11 @@ class Store {
 
   /// object.__setattr__ and object.__delattr__.
   void run_general() {
-    if (PyModule_Check(object_) || PyType_Check(object_)) refuse();
+    if (instance_ == nullptr && (PyModule_Check(object_) || PyType_Check(object_))) refuse();
     PyObject* descriptor = find_descriptor();
     if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_set != nullptr)
       return write_through(descriptor);
+    if (instance_ != nullptr) return write_field();
     if (!own_dictionary(object_))
       interpreter_.refuse(ReasonCode::would_raise, cat("AttributeError: ", text_));
     if (element_ == nullptr) require_present();
@@ -533,7 +561,16 @@ class Store {
   }
 
   const Source* path() { return path_of(interpreter_, known_); }
-  const Source* type_path() { return interpreter_.sources().step(Source::Kind::type, path()); }
+  const Source* type_path() {
+    if (instance_ != nullptr)
+      return interpreter_.sources().root(Source::Kind::constant, instance_->type);
+    return interpreter_.sources().step(Source::Kind::type, path());
+  }
+
+  void write_field() {
+    if (element_ == nullptr) require_present();
+    change_item(interpreter_, *instance_->fields, name_, element_);
+  }
 
   PyObject* find_descriptor() {
     Lookup lookup(interpreter_, self_, text_);
@@ -587,6 +624,7 @@ class Store {
     // A slot of a class written in Python holds any object.
     if (member->type != T_OBJECT_EX || (member->flags & READONLY) != 0) refuse();
     if (element_ == nullptr) attribute(interpreter_, self_, text_);
+    if (instance_ != nullptr) return write_field();
     Heap::Target target;
     target.table = object_;
     target.owner = path();
@@ -612,6 +650,8 @@ class Store {
 
   Interpreter& interpreter_;
   const Value self_;
+  const Known no_object_{Object(), nullptr};
+  Instance* instance_;  // made in the run; else `known_` existed before
   const Known& known_;
   PyObject* object_;
   PyTypeObject* type_;
@@ -626,20 +666,20 @@ void write_attribute(Interpreter& interpreter, const Value& value, const std::st
                      const Value& element) {
   if (auto tensor = shared_as<Tensor>(value))
     return write_tensor_property(interpreter, tensor, name, element);
-  if (as<Known>(value) == nullptr)
+  if (as<Known>(value) == nullptr && as<Instance>(value) == nullptr)
     interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
   Store(interpreter, value, name, element).run();
 }
 
 void delete_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
-  if (as<Known>(value) == nullptr)
+  if (as<Known>(value) == nullptr && as<Instance>(value) == nullptr)
     interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
   Store(interpreter, value, name, nullptr).run();
 }
 
 void write_own_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
                          const Value& element) {
-  if (as<Known>(value) == nullptr)
+  if (as<Known>(value) == nullptr && as<Instance>(value) == nullptr)
     interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
   Store(interpreter, value, name, element).run_general();
 }
@@ -672,6 +712,8 @@ PyTypeObject* class_of(const Value& value) {
     }
     case ValueKind::dictionary:
       return &PyDict_Type;
+    case ValueKind::instance:
+      return reinterpret_cast<PyTypeObject*>(as<Instance>(value)->type.get());
     case ValueKind::set:
       return &PySet_Type;
     case ValueKind::slice:
@@ -701,7 +743,8 @@ Value type_of(Interpreter& interpreter, const Value& value) {
 }
 
 Value special_method(Interpreter& interpreter, const Value& value, const char* name) {
-  if (as<Known>(value) != nullptr) return Lookup(interpreter, value, name).special();
+  if (as<Known>(value) != nullptr || as<Instance>(value) != nullptr)
+    return Lookup(interpreter, value, name).special();
   if (as<Tensor>(value) != nullptr)
     return tensor_attribute(interpreter, shared_as<Tensor>(value), name);
   return class_method(interpreter, value, name);

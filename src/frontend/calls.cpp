@@ -8,6 +8,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
+#include "frontend/instances.h"
 #include "frontend/statements.h"
 #include "frontend/strings.h"
 #include "frontend/torch_services.h"
@@ -415,6 +416,7 @@ Value call_class(Interpreter& interpreter, const Known& known, const CallArgumen
       return interpreter.constant(
           interpreter.must(PyObject_Call(known.object.get(), positional.get(), nullptr)));
   }
+  if (Value made = make_instance(interpreter, known, arguments)) return made;
   interpreter.refuse(ReasonCode::unknown_callable,
                      describe_callable(interpreter.constant(known.object)));
 }
@@ -509,6 +511,10 @@ Value call(Interpreter& interpreter, const Value& callee, const CallArguments& a
       with_self.positional.insert(with_self.positional.begin(), method.self);
       return call(interpreter, method.function, with_self);
     }
+    case ValueKind::instance:
+      if (Value method = special_method(interpreter, callee, "__call__"))
+        return call(interpreter, method, arguments);
+      break;
     case ValueKind::closure:
       return call_closure(interpreter, *as<Closure>(callee), arguments);
     case ValueKind::native:

@@ -26,6 +26,19 @@ Value make_list(std::vector<Value> elements) {
   return sequence;
 }
 
+void change_item(Interpreter& interpreter, Dictionary& dictionary, const Object& key,
+                 const Value& value) {
+  for (auto item = dictionary.items.begin(); item != dictionary.items.end(); ++item) {
+    if (!same_key(interpreter, item->first.get(), key.get())) continue;
+    if (value == nullptr)
+      dictionary.items.erase(item);
+    else
+      item->second = value;
+    return;
+  }
+  if (value != nullptr) dictionary.items.emplace_back(key, value);
+}
+
 // --- opening ------------------------------------------------------------------------------------
 
 namespace {
@@ -47,20 +60,6 @@ bool is_tuple_like(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   return PyTuple_CheckExact(object) || type == size_class() ||
          (PyTuple_Check(object) && PyDict_GetItemString(type->tp_dict, "_fields") != nullptr);
-}
-
-/// dictionary[key] = value, or del dictionary[key] for a null value.
-void change_item(Interpreter& interpreter, Dictionary& dictionary, const Object& key,
-                 const Value& value) {
-  for (auto item = dictionary.items.begin(); item != dictionary.items.end(); ++item) {
-    if (!same_key(interpreter, item->first.get(), key.get())) continue;
-    if (value == nullptr)
-      dictionary.items.erase(item);
-    else
-      item->second = value;
-    return;
-  }
-  if (value != nullptr) dictionary.items.emplace_back(key, value);
 }
 
 Value part(Interpreter& interpreter, PyObject* object, const Known& known, Source::Kind kind,
@@ -256,6 +255,9 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
     return iterate_elements(std::move(elements));
   }
   if (auto tensor = shared_as<Tensor>(twin)) return iterate_tensor(interpreter, tensor);
+  if (as<Instance>(twin) != nullptr)
+    if (Value method = special_method(interpreter, twin, "__iter__"))
+      return iterate(interpreter, call(interpreter, method, {}));
   if (const auto* known = as<Known>(twin)) {
     PyObject* object = known->object.get();
     if (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) ||
@@ -283,6 +285,40 @@ std::vector<Value> elements_of(Interpreter& interpreter, const Value& value) {
   return elements;
 }
 
+namespace {
+
+const Source* length_path(Interpreter& interpreter, const Source* source) {
+  return interpreter.sources().step(Source::Kind::length, source);
+}
+
+/// A list that the run makes longer has another length each time.
+void note_length(Interpreter& interpreter, const Source* source) {
+  interpreter.note_written(length_path(interpreter, source), interpreter.integer(-1));
+}
+
+Value length_at_entry(Interpreter& interpreter, const Known& known) {
+  Object length = interpreter.must(PyLong_FromSsize_t(PyObject_Size(known.object.get())));
+  return interpreter.wrap(length.get(), length_path(interpreter, known.source));
+}
+
+}  // namespace
+
+std::optional<bool> container_truth(Interpreter& interpreter, const Value& value) {
+  const auto* known = as<Known>(value);
+  if (known == nullptr || known->source == nullptr) return std::nullopt;
+  PyObject* object = known->object.get();
+  if (!PyList_CheckExact(object) && !is_plain_dict(object)) return std::nullopt;
+  if (const Heap::List* list = interpreter.heap.list(object, known->source)) {
+    if (list->twin != nullptr) return !list->twin->elements.empty();
+    if (!list->appended.empty()) return true;
+  }
+  if (interpreter.heap.table(object) != nullptr)
+    return !as<Dictionary>(opened(interpreter, value))->items.empty();
+  bool filled = PyObject_Size(object) > 0;
+  interpreter.assume(Assumption::Kind::truth, known->source, {}, filled ? 1 : 0);
+  return filled;
+}
+
 Value length_of(Interpreter& interpreter, const Value& value) {
   auto count = [&](size_t n) { return interpreter.integer(static_cast<int64_t>(n)); };
   if (const auto* sequence = as<Sequence>(value))
@@ -294,14 +330,25 @@ Value length_of(Interpreter& interpreter, const Value& value) {
       interpreter.refuse(ReasonCode::would_raise, "TypeError: len() of a 0-d tensor");
     return interpreter.dimension(tensor->value->type.shape[0]);
   }
+  if (as<Instance>(value) != nullptr)
+    if (Value method = special_method(interpreter, value, "__len__"))
+      return call(interpreter, method, {});
   if (const auto* known = as<Known>(value)) {
     PyObject* object = known->object.get();
     bool builtin = PyList_CheckExact(object) || PyTuple_Check(object) || PyDict_Check(object) ||
                    PyAnySet_CheckExact(object);
-    if (interpreter.heap.list(object, known->source) != nullptr ||
-        interpreter.heap.table(object) != nullptr)
+    const Heap::List* list = interpreter.heap.list(object, known->source);
+    if (list != nullptr && list->twin == nullptr && PyList_CheckExact(object)) {
+      Value before = length_at_entry(interpreter, *known);
+      note_length(interpreter, known->source);
+      return binary(interpreter, syntax::Operator::Add, before,
+                    interpreter.integer(static_cast<int64_t>(list->appended.size())));
+    }
+    if (list != nullptr || interpreter.heap.table(object) != nullptr)
       if (Value twin = opened(interpreter, value); twin != value)
         return length_of(interpreter, twin);
+    if (known->source != nullptr && (PyList_CheckExact(object) || is_plain_dict(object)))
+      return length_at_entry(interpreter, *known);
     if (builtin || is_immutable_constant(object) || PyRange_Check(object)) {
       Py_ssize_t length = PyObject_Size(object);
       if (length < 0) interpreter.refuse_raised();
@@ -473,7 +520,22 @@ Value dict_subscript(Interpreter& interpreter, const Value& self, const Value& k
 Value list_subscript(Interpreter& interpreter, const Known& known, const Value& key) {
   const auto* index = as<Known>(key);
   PyObject* object = known.object.get();
-  bool changed = interpreter.heap.list(object, known.source) != nullptr;
+  const Heap::List* list = interpreter.heap.list(object, known.source);
+  bool changed = list != nullptr;
+  if (index != nullptr && PyLong_CheckExact(index->object.get()) && PyList_CheckExact(object)) {
+    // Counted from the end, only what is there is looked at.
+    Py_ssize_t position = PyLong_AsSsize_t(index->object.get());
+    PyErr_Clear();
+    Py_ssize_t appended =
+        list != nullptr && !list->twin ? static_cast<Py_ssize_t>(list->appended.size()) : 0;
+    if (position < 0 && position >= -appended)
+      return list->appended[static_cast<size_t>(appended + position)];
+    Py_ssize_t from_end = position + appended;
+    bool unopened = list == nullptr || list->twin == nullptr;
+    if (unopened && known.source != nullptr && position < 0 && -from_end <= PyList_GET_SIZE(object))
+      return part(interpreter, PyList_GET_ITEM(object, PyList_GET_SIZE(object) + from_end), known,
+                  Source::Kind::index, {}, from_end);
+  }
   if (!changed && index != nullptr && PyLong_CheckExact(index->object.get())) {
     Py_ssize_t position = PyLong_AsSsize_t(index->object.get());
     PyErr_Clear();
@@ -528,6 +590,13 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
     if (found == nullptr) interpreter.refuse(ReasonCode::would_raise, "KeyError");
     return *found;
   }
+  if (as<Instance>(value) != nullptr) {
+    if (Value method = special_method(interpreter, value, "__getitem__")) {
+      CallArguments arguments;
+      arguments.positional = {key};
+      return call(interpreter, method, arguments);
+    }
+  }
   if (const auto* known = as<Known>(value)) {
     PyObject* object = known->object.get();
     if (PyType_Check(object) && Py_TYPE(object) == &PyType_Type) {
@@ -564,6 +633,17 @@ Sequence* changing_list(Interpreter& interpreter, const Value& value) {
   return sequence != nullptr && sequence->is_list ? sequence : nullptr;
 }
 
+/// list[start:stop] = elements
+void write_slice(Interpreter& interpreter, Sequence& list, const SliceValue& slice,
+                 const std::vector<Value>& elements) {
+  SliceRange range = slice_range(interpreter, slice, list.elements.size());
+  if (range.step != 1)
+    interpreter.refuse(ReasonCode::expression, "assignment to a slice with a step");
+  auto first = list.elements.begin() + range.start;
+  auto place = list.elements.erase(first, first + std::max<Py_ssize_t>(0, range.count));
+  list.elements.insert(place, elements.begin(), elements.end());
+}
+
 void note_list_change(Interpreter& interpreter, const Sequence& list) {
   if (list.source == nullptr) return;
   interpreter.heap.note_change();
@@ -576,8 +656,10 @@ void write_subscript(Interpreter& interpreter, const Value& value, const Value& 
                      const Value& element) {
   if (auto tensor = shared_as<Tensor>(value)) return write_index(interpreter, tensor, key, element);
   if (Sequence* list = changing_list(interpreter, value)) {
-    if (as<SliceValue>(key) != nullptr)
-      interpreter.refuse(ReasonCode::expression, "assignment to a slice of a list");
+    if (const auto* slice = as<SliceValue>(key)) {
+      write_slice(interpreter, *list, *slice, elements_of(interpreter, element));
+      return note_list_change(interpreter, *list);
+    }
     size_t index = checked_index(interpreter, *list, key);
     if (list->source != nullptr)
       interpreter.note_written(interpreter.sources().step(Source::Kind::index, list->source, {},
@@ -591,7 +673,7 @@ void write_subscript(Interpreter& interpreter, const Value& value, const Value& 
   if (auto dict = real_dict(value)) return write_real_dict(interpreter, *dict, key, element);
   if (auto* dictionary = as<Dictionary>(value))
     return change_item(interpreter, *dictionary, key_object(interpreter, key), element);
-  if (as<Known>(value) != nullptr) {
+  if (as<Known>(value) != nullptr || as<Instance>(value) != nullptr) {
     if (Value method = special_method(interpreter, value, "__setitem__")) {
       CallArguments arguments;
       arguments.positional = {key, element};
@@ -603,7 +685,11 @@ void write_subscript(Interpreter& interpreter, const Value& value, const Value& 
 }
 
 void delete_subscript(Interpreter& interpreter, const Value& value, const Value& key) {
-  if (Sequence* list = changing_list(interpreter, value); list && as<SliceValue>(key) == nullptr) {
+  if (Sequence* list = changing_list(interpreter, value)) {
+    if (const auto* slice = as<SliceValue>(key)) {
+      write_slice(interpreter, *list, *slice, {});
+      return note_list_change(interpreter, *list);
+    }
     size_t index = checked_index(interpreter, *list, key);
     list->elements.erase(list->elements.begin() + static_cast<std::ptrdiff_t>(index));
     return note_list_change(interpreter, *list);
@@ -615,7 +701,7 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
     if (dict) return write_real_dict(interpreter, *dict, key, nullptr);
     return change_item(interpreter, *dictionary, key_object(interpreter, key), nullptr);
   }
-  if (as<Known>(value) != nullptr) {
+  if (as<Known>(value) != nullptr || as<Instance>(value) != nullptr) {
     if (Value method = special_method(interpreter, value, "__delitem__")) {
       CallArguments arguments;
       arguments.positional = {key};
@@ -627,8 +713,26 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
 }
 
 bool contains(Interpreter& interpreter, const Value& container, const Value& element) {
+  if (as<Instance>(container) != nullptr) {
+    if (Value method = special_method(interpreter, container, "__contains__")) {
+      CallArguments arguments;
+      arguments.positional = {element};
+      return truth(interpreter, call(interpreter, method, arguments), -1);
+    }
+  }
   if (const auto* known = as<Known>(container)) {
     PyObject* object = known->object.get();
+    if (PyAnySet_CheckExact(object) && known->source != nullptr) {
+      Object key = key_object(interpreter, element);
+      if (const Value* changed =
+              interpreter.heap.find(interpreter, object, key.get(), known->source))
+        return *changed != nullptr;
+      int found = PySet_Contains(object, key.get());
+      if (found < 0) interpreter.refuse_raised();
+      interpreter.assume(found == 1 ? Assumption::Kind::has_key : Assumption::Kind::missing_key,
+                         known->source, key);
+      return found == 1;
+    }
     if (PyDict_Check(object) && is_plain_dict(object)) {
       Object key = key_object(interpreter, element);
       if (const Value* changed =
@@ -745,6 +849,28 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 0, 0);
       std::reverse(self.elements.begin(), self.elements.end());
+      return inner.none();
+    });
+  if (name == "remove")
+    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
+      expect_count(inner, arguments, 1, 1);
+      for (size_t i = 0; i < self.elements.size(); ++i) {
+        Value equal =
+            compare(inner, syntax::CompareOperator::Eq, self.elements[i], arguments.positional[0]);
+        if (self.elements[i] != arguments.positional[0] && !truth(inner, equal, -1)) continue;
+        self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(i));
+        return inner.none();
+      }
+      inner.refuse(ReasonCode::would_raise, "ValueError: list.remove(x): x not in list");
+    });
+  if (name == "sort")
+    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
+      if (!arguments.positional.empty())
+        inner.refuse(ReasonCode::would_raise, "TypeError: arguments of list.sort()");
+      Arguments of_sorted = arguments;
+      of_sorted.positional = {make_list(self.elements)};
+      Value sorted = call(inner, inner.constant_borrowed(imported("builtins.sorted")), of_sorted);
+      self.elements = as<Sequence>(sorted)->elements;
       return inner.none();
     });
   if (name == "copy")
@@ -890,6 +1016,7 @@ namespace {
 /// list.append and list.extend of a real list: what it holds does not matter.
 Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements) {
   Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
+  if (PyList_CheckExact(known.object.get())) note_length(interpreter, known.source);
   std::vector<Value>& end = list.twin != nullptr ? list.twin->elements : list.appended;
   for (Value& element : elements) end.push_back(std::move(element));
   interpreter.heap.note_change();
@@ -897,12 +1024,33 @@ Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value>
   return interpreter.none();
 }
 
+/// set.add and set.discard of a real set.
+Value real_set_method(const Value& self, const std::string& name) {
+  if (!PySet_CheckExact(as<Known>(self)->object.get()) || (name != "add" && name != "discard"))
+    return nullptr;
+  return std::make_shared<Native>(
+      "set." + name, [self, name](Interpreter& inner, const Arguments& arguments) -> Value {
+        expect_count(inner, arguments, 1, 1);
+        const auto& known = *as<Known>(self);
+        Heap::Target target;
+        target.table = known.object.get();
+        target.kind = speculate::HeapWrite::Kind::member;
+        target.owner = known.source;
+        target.object = known.object;
+        write_place(inner, target, key_object(inner, arguments.positional[0]), nullptr,
+                    name == "add" ? inner.none() : nullptr);
+        return inner.none();
+      });
+}
+
 /// Methods of containers of the real world that do not look at all that they hold.
 Value unopened_method(const Value& self, const std::string& name) {
   const auto& known = *as<Known>(self);
   PyObject* object = known.object.get();
-  if (PyList_CheckExact(object) && known.source != nullptr &&
-      (name == "append" || name == "extend"))
+  static PyObject* const deque = imported("collections.deque");
+  bool grows = PyList_CheckExact(object) || reinterpret_cast<PyObject*>(Py_TYPE(object)) == deque;
+  if (PyAnySet_CheckExact(object) && known.source != nullptr) return real_set_method(self, name);
+  if (grows && known.source != nullptr && (name == "append" || name == "extend"))
     return std::make_shared<Native>(
         "list." + name, [self, name](Interpreter& inner, const Arguments& arguments) -> Value {
           expect_count(inner, arguments, 1, 1);

@@ -16,6 +16,8 @@ Value opened(Interpreter& interpreter, const Value& value);
 std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value);
 /// list(value)
 std::vector<Value> elements_of(Interpreter& interpreter, const Value& value);
+/// Whether a real list or dict holds anything, which is all that is assumed; nothing for others.
+std::optional<bool> container_truth(Interpreter& interpreter, const Value& value);
 /// len(value) as a number.
 Value length_of(Interpreter& interpreter, const Value& value);
 
@@ -27,6 +29,10 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
 
 /// element in container; null if only the general comparison can tell.
 bool contains(Interpreter& interpreter, const Value& container, const Value& element);
+
+/// dictionary[key] = value, or del dictionary[key] for a null value.
+void change_item(Interpreter& interpreter, Dictionary& dictionary, const python::Object& key,
+                 const Value& value);
 
 /// A method of a virtual container, e.g. "append" of a list: null if there is none of that name.
 Value container_method(Interpreter& interpreter, const Value& self, const std::string& name);

@@ -25,6 +25,7 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
   if (const auto* tensor = as<Tensor>(value)) tensors.insert(tensor);
   if (const auto* sequence = as<Sequence>(value))
     for (const Value& element : sequence->elements) collect_tensors(element, tensors, seen);
+  if (const auto* instance = as<Instance>(value)) collect_tensors(instance->fields, tensors, seen);
   if (const auto* dictionary = as<Dictionary>(value))
     for (const auto& [key, element] : dictionary->items) collect_tensors(element, tensors, seen);
 }
@@ -71,6 +72,7 @@ class TemplateWriter {
       case ValueKind::tensor:
       case ValueKind::sequence:
       case ValueKind::dictionary:
+      case ValueKind::instance:
       case ValueKind::set:
       case ValueKind::slice:
         return object(value);
@@ -129,7 +131,7 @@ class TemplateWriter {
       return form;
     }
     size_t place = earlier->second = interpreter_.new_place();
-    bool can_hold_itself = as<Dictionary>(value) != nullptr ||
+    bool can_hold_itself = as<Dictionary>(value) != nullptr || as<Instance>(value) != nullptr ||
                            (as<Sequence>(value) != nullptr && as<Sequence>(value)->is_list);
     if (!can_hold_itself) open_.insert(value.get());
     Template form = parts(value);
@@ -142,6 +144,12 @@ class TemplateWriter {
     if (auto tensor = shared_as<Tensor>(value)) return write_tensor(tensor);
     if (const auto* sequence = as<Sequence>(value)) return write_sequence(*sequence);
     if (const auto* dictionary = as<Dictionary>(value)) return write_dictionary(*dictionary);
+    if (const auto* instance = as<Instance>(value)) {
+      Template form = write_dictionary(*instance->fields);
+      form.kind = Template::Kind::instance;
+      form.object = instance->type;
+      return form;
+    }
     if (const auto* slice = as<SliceValue>(value)) {
       Template form = made(Template::Kind::slice);
       for (const Value& part : {slice->start, slice->stop, slice->step})

@@ -295,6 +295,7 @@ bool object_truth(Interpreter& interpreter, const Value& value) {
     if (truth < 0) interpreter.refuse_raised();
     return truth == 1;
   }
+  if (std::optional<bool> filled = container_truth(interpreter, value)) return *filled;
   PyTypeObject* type = Py_TYPE(object);
   PyNumberMethods* number = type->tp_as_number;
   bool has_bool = number != nullptr && number->nb_bool != nullptr;
@@ -337,6 +338,11 @@ Truth truth_of(Interpreter& interpreter, const Value& value) {
       return {.known = !as<Dictionary>(value)->items.empty()};
     case ValueKind::set:
       return {.known = !as<SetValue>(value)->elements.empty()};
+    case ValueKind::instance:
+      for (const char* name : {"__bool__", "__len__"})
+        if (Value method = special_method(interpreter, value, name))
+          return truth_of(interpreter, call(interpreter, method, {}));
+      return {.known = true};
     case ValueKind::slice:
     case ValueKind::closure:
     case ValueKind::method:

@@ -506,6 +506,7 @@ class Aliases {
 
   void collect_reads() {
     for (const Source& source : interpreter_.sources().all()) {
+      if (source.kind == Source::Kind::length) add_read(source.base, nullptr);
       bool reads = source.kind == Source::Kind::instance_value ||
                    source.kind == Source::Kind::attribute || source.kind == Source::Kind::item ||
                    source.kind == Source::Kind::index;
@@ -514,7 +515,8 @@ class Aliases {
       add_read(source.base, by_key ? source.key.get() : nullptr);
     }
     for (const Assumption& assumption : interpreter_.output().assumptions) {
-      bool of_key = assumption.kind == Assumption::Kind::missing_key;
+      bool of_key = assumption.kind == Assumption::Kind::missing_key ||
+                    assumption.kind == Assumption::Kind::has_key;
       bool of_all = assumption.kind == Assumption::Kind::keys ||
                     assumption.kind == Assumption::Kind::length ||
                     assumption.kind == Assumption::Kind::truth;

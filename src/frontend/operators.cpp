@@ -7,6 +7,7 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
+#include "frontend/instances.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
 
@@ -359,8 +360,9 @@ const char* dunder(Operator op) {
 /// Operators that a user's class defines in Python.
 Value object_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
   auto attempt = [&](const Value& self, const Value& other, const char* prefix) -> Value {
-    const auto* known = as<Known>(self);
-    if (known == nullptr || is_constant(self)) return nullptr;
+    bool object =
+        as<Instance>(self) != nullptr || (as<Known>(self) != nullptr && !is_constant(self));
+    if (!object) return nullptr;
     Value method = special_method(interpreter, self, (std::string(prefix) + dunder(op)).c_str());
     if (method == nullptr) return nullptr;
     CallArguments arguments;
@@ -480,7 +482,7 @@ Value unary(Interpreter& interpreter, UnaryOperator op, const Value& operand) {
   const char* name = op == UnaryOperator::USub   ? "__neg__"
                      : op == UnaryOperator::UAdd ? "__pos__"
                                                  : "__invert__";
-  if (as<Known>(operand) != nullptr)
+  if (as<Known>(operand) != nullptr || as<Instance>(operand) != nullptr)
     if (Value method = special_method(interpreter, operand, name))
       return call(interpreter, method, {});
   interpreter.refuse(ReasonCode::expression, cat("the operator ", syntax::symbol(op)));
@@ -592,6 +594,8 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& left, c
     default:
       break;
   }
+  if (as<Instance>(left) != nullptr || as<Instance>(right) != nullptr)
+    return compare_instances(interpreter, op, left, right);
   if (is_constant(left) && is_constant(right))
     return interpreter.constant(interpreter.must(PyObject_RichCompare(
         as<Known>(left)->object.get(), as<Known>(right)->object.get(), python_comparison(op))));

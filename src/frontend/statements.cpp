@@ -108,9 +108,8 @@ void execute_assert(Interpreter& interpreter, const syntax::Assert& statement) {
 void execute_annotated(Interpreter& interpreter, const syntax::AnnAssign& statement) {
   if (statement.value == nullptr) return;
   Value value = evaluate(interpreter, *statement.value);
-  // In a function annotations of names are not evaluated; those of attributes and items are.
-  bool is_name = statement.target->kind == ExpressionKind::Name;
-  if (!is_name || interpreter.frame().variables->scope->kind == syntax::Scope::Kind::statements)
+  // In a function annotations are not evaluated.
+  if (interpreter.frame().variables->scope->kind == syntax::Scope::Kind::statements)
     interpreter.refuse(ReasonCode::statement, "annotated assignment");
   assign(interpreter, *statement.target, value);
 }

@@ -6,7 +6,8 @@
 //   Number      a Python int, float or bool that the graph computes
 //   Tensor      a tensor that the graph computes, with the Python identity, autograd state and
 //               aliases that eager would give it
-//   Sequence, Dictionary, SetValue, SliceValue, Closure, Method, Iterator, Super, Native, Context
+//   Sequence, Dictionary, Instance, SetValue, SliceValue, Closure, Method, Iterator, Super, Native,
+//   Context
 //               objects that the function makes itself, kept as their parts (virtual objects)
 //   Deferred    an object that is made after the run from results (a formatted string)
 //   Unmerged    what a variable holds after two sides of a branch that can't become one value
@@ -38,6 +39,7 @@ enum class ValueKind {
   tensor,
   sequence,
   dictionary,
+  instance,
   set,
   slice,
   closure,
@@ -179,6 +181,15 @@ struct Dictionary final : AbstractValue, Changeable {
   std::vector<std::pair<python::Object, Value>> items;  ///< in order; keys are known, hashable
   const speculate::Source* source = nullptr;            ///< it is this object of the entry
   python::Object object;  ///< with `source`: the real dict; changes go through the heap as well
+};
+
+/// An object of a plain class written in Python, made in the run.
+struct Instance final : AbstractValue {
+  static constexpr auto kKind = ValueKind::instance;
+  explicit Instance(python::Object type)
+      : AbstractValue(kKind), type(std::move(type)), fields(std::make_shared<Dictionary>()) {}
+  python::Object type;
+  std::shared_ptr<Dictionary> fields;  ///< its attributes, those in slots as well
 };
 
 struct SetValue final : AbstractValue, Changeable {

@@ -28,7 +28,8 @@ struct Assumption {
              ///< tuple of such)
     length,  ///< len(x) == `number` (list, tuple, dict, set)
     keys,    ///< a dict's keys in order are the tuple `object`
-    missing_key,        ///< a dict (or instance __dict__) has no key `object`
+    missing_key,        ///< a dict, set (or instance __dict__) has no key `object`
+    has_key,            ///< a dict, set (or instance __dict__) has the key `object`
     missing_attribute,  ///< type lookup on x (a type; else on its type) finds nothing for `object`
     truth,              ///< bool(x) == (number != 0), for containers and numbers
     tensor,             ///< a tensor that matches `tensor`

@@ -41,6 +41,8 @@ std::string comparison(const Assumption& a, const std::string& path) {
       return cat("len(", path, ") == ", a.number);
     case Kind::keys:
       return cat("the keys of ", path, " are ", describe_object(a.object.get()));
+    case Kind::has_key:
+      return cat(path, " has the item ", describe_object(a.object.get()));
     case Kind::missing_key:
       return cat(path, " has no item ", describe_object(a.object.get()));
     case Kind::missing_attribute:
@@ -185,6 +187,12 @@ bool holds_keys(const std::vector<ExpectedObject>& keys, PyObject* dict) {
 }
 
 bool has_key(PyObject* object, PyObject* key) {
+  if (key == nullptr) return false;  // it is gone
+  if (PyAnySet_Check(object)) {
+    const int found = PySet_Contains(object, key);
+    if (found < 0) PyErr_Clear();
+    return found == 1;
+  }
   PyObject* dict = PyDict_Check(object) ? object : instance_dict(object);
   if (dict == nullptr) return false;
   const int found = PyDict_Contains(dict, key);
@@ -251,6 +259,8 @@ bool holds(const Check& check, PyObject* object, Walk& walk) {
       return holds_length(object, check.number);
     case Kind::keys:
       return holds_keys(check.keys, object);
+    case Kind::has_key:
+      return has_key(object, check.object.get());
     case Kind::missing_key:
       return !has_key(object, check.object.get());
     case Kind::missing_attribute:

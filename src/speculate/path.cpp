@@ -19,6 +19,7 @@ PyObject* tuple_item(PyObject* tuple, Py_ssize_t index) {
 
 PyObject* sequence_item(PyObject* sequence, Py_ssize_t index) {
   if (!PyList_Check(sequence)) return tuple_item(sequence, index);
+  if (index < 0) index += PyList_GET_SIZE(sequence);
   return index >= 0 && index < PyList_GET_SIZE(sequence) ? PyList_GET_ITEM(sequence, index)
                                                          : nullptr;
 }
@@ -68,6 +69,14 @@ PyObject* keep(PyObject* new_reference, std::vector<python::Object>& owned) {
   }
   owned.push_back(python::Object::steal(new_reference));
   return new_reference;
+}
+
+/// A new reference; null if it has none that is asked without running the user's code.
+PyObject* length_of(PyObject* base) {
+  if (PyList_Check(base)) return PyLong_FromSsize_t(PyList_GET_SIZE(base));
+  if (PyDict_Check(base)) return PyLong_FromSsize_t(PyDict_GET_SIZE(base));
+  if (PyAnySet_Check(base)) return PyLong_FromSsize_t(PySet_GET_SIZE(base));
+  return nullptr;
 }
 
 PyObject* attribute_of(PyObject* base, const PathStep& step, PyObject* name,
@@ -124,6 +133,8 @@ PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
       return dict_item(base, key, step.hash);
     case Kind::index:
       return sequence_item(base, step.index);
+    case Kind::length:
+      return keep(length_of(base), owned);
     case Kind::global:
       return key == nullptr ? nullptr : global_of(base, key, step.hash);
     case Kind::closure:

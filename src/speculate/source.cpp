@@ -61,6 +61,8 @@ std::string Source::describe() const {
       return cat(of, "[", describe_object(key.get()), "]");
     case Kind::index:
       return cat(of, "[", index, "]");
+    case Kind::length:
+      return cat("len(", of, ")");
     case Kind::global:
       return base->kind == Kind::function
                  ? name_of(key.get())

@@ -1,7 +1,8 @@
 """Differential programs: writes to objects that outlive the call. PYTEST_DONT_REWRITE"""
 
 import types
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
+from dataclasses import dataclass, field
 
 import pytest
 import torch.nn.functional as F
@@ -663,3 +664,185 @@ def test_writes_in_a_loop_whose_rounds_vary():
         return x * state.rounds
 
     return Program(step, [(x * 4,) for (x,) in calls(3, count=24)], watch=[state])
+
+
+# --- objects made in the run ----------------------------------------------------------------------
+
+
+class Node:
+    made = 0
+
+    def __init__(self, value, left=None):
+        self.value = value
+        self.left = left
+
+    @property
+    def doubled(self):
+        return self.value * 2
+
+    def total(self):
+        return self.value if self.left is None else self.value + self.left.total()
+
+    def __add__(self, other):
+        return Node(self.value + other.value, self)
+
+    def __len__(self):
+        return 1 if self.left is None else 1 + len(self.left)
+
+    def __getitem__(self, index):
+        return self if index == 0 else self.left[index - 1]
+
+
+@dataclass
+class Output:
+    loss: torch.Tensor
+    parts: list = field(default_factory=list)
+    name: str = "none"
+
+
+@differential(hits=8)
+def test_objects_that_do_not_outlive_the_run():
+    def step(x):
+        node = Node(x, Node(x * 2))
+        node.value = node.value + 1
+        both = node + node.left
+        del node.left
+        output = Output(both.total(), name="sum")
+        output.parts.append(both[1].doubled)
+        return output.loss + output.parts[0] + len(both) + (1 if both else 0)
+
+    return Program(step, calls(3))
+
+
+@differential(hits=8)
+def test_objects_that_escape():
+    state = State(last=None, nodes=[])
+
+    def step(x):
+        node = Node(x * 2)
+        other = Node(node.value, node)
+        node.left = other  # a cycle
+        state.last = node
+        state.nodes.append(other)
+        return Output(x.sum(), [node, x], name=f"{len(state.nodes)}")
+
+    return Program(step, calls(3), watch=[state])
+
+
+@differential(hits=4)
+def test_class_of_a_made_object_changes():
+    class Local:
+        scale = 2
+
+        def __init__(self, value):
+            self.value = value
+
+        def apply(self, x):
+            return x * self.value * self.scale
+
+    def step(x):
+        return Local(3).apply(x)
+
+    arguments = calls(3, count=24)
+    arguments[8:8] = [lambda: setattr(Local, "scale", 5)]
+    arguments[16:16] = [lambda: setattr(Local, "apply", lambda self, x: x - self.value)]
+    return Program(step, arguments)
+
+
+# --- more containers and modules ------------------------------------------------------------------
+
+
+@differential(hits=10, graphs=3)
+def test_length_of_a_list_that_grows():
+    items = [1.0]
+
+    def step(x):
+        if items and items[-1] > 1e9:
+            return x - 1
+        items.append(x.sum().item() + items[-1])
+        return x * items[-1] + len(items)
+
+    return Program(step, calls(3, count=20), watch=[items])
+
+
+@differential(hits=8)
+def test_sets_and_deques():
+    seen, recent = {"a"}, deque(maxlen=3)
+
+    def step(x):
+        seen.add(x.shape[0])
+        seen.discard("b")
+        recent.append(x.sum().item())
+        return x * (2 if "a" in seen else 3) + (x.shape[0] in seen)
+
+    arguments = calls(3, count=24)
+    arguments[8:8] = [seen.clear]
+    arguments[16:16] = [lambda: seen.add("a")]
+    return Program(step, arguments, watch=[seen, recent])
+
+
+@differential(hits=8)
+def test_list_methods():
+    items = [3, 1, 2]
+
+    def step(x):
+        items.sort(reverse=True)
+        items.remove(1)
+        items.append(1)
+        items[1:2] = [5, 2]
+        del items[1:2]
+        return x * items[0] + items.index(2)
+
+    return Program(step, calls(3), watch=[items])
+
+
+@differential(hits=8, graphs=2)
+def test_module_that_keeps_state():
+    class Average(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("average", torch.zeros(3))
+            self.linear = nn.Linear(3, 3)
+            self.calls = 0
+            self.cache = {}
+
+        def forward(self, x):
+            self.average = 0.9 * self.average + 0.1 * x.detach()
+            self.calls += 1
+            self.cache["x"] = x
+            return self.linear(x) + self.average
+
+    module = Average()
+    return Program(module.forward, calls(3), watch=[module])
+
+
+@differential(hits=8, graphs=2)
+def test_scheduler_inside_the_step():
+    model = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        return loss.detach(), optimizer.param_groups[0]["lr"]
+
+    return Program(step, calls(3, count=20), watch=[model, optimizer])
+
+
+@differential(hits=8, graphs=2)
+def test_training_and_evaluation_in_one_step():
+    model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
+
+    def step(x):
+        model.train()
+        y = model(x)
+        model.eval()
+        return y + model(x)
+
+    arguments = calls(5, 3)
+    arguments[6:6] = [model.train]
+    return Program(step, arguments, watch=[model])

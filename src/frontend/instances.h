@@ -1,0 +1,17 @@
+// Objects of plain classes written in Python that the run makes itself: kept as their attributes
+// until they outlive it.
+#pragma once
+
+#include "frontend/interpreter.h"
+#include "frontend/operators.h"
+
+namespace janus::frontend {
+
+/// Calls a class; null if its objects can't be kept as their attributes.
+Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments);
+
+/// A comparison where one side is an Instance.
+Value compare_instances(Interpreter& interpreter, syntax::CompareOperator op, const Value& left,
+                        const Value& right);
+
+}  // namespace janus::frontend
