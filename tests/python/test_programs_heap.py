@@ -706,7 +706,8 @@ def test_objects_that_do_not_outlive_the_run():
         node = Node(x, Node(x * 2))
         node.value = node.value + 1
         both = node + node.left
-        del node.left
+        node.extra = 1
+        del node.extra
         output = Output(both.total(), name="sum")
         output.parts.append(both[1].doubled)
         return output.loss + output.parts[0] + len(both) + (1 if both else 0)
