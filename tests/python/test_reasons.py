@@ -133,9 +133,11 @@ def heap_write():
 @produces("dynamic_control", "the test took both ways")
 def dynamic_control():
     def f(x):
-        return x + 1 if x.sum() > 0 else x - 1  # here
+        while x.sum() > 1:  # here
+            x = x / 2
+        return x
 
-    return called(f, *ones(2), profile_runs=0)
+    return called(f, *[(torch.ones(2) * size,) for size in (0.1, 1, 2, 4, 8, 16)])
 
 
 @produces("dynamic_value", "the name of an attribute varies and is not a number or a tensor")
