@@ -25,7 +25,8 @@ constexpr int kRefusalsBeforeCut = 2;
 constexpr int kProfiledAborts = 1;  // aborts of one kind that are profiled before a new graph
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
 constexpr int kTroubleOfMiss = 1;
-/// Of a miss when no better graph will come: more than one in five of them cost more than hits save.
+/// Of a miss when no better graph will come: more than one in five of them cost more than hits
+/// save.
 constexpr int kTroubleOfLastingMiss = 4;
 
 std::vector<Dispatcher*>& registry() {

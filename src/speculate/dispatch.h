@@ -83,8 +83,8 @@ class Dispatcher {
   void note(Reason reason);
   /// Stays imperative as a whole: the owner has cut its statements.
   void settle_as_cut();
-  /// The refusal after which the owner of a run of statements may cut it in parts: there never was a
-  /// graph of the whole, and more than one call was refused. Null: nothing to cut for.
+  /// The refusal after which the owner of a run of statements may cut it in parts: there never was
+  /// a graph of the whole, and more than one call was refused. Null: nothing to cut for.
   const Reason* refusal_to_cut() const;
   /// Starts from what another dispatcher has seen of the same variables.
   void inherit(const Dispatcher& other) { observations_ = other.observations_; }

@@ -44,8 +44,8 @@ std::optional<ChannelShape> channel_shape(const at::Tensor& tensor) {
 bool is_vector(const Slot& slot, const at::Tensor& like) {
   if (!slot.is_tensor()) return slot.is_none();
   const at::TensorImpl* impl = impl_of(slot);
-  return impl->dtype() == like.dtype() && impl->dim() == 1 && impl->is_contiguous(at::MemoryFormat::Contiguous) &&
-         impl->size(0) == like.size(1);
+  return impl->dtype() == like.dtype() && impl->dim() == 1 &&
+         impl->is_contiguous(at::MemoryFormat::Contiguous) && impl->size(0) == like.size(1);
 }
 
 bool is_known_type(const at::Tensor& tensor) {
