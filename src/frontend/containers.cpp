@@ -319,6 +319,27 @@ std::optional<bool> container_truth(Interpreter& interpreter, const Value& value
   return filled;
 }
 
+namespace {
+
+/// Of a real set: what it held at the entry, and what the run has added and taken away since.
+int64_t set_length(Interpreter& interpreter, const Known& known) {
+  PyObject* set = known.object.get();
+  auto length = static_cast<int64_t>(PySet_GET_SIZE(set));
+  interpreter.assume(Assumption::Kind::length, known.source, {}, length);
+  const Heap::Table* table = interpreter.heap.table(set);
+  if (table == nullptr) return length;
+  for (const Heap::Change& change : table->changes) {
+    int before = PySet_Contains(set, change.key.get());
+    if (before < 0) interpreter.refuse_raised();
+    interpreter.assume(before == 1 ? Assumption::Kind::has_key : Assumption::Kind::missing_key,
+                       known.source, change.key);
+    length += (change.value != nullptr ? 1 : 0) - before;
+  }
+  return length;
+}
+
+}  // namespace
+
 Value length_of(Interpreter& interpreter, const Value& value) {
   auto count = [&](size_t n) { return interpreter.integer(static_cast<int64_t>(n)); };
   if (const auto* sequence = as<Sequence>(value))
@@ -337,6 +358,8 @@ Value length_of(Interpreter& interpreter, const Value& value) {
     PyObject* object = known->object.get();
     bool builtin = PyList_CheckExact(object) || PyTuple_Check(object) || PyDict_Check(object) ||
                    PyAnySet_CheckExact(object);
+    if (PySet_CheckExact(object) && known->source != nullptr)
+      return interpreter.integer(set_length(interpreter, *known));
     const Heap::List* list = interpreter.heap.list(object, known->source);
     if (list != nullptr && list->twin == nullptr && PyList_CheckExact(object)) {
       Value before = length_at_entry(interpreter, *known);
@@ -369,6 +392,8 @@ Object folded(Interpreter& interpreter, const Value& value) {
     if (known->source != nullptr && !is_immutable_constant(known->object.get())) {
       Value twin = opened(interpreter, value);
       if (twin != value) return folded(interpreter, twin);
+      if (PySet_Check(known->object.get()))
+        interpreter.refuse(ReasonCode::dynamic_value, "what a set holds");
       interpreter.assume_identity(*known);
     }
     return known->object;

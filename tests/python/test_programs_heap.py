@@ -847,3 +847,19 @@ def test_training_and_evaluation_in_one_step():
     arguments = calls(5, 3)
     arguments[6:6] = [model.train]
     return Program(step, arguments, watch=[model])
+
+
+@differential(hits=2)
+def test_length_of_a_set_that_may_hold_the_element_already():
+    seen: set[int] = set()
+
+    def step(x, k):
+        before = len(seen)
+        seen.add(k)
+        if len(seen) > before:
+            x = x * 2
+        seen.discard(k - 2)
+        return x * len(seen), bool(seen)
+
+    numbers = [1, 2, 1, 3, 3, 3, 3, 1, 2, 5, 5, 5]
+    return Program(step, [(torch.ones(2), k) for k in numbers], watch=[seen])
