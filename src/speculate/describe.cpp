@@ -10,6 +10,7 @@ namespace janus::speculate {
 namespace {
 
 constexpr size_t kLongestText = 80;
+constexpr int kDeepestText = 4;
 
 bool has_plain_repr(PyObject* object) {
   return object == Py_None || object == Py_Ellipsis || PyBool_Check(object) ||
@@ -32,11 +33,16 @@ std::string plain_repr(PyObject* object) {
   return shortened(text_of(repr.get()));
 }
 
-std::string describe_items(PyObject* sequence, const char* open, const char* close) {
+std::string describe_within(PyObject* object, int depth);
+
+/// A sequence may hold itself: what lies deeper than `depth` is left out.
+std::string describe_items(PyObject* sequence, const char* open, const char* close, int depth) {
+  if (depth == 0) return cat(open, "...", close);
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence);
   std::string text = open;
   for (Py_ssize_t i = 0; i < count && text.size() < kLongestText; ++i)
-    text += cat(i == 0 ? "" : ", ", describe_object(PySequence_Fast_GET_ITEM(sequence, i)));
+    text +=
+        cat(i == 0 ? "" : ", ", describe_within(PySequence_Fast_GET_ITEM(sequence, i), depth - 1));
   return shortened(text + close);
 }
 
@@ -83,11 +89,13 @@ std::string text_of(PyObject* string) {
                      static_cast<size_t>(PyBytes_GET_SIZE(bytes.get())));
 }
 
-std::string describe_object(PyObject* object) {
+namespace {
+
+std::string describe_within(PyObject* object, int depth) {
   if (object == nullptr) return "nothing";
   if (has_plain_repr(object)) return plain_repr(object);
-  if (PyTuple_CheckExact(object)) return describe_items(object, "(", ")");
-  if (PyList_CheckExact(object)) return describe_items(object, "[", "]");
+  if (PyTuple_CheckExact(object)) return describe_items(object, "(", ")", depth);
+  if (PyList_CheckExact(object)) return describe_items(object, "[", "]", depth);
   if (PyType_Check(object))
     return cat("the class ", short_type_name(reinterpret_cast<PyTypeObject*>(object)));
   if (PyFunction_Check(object))
@@ -96,7 +104,7 @@ std::string describe_object(PyObject* object) {
   if (PyCFunction_Check(object))
     return cat("the function ", reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name);
   if (PyMethod_Check(object))
-    return cat("the method of ", describe_object(PyMethod_GET_SELF(object)));
+    return cat("the method of ", describe_within(PyMethod_GET_SELF(object), depth));
   if (PyModule_Check(object)) {
     const char* name = PyModule_GetName(object);
     if (name == nullptr) PyErr_Clear();
@@ -109,6 +117,10 @@ std::string describe_object(PyObject* object) {
   if (has_tensor_access() && tensor_access().is_tensor(object)) return describe_tensor(object);
   return cat("a ", short_type_name(Py_TYPE(object)), " object");
 }
+
+}  // namespace
+
+std::string describe_object(PyObject* object) { return describe_within(object, kDeepestText); }
 
 namespace {
 

@@ -393,3 +393,12 @@ def test_loop_that_warms_up_without_tensors():
         return {str(i): i}[str(i)] + len(sorted(seen, key=str))
 
     return Program(step, [(i, [1, 2]) for i in range(150)], watch=[model])
+
+
+@differential(reasons=["guard_failed"])
+def test_list_that_holds_itself_where_a_number_was_assumed():
+    endless: list = []
+    endless.append(endless)
+    x = torch.ones(2)
+    arguments = [(x, 1), (x, 2), (x, 3), (x, 4), (x, 5), (x, endless)]
+    return Program(lambda x, k: x * (2 if isinstance(k, int) else 3), arguments)
