@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from programs import BENCHMARKS
+from programs import BENCHMARKS, chosen
 
 import torch
 import torchjanus
@@ -79,7 +79,7 @@ def main() -> None:
         print(measure(*options.one, options.steps))
         return
     print("| program | eager MiB | torchjanus MiB |\n|---|--:|--:|")
-    for name in options.programs or BENCHMARKS:
+    for name in chosen(parser, options.programs):
         cells = []
         for system in SYSTEMS:
             command = [sys.executable, __file__, "--steps", str(options.steps)]

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from programs import BENCHMARKS, Benchmark
+from programs import BENCHMARKS, Benchmark, chosen
 
 import torch
 import torchjanus
@@ -115,9 +115,7 @@ def main() -> None:
         (options.output / f"overheads_{options.one}.json").write_text(json.dumps(row, indent=1))
         return
     rows = {}
-    for name in options.programs or BENCHMARKS:
-        if name not in BENCHMARKS:
-            parser.error(f"unknown program {name!r}: choose from {', '.join(BENCHMARKS)}")
+    for name in chosen(parser, options.programs):
         # A process each: the first graph of a process pays for what later ones find.
         command = [sys.executable, __file__, "--one", name, "--rounds", str(options.rounds)]
         subprocess.run([*command, "--output", str(options.output)], check=True)

@@ -1,6 +1,7 @@
 """The benchmark programs: each builds a model and gives its training step, written as people write it."""
 
-from collections.abc import Callable
+import argparse
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import dynamic_programs
@@ -121,6 +122,14 @@ def small_cnn():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-4)
     batches = [(torch.randn(32, 3, 32, 32), torch.randint(0, 10, (32,))) for _ in range(8)]
     return [model], classification(model, optimizer), batches
+
+
+def chosen(parser: argparse.ArgumentParser, names: Sequence[str]) -> Sequence[str]:
+    """The programs that the command line names, all if it names none; ends the command if one is unknown."""
+    for name in names:
+        if name not in BENCHMARKS:
+            parser.error(f"unknown program {name!r}: choose from {', '.join(BENCHMARKS)}")
+    return names or list(BENCHMARKS)
 
 
 BENCHMARKS = {

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from programs import BENCHMARKS, Benchmark
+from programs import BENCHMARKS, Benchmark, chosen
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import torch
@@ -203,9 +203,7 @@ def main() -> None:
         (options.output / f"{options.one}.json").write_text(json.dumps(row, indent=1, default=str))
         return
     rows = {}
-    for name in options.programs or BENCHMARKS:
-        if name not in BENCHMARKS:
-            parser.error(f"unknown program {name!r}: choose from {', '.join(BENCHMARKS)}")
+    for name in chosen(parser, options.programs):
         # A process each: what one program left in caches and pools does not touch the next.
         command = [sys.executable, __file__, "--one", name, "--rounds", str(options.rounds)]
         command += ["--output", str(options.output)] + ["--no-compile"] * options.no_compile

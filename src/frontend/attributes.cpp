@@ -60,9 +60,10 @@ Value plain_attribute(Interpreter& interpreter, const Known& known, const Object
                    name);
 }
 
-class Lookup {
- public:
-  Lookup(Interpreter& interpreter, const Value& self, std::string name)
+/// One attribute of an object: what reading and writing it have in common.
+class NamedAttribute {
+ protected:
+  NamedAttribute(Interpreter& interpreter, const Value& self, std::string name)
       : interpreter_(interpreter),
         self_(self),
         instance_(as<Instance>(self)),
@@ -71,6 +72,29 @@ class Lookup {
         type_(class_of(self)),
         text_(std::move(name)),
         name_(name_object(interpreter, text_)) {}
+
+  const Source* path() { return path_of(interpreter_, known_); }
+  const Source* type_path() {
+    if (instance_ != nullptr)
+      return interpreter_.sources().root(Source::Kind::constant, instance_->type);
+    return interpreter_.sources().step(Source::Kind::type, path());
+  }
+
+  Interpreter& interpreter_;
+  const Value self_;
+  const Known no_object_{Object(), nullptr};
+  Instance* instance_;  // made in the run; else `known_` existed before
+  const Known& known_;
+  PyObject* object_;
+  PyTypeObject* type_;
+  std::string text_;
+  Object name_;
+};
+
+class Lookup : NamedAttribute {
+ public:
+  Lookup(Interpreter& interpreter, const Value& self, std::string name)
+      : NamedAttribute(interpreter, self, std::move(name)) {}
 
   Value run() {
     if (instance_ != nullptr) {
@@ -120,12 +144,6 @@ class Lookup {
     return true;
   }
 
-  const Source* path() { return path_of(interpreter_, known_); }
-  const Source* type_path() {
-    if (instance_ != nullptr)
-      return interpreter_.sources().root(Source::Kind::constant, instance_->type);
-    return interpreter_.sources().step(Source::Kind::type, path());
-  }
   const Source* descriptor_path() {
     return interpreter_.sources().step(Source::Kind::type_attribute, type_path(), name_);
   }
@@ -307,15 +325,6 @@ class Lookup {
     return plain_attribute(interpreter_, known_, name_);
   }
 
-  Interpreter& interpreter_;
-  const Value self_;
-  const Known no_object_{Object(), nullptr};
-  Instance* instance_;  // made in the run; else `known_` existed before
-  const Known& known_;
-  PyObject* object_;
-  PyTypeObject* type_;
-  std::string text_;
-  Object name_;
   PyObject* descriptor_ = nullptr;  // kept alive by the type
 };
 
@@ -515,19 +524,11 @@ std::string path_text(const Value& value, const std::string& name) {
 }
 
 /// Stores and deletes attributes as the object's class does.
-class Store {
+class Store : NamedAttribute {
  public:
   /// A null element: deletes.
   Store(Interpreter& interpreter, const Value& self, const std::string& name, const Value& element)
-      : interpreter_(interpreter),
-        self_(self),
-        instance_(as<Instance>(self)),
-        known_(instance_ == nullptr ? *as<Known>(self) : no_object_),
-        object_(known_.object.get()),
-        type_(class_of(self)),
-        text_(name),
-        name_(name_object(interpreter, name)),
-        element_(element) {}
+      : NamedAttribute(interpreter, self, name), element_(element) {}
 
   void run() {
     if (instance_ == nullptr && PyModule_CheckExact(object_)) return write(Source::Kind::attribute);
@@ -558,13 +559,6 @@ class Store {
  private:
   [[noreturn]] void refuse() {
     interpreter_.refuse(ReasonCode::heap_write, path_text(self_, text_));
-  }
-
-  const Source* path() { return path_of(interpreter_, known_); }
-  const Source* type_path() {
-    if (instance_ != nullptr)
-      return interpreter_.sources().root(Source::Kind::constant, instance_->type);
-    return interpreter_.sources().step(Source::Kind::type, path());
   }
 
   void write_field() {
@@ -648,15 +642,6 @@ class Store {
     call(interpreter_, setter, arguments);
   }
 
-  Interpreter& interpreter_;
-  const Value self_;
-  const Known no_object_{Object(), nullptr};
-  Instance* instance_;  // made in the run; else `known_` existed before
-  const Known& known_;
-  PyObject* object_;
-  PyTypeObject* type_;
-  std::string text_;
-  Object name_;
   Value element_;
 };
 

@@ -321,6 +321,15 @@ std::optional<bool> container_truth(Interpreter& interpreter, const Value& value
 
 namespace {
 
+/// Whether the real set held the element at the entry: assumed.
+bool held_at_entry(Interpreter& interpreter, const Known& set, const Object& element) {
+  int found = PySet_Contains(set.object.get(), element.get());
+  if (found < 0) interpreter.refuse_raised();
+  interpreter.assume(found == 1 ? Assumption::Kind::has_key : Assumption::Kind::missing_key,
+                     set.source, element);
+  return found == 1;
+}
+
 /// Of a real set: what it held at the entry, and what the run has added and taken away since.
 int64_t set_length(Interpreter& interpreter, const Known& known) {
   PyObject* set = known.object.get();
@@ -328,13 +337,9 @@ int64_t set_length(Interpreter& interpreter, const Known& known) {
   interpreter.assume(Assumption::Kind::length, known.source, {}, length);
   const Heap::Table* table = interpreter.heap.table(set);
   if (table == nullptr) return length;
-  for (const Heap::Change& change : table->changes) {
-    int before = PySet_Contains(set, change.key.get());
-    if (before < 0) interpreter.refuse_raised();
-    interpreter.assume(before == 1 ? Assumption::Kind::has_key : Assumption::Kind::missing_key,
-                       known.source, change.key);
-    length += (change.value != nullptr ? 1 : 0) - before;
-  }
+  for (const Heap::Change& change : table->changes)
+    length +=
+        (change.value != nullptr ? 1 : 0) - (held_at_entry(interpreter, known, change.key) ? 1 : 0);
   return length;
 }
 
@@ -752,11 +757,7 @@ bool contains(Interpreter& interpreter, const Value& container, const Value& ele
       if (const Value* changed =
               interpreter.heap.find(interpreter, object, key.get(), known->source))
         return *changed != nullptr;
-      int found = PySet_Contains(object, key.get());
-      if (found < 0) interpreter.refuse_raised();
-      interpreter.assume(found == 1 ? Assumption::Kind::has_key : Assumption::Kind::missing_key,
-                         known->source, key);
-      return found == 1;
+      return held_at_entry(interpreter, *known, key);
     }
     if (PyDict_Check(object) && is_plain_dict(object)) {
       Object key = key_object(interpreter, element);

@@ -4,6 +4,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/operators.h"
 
 namespace janus::frontend {
 
@@ -157,12 +158,7 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
 
 Value compare_instances(Interpreter& interpreter, CompareOperator op, const Value& left,
                         const Value& right) {
-  const char* name = op == CompareOperator::Eq      ? "__eq__"
-                     : op == CompareOperator::NotEq ? "__ne__"
-                     : op == CompareOperator::Lt    ? "__lt__"
-                     : op == CompareOperator::LtE   ? "__le__"
-                     : op == CompareOperator::Gt    ? "__gt__"
-                                                    : "__ge__";
+  const char* name = comparison_method(op);
   bool equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
   auto compares_by_identity = [&](const Value& side) {
     PyTypeObject* type = class_of(side);

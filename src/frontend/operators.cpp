@@ -559,13 +559,7 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
     return interpreter.constant(
         interpreter.must(PyObject_RichCompare(a, b, python_comparison(op))));
   }
-  const char* name = op == CompareOperator::Eq      ? "__eq__"
-                     : op == CompareOperator::NotEq ? "__ne__"
-                     : op == CompareOperator::Lt    ? "__lt__"
-                     : op == CompareOperator::LtE   ? "__le__"
-                     : op == CompareOperator::Gt    ? "__gt__"
-                                                    : "__ge__";
-  Value method = special_method(interpreter, left_value, name);
+  Value method = special_method(interpreter, left_value, comparison_method(op));
   const auto* bound = as<Method>(method);
   const auto* function = bound == nullptr ? nullptr : as<Known>(bound->function);
   if (function == nullptr || !PyFunction_Check(function->object.get()))
@@ -639,6 +633,23 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
                                                : "scalar_bool";
   return interpreter.number(
       operator_named(name)(interpreter.builder(), {interpreter.graph_value(value)}), example);
+}
+
+const char* comparison_method(CompareOperator op) {
+  switch (op) {
+    case CompareOperator::Eq:
+      return "__eq__";
+    case CompareOperator::NotEq:
+      return "__ne__";
+    case CompareOperator::Lt:
+      return "__lt__";
+    case CompareOperator::LtE:
+      return "__le__";
+    case CompareOperator::Gt:
+      return "__gt__";
+    default:
+      return "__ge__";
+  }
 }
 
 }  // namespace janus::frontend

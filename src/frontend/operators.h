@@ -12,6 +12,8 @@ Value binary_in_place(Interpreter& interpreter, syntax::Operator op, const Value
 Value unary(Interpreter& interpreter, syntax::UnaryOperator op, const Value& operand);
 Value compare(Interpreter& interpreter, syntax::CompareOperator op, const Value& left,
               const Value& right);
+/// The method that compares objects of classes: "__eq__", ... of an operator that has one.
+const char* comparison_method(syntax::CompareOperator op);
 
 /// left is right
 bool identical(Interpreter& interpreter, const Value& left, const Value& right);

@@ -25,11 +25,7 @@ Node* Copier::copy(const Node& node, Builder& builder) {
   for (const Value* output : node.outputs) types.push_back(output->type);
   builder.set_span(node.span);
   Node* made = builder.append_unchecked(*node.op, inputs, node.attributes, std::move(types));
-  for (const auto& block : node.blocks) {
-    made->blocks.push_back(std::make_unique<Block>());
-    made->blocks.back()->parent = made;
-    copy_block(*block, *made->blocks.back(), builder.graph());
-  }
+  for (const auto& block : node.blocks) copy_block(*block, made->add_block(), builder.graph());
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     made->outputs[i]->name = node.outputs[i]->name;
     set(node.outputs[i], made->outputs[i]);

@@ -19,6 +19,12 @@ Value* Graph::new_parameter(Block& block, Type type, std::string name) {
   return value;
 }
 
+Block& Node::add_block() {
+  blocks.push_back(std::make_unique<Block>());
+  blocks.back()->parent = this;
+  return *blocks.back();
+}
+
 Node* Graph::new_node(const OpDef& op) {
   nodes_.push_back(std::make_unique<Node>());
   nodes_.back()->op = &op;

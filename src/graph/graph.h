@@ -61,6 +61,8 @@ struct Node {
   Block* parent = nullptr;
 
   Value* output() const { return outputs.front(); }
+  /// A new nested block, behind those that there are.
+  Block& add_block();
 };
 
 /// One function. Owns all its nodes and values; they die with it.

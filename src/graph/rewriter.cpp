@@ -72,9 +72,7 @@ Node* Rewriter::copy(const Node& node) {
   result->attributes = node.attributes;
   result->span = node.span;
   for (const auto& block : node.blocks) {
-    result->blocks.push_back(std::make_unique<Block>());
-    Block& to = *result->blocks.back();
-    to.parent = result;
+    Block& to = result->add_block();
     for (size_t i = 0; i < block->parameters.size(); ++i) {
       const Value* parameter = block->parameters[i];
       // A parameter that stands for an operand follows the operand's type.

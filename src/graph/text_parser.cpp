@@ -169,9 +169,7 @@ class Parser {
     if (depth >= deepest_block) fail_parse(cursor_, "fewer nested blocks");
     do {
       expect(cursor_, "{");
-      node.blocks.push_back(std::make_unique<Block>());
-      Block& block = *node.blocks.back();
-      block.parent = &node;
+      Block& block = node.add_block();
       const size_t outer = defined_.size();
       if (cursor_.take("(")) parse_parameters(block);
       parse_nodes(block, "yield", depth + 1);

@@ -17,12 +17,6 @@ using graph::Value;
 
 namespace {
 
-Block& add_block(Node& node) {
-  node.blocks.push_back(std::make_unique<Block>());
-  node.blocks.back()->parent = &node;
-  return *node.blocks.back();
-}
-
 bool is_constant(const Value* value) {
   return value->definition != nullptr && value->definition->op == &op::constant;
 }
@@ -38,7 +32,7 @@ void substitute(Block& block, const graph::Copier& copies) {
 }  // namespace
 
 BlockReversal::BlockReversal(graph::Graph& graph, Node& node, Block& forward)
-    : graph_(graph), forward_(forward), backward_(add_block(node)), builder_(graph, backward_) {}
+    : graph_(graph), forward_(forward), backward_(node.add_block()), builder_(graph, backward_) {}
 
 std::vector<Value*> BlockReversal::run(std::span<Value* const> outputs,
                                        std::span<Value* const> seeds,

@@ -124,8 +124,7 @@ class LoopGradient {
     if (active_.empty() && captured_.empty()) return;
     std::vector<Value*> start = start_values();
     Node& backward = *sums_.builder().append_unchecked(op::while_, start, {}, {});
-    backward.blocks.push_back(std::make_unique<Block>());  // the condition, filled in last
-    backward.blocks.back()->parent = &backward;
+    backward.add_block();  // the condition, filled in last
     BlockReversal reversal(graph_, backward, body_);
     reverse(reversal);
     const bool counts = reversal.find_saved().empty();

@@ -161,9 +161,7 @@ class Kernel {
   }
 
   void fill_block(Node& fused) {
-    fused.blocks.push_back(std::make_unique<graph::Block>());
-    graph::Block& block = *fused.blocks.back();
-    block.parent = &fused;
+    graph::Block& block = fused.add_block();
     const std::vector<Value*> outer_operands = rewriter_[operands_];
     const std::vector<Value*> outer_constants = rewriter_[constants_];
     const graph::Builder outer = rewriter_.builder();

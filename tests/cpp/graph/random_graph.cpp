@@ -23,12 +23,6 @@ void infer_outputs(Graph& graph, Node& node) {
   }
 }
 
-Block& add_block(Node& node) {
-  node.blocks.push_back(std::make_unique<Block>());
-  node.blocks.back()->parent = &node;
-  return *node.blocks.back();
-}
-
 }  // namespace
 
 Graph RandomGraph::build(int size) {
@@ -100,7 +94,7 @@ void RandomGraph::add_branch(Builder& builder, int depth) {
   node->inputs = {flag()};
   std::vector<Type> types;
   for (size_t count = pick(3); count > 0; --count) types.push_back(tensor()->type);
-  for (int side = 0; side < 2; ++side) fill_block(*node, add_block(*node), depth, types);
+  for (int side = 0; side < 2; ++side) fill_block(*node, node->add_block(), depth, types);
   infer_outputs(graph_, *node);
   graph_.append(builder.block(), node);
   tensors_.insert(tensors_.end(), node->outputs.begin(), node->outputs.end());
@@ -113,7 +107,7 @@ void RandomGraph::add_loop(Builder& builder, int depth) {
   node->inputs = {flag(), tensor()};
   const std::vector<Type> types = types_of(node->inputs);
   for (int i = 0; i < 2; ++i) {
-    Block& block = add_block(*node);
+    Block& block = node->add_block();
     for (const Type& type : types) graph_.new_parameter(block, type, name());
   }
   node->blocks[0]->results = {node->blocks[0]->parameters[0]};
@@ -129,7 +123,7 @@ void RandomGraph::add_fused(Builder& builder) {
   Node* node = graph_.new_node(op::fused);
   Value* operand = tensor();
   node->inputs = {operand, tensor_like(operand->type)};
-  Block& block = add_block(*node);
+  Block& block = node->add_block();
   for (const Value* input : node->inputs) graph_.new_parameter(block, input->type);
   Builder inner(graph_, block);
   Value* product = op::mul(inner, {block.parameters[0], block.parameters[1]});

@@ -70,8 +70,7 @@ const OpDef call2 = make("call2", [](ScalarCode& k) {
 });
 
 Fused::Fused() : node_(graph_.new_node(fused_op)) {
-  node_->blocks.push_back(std::make_unique<graph::Block>());
-  node_->blocks.front()->parent = node_;
+  node_->add_block();
   graph_.append(graph_.body(), node_);
 }
 

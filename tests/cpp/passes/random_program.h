@@ -62,12 +62,6 @@ class RandomProgram {
     }
   }
 
-  graph::Block& add_block(graph::Node& node) {
-    node.blocks.push_back(std::make_unique<graph::Block>());
-    node.blocks.back()->parent = &node;
-    return *node.blocks.back();
-  }
-
   /// Fills a block with nodes of its own and gives `count` of the values that are visible there.
   std::vector<graph::Value*> fill_block(graph::Block& block, size_t count, int depth) {
     const size_t outer = tensors_.size();
@@ -97,7 +91,7 @@ class RandomProgram {
         builder.append_unchecked(op::if_, std::span<graph::Value* const>(&condition, 1), {}, {});
     const size_t count = 1 + pick(2);
     for (int side = 0; side < 2; ++side) {
-      graph::Block& block = add_block(*node);
+      graph::Block& block = node->add_block();
       block.results = fill_block(block, count, depth);
     }
     give_outputs(*node, node->blocks[0]->results);
@@ -108,8 +102,8 @@ class RandomProgram {
     for (size_t i = 1 + pick(3); i > 0; --i) start.push_back(any());
     start.push_back(zero_);
     graph::Node* node = builder.append_unchecked(op::while_, start, {}, {});
-    graph::Block& condition = add_block(*node);
-    graph::Block& body = add_block(*node);
+    graph::Block& condition = node->add_block();
+    graph::Block& body = node->add_block();
     for (const graph::Value* value : start)
       for (graph::Block* block : {&condition, &body}) graph_.new_parameter(*block, value->type);
     graph::Builder test(graph_, condition);
