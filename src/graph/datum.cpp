@@ -92,6 +92,7 @@ bool same(const Datum& a, const Datum& b, const SameNumber& same_number) {
     return std::equal(p.begin(), p.end(), q.begin(), q.end(),
                       [&](const Datum& c, const Datum& d) { return same(c, d, same_number); });
   }
+  if (const auto* x = std::get_if<ObjectReference>(&a)) return *x == std::get<ObjectReference>(b);
   if (const auto* x = std::get_if<bool>(&a)) return *x == std::get<bool>(b);
   if (const auto* x = std::get_if<int64_t>(&a)) return *x == std::get<int64_t>(b);
   if (const auto* x = std::get_if<std::string>(&a)) return *x == std::get<std::string>(b);
@@ -175,6 +176,8 @@ std::ostream& operator<<(std::ostream& out, const Datum& datum) {
     for (size_t i = 0; i < (*list)->items.size(); ++i)
       out << (i == 0 ? "" : ", ") << (*list)->items[i];
     out << ']';
+  } else if (const auto* object = std::get_if<ObjectReference>(&datum)) {
+    out << (*object == nullptr ? "None" : cat("object of class ", (*object)->class_number));
   } else {
     out << "none";
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -48,13 +49,27 @@ struct DatumList;
 /// The contents of a frame or a list; never null.
 using SharedList = std::shared_ptr<const DatumList>;
 
-using Datum = std::variant<None, bool, int64_t, double, std::string, DenseTensor, SharedList>;
+struct DatumObject;
+/// An object of Python's; null is None.
+using ObjectReference = std::shared_ptr<const DatumObject>;
+
+using Datum = std::variant<None, bool, int64_t, double, std::string, DenseTensor, SharedList,
+                           ObjectReference>;
 
 struct DatumList {
   std::vector<Datum> items;
 };
 
-/// Equality of type, sizes and every element to the bit, but that all NaNs are one.
+/// What the operators of ops/object.cpp may ask an object for.
+struct DatumObject {
+  int64_t class_number = -1;                ///< among the graph's known classes
+  std::map<std::string, Datum> attributes;  ///< of an instance; the entries of a dictionary
+  std::vector<Datum> items;
+  bool is_sequence = false;
+};
+
+/// Equality of type, sizes and every element to the bit, but that all NaNs are one; of objects,
+/// identity.
 bool identical(const Datum& a, const Datum& b);
 /// The same for types and sizes; floating elements may differ by `tolerance`, relative to the
 /// larger (at least 1).

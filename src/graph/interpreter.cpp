@@ -3,12 +3,14 @@
 #include <algorithm>
 
 #include "graph/element_code.h"
+#include "graph/functions.h"
 #include "graph/op.h"
 
 namespace janus::graph {
 namespace {
 
 constexpr int64_t longest_loop = 1'000'000;
+constexpr int64_t deepest_call = 1'000;
 
 struct GuardFailure {
   int64_t id;
@@ -64,8 +66,13 @@ bool step(std::vector<int64_t>& index, std::span<const int64_t> sizes) {
 
 class Run {
  public:
-  Run(const Graph& graph, const std::map<std::string, Datum>& cells, const Reference& reference)
-      : graph_(graph), cells_(cells), reference_(reference), values_(graph.value_count()) {}
+  Run(const Graph& graph, const std::map<std::string, Datum>& cells, const Reference& reference,
+      std::span<const ObjectReference> objects)
+      : graph_(graph),
+        cells_(cells),
+        reference_(reference),
+        objects_(objects),
+        values_(graph.value_count()) {}
 
   Outcome run(std::span<const Datum> inputs) {
     TORCHJANUS_CHECK(inputs.size() == graph_.inputs().size(), "interpreter: ", inputs.size(),
@@ -148,6 +155,8 @@ class Run {
       case Type::Kind::frame:
       case Type::Kind::list:
         return std::holds_alternative<SharedList>(datum);
+      case Type::Kind::object:
+        return std::holds_alternative<ObjectReference>(datum);
       default:
         return false;
     }
@@ -184,6 +193,12 @@ class Run {
       loop(node);
     else if (name == "fused")
       inner_block(node, *node.blocks[0]);
+    else if (name == "call")
+      invoke(node);
+    else if (name == "function")
+      return;
+    else if (name.starts_with("object_"))
+      set(node.output(), object(node));
     else if (name.starts_with("frame_") || name.starts_with("list_"))
       container(node);
     else if (node.op->scalar != nullptr)
@@ -247,6 +262,76 @@ class Run {
       for (size_t i = 0; i < carried.size(); ++i) carried[i] = get(node.blocks[1]->results[i]);
     }
     for (size_t i = 0; i < carried.size(); ++i) set(node.outputs[i], carried[i]);
+  }
+
+  static void collect_values(const Block& block, std::vector<const Value*>& values) {
+    values.insert(values.end(), block.parameters.begin(), block.parameters.end());
+    for_each_node(block, [&](const Node& node) {
+      values.insert(values.end(), node.outputs.begin(), node.outputs.end());
+      for (const auto& nested : node.blocks)
+        values.insert(values.end(), nested->parameters.begin(), nested->parameters.end());
+    });
+  }
+
+  /// What an invocation further out has computed is put back afterwards.
+  void invoke(const Node& node) {
+    const Node* function = callee(node);
+    TORCHJANUS_CHECK(function != nullptr, "interpreter: function ", function_name(node),
+                     " is not there");
+    const Block& inner = *function->blocks.front();
+    if (++depth_ > deepest_call) throw RunFailure("calls nest too deeply");
+    std::vector<const Value*> own;
+    collect_values(inner, own);
+    std::vector<Datum> arguments, kept, results;
+    for (const Value* input : node.inputs) arguments.push_back(get(input));
+    for (const Value* value : own) kept.push_back(std::move(values_[value->id]));
+    for (size_t i = 0; i < arguments.size(); ++i) set(inner.parameters[i], arguments[i]);
+    block(inner);
+    for (const Value* result : inner.results) results.push_back(get(result));
+    for (size_t i = 0; i < own.size(); ++i) values_[own[i]->id] = std::move(kept[i]);
+    for (size_t i = 0; i < results.size(); ++i) set(node.outputs[i], results[i]);
+    --depth_;
+  }
+
+  // ---- objects
+
+  const ObjectReference& reference_of(const Value* value) const {
+    return std::get<ObjectReference>(get(value));
+  }
+
+  /// What the heap has at a place, if it is of the result's type.
+  Datum found(const Node& node, const Datum* datum) const {
+    if (datum == nullptr || !fits(node.output()->type, *datum))
+      throw GuardFailure{node.attributes.get_or<int64_t>("id", -1)};
+    return *datum;
+  }
+
+  Datum object(const Node& node) const {
+    const std::string_view name = node.op->name;
+    if (name == "object_constant")
+      return objects_[static_cast<size_t>(node.attributes.get<int64_t>("object"))];
+    const ObjectReference& object = reference_of(node.inputs[0]);
+    if (name == "object_is_instance_of_class")
+      return object != nullptr && object->class_number == node.attributes.get<int64_t>("class");
+    if (name == "object_is") return object == reference_of(node.inputs[1]);
+    if (object == nullptr) return found(node, nullptr);
+    if (name == "object_attribute" || name == "object_entry") return attribute(node, *object);
+    if (!object->is_sequence) return found(node, nullptr);
+    const auto count = static_cast<int64_t>(object->items.size());
+    if (name == "object_length") return count;
+    int64_t index = std::get<int64_t>(get(node.inputs[1]));
+    if (index < 0) index += count;
+    const bool inside = index >= 0 && index < count;
+    return found(node, inside ? &object->items[static_cast<size_t>(index)] : nullptr);
+  }
+
+  Datum attribute(const Node& node, const DatumObject& object) const {
+    const bool entry = node.op->name == "object_entry";
+    const AttributeValue& key = *node.attributes.find(entry ? "key" : "name");
+    const auto* text = std::get_if<std::string>(&key);
+    const auto place =
+        object.attributes.find(text != nullptr ? *text : cat(std::get<int64_t>(key)));
+    return found(node, place == object.attributes.end() ? nullptr : &place->second);
   }
 
   const std::vector<Datum>& items(const Value* value) const {
@@ -345,7 +430,9 @@ class Run {
   const Graph& graph_;
   const std::map<std::string, Datum>& cells_;
   const Reference& reference_;
-  std::vector<Datum> values_;  // by Value::id
+  const std::span<const ObjectReference> objects_;
+  std::vector<Datum> values_;  // by Value::id; of a function, those of the innermost invocation
+  int64_t depth_ = 0;          // of calls
   std::map<std::string, int64_t> symbols_;
   Outcome outcome_;
 };
@@ -375,8 +462,9 @@ DenseTensor ReferenceCall::result(size_t index) const {
 }
 
 Outcome interpret(const Graph& graph, std::span<const Datum> inputs,
-                  const std::map<std::string, Datum>& cells, const Reference& reference) {
-  return Run(graph, cells, reference).run(inputs);
+                  const std::map<std::string, Datum>& cells, const Reference& reference,
+                  std::span<const ObjectReference> objects) {
+  return Run(graph, cells, reference, objects).run(inputs);
 }
 
 }  // namespace janus::graph

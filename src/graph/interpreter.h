@@ -1,8 +1,9 @@
 // The reference interpreter: runs a graph node by node over dense tensors, as docs/ir.md says and
 // as slowly as need be. Pass tests and fuzzing compare graphs by it.
 //
-// It knows structure (constants, state, guards, control flow, fused blocks) and elementwise
-// operators by their scalar programs; other operators come from the Reference (ops/reference.h).
+// It knows structure (constants, state, guards, control flow, functions, objects, fused blocks) and
+// elementwise operators by their scalar programs; other operators come from the Reference
+// (ops/reference.h).
 #pragma once
 
 #include <functional>
@@ -47,8 +48,10 @@ struct Outcome {
   bool ok() const { return !failed_guard && !failure; }
 };
 
-/// InternalError if the inputs do not fit the graph or an operator is not known.
+/// `objects`: those that the graph knows by number. InternalError if the inputs do not fit the graph
+/// or an operator is not known.
 Outcome interpret(const Graph& graph, std::span<const Datum> inputs,
-                  const std::map<std::string, Datum>& cells, const Reference& reference);
+                  const std::map<std::string, Datum>& cells, const Reference& reference,
+                  std::span<const ObjectReference> objects = {});
 
 }  // namespace janus::graph

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "graph/builder.h"
+#include "graph/functions.h"
 
 namespace janus::graph {
 namespace {
@@ -166,13 +167,26 @@ void check_given(const OpDef& op, std::span<Value* const> inputs, const Attribut
     op.check(Infer{.op = op, .inputs = inputs, .attributes = attributes, .blocks = blocks});
 }
 
-Trait effects(const Node& node) {
+namespace {
+
+/// Effects of a node's operator and of the nodes in its blocks, but not of what calls run.
+Trait own_effects(const Node& node) {
   Trait result = node.op->traits & effect_traits;
   // An opaque operator draws random numbers only if its attributes say so (ops/structure.cpp).
   if (node.op->name == "opaque" && !node.attributes.get_or<bool>("_draws", false))
     result = result & ~Trait::random;
+  if (is_call(node)) result = result | Trait::may_fail;  // calls may nest too deeply
   for (const auto& block : node.blocks)
-    for (const Node* nested : block->nodes) result = result | effects(*nested);
+    for (const Node* nested : block->nodes) result = result | own_effects(*nested);
+  return result;
+}
+
+}  // namespace
+
+Trait effects(const Node& node) {
+  if (is_function(node)) return Trait::none;
+  Trait result = own_effects(node);
+  for (const Node* function : functions_run_by(node)) result = result | own_effects(*function);
   return result;
 }
 

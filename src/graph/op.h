@@ -91,7 +91,8 @@ void check_signature(const OpDef& op, std::span<Value* const> inputs, const Attr
 void fill_defaults(const OpDef& op, Attributes& attributes);
 
 /// The effects of this very node: those of its operator (an opaque operator says more exactly in
-/// its attributes) and of the nodes in its blocks. See effect_traits.
+/// its attributes), of the nodes in its blocks and of the functions that calls among them run. A
+/// `function` node has none itself. See effect_traits.
 Trait effects(const Node& node);
 
 /// Whether a node whose results nobody uses may go: operators that are pure (also those that may

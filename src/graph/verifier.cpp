@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "graph/builder.h"
+#include "graph/functions.h"
 #include "graph/text.h"
 
 namespace janus::graph {
@@ -68,6 +69,39 @@ class Verifier {
         fail(&node, cat("result ", i, " does not know its node"));
     }
     check_state(node, block);
+    check_function(node, block);
+  }
+
+  /// Functions stand in the body, each name once, in front of what runs them.
+  void check_function(const Node& node, const Block& block) {
+    if (is_function(node)) {
+      if (block.parent != nullptr) fail(&node, "a function stands inside a nested block");
+      if (!functions_.emplace(function_name(node), &node).second)
+        fail(&node, cat("function ", function_name(node), " is defined twice"));
+    }
+    if (is_call(node)) check_call(node);
+    if (block.parent != nullptr) return;
+    for (const Node* function : functions_run_by(node))
+      if (!functions_.contains(function_name(*function)))
+        fail(&node, cat("function ", function_name(*function), " is defined behind its call"));
+  }
+
+  void check_call(const Node& call) const {
+    const Node* function = callee(call);
+    if (function == nullptr) fail(&call, cat("there is no function ", function_name(call)));
+    const Block& block = *function->blocks.front();
+    check_same(call, "operand", call.inputs, block.parameters);
+    check_same(call, "result", call.outputs, block.results);
+  }
+
+  void check_same(const Node& call, std::string_view what, std::span<Value* const> given,
+                  std::span<Value* const> expected) const {
+    if (given.size() != expected.size())
+      fail(&call, cat(given.size(), " ", what, "s, the function has ", expected.size()));
+    for (size_t i = 0; i < given.size(); ++i)
+      if (expected[i] == nullptr || given[i]->type != expected[i]->type)
+        fail(&call, cat(what, ' ', i, " is ", given[i]->type, ", the function's is ",
+                        expected[i] == nullptr ? "missing" : to_string(expected[i]->type)));
   }
 
   /// Blocks that are executed as they are see outer values; the others are sealed.
@@ -123,6 +157,7 @@ class Verifier {
   std::vector<const Value*> seen_;  // by Value::id: the value that was defined
   std::set<std::pair<const OpDef*, std::string>> written_;
   std::map<std::string, Type> cell_types_;
+  std::map<std::string, const Node*> functions_;  // that stand in front
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Operators that give a graph its structure: state, assumptions, gradients to be, control flow, and
-// calls of operators that this project does not know.
+// Operators that give a graph its structure: state, assumptions, gradients to be, control flow,
+// functions, and calls of operators that this project does not know.
 //
 // Opaque calls. `opaque {operator="aten::cumsum", operands="self", dim=1}` calls the overload by
 // its schema. `operands` says which argument each input is: names in order, separated by commas;
@@ -162,14 +162,26 @@ std::vector<Type> infer_fused(const Infer& infer) {
   return types_of(block.results);
 }
 
-// ---- Opaque calls -----------------------------------------------------------------------------
-
 const std::string& text_of(const Infer& infer, std::string_view name) {
   const AttributeValue* value = infer.attributes.find(name);
   const auto* text = value == nullptr ? nullptr : std::get_if<std::string>(value);
   if (text == nullptr) infer.fail(cat("expected a string in attribute ", name));
   return *text;
 }
+
+std::vector<Type> infer_function(const Infer& infer) {
+  if (text_of(infer, "name").empty()) infer.fail("expected a name");
+  if (!infer.inputs.empty()) infer.fail("expected no operands");
+  expect_blocks(infer, 1);
+  return {};
+}
+
+/// Whether the types are those of the function, the verifier says: here it need not be there yet.
+void check_call(const Infer& infer) {
+  if (text_of(infer, "callee").empty()) infer.fail("expected the name of a function");
+}
+
+// ---- Opaque calls -----------------------------------------------------------------------------
 
 std::vector<std::string_view> pieces(std::string_view text, char separator) {
   std::vector<std::string_view> result;
@@ -223,10 +235,6 @@ void check_opaque(const Infer& infer) {
   if (const size_t count = operand_count(infer); infer.inputs.size() != count)
     infer.fail(cat("expected ", count, " operands, got ", infer.inputs.size()));
   if (!infer.blocks.empty()) infer.fail("it has no blocks");
-}
-
-void check_call(const Infer& infer) {
-  if (text_of(infer, "callee").empty()) infer.fail("expected the name of a graph");
 }
 
 std::vector<Type> infer_opaque_backward(const Infer& infer) {
@@ -382,11 +390,23 @@ constinit const OpDef op::while_{
     .infer = infer_while,
 };
 
+constinit const OpDef op::function{
+    .name = "function",
+    .doc =
+        "Defines the function that calls refer to by attribute `name`: its block. Nothing is "
+        "computed here.",
+    .schema = "",
+    .traits = Trait::control,
+    .infer = infer_function,
+};
+
 constinit const OpDef op::call{
     .name = "call",
-    .doc = "Calls the graph named by attribute callee.",
+    .doc =
+        "Runs the block of the function named by attribute `callee` with the operands as its "
+        "parameters; gives what it yields.",
     .schema = "",
-    .traits = Trait::may_fail,
+    .traits = Trait::none,
     .check = check_call,
 };
 

@@ -185,5 +185,64 @@ TEST(Numbers, identical_is_to_the_bit_but_for_nan) {
   EXPECT_FALSE(close(1.0, 1.1, 1e-6));
 }
 
+constexpr const char* sum_of_tree = R"(graph @g(%tree: object<Tree>) {
+  %none = object_constant {object=0} : object<object>
+  function {name="total"} { (%node: object<Tree>, %depth: i64)
+    %left = object_attribute %node {name="left", id=1} : object<Tree>
+    %leaf = object_is %left, %none : bool
+    %sum = if %leaf : i64 {
+      %word = object_attribute %node {name="word", id=2} : i64
+      %weighted = scalar_mul %word, %depth : i64
+      yield %weighted
+    } else {
+      %one = constant {value=1} : i64
+      %deeper = scalar_add %depth, %one : i64
+      %right = object_attribute %node {name="right", id=3} : object<Tree>
+      %a = call %left, %deeper {callee="total"} : i64
+      %b = call %right, %deeper {callee="total"} : i64
+      %both = scalar_add %a, %b : i64
+      %all = scalar_add %both, %depth : i64
+      yield %all
+    }
+    yield %sum
+  }
+  %zero = constant {value=0} : i64
+  %total = call %tree, %zero {callee="total"} : i64
+  return %total
+})";
+
+ObjectReference leaf(Datum word) {
+  DatumObject node;
+  node.attributes = {{"left", ObjectReference()}, {"word", std::move(word)}};
+  return std::make_shared<const DatumObject>(std::move(node));
+}
+
+ObjectReference inner(const ObjectReference& left, const ObjectReference& right) {
+  DatumObject node;
+  node.attributes = {{"left", left}, {"right", right}};
+  return std::make_shared<const DatumObject>(std::move(node));
+}
+
+Outcome run_on_tree(const ObjectReference& tree) {
+  const Graph graph = parse(sum_of_tree, ops::table());
+  verify(graph);
+  const ObjectReference none;
+  return interpret(graph, std::vector<Datum>{tree}, {}, ops::reference(), {&none, 1});
+}
+
+TEST(Interpreter, invocations_of_a_function_have_values_of_their_own) {
+  const Outcome outcome =
+      run_on_tree(inner(inner(leaf(int64_t{1}), leaf(int64_t{10})), leaf(int64_t{100})));
+  ASSERT_TRUE(outcome.ok());
+  expect_same(outcome.results[0], int64_t{(1 + 10) * 2 + 100 + 1});
+}
+
+TEST(Interpreter, an_object_that_is_not_as_expected_fails_its_guard) {
+  EXPECT_EQ(run_on_tree(inner(leaf(int64_t{1}), leaf(2.0))).failed_guard, 2);
+  EXPECT_EQ(run_on_tree(inner(leaf(int64_t{1}), leaf(true))).failed_guard, 2);
+  EXPECT_EQ(run_on_tree(std::make_shared<const DatumObject>()).failed_guard, 1);
+  EXPECT_EQ(run_on_tree(ObjectReference()).failed_guard, 1);
+}
+
 }  // namespace
 }  // namespace janus::graph

@@ -30,7 +30,7 @@ TEST(OperatorTable, EveryOperatorIsDocumented) {
 
 TEST(OperatorTable, EveryDifferentiableOperatorHasAGradientOrSaysThatItHasNone) {
   const std::set<std::string_view> structural = {"state", "constant", "gradient", "if",
-                                                 "while", "call",     "fused"};
+                                                 "while", "call",     "fused",    "function"};
   for (const OpDef* op : ops::all()) {
     if (structural.contains(op->name)) continue;
     EXPECT_TRUE(op->vjp != nullptr || op->is(Trait::no_gradient) || op->is(Trait::composite))
@@ -51,12 +51,12 @@ TEST(OperatorTable, EveryOperatorCanBeRun) {
   // By ATen, by the fusion compiler, by number arithmetic, by decomposition, or by the executor
   // itself, which knows these.
   const std::set<std::string_view> executors_own = {
-      "constant",        "state",      "commit",      "rebind",   "guard",     "gradient",
-      "detach",          "opaque",     "if",          "while",    "call",      "fused",
-      "opaque_backward", "size",       "item",        "list_new", "list_push", "list_pop",
-      "list_size",       "frame_pack", "frame_unpack"};
+      "constant",        "state",      "commit",       "rebind",   "guard",     "gradient",
+      "detach",          "opaque",     "if",           "while",    "call",      "fused",
+      "opaque_backward", "size",       "item",         "list_new", "list_push", "list_pop",
+      "list_size",       "frame_pack", "frame_unpack", "function"};
   for (const OpDef* op : ops::all()) {
-    if (executors_own.contains(op->name)) continue;
+    if (executors_own.contains(op->name) || op->name.starts_with("object_")) continue;
     EXPECT_TRUE(!op->aten.empty() || op->is(Trait::composite) ||
                 ops::number_function(*op) != nullptr)
         << op->name;

@@ -1,0 +1,33 @@
+// Functions of a graph: `function` nodes of its body, which `call` nodes run by name.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace janus::graph {
+
+bool is_function(const Node& node);
+bool is_call(const Node& node);
+
+/// The name by which a `function` is called, or that a `call` calls.
+const std::string& function_name(const Node& function_or_call);
+
+/// The function of that name in `body`; null if there is none.
+Node* find_function(const Block& body, std::string_view name);
+/// The function that a call runs; null if the call stands in no graph, or the graph does not have
+/// the function (yet).
+Node* callee(const Node& call);
+
+/// The functions that may run when `node` does: those that calls in it run, and those that they
+/// call in turn; each once. A `function` node runs nothing itself.
+std::vector<Node*> functions_run_by(const Node& node);
+/// The same for whatever stands in `block`.
+std::vector<Node*> functions_run_by(const Block& block);
+
+/// A name that no function of `body` has, made from `name`.
+std::string unused_function_name(const Block& body, const std::string& name);
+
+}  // namespace janus::graph

@@ -1,0 +1,152 @@
+// Operators on Python's objects that a run meets: nodes of a tree, items of a list.
+//
+// They only read. The heap stays as it is while a graph runs (writes wait until its end), so equal
+// reads give equal values. What an object does not have as the graph takes for granted (no such
+// attribute, a number that is a string, a tensor of another shape) gives the run up like a `guard`
+// that does not hold; attributes `id` and `reason` say to the caller which assumption it was.
+//
+// Classes and objects that the graph knows are named by their index in a table that belongs to the
+// graph's owner.
+#include "ops/list.h"
+
+namespace janus {
+
+using namespace graph;
+
+namespace {
+
+bool is_object(const Type& type) { return type.kind == Type::Kind::object; }
+
+void expect_objects(const Infer& infer, size_t count) {
+  if (infer.inputs.size() < count)
+    infer.fail(cat("expected ", count, " operands, got ", infer.inputs.size()));
+  for (size_t i = 0; i < count; ++i)
+    if (!is_object(infer.type(i))) infer.fail(cat("expected an object, got ", infer.type(i)));
+}
+
+void expect_count(const Infer& infer, size_t count) {
+  if (infer.inputs.size() != count)
+    infer.fail(cat("expected ", count, " operands, got ", infer.inputs.size()));
+}
+
+void expect_index(const Infer& infer, std::string_view name) {
+  const AttributeValue* value = infer.attributes.find(name);
+  const int64_t* index = value == nullptr ? nullptr : std::get_if<int64_t>(value);
+  if (index == nullptr || *index < 0) infer.fail(cat("expected an index in attribute ", name));
+}
+
+void check_constant(const Infer& infer) {
+  expect_count(infer, 0);
+  expect_index(infer, "object");
+}
+
+std::vector<Type> infer_is_instance(const Infer& infer) {
+  expect_objects(infer, 1);
+  expect_count(infer, 1);
+  expect_index(infer, "class");
+  return {Type::boolean()};
+}
+
+std::vector<Type> infer_is(const Infer& infer) {
+  expect_objects(infer, 2);
+  expect_count(infer, 2);
+  return {Type::boolean()};
+}
+
+std::vector<Type> infer_length(const Infer& infer) {
+  expect_objects(infer, 1);
+  expect_count(infer, 1);
+  return {Type::i64()};
+}
+
+void check_attribute(const Infer& infer) {
+  expect_objects(infer, 1);
+  expect_count(infer, 1);
+  const AttributeValue* value = infer.attributes.find("name");
+  const auto* name = value == nullptr ? nullptr : std::get_if<std::string>(value);
+  if (name == nullptr || name->empty()) infer.fail("expected a name");
+}
+
+void check_item(const Infer& infer) {
+  expect_objects(infer, 1);
+  expect_count(infer, 2);
+  if (infer.type(1).kind != Type::Kind::i64)
+    infer.fail(cat("expected an index, got ", infer.type(1)));
+}
+
+void check_entry(const Infer& infer) {
+  expect_objects(infer, 1);
+  expect_count(infer, 1);
+  const AttributeValue* key = infer.attributes.find("key");
+  const bool known = key != nullptr && (std::holds_alternative<std::string>(*key) ||
+                                        std::holds_alternative<int64_t>(*key));
+  if (!known) infer.fail("expected a string or a number as key");
+}
+
+constexpr Trait reads = Trait::reads_heap | Trait::may_fail | Trait::no_gradient;
+
+}  // namespace
+
+constinit const OpDef op::object_constant{
+    .name = "object_constant",
+    .doc = "An object that is known when the graph is made: number `object` of the known ones.",
+    .schema = "",
+    .traits = Trait::pure | Trait::no_gradient,
+    .check = check_constant,
+};
+
+constinit const OpDef op::object_is_instance_of_class{
+    .name = "object_is_instance_of_class",
+    .doc = "Whether the object's type is exactly number `class` of the known classes.",
+    .schema = "",
+    .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
+    .infer = infer_is_instance,
+};
+
+constinit const OpDef op::object_is{
+    .name = "object_is",
+    .doc = "Whether two objects are one.",
+    .schema = "",
+    .traits = Trait::pure | Trait::no_gradient,
+    .infer = infer_is,
+};
+
+constinit const OpDef op::object_attribute{
+    .name = "object_attribute",
+    .doc =
+        "The object's attribute `name`, from its dictionary or a slot, as the given type. `id`, "
+        "`reason`: what failed if it is not there or is anything else.",
+    .schema = "",
+    .traits = reads,
+    .check = check_attribute,
+};
+
+constinit const OpDef op::object_length{
+    .name = "object_length",
+    .doc = "How many items a list or tuple has. `id`, `reason`: what failed if it is neither.",
+    .schema = "",
+    .traits = reads,
+    .infer = infer_length,
+};
+
+constinit const OpDef op::object_item{
+    .name = "object_item",
+    .doc =
+        "An item of a list or tuple, as the given type; negative indices count from the end. `id`, "
+        "`reason`: what failed if it is not there or is anything else.",
+    .schema = "",
+    .traits = reads,
+    .check = check_item,
+};
+
+constinit const OpDef op::object_entry{
+    .name = "object_entry",
+    .doc =
+        "What a dictionary holds for `key`, as the given type. `id`, `reason`: what failed if it "
+        "is not there or is anything else.",
+    .schema = "",
+    .traits = reads,
+    .check = check_entry,
+};
+
+}  // namespace janus
