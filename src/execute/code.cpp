@@ -2,12 +2,15 @@
 #include "execute/code.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "execute/container_call.h"
 #include "execute/schedule.h"
+#include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
@@ -51,6 +54,10 @@ class Maker {
 
   Code make() {
     find_cells();
+    graph::for_each_node(graph_.body(), [&](const Node& node) {
+      if (node.op == &op::function)
+        code_.functions.emplace(graph::function_name(node), std::make_unique<Sequence>());
+    });
     const Schedule schedule = make_schedule(graph_.body());
     code_.body.parameters = slots_of(graph_.body().parameters);
     for (size_t n = 0; n < schedule.order.size(); ++n) {
@@ -67,6 +74,7 @@ class Maker {
     for (const Write& write : code_.commits) kept.insert(write.slot);
     for (const Write& write : code_.rebinds) kept.insert(write.slot);
     mark_dead(code_.body, kept);
+    find_objects();
     return std::move(code_);
   }
 
@@ -116,6 +124,11 @@ class Maker {
       code_.constants.push_back({node.output()->id, constant_slot(node)});
       return;
     }
+    if (node.op == &op::function) return add_function(node);
+    if (node.op == &op::object_constant) {
+      code_.objects.emplace_back(node.output()->id, node.attributes.get<int64_t>("object"));
+      return;
+    }
     if (node.op == &op::detach) {  // the value itself: it has the operand's slot
       same_[node.output()->id] = slot_of(node.inputs[0]);
       return;
@@ -140,6 +153,16 @@ class Maker {
     } else if (node.op == &op::fused) {
       instruction.action = Action::kernel;
       instruction.kernel = kernels::compile(node);
+    } else if (node.op == &op::call) {
+      code_.control = true;
+      instruction.action = Action::call;
+      instruction.function = code_.functions.at(graph::function_name(node)).get();
+    } else if (node.op == &op::object_is) {
+      instruction.action = Action::identity;
+    } else if (node.op->is(Trait::reads_heap)) {
+      instruction.action = Action::heap;
+      instruction.operation = code_.heap_reads.size();
+      code_.heap_reads.push_back(&node);
     } else if (node.op == &op::if_ || node.op == &op::while_) {
       instruction.action = node.op == &op::if_ ? Action::choose : Action::loop;
       add_blocks(node, instruction);
@@ -159,19 +182,28 @@ class Maker {
   void add_blocks(const Node& node, Instruction& instruction) {
     code_.control = true;
     for (const auto& block : node.blocks) {
-      Sequence sequence;
-      sequence.parameters = slots_of(block->parameters);
-      for (const Node* nested : block->nodes) {
-        TORCHJANUS_CHECK(nested->op != &op::commit && nested->op != &op::rebind,
-                         "make_code: a write to a cell inside a block");
-        add(*nested, sequence);
-      }
-      sequence.results = slots_of(block->results);
-      mark_repeated(sequence);
-      mark_uses(sequence);
-      mark_dead(sequence, {sequence.results.begin(), sequence.results.end()});
-      instruction.blocks.push_back(std::move(sequence));
+      instruction.blocks.emplace_back();
+      add_block(*block, instruction.blocks.back());
     }
+  }
+
+  void add_function(const Node& node) {
+    Sequence& sequence = *code_.functions.at(graph::function_name(node));
+    add_block(*node.blocks.front(), sequence);
+    mark_saved(node, sequence);
+  }
+
+  void add_block(const Block& block, Sequence& sequence) {
+    sequence.parameters = slots_of(block.parameters);
+    for (const Node* nested : block.nodes) {
+      TORCHJANUS_CHECK(nested->op != &op::commit && nested->op != &op::rebind,
+                       "make_code: a write to a cell inside a block");
+      add(*nested, sequence);
+    }
+    sequence.results = slots_of(block.results);
+    mark_repeated(sequence);
+    mark_uses(sequence);
+    mark_dead(sequence, {sequence.results.begin(), sequence.results.end()});
   }
 
   void mark_repeated(Sequence& sequence) {
@@ -182,22 +214,26 @@ class Maker {
   }
 
   static void mark_uses(Sequence& sequence) {
-    std::unordered_set<uint32_t> used(sequence.results.begin(), sequence.results.end()), made;
+    std::unordered_set<uint32_t> used(sequence.results.begin(), sequence.results.end());
+    std::unordered_set<uint32_t> made(sequence.parameters.begin(), sequence.parameters.end());
     for (const Instruction& instruction : sequence.instructions) {
       used.insert(instruction.used.begin(), instruction.used.end());
       made.insert(instruction.outputs.begin(), instruction.outputs.end());
     }
     for (uint32_t slot : sequence.parameters)
       sequence.used_parameters.push_back(used.contains(slot));
-    for (uint32_t slot : sequence.results) {
-      const auto times = std::count(sequence.results.begin(), sequence.results.end(), slot);
-      sequence.own_results.push_back(times == 1 && made.contains(slot));
+    for (auto slot = sequence.results.begin(); slot != sequence.results.end(); ++slot) {
+      const bool again =
+          std::find(slot + 1, sequence.results.end(), *slot) != sequence.results.end();
+      sequence.own_results.push_back(!again && made.contains(*slot));
     }
   }
 
   /// Fills `dead`: values defined in the sequence itself, at their last use.
   static void mark_dead(Sequence& sequence, const std::unordered_set<uint32_t>& kept) {
     std::unordered_set<uint32_t> own;
+    if (!sequence.used_parameters.empty())
+      own.insert(sequence.parameters.begin(), sequence.parameters.end());
     for (const Instruction& instruction : sequence.instructions) {
       own.insert(instruction.outputs.begin(), instruction.outputs.end());
     }
@@ -210,7 +246,73 @@ class Maker {
       };
       std::for_each(instruction.used.begin(), instruction.used.end(), visit);
       std::for_each(instruction.outputs.begin(), instruction.outputs.end(), visit);
+      mark_moved(instruction);
     }
+  }
+
+  static void mark_moved(Instruction& instruction) {
+    instruction.moved_inputs.clear();
+    for (auto slot = instruction.inputs.begin(); slot != instruction.inputs.end(); ++slot) {
+      const auto& dead = instruction.dead;
+      const bool again =
+          std::find(slot + 1, instruction.inputs.end(), *slot) != instruction.inputs.end();
+      instruction.moved_inputs.push_back(!again &&
+                                         std::find(dead.begin(), dead.end(), *slot) != dead.end());
+    }
+  }
+
+  // ---- what calls put aside
+
+  using Slots = std::set<uint32_t>;
+
+  static void collect_own(const Sequence& sequence, Slots& own) {
+    own.insert(sequence.parameters.begin(), sequence.parameters.end());
+    for (const Instruction& instruction : sequence.instructions) {
+      own.insert(instruction.outputs.begin(), instruction.outputs.end());
+      for (const Sequence& block : instruction.blocks) collect_own(block, own);
+    }
+  }
+
+  /// For the calls in a function through which it may be run again.
+  static void mark_saved(const Node& function, Sequence& sequence) {
+    Slots own;
+    collect_own(sequence, own);
+    mark_saved(function, sequence, own, {sequence.results.begin(), sequence.results.end()});
+  }
+
+  /// `live`: what is needed behind the sequence.
+  static void mark_saved(const Node& function, Sequence& sequence, const Slots& own, Slots live) {
+    for (size_t n = sequence.instructions.size(); n-- > 0;) {
+      Instruction& instruction = sequence.instructions[n];
+      for (const uint32_t slot : instruction.outputs) live.erase(slot);
+      if (instruction.action == Action::call && runs(*instruction.node, function))
+        std::set_intersection(live.begin(), live.end(), own.begin(), own.end(),
+                              std::back_inserter(instruction.saved));
+      for (Sequence& block : instruction.blocks) {
+        Slots behind = live;
+        behind.insert(block.results.begin(), block.results.end());
+        if (instruction.action == Action::loop)
+          behind.insert(instruction.used.begin(), instruction.used.end());
+        mark_saved(function, block, own, std::move(behind));
+      }
+      live.insert(instruction.used.begin(), instruction.used.end());
+    }
+  }
+
+  static bool runs(const Node& call, const Node& function) {
+    const auto functions = graph::functions_run_by(call);
+    return std::find(functions.begin(), functions.end(), &function) != functions.end();
+  }
+
+  void find_objects() {
+    const auto is_object = [](const Value* value) {
+      return value->type.kind == Type::Kind::object;
+    };
+    code_.uses_objects = std::any_of(graph_.inputs().begin(), graph_.inputs().end(), is_object);
+    graph::for_each_node(graph_.body(), [&](const Node& node) {
+      code_.uses_objects |= node.op->is(Trait::reads_heap) ||
+                            std::any_of(node.outputs.begin(), node.outputs.end(), is_object);
+    });
   }
 
   const graph::Graph& graph_;

@@ -1,9 +1,12 @@
 // A graph as instructions over slots, before anything is known about sizes.
 //
-// The slot of a value is its id. Every nested block is a sequence of its own over the same slots.
+// The slot of a value is its id. Every nested block is a sequence of its own over the same slots,
+// functions as well: a call that may come back to the function that it stands in puts aside what
+// that still needs of its slots, and gets it back afterwards.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,8 +26,11 @@ enum class Action : uint8_t {
   guard,      ///< gives the run up unless its operand is true
   container,  ///< an operator on frames and lists
   relayout,   ///< copies into memory of another layout; only in plans
+  heap,       ///< reads something of an object of Python's
+  identity,   ///< whether two objects are one
   choose,     ///< `if`
-  loop        ///< `while`
+  loop,       ///< `while`
+  call        ///< runs a function's block
 };
 
 struct Instruction;
@@ -35,7 +41,7 @@ struct Sequence {
   std::vector<Instruction> instructions;
   std::vector<uint32_t> results;
   std::vector<bool> used_parameters;  ///< by an instruction, or as a result
-  std::vector<bool> own_results;      ///< made here and given only once
+  std::vector<bool> own_results;      ///< made here, and not given again further on
 };
 
 struct Instruction {
@@ -46,13 +52,20 @@ struct Instruction {
   std::vector<uint32_t> used;     ///< inputs and what nested blocks use from outside
   std::vector<uint32_t> dead;     ///< slots that nothing uses after this instruction
   std::shared_ptr<const kernels::Kernel> kernel;
-  size_t operation = 0;        ///< index among the program's library operators
+  size_t operation = 0;        ///< index among the program's library operators, or heap reads
   size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
   ops::NumberFunction number = nullptr;
   std::vector<Sequence> blocks;
+  // Of calls:
+  const Sequence* function = nullptr;
+  std::vector<uint32_t> saved;     ///< what is put aside
+  std::vector<bool> moved_inputs;  ///< nothing else uses them
 
+  bool is_control() const {
+    return action == Action::choose || action == Action::loop || action == Action::call;
+  }
   /// What it reads: its operands, and what its blocks take from outside.
-  const std::vector<uint32_t>& operands() const { return blocks.empty() ? inputs : used; }
+  const std::vector<uint32_t>& operands() const { return is_control() ? used : inputs; }
 };
 
 /// A write to a cell after everything else: `commit` or `rebind`.
@@ -74,13 +87,17 @@ struct Code {
   std::vector<Constant> constants;
   std::vector<std::pair<uint32_t, size_t>> cell_reads;  ///< slot of a `state` node, cell
   std::vector<Write> commits, rebinds;
-  std::vector<const graph::Node*> operations;  ///< nodes to be bound by the library
+  std::vector<const graph::Node*> operations;         ///< nodes to be bound by the library
+  std::vector<const graph::Node*> heap_reads;         ///< nodes to be bound by the heap
+  std::vector<std::pair<uint32_t, int64_t>> objects;  ///< slot of a known object, its number
+  std::map<std::string, std::unique_ptr<Sequence>> functions;
   std::vector<std::string> cells;
   bool random = false;   ///< draws from the generator
   bool control = false;  ///< has nested blocks that are executed
   bool can_be_planned = true;
   bool hands_out_containers = false;  ///< frames leave the run, with what they keep
   bool needs_unlock = false;          ///< runs code that may take Python's lock itself
+  bool uses_objects = false;          ///< has pointers to Python's objects, so it needs the lock
   size_t slot_count = 0;
   size_t repeated_count = 0;
 };

@@ -6,7 +6,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "execute/activation.h"
 #include "execute/code.h"
+#include "execute/heap.h"
 #include "execute/layout.h"
 #include "execute/library.h"
 #include "execute/repeated.h"
@@ -29,9 +31,12 @@ struct Learned {
 struct Frame {
   std::vector<Slot> slots;
   std::vector<std::unique_ptr<Operation>> operations;
+  std::vector<std::unique_ptr<HeapRead>> heap_reads;
   std::vector<Repeated> repeated;  ///< by Instruction::repeated
   std::vector<Learned> learned;    ///< by slot; filled by the first run
   SymbolValues symbols;
+  Activations activations;
+  int64_t deepest_call = 0;  ///< how deeply calls may nest in this run
   /// Memory of the plan's own tensors: nothing that outlives a step may refer to it.
   std::unordered_set<const void*> borrowed;
   std::optional<Failure> failure;

@@ -80,6 +80,14 @@ Failure guard_failure(const Node& guard) {
   return failure;
 }
 
+Failure too_deep(const Node& call) {
+  Failure failure;
+  failure.kind = Failure::Kind::depth;
+  failure.message = "calls nest too deeply";
+  failure.span = call.span;
+  return failure;
+}
+
 bool evaluate_size(const Node& node, const SymbolValues& symbols, Slot& result) {
   const graph::AttributeValue& of = *node.attributes.find("of");
   const auto* number = std::get_if<int64_t>(&of);
@@ -140,9 +148,16 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       return false;
     case Action::relayout:
       TORCHJANUS_CHECK(false, "ordinary run: an instruction of a plan");
+    case Action::identity:
+      operands.out(0) = Slot::of(operands.in(0).object() == operands.in(1).object());
+      return true;
+    case Action::heap:
+      if (in_block_) return run_heap(instruction);
+      if (!run_control(instruction)) return false;
+      break;
     case Action::choose:
     case Action::loop:
-      if (in_block_) return run_blocks(instruction);
+    case Action::call:
       if (!run_control(instruction)) return false;
       break;
   }
@@ -150,16 +165,21 @@ bool OrdinaryRun::run(const Instruction& instruction) {
   return true;
 }
 
-bool OrdinaryRun::run_blocks(const Instruction& instruction) {
-  return instruction.action == Action::choose ? run_choice(instruction) : run_loop(instruction);
+bool OrdinaryRun::run_heap(const Instruction& instruction) {
+  const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
+  if (frame_.heap_reads[instruction.operation]->run(operands) && !fault_due(Fault::guard))
+    return true;
+  frame_.failure = guard_failure(*instruction.node);
+  return false;
 }
 
 bool OrdinaryRun::run_control(const Instruction& instruction) {
   const bool learns = std::exchange(learn_, false);  // what blocks make has no layout for good
   in_block_ = true;
-  const bool done = run_blocks(instruction);
+  const bool done =
+      instruction.action == Action::heap ? run_heap(instruction) : run_blocks(instruction);
   in_block_ = false;
-  for (Repeated& repeated : frame_.repeated) repeated.forget_tensors();  // no rounds will follow
+  for (Repeated& repeated : frame_.repeated) repeated.forget_large_tensors();
   if (done) give_memory(instruction);
   learn_ = learns;
   return done;
@@ -169,7 +189,7 @@ bool OrdinaryRun::run_control(const Instruction& instruction) {
 /// of what a frame keeps that outlives the run: the program may write to them.
 void OrdinaryRun::give_memory(const Instruction& instruction) {
   std::vector<const void*> taken;
-  bool others = code_.hands_out_containers;
+  bool others = code_.hands_out_containers || code_.uses_objects;
   for (uint32_t slot : instruction.used) {
     const Slot& value = frame_.slots[slot];
     if (value.is_tensor()) taken.push_back(library_.storage(value));
@@ -184,6 +204,8 @@ void OrdinaryRun::give_memory(const Instruction& instruction) {
   for (uint32_t slot : instruction.outputs) {
     Slot& value = frame_.slots[slot];
     if (!value.is_tensor()) continue;
+    if (!library_.has_no_other_owner(value))
+      for (Repeated& repeated : frame_.repeated) repeated.forget(value);
     const Learned& known = frame_.learned[slot];
     if (known.origin != Learned::Origin::nothing && !library_.has_layout(value, known.layout)) {
       const Layout layout = library_.layout(value);
@@ -214,69 +236,6 @@ bool OrdinaryRun::run_size(const Instruction& instruction) {
   return false;
 }
 
-bool OrdinaryRun::run_choice(const Instruction& instruction) {
-  const bool taken = guard_holds(frame_.slots[instruction.inputs[0]], library_);
-  const Sequence& sequence = instruction.blocks[taken ? 0 : 1];
-  if (!run(sequence)) return false;
-  for (size_t i = 0; i < sequence.results.size(); ++i) {
-    Slot& output = frame_.slots[instruction.outputs[i]];
-    Slot& result = frame_.slots[sequence.results[i]];
-    if (sequence.own_results[i]) {
-      output = std::move(result);
-    } else {
-      output = result;
-    }
-  }
-  return true;
-}
-
-namespace {
-
-void take_results(const Sequence& sequence, Slot* slots, std::vector<Slot>& values) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    Slot& result = slots[sequence.results[i]];
-    if (sequence.own_results[i]) {
-      values[i] = std::move(result);
-    } else {
-      values[i] = result;
-    }
-  }
-}
-
-}  // namespace
-
-/// `while`: the first block gives the test, the second the next values; both take the loop's
-/// values as parameters.
-bool OrdinaryRun::run_loop(const Instruction& instruction) {
-  const Sequence& test = instruction.blocks.at(0);
-  const Sequence& next = instruction.blocks.at(1);
-  Slot* const slots = frame_.slots.data();
-  std::vector<Slot> values;
-  for (uint32_t slot : instruction.inputs) values.push_back(slots[slot]);
-  ++loops_;
-  while (true) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (test.used_parameters[i]) slots[test.parameters[i]] = values[i];
-    }
-    if (!run(test)) return false;
-    if (!guard_holds(slots[test.results[0]], library_)) break;
-    for (size_t i = 0; i < values.size(); ++i) {
-      slots[test.parameters[i]].clear();
-      if (next.used_parameters[i]) slots[next.parameters[i]] = std::move(values[i]);
-    }
-    if (!run(next)) return false;
-    take_results(next, slots, values);
-    library_.check_interrupt();
-  }
-  --loops_;
-  for (size_t i = 0; i < values.size(); ++i) {
-    slots[test.parameters[i]].clear();
-    slots[next.parameters[i]].clear();
-    slots[instruction.outputs[i]] = std::move(values[i]);
-  }
-  return true;
-}
-
 void OrdinaryRun::run_operation(const Instruction& instruction) {
   fault_point(Fault::operation);
   frame_.running = instruction.node;
@@ -287,7 +246,8 @@ void OrdinaryRun::run_operation(const Instruction& instruction) {
 void OrdinaryRun::call_operation(const Instruction& instruction) {
   Operation& operation = *frame_.operations[instruction.operation];
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
-  const bool in_loop = loops_ > 0 && instruction.repeated < frame_.repeated.size();
+  const bool in_loop =
+      frame_.activations.repeating > 0 && instruction.repeated < frame_.repeated.size();
   if (!in_loop || !operation.can_run_into()) return operation.run(operands);
   Repeated& repeated = frame_.repeated[instruction.repeated];
   if (!repeated.fits(instruction, operands.slots, library_)) {
@@ -331,7 +291,7 @@ void OrdinaryRun::run_kernel(const Instruction& instruction) {
 void OrdinaryRun::run_kernel(const Instruction& instruction, Repeated& repeated) {
   Slot* const slots = frame_.slots.data();
   if (!repeated.fits(instruction, slots, library_)) prepare_kernel(instruction, repeated);
-  repeated.make_outputs(instruction, slots, library_, loops_ > 0);
+  repeated.make_outputs(instruction, slots, library_, frame_.activations.repeating > 0);
   KernelCall& call = *repeated.kernel_call();
   for (size_t i = 0; i < call.tensor_count(); ++i) {
     call.set_data(i, library_.data(slots[call.slot(i)]));

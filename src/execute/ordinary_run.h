@@ -15,8 +15,9 @@ class OrdinaryRun {
   /// Runs the body; inputs, cells and constants are in their slots. False: frame.failure says why
   /// not, and nothing outside has changed.
   bool run();
-  /// Runs one `if` or `while` of the body, so that its results are tensors of their own. Where
-  /// their layouts are known already (Frame::learned), they get those.
+  /// Runs one `if`, `while`, call or read of the heap that stands in the body, so that its results
+  /// are tensors of their own. Where their layouts are known already (Frame::learned), they get
+  /// those.
   bool run_control(const Instruction& instruction);
 
  private:
@@ -24,9 +25,21 @@ class OrdinaryRun {
   bool run(const Instruction& instruction);
   bool run_guard(const Instruction& instruction);
   bool run_size(const Instruction& instruction);
+  bool run_heap(const Instruction& instruction);
+  // Control flow (control_run.cpp):
   bool run_blocks(const Instruction& instruction);
-  bool run_choice(const Instruction& instruction);
-  bool run_loop(const Instruction& instruction);
+  bool enter(const Instruction& instruction);
+  void enter_choice(const Instruction& instruction);
+  void enter_loop(const Instruction& instruction);
+  bool enter_call(const Instruction& instruction);
+  void start(const Sequence& sequence, const Instruction& instruction, Activation::Kind kind);
+  void start_test(const Instruction& instruction);
+  void leave();
+  void leave_choice(const Activation& activation);
+  void leave_test(const Instruction& instruction);
+  void leave_round(const Instruction& instruction);
+  void leave_call(const Instruction& instruction);
+  void finish(const Instruction& instruction);
   void give_memory(const Instruction& instruction);
   void run_kernel(const Instruction& instruction);
   void run_kernel(const Instruction& instruction, Repeated& repeated);
@@ -42,7 +55,6 @@ class OrdinaryRun {
   Frame& frame_;
   bool learn_;
   bool in_block_ = false;
-  int loops_ = 0;  ///< how many go on
 };
 
 /// A copy of a tensor, with the same layout where that has no gaps.
@@ -63,6 +75,8 @@ void learn_operands(const Code& code, Frame& frame, const Library& library);
 /// Whether a `guard`'s operand holds.
 bool guard_holds(const Slot& slot, const Library& library);
 Failure guard_failure(const graph::Node& guard);
+/// Calls nest more deeply than the run may.
+Failure too_deep(const graph::Node& call);
 /// Evaluates a `size` node; false on overflow.
 bool evaluate_size(const graph::Node& node, const SymbolValues& symbols, Slot& result);
 

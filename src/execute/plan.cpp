@@ -195,6 +195,12 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
           read_item(*instruction.node, library.data(slots[instruction.inputs[0]]));
       break;
     }
+    case Step::Kind::identity: {
+      const Instruction& instruction = instructions[step.index];
+      slots[instruction.outputs[0]] =
+          Slot::of(slots[instruction.inputs[0]].object() == slots[instruction.inputs[1]].object());
+      break;
+    }
     case Step::Kind::guard: {
       const Instruction& instruction = instructions[step.index];
       const bool holds = guard_holds(slots[instruction.inputs[0]], library);
@@ -297,6 +303,7 @@ std::string Plan::describe() const {
       case Step::Kind::number:
       case Step::Kind::size:
       case Step::Kind::item:
+      case Step::Kind::identity:
         line(cat('$', planned_.instructions[step.index].outputs[0], " = ", node()->op->name));
         break;
       case Step::Kind::control:

@@ -31,7 +31,8 @@ struct Step {
     size,
     item,
     guard,
-    control,    ///< the `if` or `while` of instruction `index`, whose blocks are not planned
+    identity,
+    control,    ///< what instruction `index` runs is not planned: `if`, `while`, calls, the heap
     container,  ///< the operator on containers of instruction `index`
     repoint,    ///< move view `index`, a tensor of the plan, to where its root is now
     share,      ///< make view `index` as a tensor that shares its root's memory

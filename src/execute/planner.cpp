@@ -320,7 +320,9 @@ class Planner {
 
   bool is_constant(uint32_t slot) const {
     return std::any_of(code_.constants.begin(), code_.constants.end(),
-                       [&](const Constant& constant) { return constant.slot == slot; });
+                       [&](const Constant& constant) { return constant.slot == slot; }) ||
+           std::any_of(code_.objects.begin(), code_.objects.end(),
+                       [&](const auto& object) { return object.first == slot; });
   }
 
   void emit(size_t position) {
@@ -353,8 +355,13 @@ class Planner {
       case Action::container:
         step(Step::Kind::container, position);
         break;
+      case Action::identity:
+        step(Step::Kind::identity, position);
+        break;
+      case Action::heap:
       case Action::choose:
       case Action::loop:
+      case Action::call:
         step(Step::Kind::control, position);
     }
     emit_releases(position);

@@ -37,9 +37,9 @@ struct Expected {
 
 class Instance {
  public:
-  Instance(const Code& code, const Symbols& symbols, Library& library, std::span<const Slot> inputs,
-           std::span<const Slot> cells)
-      : code_(code), library_(library) {
+  Instance(const Code& code, const Symbols& symbols, Library& library, const Heap* heap,
+           std::span<const Slot> inputs, std::span<const Slot> cells)
+      : code_(code), library_(library), heap_(heap) {
     for (const Slot& slot : inputs) expect(slot);
     for (size_t input : symbols.layout_inputs()) {
       expected_[input].kind = Expected::Kind::number;
@@ -50,6 +50,9 @@ class Instance {
     frame_.symbols = symbols.values(inputs, cells, library);
     for (const graph::Node* node : code.operations) {
       frame_.operations.push_back(library.bind(*node, frame_.symbols.lookup()));
+    }
+    for (const graph::Node* node : code.heap_reads) {
+      frame_.heap_reads.push_back(heap->bind(*node, frame_.symbols.lookup()));
     }
     if (code.random) random_ = library.random_state();
   }
@@ -62,8 +65,9 @@ class Instance {
   }
 
   void run(const Symbols& symbols, std::span<const Slot> inputs, std::span<const Slot> cells,
-           std::span<Slot> results, std::span<Slot> rebound) {
+           std::span<Slot> results, std::span<Slot> rebound, int64_t deepest_call) {
     frame_.failure.reset();
+    frame_.deepest_call = deepest_call;
     seconds_ = 0;
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
     if (random_) random_->save();
@@ -82,12 +86,13 @@ class Instance {
       frame_.failure->span = frame_.running->span;
     frame_.running = nullptr;
     if (frame_.failure && random_) random_->restore();
-    for (Repeated& repeated : frame_.repeated) repeated.forget_tensors();
+    frame_.activations.clear();
     if (plan_) {
       plan_->clear(frame_);
     } else {
       make_frame_slots();
     }
+    for (Repeated& repeated : frame_.repeated) repeated.forget_shared(library_);
     return std::move(frame_.failure);
   }
 
@@ -127,6 +132,7 @@ class Instance {
     frame_.slots.clear();
     frame_.slots.resize(code_.slot_count + code_.cells.size());
     for (const Constant& constant : code_.constants) frame_.slots[constant.slot] = constant.value;
+    for (const auto& [slot, number] : code_.objects) frame_.slots[slot] = heap_->object(number);
   }
 
   void run_ordinarily(std::span<const Slot> cells, std::span<Slot> results,
@@ -148,6 +154,7 @@ class Instance {
 
   const Code& code_;
   Library& library_;
+  const Heap* heap_;
   Frame frame_;
   std::vector<Expected> expected_;
   std::unique_ptr<RandomState> random_;
@@ -158,14 +165,17 @@ class Instance {
 
 class CompiledProgram final : public Program {
  public:
-  CompiledProgram(graph::Graph graph, Library& library)
+  CompiledProgram(graph::Graph graph, Library& library, std::shared_ptr<const Heap> heap)
       : graph_(std::move(graph)),
         library_(library),
+        heap_(std::move(heap)),
         code_(make_code(graph_)),
         symbols_(graph_, code_.cells) {
     for (const Write& write : code_.rebinds) rebound_cells_.push_back(write.cell);
-    unlocked_ = code_.needs_unlock ||
-                code_.body.instructions.size() >= least_unlocked_instructions || code_.control;
+    TORCHJANUS_CHECK(heap_ != nullptr || (code_.heap_reads.empty() && code_.objects.empty()),
+                     "program: the graph reads objects, but there is no heap");
+    const bool long_enough = code_.body.instructions.size() >= least_unlocked_instructions;
+    unlocked_ = !code_.uses_objects && (code_.needs_unlock || long_enough || code_.control);
   }
 
   std::span<const std::string> cells() const override { return code_.cells; }
@@ -173,8 +183,9 @@ class CompiledProgram final : public Program {
   const graph::Graph& graph() const override { return graph_; }
 
   std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
-                             std::span<Slot> results, std::span<Slot> rebound) override {
-    Run run{*this, inputs, cells, results, rebound, take(inputs, cells)};
+                             std::span<Slot> results, std::span<Slot> rebound,
+                             int64_t deepest_call) override {
+    Run run{*this, inputs, cells, results, rebound, deepest_call, take(inputs, cells)};
     std::optional<Failure> thrown;
     try {
       thrown = library_.protect(
@@ -209,8 +220,9 @@ class CompiledProgram final : public Program {
     CompiledProgram& program;
     std::span<const Slot> inputs, cells;
     std::span<Slot> results, rebound;
+    int64_t deepest_call;
     std::unique_ptr<Instance> instance;
-    void go() { instance->run(program.symbols_, inputs, cells, results, rebound); }
+    void go() { instance->run(program.symbols_, inputs, cells, results, rebound, deepest_call); }
   };
 
   /// An instance for these sizes that nobody else uses now.
@@ -224,7 +236,7 @@ class CompiledProgram final : public Program {
         return instance;
       }
     }
-    return std::make_unique<Instance>(code_, symbols_, library_, inputs, cells);
+    return std::make_unique<Instance>(code_, symbols_, library_, heap_.get(), inputs, cells);
   }
 
   void give_back(std::unique_ptr<Instance> instance) {
@@ -236,6 +248,7 @@ class CompiledProgram final : public Program {
 
   const graph::Graph graph_;
   Library& library_;
+  const std::shared_ptr<const Heap> heap_;
   const Code code_;
   const Symbols symbols_;
   std::vector<size_t> rebound_cells_;
@@ -247,9 +260,10 @@ class CompiledProgram final : public Program {
 
 }  // namespace
 
-std::unique_ptr<Program> Program::compile(graph::Graph graph, Library& library) {
+std::unique_ptr<Program> Program::compile(graph::Graph graph, Library& library,
+                                          std::shared_ptr<const Heap> heap) {
   kernels::compile_all(graph);  // side by side; make_code finds them in the cache
-  return std::make_unique<CompiledProgram>(std::move(graph), library);
+  return std::make_unique<CompiledProgram>(std::move(graph), library, std::move(heap));
 }
 
 }  // namespace janus::execute

@@ -27,6 +27,7 @@ struct Failure {
     guard,       ///< a `guard` node did not hold; `guard` is its "id" attribute
     overflow,    ///< an i64 operation or a dimension did not fit
     operation,   ///< an operator threw (wrong shape, out of memory, ...)
+    depth,       ///< calls nested more deeply than the caller allows
     interrupted  ///< the user pressed Ctrl-C
   };
   Kind kind = Kind::guard;
@@ -36,13 +37,19 @@ struct Failure {
 };
 
 class Library;  // execute/library.h: the tensors and operators that torch/ provides
+class Heap;     // execute/heap.h: Python's objects, likewise
+
+/// As deeply as calls nest where the caller does not say.
+constexpr int64_t kDeepestCall = 1'000'000;
 
 class Program {
  public:
   virtual ~Program() = default;
 
-  /// Compiles an optimised graph. `library` must outlive the program.
-  static std::unique_ptr<Program> compile(graph::Graph graph, Library& library);
+  /// Compiles an optimised graph. `library` must outlive the program. `heap`: null if the graph has
+  /// no operators on objects.
+  static std::unique_ptr<Program> compile(graph::Graph graph, Library& library,
+                                          std::shared_ptr<const Heap> heap = nullptr);
 
   /// Names of the cells in the order in which run() takes them: those read or written, each once.
   virtual std::span<const std::string> cells() const = 0;
@@ -54,7 +61,8 @@ class Program {
   /// Re-entrant and thread-safe. Tensors in `results` and `rebound` are owned by the caller;
   /// nothing in the program refers to their memory any more.
   virtual std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
-                                     std::span<Slot> results, std::span<Slot> rebound) = 0;
+                                     std::span<Slot> results, std::span<Slot> rebound,
+                                     int64_t deepest_call = kDeepestCall) = 0;
 
   /// Seconds that all runs so far spent on their instructions: what calls take beyond that is the
   /// price of entering and leaving.

@@ -7,8 +7,14 @@ namespace janus::execute {
 
 namespace {
 
-/// A carried value is read while the next one is written, and a third may still be on its way.
-constexpr size_t kept_tensors = 3;
+/// How many tensors are looked at before another one is made. A carried value is read while the
+/// next one is written, and a third may still be on its way; what invocations keep for a backward
+/// run is given up in the order in which it was made.
+constexpr size_t tried_tensors = 3;
+
+/// Larger tensors are not kept until the next run: their memory may serve others meanwhile, and to
+/// make them takes little of the time that it takes to fill them.
+constexpr int64_t largest_kept = 64 << 10;
 
 }  // namespace
 
@@ -37,28 +43,55 @@ void Repeated::note(const Instruction& instruction, const Slot* slots, const Lib
 }
 
 void Repeated::make_outputs(const Instruction& instruction, Slot* slots, Library& library,
-                            bool in_loop) {
+                            bool repeats) {
   for (uint32_t slot : instruction.outputs) slots[slot].clear();
-  if (in_loop) tensors_.resize(outputs_.size() * kept_tensors);
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    Slot& output = slots[instruction.outputs[i]];
-    if (in_loop) {
-      const auto first = tensors_.begin() + static_cast<ptrdiff_t>(i * kept_tensors);
-      const auto last = first + kept_tensors;
-      const auto unused = std::find_if(first, last, [&](const Slot& tensor) {
-        return tensor.is_tensor() && library.has_no_other_owner(tensor);
-      });
-      if (unused != last) {
-        output = *unused;
-        continue;
-      }
-    }
-    output = library.allocate(outputs_[i]);
-    if (in_loop) tensors_[i * kept_tensors + next_] = output;
+  if (!repeats) {
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      slots[instruction.outputs[i]] = library.allocate(outputs_[i]);
+    return;
   }
-  next_ = (next_ + 1) % kept_tensors;
+  pools_.resize(outputs_.size());
+  for (size_t i = 0; i < outputs_.size(); ++i)
+    slots[instruction.outputs[i]] = pools_[i].take(outputs_[i], library);
 }
 
-void Repeated::forget_tensors() { tensors_.clear(); }
+/// The one taken last if it is free again, else one of those that were made before the others.
+const Slot& Repeated::Pool::take(const Layout& layout, Library& library) {
+  if (last_ < tensors_.size() && library.has_no_other_owner(tensors_[last_]))
+    return tensors_[last_];
+  for (size_t i = 1; i <= std::min(tried_tensors, tensors_.size()); ++i) {
+    const size_t next = (last_ + i) % tensors_.size();
+    if (!library.has_no_other_owner(tensors_[next])) continue;
+    last_ = next;
+    return tensors_[next];
+  }
+  last_ = tensors_.size();
+  tensors_.push_back(library.allocate(layout));
+  return tensors_.back();
+}
+
+void Repeated::Pool::forget_shared(const Library& library) {
+  std::erase_if(tensors_, [&](const Slot& tensor) { return !library.has_no_other_owner(tensor); });
+  last_ = tensors_.empty() ? 0 : tensors_.size() - 1;
+}
+
+void Repeated::forget_shared(const Library& library) {
+  for (Pool& pool : pools_) pool.forget_shared(library);
+}
+
+void Repeated::Pool::forget(const Slot& tensor) {
+  std::erase_if(tensors_, [&](const Slot& kept) { return kept.tensor() == tensor.tensor(); });
+}
+
+void Repeated::forget(const Slot& tensor) {
+  for (Pool& pool : pools_) pool.forget(tensor);
+}
+
+void Repeated::forget_large_tensors() {
+  for (size_t i = 0; i < pools_.size(); ++i)
+    if (outputs_[i].span_bytes() > largest_kept) pools_[i] = Pool();
+}
+
+void Repeated::forget_tensors() { pools_.clear(); }
 
 }  // namespace janus::execute

@@ -21,23 +21,38 @@ class Repeated {
 
   /// Whether the results can be made before the instruction computes them.
   bool knows_outputs() const { return !outputs_.empty(); }
-  /// Puts tensors for the results into their slots. In loops, those of earlier rounds that nobody
-  /// refers to any more.
-  void make_outputs(const Instruction& instruction, Slot* slots, Library& library, bool in_loop);
+  /// Puts tensors for the results into their slots. Where the instruction `repeats`, those of
+  /// earlier rounds and invocations that nobody refers to any more.
+  void make_outputs(const Instruction& instruction, Slot* slots, Library& library, bool repeats);
 
   std::optional<KernelCall>& kernel_call() { return kernel_call_; }
   const std::vector<Layout>& outputs() const { return outputs_; }
 
-  /// Gives up the tensors of earlier rounds: what leaves the run must have no other owner.
+  /// Gives up a tensor: what leaves the run must have no other owner.
+  void forget(const Slot& tensor);
+  /// Gives up those that somebody else has.
+  void forget_shared(const Library& library);
+  void forget_large_tensors();
   void forget_tensors();
 
  private:
+  /// Tensors of one layout.
+  class Pool {
+   public:
+    const Slot& take(const Layout& layout, Library& library);
+    void forget(const Slot& tensor);
+    void forget_shared(const Library& library);
+
+   private:
+    std::vector<Slot> tensors_;
+    size_t last_ = 0;  ///< which was taken last
+  };
+
   bool is_noted_ = false;
   std::vector<Layout> inputs_;   ///< of the tensor operands
   std::vector<Layout> outputs_;  ///< of all results
   std::optional<KernelCall> kernel_call_;
-  std::vector<Slot> tensors_;  ///< for each result the last few that were made
-  size_t next_ = 0;            ///< which of those is replaced next
+  std::vector<Pool> pools_;  ///< by result
 };
 
 }  // namespace janus::execute

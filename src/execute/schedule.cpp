@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
@@ -35,6 +36,16 @@ void collect_used(const Node& node, std::unordered_set<const Value*>& own,
     }
     std::for_each(block->results.begin(), block->results.end(), use);
   }
+}
+
+/// Calls `visit` for the node and all that runs when it does.
+template <class Visit>
+void for_each_run(const Node& node, Visit&& visit) {
+  if (node.op == &op::function) return;
+  visit(node);
+  for (const auto& block : node.blocks) graph::for_each_node(*block, visit);
+  for (const Node* function : graph::functions_run_by(node))
+    graph::for_each_node(*function->blocks.front(), visit);
 }
 
 /// Nodes by number, with edges from what must run before to what must run after.
@@ -66,6 +77,8 @@ class Order {
 
   void add_data_edges() {
     for (size_t n = 0; n < nodes_.size(); ++n) {
+      for (const Node* function : graph::functions_run_by(*nodes_[n]))
+        edge(number_.at(function), n);
       for (const Value* value : used_values(*nodes_[n])) {
         if (value->definition == nullptr) continue;
         const auto found = number_.find(value->definition);
@@ -79,14 +92,12 @@ class Order {
     size_t last_random = nodes_.size();
     size_t last_heap = nodes_.size();
     for (size_t n = 0; n < nodes_.size(); ++n) {
-      bool random = draws(*nodes_[n]);
-      bool heap = nodes_[n]->op->is(Trait::reads_heap) || nodes_[n]->op->is(Trait::writes_heap);
-      for (const auto& block : nodes_[n]->blocks) {
-        graph::for_each_node(*block, [&](const Node& nested) {
-          random |= draws(nested);
-          heap |= nested.op->is(Trait::reads_heap) || nested.op->is(Trait::writes_heap);
-        });
-      }
+      bool random = false;
+      bool heap = false;
+      for_each_run(*nodes_[n], [&](const Node& node) {
+        random |= draws(node);
+        heap |= node.op->is(Trait::reads_heap) || node.op->is(Trait::writes_heap);
+      });
       if (random) {
         if (last_random < nodes_.size()) edge(last_random, n);
         last_random = n;
@@ -220,6 +231,7 @@ std::vector<const Value*> used_values(const Node& node) {
   std::unordered_set<const Value*> own;
   std::vector<const Value*> used;
   collect_used(node, own, used);
+  for (const Node* function : graph::functions_run_by(node)) collect_used(*function, own, used);
   return used;
 }
 

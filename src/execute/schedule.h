@@ -19,7 +19,8 @@ struct Schedule {
 
 Schedule make_schedule(const graph::Block& body);
 
-/// Values that a node uses: its inputs and, for nested blocks, what they take from outside.
+/// Values that a node uses: its inputs and what its blocks, and the functions that it runs, take
+/// from outside.
 std::vector<const graph::Value*> used_values(const graph::Node& node);
 
 /// Whether it takes numbers from the random generator.

@@ -314,6 +314,12 @@ class Run {
     if (name == "object_is_instance_of_class")
       return object != nullptr && object->class_number == node.attributes.get<int64_t>("class");
     if (name == "object_is") return object == reference_of(node.inputs[1]);
+    if (name == "object_equals_constant")
+      return object != nullptr &&
+             object == objects_[static_cast<size_t>(node.attributes.get<int64_t>("object"))];
+    if (name == "object_has_attribute")
+      return object != nullptr &&
+             object->attributes.contains(node.attributes.get<std::string>("name"));
     if (object == nullptr) return found(node, nullptr);
     if (name == "object_attribute" || name == "object_entry") return attribute(node, *object);
     if (!object->is_sequence) return found(node, nullptr);

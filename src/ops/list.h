@@ -17,8 +17,9 @@
   X(constant) X(state) X(commit) X(rebind) X(guard) X(size) X(gradient) X(detach) X(fused)      \
   X(if_) X(while_) X(function) X(call) X(opaque) X(opaque_backward)                             \
   /* object.cpp */                                                                              \
-  X(object_constant) X(object_is_instance_of_class) X(object_is) X(object_attribute)            \
-  X(object_length) X(object_item) X(object_entry)                                               \
+  X(object_constant) X(object_is_instance_of_class) X(object_is) X(object_has_attribute)        \
+  X(object_equals_constant) X(object_attribute) X(object_length) X(object_item)                 \
+  X(object_entry)                                                                               \
   /* scalar.cpp */                                                                              \
   X(scalar_add) X(scalar_sub) X(scalar_mul) X(scalar_truediv) X(scalar_floordiv)                \
   X(scalar_mod) X(scalar_pow) X(scalar_neg) X(scalar_pos) X(scalar_abs) X(scalar_and)           \

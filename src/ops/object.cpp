@@ -67,6 +67,18 @@ void check_attribute(const Infer& infer) {
   if (name == nullptr || name->empty()) infer.fail("expected a name");
 }
 
+std::vector<Type> infer_has_attribute(const Infer& infer) {
+  check_attribute(infer);
+  return {Type::boolean()};
+}
+
+std::vector<Type> infer_equals_constant(const Infer& infer) {
+  expect_objects(infer, 1);
+  expect_count(infer, 1);
+  expect_index(infer, "object");
+  return {Type::boolean()};
+}
+
 void check_item(const Infer& infer) {
   expect_objects(infer, 1);
   expect_count(infer, 2);
@@ -111,11 +123,31 @@ constinit const OpDef op::object_is{
     .infer = infer_is,
 };
 
+constinit const OpDef op::object_has_attribute{
+    .name = "object_has_attribute",
+    .doc =
+        "Whether the object's own dictionary has the key `name`; what its class has is no matter.",
+    .schema = "",
+    .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
+    .infer = infer_has_attribute,
+};
+
+constinit const OpDef op::object_equals_constant{
+    .name = "object_equals_constant",
+    .doc =
+        "Whether an object is of the type of known object `object`, a str, int or bytes, and equal "
+        "to it.",
+    .schema = "",
+    .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
+    .infer = infer_equals_constant,
+};
+
 constinit const OpDef op::object_attribute{
     .name = "object_attribute",
     .doc =
-        "The object's attribute `name`, from its dictionary or a slot, as the given type. `id`, "
-        "`reason`: what failed if it is not there or is anything else.",
+        "The object's attribute `name`, from its own dictionary or ({slot=true}) from a slot of "
+        "its class, as the given type. `id`, `reason`: what failed if it is not there or is "
+        "anything else.",
     .schema = "",
     .traits = reads,
     .check = check_attribute,

@@ -1,6 +1,11 @@
 // See control_results.h.
 #include "passes/control_results.h"
 
+#include <map>
+#include <span>
+#include <string>
+
+#include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/liveness.h"
 
@@ -46,10 +51,38 @@ bool is_carried_live(const Liveness& liveness, const Node& node, size_t k) {
                                     liveness.is_live(node.blocks[1]->parameters[k]));
 }
 
+/// Drops a function's results and parameters that nobody needs, and those of its calls.
+void keep_interface(Node& function, const Liveness& liveness, std::span<Node* const> calls) {
+  Block& block = *function.blocks.front();
+  std::vector<bool> results, parameters;
+  for (size_t i = 0; i < block.results.size(); ++i)
+    results.push_back(liveness.is_result_live(function, i));
+  for (const Value* parameter : block.parameters) parameters.push_back(liveness.is_live(parameter));
+  keep(block.results, results);
+  keep(block.parameters, parameters);
+  number(block.parameters);
+  for (Node* call : calls) {
+    keep(call->outputs, results);
+    number(call->outputs);
+    keep(call->inputs, parameters);
+  }
+}
+
+void drop_from_functions(Graph& graph, const Liveness& liveness) {
+  std::map<std::string, std::vector<Node*>> calls;
+  graph::for_each_node(graph.body(), [&](Node& node) {
+    if (node.op == &op::call) calls[graph::function_name(node)].push_back(&node);
+  });
+  for (Node* node : graph.body().nodes)
+    if (node->op == &op::function && liveness.is_live(*node))
+      keep_interface(*node, liveness, calls[graph::function_name(*node)]);
+}
+
 }  // namespace
 
 void drop_dead_results(Graph& graph) {
   const Liveness liveness(graph);
+  drop_from_functions(graph, liveness);
   graph::for_each_node(graph.body(), [&](Node& node) {
     if (node.op != &op::if_ && node.op != &op::while_) return;
     std::vector<bool> flags;

@@ -16,7 +16,7 @@ enum class Effect {
 };
 constexpr size_t kEffectCount = 4;
 
-/// Those of a node, its nested blocks included; each once.
+/// Those of a node, of its blocks and of the functions that it runs; each once.
 std::vector<Effect> ordering_effects(const graph::Node& node);
 
 }  // namespace janus::passes

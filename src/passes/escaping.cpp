@@ -1,6 +1,7 @@
 // See escaping.h.
 #include "passes/escaping.h"
 
+#include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
@@ -11,6 +12,9 @@ using graph::Trait;
 using graph::Value;
 
 Escaping::Escaping(const graph::Graph& graph) : ways_(graph.value_count()) {
+  graph::for_each_node(graph.body(), [&](const Node& node) {
+    if (node.op == &op::call) calls_[graph::function_name(node)].push_back(&node);
+  });
   for (const Value* result : graph.results()) add(result);
   graph::for_each_node(graph.body(), [&](const Node& node) {
     if (node.op == &op::rebind || node.op == &op::opaque || node.op == &op::opaque_backward)
@@ -24,8 +28,12 @@ void Escaping::add(const Value* value) {
     const bool again = ways_[value->id]++ > 0;
     const Node* node = value->definition;
     if (node == nullptr) {
-      if (value->owner->parent != nullptr && !again)
-        add_carried(*value->owner->parent, value->index);
+      if (value->owner->parent != nullptr && !again) add_given(*value->owner->parent, value->index);
+      return;
+    }
+    if (node->op == &op::call) {
+      const Node* function = graph::callee(*node);
+      if (!again && function != nullptr) add_block_results(*function, value->index);
       return;
     }
     if (node->op == &op::while_) return add_carried(*node, value->index);
@@ -33,6 +41,12 @@ void Escaping::add(const Value* value) {
     if (!node->op->is(Trait::view)) return;
     value = node->inputs.front();
   }
+}
+
+/// What a parameter of a node's block stands for.
+void Escaping::add_given(const Node& node, size_t index) {
+  if (node.op != &op::function) return add_carried(node, index);
+  for (const Node* call : calls_[graph::function_name(node)]) add(call->inputs[index]);
 }
 
 void Escaping::add_carried(const Node& loop, size_t index) {

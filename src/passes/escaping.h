@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "graph/graph.h"
@@ -23,11 +25,13 @@ class Escaping {
 
  private:
   void add(const graph::Value* value);
+  void add_given(const graph::Node& node, size_t index);
   /// What a loop begins with, and what its body gives, may be the escaping tensor itself.
   void add_carried(const graph::Node& loop, size_t index);
-  /// What the blocks of an `if` give likewise.
+  /// What the blocks of an `if`, or a function, give likewise.
   void add_block_results(const graph::Node& node, size_t index);
 
+  std::map<std::string, std::vector<const graph::Node*>> calls_;  ///< by function
   std::vector<uint32_t> ways_;  // by Value::id: in how many places it can be seen
 };
 

@@ -30,16 +30,17 @@ using graph::Value;
 
 using Group = std::vector<const Node*>;
 
-bool is_in_loop(const Node& node) {
+bool is_repeated(const Node& node) {
   const Node* around = node.parent->parent;
-  while (around != nullptr && around->op != &op::while_) around = around->parent->parent;
+  while (around != nullptr && around->op != &op::while_ && around->op != &op::function)
+    around = around->parent->parent;
   return around != nullptr;
 }
 
 /// A lone node gains nothing in a kernel that ATen computes as well, but that the call is cheaper:
 /// worth the time of compiling it where it is called again and again.
 bool is_worth_it(const Group& group) {
-  return group.size() > 1 || group.front()->op->aten.empty() || is_in_loop(*group.front());
+  return group.size() > 1 || group.front()->op->aten.empty() || is_repeated(*group.front());
 }
 
 /// Which groups a graph has, after gather() made the members of each stand side by side.

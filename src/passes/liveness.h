@@ -1,8 +1,11 @@
 // Which values somebody needs: results, effects and guards, and what those are computed from.
 // Through nodes with blocks it goes value by value: what a block gives for a result that nobody
-// needs is not needed, and of a loop only those carried values that lead to something.
+// needs is not needed, and of a loop only those carried values that lead to something. Likewise of
+// a function only those results that some call needs, and of a call only those operands that the
+// function needs.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "graph/graph.h"
@@ -16,14 +19,21 @@ class Liveness {
   bool is_live(const graph::Value* value) const { return live_[value->id]; }
   /// Whether the node has to stay.
   bool is_live(const graph::Node& node) const;
+  /// Whether a call needs this result of a function.
+  bool is_result_live(const graph::Node& function, size_t index) const;
 
  private:
-  void use(const graph::Value* value) { live_[value->id] = true; }
+  void use(const graph::Value* value);
   void visit(const graph::Block& block);
   void visit_blocks(const graph::Node& node);
   void visit_loop(const graph::Node& loop);
+  void visit_call(const graph::Node& call);
+  void visit_function(const graph::Node& function);
 
   std::vector<bool> live_;  // by Value::id
+  /// Which results of a function are needed, by function that is called.
+  std::unordered_map<const graph::Node*, std::vector<bool>> called_;
+  bool changed_ = false;
 };
 
 }  // namespace janus::passes

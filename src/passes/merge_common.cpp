@@ -1,6 +1,7 @@
 // Computes equal things once.
 //
-// Does:       replaces a pure node by an earlier one with the same operator, operands, attributes
+// Does:       replaces a pure node, or a read of the heap, by an earlier one with the same
+// operator, operands, attributes
 //             and result types that is visible where it stands.
 // Requires:   nothing.
 // Guarantees: the values are bit for bit the same.
@@ -70,8 +71,10 @@ size_t hash_of(const Node& node, std::span<Value* const> operands) {
   return hash;
 }
 
+/// The heap stays as it is while a graph runs.
 bool can_be_merged(const Node& node) {
-  return node.op->is(Trait::pure) && !node.op->is(Trait::random) && node.blocks.empty() &&
+  return (node.op->is(Trait::pure) || node.op->is(Trait::reads_heap)) &&
+         !node.op->is(Trait::random) && !node.op->is(Trait::writes_heap) && node.blocks.empty() &&
          !node.outputs.empty();
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/check.h"
+#include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "passes/effects.h"
@@ -24,6 +25,9 @@ Predecessors predecessors(const graph::Block& block) {
     const Node& node = *block.nodes[i];
     for (const graph::Value* operand : operands(node))
       if (const auto found = positions.find(operand->definition); found != positions.end())
+        result[i].push_back(found->second);
+    for (const Node* function : graph::functions_run_by(node))
+      if (const auto found = positions.find(function); found != positions.end())
         result[i].push_back(found->second);
     for (const Effect effect : ordering_effects(node)) {
       auto& last = last_with[static_cast<size_t>(effect)];

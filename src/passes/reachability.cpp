@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "graph/builder.h"
 #include "graph/copier.h"
+#include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/control_reach.h"
 #include "passes/passes.h"
@@ -33,6 +34,14 @@ void collect_outer_values(const graph::Block& block, std::unordered_set<const Va
     inside.insert(node->outputs.begin(), node->outputs.end());
   }
   std::ranges::for_each(block.results, use);
+}
+
+/// The same for the node's blocks and the functions that it runs.
+void collect_outer_values(const Node& node, std::unordered_set<const Value*>& inside,
+                          std::vector<Value*>& found) {
+  for (const auto& block : node.blocks) collect_outer_values(*block, inside, found);
+  for (const Node* function : graph::functions_run_by(node))
+    collect_outer_values(*function->blocks.front(), inside, found);
 }
 
 bool any_carries_gradient(std::span<Value* const> values) {
@@ -211,21 +220,21 @@ bool passes_gradient(const Node& node) {
     return false;
   if (!any_carries_gradient(node.outputs)) return false;
   if (any_carries_gradient(node.inputs)) return true;
-  return !node.blocks.empty() && any_carries_gradient(operands(node));
+  return any_carries_gradient(outer_values(node));
 }
 
 std::vector<Value*> operands(const Node& node) {
   std::vector<Value*> result = node.inputs;
-  if (node.blocks.empty()) return result;
+  if (node.blocks.empty() && node.op != &op::call) return result;
   std::unordered_set<const Value*> inside(result.begin(), result.end());
-  for (const auto& block : node.blocks) collect_outer_values(*block, inside, result);
+  collect_outer_values(node, inside, result);
   return result;
 }
 
 std::vector<Value*> outer_values(const Node& node) {
   std::vector<Value*> result;
   std::unordered_set<const Value*> inside;
-  for (const auto& block : node.blocks) collect_outer_values(*block, inside, result);
+  collect_outer_values(node, inside, result);
   return result;
 }
 

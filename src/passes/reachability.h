@@ -20,10 +20,11 @@ using graph::carries_gradient;
 /// Whether a gradient of a result of `node` can flow on to (some of) its operands.
 bool passes_gradient(const graph::Node& node);
 
-/// The operands of `node`, and for control flow also the outer values that its blocks use.
+/// The operands of `node`, and for control flow also the outer values that its blocks, and the
+/// functions that it runs, use.
 std::vector<graph::Value*> operands(const graph::Node& node);
 
-/// Only the latter: what the blocks of `node` use or give from outside of it.
+/// Only the latter.
 std::vector<graph::Value*> outer_values(const graph::Node& node);
 
 /// The values where gradients of `outputs` end: those that can have a gradient and that no gradient

@@ -1,14 +1,14 @@
 // Makes blocks smaller and control flow less.
 //
 // Does:       puts the side of an `if` that is known to be taken in its place; takes the value that
-//             both sides, or every round, give from outside; computes in front of a loop what every
-//             round computes alike; takes apart at once what was just packed.
+//             both sides, or every round, give from outside; computes in front of a loop or a
+//             function what every round or call computes alike; takes apart at once what was just
+//             packed.
 // Requires:   no `gradient` nodes.
 // Guarantees: the same values.
 // Must not:   move what has effects; move anything out of a side that may not be taken. (What is
-// moved
-//             out of a loop without a round may fail: the run is given up then, which is always
-//             right.)
+//             moved out of a loop without a round, or a function without a call, may fail: the run
+//             is given up then, which is always right.)
 #include <algorithm>
 #include <unordered_map>
 
@@ -51,7 +51,7 @@ class Simplifier {
       }
       for (const auto& nested : node.blocks) run(*nested);
       if (node.op == &op::if_) replace_equals(node);
-      if (node.op == &op::while_) i += move_in_front(block, i);
+      if (node.op == &op::while_ || node.op == &op::function) i += move_in_front(block, i);
     }
     for (Value*& result : block.results) result = now(result);
   }
@@ -107,9 +107,9 @@ class Simplifier {
 
   /// How many nodes were moved.
   static size_t move_in_front(Block& block, size_t position) {
-    const Node& loop = *block.nodes[position];
+    const Node& repeated = *block.nodes[position];
     std::vector<Node*> moved;
-    for (const auto& nested : loop.blocks) {
+    for (const auto& nested : repeated.blocks) {
       std::erase_if(nested->nodes, [&](Node* node) {
         if (!can_be_moved(*node, *nested)) return false;
         node->parent = &block;

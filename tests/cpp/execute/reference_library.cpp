@@ -79,10 +79,9 @@ void add_symbols(const graph::Shape& shape, std::set<std::string>& names) {
 }
 
 /// One node, as a graph that the interpreter runs.
-class ReferenceOperation final : public Operation {
+class SingleNode {
  public:
-  ReferenceOperation(Library& library, const graph::Node& node, const SymbolLookup& symbols)
-      : library_(library), graph_("one") {
+  SingleNode(const graph::Node& node, const SymbolLookup& symbols) : graph_("one") {
     graph::Builder builder(graph_);
     graph::Copier copies(graph::Copier::Unknown::error);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -104,34 +103,65 @@ class ReferenceOperation final : public Operation {
     graph_.body().results = copies.copy(node, builder)->outputs;
   }
 
+  const graph::Graph& graph() const { return graph_; }
+
+  graph::Outcome run(const Operands& operands,
+                     std::span<const graph::ObjectReference> objects = {}) const {
+    std::vector<Datum> inputs;
+    for (const size_t position : positions_) inputs.push_back(datum_of(operands.in(position)));
+    for (const int64_t size : sizes_) inputs.emplace_back(size);
+    return graph::interpret(graph_, inputs, {}, ops::reference(), objects);
+  }
+
+ private:
+  graph::Graph graph_;
+  std::vector<size_t> positions_;  ///< of the node's different operands
+  std::vector<int64_t> sizes_;     ///< of the symbols that it depends on
+};
+
+class ReferenceOperation final : public Operation {
+ public:
+  ReferenceOperation(Library& library, const graph::Node& node, const SymbolLookup& symbols)
+      : library_(library), node_(node, symbols) {}
+
   void run(const Operands& operands) override {
     ++library_.calls;
-    const std::vector<Datum> results = compute(operands);
+    const std::vector<Datum> results = node_.run(operands).results;
     for (size_t i = 0; i < results.size(); ++i) operands.out(i) = slot_of(library_, results[i]);
   }
   bool can_run_into() const override {
-    return std::ranges::all_of(graph_.results(),
+    return std::ranges::all_of(node_.graph().results(),
                                [](const graph::Value* value) { return value->type.is_tensor(); });
   }
   void run_into(const Operands& operands) override {
     ++library_.calls_into;
-    const std::vector<Datum> results = compute(operands);
+    const std::vector<Datum> results = node_.run(operands).results;
     for (size_t i = 0; i < results.size(); ++i)
       put(std::get<DenseTensor>(results[i]), get(operands.out(i)));
   }
 
  private:
-  std::vector<Datum> compute(const Operands& operands) {
-    std::vector<Datum> inputs;
-    for (const size_t position : positions_) inputs.push_back(datum_of(operands.in(position)));
-    for (const int64_t size : sizes_) inputs.emplace_back(size);
-    return graph::interpret(graph_, inputs, {}, ops::reference()).results;
+  Library& library_;
+  SingleNode node_;
+};
+
+class ReferenceRead final : public HeapRead {
+ public:
+  ReferenceRead(Library& library, const std::vector<graph::ObjectReference>& objects,
+                const graph::Node& node, const SymbolLookup& symbols)
+      : library_(library), objects_(objects), node_(node, symbols) {}
+
+  bool run(const Operands& operands) override {
+    const graph::Outcome outcome = node_.run(operands, objects_);
+    if (!outcome.ok()) return false;
+    operands.out(0) = slot_of(library_, outcome.results[0]);
+    return true;
   }
 
+ private:
   Library& library_;
-  graph::Graph graph_;
-  std::vector<size_t> positions_;  ///< of the node's different operands
-  std::vector<int64_t> sizes_;     ///< of the symbols that it depends on
+  const std::vector<graph::ObjectReference>& objects_;
+  SingleNode node_;
 };
 
 }  // namespace
@@ -141,7 +171,18 @@ std::unique_ptr<Operation> ReferenceLibrary::bind(const graph::Node& node,
   return std::make_unique<ReferenceOperation>(*this, node, symbols);
 }
 
+Slot ReferenceHeap::object(int64_t number) const {
+  return slot_of(library_, objects_[static_cast<size_t>(number)]);
+}
+
+std::unique_ptr<HeapRead> ReferenceHeap::bind(const graph::Node& node,
+                                              const SymbolLookup& symbols) const {
+  return std::make_unique<ReferenceRead>(library_, objects_, node, symbols);
+}
+
 Slot slot_of(Library& library, const Datum& datum) {
+  if (const auto* object = std::get_if<graph::ObjectReference>(&datum))
+    return Slot::borrow_object(const_cast<graph::DatumObject*>(object->get()));
   if (const auto* flag = std::get_if<bool>(&datum)) return Slot::of(*flag);
   if (const auto* integer = std::get_if<int64_t>(&datum)) return Slot::of(*integer);
   if (const auto* real = std::get_if<double>(&datum)) return Slot::of(*real);
@@ -167,6 +208,9 @@ Datum datum_of(const Slot& slot) {
       });
       return tensor;
     }
+    case Slot::Kind::object:
+      return graph::ObjectReference(graph::ObjectReference(),
+                                    static_cast<const graph::DatumObject*>(slot.object()));
     default:
       return graph::None{};
   }

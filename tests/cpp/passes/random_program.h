@@ -13,10 +13,13 @@
 
 namespace janus::passes {
 
+/// With functions, also calls of functions that call each other.
+///
 /// Inputs: three tensors f64[2], two flags, one count of rounds. Result: one number.
 class RandomProgram {
  public:
-  explicit RandomProgram(unsigned seed) : random_(seed), graph_("random"), builder_(graph_) {}
+  explicit RandomProgram(unsigned seed, bool with_functions = false)
+      : random_(seed), graph_("random"), builder_(graph_), with_functions_(with_functions) {}
 
   graph::Graph build() {
     for (size_t i = 0; i < 3; ++i)
@@ -26,6 +29,11 @@ class RandomProgram {
     count_ = builder_.input(graph::Type::i64(), "n");
     zero_ = builder_.constant(int64_t{0});
     one_ = builder_.constant(int64_t{1});
+    if (with_functions_) {
+      fill(builder_, 2, 0);
+      for (const char* name : {"f", "g"}) function(name);
+      calls_left_ = builder_.constant(int64_t{3});
+    }
     fill(builder_, 6, 2);
     graph::Value* total = nullptr;
     for (size_t i = 3; i < tensors_.size(); ++i) {
@@ -45,7 +53,9 @@ class RandomProgram {
   void fill(graph::Builder& builder, size_t count, int depth) {
     for (size_t i = 0; i < count; ++i) {
       const size_t kind = pick(depth > 0 ? 8 : 5);
-      if (kind < 2) {
+      if (calls_left_ != nullptr && pick(4) == 0) {
+        call(builder);
+      } else if (kind < 2) {
         tensors_.push_back(op::mul(builder, {any(), any()}));
         tensors_.back() = op::sin(builder, {tensors_.back()});
       } else if (kind == 2) {
@@ -119,10 +129,51 @@ class RandomProgram {
     give_outputs(*node, start);
   }
 
+  /// A function of two tensors and of how deeply it may call, which gives two tensors. It uses
+  /// tensors from outside as well, and calls itself and the others, some of them twice.
+  void function(const std::string& name) {
+    graph::Node* node = builder_.append_unchecked(op::function, {}, {{"name", name}}, {});
+    graph::Block& block = node->add_block();
+    const graph::Type type = tensors_.front()->type;
+    for (const char* parameter : {"a", "b"}) graph_.new_parameter(block, type, parameter);
+    calls_left_ = graph_.new_parameter(block, graph::Type::i64(), "left");
+    graph::Builder builder(graph_, block);
+    graph::Value* go_on = op::scalar_gt(builder, {calls_left_, zero_});
+    graph::Node* choice =
+        builder.append_unchecked(op::if_, std::span<graph::Value* const>(&go_on, 1), {}, {});
+    const size_t outer = tensors_.size();
+    tensors_.insert(tensors_.end(), block.parameters.begin(), block.parameters.begin() + 2);
+    graph::Block& deeper = choice->add_block();
+    graph::Builder inside(graph_, deeper);
+    calls_left_ = op::scalar_sub(inside, {calls_left_, one_});
+    const size_t around = tensors_.size();
+    for (size_t i = 1 + pick(2); i > 0; --i) call(inside);
+    deeper.results = fill_block(deeper, 2, 1);
+    tensors_.resize(around);
+    calls_left_ = nullptr;
+    graph::Block& last = choice->add_block();
+    last.results = fill_block(last, 2, 1);
+    give_outputs(*choice, last.results);
+    fill(builder, 1, 0);
+    block.results = {op::tanh(builder, {tensors_.back()}), any()};
+    tensors_.resize(outer);
+  }
+
+  void call(graph::Builder& builder) {
+    const std::vector<graph::Value*> operands = {any(), any(), calls_left_};
+    const char* name = pick(2) == 0 ? "f" : "g";
+    const graph::Type type = operands.front()->type;
+    const graph::Node* node =
+        builder.append_unchecked(op::call, operands, {{"callee", std::string(name)}}, {type, type});
+    tensors_.insert(tensors_.end(), node->outputs.begin(), node->outputs.end());
+  }
+
   std::mt19937 random_;
   graph::Graph graph_;
   graph::Builder builder_;
   std::vector<graph::Value*> tensors_, flags_;
+  bool with_functions_ = false;
+  graph::Value* calls_left_ = nullptr;  ///< null: there are no functions to call
   graph::Value *count_ = nullptr, *zero_ = nullptr, *one_ = nullptr;
 };
 

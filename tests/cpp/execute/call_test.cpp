@@ -1,0 +1,198 @@
+// Programs with functions and objects, executed several times (ordinarily, then planned) and
+// compared with the reference interpreter.
+#include <gtest/gtest.h>
+
+#include "../passes/random_program.h"
+#include "../passes/support.h"
+#include "execute/program.h"
+#include "passes/copied.h"
+#include "passes/pipeline.h"
+#include "reference_library.h"
+
+namespace janus::execute {
+namespace {
+
+using graph::Datum;
+using graph::DatumObject;
+using graph::Graph;
+using graph::ObjectReference;
+
+std::vector<Slot> slots_of(fake::Library& library, const std::vector<Datum>& data) {
+  std::vector<Slot> slots;
+  for (const Datum& datum : data) slots.push_back(fake::slot_of(library, datum));
+  return slots;
+}
+
+void expect_results(std::span<const Slot> results, const std::vector<Datum>& expected) {
+  ASSERT_EQ(results.size(), expected.size());
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_TRUE(graph::close(fake::datum_of(results[i]), expected[i], 1e-12))
+        << "result " << i << ": " << fake::datum_of(results[i]) << ", expected " << expected[i];
+}
+
+TEST(Calls, RandomPrograms) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const int before = fake::alive();
+    {
+      fake::ReferenceLibrary library;
+      const Graph plain = passes::RandomProgram(seed, true).build();
+      graph::verify(plain);
+      const Graph graph = passes::optimise(passes::copied(plain));
+      graph::verify(graph);
+      const auto program = Program::compile(passes::copied(graph), library);
+      std::mt19937 random(seed);
+      for (int run = 0; run < 5; ++run) {
+        SCOPED_TRACE(run);
+        passes::Data data(graph, static_cast<unsigned>(random()));
+        for (Datum& datum : data.inputs) {
+          if (std::holds_alternative<bool>(datum)) datum = random() % 2 == 0;
+          if (std::holds_alternative<int64_t>(datum)) datum = static_cast<int64_t>(random() % 4);
+        }
+        std::vector<Slot> results(graph.results().size());
+        ASSERT_FALSE(program->run(slots_of(library, data.inputs), {}, results, {}));
+        expect_results(results, data.run(plain).results);
+      }
+      if (testing::Test::HasFailure()) {
+        ADD_FAILURE() << graph::print(graph) << program->describe();
+        return;
+      }
+    }
+    EXPECT_EQ(fake::alive(), before);
+  }
+}
+
+constexpr std::string_view countdown = R"(
+graph @f(%n: i64, %x: f64[2]) {
+  %zero = constant {value=0} : i64
+  %one = constant {value=1} : i64
+  %limit = constant {value=-1} : i64
+  function {name="down"} { (%k: i64, %y: f64[2])
+    %go = scalar_gt %k, %zero : bool
+    %ok = scalar_gt %k, %limit : bool
+    guard %ok {id=9}
+    %r = if %go : f64[2] {
+      %rest = scalar_sub %k, %one : i64
+      %z = add %y, %x, %one : f64[2]
+      %s = call %rest, %z {callee="down"} : f64[2]
+      %t = add %s, %y, %one : f64[2]
+      yield %t
+    } else {
+      yield %y
+    }
+    yield %r
+  }
+  %r = call %n, %x {callee="down"} : f64[2]
+  return %r
+})";
+
+TEST(Calls, NestAsDeeplyAsThereIsMemory) {
+  fake::ReferenceLibrary library;
+  const auto program = Program::compile(passes::optimise(passes::parsed(countdown)), library);
+  const Slot x = fake::slot_of(library, graph::DenseTensor::of(graph::DType::f64, {2}, {1, 2}));
+  for (const int64_t depth : {3, 100'000, 2, 100'000, 0}) {
+    std::vector<Slot> results(1);
+    ASSERT_FALSE(program->run(std::vector<Slot>{Slot::of(depth), x}, {}, results, {}));
+    const double n = static_cast<double>(depth);
+    const double last = 1 + n, all = last + n * (n + 1) / 2;
+    const auto result = std::get<graph::DenseTensor>(fake::datum_of(results[0]));
+    EXPECT_EQ(result.at(0), all);
+    EXPECT_EQ(result.at(1), 2 * all);
+  }
+}
+
+TEST(Calls, NestNoMoreDeeplyThanTheCallerAllows) {
+  fake::ReferenceLibrary library;
+  const int before = fake::alive();
+  {
+    const auto program = Program::compile(passes::optimise(passes::parsed(countdown)), library);
+    const Slot x = fake::slot_of(library, graph::DenseTensor::of(graph::DType::f64, {2}, {1, 2}));
+    for (int run = 0; run < 3; ++run) {
+      std::vector<Slot> results(1);
+      const auto call = [&](int64_t depth) {
+        return program->run(std::vector<Slot>{Slot::of(depth), x}, {}, results, {}, 50);
+      };
+      ASSERT_FALSE(call(49));
+      const auto failure = call(50);
+      ASSERT_TRUE(failure);
+      EXPECT_EQ(failure->kind, Failure::Kind::depth);
+      EXPECT_TRUE(results[0].is_empty());
+    }
+  }
+  EXPECT_EQ(fake::alive(), before);
+}
+
+constexpr std::string_view tree = R"(
+graph @tree(%tree: object<Tree>, %w: f64[2]) {
+  %none = object_constant {object=0} : object<object>
+  %one = constant {value=1} : i64
+  function {name="total"} { (%node: object<Tree>)
+    %left = object_attribute %node {name="left", id=1} : object<Tree>
+    %leaf = object_is %left, %none : bool
+    %sum, %count = if %leaf : f64[2], i64 {
+      %value = object_attribute %node {name="value", id=2} : f64[2]
+      %scaled = mul %value, %w : f64[2]
+      yield %scaled, %one
+    } else {
+      %right = object_attribute %node {name="right", id=3} : object<Tree>
+      %a, %n = call %left {callee="total"} : f64[2], i64
+      %b, %m = call %right {callee="total"} : f64[2], i64
+      %both = add %a, %b, %one : f64[2]
+      %all = scalar_add %n, %m : i64
+      yield %both, %all
+    }
+    yield %sum, %count
+  }
+  %total, %count = call %tree {callee="total"} : f64[2], i64
+  return %total, %count
+})";
+
+ObjectReference leaf(Datum value) {
+  DatumObject node;
+  node.attributes = {{"left", ObjectReference()}, {"value", std::move(value)}};
+  return std::make_shared<const DatumObject>(std::move(node));
+}
+
+ObjectReference inner(const ObjectReference& left, const ObjectReference& right) {
+  DatumObject node;
+  node.attributes = {{"left", left}, {"right", right}};
+  return std::make_shared<const DatumObject>(std::move(node));
+}
+
+Datum vector_of(double a, double b) {
+  return graph::DenseTensor::of(graph::DType::f64, {2}, {a, b});
+}
+
+TEST(Calls, ReadObjects) {
+  const int before = fake::alive();
+  {
+    fake::ReferenceLibrary library;
+    const std::vector<ObjectReference> known = {nullptr};
+    const auto program = Program::compile(passes::optimise(passes::parsed(tree)), library,
+                                          std::make_shared<fake::ReferenceHeap>(library, known));
+    const Slot w = fake::slot_of(library, vector_of(2, 3));
+    const ObjectReference small = leaf(vector_of(1, 1));
+    ObjectReference large = small;
+    for (int i = 1; i < 40; ++i)
+      large =
+          i % 2 == 0 ? inner(large, leaf(vector_of(i, 1))) : inner(leaf(vector_of(i, 1)), large);
+    const ObjectReference broken = inner(large, leaf(1.5));
+    const auto run = [&](const ObjectReference& object, std::vector<Slot>& results) {
+      return program->run(std::vector<Slot>{fake::slot_of(library, object), w}, {}, results, {});
+    };
+    for (int round = 0; round < 3; ++round) {
+      std::vector<Slot> results(2);
+      ASSERT_FALSE(run(small, results));
+      expect_results(results, {vector_of(2, 3), int64_t{1}});
+      ASSERT_FALSE(run(large, results));
+      expect_results(results, {vector_of(2 * (1 + 39 * 20), 3 * 40), int64_t{40}});
+      const auto failure = run(broken, results);
+      ASSERT_TRUE(failure);
+      EXPECT_EQ(failure->guard, 2);
+    }
+  }
+  EXPECT_EQ(fake::alive(), before);
+}
+
+}  // namespace
+}  // namespace janus::execute
