@@ -39,6 +39,8 @@ struct Frame {
   int64_t deepest_call = 0;  ///< how deeply calls may nest in this run
   /// Memory of the plan's own tensors: nothing that outlives a step may refer to it.
   std::unordered_set<const void*> borrowed;
+  /// Memory of the cells that the run writes; filled when it is asked for.
+  std::unordered_set<const void*> written;
   std::optional<Failure> failure;
   const graph::Node* running = nullptr;  ///< the last operator that was called: one may throw
 };

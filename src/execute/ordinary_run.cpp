@@ -167,10 +167,21 @@ bool OrdinaryRun::run(const Instruction& instruction) {
 
 bool OrdinaryRun::run_heap(const Instruction& instruction) {
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
-  if (frame_.heap_reads[instruction.operation]->run(operands) && !fault_due(Fault::guard))
+  if (frame_.heap_reads[instruction.operation]->run(operands) && !fault_due(Fault::guard) &&
+      !is_written(operands.out(0)))
     return true;
   frame_.failure = guard_failure(*instruction.node);
   return false;
+}
+
+/// Whether it is a tensor in the memory of a cell that the run writes. That no two of the caller's
+/// tensors are one where it matters, the caller knows only of those that it gives.
+bool OrdinaryRun::is_written(const Slot& value) {
+  if (!value.is_tensor() || code_.commits.empty()) return false;
+  if (frame_.written.empty())
+    for (const Write& write : code_.commits)
+      frame_.written.insert(library_.storage(frame_.slots[cell_slot(code_, write.cell)]));
+  return frame_.written.contains(library_.storage(value));
 }
 
 bool OrdinaryRun::run_control(const Instruction& instruction) {

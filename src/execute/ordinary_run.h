@@ -26,6 +26,7 @@ class OrdinaryRun {
   bool run_guard(const Instruction& instruction);
   bool run_size(const Instruction& instruction);
   bool run_heap(const Instruction& instruction);
+  bool is_written(const Slot& value);
   // Control flow (control_run.cpp):
   bool run_blocks(const Instruction& instruction);
   bool enter(const Instruction& instruction);

@@ -68,6 +68,7 @@ class Instance {
            std::span<Slot> results, std::span<Slot> rebound, int64_t deepest_call) {
     frame_.failure.reset();
     frame_.deepest_call = deepest_call;
+    frame_.written.clear();
     seconds_ = 0;
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
     if (random_) random_->save();

@@ -1,0 +1,15 @@
+// Python's heap as runs read it (execute/heap.h).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "execute/heap.h"
+#include "python/object.h"
+
+namespace janus::speculate {
+
+/// `objects`: those that the graph's operators name by number, classes among them.
+std::shared_ptr<const execute::Heap> object_heap(std::vector<python::Object> objects);
+
+}  // namespace janus::speculate
