@@ -7,6 +7,7 @@
 
 #include "frontend/containers.h"
 #include "frontend/operators.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "frontend/torch_services.h"
 #include "ops/list.h"
@@ -60,6 +61,7 @@ class OperatorCall {
   std::vector<std::shared_ptr<Tensor>> values;   // by operand; null: no tensor
   bool requires_grad = false;                    // `requires_grad=True` of a factory function
   bool in_place_flag = false;                    // `inplace=True`
+  bool wants_order = false;                      // `memory_format=torch.contiguous_format`
 
  private:
   size_t positional_parameters() const {
@@ -138,7 +140,7 @@ class OperatorCall {
   }
 
   /// Settings of memory and place that the graph has only in their default.
-  static bool is_default_setting(const std::string& name, const Value& value) {
+  bool is_default_setting(const std::string& name, const Value& value) {
     PyObject* object = known_object(value);
     if (object == nullptr) return false;
     constexpr std::string_view settings[] = {
@@ -147,9 +149,10 @@ class OperatorCall {
       return false;
     if (object == Py_None || object == Py_False) return true;
     if (name == "layout") return object == imported("torch.strided");
-    if (name == "memory_format")
-      return object == imported("torch.contiguous_format") ||
-             object == imported("torch.preserve_format");
+    if (name == "memory_format") {
+      wants_order = object == imported("torch.contiguous_format");
+      return wants_order || object == imported("torch.preserve_format");
+    }
     if (name == "device") {
       Object text = Object::steal(PyObject_Str(object));
       return text_of(text.get()) == "cpu";
@@ -338,17 +341,20 @@ Object result_class(PyObject* callable) {
   return type;
 }
 
-/// Views that keep the contiguous order of elements of a contiguous tensor.
-bool keeps_contiguity(std::string_view op) {
-  for (std::string_view name : {"view", "reshape", "flatten", "unflatten", "unsqueeze", "squeeze",
-                                "squeeze_dim", "detach", "ravel", "view_as"})
-    if (name == op) return true;
-  return false;
+/// Operators that give a view or a copy, depending on strides.
+bool may_copy(const graph::OpDef& op) {
+  return &op == &op::reshape || &op == &op::reshape_as || &op == &op::flatten ||
+         &op == &op::contiguous;
 }
 
-/// Operators that give a view or a copy, depending on strides.
-bool may_copy(std::string_view op) {
-  return op == "reshape" || op == "flatten" || op == "contiguous" || op == "ravel";
+Reshaping reshaping_by(const graph::Node& node, const Tensor& operand) {
+  if (node.op != &op::contiguous) return reshaping(operand, node.output()->type.shape);
+  if (is_contiguous(operand)) return Reshaping::view;
+  return is_surely_not_contiguous(operand) ? Reshaping::copy : Reshaping::unknown;
+}
+
+bool is_copy(const graph::Node& node, const Tensor& operand) {
+  return may_copy(*node.op) && reshaping_by(node, operand) == Reshaping::copy;
 }
 
 void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node,
@@ -362,9 +368,8 @@ void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node
     result.view_callee = interpreter.constant_borrowed(callable);
     result.view_arguments = arguments;
   }
-  result.contiguous = base->contiguous && keeps_contiguity(node.op->name);
-  if (may_copy(node.op->name) && !base->contiguous) {
-    // Whether eager shares memory here depends on strides that are not tracked.
+  result.strides = strides_of_view(node, result.view_output, *base);
+  if (may_copy(*node.op) && reshaping_by(node, *base) == Reshaping::unknown) {
     result.uncertain_alias = true;
     base->uncertain_alias = true;
   }
@@ -391,9 +396,6 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
   if (op.name == "sum_to_size" && node->output()->type.shape == call.tensors[0]->value->type.shape)
     interpreter.refuse(ReasonCode::unsupported_tensor, "sum_to_size gives a view of all");
   bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
-  bool all_contiguous = true;
-  for (const auto& tensor : call.tensors)
-    all_contiguous = all_contiguous && (tensor->contiguous || tensor->value->type.rank() == 0);
   if (op.name == "batch_norm" || op.name == "functional_batch_norm")
     write_running_statistics(interpreter, call, *node);
   std::vector<Value> results;
@@ -414,9 +416,16 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
     }
     auto tensor = make_tensor(interpreter, value, differentiable);
     tensor->producer = std::string(op.name);
-    tensor->contiguous = all_contiguous || !op.is(graph::Trait::elementwise);
-    if (op.is(graph::Trait::view) && !call.tensors.empty())
-      note_view(interpreter, *tensor, *node, call.tensors[0], callable, arguments);
+    tensor->strides = call.wants_order ? contiguous_strides(output->type.shape)
+                                       : strides_of_result(op, output->type.shape, call.tensors);
+    if (op.is(graph::Trait::view) && !call.tensors.empty()) {
+      if (is_copy(*node, *call.tensors[0])) {
+        tensor->producer = &op == &op::contiguous ? "clone" : "_unsafe_view";
+        tensor->strides = contiguous_strides(output->type.shape);
+      } else {
+        note_view(interpreter, *tensor, *node, call.tensors[0], callable, arguments);
+      }
+    }
     if (call.requires_grad) {
       tensor->requires_grad = true;
       interpreter.differentiable.insert(tensor->value);
@@ -457,7 +466,7 @@ bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call)
   for (const char* flag : {"train", "training"})
     if (!call.attributes.get_or<bool>(flag, true)) return false;
   for (const auto& tensor : call.tensors)
-    if (!tensor->contiguous && tensor->value->type.rank() > 1) return true;
+    if (!is_contiguous(*tensor) && tensor->value->type.rank() > 1) return true;
   return false;
 }
 
@@ -494,12 +503,30 @@ void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) 
   }
 }
 
-/// Whether it is a copy where eager has a view (x[:, t] by a number t of the data), or a view of
-/// one: its strides differ.
-bool is_gathered_view(const Tensor& tensor) {
-  for (const Tensor* step = &tensor; step->base != nullptr; step = step->base.get())
-    if (step->view_node->op == &op::index && !step->contiguous) return true;
-  return false;
+/// What eager makes of the operand's strides: a view that there isn't raises, and a reshape that
+/// copies puts the elements in order, which later passes must not undo.
+graph::Node* settle_reshaping(Interpreter& interpreter, OperatorCall& call, graph::Node* node) {
+  const graph::OpDef& op = *node->op;
+  const bool needs_view = &op == &op::view || &op == &op::view_as || &op == &op::unflatten;
+  if (!needs_view && !may_copy(op)) return node;
+  const Reshaping reshaping = reshaping_by(*node, *call.tensors[0]);
+  if (reshaping == Reshaping::view) return node;
+  if (needs_view && reshaping == Reshaping::copy)
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: the strides allow no such view");
+  if (needs_view)
+    interpreter.refuse(ReasonCode::unsupported_tensor, "the strides of a tensor are not known");
+  if (reshaping == Reshaping::unknown || &op == &op::contiguous) return node;
+  call.operands[0] = op::contiguous(interpreter.builder(), {call.operands[0]});
+  return interpreter.builder().append(op, call.operands, node->attributes);
+}
+
+/// `memory_format=torch.contiguous_format`: of operands that lie otherwise only copies keep to it.
+void put_in_order(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op) {
+  if (!call.wants_order || &op == &op::contiguous || call.tensors.empty()) return;
+  if (std::ranges::all_of(call.tensors, [](const auto& t) { return is_contiguous(*t); })) return;
+  if (&op != &op::clone)
+    interpreter.refuse(ReasonCode::unsupported_argument, "the argument memory_format");
+  call.operands[0] = op::contiguous(interpreter.builder(), {call.operands[0]});
 }
 
 /// Fits the call to one of the overloads; `message` says why none did.
@@ -519,12 +546,12 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
       interpreter.refuse(ReasonCode::unsupported_tensor,
                          cat(op->name, " of a tensor whose memory is in another order"));
     try {
+      put_in_order(interpreter, call, *op);
       graph::Node* node =
           interpreter.builder().append(*op, call.operands, std::move(call.attributes));
       interpreter.mark(speculate::LineMark::Kind::graph);
       assume_that_numbers_fit(interpreter, *node);
-      if (op == &op::view && is_gathered_view(*call.tensors[0]))
-        interpreter.refuse(ReasonCode::unsupported_tensor, "the strides of a tensor");
+      node = settle_reshaping(interpreter, call, node);
       if (in_place) return finish_in_place(interpreter, call, *op, node);
       return finish_call(interpreter, call, *op, node, callable, arguments);
     } catch (const graph::TypeError& error) {

@@ -7,6 +7,7 @@
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
@@ -253,7 +254,7 @@ class TemplateWriter {
   /// a fresh one.
   bool is_shown_view(const Tensor& tensor) const {
     if (tensor.base == nullptr) return false;
-    if (!tensor.contiguous) return true;
+    if (!is_contiguous(tensor)) return true;
     const Tensor* root = root_of(&tensor);
     if (root->source != nullptr || root->requires_grad != tensor.requires_grad) {
       if (root->source != nullptr) return true;

@@ -4,6 +4,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -301,7 +302,7 @@ class Indexing {
   }
 
   void select_at(const std::shared_ptr<Tensor>& index, const Value& number) {
-    if (!current_->contiguous) {  // the copy that is made here would have other strides
+    if (!is_contiguous(*current_)) {  // the copy that is made here would have other strides
       current_ = apply_named("Tensor.select", {current_, interpreter_.integer(dim_), number});
       return;
     }
@@ -314,7 +315,7 @@ class Indexing {
     const graph::Node* node = interpreter_.builder().append(operator_named("index"), inputs);
     current_ = view_by(interpreter_, current_, node, std::move(place));
     current_->producer = "select";
-    current_->contiguous = dim_ == 0;
+    if (dim_ == 0) current_->strides = contiguous_strides(current_->value->type.shape);
   }
 
   /// (:, :, part) for the dimension at hand.

@@ -374,7 +374,7 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
   merged->requires_grad = first.requires_grad;
   merged->is_leaf = first.is_leaf;
   merged->is_parameter = first.is_parameter;
-  merged->contiguous = first.contiguous && second.contiguous;
+  if (first.strides == second.strides) merged->strides = first.strides;
   merged->uncertain_alias = first.uncertain_alias || second.uncertain_alias;
   merged->version = std::max(first.version, second.version);
   if (first.producer == second.producer) merged->producer = first.producer;

@@ -187,7 +187,7 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
       output = op::detach(interpreter.builder(), {output});
     auto tensor =
         make_tensor(interpreter, output, differentiable && any_tracked && interpreter.grad_enabled);
-    tensor->contiguous = false;
+    tensor->strides.reset();
     if (i < resolved->grad_fn_names.size()) tensor->grad_fn_name = resolved->grad_fn_names[i];
     note_alias(described, *resolved, i, *tensor);
     results.push_back(std::move(tensor));

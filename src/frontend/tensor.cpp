@@ -6,6 +6,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/operators.h"
+#include "frontend/strides.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
@@ -159,7 +160,7 @@ std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* valu
   tensor->value = value;
   tensor->requires_grad = requires_grad;
   tensor->is_leaf = !requires_grad;
-  tensor->contiguous = true;
+  if (value->type.is_tensor()) tensor->strides = contiguous_strides(value->type.shape);
   if (requires_grad) interpreter.differentiable.insert(value);
   return tensor;
 }
@@ -188,7 +189,7 @@ std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<
   view->base = tensor;
   view->view_node = node;
   view->seen_version = tensor->version;
-  view->contiguous = false;
+  view->strides = strides_of_view(*node, 0, *tensor);
   view->uncertain_alias = tensor->uncertain_alias;
   view->view_callee = interpreter.constant_borrowed(getitem);
   view->view_arguments = std::move(arguments);
@@ -254,7 +255,7 @@ Value data_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
   data->view_node = node;
   data->seen_version = tensor->version;
   data->untracked = true;
-  data->contiguous = tensor->contiguous;
+  data->strides = tensor->strides;
   data->uncertain_alias = tensor->uncertain_alias;
   return data;
 }

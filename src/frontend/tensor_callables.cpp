@@ -7,7 +7,9 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -87,15 +89,16 @@ Value call_is_contiguous(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
   if (self == nullptr || arguments.positional.size() > 1 || !arguments.keywords.empty())
     return nullptr;
-  if (!self->contiguous)
+  const bool contiguous = is_contiguous(*self);
+  if (!contiguous && !is_surely_not_contiguous(*self))
     interpreter.refuse(ReasonCode::unsupported_tensor, "the strides of a tensor");
-  return interpreter.boolean(true);
+  return interpreter.boolean(contiguous);
 }
 
 /// contiguous() gives back a contiguous tensor itself.
 Value call_contiguous(Interpreter&, const Arguments& arguments) {
   auto self = self_of(arguments);
-  if (self == nullptr || !self->contiguous || arguments.positional.size() > 1 ||
+  if (self == nullptr || !is_contiguous(*self) || arguments.positional.size() > 1 ||
       !arguments.keywords.empty())
     return nullptr;
   return self;
@@ -112,7 +115,7 @@ Value cast_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& self,
   auto result = make_tensor(interpreter, value, tracked && interpreter.grad_enabled);
   result->producer = "to_copy";
   result->grad_fn_name = "ToCopyBackward0";
-  result->contiguous = self->contiguous;
+  result->strides = strides_of_result(op::clone, self->value->type.shape, {self});
   return result;
 }
 

@@ -144,9 +144,9 @@ struct TensorState {
   bool untracked = false;                  ///< `.data`: writes through it escape autograd
   Value view_callee;                       ///< how Python makes this view again of `base`
   CallArguments view_arguments;
-  bool contiguous = false;        ///< its strides are known to be the contiguous ones
-  const void* storage = nullptr;  ///< identity of the memory of a tensor of the entry
-  bool uncertain_alias = false;   ///< may share memory with another tensor: not writable
+  std::optional<graph::Shape> strides;  ///< as far as they are known (frontend/strides.h)
+  const void* storage = nullptr;        ///< identity of the memory of a tensor of the entry
+  bool uncertain_alias = false;         ///< may share memory with another tensor: not writable
   std::vector<PossibleAlias> possible_aliases;  ///< of a tensor merged from two sides of a branch
   // --- autograd
   std::vector<graph::Value*> past_values;  ///< contents before each in-place write

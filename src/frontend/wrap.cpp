@@ -5,6 +5,7 @@
 
 #include "frontend/callables.h"
 #include "frontend/interpreter.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -85,15 +86,8 @@ bool is_handed_over(const Source* source) {
          source->kind == Source::Kind::variable;
 }
 
-bool is_contiguous(const TensorFact& fact) {
-  int64_t expected = 1;
-  for (int64_t size : fact.sizes)
-    if (size == 0) return true;
-  for (size_t i = fact.sizes.size(); i-- > 0;) {
-    if (fact.sizes[i] != 1 && fact.strides[i] != expected) return false;
-    expected *= fact.sizes[i];
-  }
-  return true;
+graph::Shape dims_of(const std::vector<int64_t>& numbers) {
+  return graph::Shape(numbers.begin(), numbers.end());
 }
 
 }  // namespace
@@ -305,7 +299,7 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   if (!fact) refuse(ReasonCode::unsupported_tensor, cat(source->describe(), ": ", why_not));
   if (fact->has_hooks) refuse(ReasonCode::hook, cat("the tensor ", source->describe()));
 
-  bool contiguous = is_contiguous(*fact);
+  const bool contiguous = are_contiguous(dims_of(fact->sizes), dims_of(fact->strides));
   const ValueFact* seen = path_fact(source);
   auto varied = [&](size_t i) {
     if (!contiguous || seen == nullptr || fact->sizes[i] < 2) return false;
@@ -333,7 +327,7 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   tensor->requires_grad = fact->requires_grad;
   tensor->is_leaf = fact->is_leaf;
   tensor->is_parameter = fact->is_parameter;
-  tensor->contiguous = contiguous;
+  tensor->strides = contiguous ? contiguous_strides(pattern.dims) : dims_of(fact->strides);
   tensor->uncertain_alias = fact->is_view;
   tensor->storage = fact->storage;
   Type type = Type::tensor(pattern.dtype, pattern.dims);

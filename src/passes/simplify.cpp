@@ -259,7 +259,6 @@ std::span<const Rule> rules_for(const OpDef& op) {
   static const std::unordered_map<const OpDef*, std::vector<Rule>> rules = {
       {&op::detach, {give_operand}},
       {&op::clone, {give_operand}},
-      {&op::contiguous, {give_operand}},
       {&op::reshape, {give_operand, join_reshapes}},
       {&op::view, {give_operand, join_reshapes, take_any_layout}},
       {&op::flatten, {give_operand, join_reshapes}},

@@ -1,0 +1,117 @@
+"""Strides: what `view` accepts, when `reshape` copies, and how results lie in memory."""
+
+import pytest
+from differential import Program, differential
+
+import torch
+
+
+def transposed(rows, columns):
+    return torch.randn(columns, rows).t()
+
+
+LAYOUTS = {
+    "in order": lambda: torch.randn(4, 6),
+    "transposed": lambda: transposed(4, 6),
+    "part": lambda: torch.randn(4, 8)[:, :6],
+    "every other": lambda: torch.randn(8, 6)[::2],
+    "repeated": lambda: torch.randn(1, 6).expand(4, 6),
+}
+
+STEPS = {
+    "copied by reshape": lambda x: torch.tanh(x.reshape(-1).view(-1, 6)),
+    "copied and added": lambda x: sum([x.reshape(-1).view(-1, 6), x]),
+    "put in order": lambda x: x.t().contiguous() * 2,
+    "put in order and viewed": lambda x: x.t().contiguous().view(2, 12).relu(),
+    "cloned in order": lambda x: x.clone(memory_format=torch.contiguous_format) + 1,
+    "cloned": lambda x: x.clone() * 3,
+    "of two layouts": lambda x: (x + torch.ones(6, 4).t(), torch.ones(4, 6) - x),
+    "split and merged": lambda x: x.view(4, 2, 3).transpose(0, 1).reshape(8, 3) * 2,
+    "a column": lambda x: x[:, 1].view(-1, 1) * 2,
+    "repeated": lambda x: x.expand(2, 4, 6).permute(1, 0, 2) * 3,
+    "products": lambda x: (x @ x.t()).view(-1),
+    "flattened": lambda x: x.flatten().mul(2).view(2, -1),
+    "asked": lambda x: (x.is_contiguous(), x.t().is_contiguous(), x * 2),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("step", STEPS)
+@differential()
+def test_results_lie_as_in_eager(step, layout):
+    return Program(STEPS[step], [(LAYOUTS[layout](),) for _ in range(6)])
+
+
+@differential(hits=1)
+def test_view_of_another_layout_raises_after_a_graph_was_made():
+    def step(x):
+        return (x * 2).view(-1).sum()
+
+    calls = [(torch.randn(3, 4),) for _ in range(5)]
+    return Program(step, calls + [(transposed(3, 4),) for _ in range(4)])
+
+
+@differential(hits=1)
+def test_write_through_a_view_of_another_layout_raises():
+    def step(x):
+        m = (x * 2).clone()
+        m.view(-1)[0] = 3.0
+        return m
+
+    calls = [(torch.randn(3, 4),) for _ in range(5)]
+    return Program(step, calls + [(transposed(3, 4),) for _ in range(4)])
+
+
+@differential()
+def test_written_tensors_keep_their_layout():
+    def step(x):
+        m = x * 1
+        m.copy_(torch.ones(3, 4))
+        m.t()[1].add_(0.5)
+        m[0] = 2.0
+        return m, m.t() + 1
+
+    return Program(step, [(transposed(3, 4),) for _ in range(6)])
+
+
+@differential()
+def test_a_write_to_a_copying_reshape_stays_there():
+    def step(x):
+        flat = x.reshape(-1)
+        flat.add_(1)
+        return flat, x * 2
+
+    return Program(step, [(transposed(3, 4),) for _ in range(6)])
+
+
+@differential()
+def test_gradients_through_copies():
+    weight = torch.randn(4, 6, requires_grad=True)
+
+    def step(x):
+        weight.grad = None
+        loss = (weight.t().reshape(4, 6) * x).t().contiguous().view(-1).pow(2).sum()
+        loss.backward()
+        return loss
+
+    return Program(step, [(torch.randn(4, 6),) for _ in range(6)], watch=[weight])
+
+
+@differential()
+def test_heads_of_attention():
+    def step(x):
+        heads = x.view(2, 5, 4, 3).transpose(1, 2)
+        scores = torch.softmax(heads @ heads.transpose(-2, -1), -1)
+        return (scores @ heads).transpose(1, 2).contiguous().view(2, 5, 12)
+
+    return Program(step, [(torch.randn(2, 5, 12),) for _ in range(6)])
+
+
+@differential()
+def test_heads_of_attention_for_varying_batches():
+    def step(x):
+        batch = x.shape[0]
+        heads = x.view(batch, -1, 4, 3).transpose(1, 2)
+        return heads.transpose(1, 2).reshape(batch, -1, 12) + x
+
+    return Program(step, [(torch.randn(2 + i % 4, 3 + i % 3, 12),) for i in range(12)])
