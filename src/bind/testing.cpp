@@ -103,6 +103,7 @@ const std::map<std::string, Assumption::Kind>& assumption_kinds() {
                                                     {"equals", Kind::equals},
                                                     {"length", Kind::length},
                                                     {"keys", Kind::keys},
+                                                    {"has_key", Assumption::Kind::has_key},
                                                     {"missing_key", Kind::missing_key},
                                                     {"missing_attribute", Kind::missing_attribute},
                                                     {"truth", Kind::truth},
@@ -297,10 +298,12 @@ struct Arguments {
   python::Object name_tuple;
 };
 
-/// Guards of a function for calls like the one given.
+/// Guards of a function for calls like the one given. With `recall` they remember what they met, as
+/// those of graphs do.
 class TestGuards {
  public:
-  TestGuards(nb::object function, nb::list assumptions, nb::args positional, nb::kwargs keywords)
+  TestGuards(nb::object function, nb::list assumptions, nb::args positional, bool recall,
+             nb::kwargs keywords)
       : function_(std::move(function)) {
     Generated generated{graph::Graph("test")};
     generated.sources = std::make_shared<SourceTable>();
@@ -309,8 +312,11 @@ class TestGuards {
       generated.assumptions.push_back(
           assumption_from(*generated.sources, nb::cast<nb::dict>(each)));
     const Arguments arguments(function_, positional, keywords);
+    const nb::object on_death =
+        nb::cpp_function([this](nb::handle /*weak reference*/) { guards_->forget(); });
     guards_ = std::make_unique<speculate::Guards>(generated, arguments.call,
-                                                  std::span<const Source* const>());
+                                                  std::span<const Source* const>(),
+                                                  recall ? on_death.ptr() : nullptr);
   }
 
   /// None if they hold, else (path, sentence, dead).
@@ -337,6 +343,7 @@ class TestGuards {
   }
 
   std::vector<std::string> describe() const { return guards_->describe(); }
+  uint64_t recalled() const { return guards_->recalled(); }
 
  private:
   nb::object function_;
@@ -349,10 +356,13 @@ void bind_testing(nb::module_& module) {
   nb::module_ testing = module.def_submodule("testing", "Guards and dispatch without a generator.");
   testing.def("set_generator", set_generator, nb::arg("generator").none());
   nb::class_<TestGuards>(testing, "Guards")
-      .def(nb::init<nb::object, nb::list, nb::args, nb::kwargs>())
+      .def(nb::init<nb::object, nb::list, nb::args, bool, nb::kwargs>(), nb::arg("function"),
+           nb::arg("assumptions"), nb::arg("positional"), nb::kw_only(), nb::arg("recall") = true,
+           nb::arg("keywords"))
       .def("check", &TestGuards::check)
       .def("nanoseconds", &TestGuards::nanoseconds)
-      .def("describe", &TestGuards::describe);
+      .def("describe", &TestGuards::describe)
+      .def_prop_ro("recalled", &TestGuards::recalled);
   testing.def(
       "inject_fault",
       [](const std::string& fault, int64_t passed) {

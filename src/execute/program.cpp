@@ -4,6 +4,8 @@
 // The first run of an instance is ordinary and learns; from the second one on it follows a plan.
 #include "execute/program.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -26,6 +28,18 @@ namespace {
 constexpr size_t most_idle_instances = 16;
 /// Programs of fewer instructions keep Python's lock: giving it up costs more than they take.
 constexpr size_t least_unlocked_instructions = 8;
+
+/// Guards the instances of all programs, for a moment each time: one lock, so that a fork while
+/// another thread holds it can be waited for.
+std::mutex& instances_mutex() {
+  static std::mutex* const mutex = [] {
+    const auto lock = [] { instances_mutex().lock(); };
+    const auto unlock = [] { instances_mutex().unlock(); };
+    pthread_atfork(lock, unlock, unlock);
+    return new std::mutex();
+  }();
+  return *mutex;
+}
 
 /// What an instance assumes of one operand.
 struct Expected {
@@ -205,12 +219,12 @@ class CompiledProgram final : public Program {
   }
 
   double seconds() const override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(instances_mutex());
     return seconds_;
   }
 
   std::string describe() const override {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(instances_mutex());
     std::string text;
     for (const auto& instance : idle_) text += instance->describe();
     return text.empty() ? "not run yet\n" : text;
@@ -229,7 +243,7 @@ class CompiledProgram final : public Program {
   /// An instance for these sizes that nobody else uses now.
   std::unique_ptr<Instance> take(std::span<const Slot> inputs, std::span<const Slot> cells) {
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(instances_mutex());
       for (size_t i = idle_.size(); i-- > 0;) {
         if (!idle_[i]->accepts(inputs, cells)) continue;
         std::unique_ptr<Instance> instance = std::move(idle_[i]);
@@ -241,9 +255,13 @@ class CompiledProgram final : public Program {
   }
 
   void give_back(std::unique_ptr<Instance> instance) {
-    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Instance> dropped;  // once the lock is free: that may take another one
+    const std::lock_guard lock(instances_mutex());
     seconds_ += instance->seconds();
-    if (idle_.size() >= most_idle_instances) idle_.erase(idle_.begin());
+    if (idle_.size() >= most_idle_instances) {
+      dropped = std::move(idle_.front());
+      idle_.erase(idle_.begin());
+    }
     idle_.push_back(std::move(instance));
   }
 
@@ -255,7 +273,6 @@ class CompiledProgram final : public Program {
   std::vector<size_t> rebound_cells_;
   bool unlocked_ = false;
   double seconds_ = 0;
-  mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Instance>> idle_;  // the one used last is at the end
 };
 

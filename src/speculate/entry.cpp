@@ -17,18 +17,6 @@ namespace {
 
 execute::Library* library_of_process = nullptr;
 
-/// The GIL released for the length of a run.
-class WithoutGil {
- public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* state_;
-};
-
 /// Which cells a graph reads.
 std::set<std::string> cells_read(const graph::Graph& graph) {
   std::set<std::string> names;
@@ -114,6 +102,7 @@ Entry::~Entry() = default;
 /// Frees the memory of a graph that can't be entered again, or lets the last run do it.
 void Entry::retire() {
   retired_ = true;
+  if (guards_) guards_->forget();
   if (running_ == 0) release();
 }
 
@@ -198,11 +187,9 @@ execute::Slot Entry::cell(const Cell& cell, PyObject* object) const {
   switch (cell.kind) {
     case CellBinding::Kind::tensor:
       return tensor_access().to_slot(object);
-    case CellBinding::Kind::grad: {
+    case CellBinding::Kind::grad:
       if (!cell.is_read) return Slot();
-      const python::Object grad = python::check(tensor_access().grad_of(object));
-      return grad.is(Py_None) ? Slot::none() : tensor_access().to_slot(grad.get());
-    }
+      return tensor_access().grad_slot(object);
     case CellBinding::Kind::attribute:
       return cell.is_read
                  ? number_slot(python::check(PyObject_GetAttr(object, cell.key.get())).get())
@@ -221,9 +208,6 @@ execute::Slot Entry::cell(const Cell& cell, PyObject* object) const {
 
 void Entry::rebind(const Cell& cell, PyObject* object, PyObject* value) const {
   switch (cell.kind) {
-    case CellBinding::Kind::grad:
-      tensor_access().set_grad(object, value);
-      return;
     case CellBinding::Kind::attribute:
       python::check_status(PyObject_SetAttr(object, cell.key.get(), value));
       return;
@@ -235,10 +219,10 @@ void Entry::rebind(const Cell& cell, PyObject* object, PyObject* value) const {
           PyDict_SetItem(PyFunction_Check(object) ? PyFunction_GET_GLOBALS(object) : object,
                          cell.key.get(), value));
       return;
-    case CellBinding::Kind::tensor:
+    default:
       break;
   }
-  throw InternalError("entry: a tensor cell is rebound");
+  throw InternalError("entry: a cell is rebound that holds no object");
 }
 
 void Entry::commit(const execute::Program& program, std::span<const python::Object> captured,
@@ -246,7 +230,11 @@ void Entry::commit(const execute::Program& program, std::span<const python::Obje
   const auto places = program.rebound_cells();
   for (size_t i = 0; i < places.size(); ++i) {
     const Cell& cell = cells_[places[i]];
-    rebind(cell, captured[cell.captured].get(), to_object(rebound[i]).get());
+    PyObject* object = captured[cell.captured].get();
+    if (cell.kind == CellBinding::Kind::grad)
+      tensor_access().set_grad(object, rebound[i]);
+    else
+      rebind(cell, object, to_object(rebound[i]).get());
   }
 }
 
@@ -278,11 +266,7 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
   for (const Cell& each : cells_) cells.push_back(cell(each, captured[each.captured].get()));
   std::vector<Slot> results(result_count_), rebound(program->rebound_cells().size());
 
-  std::optional<execute::Failure> failure;
-  {
-    const WithoutGil released;
-    failure = program->run(inputs, cells, results, rebound);
-  }
+  auto failure = program->run(inputs, cells, results, rebound);
   if (failure) return failure;
   committed = true;
   commit(*program, captured, rebound);

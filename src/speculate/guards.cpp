@@ -9,9 +9,10 @@
 
 #include "base/check.h"
 #include "base/fault.h"
+#include "base/options.h"
 #include "speculate/describe.h"
-#include "speculate/path.h"
-#include "speculate/scratch.h"
+#include "speculate/guard_tree.h"
+#include "speculate/recollection.h"
 
 namespace janus::speculate {
 namespace {
@@ -95,70 +96,6 @@ PyObject* ExpectedObject::get() const {
 
 namespace {
 
-struct DimCheck {
-  enum class Kind { constant, symbol, expression } kind = Kind::constant;
-  int64_t number = 0;  ///< constant: the size; symbol: the least size
-  size_t symbol = 0;
-};
-
-struct TensorCheck {
-  TensorPattern pattern;
-  std::vector<DimCheck> dims;
-  size_t first_size = 0;  ///< where its sizes stand in the walk's array
-};
-
-/// A dimension that is an expression, or a DimAssumption: evaluated once all symbols are bound.
-struct Relation {
-  graph::Dim left;
-  graph::Dim right;
-  ptrdiff_t left_size = -1;  ///< if not negative, `left` is this entry of the sizes
-  std::string path;
-  graph::SourceSpan span;
-};
-
-struct Check {
-  Kind kind = Kind::identity;
-  uint32_t other = 0;  ///< the other object's step
-  ExpectedObject object;
-  std::vector<ExpectedObject> keys;
-  int64_t number = 0;
-  ptrdiff_t symbol = -1;
-  TensorCheck tensor;
-  std::string text;
-  graph::SourceSpan span;
-};
-
-struct Step {
-  PathStep path;
-  std::string text;
-  std::vector<Check> checks;
-  bool about_value = false;  ///< a number or a tensor's shape is assumed here
-};
-
-struct PairCheck {
-  uint32_t step = 0;
-  Check check;
-};
-
-/// The state of one walk.
-struct Walk {
-  Walk(size_t steps, size_t sizes, size_t symbols)
-      : objects(steps), sizes(sizes), symbols(symbols), bound(symbols) {}
-  Scratch<PyObject*, 512> objects;
-  Scratch<int64_t, 512> sizes;
-  Scratch<int64_t, 32> symbols;
-  Scratch<char, 32> bound;
-  std::vector<python::Object> owned;
-
-  /// Whether the symbol is, or now becomes, this number.
-  bool bind(size_t symbol, int64_t number) {
-    if (bound[symbol] != 0) return symbols[symbol] == number;
-    bound[symbol] = 1;
-    symbols[symbol] = number;
-    return true;
-  }
-};
-
 bool is_value_check(const Check& check, PyObject* object) {
   if (check.kind == Kind::equals) return PyLong_CheckExact(object) || PyFloat_CheckExact(object);
   return check.kind == Kind::tensor || check.kind == Kind::integer || check.kind == Kind::floating;
@@ -241,11 +178,10 @@ bool holds_tensor(const TensorCheck& check, PyObject* object, Walk& walk) {
 }
 
 bool is_none_grad(PyObject* tensor) {
-  if (!tensor_access().is_tensor(tensor)) return false;
-  const python::Object grad = python::Object::steal(tensor_access().grad_of(tensor));
-  if (!grad) PyErr_Clear();
-  return grad.is(Py_None);
+  return tensor_access().is_tensor(tensor) && tensor_access().grad_slot(tensor).is_none();
 }
+
+}  // namespace
 
 bool holds(const Check& check, PyObject* object, Walk& walk) {
   switch (check.kind) {
@@ -282,6 +218,8 @@ bool holds(const Check& check, PyObject* object, Walk& walk) {
   }
 }
 
+namespace {
+
 bool is_pair(Kind kind) {
   return kind == Kind::same_object || kind == Kind::not_same_object ||
          kind == Kind::separate_memory;
@@ -295,26 +233,6 @@ int rank(Kind kind) {
 }
 
 }  // namespace
-
-struct Guards::Tree {
-  Py_ssize_t argument_count = 0;
-  python::Object keyword_names;  ///< null: none
-  Environment environment;
-  std::vector<Step> steps;
-  std::vector<uint32_t> captured;
-  std::vector<PairCheck> pairs;     ///< identity of two objects
-  std::vector<PairCheck> memory;    ///< separate memory: `step` and `other` index `in_memory`
-  std::vector<uint32_t> in_memory;  ///< steps of the tensors whose memory is compared
-  std::vector<Relation> relations;
-  std::map<std::string, size_t, std::less<>> symbols;
-  size_t size_count = 0;
-
-  bool walk(const Call& call, Walk& walk, std::optional<Mismatch>* mismatch) const;
-  std::optional<Mismatch> check_entry(const Call& call, const Environment& found) const;
-  std::optional<Mismatch> check_pairs(Walk& walk) const;
-  std::optional<Mismatch> check_relations(Walk& walk) const;
-  std::optional<int64_t> evaluate(const graph::Dim& dim, Walk& walk) const;
-};
 
 namespace {
 
@@ -494,14 +412,15 @@ bool same_names(PyObject* a, PyObject* b) {
 }  // namespace
 
 /// Visits all objects; with `mismatch` also checks, and stops with false where one does not hold.
-bool Guards::Tree::walk(const Call& call, Walk& walk, std::optional<Mismatch>* mismatch) const {
+bool Guards::Tree::walk(const Call& call, Objects& objects, Walk& walk,
+                        std::optional<Mismatch>* mismatch) const {
   for (size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
-    PyObject* base = walk.objects[step.path.parent];
     const bool rooted = step.path.kind <= Source::Kind::constant;
+    PyObject* base = rooted ? nullptr : objects[step.path.parent];
     PyObject* object =
         rooted || base != nullptr ? take_step(step.path, base, call, walk.owned) : nullptr;
-    walk.objects[i] = object;
+    objects[i] = object;
     if (mismatch == nullptr) continue;
     if (object == nullptr) {
       *mismatch = explain_missing(step);
@@ -526,9 +445,9 @@ std::optional<Mismatch> Guards::Tree::check_entry(const Call& call,
   return std::nullopt;
 }
 
-std::optional<Mismatch> Guards::Tree::check_pairs(Walk& walk) const {
+std::optional<Mismatch> Guards::Tree::check_pairs(Objects& objects) const {
   for (const PairCheck& pair : pairs) {
-    const bool same = walk.objects[pair.step] == walk.objects[pair.check.other];
+    const bool same = objects[pair.step] == objects[pair.check.other];
     if (same != (pair.check.kind == Kind::same_object) || fault_due(Fault::assumption))
       return mismatch(cat("assumed that ", pair.check.text), steps[pair.step].text,
                       pair.check.span);
@@ -536,7 +455,7 @@ std::optional<Mismatch> Guards::Tree::check_pairs(Walk& walk) const {
   if (memory.empty()) return std::nullopt;
   Scratch<const void*, 256> storage(in_memory.size());
   for (size_t i = 0; i < in_memory.size(); ++i)
-    storage[i] = tensor_access().storage_of(walk.objects[in_memory[i]]);
+    storage[i] = tensor_access().storage_of(objects[in_memory[i]]);
   for (const PairCheck& pair : memory)
     if (storage[pair.step] == storage[pair.check.other] && storage[pair.step] != nullptr)
       return mismatch(cat("assumed that ", pair.check.text), steps[in_memory[pair.step]].text,
@@ -570,7 +489,7 @@ std::optional<Mismatch> Guards::Tree::check_relations(Walk& walk) const {
 
 Guards::Guards(const Generated& generated, const Call& call,
                std::span<const Source* const> captured, PyObject* on_death)
-    : tree_(std::make_unique<Tree>()) {
+    : tree_(std::make_unique<Tree>()), is_verified_(log_enabled("verify")) {
   tree_->argument_count = call.argument_count;
   tree_->keyword_names = python::Object::borrow(call.keyword_names);
   tree_->environment = generated.environment;
@@ -579,31 +498,56 @@ Guards::Guards(const Generated& generated, const Call& call,
   for (const DimAssumption& each : generated.dim_assumptions) compiler.add(each);
   for (const Source* each : captured) tree_->captured.push_back(compiler.step(each));
   compiler.finish();
+  recollection_ = std::make_unique<Recollection>(*tree_);
+  if (on_death == nullptr) recollection_->forget();
 }
 
 Guards::~Guards() = default;
 
+void Guards::Tree::capture(PyObject* const* objects, std::vector<python::Object>& to) const {
+  to.clear();
+  to.reserve(captured.size());
+  for (const uint32_t step : captured) to.push_back(python::Object::borrow(objects[step]));
+}
+
 std::optional<Mismatch> Guards::check(const Call& call, const Environment& environment,
                                       std::vector<python::Object>& captured) const {
   if (auto found = tree_->check_entry(call, environment)) return found;
-  Walk walk(tree_->steps.size(), tree_->size_count, tree_->symbols.size());
+  const bool recalled = recollection_->holds(call, captured);
+  if (recalled && !is_verified_) return std::nullopt;
+  std::optional<Mismatch> found = check_all(call, captured);
+  TORCHJANUS_CHECK(!recalled || !found, "guards: they hold as recalled, but ",
+                   found->reason.details);
+  return found;
+}
+
+/// Walks everything from scratch.
+std::optional<Mismatch> Guards::check_all(const Call& call,
+                                          std::vector<python::Object>& captured) const {
+  Walk walk(tree_->size_count, tree_->symbols.size());
+  Tree::Objects objects(tree_->steps.size());
   std::optional<Mismatch> found;
-  if (!tree_->walk(call, walk, &found)) return found;
-  if ((found = tree_->check_pairs(walk))) return found;
+  if (!tree_->walk(call, objects, walk, &found)) return found;
+  if ((found = tree_->check_pairs(objects))) return found;
   if ((found = tree_->check_relations(walk))) return found;
-  captured.clear();
-  captured.reserve(tree_->captured.size());
-  for (const uint32_t step : tree_->captured)
-    captured.push_back(python::Object::borrow(walk.objects[step]));
+  tree_->capture(objects.data(), captured);
+  recollection_->note(objects.data());
   return std::nullopt;
 }
 
+void Guards::forget() {
+  if (recollection_) recollection_->forget();
+}
+
+uint64_t Guards::recalled() const { return recollection_->hits(); }
+
 void Guards::visit_values(const Call& call, const Visit& visit) const {
-  Walk walk(tree_->steps.size(), tree_->size_count, tree_->symbols.size());
-  tree_->walk(call, walk, nullptr);
+  Walk walk(tree_->size_count, tree_->symbols.size());
+  Tree::Objects objects(tree_->steps.size());
+  tree_->walk(call, objects, walk, nullptr);
   for (size_t i = 0; i < tree_->steps.size(); ++i)
-    if (tree_->steps[i].about_value && walk.objects[i] != nullptr)
-      visit(tree_->steps[i].text, walk.objects[i]);
+    if (tree_->steps[i].about_value && objects[i] != nullptr)
+      visit(tree_->steps[i].text, objects[i]);
 }
 
 std::vector<std::string> Guards::describe() const {

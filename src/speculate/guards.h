@@ -44,6 +44,8 @@ class ExpectedObject {
   python::Object strong_, weak_;
 };
 
+class Recollection;
+
 class Guards {
  public:
   /// For a graph that was generated from `call`. `captured`: what check() shall collect, by index.
@@ -58,6 +60,10 @@ class Guards {
   std::optional<Mismatch> check(const Call& call, const Environment& environment,
                                 std::vector<python::Object>& captured) const;
 
+  /// An object died of which identity is assumed (`on_death` was called): another one may lie where
+  /// it was. Without `on_death` every check walks everything.
+  void forget();
+
   /// Visits each object about whose value (a number, a tensor's shape) something is assumed, as far
   /// as the paths lead somewhere in this call, with its path.
   using Visit = std::function<void(const std::string& path, PyObject* object)>;
@@ -66,11 +72,17 @@ class Guards {
   /// One line an assumption.
   std::vector<std::string> describe() const;
   size_t assumption_count() const;
+  /// How many checks were spared: nothing had changed since the one before.
+  uint64_t recalled() const;
 
   struct Tree;
 
  private:
+  std::optional<Mismatch> check_all(const Call& call, std::vector<python::Object>& captured) const;
+
   std::unique_ptr<Tree> tree_;
+  std::unique_ptr<Recollection> recollection_;
+  bool is_verified_ = false;  ///< with TORCHJANUS_LOG=verify: nothing is taken from memory alone
 };
 
 }  // namespace janus::speculate

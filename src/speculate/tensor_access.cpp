@@ -24,8 +24,4 @@ const void* TensorAccess::storage_of(PyObject* tensor) const {
   return fact ? fact->storage : nullptr;
 }
 
-void TensorAccess::set_grad(PyObject* tensor, PyObject* grad) const {
-  python::check_status(PyObject_SetAttrString(tensor, "grad", grad));
-}
-
 }  // namespace janus::speculate

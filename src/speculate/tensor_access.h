@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,20 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
+/// What is expected of one tensor of many, compactly; see TensorPattern.
+struct ExpectedTensor {
+  uint32_t step = 0;     ///< index of the tensor, or of the one whose .grad it is
+  bool of_grad = false;  ///< the .grad of that tensor, exactly a torch.Tensor
+  graph::DType dtype = graph::DType::f32;
+  uint8_t rank = 0;
+  bool requires_grad = false, is_leaf = true, is_parameter = false, is_view = false,
+       has_hooks = false;
+  bool is_symbolic = false;          ///< the sizes found are asked for
+  uint32_t first_size = 0;           ///< where they are put
+  const int64_t* sizes = nullptr;    ///< -1: at least 2
+  const int64_t* strides = nullptr;  ///< null: contiguous
+};
+
 class TensorAccess {
  public:
   virtual ~TensorAccess() = default;
@@ -51,12 +66,18 @@ class TensorAccess {
   /// `contiguous` tells whether strides are the contiguous ones.
   virtual bool matches(PyObject* tensor, const struct TensorPattern& pattern,
                        int64_t* sizes) const = 0;
+  /// Whether all of them match; fills `storages` (storage_of of each) and the sizes asked for. The
+  /// tensors are entries of `objects`, any objects.
+  virtual bool all_match(std::span<const ExpectedTensor> expected, PyObject* const* objects,
+                         int64_t* sizes, std::span<const void*> storages) const = 0;
   /// Identity of the tensor's memory, as TensorFact::storage.
   virtual const void* storage_of(PyObject* tensor) const;
   virtual Environment environment() const = 0;
   virtual PyObject* grad_of(PyObject* tensor) const = 0;  ///< new reference: `tensor.grad` or None
-  /// `tensor.grad = grad` (a tensor or None). Throws python::ErrorSet where that raises.
-  virtual void set_grad(PyObject* tensor, PyObject* grad) const;
+  /// The same without a Python object of its own: a tensor or none.
+  virtual execute::Slot grad_slot(PyObject* tensor) const = 0;
+  /// `tensor.grad = grad` (a tensor or none), unchecked: they fit.
+  virtual void set_grad(PyObject* tensor, const execute::Slot& grad) const = 0;
   virtual execute::Slot to_slot(PyObject* tensor) const = 0;
   virtual python::Object to_python(const execute::Slot& tensor) const = 0;
   /// Process-wide events that make every graph doubtful (e.g. torch.set_default_device); cheap to

@@ -19,6 +19,7 @@ namespace janus::torch {
 
 using execute::Slot;
 using speculate::Environment;
+using speculate::ExpectedTensor;
 using speculate::TensorFact;
 using speculate::TensorPattern;
 using ::torch::autograd::AutogradMeta;
@@ -49,7 +50,9 @@ bool is_leaf(const at::Tensor& tensor, const AutogradMeta& meta) {
   return meta.is_view_ ? tensor.is_leaf() : !meta.grad_fn_;
 }
 
-bool autograd_matches(const at::Tensor& tensor, const TensorPattern& pattern) {
+/// `pattern`: a TensorPattern or an ExpectedTensor.
+template <class Pattern>
+bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
   const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
   if (meta == nullptr) {
     return !pattern.requires_grad && pattern.is_leaf && !pattern.is_view && !pattern.has_hooks;
@@ -65,6 +68,46 @@ bool strides_match(const at::TensorImpl* impl, const TensorPattern& pattern) {
   const at::IntArrayRef strides = impl->strides();
   return std::equal(strides.begin(), strides.end(), pattern.strides->begin(),
                     pattern.strides->end());
+}
+
+bool sizes_match(at::IntArrayRef found, const ExpectedTensor& expected) {
+  if (found.size() != expected.rank) return false;
+  for (size_t d = 0; d < found.size(); ++d) {
+    const int64_t size = expected.sizes[d];
+    if (size >= 0 ? found[d] != size : found[d] < 2) return false;
+  }
+  return true;
+}
+
+bool layout_matches(const at::TensorImpl* impl, const ExpectedTensor& expected) {
+  if (impl->key_set() != ordinary_keys()) return false;
+  if (at::typeMetaToScalarType(impl->dtype()) != scalar_type(expected.dtype)) return false;
+  if (!sizes_match(impl->sizes(), expected)) return false;
+  if (expected.strides == nullptr) return impl->is_contiguous();
+  return std::equal(impl->strides().begin(), impl->strides().end(), expected.strides);
+}
+
+/// The tensor that is looked at; null if there is none of the class that is expected.
+const at::Tensor* expected_among(PyObject* const* objects, const ExpectedTensor& expected) {
+  PyObject* object = objects[expected.step];
+  if (expected.of_grad) {
+    if (!THPVariable_CheckExact(object)) return nullptr;
+    const AutogradMeta* meta = meta_of(impl_of(object));
+    if (meta == nullptr || !meta->grad_.defined()) return nullptr;
+    PyObject* made = meta->grad_.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj();
+    const bool plain =
+        made == nullptr || reinterpret_cast<PyObject*>(Py_TYPE(made)) == THPVariableClass;
+    return plain ? &meta->grad_ : nullptr;
+  }
+  PyObject* wanted = expected.is_parameter ? ParameterClass : THPVariableClass;
+  const bool has_class = reinterpret_cast<PyObject*>(Py_TYPE(object)) == wanted;
+  return has_class ? &THPVariable_Unpack(object) : nullptr;
+}
+
+void prefetch(const void* start, size_t bytes) {
+  constexpr size_t kLine = 64;
+  for (size_t at = 0; at < bytes; at += kLine)
+    __builtin_prefetch(static_cast<const char*>(start) + at);
 }
 
 /// Why a tensor is never converted; null if it can be.
@@ -152,6 +195,37 @@ class Access final : public speculate::TensorAccess {
     return strides_match(impl, pattern) && autograd_matches(tensor, pattern);
   }
 
+  /// In rounds, so that what one tensor leads to is on its way while another's is asked for: all
+  /// this lies in memory that the last run has pushed out of the caches.
+  bool all_match(std::span<const ExpectedTensor> expected, PyObject* const* objects, int64_t* sizes,
+                 std::span<const void*> storages) const override {
+    for (const ExpectedTensor& each : expected) __builtin_prefetch(objects[each.step]);
+    for (const ExpectedTensor& each : expected) {
+      PyObject* object = objects[each.step];
+      if (!THPVariable_CheckExact(object)) return false;
+      prefetch(impl_of(object), sizeof(at::TensorImpl));
+    }
+    for (const ExpectedTensor& each : expected)
+      if (const AutogradMeta* meta = meta_of(impl_of(objects[each.step])))
+        prefetch(meta, sizeof(AutogradMeta));
+    for (const ExpectedTensor& each : expected) {
+      const AutogradMeta* meta = each.of_grad ? meta_of(impl_of(objects[each.step])) : nullptr;
+      if (meta != nullptr && meta->grad_.defined())
+        prefetch(meta->grad_.unsafeGetTensorImpl(), sizeof(at::TensorImpl));
+    }
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const at::Tensor* tensor = expected_among(objects, expected[i]);
+      if (tensor == nullptr) return false;
+      const at::TensorImpl* impl = tensor->unsafeGetTensorImpl();
+      if (!layout_matches(impl, expected[i]) || !autograd_matches(*tensor, expected[i]))
+        return false;
+      storages[i] = impl->unsafe_storage().unsafeGetStorageImpl();
+      if (!expected[i].is_symbolic) continue;
+      std::copy(impl->sizes().begin(), impl->sizes().end(), sizes + expected[i].first_size);
+    }
+    return true;
+  }
+
   const void* storage_of(PyObject* object) const override {
     return impl_of(object)->unsafe_storage().unsafeGetStorageImpl();
   }
@@ -179,9 +253,14 @@ class Access final : public speculate::TensorAccess {
     return THPVariable_Wrap(grad);
   }
 
-  void set_grad(PyObject* object, PyObject* grad) const override {
+  Slot grad_slot(PyObject* object) const override {
+    const at::Tensor& grad = THPVariable_Unpack(object).grad();
+    return grad.defined() ? Slot::borrow_tensor(grad.unsafeGetTensorImpl()) : Slot::none();
+  }
+
+  void set_grad(PyObject* object, const Slot& grad) const override {
     at::Tensor& place = THPVariable_Unpack(object).mutable_grad();
-    place = grad == Py_None ? at::Tensor() : THPVariable_Unpack(grad);
+    place = grad.is_tensor() ? tensor_of(grad) : at::Tensor();
   }
 
   Slot to_slot(PyObject* object) const override {

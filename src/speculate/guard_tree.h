@@ -1,0 +1,103 @@
+// Guards, compiled: the steps of all paths in an order in which each comes after its base, with the
+// checks of the objects there. What walks it from scratch is in guards.cpp, what remembers the last
+// walk in recollection.cpp.
+#pragma once
+
+#include <map>
+
+#include "speculate/guards.h"
+#include "speculate/path.h"
+#include "speculate/scratch.h"
+
+namespace janus::speculate {
+
+struct DimCheck {
+  enum class Kind { constant, symbol, expression } kind = Kind::constant;
+  int64_t number = 0;  ///< constant: the size; symbol: the least size
+  size_t symbol = 0;
+};
+
+struct TensorCheck {
+  TensorPattern pattern;
+  std::vector<DimCheck> dims;
+  size_t first_size = 0;  ///< where its sizes stand in the walk's array
+};
+
+/// A dimension that is an expression, or a DimAssumption: evaluated once all symbols are bound.
+struct Relation {
+  graph::Dim left;
+  graph::Dim right;
+  ptrdiff_t left_size = -1;  ///< if not negative, `left` is this entry of the sizes
+  std::string path;
+  graph::SourceSpan span;
+};
+
+struct Check {
+  Assumption::Kind kind = Assumption::Kind::identity;
+  uint32_t other = 0;  ///< the other object's step
+  ExpectedObject object;
+  std::vector<ExpectedObject> keys;
+  int64_t number = 0;
+  ptrdiff_t symbol = -1;
+  TensorCheck tensor;
+  std::string text;
+  graph::SourceSpan span;
+};
+
+struct Step {
+  PathStep path;
+  std::string text;
+  std::vector<Check> checks;
+  bool about_value = false;  ///< a number or a tensor's shape is assumed here
+};
+
+struct PairCheck {
+  uint32_t step = 0;
+  Check check;
+};
+
+/// What one walk finds beside objects.
+struct Walk {
+  Walk(size_t sizes, size_t symbols) : sizes(sizes), symbols(symbols), bound(symbols) {}
+  Scratch<int64_t, 256> sizes;  ///< of tensors, where TensorCheck::first_size says
+  Scratch<int64_t, 32> symbols;
+  Scratch<char, 32> bound;
+  std::vector<python::Object> owned;  ///< objects that nobody else keeps
+
+  /// Whether the symbol is, or now becomes, this number.
+  bool bind(size_t symbol, int64_t number) {
+    if (bound[symbol] != 0) return symbols[symbol] == number;
+    bound[symbol] = 1;
+    symbols[symbol] = number;
+    return true;
+  }
+};
+
+/// Whether the check holds for the object; not for those of pairs. Binds symbols in the walk.
+bool holds(const Check& check, PyObject* object, Walk& walk);
+
+struct Guards::Tree {
+  Py_ssize_t argument_count = 0;
+  python::Object keyword_names;  ///< null: none
+  Environment environment;
+  std::vector<Step> steps;
+  std::vector<uint32_t> captured;
+  std::vector<PairCheck> pairs;     ///< identity of two objects
+  std::vector<PairCheck> memory;    ///< separate memory: `step` and `other` index `in_memory`
+  std::vector<uint32_t> in_memory;  ///< steps of the tensors whose memory is compared
+  std::vector<Relation> relations;
+  std::map<std::string, size_t, std::less<>> symbols;
+  size_t size_count = 0;
+
+  using Objects = Scratch<PyObject*, 512>;  ///< by step
+
+  bool walk(const Call& call, Objects& objects, Walk& walk,
+            std::optional<Mismatch>* mismatch) const;
+  std::optional<Mismatch> check_entry(const Call& call, const Environment& found) const;
+  std::optional<Mismatch> check_pairs(Objects& objects) const;
+  std::optional<Mismatch> check_relations(Walk& walk) const;
+  void capture(PyObject* const* objects, std::vector<python::Object>& captured) const;
+  std::optional<int64_t> evaluate(const graph::Dim& dim, Walk& walk) const;
+};
+
+}  // namespace janus::speculate

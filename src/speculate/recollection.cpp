@@ -1,0 +1,593 @@
+// Noting where objects were found, and looking whether they still are there.
+#include "speculate/recollection.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fault.h"
+#include "base/options.h"
+
+namespace janus::speculate {
+
+using Kind = Assumption::Kind;
+
+namespace {
+
+#if PY_VERSION_HEX < 0x030C0000
+constexpr bool kHasVersions = true;
+uint64_t version_of(PyObject* dict) {
+  return reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+}
+const void* version_place(PyObject* dict) {
+  return &reinterpret_cast<PyDictObject*>(dict)->ma_version_tag;
+}
+/// 0: the class has none.
+unsigned version_of(PyTypeObject* type) {
+  return (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) != 0 ? type->tp_version_tag : 0;
+}
+#else
+// Later versions keep attributes outside of dictionaries, or have no number for a dictionary.
+constexpr bool kHasVersions = false;
+uint64_t version_of(PyObject*) { return 0; }
+const void* version_place(PyObject*) { return nullptr; }
+unsigned version_of(PyTypeObject*) { return 0; }
+#endif
+
+constexpr uint8_t kMostChanges = 2;    // of a step before it is walked at each call
+constexpr uint64_t kTrialNotes = 64;   // before it is asked whether noting pays
+constexpr size_t kPrefetchAhead = 12;  // in witnesses
+constexpr size_t kMostTensors = 0xffff;
+
+uint64_t word_at(const void* place) {
+  uint64_t word = 0;
+  std::memcpy(&word, place, sizeof(word));
+  return word;
+}
+
+uint64_t word_of(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
+
+PyObject* dict_entry(PyObject* dict, PyObject* key, Py_hash_t hash) {
+  if (key == nullptr) return nullptr;
+  PyObject* found = _PyDict_GetItem_KnownHash(dict, key, hash);
+  if (found == nullptr && PyErr_Occurred() != nullptr) PyErr_Clear();
+  return found;
+}
+
+/// Whether `object.__class__ = …` is refused for every object of the class.
+bool keeps_class(PyObject* object) {
+  return (Py_TYPE(object)->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0 && !PyModule_Check(object);
+}
+
+/// One of its kind, for ever.
+bool is_singleton(PyObject* object) {
+  return object == Py_None || PyBool_Check(object) || object == Py_Ellipsis ||
+         object == Py_NotImplemented;
+}
+
+}  // namespace
+
+/// Turns one walk into witnesses.
+class Recollection::Noting {
+ public:
+  Noting(Recollection& to, PyObject* const* objects) : to_(to), objects_(objects) {}
+
+  void run();
+
+ private:
+  using Source = speculate::Source::Kind;
+
+  const Step& step() const { return to_.tree_.steps[at_]; }
+  PyObject* object() const { return objects_[at_]; }
+  PyObject* base() const { return objects_[step().path.parent]; }
+
+  bool link();
+  bool link_in_dict(PyObject* dict);
+  bool link_in_instance();
+  bool link_in_module();
+  bool link_in_class();
+  bool link_in_sequence();
+  bool link_in_globals();
+  bool link_in_cell();
+  bool link_in_tuple(PyObject* const* field, Py_ssize_t index);
+  bool link_in_field(PyObject* const* field, PyTypeObject* of);
+  bool takes_gradient();
+
+  void check(const Check& check);
+  void check_size(const Check& check);
+  void check_keys(const Check& check);
+  void check_missing_attribute(const Check& check);
+  void check_tensor(const Check& check, uint32_t step, bool of_grad);
+  void recheck(const Check& check) { to_.rechecks_.push_back({at_, &check}); }
+
+  void witness(const void* place, uint64_t expected, uint64_t mask = ~uint64_t{0});
+  void see_class_of(PyObject* object) { witness(&object->ob_type, word_of(Py_TYPE(object))); }
+  bool see_version_of(PyTypeObject* type);
+  Dictionary* dictionary(PyObject* dict);
+  void note_pairs();
+
+  Recollection& to_;
+  PyObject* const* objects_;
+  uint32_t at_ = 0;
+  bool is_certain_ = false;  ///< the step's object is the same one, not just at the same address
+  std::unordered_map<const void*, bool> seen_;
+  std::unordered_map<PyObject*, size_t> dictionaries_;
+  std::unordered_map<uint32_t, size_t> tensors_;  ///< by step: index in to_.tensors_
+};
+
+Recollection::Recollection(const Guards::Tree& tree)
+    : tree_(tree),
+      is_off_(!kHasVersions || options().is_disabled("recollection")),
+      objects_(tree.steps.size()),
+      changes_(tree.steps.size()),
+      is_captured_(tree.steps.size()),
+      is_changing_(tree.steps.size()) {
+  for (const uint32_t step : tree.captured) is_captured_[step] = 1;
+  for (const PairCheck& pair : tree.pairs)
+    is_captured_[pair.step] = is_captured_[pair.check.other] = 1;
+  for (const Step& step : tree.steps)
+    if (step.path.kind > Source::Kind::constant) is_captured_[step.path.parent] = 1;
+}
+
+// --- noting --------------------------------------------------------------------------------------
+
+void Recollection::start_over() {
+  std::fill(is_changing_.begin(), is_changing_.end(), 0);
+  roots_.clear();
+  witnesses_.clear();
+  dictionaries_.clear();
+  changing_.clear();
+  rechecks_.clear();
+  tensors_.clear();
+  numbers_.clear();
+  symbolic_.clear();
+  pairs_.clear();
+  memory_tensors_.clear();
+  memory_.clear();
+}
+
+/// Counts which objects are others than at the call before, the topmost of each path.
+void Recollection::note_changes(PyObject* const* objects) {
+  for (size_t i = 0; i < tree_.steps.size(); ++i) {
+    const PathStep& path = tree_.steps[i].path;
+    const bool is_root = path.kind <= Source::Kind::constant;
+    const bool base_changed = !is_root && objects[path.parent] != objects_[path.parent];
+    if (objects[i] != objects_[i] && !base_changed && changes_[i] < kMostChanges) ++changes_[i];
+  }
+}
+
+void Recollection::note(PyObject* const* objects) {
+  if (is_off_ || in_use_) return;
+  if (is_known_) note_changes(objects);
+  if (++notes_ > kTrialNotes && notes_ > hits_) {
+    is_off_ = true;
+    return;
+  }
+  start_over();
+  std::copy_n(objects, objects_.size(), objects_.data());
+  Noting(*this, objects).run();
+  storages_.resize(tensors_.size());
+  is_known_ = true;
+}
+
+void Recollection::Noting::run() {
+  const std::vector<Step>& steps = to_.tree_.steps;
+  size_t numbers = 0;
+  for (const Step& each : steps)
+    for (const Check& check : each.checks) numbers += 2 * check.tensor.dims.size();
+  to_.numbers_.reserve(numbers);  // tensors_ point into it
+  for (at_ = 0; at_ < steps.size(); ++at_) {
+    is_certain_ = false;
+    if (takes_gradient()) continue;
+    if (!link()) {
+      to_.is_changing_[at_] = 1;
+      to_.changing_.push_back(at_);
+      for (const Check& each : step().checks)
+        if (each.kind == Kind::tensor) check_tensor(each, at_, false);
+      continue;
+    }
+    for (const Check& each : step().checks) check(each);
+  }
+  note_pairs();
+}
+
+void Recollection::Noting::witness(const void* place, uint64_t expected, uint64_t mask) {
+  if (!seen_.emplace(place, true).second) return;
+  to_.witnesses_.push_back({place, mask, expected, at_, -1});
+}
+
+bool Recollection::Noting::see_version_of(PyTypeObject* type) {
+  const unsigned version = version_of(type);
+  if (version == 0) return false;
+#if PY_VERSION_HEX < 0x030C0000
+  static_assert(sizeof(type->tp_version_tag) == 4);
+  witness(&type->tp_version_tag, version, 0xffffffff);
+#endif
+  return true;
+}
+
+/// The dictionary as one that is looked at from here on.
+Recollection::Dictionary* Recollection::Noting::dictionary(PyObject* dict) {
+  const auto [found, added] = dictionaries_.try_emplace(dict, to_.dictionaries_.size());
+  if (added) {
+    to_.dictionaries_.push_back({dict, {}, {}});
+    to_.witnesses_.push_back({version_place(dict), ~uint64_t{0}, version_of(dict), at_,
+                              static_cast<int32_t>(found->second)});
+  }
+  return &to_.dictionaries_[found->second];
+}
+
+/// How the step's object is known to be the one that it was; false: it has to be walked.
+bool Recollection::Noting::link() {
+  const PathStep& path = step().path;
+  if (path.kind <= Source::constant) {
+    if (path.kind == Source::constant) return is_certain_ = true;
+    const bool expected = to_.changes_[at_] < kMostChanges;
+    to_.roots_.push_back({at_, expected});
+    // A root that is often another is found with the roots, but checked with what is walked.
+    return expected;
+  }
+  if (to_.is_changing_[path.parent] != 0 || to_.changes_[at_] >= kMostChanges) return false;
+  PyObject* from = base();
+  const auto* function = reinterpret_cast<PyFunctionObject*>(from);
+  const auto* method = reinterpret_cast<PyMethodObject*>(from);
+  switch (path.kind) {
+    case Source::attribute:
+      return link_in_module();
+    case Source::instance_value:
+      return link_in_instance();
+    case Source::type:
+      see_class_of(from);
+      return true;
+    case Source::type_attribute:
+      return link_in_class();
+    case Source::item:
+      see_class_of(from);
+      return PyDict_Check(from) && link_in_dict(from);
+    case Source::index:
+      return link_in_sequence();
+    case Source::global:
+      return link_in_globals();
+    case Source::closure:
+      return link_in_cell();
+    case Source::default_value:
+      return PyFunction_Check(from) && link_in_tuple(&function->func_defaults, path.index);
+    case Source::keyword_default:
+      return link_in_field(&function->func_kwdefaults, &PyFunction_Type) &&
+             PyDict_Check(function->func_kwdefaults) && link_in_dict(function->func_kwdefaults);
+    case Source::bound_function:
+      return link_in_field(&method->im_func, &PyMethod_Type);
+    case Source::bound_self:
+      return link_in_field(&method->im_self, &PyMethod_Type);
+    case Source::code:
+      return link_in_field(&function->func_code, &PyFunction_Type);
+    default:
+      return false;
+  }
+}
+
+bool Recollection::Noting::link_in_dict(PyObject* dict) {
+  if (dict_entry(dict, step().path.key.get(), step().path.hash) != object()) return false;
+  dictionary(dict)->entries.push_back({at_, object()});
+  return is_certain_ = true;
+}
+
+bool Recollection::Noting::link_in_instance() {
+  PyObject** place = _PyObject_GetDictPtr(base());
+  if (place == nullptr || *place == nullptr) return false;
+  see_class_of(base());
+  witness(place, word_of(*place));
+  return link_in_dict(*place);
+}
+
+bool Recollection::Noting::link_in_module() {
+  return PyModule_CheckExact(base()) && link_in_instance();
+}
+
+bool Recollection::Noting::link_in_class() {
+  PyObject* from = base();
+  if (!PyType_Check(from)) return false;
+  see_class_of(from);
+  return is_certain_ = see_version_of(reinterpret_cast<PyTypeObject*>(from));
+}
+
+bool Recollection::Noting::link_in_sequence() {
+  PyObject* from = base();
+  Py_ssize_t index = step().path.index;
+  if (index < 0) index += Py_SIZE(from);
+  see_class_of(from);
+  if (PyTuple_Check(from)) {
+    auto* tuple = reinterpret_cast<PyTupleObject*>(from);
+    witness(&tuple->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(from)));
+    witness(&tuple->ob_item[index], word_of(object()));
+    return true;
+  }
+  if (!PyList_Check(from)) return false;
+  auto* list = reinterpret_cast<PyListObject*>(from);
+  witness(&list->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(from)));
+  witness(&list->ob_item, word_of(list->ob_item));
+  witness(&list->ob_item[index], word_of(object()));
+  return true;
+}
+
+bool Recollection::Noting::link_in_globals() {
+  PyObject* from = base();
+  if (PyDict_CheckExact(from)) {
+    see_class_of(from);
+    return link_in_dict(from);
+  }
+  if (!PyFunction_Check(from)) return false;
+  auto* function = reinterpret_cast<PyFunctionObject*>(from);
+  if (!PyDict_Check(function->func_globals) || !PyDict_Check(function->func_builtins)) return false;
+  see_class_of(from);
+  witness(&function->func_globals, word_of(function->func_globals));
+  if (link_in_dict(function->func_globals)) return true;
+  if (dict_entry(function->func_globals, step().path.key.get(), step().path.hash) != nullptr)
+    return false;
+  dictionary(function->func_globals)->entries.push_back({at_, nullptr});
+  witness(&function->func_builtins, word_of(function->func_builtins));
+  return link_in_dict(function->func_builtins);
+}
+
+bool Recollection::Noting::link_in_cell() {
+  if (!PyFunction_Check(base())) return false;
+  auto* function = reinterpret_cast<PyFunctionObject*>(base());
+  auto* cells = reinterpret_cast<PyTupleObject*>(function->func_closure);
+  auto* cell = reinterpret_cast<PyCellObject*>(cells->ob_item[step().path.index]);
+  if (!PyCell_Check(cell)) return false;
+  see_class_of(base());
+  witness(&function->func_closure, word_of(cells));
+  witness(&cells->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(cells)));
+  witness(&cells->ob_item[step().path.index], word_of(cell));
+  witness(&cell->ob_ref, word_of(object()));
+  return true;
+}
+
+bool Recollection::Noting::link_in_tuple(PyObject* const* field, Py_ssize_t index) {
+  auto* tuple = reinterpret_cast<PyTupleObject*>(*field);
+  if (tuple == nullptr || !PyTuple_Check(*field)) return false;
+  see_class_of(base());
+  witness(field, word_of(tuple));
+  witness(&tuple->ob_base.ob_size, static_cast<uint64_t>(Py_SIZE(tuple)));
+  witness(&tuple->ob_item[index], word_of(object()));
+  return true;
+}
+
+/// A field of the base that holds the object, or what the object is looked up in.
+bool Recollection::Noting::link_in_field(PyObject* const* field, PyTypeObject* of) {
+  if (Py_TYPE(base()) != of || *field == nullptr) return false;
+  see_class_of(base());
+  witness(field, word_of(*field));
+  return true;
+}
+
+/// A gradient of which only the tensor matters needs no Python object.
+bool Recollection::Noting::takes_gradient() {
+  if (step().path.kind != Source::grad || to_.is_captured_[at_] != 0) return false;
+  const std::vector<Check>& checks = step().checks;
+  const bool plain = std::all_of(checks.begin(), checks.end(), [](const Check& each) {
+    return each.kind == Kind::tensor && !each.tensor.pattern.is_parameter;
+  });
+  if (!plain || checks.empty()) return false;
+  for (const Check& each : checks) check_tensor(each, at_, true);
+  return true;
+}
+
+void Recollection::Noting::check(const Check& check) {
+  switch (check.kind) {
+    case Kind::identity:
+      return;
+    case Kind::exact_type:
+      if (!is_certain_ || !keeps_class(object())) see_class_of(object());
+      return;
+    case Kind::equals:
+      if (!is_certain_ && !is_singleton(object())) recheck(check);
+      return;
+    case Kind::floating:
+    case Kind::boolean:
+      if (!is_certain_) see_class_of(object());
+      return;
+    case Kind::integer:
+      if (!is_certain_ || check.symbol >= 0) recheck(check);
+      return;
+    case Kind::length:
+    case Kind::truth:
+      return check_size(check);
+    case Kind::keys:
+    case Kind::has_key:
+    case Kind::missing_key:
+      return check_keys(check);
+    case Kind::missing_attribute:
+      return check_missing_attribute(check);
+    case Kind::tensor:
+      return check_tensor(check, at_, false);
+    default:
+      return recheck(check);
+  }
+}
+
+void Recollection::Noting::check_size(const Check& check) {
+  PyObject* of = object();
+  if (is_certain_ && is_singleton(of)) return;
+  see_class_of(of);
+  if (PyDict_Check(of))
+    return witness(&reinterpret_cast<PyDictObject*>(of)->ma_used,
+                   static_cast<uint64_t>(PyDict_GET_SIZE(of)));
+  if (PyList_Check(of) || PyTuple_Check(of))
+    return witness(&reinterpret_cast<PyVarObject*>(of)->ob_size,
+                   static_cast<uint64_t>(Py_SIZE(of)));
+  recheck(check);
+}
+
+void Recollection::Noting::check_keys(const Check& check) {
+  PyObject* of = object();
+  see_class_of(of);
+  if (!PyDict_Check(of)) {
+    PyObject** place = PyAnySet_Check(of) ? nullptr : _PyObject_GetDictPtr(of);
+    if (place == nullptr || *place == nullptr) return recheck(check);
+    witness(place, word_of(*place));
+    of = *place;
+  }
+  dictionary(of)->checks.emplace_back(at_, &check);
+}
+
+void Recollection::Noting::check_missing_attribute(const Check& check) {
+  PyObject* of = object();
+  see_class_of(of);
+  PyTypeObject* type = PyType_Check(of) ? reinterpret_cast<PyTypeObject*>(of) : Py_TYPE(of);
+  if (!see_version_of(type)) recheck(check);
+}
+
+void Recollection::Noting::check_tensor(const Check& check, uint32_t step, bool of_grad) {
+  const TensorPattern& pattern = check.tensor.pattern;
+  ExpectedTensor expected;
+  expected.step = of_grad ? this->step().path.parent : step;
+  expected.of_grad = of_grad;
+  expected.dtype = pattern.dtype;
+  expected.rank = static_cast<uint8_t>(pattern.dims.size());
+  expected.requires_grad = pattern.requires_grad;
+  expected.is_leaf = pattern.is_leaf;
+  expected.is_parameter = pattern.is_parameter;
+  expected.is_view = pattern.is_view;
+  expected.has_hooks = pattern.has_hooks;
+  expected.first_size = static_cast<uint32_t>(check.tensor.first_size);
+  expected.sizes = to_.numbers_.data() + to_.numbers_.size();
+  for (const DimCheck& dim : check.tensor.dims) {
+    const bool is_constant = dim.kind == DimCheck::Kind::constant;
+    expected.is_symbolic |= !is_constant;
+    to_.numbers_.push_back(is_constant ? dim.number : -1);
+  }
+  if (pattern.strides) {
+    expected.strides = to_.numbers_.data() + to_.numbers_.size();
+    to_.numbers_.insert(to_.numbers_.end(), pattern.strides->begin(), pattern.strides->end());
+  }
+  if (expected.is_symbolic) to_.symbolic_.push_back(&check);
+  tensors_.emplace(at_, to_.tensors_.size());
+  to_.tensors_.push_back(expected);
+}
+
+void Recollection::Noting::note_pairs() {
+  const Guards::Tree& tree = to_.tree_;
+  for (const PairCheck& pair : tree.pairs) {
+    const bool walked = to_.is_changing_[pair.step] != 0 || to_.is_changing_[pair.check.other] != 0;
+    if (walked) to_.pairs_.push_back(&pair);
+  }
+  std::vector<uint16_t> places;
+  for (const uint32_t step : tree.in_memory) {
+    const auto found = tensors_.find(step);
+    // Every tensor whose memory matters has a pattern; should one have none, all is walked.
+    if (found == tensors_.end() || found->second > kMostTensors) {
+      to_.is_off_ = true;
+      return;
+    }
+    places.push_back(static_cast<uint16_t>(found->second));
+  }
+  for (const PairCheck& pair : tree.memory)
+    to_.memory_.emplace_back(places[pair.step], places[pair.check.other]);
+}
+
+// --- recalling -----------------------------------------------------------------------------------
+
+bool Recollection::find_roots(const Call& call) {
+  std::vector<python::Object> unused;
+  for (const Root& root : roots_) {
+    PyObject* object = take_step(tree_.steps[root.step].path, nullptr, call, unused);
+    if (object == nullptr || (root.is_expected && object != objects_[root.step])) return false;
+    objects_[root.step] = object;
+  }
+  return true;
+}
+
+/// The dictionary changed: whether what was read there is the same, and holds what is assumed of it
+/// (an object may have died, and another one have come to lie where it was).
+bool Recollection::has_same_entries(Dictionary& dictionary, Walk& walk) const {
+  for (const Entry& entry : dictionary.entries) {
+    const Step& step = tree_.steps[entry.step];
+    if (dict_entry(dictionary.object, step.path.key.get(), step.path.hash) != entry.found)
+      return false;
+    if (entry.found == nullptr) continue;
+    for (const Check& check : step.checks)
+      if (check.kind != Kind::tensor && !speculate::holds(check, entry.found, walk)) return false;
+  }
+  return std::all_of(dictionary.checks.begin(), dictionary.checks.end(), [&](const auto& each) {
+    return speculate::holds(*each.second, objects_[each.first], walk);
+  });
+}
+
+bool Recollection::see_witnesses(Walk& walk) {
+  const size_t count = witnesses_.size();
+  for (size_t i = 0; i < std::min(kPrefetchAhead, count); ++i)
+    __builtin_prefetch(witnesses_[i].place);
+  for (size_t i = 0; i < count; ++i) {
+    if (i + kPrefetchAhead < count) __builtin_prefetch(witnesses_[i + kPrefetchAhead].place);
+    Witness& witness = witnesses_[i];
+    const uint64_t found = word_at(witness.place) & witness.mask;
+    if (found == witness.expected) [[likely]]
+      continue;
+    if (witness.dictionary >= 0 &&
+        has_same_entries(dictionaries_[static_cast<size_t>(witness.dictionary)], walk)) {
+      witness.expected = found;
+      continue;
+    }
+    uint8_t& changes = changes_[witness.step];
+    if (changes < kMostChanges) ++changes;
+    return false;
+  }
+  return true;
+}
+
+bool Recollection::walk_changing(const Call& call, Walk& walk) {
+  for (const uint32_t index : changing_) {
+    const Step& step = tree_.steps[index];
+    if (step.path.kind > Source::Kind::constant)
+      objects_[index] = take_step(step.path, objects_[step.path.parent], call, walk.owned);
+    if (objects_[index] == nullptr) return false;
+    for (const Check& check : step.checks)
+      if (check.kind != Kind::tensor && !speculate::holds(check, objects_[index], walk))
+        return false;
+  }
+  return true;
+}
+
+bool Recollection::check_values(Walk& walk) const {
+  for (const Recheck& each : rechecks_)
+    if (!speculate::holds(*each.check, objects_[each.step], walk)) return false;
+  for (const PairCheck* pair : pairs_) {
+    const bool same = objects_[pair->step] == objects_[pair->check.other];
+    if (same != (pair->check.kind == Kind::same_object)) return false;
+  }
+  return true;
+}
+
+bool Recollection::check_tensors(Walk& walk) const {
+  if (tensors_.empty()) return true;
+  if (!tensor_access().all_match(tensors_, objects_.data(), walk.sizes.data(), storages_))
+    return false;
+  for (const Check* check : symbolic_) {
+    const int64_t* sizes = walk.sizes.data() + check->tensor.first_size;
+    for (size_t d = 0; d < check->tensor.dims.size(); ++d) {
+      const DimCheck& dim = check->tensor.dims[d];
+      if (dim.kind == DimCheck::Kind::symbol &&
+          (sizes[d] < dim.number || !walk.bind(dim.symbol, sizes[d])))
+        return false;
+    }
+  }
+  return std::none_of(memory_.begin(), memory_.end(), [&](const auto& pair) {
+    return storages_[pair.first] == storages_[pair.second] && storages_[pair.first] != nullptr;
+  });
+}
+
+bool Recollection::holds(const Call& call, std::vector<python::Object>& captured) {
+  if (is_off_ || !is_known_ || in_use_) return false;
+  if (injected_fault.load(std::memory_order_relaxed) == Fault::assumption) return false;
+  in_use_ = true;  // paths may run code of torch's or of a module's, which may come here again
+  Walk walk(tree_.size_count, tree_.symbols.size());
+  const bool holds = find_roots(call) && see_witnesses(walk) && walk_changing(call, walk) &&
+                     check_values(walk) && check_tensors(walk) && !tree_.check_relations(walk);
+  in_use_ = false;
+  if (!holds) return false;
+  ++hits_;
+  tree_.capture(objects_.data(), captured);
+  return true;
+}
+
+}  // namespace janus::speculate
