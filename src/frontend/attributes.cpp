@@ -91,6 +91,11 @@ class NamedAttribute {
   Object name_;
 };
 
+/// A function that Cython has compiled, such as the methods of NumPy's random generators.
+bool is_compiled_function(PyTypeObject* type) {
+  return std::string_view(type->tp_name).ends_with("cython_function_or_method");
+}
+
 class Lookup : NamedAttribute {
  public:
   Lookup(Interpreter& interpreter, const Value& self, std::string name)
@@ -205,9 +210,9 @@ class Lookup : NamedAttribute {
       arguments.positional = {self_};
       return call(interpreter_, function, arguments);
     }
+    if (instance_ != nullptr && text_ == "__dict__") return instance_->fields;
     if (instance_ != nullptr && Py_TYPE(descriptor_) == &PyMemberDescr_Type)
       return instance_value();
-    if (instance_ != nullptr && text_ == "__dict__") return instance_->fields;
     if (instance_ == nullptr && (Py_TYPE(descriptor_) == &PyGetSetDescr_Type ||
                                  Py_TYPE(descriptor_) == &PyMemberDescr_Type))
       return plain_attribute(interpreter_, known_, name_);
@@ -240,7 +245,7 @@ class Lookup : NamedAttribute {
     PyTypeObject* kind = Py_TYPE(descriptor_);
     if (PyFunction_Check(descriptor_))
       return std::make_shared<Method>(self_, interpreter_.wrap(descriptor_, descriptor_path()));
-    if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type)
+    if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || is_compiled_function(kind))
       return std::make_shared<Method>(
           self_, std::make_shared<Known>(Object::borrow(descriptor_), descriptor_path()));
     if (kind == &PyClassMethod_Type)
@@ -535,7 +540,10 @@ class Store : NamedAttribute {
     if (instance_ == nullptr && PyType_Check(object_)) return write_class();
     const char* method = element_ != nullptr ? "__setattr__" : "__delattr__";
     PyObject* own = type_setter(method);
-    if (own == PyDict_GetItemString(PyBaseObject_Type.tp_dict, method)) return run_general();
+    const bool general = own != nullptr && Py_TYPE(own) == &PyWrapperDescr_Type &&
+                         type_->tp_setattro == PyObject_GenericSetAttr;  // also classes of C
+    if (general || own == PyDict_GetItemString(PyBaseObject_Type.tp_dict, method))
+      return run_general();
     if (own == nullptr || !PyFunction_Check(own)) refuse();
     CallArguments arguments;
     arguments.positional = {interpreter_.constant(name_)};

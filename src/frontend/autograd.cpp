@@ -496,6 +496,23 @@ Value call_requires_grad_(Interpreter& interpreter, const CallArguments& argumen
   return tensor;
 }
 
+/// The tensor itself leaves autograd's graph.
+Value call_detach_(Interpreter& interpreter, const CallArguments& arguments) {
+  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
+  auto tensor = shared_as<Tensor>(arguments.positional[0]);
+  if (tensor == nullptr) return nullptr;
+  if (tensor->base != nullptr) interpreter.refuse(ReasonCode::autograd, "detach_() of a view");
+  if (!tensor->requires_grad) return tensor;
+  if (tensor->source != nullptr)
+    interpreter.refuse(ReasonCode::heap_write, tensor->source->describe() + ".requires_grad");
+  if (tensor->is_leaf)
+    interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor made in the run");
+  tensor->requires_grad = false;
+  tensor->is_leaf = true;
+  tensor->value = op::detach(interpreter.builder(), {tensor->value});
+  return tensor;
+}
+
 }  // namespace
 
 // --- results ------------------------------------------------------------------------------------
@@ -540,6 +557,7 @@ std::span<const SpecialCallable> autograd_callables() {
       {"torch.inference_mode", call_inference_mode},
       {"torch.is_grad_enabled", call_is_grad_enabled},
       {"torch.Tensor.requires_grad_", call_requires_grad_},
+      {"torch.Tensor.detach_", call_detach_},
   };
   return table;
 }

@@ -5,9 +5,9 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
-#include "frontend/epilogue.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/python_calls.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
 
@@ -105,10 +105,23 @@ Value call_abs(Interpreter& interpreter, const Arguments& arguments) {
       interpreter.must(PyNumber_Absolute(folded(interpreter, value).get())));
 }
 
+/// round(x) and round(x, digits) of numbers; null for others.
+Value round_number(Interpreter& interpreter, const Arguments& arguments) {
+  const auto* number = arguments.positional.empty() ? nullptr : as<Number>(arguments.positional[0]);
+  if (number == nullptr) return nullptr;
+  const bool digits = arguments.positional.size() + arguments.keywords.size() > 1;
+  const Type::Kind kind =
+      digits && number->type == Type::Kind::f64 ? number->type : Type::Kind::i64;
+  if (digits && (arguments.positional.size() == 1 || is_none(arguments.positional[1])))
+    return nullptr;
+  return call_python(interpreter, "builtins.round", arguments, kind);
+}
+
 Value call_round(Interpreter& interpreter, const Arguments& arguments) {
   for (const Value& value : arguments.positional)
     if (needs_run(value)) {
       if (as<Tensor>(value) != nullptr) interpreter.refuse(ReasonCode::expression, "round()");
+      if (Value rounded = round_number(interpreter, arguments)) return rounded;
       return defer(interpreter, Object::borrow(imported("builtins.round")), arguments,
                    arguments.positional.size() > 1 ? &PyFloat_Type : &PyLong_Type);
     }
@@ -550,7 +563,7 @@ Value call_sorted(Interpreter& interpreter, const Arguments& arguments) {
   return make_list(std::move(sorted));
 }
 
-// --- text and effects ---------------------------------------------------------------------------
+// --- text ---------------------------------------------------------------------------------------
 
 Value call_str(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 0, 1, "str");
@@ -567,36 +580,6 @@ Value call_format(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 1, 2, "format");
   return format_value(interpreter, arguments.positional[0], -1,
                       arguments.positional.size() > 1 ? arguments.positional[1] : nullptr);
-}
-
-bool is_printable(const Value& value) {
-  if (const auto* tensor = as<Tensor>(value)) return tensor->source == nullptr;
-  if (const auto* known = as<Known>(value))
-    return is_immutable_constant(known->object.get()) || is_torch_constant(known->object.get());
-  if (const auto* sequence = as<Sequence>(value))
-    return std::all_of(sequence->elements.begin(), sequence->elements.end(), is_printable);
-  if (const auto* dictionary = as<Dictionary>(value))
-    return std::all_of(dictionary->items.begin(), dictionary->items.end(),
-                       [](const auto& item) { return is_printable(item.second); });
-  return as<Number>(value) != nullptr || as<Deferred>(value) != nullptr;
-}
-
-/// print() waits for the commit: what it shows must be what it would have shown.
-Value call_print(Interpreter& interpreter, const Arguments& arguments) {
-  for (const Value& value : arguments.positional)
-    if (!is_printable(opened(interpreter, value)))
-      interpreter.refuse(ReasonCode::unknown_callable, "print of an object");
-  for (const auto& [name, value] : arguments.keywords) {
-    bool known = name == "sep" || name == "end" || name == "flush" || name == "file";
-    const auto* object = as<Known>(value);
-    if (!known || object == nullptr) refuse_arguments(interpreter, "print");
-    if (name == "file") interpreter.assume_identity(*object);
-  }
-  auto deferred = shared_as<Deferred>(
-      defer(interpreter, Object::borrow(imported("builtins.print")), arguments, Py_TYPE(Py_None)));
-  interpreter.output().effects.push_back({deferred->recipe, interpreter.user_span()});
-  interpreter.mark(speculate::LineMark::Kind::effect);
-  return interpreter.none();
 }
 
 }  // namespace
@@ -645,7 +628,6 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.str", call_str},
       {"builtins.repr", call_repr},
       {"builtins.format", call_format},
-      {"builtins.print", call_print},
   };
   return table;
 }

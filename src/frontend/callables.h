@@ -27,6 +27,8 @@ struct SpecialCallable {
 std::span<const SpecialCallable> builtin_callables();    // builtins.cpp
 std::span<const SpecialCallable> tensor_callables();     // tensor_callables.cpp
 std::span<const SpecialCallable> library_callables();    // library.cpp
+std::span<const SpecialCallable> python_callables();     // python_calls.cpp
+std::span<const SpecialCallable> effect_callables();     // effects.cpp
 std::span<const SpecialCallable> autograd_callables();   // autograd.cpp
 std::span<const SpecialCallable> optimizer_callables();  // optimizers.cpp
 std::span<const SpecialCallable> module_callables();     // modules.cpp

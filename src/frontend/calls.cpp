@@ -32,7 +32,7 @@ CallArguments evaluate_arguments(Interpreter& interpreter, const syntax::Call& c
   for (const syntax::Keyword* keyword : call.keywords) {
     Value value = evaluate(interpreter, *keyword->value);
     if (!keyword->arg.empty()) {
-      arguments.keywords.emplace_back(keyword->arg, std::move(value));
+      arguments.keywords.emplace_back(interpreter.mangled(keyword->arg), std::move(value));
       continue;
     }
     Value dictionary = opened(interpreter, value);
@@ -58,9 +58,10 @@ struct Defaults {
 
 class Binding {
  public:
-  Binding(Interpreter& interpreter, const syntax::Arguments& parameters, std::string function,
-          Variables& variables)
+  Binding(Interpreter& interpreter, const syntax::Tree& tree, const syntax::Arguments& parameters,
+          std::string function, Variables& variables)
       : interpreter_(interpreter),
+        tree_(tree),
         parameters_(parameters),
         function_(std::move(function)),
         variables_(variables) {}
@@ -78,8 +79,9 @@ class Binding {
   }
 
   void collect_positional_parameters() {
-    for (const auto* parameter : parameters_.posonlyargs) names_.push_back(parameter->arg);
-    for (const auto* parameter : parameters_.args) names_.push_back(parameter->arg);
+    for (const auto* parameter : parameters_.posonlyargs)
+      names_.push_back(tree_.mangle(parameter->arg));
+    for (const auto* parameter : parameters_.args) names_.push_back(tree_.mangle(parameter->arg));
   }
 
   void bind_positional(const CallArguments& arguments) {
@@ -88,7 +90,7 @@ class Binding {
     std::vector<Value> rest(arguments.positional.begin() + static_cast<std::ptrdiff_t>(bound),
                             arguments.positional.end());
     if (parameters_.vararg != nullptr)
-      variables_.values[parameters_.vararg->arg] = make_tuple(std::move(rest));
+      variables_.values[tree_.mangle(parameters_.vararg->arg)] = make_tuple(std::move(rest));
     else if (!rest.empty())
       fail(cat("takes ", names_.size(), " positional arguments but ", arguments.positional.size(),
                " were given"));
@@ -99,7 +101,7 @@ class Binding {
     for (size_t i = positional_only; i < names_.size(); ++i)
       if (names_[i] == name) return true;
     for (const auto* parameter : parameters_.kwonlyargs)
-      if (parameter->arg == name) return true;
+      if (tree_.mangle(parameter->arg) == name) return true;
     return false;
   }
 
@@ -115,7 +117,8 @@ class Binding {
         fail(cat("got an unexpected keyword argument '", name, "'"));
       }
     }
-    if (parameters_.kwarg != nullptr) variables_.values[parameters_.kwarg->arg] = rest;
+    if (parameters_.kwarg != nullptr)
+      variables_.values[tree_.mangle(parameters_.kwarg->arg)] = rest;
   }
 
   void fill_defaults(const Defaults& defaults) {
@@ -126,14 +129,16 @@ class Binding {
       variables_.values[names_[i]] = defaults.positional[i - first_default];
     }
     for (const auto* parameter : parameters_.kwonlyargs) {
-      if (variables_.values.contains(parameter->arg)) continue;
-      Value value = defaults.keyword(parameter->arg);
-      if (value == nullptr) fail(cat("missing the keyword argument '", parameter->arg, "'"));
-      variables_.values[parameter->arg] = value;
+      const std::string name = tree_.mangle(parameter->arg);
+      if (variables_.values.contains(name)) continue;
+      Value value = defaults.keyword(name);
+      if (value == nullptr) fail(cat("missing the keyword argument '", name, "'"));
+      variables_.values[name] = value;
     }
   }
 
   Interpreter& interpreter_;
+  const syntax::Tree& tree_;
   const syntax::Arguments& parameters_;
   std::string function_;
   Variables& variables_;
@@ -176,13 +181,13 @@ Value run_body(Interpreter& interpreter, const syntax::Body* body,
   return interpreter.frame().returned;
 }
 
-void remember_arguments(Frame& frame, const syntax::Arguments& parameters,
+void remember_arguments(Frame& frame, const syntax::Tree& tree, const syntax::Arguments& parameters,
                         const Variables& variables) {
   const syntax::Argument* first = !parameters.posonlyargs.empty() ? parameters.posonlyargs.front()
                                   : !parameters.args.empty()      ? parameters.args.front()
                                                                   : nullptr;
   if (first == nullptr) return;
-  auto value = variables.values.find(first->arg);
+  auto value = variables.values.find(tree.mangle(first->arg));
   if (value != variables.values.end()) frame.arguments.push_back(value->second);
 }
 
@@ -207,8 +212,8 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
                   effects != interpreter.output().effects.size();
   for (size_t i = first; i < nodes.size(); ++i) {
     std::string_view op = nodes[i]->op->name;
-    computes = computes ||
-               (op != "constant" && op != "state" && op != "size" && !op.starts_with("scalar_"));
+    computes = computes || (op != "constant" && op != "state" && op != "size" &&
+                            op != "python_call" && !op.starts_with("scalar_"));
   }
   if (computes) interpreter.refuse(ReasonCode::generator, frame.name);
   auto generator = iterate_elements(std::move(*yielded));
@@ -226,10 +231,10 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
     interpreter.refuse(ReasonCode::generator, tree.name);
   auto variables = std::make_shared<Variables>();
   variables->scope = tree.scope;
-  Binding(interpreter, *tree.arguments, tree.name, *variables)
+  Binding(interpreter, tree, *tree.arguments, tree.name, *variables)
       .run(arguments, defaults_of(interpreter, *code));
   Frame frame = interpreter.make_frame(code, variables, tree.name);
-  remember_arguments(frame, *tree.arguments, *variables);
+  remember_arguments(frame, tree, *tree.arguments, *variables);
   if (tree.scope->has_yield) return run_generator(interpreter, frame, tree.body);
   return interpreter.run_frame(frame, [&] {
     return run_body(interpreter, &tree.body, tree.lambda != nullptr ? tree.lambda->body : nullptr);
@@ -260,7 +265,7 @@ Value make_closure(Interpreter& interpreter, const std::string& name,
     closure->defaults.push_back(evaluate(interpreter, *value));
   for (size_t i = 0; i < arguments.kwonlyargs.size(); ++i)
     if (arguments.kw_defaults[i] != nullptr)
-      closure->keyword_defaults[arguments.kwonlyargs[i]->arg] =
+      closure->keyword_defaults[interpreter.mangled(arguments.kwonlyargs[i]->arg)] =
           evaluate(interpreter, *arguments.kw_defaults[i]);
   return closure;
 }
@@ -279,9 +284,10 @@ Value call_closure(Interpreter& interpreter, const Closure& closure,
     auto found = closure.keyword_defaults.find(name);
     return found == closure.keyword_defaults.end() ? nullptr : found->second;
   };
-  Binding(interpreter, *closure.arguments, closure.name, *variables).run(arguments, defaults);
+  Binding(interpreter, *closure.code->tree, *closure.arguments, closure.name, *variables)
+      .run(arguments, defaults);
   Frame frame = interpreter.make_frame(closure.code, variables, closure.name);
-  remember_arguments(frame, *closure.arguments, *variables);
+  remember_arguments(frame, *closure.code->tree, *closure.arguments, *variables);
   if (closure.scope->has_yield && closure.body != nullptr)
     return run_generator(interpreter, frame, *closure.body);
   return interpreter.run_frame(

@@ -390,7 +390,7 @@ void note_differentiable_leaves(Interpreter& interpreter) {
 bool is_work(const graph::Node& node) {
   std::string_view name = node.op->name;
   return name != "constant" && name != "state" && name != "guard" && name != "size" &&
-         !name.starts_with("scalar_");
+         !name.starts_with("scalar_") && !name.starts_with("python_");
 }
 
 }  // namespace

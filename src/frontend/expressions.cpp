@@ -183,7 +183,7 @@ Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
       const auto& node = syntax::as<Attribute>(&expression);
       Value value = evaluate(interpreter, *node.value);
       interpreter.at(expression);
-      return attribute(interpreter, value, node.attr);
+      return attribute(interpreter, value, interpreter.mangled(node.attr));
     }
     case ExpressionKind::Subscript: {
       const auto& node = syntax::as<Subscript>(&expression);
@@ -477,7 +477,7 @@ void assign(Interpreter& interpreter, const syntax::Expression& target, const Va
       const auto& node = syntax::as<syntax::Attribute>(&target);
       Value object = evaluate(interpreter, *node.value);
       interpreter.at(target);
-      write_attribute(interpreter, object, node.attr, value);
+      write_attribute(interpreter, object, interpreter.mangled(node.attr), value);
       return;
     }
     case ExpressionKind::Subscript: {

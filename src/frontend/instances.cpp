@@ -156,6 +156,14 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
   return instance;
 }
 
+Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {
+  if (!arguments.positional.empty()) return nullptr;
+  auto instance = std::make_shared<Instance>(Object::borrow(imported("types.SimpleNamespace")));
+  for (const auto& [name, value] : arguments.keywords)
+    write_own_attribute(interpreter, instance, name, value);
+  return instance;
+}
+
 Value compare_instances(Interpreter& interpreter, CompareOperator op, const Value& left,
                         const Value& right) {
   const char* name = comparison_method(op);

@@ -10,6 +10,9 @@ namespace janus::frontend {
 /// Calls a class; null if its objects can't be kept as their attributes.
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments);
 
+/// types.SimpleNamespace(**attributes); null for other arguments.
+Value make_namespace(Interpreter& interpreter, const CallArguments& arguments);
+
 /// A comparison where one side is an Instance.
 Value compare_instances(Interpreter& interpreter, syntax::CompareOperator op, const Value& left,
                         const Value& right);

@@ -322,6 +322,10 @@ void check_merged(const Value& variable) {
 
 }  // namespace
 
+std::string Interpreter::mangled(const std::string& name) const {
+  return name.starts_with("__") ? frame_->code->tree->mangle(name) : name;
+}
+
 Value* Interpreter::find_variable(const std::string& name) {
   for (Variables* scope = frame_->variables.get(); scope != nullptr; scope = scope->parent.get()) {
     if (scope->scope == nullptr) continue;
@@ -396,7 +400,8 @@ Value Interpreter::read_closure_cell(const std::string& name) {
   refuse(ReasonCode::expression, cat("the free variable ", name));
 }
 
-Value Interpreter::read_name(const std::string& name) {
+Value Interpreter::read_name(const std::string& written) {
+  const std::string name = mangled(written);
   const syntax::Scope* scope = frame_->variables->scope;
   auto kind = scope->names.find(name);
   bool is_global = kind == scope->names.end() || kind->second == NameKind::global;
@@ -498,7 +503,8 @@ void Interpreter::write_closure_cell(const std::string& name, const Value& value
   refuse(ReasonCode::expression, cat("the free variable ", name));
 }
 
-void Interpreter::write_name(const std::string& name, Value value) {
+void Interpreter::write_name(const std::string& written, Value value) {
+  const std::string name = mangled(written);
   if (statement_ >= 0 && frame_->variables == statement_variables_) written_by_[name] = statement_;
   const syntax::Scope* scope = frame_->variables->scope;
   auto kind = scope->names.find(name);

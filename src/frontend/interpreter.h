@@ -162,6 +162,8 @@ class Interpreter {
   graph::Value* graph_value(const Value& number);
   /// The i64 graph value of a dimension expression.
   graph::Value* dimension_value(const graph::Dim& dim);
+  /// An input of the graph that is the object itself; it must have a source.
+  graph::Value* object_input(const Known& known);
   /// What the dimension is in the call at hand.
   std::optional<int64_t> evaluate(const graph::Dim& dim) const;
   /// Records that two dimensions, equal in this call, must be so at each entry.
@@ -177,6 +179,8 @@ class Interpreter {
   bool at_entry() const { return depth_ <= 1 && call_.function != nullptr; }
 
   // --- names
+  /// What a name written in a class means: `_C__x` for `__x`.
+  std::string mangled(const std::string& name) const;
   Value read_name(const std::string& name);
   void write_name(const std::string& name, Value value);
   void delete_name(const std::string& name);
@@ -285,6 +289,7 @@ class Interpreter {
   std::map<int64_t, std::string> symbol_of_size_;
   std::map<std::string, graph::Value*, std::less<>> dimension_values_;
   std::unordered_map<const Source*, Value> wrapped_;
+  std::unordered_map<const Source*, graph::Value*> object_inputs_;
 };
 
 /// Whether the object and all its parts can never change (so `equals` says all about it).

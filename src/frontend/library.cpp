@@ -3,6 +3,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
+#include "frontend/instances.h"
 
 namespace janus::frontend {
 
@@ -78,6 +79,7 @@ std::span<const SpecialCallable> library_callables() {
       {"torch._assert", call_assert},
       {"typing.cast", call_second},
       {"itertools.chain", call_chain},
+      {"types.SimpleNamespace", make_namespace},
       {"torch.autograd.profiler.record_function", call_no_context},
   };
   return table;

@@ -52,7 +52,9 @@ struct Registry {
       add_form(path, &op, writes);
       named[path].ops.push_back(&op);
       named[path].in_place = writes;
-      if (!path.ends_with('_')) {
+      // Views have no in-place form that writes contents: `t_` and `detach_` change what a tensor
+      // is.
+      if (!path.ends_with('_') && !op.is(graph::Trait::view)) {
         add_form(path + "_", &op, true);
         OperatorForm& in_place = named[path + "_"];
         in_place.ops.push_back(&op);
@@ -71,6 +73,8 @@ struct Registry {
     add_handlers(builtin_callables());
     add_handlers(tensor_callables());
     add_handlers(library_callables());
+    add_handlers(python_callables());
+    add_handlers(effect_callables());
     add_handlers(autograd_callables());
     add_handlers(optimizer_callables());
     add_handlers(module_callables());

@@ -30,13 +30,13 @@ void execute_augmented(Interpreter& interpreter, const syntax::AugAssign& statem
     case ExpressionKind::Attribute: {
       const auto& node = syntax::as<syntax::Attribute>(statement.target);
       Value object = evaluate(interpreter, *node.value);
-      Value current = attribute(interpreter, object, node.attr);
+      Value current = attribute(interpreter, object, interpreter.mangled(node.attr));
       operand = evaluate(interpreter, *statement.value);
       interpreter.at(statement);
       Value result = binary_in_place(interpreter, statement.op, current, operand);
       // `module.buffer += x` changes the tensor and stores the very same object again.
       if (result == current && as<Tensor>(current) != nullptr) return;
-      write_attribute(interpreter, object, node.attr, result);
+      write_attribute(interpreter, object, interpreter.mangled(node.attr), result);
       return;
     }
     case ExpressionKind::Subscript: {
@@ -69,7 +69,8 @@ void execute_delete(Interpreter& interpreter, const syntax::Expression& target) 
     }
     case ExpressionKind::Attribute: {
       const auto& node = syntax::as<syntax::Attribute>(&target);
-      return delete_attribute(interpreter, evaluate(interpreter, *node.value), node.attr);
+      return delete_attribute(interpreter, evaluate(interpreter, *node.value),
+                              interpreter.mangled(node.attr));
     }
     case ExpressionKind::Tuple:
       for (const auto* part : syntax::as<syntax::Tuple>(&target).elts)

@@ -184,6 +184,17 @@ Value Interpreter::number_input(PyObject* object, const Source* source) {
   return number;
 }
 
+graph::Value* Interpreter::object_input(const Known& known) {
+  TORCHJANUS_CHECK(known.source != nullptr, "object_input: an object without a source");
+  graph::Value*& input = object_inputs_[known.source];
+  if (input == nullptr) {
+    input = builder_.input(Type::object(python::type_name(known.object.get())),
+                           graph_name(known.source));
+    output_.inputs.push_back({known.source});
+  }
+  return input;
+}
+
 void Interpreter::note_written(const Source* source, const Value& value) {
   auto read = wrapped_.find(source);
   const auto* known = read == wrapped_.end() ? nullptr : as<Known>(read->second);

@@ -29,6 +29,8 @@
   X(scalar_floor) X(scalar_ceil) X(scalar_round) X(scalar_sqrt) X(scalar_exp) X(scalar_sin)     \
   X(scalar_cos) X(scalar_tan) X(scalar_tanh) X(scalar_log) X(scalar_isnan) X(scalar_isinf)      \
   X(scalar_isfinite)                                                                            \
+  /* python.cpp */                                                                              \
+  X(python_call) X(python_draw)                                                                 \
   /* elementwise.cpp */                                                                         \
   X(neg) X(abs) X(sign) X(exp) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt)        \
   X(rsqrt) X(reciprocal) X(square) X(sin) X(cos) X(tan) X(asin) X(acos) X(atan) X(sinh)         \

@@ -104,7 +104,7 @@ python::Object Recipe::build_shell() const {
     case Kind::instance: {
       static PyObject* const nothing = PyTuple_New(0);
       auto* type = reinterpret_cast<PyTypeObject*>(object_.get());
-      return python::check(PyBaseObject_Type.tp_new(type, nothing, nullptr));
+      return python::check(type->tp_new(type, nothing, nullptr));
     }
     default:
       return {};

@@ -6,12 +6,14 @@
 #include "torch/batch_norm.h"
 #include "torch/pooling.h"
 #include "torch/products.h"
+#include "torch/python_call.h"
 
 namespace janus::torch {
 
 std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
                                                    const execute::SymbolLookup& symbols) {
   if (node.op == &op::opaque_backward) return bind_opaque_backward(node, symbols);
+  if (auto call = bind_python_call(node)) return call;
   if (auto product = bind_product(node)) return product;
   if (auto norm = bind_batch_norm(node, symbols)) return norm;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;

@@ -1,12 +1,17 @@
-// Copies the generator's engine and its two cached normal samples; no tensor is made.
+// Copies the engine of torch's generator and its two cached normal samples; no tensor is made.
+// Python's generators are asked for their state themselves.
 #include "torch/random_state.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 namespace janus::torch {
+
+using python::Object;
 
 namespace {
 
@@ -14,9 +19,48 @@ at::CPUGeneratorImpl& generator() {
   return *at::detail::getDefaultCPUGenerator().get<at::CPUGeneratorImpl>();
 }
 
-class SavedGenerator final : public execute::RandomState {
+/// random.Random has getstate and setstate, RandomState get_state and set_state, Generator a bit
+/// generator with an attribute.
+class PythonState {
  public:
+  explicit PythonState(PyObject* generator) : generator_(Object::borrow(generator)) {
+    if (const Object get = python::try_attribute(generator, "getstate")) {
+      state_ = python::call(get.get());
+      setter_ = "setstate";
+    } else if (python::try_attribute(generator, "get_state")) {
+      state_ = python::call_method(generator, "get_state", {Py_False});
+      setter_ = "set_state";
+    } else {
+      state_ = python::attribute(python::attribute(generator, "bit_generator").get(), "state");
+    }
+  }
+
+  bool is_of(PyObject* generator) const { return generator_.is(generator); }
+
+  void restore() const {
+    if (setter_ != nullptr) {
+      python::call_method(generator_.get(), setter_, {state_.get()});
+    } else {
+      const Object bits = python::attribute(generator_.get(), "bit_generator");
+      python::set_attribute(bits.get(), "state", state_.get());
+    }
+  }
+
+ private:
+  Object generator_, state_;
+  const char* setter_ = nullptr;
+};
+
+class SavedGenerators final : public execute::RandomState {
+ public:
+  ~SavedGenerators() override {
+    if (active == this) active = nullptr;
+    forget_python();
+  }
+
   void save() override {
+    forget_python();
+    active = this;
     const std::lock_guard lock(generator().mutex_);
     engine_ = generator().engine();
     float_sample_ = generator().next_float_normal_sample();
@@ -24,22 +68,52 @@ class SavedGenerator final : public execute::RandomState {
   }
 
   void restore() override {
-    const std::lock_guard lock(generator().mutex_);
-    generator().set_engine(engine_);
-    generator().set_next_float_normal_sample(float_sample_);
-    generator().set_next_double_normal_sample(double_sample_);
+    {
+      const std::lock_guard lock(generator().mutex_);
+      generator().set_engine(engine_);
+      generator().set_next_float_normal_sample(float_sample_);
+      generator().set_next_double_normal_sample(double_sample_);
+    }
+    if (python_.empty()) return;
+    const WithGil gil;
+    const python::ErrorScope errors;
+    for (const PythonState& state : python_) state.restore();
   }
 
+  void save_python(PyObject* generator) {
+    const auto known = std::any_of(python_.begin(), python_.end(), [&](const PythonState& state) {
+      return state.is_of(generator);
+    });
+    if (!known) python_.emplace_back(generator);
+  }
+
+  /// Of the run that began last on this thread.
+  static thread_local SavedGenerators* active;
+
  private:
+  void forget_python() {
+    if (python_.empty() || Py_IsInitialized() == 0) return;
+    const WithGil gil;
+    python_.clear();
+  }
+
   at::mt19937 engine_;
   std::optional<float> float_sample_;
   std::optional<double> double_sample_;
+  std::vector<PythonState> python_;
 };
+
+thread_local SavedGenerators* SavedGenerators::active = nullptr;
 
 }  // namespace
 
 std::unique_ptr<execute::RandomState> make_random_state() {
-  return std::make_unique<SavedGenerator>();
+  return std::make_unique<SavedGenerators>();
+}
+
+void save_python_generator(PyObject* generator) {
+  TORCHJANUS_CHECK(SavedGenerators::active != nullptr, "random state: no run draws");
+  SavedGenerators::active->save_python(generator);
 }
 
 }  // namespace janus::torch

@@ -1,12 +1,31 @@
-// The default CPU generator's state, saved before a run that draws and put back if it is given up.
+// The states of random generators, saved before a run draws from them and put back if it is given
+// up: that of torch's default CPU generator, and of those generators of Python's and NumPy's that
+// the run really draws from.
 #pragma once
 
 #include <memory>
 
 #include "execute/library.h"
+#include "python/object.h"
 
 namespace janus::torch {
 
+/// Python's lock, taken for a while in the middle of a run.
+class WithGil {
+ public:
+  WithGil() : state_(PyGILState_Ensure()) {}
+  ~WithGil() { PyGILState_Release(state_); }
+  WithGil(const WithGil&) = delete;
+  WithGil& operator=(const WithGil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
 std::unique_ptr<execute::RandomState> make_random_state();
+
+/// The run of this thread is about to draw from the generator (a random.Random, or NumPy's
+/// RandomState or Generator). Throws python::ErrorSet. Python's lock is held.
+void save_python_generator(PyObject* generator);
 
 }  // namespace janus::torch

@@ -1,7 +1,13 @@
 """docs/conversion.md is true: every row's construct runs as a graph and gives what eager gives, and
 what the row says to stay imperative does so for the reason that it names."""
 
+import io
+import logging
+import math
+import random
 import re
+import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -247,9 +253,80 @@ def printed():
     return f
 
 
+@converted("`warnings.warn`, logging, writes to a text file")
+def shown():
+    file, logger = io.StringIO(), logging.getLogger("torchjanus.tests")
+
+    def f(x, n):
+        logger.warning("sum %f", x.sum().item())
+        file.write(f"{x.sum().item():.3f}")
+        return x * 2
+
+    return f
+
+
+class Careful(UserWarning, ValueError):
+    pass
+
+
+@otherwise("`warnings.warn`, logging, writes to a text file")
+def warning_as_error():
+    warnings.filterwarnings("error", category=Careful)  # pytest puts the filters back
+
+    def f(x, n):
+        try:
+            warnings.warn("careful", Careful)
+        finally:
+            x = x * 2
+        return x
+
+    return f
+
+
 @converted("formatted string")
 def formatted():
     return lambda x, n: f"{x.sum().item():.3f} of {x.shape[0]}"
+
+
+@converted("`random.random()`, `numpy.random.rand()`, …")
+def drawn():
+    generator = random.Random(3)
+    return lambda x, n: x * generator.random() + generator.randint(0, n)
+
+
+@otherwise("`random.random()`, `numpy.random.rand()`, …")
+def drawn_object():
+    return lambda x, n: random.choice([torch.sin, torch.cos])(x) * 0
+
+
+@converted("`time.perf_counter()`, …")
+def timed():
+    def f(x, n):
+        start = time.perf_counter()
+        y = x * 2
+        return y, time.perf_counter() >= start
+
+    return f
+
+
+@converted("`math.cos` of a number that varies")
+def cosine():
+    return lambda x, n: x * math.cos(n) + math.log1p(n)
+
+
+class Private:
+    def __init__(self):
+        self.__scale = 2.0
+
+    def step(self, x, n):
+        __scaled = x * self.__scale
+        self.__scale = self.__scale * 0.5
+        return __scaled
+
+
+@converted("private name (`self.__x`)")
+def private():
+    return Private().step
 
 
 @converted("generator used at once")

@@ -1,0 +1,301 @@
+// Calls that only show something: print, writes to text files, warnings, log records. They wait for
+// the commit and are made then, in the program's order, with the text that they would have had.
+#include <algorithm>
+
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/epilogue.h"
+#include "frontend/expressions.h"
+#include "frontend/strings.h"
+#include "syntax/tree.h"
+
+namespace janus::frontend {
+
+using python::Object;
+using speculate::Template;
+
+namespace {
+
+using Arguments = CallArguments;
+
+[[noreturn]] void refuse_arguments(Interpreter& interpreter, const char* function) {
+  interpreter.refuse(ReasonCode::unsupported_argument, cat("arguments of ", function, "()"));
+}
+
+/// Whether showing the value later shows what it would have shown now.
+bool is_printable(Interpreter& interpreter, const Value& given) {
+  const Value value = opened(interpreter, given);
+  const auto printable = [&](const Value& part) { return is_printable(interpreter, part); };
+  if (const auto* tensor = as<Tensor>(value)) return tensor->source == nullptr;
+  if (const auto* known = as<Known>(value))
+    return is_immutable_constant(known->object.get()) || is_torch_constant(known->object.get());
+  if (const auto* sequence = as<Sequence>(value))
+    return std::all_of(sequence->elements.begin(), sequence->elements.end(), printable);
+  if (const auto* dictionary = as<Dictionary>(value))
+    return std::all_of(dictionary->items.begin(), dictionary->items.end(),
+                       [&](const auto& item) { return printable(item.second); });
+  return as<Number>(value) != nullptr || as<Deferred>(value) != nullptr;
+}
+
+void add_effect(Interpreter& interpreter, Template call) {
+  interpreter.output().effects.push_back({std::move(call), interpreter.user_span()});
+  interpreter.mark(speculate::LineMark::Kind::effect);
+}
+
+/// callable(*arguments) after the commit.
+void add_call(Interpreter& interpreter, PyObject* callable, const Arguments& arguments) {
+  Value call = defer(interpreter, Object::borrow(callable), arguments, Py_TYPE(Py_None));
+  add_effect(interpreter, as<Deferred>(call)->recipe);
+}
+
+Value call_print(Interpreter& interpreter, const Arguments& arguments) {
+  for (const Value& value : arguments.positional)
+    if (!is_printable(interpreter, value))
+      interpreter.refuse(ReasonCode::unknown_callable, "print of an object");
+  for (const auto& [name, value] : arguments.keywords) {
+    bool known = name == "sep" || name == "end" || name == "flush" || name == "file";
+    const auto* object = as<Known>(value);
+    if (!known || object == nullptr) refuse_arguments(interpreter, "print");
+    if (name == "file") interpreter.assume_identity(*object);
+  }
+  add_call(interpreter, imported("builtins.print"), arguments);
+  return interpreter.none();
+}
+
+// --- text files ---------------------------------------------------------------------------------
+
+/// file.write(text) gives the number of characters.
+Value write_text(Interpreter& interpreter, const Arguments& arguments, const char* method) {
+  const auto* file = arguments.positional.empty() ? nullptr : as<Known>(arguments.positional[0]);
+  if (file == nullptr || file->source == nullptr || arguments.positional.size() != 2 ||
+      !arguments.keywords.empty())
+    return nullptr;
+  const Value& text = arguments.positional[1];
+  const auto* deferred = as<Deferred>(text);
+  const auto* known = as<Known>(text);
+  const bool is_text = deferred != nullptr
+                           ? deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type))
+                           : known != nullptr && PyUnicode_CheckExact(known->object.get());
+  if (!is_text) return nullptr;
+  add_call(interpreter, imported(method), arguments);
+  Arguments of_length;
+  of_length.positional = {text};
+  return defer(interpreter, Object::borrow(imported("builtins.len")), of_length, &PyLong_Type);
+}
+
+Value flush_text(Interpreter& interpreter, const Arguments& arguments, const char* method) {
+  const auto* file = arguments.positional.empty() ? nullptr : as<Known>(arguments.positional[0]);
+  if (file == nullptr || file->source == nullptr || arguments.positional.size() != 1)
+    return nullptr;
+  add_call(interpreter, imported(method), arguments);
+  return interpreter.none();
+}
+
+Value call_file_write(Interpreter& interpreter, const Arguments& arguments) {
+  return write_text(interpreter, arguments, "io.TextIOWrapper.write");
+}
+Value call_file_flush(Interpreter& interpreter, const Arguments& arguments) {
+  return flush_text(interpreter, arguments, "io.TextIOWrapper.flush");
+}
+Value call_string_write(Interpreter& interpreter, const Arguments& arguments) {
+  return write_text(interpreter, arguments, "io.StringIO.write");
+}
+
+// --- places in the program ----------------------------------------------------------------------
+
+/// Where a function is, as Python's own frames tell it.
+struct Place {
+  std::string file;
+  int line = 0;
+  std::string function;
+  PyObject* globals = nullptr;
+};
+
+PyObject* globals_of(Interpreter& interpreter, const Frame& frame) {
+  PyObject* function = frame.code->function.get();
+  return function != nullptr ? PyFunction_GET_GLOBALS(function) : interpreter.call().globals;
+}
+
+std::string file_of(const Frame& frame) {
+  PyObject* function = frame.code->function.get();
+  if (function == nullptr) return frame.code->tree->file != nullptr ? *frame.code->tree->file : std::string();
+  return text_of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_filename);
+}
+
+Place place_of(Interpreter& interpreter, const Frame& frame) {
+  Place place;
+  place.file = file_of(frame);
+  place.line = frame.span.line;
+  place.function = frame.name.substr(frame.name.rfind('.') + 1);
+  place.globals = globals_of(interpreter, frame);
+  return place;
+}
+
+// --- warnings -----------------------------------------------------------------------------------
+
+/// A warning that becomes an exception can't wait: that there is no such filter is assumed.
+void assume_that_warnings_are_shown(Interpreter& interpreter) {
+  static PyObject* const module = imported("warnings");
+  const Source* root = interpreter.sources().root(Source::Kind::constant, Object::borrow(module));
+  const Object name = Object::steal(PyUnicode_InternFromString("filters"));
+  const Object filters = interpreter.must(PyObject_GetAttr(module, name.get()));
+  if (!PyList_CheckExact(filters.get()))
+    interpreter.refuse(ReasonCode::unknown_callable, "warnings.warn");
+  const Source* source = interpreter.sources().step(Source::Kind::attribute, root, name);
+  interpreter.assume(Assumption::Kind::exact_type, source,
+                     Object::borrow(reinterpret_cast<PyObject*>(&PyList_Type)));
+  const Py_ssize_t count = PyList_GET_SIZE(filters.get());
+  interpreter.assume(Assumption::Kind::length, source, {}, count);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* filter = PyList_GET_ITEM(filters.get(), i);
+    interpreter.assume(Assumption::Kind::identity,
+                       interpreter.sources().step(Source::Kind::index, source, {}, i),
+                       Object::borrow(filter));
+    if (!PyTuple_Check(filter) || PyTuple_GET_SIZE(filter) == 0 ||
+        text_of(PyTuple_GET_ITEM(filter, 0)) == "error")
+      interpreter.refuse(ReasonCode::would_raise, "a warning that a filter makes an exception");
+  }
+}
+
+Template constant(Object object) {
+  Template form;
+  form.object = std::move(object);
+  return form;
+}
+
+/// globals.setdefault("__warningregistry__", {})
+Template registry_of(PyObject* globals) {
+  Template form;
+  form.kind = Template::Kind::call;
+  form.object = Object::borrow(imported("builtins.dict.setdefault"));
+  form.children.push_back(constant(Object::borrow(globals)));
+  form.children.push_back(constant(python::string("__warningregistry__")));
+  form.children.emplace_back().kind = Template::Kind::dict;
+  return form;
+}
+
+/// warnings.warn of the frame at hand, as warn_explicit with what it would find out.
+void warn_here(Interpreter& interpreter, const Value& message, const Value& category) {
+  const Place place = place_of(interpreter, interpreter.frame());
+  const Object name = python::dict_item(place.globals, "__name__");
+  Arguments arguments;
+  arguments.positional = {
+      message, category, interpreter.string(place.file), interpreter.integer(place.line),
+      interpreter.constant(name && PyUnicode_Check(name.get()) ? name
+                                                               : python::string("<string>"))};
+  Value call = defer(interpreter, Object::borrow(imported("warnings.warn_explicit")), arguments,
+                     Py_TYPE(Py_None));
+  Template form = as<Deferred>(call)->recipe;
+  form.children.push_back(registry_of(place.globals));
+  add_effect(interpreter, std::move(form));
+}
+
+/// What `stacklevel` counts from the frame that the graph stands for: Python's own frames are there
+/// when the effects are made.
+void warn_outside(Interpreter& interpreter, const Value& message, const Value& category,
+                  int64_t level) {
+  const Frame& frame = interpreter.frame();
+  const bool is_function = interpreter.call().function != nullptr;
+  const Frame* outermost = is_function ? frame.caller : &frame;
+  // nn.Module's frames stand between a module's caller and its forward.
+  if (outermost == nullptr || outermost->caller != nullptr || frame.name == "forward")
+    interpreter.refuse(ReasonCode::unknown_callable, "warnings.warn with a stacklevel");
+  Arguments arguments;
+  arguments.positional = {message, category, interpreter.integer(is_function ? level - 1 : level)};
+  add_call(interpreter, imported("warnings.warn"), arguments);
+}
+
+Value call_warn(Interpreter& interpreter, const Arguments& arguments) {
+  const auto given = [&](size_t index, const char* name, Value otherwise) -> Value {
+    if (arguments.positional.size() > index) return arguments.positional[index];
+    const Value* keyword = arguments.keyword(name);
+    return keyword != nullptr ? *keyword : std::move(otherwise);
+  };
+  for (const auto& [name, value] : arguments.keywords)
+    if (name != "message" && name != "category" && name != "stacklevel") return nullptr;
+  if (arguments.positional.size() > 3) return nullptr;
+  const Value message = given(0, "message", nullptr);
+  Value category = given(1, "category", interpreter.none());
+  const Value count = given(2, "stacklevel", interpreter.integer(1));
+  const auto* level = as<Known>(count);
+  if (message == nullptr || level == nullptr || !PyLong_CheckExact(level->object.get()))
+    return nullptr;
+  const auto* text = as<Known>(message);
+  const auto* deferred = as<Deferred>(message);
+  const bool is_text = deferred != nullptr
+                           ? deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type))
+                           : text != nullptr && PyUnicode_CheckExact(text->object.get());
+  const auto* kind = as<Known>(category);
+  if (!is_text || kind == nullptr) return nullptr;
+  if (kind->object.is(Py_None))
+    category = interpreter.constant_borrowed(PyExc_UserWarning);
+  else if (!PyType_Check(kind->object.get()))
+    return nullptr;
+  assume_that_warnings_are_shown(interpreter);
+  const int64_t stacklevel = PyLong_AsLongLong(level->object.get());
+  PyErr_Clear();
+  if (stacklevel <= 1)
+    warn_here(interpreter, message, category);
+  else
+    warn_outside(interpreter, message, category, stacklevel);
+  return interpreter.none();
+}
+
+// --- log records --------------------------------------------------------------------------------
+
+/// The innermost frame that is none of the logging module's.
+const Frame* logging_frame(Interpreter& interpreter) {
+  static const std::string logging = text_of(imported("logging._srcfile"));
+  const Frame* frame = &interpreter.frame();
+  while (frame != nullptr && file_of(*frame) == logging) frame = frame->caller;
+  return frame;
+}
+
+/// Logger._log(level, msg, args): the record that it would make is made and handled after the
+/// commit.
+Value call_log(Interpreter& interpreter, const Arguments& arguments) {
+  static PyObject* const logger_class = imported("logging.Logger");
+  static PyObject* const root_class = imported("logging.RootLogger");
+  if (arguments.positional.size() != 4 || !arguments.keywords.empty()) return nullptr;
+  const auto* logger = as<Known>(arguments.positional[0]);
+  if (logger == nullptr) return nullptr;
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(logger->object.get()));
+  if (type != logger_class && type != root_class) return nullptr;
+  for (size_t i = 1; i < 4; ++i)
+    if (!is_printable(interpreter, arguments.positional[i])) return nullptr;
+  const Frame* frame = logging_frame(interpreter);
+  if (frame == nullptr) return nullptr;
+  const Place place = place_of(interpreter, *frame);
+  Arguments record;
+  record.positional = {arguments.positional[0],
+                       interpreter.constant(python::attribute(logger->object.get(), "name")),
+                       arguments.positional[1],
+                       interpreter.string(place.file),
+                       interpreter.integer(place.line),
+                       arguments.positional[2],
+                       arguments.positional[3],
+                       interpreter.none(),
+                       interpreter.string(place.function)};
+  Arguments handled;
+  handled.positional = {arguments.positional[0],
+                        defer(interpreter, Object::borrow(imported("logging.Logger.makeRecord")),
+                              record, &PyBaseObject_Type)};
+  add_call(interpreter, imported("logging.Logger.handle"), handled);
+  return interpreter.none();
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> effect_callables() {
+  static constexpr SpecialCallable table[] = {
+      {"builtins.print", call_print},
+      {"io.TextIOWrapper.write", call_file_write},
+      {"io.TextIOWrapper.flush", call_file_flush},
+      {"io.StringIO.write", call_string_write},
+      {"warnings.warn", call_warn},
+      {"logging.Logger._log", call_log},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend
