@@ -10,6 +10,7 @@
 #include "ops/expression.h"
 #include "ops/list.h"
 #include "passes/control_gradient.h"
+#include "passes/function_versions.h"
 #include "passes/reachability.h"
 #include "passes/region.h"
 
@@ -24,8 +25,9 @@ namespace {
 /// Sums gradients by value, and is what a gradient rule sees of the node at hand.
 class Backpropagation final : public graph::Vjp, public GradientSums {
  public:
-  Backpropagation(graph::Builder& builder, const Region& region, size_t value_count)
-      : builder_(builder), region_(region), gradients_(value_count) {}
+  Backpropagation(graph::Builder& builder, const Region& region, size_t value_count,
+                  FunctionVersions& versions)
+      : builder_(builder), region_(region), versions_(versions), gradients_(value_count) {}
 
   void seed(const Value* output, Value* gradient) {
     GradientSums& sums = *this;
@@ -44,6 +46,7 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
 
   // For the rules of nodes with blocks.
   graph::Builder& builder() override { return builder_; }
+  FunctionVersions& versions() override { return versions_; }
   Value* gradient(const Value* value) const override {
     return value->id < gradients_.size() ? gradients_[value->id] : nullptr;
   }
@@ -98,6 +101,7 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
 
   graph::Builder& builder_;
   const Region& region_;
+  FunctionVersions& versions_;
   std::vector<Value*> gradients_;  // by Value::id; null: zero so far
   const Node* node_ = nullptr;
 };
@@ -123,7 +127,8 @@ std::vector<Value*> backpropagate(graph::Builder& builder, std::span<Value* cons
                    seeds.size(), " seeds");
   const size_t value_count = builder.graph().value_count();
   const Region region(value_count, outputs, targets, nullptr);
-  Backpropagation backward(builder, region, value_count);
+  FunctionVersions versions;
+  Backpropagation backward(builder, region, value_count, versions);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const bool given = !seeds[i]->type.is_none();
     if (region.depends(outputs[i]))
@@ -136,10 +141,10 @@ std::vector<Value*> backpropagate_block(graph::Builder& builder, const graph::Bl
                                         std::span<Value* const> outputs,
                                         std::span<Value* const> seeds,
                                         std::span<Value* const> targets,
-                                        std::span<Value* const> sums) {
+                                        std::span<Value* const> sums, FunctionVersions& versions) {
   const size_t value_count = builder.graph().value_count();
   const Region region(value_count, outputs, targets, &block);
-  Backpropagation backward(builder, region, value_count);
+  Backpropagation backward(builder, region, value_count, versions);
   for (size_t i = 0; i < targets.size(); ++i)
     if (sums[i] != nullptr) backward.seed(targets[i], sums[i]);
   for (size_t i = 0; i < outputs.size(); ++i)

@@ -1,8 +1,9 @@
 // Reverse mode differentiation of nodes that are already in a graph: the core of the pass
 // `differentiate` and of split_gradient.
 //
-// Nodes with blocks among them get one more result, the frame that their backward run takes apart
-// (control_gradient.h): the one place where a node that stands in a graph is edited.
+// Nodes with blocks among them, and calls, get one more result, the frame that their backward run
+// takes apart (control_gradient.h, function_versions.h): the one place where a node that stands in
+// a graph is edited.
 #pragma once
 
 #include <span>
@@ -11,6 +12,8 @@
 #include "graph/builder.h"
 
 namespace janus::passes {
+
+class FunctionVersions;
 
 /// Appends to `builder` what computes the gradient of `outputs` with respect to `targets` and gives
 /// one value for each target, of the target's type; null for a target that no output depends on.
@@ -30,7 +33,8 @@ std::vector<graph::Value*> backpropagate_block(graph::Builder& builder, const gr
                                                std::span<graph::Value* const> outputs,
                                                std::span<graph::Value* const> seeds,
                                                std::span<graph::Value* const> targets,
-                                               std::span<graph::Value* const> sums);
+                                               std::span<graph::Value* const> sums,
+                                               FunctionVersions& versions);
 
 /// A tensor of this type with every element equal to `number`.
 graph::Value* filled(graph::Builder& builder, const graph::Type& type, double number);

@@ -31,14 +31,19 @@ void substitute(Block& block, const graph::Copier& copies) {
 
 }  // namespace
 
-BlockReversal::BlockReversal(graph::Graph& graph, Node& node, Block& forward)
-    : graph_(graph), forward_(forward), backward_(node.add_block()), builder_(graph, backward_) {}
+BlockReversal::BlockReversal(graph::Graph& graph, Node& node, Block& forward,
+                             FunctionVersions& versions)
+    : graph_(graph),
+      forward_(forward),
+      backward_(node.add_block()),
+      builder_(graph, backward_),
+      versions_(versions) {}
 
 std::vector<Value*> BlockReversal::run(std::span<Value* const> outputs,
                                        std::span<Value* const> seeds,
                                        std::span<Value* const> targets,
                                        std::span<Value* const> sums) {
-  return backpropagate_block(builder_, forward_, outputs, seeds, targets, sums);
+  return backpropagate_block(builder_, forward_, outputs, seeds, targets, sums, versions_);
 }
 
 bool BlockReversal::is_inside(const Value& value) const {
@@ -76,7 +81,7 @@ const std::vector<Value*>& BlockReversal::find_saved() {
     for (Value* output : (*node)->outputs) {
       if (!crossing_.contains(output)) continue;
       if (!is_made_again(**node)) {
-        saved_.push_back(output);
+        save(output);
         continue;
       }
       again_.push_back(*node);
@@ -84,10 +89,17 @@ const std::vector<Value*>& BlockReversal::find_saved() {
         if (is_inside(*input)) crossing_.insert(input);
     }
   for (Value* parameter : forward_.parameters)
-    if (crossing_.contains(parameter)) saved_.push_back(parameter);
+    if (crossing_.contains(parameter)) save(parameter);
   std::ranges::reverse(saved_);
   std::ranges::reverse(again_);
   return saved_;
+}
+
+/// Frames may outlive the run, whose pointers to objects must not.
+void BlockReversal::save(Value* value) {
+  if (value->type.kind == graph::Type::Kind::object)
+    throw graph::TypeError("gradient: a backward run would need an object of Python's");
+  saved_.push_back(value);
 }
 
 Value* BlockReversal::pack() {

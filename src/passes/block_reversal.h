@@ -9,10 +9,13 @@
 
 namespace janus::passes {
 
+class FunctionVersions;
+
 class BlockReversal {
  public:
   /// Adds an empty block to `node`, which stands for `forward` in the backward run.
-  BlockReversal(graph::Graph& graph, graph::Node& node, graph::Block& forward);
+  BlockReversal(graph::Graph& graph, graph::Node& node, graph::Block& forward,
+                FunctionVersions& versions);
 
   /// Appends to the backward block. Its results are set here as well.
   graph::Builder& builder() { return builder_; }
@@ -38,11 +41,13 @@ class BlockReversal {
   bool is_inside(const graph::Value& value) const;
   void find_crossing(const graph::Block& block);
   bool is_made_again(const graph::Node& node) const;
+  void save(graph::Value* value);
 
   graph::Graph& graph_;
   graph::Block& forward_;
   graph::Block& backward_;
   graph::Builder builder_;
+  FunctionVersions& versions_;
   std::unordered_set<graph::Value*> crossing_;  ///< forward values that the backward block uses
   std::vector<graph::Value*> saved_;
   std::vector<graph::Node*> again_;

@@ -7,6 +7,7 @@
 #include "ops/container.h"
 #include "ops/list.h"
 #include "passes/block_reversal.h"
+#include "passes/function_versions.h"
 #include "passes/reachability.h"
 #include "passes/region.h"
 
@@ -49,8 +50,8 @@ class BranchGradient {
 
   void run() {
     Node& backward = *sums_.builder().append_unchecked(op::if_, node_.inputs, {}, {});
-    BlockReversal first(graph_, backward, *node_.blocks[0]);
-    BlockReversal second(graph_, backward, *node_.blocks[1]);
+    BlockReversal first(graph_, backward, *node_.blocks[0], sums_.versions());
+    BlockReversal second(graph_, backward, *node_.blocks[1], sums_.versions());
     reverse(first);
     reverse(second);
     choose_results();
@@ -125,7 +126,7 @@ class LoopGradient {
     std::vector<Value*> start = start_values();
     Node& backward = *sums_.builder().append_unchecked(op::while_, start, {}, {});
     backward.add_block();  // the condition, filled in last
-    BlockReversal reversal(graph_, backward, body_);
+    BlockReversal reversal(graph_, backward, body_, sums_.versions());
     reverse(reversal);
     const bool counts = reversal.find_saved().empty();
     Value* kept = counts ? count_rounds() : push_frames(reversal);
@@ -333,6 +334,10 @@ bool differentiate_control(Node& node, GradientSums& sums) {
   }
   if (node.op == &op::while_) {
     LoopGradient(node, sums).run();
+    return true;
+  }
+  if (node.op == &op::call) {
+    sums.versions().differentiate(node, sums);
     return true;
   }
   return false;

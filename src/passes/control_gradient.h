@@ -21,11 +21,15 @@
 
 namespace janus::passes {
 
+class FunctionVersions;
+
 /// The gradients of one backward run, by value.
 class GradientSums {
  public:
   virtual ~GradientSums() = default;
   virtual graph::Builder& builder() = 0;
+  /// Of the functions that calls run in this gradient.
+  virtual FunctionVersions& versions() = 0;
   /// Null: zero so far.
   virtual graph::Value* gradient(const graph::Value* value) const = 0;
   /// Whether somebody wants the gradient of this value.
@@ -35,8 +39,8 @@ class GradientSums {
   virtual void replace(const graph::Value* value, graph::Value* gradient) = 0;
 };
 
-/// Whether the node has blocks that it differentiates; then the gradients of what it uses are in
-/// `sums`. TypeError if there is no gradient.
+/// Whether the node has blocks, or is a call, and so is differentiated here; then the gradients of
+/// what it uses are in `sums`. TypeError if there is no gradient.
 bool differentiate_control(graph::Node& node, GradientSums& sums);
 
 }  // namespace janus::passes

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "graph/functions.h"
 #include "ops/list.h"
 
 namespace janus::passes {
@@ -18,15 +19,10 @@ bool is_inside(const Value& value, const Block& block) {
   return value.definition != nullptr ? value.definition->parent == &block : value.owner == &block;
 }
 
-/// What a block hands a gradient on to.
-struct Sources {
-  Reached outer;                ///< values from outside
-  std::set<size_t> parameters;  ///< of the block
-};
-
-Sources sources_of(const Block& block, std::span<Value* const> results, Paths paths) {
-  Sources sources;
-  for (Value* value : reached_from(results, paths, &block)) {
+BlockSources sources_of(const Block& block, std::span<Value* const> results, Paths paths,
+                        const FunctionReach* functions) {
+  BlockSources sources;
+  for (Value* value : reached_from(results, paths, &block, functions)) {
     if (!is_inside(*value, block))
       sources.outer.insert(value);
     else if (value->definition == nullptr)
@@ -35,11 +31,13 @@ Sources sources_of(const Block& block, std::span<Value* const> results, Paths pa
   return sources;
 }
 
-std::vector<Value*> through_branch(const Node& node, size_t index, Paths paths) {
+std::vector<Value*> through_branch(const Node& node, size_t index, Paths paths,
+                                   const FunctionReach* functions) {
   std::vector<Reached> sides;
   for (const auto& block : node.blocks)
     sides.push_back(
-        sources_of(*block, std::span<Value* const>(&block->results[index], 1), paths).outer);
+        sources_of(*block, std::span<Value* const>(&block->results[index], 1), paths, functions)
+            .outer);
   std::vector<Value*> result;
   for (Value* value : sides[0])
     if (paths == Paths::any || sides[1].contains(value)) result.push_back(value);
@@ -52,7 +50,8 @@ std::vector<Value*> through_branch(const Node& node, size_t index, Paths paths) 
 /// The rounds of a loop, from the last one back.
 class Rounds {
  public:
-  Rounds(const Node& loop, Paths paths) : loop_(loop), paths_(paths) {}
+  Rounds(const Node& loop, Paths paths, const FunctionReach* functions)
+      : loop_(loop), paths_(paths), functions_(functions) {}
 
   std::vector<Value*> reached(size_t index) {
     return paths_ == Paths::any ? reached_in_any(index) : reached_for_certain(index);
@@ -64,7 +63,7 @@ class Rounds {
     const Block& body = *loop_.blocks[1];
     std::vector<Value*> results;
     for (const size_t k : carried) results.push_back(body.results[k]);
-    Sources sources = sources_of(body, results, paths_);
+    BlockSources sources = sources_of(body, results, paths_, functions_);
     outer_.merge(sources.outer);
     return sources.parameters;
   }
@@ -106,15 +105,53 @@ class Rounds {
 
   const Node& loop_;
   const Paths paths_;
+  const FunctionReach* functions_;
   Reached outer_;
 };
 
 }  // namespace
 
-std::vector<Value*> reached_through(const Value& output, Paths paths) {
+FunctionReach::FunctionReach(const Node& call, Paths paths) {
+  const std::vector<Node*> functions = graph::functions_run_by(call);
+  for (const Node* function : functions)
+    sources_[function].resize(function->blocks.front()->results.size());
+  find(functions, Paths::any);
+  if (paths == Paths::certain) find(functions, Paths::certain);
+}
+
+void FunctionReach::find(const std::vector<Node*>& functions, Paths paths) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Node* function : functions) {
+      const Block& block = *function->blocks.front();
+      for (size_t i = 0; i < block.results.size(); ++i) {
+        BlockSources sources =
+            sources_of(block, std::span<Value* const>(&block.results[i], 1), paths, this);
+        BlockSources& known = sources_[function][i];
+        if (sources == known) continue;
+        known = std::move(sources);
+        changed = true;
+      }
+    }
+  }
+}
+
+std::vector<Value*> FunctionReach::through(const Node& call, size_t index) const {
+  const auto found = sources_.find(graph::callee(call));
+  if (found == sources_.end()) return operands(call);
+  const BlockSources& sources = found->second[index];
+  std::vector<Value*> reached(sources.outer.begin(), sources.outer.end());
+  for (const size_t parameter : sources.parameters) reached.push_back(call.inputs[parameter]);
+  return reached;
+}
+
+std::vector<Value*> reached_through(const Value& output, Paths paths,
+                                    const FunctionReach* functions) {
   const Node& node = *output.definition;
-  return node.op == &op::if_ ? through_branch(node, output.index, paths)
-                             : Rounds(node, paths).reached(output.index);
+  if (node.op == &op::if_) return through_branch(node, output.index, paths, functions);
+  if (node.op == &op::while_) return Rounds(node, paths, functions).reached(output.index);
+  if (functions != nullptr) return functions->through(node, output.index);
+  return FunctionReach(node, paths).through(node, output.index);
 }
 
 }  // namespace janus::passes

@@ -48,8 +48,6 @@ bool any_carries_gradient(std::span<Value* const> values) {
   return std::ranges::any_of(values, [](const Value* v) { return carries_gradient(v->type); });
 }
 
-std::vector<Value*> operands_reached(const Value& output, Paths paths);
-
 bool passes_gradient_nodes(const Reached& reached) {
   return std::ranges::any_of(reached, [](const Value* value) {
     return value->definition != nullptr && value->definition->op == &op::gradient &&
@@ -75,7 +73,7 @@ class Extract {
         const size_t before = pending.size();
         for (const Value* operand : operands(*node))
           if (!copies_.has(operand)) pending.push_back(operand);
-        if (pending.size() == before) copies_.copy(*node, builder_);
+        if (pending.size() == before) copy(*node);
       }
     }
     return copies_.copy_of(value);
@@ -84,9 +82,18 @@ class Extract {
   graph::Graph take() { return std::move(graph_); }
 
  private:
+  /// With the functions that it runs. What those use from outside has been copied: it is among the
+  /// node's operands.
+  void copy(const Node& node) {
+    for (const Node* function : graph::functions_run_by(node))
+      if (functions_.insert(function).second) copies_.copy(*function, builder_);
+    copies_.copy(node, builder_);
+  }
+
   graph::Graph graph_;
   graph::Builder builder_;
   graph::Copier copies_{graph::Copier::Unknown::error};
+  std::unordered_set<const Node*> functions_;
 };
 
 /// reachable() on a copy in which `gradient` nodes are expanded. Throws TypeError if they can't be.
@@ -194,9 +201,11 @@ SavedValues saved_by_parts(const Node& composite) {
 
 /// The operands that a gradient of `output` can flow on to. A composite operator's parts say it:
 /// the target of a loss, say, may only be compared.
-std::vector<Value*> operands_reached(const Value& output, Paths paths) {
+std::vector<Value*> operands_reached(const Value& output, Paths paths,
+                                     const FunctionReach* functions) {
   const Node& node = *output.definition;
-  if (node.op == &op::if_ || node.op == &op::while_) return reached_through(output, paths);
+  if (node.op == &op::if_ || node.op == &op::while_ || node.op == &op::call)
+    return reached_through(output, paths, functions);
   if (!node.op->is(graph::Trait::composite) || node.inputs.size() < 2) return operands(node);
   try {
     const graph::Graph parts = decompose(graph_of(node));
@@ -251,7 +260,8 @@ std::vector<Value*> differentiable_leaves(std::span<Value* const> outputs) {
   return result;
 }
 
-Reached reached_from(std::span<Value* const> outputs, Paths paths, const graph::Block* within) {
+Reached reached_from(std::span<Value* const> outputs, Paths paths, const graph::Block* within,
+                     const FunctionReach* functions) {
   Reached seen;
   std::vector<Value*> pending;
   const auto reach = [&](Value* value) {
@@ -263,7 +273,8 @@ Reached reached_from(std::span<Value* const> outputs, Paths paths, const graph::
     const Node* node = value->definition;
     pending.pop_back();
     if (node == nullptr || (within != nullptr && node->parent != within)) continue;
-    if (passes_gradient(*node)) std::ranges::for_each(operands_reached(*value, paths), reach);
+    if (passes_gradient(*node))
+      std::ranges::for_each(operands_reached(*value, paths, functions), reach);
   }
   return seen;
 }

@@ -39,9 +39,12 @@ enum class Paths { any, certain };
 /// Every value that a gradient of `outputs` flows to, outputs included; within a block, if one is
 /// given, and to what it uses from outside. A `gradient` node counts as if all its results depended
 /// on all its operands.
+/// `functions`: what calls hand gradients on to where that is being found out (control_reach.h).
+class FunctionReach;
 using Reached = std::unordered_set<graph::Value*>;
 Reached reached_from(std::span<graph::Value* const> outputs, Paths paths,
-                     const graph::Block* within = nullptr);
+                     const graph::Block* within = nullptr,
+                     const FunctionReach* functions = nullptr);
 
 /// For each target, whether a gradient of one of `outputs` flows to it. Through `gradient` nodes
 /// with {create_graph=true} it follows what they will be expanded to: the gradient of a bias, say,

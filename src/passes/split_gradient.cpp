@@ -16,6 +16,7 @@
 #include "base/check.h"
 #include "graph/builder.h"
 #include "graph/copier.h"
+#include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "passes/backpropagate.h"
@@ -122,6 +123,10 @@ class Split {
     for (auto node = own_.rbegin(); node != own_.rend(); ++node)
       if (needed.contains(*node)) std::ranges::for_each(operands(**node), use);
     std::erase_if(own_, [&](const Node* node) { return !needed.contains(node); });
+    for (const Node* node : own_)
+      for (Node* function : graph::functions_run_by(*node))
+        if (std::ranges::find(functions_, function) == functions_.end())
+          functions_.push_back(function);
   }
 
   /// Divides what crosses the border into what is saved and what is made again.
@@ -131,6 +136,8 @@ class Split {
       Value* value = *std::prev(crossing_.end());
       crossing_.erase(std::prev(crossing_.end()));
       if (!is_made_again(*value)) {
+        if (value->type.kind == graph::Type::Kind::object)
+          throw graph::TypeError("gradient: a backward run would need an object of Python's");
         saved_.push_back(value);
         continue;
       }
@@ -167,7 +174,7 @@ class Split {
 
   /// Finds the dimensions that the backward run uses and cannot read off its inputs.
   void find_unbound_symbols() {
-    for (const auto* nodes : {&again_, &own_})
+    for (const auto* nodes : {&again_, &functions_, &own_})
       for (const Node* node : *nodes) note_symbols(*node);
     const auto drop_bound = [&](const Value* value) {
       std::erase_if(symbols_, [&](const auto& entry) {
@@ -207,6 +214,7 @@ class Split {
     for (const Value* seed : joint_.seeds) add_input(*seed);
     graph::Builder builder(backward_);
     for (const Node* node : again_) copies_.copy(*node, builder);
+    for (const Node* node : functions_) copies_.copy(*node, builder);
     for (const Node* node : own_) copies_.copy(*node, builder);
     for (const Value* gradient : joint_.gradients)
       backward_.body().results.push_back(copies_.copy_of(gradient));
@@ -222,7 +230,8 @@ class Split {
 
   Joint joint_;
   graph::Graph backward_;
-  std::vector<Node*> own_;  ///< of the backward run
+  std::vector<Node*> own_;        ///< of the backward run
+  std::vector<Node*> functions_;  ///< that it runs
   std::unordered_set<const Node*> is_own_;
   std::unordered_set<const Value*> is_seed_;
   std::set<Value*, ById> crossing_;  ///< forward values that the backward run uses

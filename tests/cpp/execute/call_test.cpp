@@ -6,6 +6,7 @@
 #include "../passes/support.h"
 #include "execute/program.h"
 #include "passes/copied.h"
+#include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "reference_library.h"
 
@@ -30,14 +31,29 @@ void expect_results(std::span<const Slot> results, const std::vector<Datum>& exp
         << "result " << i << ": " << fake::datum_of(results[i]) << ", expected " << expected[i];
 }
 
-TEST(Calls, RandomPrograms) {
-  for (unsigned seed = 0; seed < 60; ++seed) {
+/// The function's result, and its gradients by its first three inputs.
+Graph with_gradients(const Graph& function) {
+  Graph graph = passes::copied(function);
+  graph::Builder builder(graph);
+  std::vector<graph::Value*> operands = {graph.results().front(), builder.none()};
+  operands.insert(operands.end(), graph.inputs().begin(), graph.inputs().begin() + 3);
+  for (graph::Value* gradient :
+       builder.append(op::gradient, operands, {{"outputs", int64_t{1}}, {"targets", int64_t{3}}})
+           ->outputs)
+    graph.body().results.push_back(gradient);
+  return graph;
+}
+
+TEST(Calls, RandomProgramsWithGradients) {
+  for (unsigned seed = 0; seed < 25; ++seed) {
     SCOPED_TRACE(seed);
     const int before = fake::alive();
     {
       fake::ReferenceLibrary library;
-      const Graph plain = passes::RandomProgram(seed, true).build();
+      const Graph plain = with_gradients(passes::RandomProgram(seed, true).build());
       graph::verify(plain);
+      const Graph expected = passes::differentiate(passes::decompose(plain));
+      graph::verify(expected);
       const Graph graph = passes::optimise(passes::copied(plain));
       graph::verify(graph);
       const auto program = Program::compile(passes::copied(graph), library);
@@ -51,7 +67,7 @@ TEST(Calls, RandomPrograms) {
         }
         std::vector<Slot> results(graph.results().size());
         ASSERT_FALSE(program->run(slots_of(library, data.inputs), {}, results, {}));
-        expect_results(results, data.run(plain).results);
+        expect_results(results, data.run(expected).results);
       }
       if (testing::Test::HasFailure()) {
         ADD_FAILURE() << graph::print(graph) << program->describe();

@@ -355,10 +355,10 @@ graph @f(%x: f64[3], %w: f64[3], %n: i64, %c: bool) {
 
 // ---- Random structured programs -----------------------------------------------------------------
 
-TEST(ControlGradient, RandomPrograms) {
-  for (unsigned seed = 0; seed < 150; ++seed) {
+void expect_gradients_of_random_programs(unsigned count, bool with_functions) {
+  for (unsigned seed = 0; seed < count; ++seed) {
     SCOPED_TRACE(seed);
-    const Graph function = RandomProgram(seed).build();
+    const Graph function = RandomProgram(seed, with_functions).build();
     graph::verify(function);
     Data data(function, seed);
     std::mt19937 random(seed);
@@ -367,8 +367,108 @@ TEST(ControlGradient, RandomPrograms) {
       if (std::holds_alternative<int64_t>(datum)) datum = static_cast<int64_t>(random() % 4);
     }
     expect_gradients_match(function, data, seed % 5 == 0 ? 2 : 1);
-    if (HasFailure()) return;
+    if (testing::Test::HasFailure()) return;
   }
+}
+
+TEST(ControlGradient, RandomPrograms) { expect_gradients_of_random_programs(150, false); }
+
+TEST(FunctionGradient, RandomPrograms) { expect_gradients_of_random_programs(60, true); }
+
+// ---- Functions ----------------------------------------------------------------------------------
+
+TEST(FunctionGradient, RecursionThatKeepsSomethingOfEachCall) {
+  for (const int64_t depth : {0, 1, 4}) {
+    expect_gradients_match(R"(
+graph @f(%x: f64[2], %w: f64[2], %n: i64) {
+  %zero = constant {value=0} : i64
+  %one = constant {value=1} : i64
+  function {name="down"} { (%y: f64[2], %k: i64)
+    %go = scalar_gt %k, %zero : bool
+    %r = if %go : f64[2] {
+      %rest = scalar_sub %k, %one : i64
+      %z = mul %y, %w : f64[2]
+      %t = sin %z : f64[2]
+      %a = call %t, %rest {callee="down"} : f64[2]
+      %b = mul %a, %y : f64[2]
+      yield %b
+    } else {
+      %e = exp %y : f64[2]
+      yield %e
+    }
+    yield %r
+  }
+  %y = call %x, %n {callee="down"} : f64[2]
+  %s = sum %y : f64[]
+  return %s
+})",
+                           2, depth);
+  }
+}
+
+TEST(FunctionGradient, FunctionsThatCallEachOtherAndThemselvesTwice) {
+  expect_gradients_match(R"(
+graph @f(%x: f64[2], %w: f64[2], %n: i64) {
+  %zero = constant {value=0} : i64
+  %one = constant {value=1} : i64
+  function {name="tree"} { (%y: f64[2], %k: i64)
+    %go = scalar_gt %k, %zero : bool
+    %r, %c = if %go : f64[2], i64 {
+      %rest = scalar_sub %k, %one : i64
+      %a, %n.1 = call %y, %rest {callee="scaled"} : f64[2], i64
+      %b, %n.2 = call %w, %rest {callee="scaled"} : f64[2], i64
+      %d = mul %a, %b : f64[2]
+      %n.3 = scalar_add %n.1, %n.2 : i64
+      yield %d, %n.3
+    } else {
+      %t = tanh %y : f64[2]
+      yield %t, %one
+    }
+    yield %r, %c
+  }
+  function {name="scaled"} { (%y: f64[2], %k: i64)
+    %z = mul %y, %w : f64[2]
+    %r, %c = call %z, %k {callee="tree"} : f64[2], i64
+    %s = sin %r : f64[2]
+    yield %s, %c
+  }
+  %y, %count = call %x, %n {callee="tree"} : f64[2], i64
+  %z, %again = call %y, %one {callee="scaled"} : f64[2], i64
+  %s = sum %z : f64[]
+  return %s
+})",
+                         2, 2);
+}
+
+TEST(FunctionGradient, CallsInLoopsAndSides) {
+  expect_gradients_match(R"(
+graph @f(%x: f64[2], %w: f64[2], %c: bool, %n: i64) {
+  %zero = constant {value=0} : i64
+  %one = constant {value=1} : i64
+  function {name="step"} { (%y: f64[2])
+    %z = mul %y, %w : f64[2]
+    %t = tanh %z : f64[2]
+    yield %t
+  }
+  %y, %i = while %x, %zero : f64[2], i64 { (%y0: f64[2], %i0: i64)
+    %go = scalar_lt %i0, %n : bool
+    yield %go
+  } do { (%y1: f64[2], %i1: i64)
+    %i2 = scalar_add %i1, %one : i64
+    %y2 = if %c : f64[2] {
+      %a = call %y1 {callee="step"} : f64[2]
+      yield %a
+    } else {
+      %b = call %w {callee="step"} : f64[2]
+      %d = mul %b, %y1 : f64[2]
+      yield %d
+    }
+    yield %y2, %i2
+  }
+  %s = sum %y : f64[]
+  return %s
+})",
+                         2, 3);
 }
 
 }  // namespace

@@ -133,5 +133,53 @@ TEST(Reachability, KnowsWhatALoopReachesForCertain) {
   EXPECT_EQ(certain(2), (Flags{false, false, false, true, false}));
 }
 
+/// The base case ends every recursion; what only the other side uses, not every one uses.
+TEST(Reachability, ARecursionLeadsForCertainWhereAllItsWaysLead) {
+  const graph::Graph graph = parsed(R"(
+graph @f(%x: f32[2], %w: f32[2], %u: f32[2], %v: f32[2], %n: i64) {
+  %zero = constant {value=0} : i64
+  %one = constant {value=1} : i64
+  function {name="f"} { (%y: f32[2], %k: i64)
+    %go = scalar_gt %k, %zero : bool
+    %r = if %go : f32[2] {
+      %rest = scalar_sub %k, %one : i64
+      %z = mul %y, %v : f32[2]
+      %a = call %z, %rest {callee="f"} : f32[2]
+      yield %a
+    } else {
+      %b = mul %y, %u : f32[2]
+      %c = mul %b, %w : f32[2]
+      yield %c
+    }
+    yield %r
+  }
+  %y = call %x, %n {callee="f"} : f32[2]
+  return %y
+})");
+  EXPECT_EQ(reachable(graph.results(), graph.inputs().first(4), Paths::any),
+            (std::vector<bool>{true, true, true, true}));
+  EXPECT_EQ(reachable(graph.results(), graph.inputs().first(4), Paths::certain),
+            (std::vector<bool>{true, true, true, false}));
+}
+
+TEST(Reachability, OfAFunctionsResultsEachLeadsItsOwnWay) {
+  const graph::Graph graph = parsed(R"(
+graph @f(%x: f32[2], %w: f32[2]) {
+  function {name="f"} { (%a: f32[2], %b: f32[2])
+    %c = exp %a : f32[2]
+    %d = mul %b, %w : f32[2]
+    yield %c, %d
+  }
+  %y, %z = call %x, %x {callee="f"} : f32[2], f32[2]
+  return %y, %z
+})");
+  for (const Paths paths : {Paths::any, Paths::certain}) {
+    EXPECT_EQ(reachable(graph.results().first(1), graph.inputs(), paths),
+              (std::vector<bool>{true, false}));
+    EXPECT_EQ(reachable(graph.results().last(1), graph.inputs(), paths),
+              (std::vector<bool>{true, true}));
+  }
+}
+
 }  // namespace
 }  // namespace janus::passes

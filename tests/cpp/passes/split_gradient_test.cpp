@@ -116,10 +116,10 @@ graph @f(%x: f64[2], %y: f64[2]) {
       graph::identical(gradients[0], graph::DenseTensor::of(graph::DType::f64, {2}, {0, 0})));
 }
 
-TEST(SplitGradient, FramesCrossTheBorder) {
+void expect_split_programs_to_agree(bool with_functions) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
-    const graph::Graph function = RandomProgram(seed).build();
+    const graph::Graph function = RandomProgram(seed, with_functions).build();
     const SplitGradient split = split_gradient(function, {0}, {0, 1, 2}, {});
     graph::verify(split.forward);
     graph::verify(split.backward);
@@ -141,6 +141,10 @@ TEST(SplitGradient, FramesCrossTheBorder) {
       EXPECT_TRUE(graph::close(gradients[i], expected[i], 1e-14)) << graph::print(split.backward);
   }
 }
+
+TEST(SplitGradient, FramesCrossTheBorder) { expect_split_programs_to_agree(false); }
+
+TEST(SplitGradient, TheBackwardRunHasFunctionsOfItsOwn) { expect_split_programs_to_agree(true); }
 
 }  // namespace
 }  // namespace janus::passes
