@@ -74,7 +74,11 @@ class Library {
   virtual Layout layout(const Slot& tensor) const = 0;
   /// Whether the tensor has the dtype, sizes and strides of `layout`. Called for every tensor that
   /// enters a run.
-  virtual bool has_layout(const Slot& tensor, const Layout& layout) const = 0;
+  virtual bool has_layout(const Slot& tensor, graph::DType dtype, std::span<const int64_t> sizes,
+                          std::span<const int64_t> strides) const = 0;
+  bool has_layout(const Slot& tensor, const Layout& layout) const {
+    return has_layout(tensor, layout.dtype, layout.sizes, layout.strides);
+  }
   /// Address of the first element; null if the tensor has no element.
   virtual void* data(const Slot& tensor) const = 0;
   /// Identity of the memory: equal for tensors that share it.

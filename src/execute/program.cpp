@@ -41,12 +41,14 @@ std::mutex& instances_mutex() {
   return *mutex;
 }
 
-/// What an instance assumes of one operand.
+/// What an instance assumes of one operand. All numbers of all operands stand in one array: they
+/// are compared at each run, when what they lie in has long left the caches.
 struct Expected {
   enum class Kind : uint8_t { anything, tensor, number };
   Kind kind = Kind::anything;
-  Layout layout;
-  int64_t number = 0;
+  graph::DType dtype = graph::DType::f32;
+  uint16_t rank = 0;
+  uint32_t first = 0;  ///< where its sizes and then its strides stand, or the number
 };
 
 class Instance {
@@ -57,7 +59,8 @@ class Instance {
     for (const Slot& slot : inputs) expect(slot);
     for (size_t input : symbols.layout_inputs()) {
       expected_[input].kind = Expected::Kind::number;
-      expected_[input].number = inputs[input].i64();
+      expected_[input].first = static_cast<uint32_t>(numbers_.size());
+      numbers_.push_back(inputs[input].i64());
     }
     for (const Slot& slot : cells) expect(slot);
     make_frame();
@@ -120,18 +123,24 @@ class Instance {
   void expect(const Slot& slot) {
     Expected expected;
     if (slot.is_tensor()) {
-      expected.kind = Expected::Kind::tensor;
-      expected.layout = library_.layout(slot);
+      const Layout layout = library_.layout(slot);
+      expected = {Expected::Kind::tensor, layout.dtype, static_cast<uint16_t>(layout.sizes.size()),
+                  static_cast<uint32_t>(numbers_.size())};
+      numbers_.insert(numbers_.end(), layout.sizes.begin(), layout.sizes.end());
+      numbers_.insert(numbers_.end(), layout.strides.begin(), layout.strides.end());
     }
-    expected_.push_back(std::move(expected));
+    expected_.push_back(expected);
   }
 
   bool accepts(const Expected& expected, const Slot& slot) const {
+    const int64_t* numbers = numbers_.data() + expected.first;
     switch (expected.kind) {
       case Expected::Kind::tensor:
-        return slot.is_tensor() && library_.has_layout(slot, expected.layout);
+        return slot.is_tensor() &&
+               library_.has_layout(slot, expected.dtype, {numbers, expected.rank},
+                                   {numbers + expected.rank, expected.rank});
       case Expected::Kind::number:
-        return slot.i64() == expected.number;
+        return slot.i64() == *numbers;
       default:
         return !slot.is_tensor();
     }
@@ -172,6 +181,7 @@ class Instance {
   const Heap* heap_;
   Frame frame_;
   std::vector<Expected> expected_;
+  std::vector<int64_t> numbers_;
   std::unique_ptr<RandomState> random_;
   std::unique_ptr<Plan> plan_;
   double seconds_ = 0;

@@ -1,5 +1,6 @@
 #include "speculate/entry.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <set>
@@ -54,6 +55,22 @@ execute::Slot number_slot(PyObject* object) {
   }
   if (tensor_access().is_tensor(object)) return tensor_access().to_slot(object);
   return Slot::borrow_object(object);
+}
+
+/// Whether the write puts what is there already, as the guards have found: `state["buffer"] =
+/// buffer` after an update in place. What else is written under that key might have been another
+/// object.
+bool changes_nothing(const HeapWrite& write, const std::vector<HeapWrite>& all) {
+  const auto puts_back = [](const HeapWrite& each) {
+    return each.kind == HeapWrite::Kind::item && !each.deletes && each.key &&
+           each.value.kind == Template::Kind::source && each.value.source != nullptr &&
+           each.value.source->kind == Source::Kind::item && each.value.source->base == each.owner &&
+           equal_constants(each.value.source->key.get(), each.key.get());
+  };
+  return puts_back(write) && std::all_of(all.begin(), all.end(), [&](const HeapWrite& other) {
+           const bool same_key = other.key && equal_constants(other.key.get(), write.key.get());
+           return puts_back(other) || (other.kind != HeapWrite::Kind::clear && !same_key);
+         });
 }
 
 constexpr const char* kCapsule = "torchjanus.entry";
@@ -161,7 +178,8 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
 
   const auto capture = [&](const Source* source) { return captures.of(source); };
   result_ = Recipe(generated.result, capture);
-  for (const HeapWrite& each : generated.writes) writes_.emplace_back(each, capture);
+  for (const HeapWrite& each : generated.writes)
+    if (!changes_nothing(each, generated.writes)) writes_.emplace_back(each, capture);
   for (const Effect& each : generated.effects) effects_.emplace_back(each.call, capture);
   lines_ = generated.lines;
   tests_ = generated.tests;
@@ -284,6 +302,10 @@ python::Object Entry::finish(std::span<const python::Object> captured,
   values.reserve(writes_.size());
   for (const HeapWriter& write : writes_) values.push_back(write.value(captured, results, made));
   for (size_t i = 0; i < writes_.size(); ++i) writes_[i].write(captured, values[i].get());
+  if (!told) {
+    told = true;
+    std::fprintf(stderr, "writes %zu effects %zu\n", writes_.size(), effects_.size());
+  }
   for (const Recipe& effect : effects_) effect.build(captured, results, made);
   return result;
 }

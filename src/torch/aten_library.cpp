@@ -41,15 +41,14 @@ class TorchLibrary final : public execute::Library {
     return layout;
   }
 
-  bool has_layout(const Slot& tensor, const Layout& layout) const override {
+  using Library::has_layout;
+  bool has_layout(const Slot& tensor, graph::DType dtype, std::span<const int64_t> sizes,
+                  std::span<const int64_t> strides) const override {
     const at::TensorImpl* impl = impl_of(tensor);
-    const at::IntArrayRef sizes = impl->sizes();
-    if (sizes.size() != layout.sizes.size()) return false;
-    const at::IntArrayRef strides = impl->strides();
-    return std::equal(sizes.begin(), sizes.end(), layout.sizes.begin()) &&
-           std::equal(strides.begin(), strides.end(), layout.strides.begin()) &&
-           impl->dtype().itemsize() == static_cast<size_t>(graph::byte_size(layout.dtype)) &&
-           at::typeMetaToScalarType(impl->dtype()) == scalar_type(layout.dtype);
+    const at::IntArrayRef found = impl->sizes(), found_strides = impl->strides();
+    return std::equal(found.begin(), found.end(), sizes.begin(), sizes.end()) &&
+           std::equal(found_strides.begin(), found_strides.end(), strides.begin(), strides.end()) &&
+           at::typeMetaToScalarType(impl->dtype()) == scalar_type(dtype);
   }
 
   void* data(const Slot& tensor) const override {

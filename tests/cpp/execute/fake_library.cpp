@@ -131,8 +131,11 @@ Tensor& get(const Slot& tensor) { return *static_cast<Tensor*>(tensor.tensor());
 int alive() { return alive_tensors; }
 
 Layout Library::layout(const Slot& tensor) const { return get(tensor).layout; }
-bool Library::has_layout(const Slot& tensor, const Layout& layout) const {
-  return get(tensor).layout == layout;
+bool Library::has_layout(const Slot& tensor, graph::DType dtype, std::span<const int64_t> sizes,
+                         std::span<const int64_t> strides) const {
+  const Layout found = layout(tensor);
+  return found.dtype == dtype && std::ranges::equal(found.sizes, sizes) &&
+         std::ranges::equal(found.strides, strides);
 }
 void* Library::data(const Slot& tensor) const { return get(tensor).data; }
 const void* Library::storage(const Slot& tensor) const { return get(tensor).storage.get(); }

@@ -33,7 +33,9 @@ class Library : public execute::Library {
   Library();
 
   Layout layout(const Slot& tensor) const override;
-  bool has_layout(const Slot& tensor, const Layout& layout) const override;
+  using execute::Library::has_layout;
+  bool has_layout(const Slot& tensor, graph::DType dtype, std::span<const int64_t> sizes,
+                  std::span<const int64_t> strides) const override;
   void* data(const Slot& tensor) const override;
   const void* storage(const Slot& tensor) const override;
   bool has_no_other_owner(const Slot& tensor) const override;
