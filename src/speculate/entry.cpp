@@ -302,10 +302,6 @@ python::Object Entry::finish(std::span<const python::Object> captured,
   values.reserve(writes_.size());
   for (const HeapWriter& write : writes_) values.push_back(write.value(captured, results, made));
   for (size_t i = 0; i < writes_.size(); ++i) writes_[i].write(captured, values[i].get());
-  if (!told) {
-    told = true;
-    std::fprintf(stderr, "writes %zu effects %zu\n", writes_.size(), effects_.size());
-  }
   for (const Recipe& effect : effects_) effect.build(captured, results, made);
   return result;
 }
