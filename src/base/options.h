@@ -28,8 +28,8 @@ struct Options {
 };
 
 /// The channels that exist.
-inline constexpr std::string_view kLogChannels[] = {"pass", "profile", "speculate", "time",
-                                                    "verify"};
+inline constexpr std::string_view kLogChannels[] = {"merge",     "pass", "profile",
+                                                    "speculate", "time", "verify"};
 
 /// The process's options; filled from the environment at first use. Tests may change them.
 Options& options();

@@ -26,8 +26,11 @@ namespace {
 
 bool is_plain(const Type& type) { return type.is_number() || type.is_none(); }
 
-bool is_container(const Value* value) {
-  return value->type.kind == Type::Kind::frame || value->type.kind == Type::Kind::list;
+/// Whether the value may hold tensors that it was given.
+bool holds_values(const Value* value) {
+  const Type* type = &value->type;
+  while (type->kind == Type::Kind::list) type = &type->elements.front();
+  return type != &value->type ? !type->is_number() : type->kind == Type::Kind::frame;
 }
 
 Slot constant_slot(const Node& node) {
@@ -68,8 +71,8 @@ class Maker {
     code_.body.results = slots_of(graph_.body().results);
     for (const Node* node : schedule.writes) add_write(*node);
     code_.hands_out_containers =
-        std::any_of(graph_.body().results.begin(), graph_.body().results.end(), is_container);
-    code_.can_be_planned = !keeps_values_in_containers();
+        std::any_of(graph_.body().results.begin(), graph_.body().results.end(), holds_values);
+    code_.can_be_planned = code_.commits.empty() || !code_.hands_out_containers;
     std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
     for (const Write& write : code_.commits) kept.insert(write.slot);
     for (const Write& write : code_.rebinds) kept.insert(write.slot);
@@ -85,17 +88,6 @@ class Maker {
     std::vector<uint32_t> slots;
     for (const Value* value : values) slots.push_back(slot_of(value));
     return slots;
-  }
-
-  /// Whether the body itself puts values into containers or takes them out (blocks may: what they
-  /// hold is never the plan's), or hands out some that may hold what is written.
-  bool keeps_values_in_containers() const {
-    if (std::any_of(code_.body.instructions.begin(), code_.body.instructions.end(),
-                    [](const Instruction& instruction) {
-                      return instruction.action == Action::container && !instruction.inputs.empty();
-                    }))
-      return true;
-    return !code_.commits.empty() && code_.hands_out_containers;
   }
 
   void find_cells() {
@@ -140,7 +132,31 @@ class Maker {
     code_.random |= draws(node);
     choose_action(node, instruction);
     for (const Value* value : used_values(node)) instruction.used.push_back(slot_of(value));
+    if (&sequence == &code_.body && instruction.action == Action::container)
+      instruction = as_block(std::move(instruction));
     sequence.instructions.push_back(std::move(instruction));
+  }
+
+  /// An operator on containers in the body as a block that is always taken: what blocks give is the
+  /// plan's to lay out, what containers hold is not.
+  Instruction as_block(Instruction inner) {
+    Instruction outer = inner;
+    outer.action = Action::choose;
+    const auto always = static_cast<uint32_t>(code_.slot_count++);
+    code_.constants.push_back({always, Slot::of(true)});
+    outer.inputs = {always};
+    outer.used.push_back(always);
+    Sequence taken;
+    for (uint32_t& slot : inner.outputs) {
+      slot = static_cast<uint32_t>(code_.slot_count++);
+      taken.results.push_back(slot);
+      taken.own_results.push_back(true);
+    }
+    taken.instructions.push_back(std::move(inner));
+    outer.blocks.push_back(std::move(taken));
+    outer.blocks.emplace_back();
+    code_.control = true;
+    return outer;
   }
 
   void choose_action(const Node& node, Instruction& instruction) {

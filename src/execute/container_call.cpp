@@ -1,40 +1,14 @@
 // See container_call.h.
 #include "execute/container_call.h"
 
-#include <cstring>
-
 #include "execute/container.h"
-#include "execute/ordinary_run.h"
+#include "execute/list_call.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
 namespace janus::execute {
 
 namespace {
-
-/// The gradient of a value of this type where nothing depends on it.
-Slot zero(const graph::Type& type, Library& library, const SymbolValues& symbols) {
-  if (type.is_none()) return Slot::none();
-  if (!type.is_tensor()) return empty_list();
-  std::vector<int64_t> sizes;
-  for (const graph::Dim& dim : type.shape) {
-    const auto size = dim.evaluate(symbols.lookup());
-    TORCHJANUS_CHECK(size, "zeros: dimension ", dim, " is not known");
-    sizes.push_back(*size);
-  }
-  const Layout layout = contiguous_layout(type.dtype, std::move(sizes));
-  Slot tensor = library.allocate(layout);
-  if (layout.span_bytes() > 0)
-    std::memset(library.data(tensor), 0, static_cast<size_t>(layout.span_bytes()));
-  return tensor;
-}
-
-/// What a container may hold: not the memory of a plan, which is used for other things later.
-Slot kept(const Slot& value, Library& library, const Frame& frame) {
-  const bool borrowed = value.is_tensor() && !frame.borrowed.empty() &&
-                        frame.borrowed.contains(library.storage(value));
-  return borrowed ? cloned(library, value) : value;
-}
 
 void unpack(const Operands& operands) {
   const std::span<const Slot> items = frame_items(operands.in(0));
@@ -53,12 +27,13 @@ bool is_empty(const graph::OpDef* op, const Slot& container) {
 
 bool is_container_operator(const graph::OpDef& op) {
   return &op == &op::frame_pack || &op == &op::list_new || &op == &op::list_push ||
-         &op == &op::list_size || takes_apart(&op);
+         &op == &op::list_size || takes_apart(&op) || is_list_access(op);
 }
 
 bool run_container(const Instruction& instruction, Library& library, Frame& frame) {
   const Operands operands{frame.slots.data(), instruction.inputs, instruction.outputs};
   const graph::Node& node = *instruction.node;
+  if (is_list_access(*node.op)) return run_list_access(instruction, library, frame);
   if (node.op == &op::frame_pack) {
     std::vector<Slot> items;
     items.reserve(instruction.inputs.size());

@@ -96,6 +96,8 @@ class Library {
   virtual Slot share(const Slot& base, int64_t byte_offset, const Layout& layout) = 0;
   /// Copies the elements; sizes and dtypes are equal, strides need not be.
   virtual void copy(Slot& to, const Slot& from) = 0;
+  /// A new tensor: the sum of two of equal sizes and dtypes.
+  virtual Slot sum(const Slot& one, const Slot& other) = 0;
   /// Counts `by` in-place writes.
   virtual void bump_version(Slot& tensor, int64_t by) = 0;
 

@@ -7,6 +7,7 @@
 
 #include "frontend/containers.h"
 #include "frontend/operators.h"
+#include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "frontend/torch_services.h"
@@ -584,6 +585,7 @@ Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArgu
   if (const Value* out = arguments.keyword("out"))
     if (auto tensor = shared_as<Tensor>(*out); tensor != nullptr && !PyFunction_Check(callable))
       return call_with_out(interpreter, callable, arguments, tensor);
+  if (Value result = call_on_rolled(interpreter, callable, arguments)) return result;
   std::string message;
   if (const OperatorForm* form = operator_form(callable))
     if (Value result = call_form(interpreter, *form, callable, arguments, &message)) return result;

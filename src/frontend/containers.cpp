@@ -8,6 +8,7 @@
 #include "frontend/calls.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/rolled.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -24,6 +25,14 @@ Value make_list(std::vector<Value> elements) {
   auto sequence = std::make_shared<Sequence>(true);
   sequence->elements = std::move(elements);
   return sequence;
+}
+
+void append(Interpreter& interpreter, Sequence& list, const Value& value) {
+  if (list.elements.rolled() == nullptr) return list.elements.push_back(value);
+  auto longer = grown(interpreter, *list.elements.rolled(), value, false);
+  if (longer == nullptr)
+    throw CannotMerge{list.elements.rolled()->test, "a list that grows at both of its ends"};
+  list.elements = ElementList(std::move(longer));
 }
 
 void change_item(Interpreter& interpreter, Dictionary& dictionary, const Object& key,
@@ -347,6 +356,7 @@ int64_t set_length(Interpreter& interpreter, const Known& known) {
 
 Value length_of(Interpreter& interpreter, const Value& value) {
   auto count = [&](size_t n) { return interpreter.integer(static_cast<int64_t>(n)); };
+  if (const Rolled* list = rolled(value)) return length_of(interpreter, *list);
   if (const auto* sequence = as<Sequence>(value))
     return count(sequence->viewed ? sequence->viewed->items.size() : sequence->elements.size());
   if (const auto* dictionary = as<Dictionary>(value)) return count(dictionary->items.size());
@@ -508,8 +518,35 @@ SliceRange slice_range(Interpreter& interpreter, const SliceValue& slice, size_t
   return {start, step, count};
 }
 
+/// Of a list that grew in the graph: one element, or all of them from the end to the beginning.
+Value rolled_subscript(Interpreter& interpreter, const Rolled& list, const Value& key) {
+  const auto is_known = [](const Value& value, auto&& matches) {
+    const auto* known = as<Known>(value);
+    return known != nullptr && matches(known->object.get());
+  };
+  const auto is_none = [](PyObject* object) { return object == Py_None; };
+  if (const auto* slice = as<SliceValue>(key)) {
+    bool reverses =
+        is_known(slice->start, is_none) && is_known(slice->stop, is_none) &&
+        is_known(slice->step, [](PyObject* object) {
+          return PyLong_CheckExact(object) && PyLong_AsLong(object) == -1 && !PyErr_Occurred();
+        });
+    PyErr_Clear();
+    if (!reverses) return nullptr;
+    auto result = std::make_shared<Sequence>(true);
+    result->elements = ElementList(reversed(list));
+    return result;
+  }
+  const auto* number = as<Number>(key);
+  bool is_position = (number != nullptr && number->type == graph::Type::Kind::i64) ||
+                     is_known(key, [](PyObject* object) { return PyLong_CheckExact(object); });
+  return is_position ? element_at(interpreter, list, key) : nullptr;
+}
+
 Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
   const auto* slice = as<SliceValue>(key);
+  if (sequence.elements.rolled() != nullptr)
+    if (Value part = rolled_subscript(interpreter, *sequence.elements.rolled(), key)) return part;
   if (slice == nullptr) return sequence.elements[checked_index(interpreter, sequence, key)];
   SliceRange range = slice_range(interpreter, *slice, sequence.elements.size());
   auto result = std::make_shared<Sequence>(sequence.is_list);
@@ -816,6 +853,33 @@ void expect_count(Interpreter& interpreter, const Arguments& arguments, size_t l
     interpreter.refuse(ReasonCode::unsupported_argument, "arguments of a container's method");
 }
 
+bool is_zero(const Value& key) {
+  const auto* known = as<Known>(key);
+  return known != nullptr && PyLong_CheckExact(known->object.get()) &&
+         PyObject_IsTrue(known->object.get()) == 0;
+}
+
+/// Adds an element at an end of a list that grew in the graph; false if that can't be.
+bool grow(Interpreter& interpreter, Sequence& list, const Value& value, bool front) {
+  auto longer = grown(interpreter, *list.elements.rolled(), value, front);
+  if (longer == nullptr) return false;
+  list.elements = ElementList(std::move(longer));
+  return true;
+}
+
+/// list.pop() and list.pop(0) of such a list; null: any other.
+Value pop_rolled(Interpreter& interpreter, Sequence& list, const Value& key) {
+  const auto* known = as<Known>(key);
+  bool last = known != nullptr && PyLong_CheckExact(known->object.get()) &&
+              PyLong_AsLong(known->object.get()) == -1;
+  PyErr_Clear();
+  if (!last && !is_zero(key)) return nullptr;
+  auto pop = popped(interpreter, *list.elements.rolled(), !last);
+  if (!pop) return nullptr;
+  list.elements = ElementList(pop->rest);
+  return pop->element;
+}
+
 /// Position at which an insertion lands.
 size_t insertion_point(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
   Py_ssize_t position = PyLong_AsSsize_t(folded(interpreter, key).get());
@@ -838,19 +902,22 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
   if (name == "append")
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 1, 1);
-      self.elements.push_back(arguments.positional[0]);
+      append(inner, self, arguments.positional[0]);
       return inner.none();
     });
   if (name == "extend")
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 1, 1);
       for (Value& element : elements_of(inner, arguments.positional[0]))
-        self.elements.push_back(std::move(element));
+        append(inner, self, element);
       return inner.none();
     });
   if (name == "insert")
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 2, 2);
+      if (self.elements.rolled() != nullptr && is_zero(arguments.positional[0]) &&
+          grow(inner, self, arguments.positional[1], true))
+        return inner.none();
       size_t index = insertion_point(inner, self, arguments.positional[0]);
       self.elements.insert(self.elements.begin() + static_cast<std::ptrdiff_t>(index),
                            arguments.positional[1]);
@@ -860,6 +927,8 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 0, 1);
       Value key = arguments.positional.empty() ? inner.integer(-1) : arguments.positional[0];
+      if (self.elements.rolled() != nullptr)
+        if (Value element = pop_rolled(inner, self, key)) return element;
       size_t index = checked_index(inner, self, key);
       Value element = self.elements[index];
       self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(index));
@@ -874,7 +943,10 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
   if (name == "reverse")
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 0, 0);
-      std::reverse(self.elements.begin(), self.elements.end());
+      if (const auto& list = self.elements.rolled())
+        self.elements = ElementList(reversed(*list));
+      else
+        std::reverse(self.elements.begin(), self.elements.end());
       return inner.none();
     });
   if (name == "remove")
@@ -903,7 +975,9 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
     return std::make_shared<Native>("list.copy",
                                     [list](Interpreter& inner, const Arguments& arguments) {
                                       expect_count(inner, arguments, 0, 0);
-                                      return make_list(list->elements);
+                                      auto copy = std::make_shared<Sequence>(true);
+                                      copy->elements = list->elements;
+                                      return Value(copy);
                                     });
   return nullptr;
 }
@@ -1043,8 +1117,12 @@ namespace {
 Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements) {
   Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
   if (PyList_CheckExact(known.object.get())) note_length(interpreter, known.source);
-  std::vector<Value>& end = list.twin != nullptr ? list.twin->elements : list.appended;
-  for (Value& element : elements) end.push_back(std::move(element));
+  for (Value& element : elements) {
+    if (list.twin != nullptr)
+      append(interpreter, *list.twin, element);
+    else
+      list.appended.push_back(std::move(element));
+  }
   interpreter.heap.note_change();
   interpreter.mark(speculate::LineMark::Kind::effect);
   return interpreter.none();

@@ -8,6 +8,9 @@ namespace janus::frontend {
 Value make_tuple(std::vector<Value> elements);
 Value make_list(std::vector<Value> elements);
 
+/// list.append(value) of a list made in the run.
+void append(Interpreter& interpreter, Sequence& list, const Value& value);
+
 /// A container of the real world (list, tuple, dict, torch.Size, namedtuple, ...) as its virtual
 /// twin, with guards for length and keys; any other value as it is.
 Value opened(Interpreter& interpreter, const Value& value);

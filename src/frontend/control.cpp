@@ -135,7 +135,8 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop) {
 
 /// A loop as a `while` node; a `break` is noted in a variable that the test asks first.
 Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Truth()>& test,
-                      const std::function<Completion()>& round, const syntax::Body& orelse) {
+                      const std::function<Completion()>& round, const syntax::Body& orelse,
+                      const std::function<Value()>& rounds = {}) {
   auto state = std::make_shared<Variables>();
   state->values["left"] = interpreter.boolean(false);
   auto stays = [&]() -> Truth {
@@ -152,7 +153,11 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
   };
   {
     const OuterLoop outer(interpreter, state);
-    loop_in_graph(interpreter, fact, {stays, round});
+    const auto count = [&]() -> Value {
+      Truth left = truth_of(interpreter, state->values["left"]);
+      return rounds && left.known && !*left.known ? rounds() : nullptr;
+    };
+    loop_in_graph(interpreter, fact, {stays, round, count});
   }
   interpreter.mark(speculate::LineMark::Kind::graph, "a loop in the graph");
   Truth left = truth_of(interpreter, state->values["left"]);
@@ -164,15 +169,35 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
 
 }  // namespace
 
+namespace {
+
+/// Whether the expression is a variable that holds a list made in the run, or the length of one.
+bool asks_for_list(Interpreter& interpreter, const syntax::Expression& expression) {
+  if (const auto* comparison = syntax::try_as<syntax::Compare>(&expression))
+    return asks_for_list(interpreter, *comparison->left);
+  if (const auto* call = syntax::try_as<syntax::Call>(&expression))
+    return call->args.size() == 1 && asks_for_list(interpreter, *call->args[0]);
+  const auto* name = syntax::try_as<syntax::Name>(&expression);
+  if (name == nullptr) return false;
+  const auto& values = interpreter.frame().variables->values;
+  auto variable = values.find(name->id);
+  const auto* list = variable == values.end() ? nullptr : as<Sequence>(variable->second);
+  return list != nullptr && list->is_list && list->source == nullptr;
+}
+
+}  // namespace
+
 Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
   auto test = [&] {
     int fact = loop.fact;
     return evaluate_truth(interpreter, *loop.test, fact);
   };
-  // `while True` ends by a branch in it; any other test that is known can be unrolled.
+  // `while True` ends by a branch in it, and what a list holds is soon not known any more; any
+  // other test that is known can be unrolled.
   bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
-  if (!rounds_vary(interpreter, loop.fact) || (!forever && peek(interpreter, test).known))
-    return unroll_while(interpreter, loop);
+  bool unrolls =
+      !forever && !asks_for_list(interpreter, *loop.test) && peek(interpreter, test).known;
+  if (!rounds_vary(interpreter, loop.fact) || unrolls) return unroll_while(interpreter, loop);
   return graph_loop(
       interpreter, loop.fact, test, [&] { return execute(interpreter, loop.body); }, loop.orelse);
 }
@@ -212,7 +237,8 @@ Completion for_in_graph(Interpreter& interpreter, const syntax::For& loop, const
     assign(interpreter, *loop.target, counted.element(at));
     return execute(interpreter, loop.body);
   };
-  return graph_loop(interpreter, loop.fact, test, round, loop.orelse);
+  return graph_loop(interpreter, loop.fact, test, round, loop.orelse,
+                    [&] { return rounds_of(interpreter, counted); });
 }
 
 }  // namespace

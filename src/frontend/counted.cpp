@@ -6,6 +6,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/rolled.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -22,6 +23,7 @@ bool is_int_number(const Value& value) {
 }
 
 bool varies(const Counted& counted) {
+  if (counted.is_rolled) return true;
   for (const Value& length : counted.lengths)
     if (as<Number>(length) != nullptr) return true;
   return false;
@@ -83,11 +85,33 @@ std::optional<Counted> counted_rows(Interpreter& interpreter, const Value& value
   return counted;
 }
 
+/// The elements of a list that grew in the graph are taken from a copy of it that gets shorter.
+std::optional<Counted> counted_list(Interpreter& interpreter, const Value& value, bool backwards) {
+  auto list = shared_as<Sequence>(value);
+  if (rolled(value) == nullptr) return std::nullopt;
+  std::shared_ptr<const Rolled> all = list->elements.rolled();
+  auto rest = std::make_shared<Sequence>(true);
+  rest->elements = ElementList(to_be_consumed(interpreter, backwards ? *reversed(*all) : *all));
+  Counted counted;
+  counted.is_rolled = true;
+  counted.lengths = {length_of(interpreter, *all)};
+  counted.element = [&interpreter, list, all, rest](const Value&) {
+    const Rolled* now = list->elements.rolled().get();
+    if (now == nullptr || now->lists != all->lists)
+      throw CannotMerge{all->test, "a list grows while it is iterated"};
+    auto next = popped(interpreter, *rest->elements.rolled(), true);
+    rest->elements = ElementList(next->rest);
+    return next->element;
+  };
+  return counted;
+}
+
 /// The parts of a call of enumerate() or zip(), if all of them are counted.
 std::optional<std::vector<Counted>> counted_parts(Interpreter& interpreter,
                                                   std::vector<Iterated>& parts) {
   std::vector<Counted> all;
   for (Iterated& part : parts) {
+    if (!part.counted) part.counted = counted_list(interpreter, part.value, false);
     if (!part.counted) part.counted = counted_rows(interpreter, part.value);
     if (!part.counted) return std::nullopt;
     all.push_back(*part.counted);
@@ -97,8 +121,10 @@ std::optional<std::vector<Counted>> counted_parts(Interpreter& interpreter,
 
 Counted zipped(std::vector<Counted> parts) {
   Counted counted;
-  for (const Counted& part : parts)
+  for (const Counted& part : parts) {
     counted.lengths.insert(counted.lengths.end(), part.lengths.begin(), part.lengths.end());
+    counted.is_rolled = counted.is_rolled || part.is_rolled;
+  }
   counted.element = [parts = std::move(parts)](const Value& position) -> Value {
     std::vector<Value> elements;
     for (const Counted& part : parts) elements.push_back(part.element(position));
@@ -110,6 +136,7 @@ Counted zipped(std::vector<Counted> parts) {
 Counted enumerated(Interpreter& interpreter, Counted inner, const Value& start) {
   Counted counted;
   counted.lengths = inner.lengths;
+  counted.is_rolled = inner.is_rolled;
   counted.element = [&interpreter, inner = std::move(inner), start](const Value& position) {
     Value number = plus(interpreter, start, position);
     return make_tuple({number, inner.element(position)});
@@ -152,6 +179,13 @@ Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
     return known != nullptr && known->object.is(reinterpret_cast<PyObject*>(&type));
   };
   bool combines = is(PyEnum_Type) || is(PyZip_Type);
+  if (is(PyReversed_Type) && expression.args.size() == 1) {
+    CallArguments arguments = evaluate_arguments(interpreter, expression);
+    interpreter.at(expression);
+    result.counted = counted_list(interpreter, arguments.positional[0], true);
+    if (!result.counted) result.value = frontend::call(interpreter, callee, arguments);
+    return result;
+  }
   if (!combines) {
     CallArguments arguments = evaluate_arguments(interpreter, expression);
     interpreter.at(expression);
@@ -189,9 +223,26 @@ Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& e
                            const TestKey& loop) {
   Iterated result = evaluate_part(interpreter, expression, loop);
   if (result.counted) return result;
+  result.counted = counted_list(interpreter, result.value, false);
+  if (result.counted) return result;
   std::optional<Counted> rows = counted_rows(interpreter, result.value);
   if (rows && varies(*rows)) result.counted = std::move(rows);
   return result;
+}
+
+Value rounds_of(Interpreter& interpreter, const Counted& counted) {
+  std::optional<graph::Dim> least;
+  for (const Value& length : counted.lengths) {
+    std::optional<graph::Dim> dim;
+    if (const auto* number = as<Number>(length)) dim = number->dim;
+    if (const auto* known = as<Known>(length))
+      dim = graph::Dim(int64_t{PyLong_AsLongLong(known->object.get())});
+    if (!dim) return nullptr;
+    least = !least || *least == *dim ? *dim : graph::minimum(*least, *dim);
+  }
+  if (!least) return nullptr;
+  if (least->lower_bound().value_or(-1) < 0) least = graph::maximum(graph::Dim(0), *least);
+  return interpreter.dimension(*least);
 }
 
 Value is_inside(Interpreter& interpreter, const Counted& counted, const Value& position) {

@@ -10,8 +10,9 @@
 namespace janus::frontend {
 
 struct Counted {
-  std::vector<Value> lengths;  ///< numbers; the shortest counts
-  std::function<Value(const Value& position)> element;
+  std::vector<Value> lengths;                           ///< numbers; the shortest counts
+  std::function<Value(const Value& position)> element;  ///< asked for one after the other
+  bool is_rolled = false;  ///< goes over a list of the graph, however long that is
 };
 
 /// What an expression gives to be iterated over.
@@ -24,6 +25,9 @@ struct Iterated {
 /// is the loop that can't be in the graph if that is counted in part only.
 Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
                            const TestKey& loop);
+
+/// How many elements there are, as an expression of dimensions; null: only the run knows.
+Value rounds_of(Interpreter& interpreter, const Counted& counted);
 
 /// Whether `position` is still an element's.
 Value is_inside(Interpreter& interpreter, const Counted& counted, const Value& position);

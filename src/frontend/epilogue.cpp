@@ -7,6 +7,7 @@
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
@@ -24,8 +25,11 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
                      std::set<const AbstractValue*>& seen) {
   if (value == nullptr || !seen.insert(value.get()).second) return;
   if (const auto* tensor = as<Tensor>(value)) tensors.insert(tensor);
-  if (const auto* sequence = as<Sequence>(value))
-    for (const Value& element : sequence->elements) collect_tensors(element, tensors, seen);
+  if (const Rolled* list = rolled(value)) {
+    tensors.insert(list->memory.get());
+  } else if (const auto* sequence = as<Sequence>(value)) {
+    for (const Value& element : sequence->elements.known()) collect_tensors(element, tensors, seen);
+  }
   if (const auto* instance = as<Instance>(value)) collect_tensors(instance->fields, tensors, seen);
   if (const auto* dictionary = as<Dictionary>(value))
     for (const auto& [key, element] : dictionary->items) collect_tensors(element, tensors, seen);
@@ -167,6 +171,7 @@ class TemplateWriter {
     if (sequence.viewed)
       interpreter_.refuse(ReasonCode::dynamic_value, "a view of a dict that leaves the run");
     if (sequence.source != nullptr && !now_) return from_source(sequence.source);
+    if (const Rolled* list = sequence.elements.rolled().get()) return write_rolled(*list);
     if (!sequence.type) {
       Template form = made(sequence.is_list ? Template::Kind::list : Template::Kind::tuple);
       for (const Value& element : sequence.elements) form.children.push_back(write(element));
@@ -183,6 +188,37 @@ class TemplateWriter {
     Template parts = made(Template::Kind::tuple);
     for (const Value& element : sequence.elements) parts.children.push_back(write(element));
     form.children.push_back(std::move(parts));
+    return form;
+  }
+
+  /// A list of which the graph makes the elements.
+  Template write_rolled(const Rolled& list) {
+    check_possible_aliases(*list.memory);
+    if (list.memory->uncertain_alias)
+      interpreter_.refuse(ReasonCode::unsupported_tensor, "a list of views that outlives the run");
+    size_t next = 0;
+    Template form = write_elements(list, list.form, next);
+    if (!list.front && list.form.kind != ElementForm::Kind::tuple) return form;
+    if (list.front) form = call_of("builtins.reversed", std::move(form));
+    return call_of("builtins.list", std::move(form));
+  }
+
+  Template write_elements(const Rolled& list, const ElementForm& form, size_t& next) {
+    if (form.tracked)
+      interpreter_.refuse(ReasonCode::autograd,
+                          "a list of tensors with gradients that outlives the run");
+    if (form.kind != ElementForm::Kind::tuple) return result(list.lists[next++]);
+    Template rows = call_of("builtins.zip", {});
+    rows.children.clear();
+    for (const ElementForm& part : form.parts)
+      rows.children.push_back(write_elements(list, part, next));
+    return list.front ? call_of("builtins.list", std::move(rows)) : rows;
+  }
+
+  Template call_of(const char* callable, Template argument) {
+    Template form = made(Template::Kind::call);
+    form.object = Object::borrow(imported(callable));
+    form.children.push_back(std::move(argument));
     return form;
   }
 
@@ -214,9 +250,17 @@ class TemplateWriter {
 
   /// Whether the tensor is another one that Python holds must not depend on a branch.
   void check_possible_aliases(const Tensor& tensor) const {
-    for (const PossibleAlias& alias : tensor.possible_aliases) {
+    std::set<const Tensor*> seen = {&tensor};
+    check_possible_aliases(tensor, tensor, seen);
+  }
+
+  /// Of the tensor, what `step` may be, which it may be.
+  void check_possible_aliases(const Tensor& tensor, const Tensor& step,
+                              std::set<const Tensor*>& seen) const {
+    for (const PossibleAlias& alias : step.possible_aliases) {
       auto other = alias.tensor.lock();
-      if (other == nullptr) continue;
+      if (other == nullptr || !seen.insert(other.get()).second) continue;
+      check_possible_aliases(tensor, *other, seen);
       bool shown = root_of(other.get())->source != nullptr;
       for (const Tensor* escaping : escaping_)
         shown = shown || (escaping != &tensor && may_share(*escaping, other.get()));

@@ -7,6 +7,7 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/operators.h"
+#include "frontend/rolled.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
 
@@ -333,6 +334,10 @@ Truth truth_of(Interpreter& interpreter, const Value& value) {
     case ValueKind::tensor:
       return truth_of(interpreter, item(interpreter, *as<Tensor>(value)));
     case ValueKind::sequence:
+      if (const Rolled* list = rolled(value))
+        return truth_of(interpreter,
+                        compare(interpreter, syntax::CompareOperator::Gt,
+                                length_of(interpreter, *list), interpreter.integer(0)));
       return {.known = !as<Sequence>(value)->elements.empty()};
     case ValueKind::dictionary:
       return {.known = !as<Dictionary>(value)->items.empty()};

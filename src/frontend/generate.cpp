@@ -1,6 +1,7 @@
 // The generator's entry: whatever goes wrong inside comes back as a Reason.
 #include "frontend/generate.h"
 
+#include "base/options.h"
 #include "frontend/interpreter.h"
 #include "graph/op.h"
 #include "ops/promotion.h"
@@ -32,10 +33,12 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       varying.insert(interpreter.changed_numbers().begin(), interpreter.changed_numbers().end());
       if (varying.size() == known) return generated;
     } catch (const CannotMerge& reason) {
+      log("merge", reason.why);
       followed.push_back(reason);
     } catch (const Refusal& refusal) {
       PyErr_Clear();
       if (!interpreter.suspect()) return refusal.reason;
+      log("merge", refusal.reason.details);
       followed.push_back({*interpreter.suspect(), refusal.reason.details});
     }
   }

@@ -5,6 +5,7 @@
 
 #include "frontend/merge.h"
 #include "frontend/operators.h"
+#include "frontend/rolled.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -22,11 +23,23 @@ struct Form {
     same,      ///< no round changes it
     carried,   ///< a number or tensor: a parameter of the blocks
     parts,     ///< a tuple, part by part
+    last,      ///< set by each round, and not read before: what the last one left
     unmerged,  ///< set by the rounds to what has nothing in common with what it was: not readable
   };
   Kind kind = Kind::same;
   std::vector<Form> parts;
-  bool tracked = false;  ///< carried: a tensor that requires a gradient
+  bool tracked = false;            ///< carried: a tensor that requires a gradient
+  std::string why_not;             ///< unmerged
+  Value last;                      ///< last: as the round at hand left it
+  std::vector<graph::Type> types;  ///< last: of the numbers and tensors in it
+};
+
+/// How a list goes through the loop that its rounds make longer.
+struct Growth {
+  ElementForm form;
+  bool front = false;
+  bool undecided = false;
+  std::shared_ptr<Tensor> memory = std::make_shared<Tensor>();
 };
 
 /// The parameter that stands for a carried value, given what it is before the loop.
@@ -153,7 +166,8 @@ class Loop final : public Scope {
     for (size_t i = 0; i < before_.objects().size(); ++i) {
       const Snapshot::Saved& saved = before_.objects()[i];
       auto forms = forms_.find(saved.object);
-      if (!saved.alive() || forms == forms_.end()) continue;
+      bool grows = growth_.contains(dynamic_cast<Sequence*>(saved.object));
+      if (!saved.alive() || (forms == forms_.end() && !grows)) continue;
       if (auto* tensor = dynamic_cast<Tensor*>(saved.object)) {
         begin_contents(*tensor, parameter);
       } else if (auto* variables = dynamic_cast<Variables*>(saved.object)) {
@@ -161,6 +175,10 @@ class Loop final : public Scope {
           if (Value value = instantiate(form, variables->values[name], parameter, name))
             variables->values[name] = value;
       } else if (auto* sequence = dynamic_cast<Sequence*>(saved.object)) {
+        if (growth_.contains(sequence)) {
+          begin_list(*sequence, parameter);
+          continue;
+        }
         for (size_t e = 0; e < sequence->elements.size(); ++e)
           sequence->elements[e] = instantiate(form_at(*saved.object, key_of(e)),
                                               sequence->elements[e], parameter, "an element");
@@ -170,6 +188,31 @@ class Loop final : public Scope {
               form_at(*saved.object, key_of(e)), dictionary->items[e].second, parameter, "an item");
       }
     }
+  }
+
+  /// A list that the rounds make longer: of the elements that it has before, and those that follow.
+  void begin_list(Sequence& sequence, const Parameter& parameter) {
+    const Growth& growth = growth_.at(&sequence);
+    auto list = std::make_shared<Rolled>();
+    const Rolled* before = sequence.elements.rolled().get();
+    if (before != nullptr) {
+      *list = *before;
+    } else {
+      graph::Block* inside = &interpreter_.builder().block();
+      interpreter_.enter_block(outer_);
+      list = roll(interpreter_, test_, growth.form, sequence.elements.known(), growth.front);
+      interpreter_.enter_block(*inside);
+    }
+    for (const PossibleAlias& alias : list->memory->possible_aliases)
+      growth.memory->possible_aliases.push_back(alias);
+    if (before != nullptr) growth.memory->possible_aliases.push_back({list->memory, 0});
+    list->test = test_;
+    list->memory = growth.memory;
+    list->front = growth.front;
+    list->undecided = growth.undecided;
+    list->length = nullptr;
+    for (graph::Value*& each : list->lists) each = parameter(each);
+    sequence.elements = ElementList(std::move(list));
   }
 
   /// Contents that are written in place: the same object with other contents.
@@ -192,9 +235,11 @@ class Loop final : public Scope {
     switch (form.kind) {
       case Form::Kind::same:
         return initial;
+      case Form::Kind::last:
+        return instantiate_last(form, name, parameter);
       case Form::Kind::unmerged:
         return std::make_shared<Unmerged>(
-            test_, cat(name, " is not of one kind and shape in all rounds of the loop"));
+            test_, cat(name, " is not the same kind of thing in all rounds: ", form.why_not));
       case Form::Kind::parts: {
         auto tuple = std::make_shared<Sequence>(false);
         const auto& from = *as<Sequence>(initial);
@@ -224,6 +269,57 @@ class Loop final : public Scope {
     return tensor;
   }
 
+  /// A variable that nothing was known of before the loop. The rounds can't read it.
+  Value instantiate_last(const Form& form, const std::string& name, const Parameter& parameter) {
+    Value unreadable = std::make_shared<Unmerged>(
+        test_, cat(name, " is read in a round of the loop before it is set in it"));
+    if (at_ != nullptr) {
+      for (const graph::Type& type : form.types) parameter(placeholder(type));
+      return unreadable;
+    }
+    size_t next = 0;
+    return last_value(form.last, form, next, parameter);
+  }
+
+  Value last_value(const Value& like, const Form& form, size_t& next, const Parameter& parameter) {
+    if (const auto* tuple = as<Sequence>(like)) {
+      auto made = std::make_shared<Sequence>(false);
+      made->type = tuple->type;
+      for (const Value& part : tuple->elements.known())
+        made->elements.push_back(last_value(part, form, next, parameter));
+      return made;
+    }
+    graph::Value* value = parameter(placeholder(form.types[next++]));
+    if (is_number(like)) return interpreter_.number(value);
+    const Tensor& from = *as<Tensor>(like);
+    auto tensor = std::make_shared<Tensor>();
+    tensor->value = value;
+    tensor->requires_grad = from.requires_grad;
+    tensor->is_leaf = from.is_leaf;
+    if (from.requires_grad) interpreter_.differentiable.insert(value);
+    tensors_.push_back({tensor, {}});
+    return tensor;
+  }
+
+  /// What stands for a value before the first round, which certainly sets it.
+  graph::Value* placeholder(const graph::Type& type) {
+    graph::Block* inside = &interpreter_.builder().block();
+    interpreter_.enter_block(outer_);
+    graph::Builder& builder = interpreter_.builder();
+    graph::Value* value = nullptr;
+    if (type.is_tensor())
+      value =
+          op::full(builder, {builder.constant(0.0)}, {{"size", type.shape}, {"dtype", type.dtype}});
+    else if (type.kind == Type::Kind::boolean)
+      value = builder.constant(false);
+    else if (type.kind == Type::Kind::i64)
+      value = builder.constant(int64_t{0});
+    else
+      value = builder.constant(0.0);
+    interpreter_.enter_block(*inside);
+    return value;
+  }
+
   /// A number's graph value, made in front of the loop.
   graph::Value* initial_number(const Value& number) {
     graph::Block* inside = &interpreter_.builder().block();
@@ -249,7 +345,7 @@ class Loop final : public Scope {
         collect_variables(*variables, std::get<VariableValues>(saved.state));
       } else if (auto* sequence = dynamic_cast<Sequence*>(saved.object)) {
         const auto& initial = std::get<Elements>(saved.state);
-        if (initial.size() != sequence->elements.size()) fail("a list grows or shrinks in it");
+        if (collect_list(*sequence, initial)) continue;
         for (size_t e = 0; e < initial.size(); ++e)
           join_slot(*saved.object, key_of(e), initial[e], sequence->elements[e], false);
       } else if (auto* dictionary = dynamic_cast<Dictionary*>(saved.object)) {
@@ -266,6 +362,58 @@ class Loop final : public Scope {
       }
     }
     return settled_;
+  }
+
+  /// Whether the list is one that goes through the loop as a list of the graph.
+  bool collect_list(Sequence& sequence, const Elements& initial) {
+    const Rolled* end = sequence.elements.rolled().get();
+    auto growth = growth_.find(&sequence);
+    if (growth == growth_.end()) {
+      if (end == nullptr && initial.size() == sequence.elements.size()) return false;
+      if (sequence.elements == initial) return true;
+      begin_growth(sequence, initial);
+      return true;
+    }
+    if (end == nullptr) fail("a list is emptied or filled anew in it");
+    if (growth->second.form.tracked) tracks_ = true;
+    if (!end->why_not.empty()) fail(end->why_not);
+    if (end->front != growth->second.front) {
+      growth->second.front = end->front;
+      growth->second.undecided = false;
+      settled_ = false;
+    }
+    ends_.insert(ends_.end(), end->lists.begin(), end->lists.end());
+    return true;
+  }
+
+  void begin_growth(Sequence& sequence, const Elements& initial) {
+    settled_ = false;
+    Growth growth;
+    if (const Rolled* before = initial.rolled().get()) {
+      growth.form = before->form;
+      growth.front = before->front;
+      growth_.emplace(&sequence, std::move(growth));
+      return;
+    }
+    const Rolled* end = sequence.elements.rolled().get();
+    if (!sequence.is_list || sequence.source != nullptr) fail("a list grows or shrinks in it");
+    std::string why;
+    std::vector<Value> elements = initial.known();
+    if (end == nullptr) {
+      const std::vector<Value>& now = sequence.elements.known();
+      if (now.size() < elements.size()) fail("a list shrinks in it");
+      auto kept = static_cast<std::ptrdiff_t>(elements.size());
+      bool back = std::equal(elements.begin(), elements.end(), now.begin());
+      growth.front = !back && std::equal(elements.begin(), elements.end(), now.end() - kept);
+      if (!back && !growth.front) fail("a list changes in it other than by growing at an end");
+      elements = now;
+    }
+    growth.undecided = initial.size() <= 1;
+    auto form = end == nullptr ? common_form(interpreter_, elements, why) : end->form;
+    if (!form) fail(why);
+    if (end != nullptr) growth.front = end->front;
+    growth.form = *form;
+    growth_.emplace(&sequence, std::move(growth));
   }
 
   void collect_contents(Tensor& tensor, const TensorState& initial) {
@@ -327,6 +475,7 @@ class Loop final : public Scope {
     if (!join(form, initial, end, why)) {
       if (!may_be_unmerged) fail(why);
       form = Form{Form::Kind::unmerged, {}};
+      form.why_not = why;
       settled_ = false;
       pending_ = {};
     }
@@ -341,6 +490,13 @@ class Loop final : public Scope {
     if (form.kind == Form::Kind::unmerged) return true;
     if (form.kind == Form::Kind::same) {
       if (initial == end || is_same_number(initial, end)) return true;
+      if (initial == nullptr && end != nullptr && may_begin_certainly()) {
+        form = Form{Form::Kind::last, {}};
+        settled_ = false;
+      }
+    }
+    if (form.kind == Form::Kind::last) return join_last(form, end, why);
+    if (form.kind == Form::Kind::same) {
       if (initial == nullptr || end == nullptr) {
         why = "it is not set in each round";
         return false;
@@ -365,6 +521,50 @@ class Loop final : public Scope {
       return true;
     }
     return join_carried(form, initial, end, why);
+  }
+
+  bool join_last(Form& form, const Value& end, std::string& why) {
+    std::vector<graph::Type> before = std::exchange(form.types, {});
+    form.last = end;
+    if (!collect_last(form, end)) {
+      why = "it is not set in each round to a number or tensor";
+      return false;
+    }
+    if (before != form.types) settled_ = false;
+    needs_round_ = true;
+    return true;
+  }
+
+  bool collect_last(Form& form, const Value& end) {
+    if (end == nullptr || as<Unmerged>(end) != nullptr) return false;
+    if (is_number(end)) {
+      pending_.ends.push_back(interpreter_.graph_value(end));
+      form.types.push_back(pending_.ends.back()->type);
+      return true;
+    }
+    if (const auto* tuple = as<Sequence>(end)) {
+      if (tuple->is_list || tuple->viewed || tuple->source != nullptr) return false;
+      for (const Value& part : tuple->elements.known())
+        if (!collect_last(form, part)) return false;
+      return true;
+    }
+    auto tensor = shared_as<Tensor>(end);
+    if (tensor == nullptr || tensor->is_parameter || tensor->grad != nullptr ||
+        tensor->source != nullptr || (tensor->requires_grad && tensor->is_leaf) ||
+        !is_current(*tensor))
+      return false;
+    if (tensor->requires_grad) tracks_ = true;
+    add_end(tensor);
+    form.types.push_back(tensor->value->type);
+    return true;
+  }
+
+  void add_end(const std::shared_ptr<Tensor>& tensor) {
+    pending_.ends.push_back(tensor->value);
+    std::vector<std::shared_ptr<Tensor>> roots = {root_of(tensor)};
+    for (const PossibleAlias& alias : roots.front()->possible_aliases)
+      if (auto other = alias.tensor.lock()) roots.push_back(other);
+    pending_.roots.push_back(std::move(roots));
   }
 
   bool join_carried(Form& form, const Value& initial, const Value& end, std::string& why) {
@@ -394,11 +594,7 @@ class Loop final : public Scope {
       return false;
     }
     if (!is_current(*last)) fail("it carries a view of what was written");
-    pending_.ends.push_back(last->value);
-    std::vector<std::shared_ptr<Tensor>> roots = {root_of(last)};
-    for (const PossibleAlias& alias : roots.front()->possible_aliases)
-      if (auto other = alias.tensor.lock()) roots.push_back(other);
-    pending_.roots.push_back(std::move(roots));
+    add_end(last);
     return true;
   }
 
@@ -445,7 +641,8 @@ class Loop final : public Scope {
     TORCHJANUS_CHECK(
         condition_->parameters.size() == ends_.size() && body_->parameters.size() == ends_.size(),
         "loop: ", ends_.size(), " values for ", body_->parameters.size(), " parameters");
-    if (tracks_ && begins_certainly())
+    at_ = nullptr;
+    if ((tracks_ || needs_round_) && begins_certainly())
       node->attributes.set("minimum", int64_t{1});
     else if (needs_round_)
       fail("without a round there is no gradient");
@@ -463,22 +660,68 @@ class Loop final : public Scope {
     }
     graph.append(outer_, node);
     interpreter_.scope_nodes[node] = test_;
+    finish_lists(*node);
     relate_tensors();
+  }
+
+  /// What is known of the lists that grew.
+  void finish_lists(const graph::Node& node) {
+    for (auto& [object, growth] : growth_) {
+      auto list = std::make_shared<Rolled>(*object->elements.rolled());
+      const auto place = std::find(node.outputs.begin(), node.outputs.end(), list->lists.front());
+      const auto index = static_cast<size_t>(place - node.outputs.begin());
+      list->undecided = false;
+      list->length = length_behind(*object, *node.blocks[1], index);
+      object->elements = ElementList(list);
+      // Tensors of before that it may hold now.
+      for (const PossibleAlias& alias : growth.memory->possible_aliases)
+        if (auto other = alias.tensor.lock())
+          other->possible_aliases.push_back({growth.memory, growth.memory->version});
+    }
+  }
+
+  /// The length of a list that each round makes longer by as many elements; null: it varies.
+  Value length_behind(const Sequence& sequence, const graph::Block& body, size_t index) {
+    Value rounds = parts_.rounds ? parts_.rounds() : nullptr;
+    if (rounds == nullptr) return nullptr;
+    int64_t pushes = 0;
+    const graph::Value* value = body.results[index];
+    for (; value->definition != nullptr && value->definition->op == &op::list_push; ++pushes)
+      value = value->definition->inputs[0];
+    if (value != body.parameters[index]) return nullptr;
+    const auto& initial = std::get<Elements>(*before_.find(&sequence));
+    Value length = initial.rolled() == nullptr
+                       ? interpreter_.integer(static_cast<int64_t>(initial.size()))
+                       : initial.rolled()->length;
+    if (length == nullptr) return nullptr;
+    Value added =
+        binary(interpreter_, syntax::Operator::Mult, rounds, interpreter_.integer(pushes));
+    return binary(interpreter_, syntax::Operator::Add, length, added);
   }
 
   /// Whether the first round always comes: known, or seen in all runs and guarded.
   bool begins_certainly() {
-    const speculate::NodeFact* seen = interpreter_.fact(test_.fact);
-    bool is_random = false;
-    graph::for_each_node(*condition_, [&](const graph::Node& node) {
-      is_random = is_random || node.op->is(graph::Trait::random) || node.op == &op::opaque;
-    });
-    if ((seen != nullptr && seen->least_trips == 0) || is_random) return false;
+    if (!may_begin_certainly()) return false;
     before_.restore();
     Truth truth = parts_.test();
     return truth.known
                ? *truth.known
                : interpreter_.follow(truth.flag, python::Object::borrow(Py_True), test_.fact);
+  }
+
+  bool may_begin_certainly() const {
+    if (parts_.may_be_empty) return false;
+    const speculate::NodeFact* seen = interpreter_.fact(test_.fact);
+    bool is_random = false;
+    graph::for_each_node(*condition_, [&](const graph::Node& node) {
+      is_random = is_random || node.op->is(graph::Trait::random) || node.op == &op::opaque;
+    });
+    if (const auto* chosen = interpreter_.call().chosen)
+      for (const auto& choice : *chosen)  // it was seen after all that no round came
+        if (choice.fact == test_.fact && test_.facts_key.is(choice.facts_key.get()) &&
+            !choice.outcome)
+          return false;
+    return (seen == nullptr || seen->least_trips != 0) && !is_random;
   }
 
   /// Which tensors may be one after the loop: as they were before it, or as the last round left
@@ -536,6 +779,7 @@ class Loop final : public Scope {
   std::unique_ptr<graph::Block> condition_, body_;
   /// Of objects that rounds change: by variable name or position; a tensor's contents need none.
   std::map<const Changeable*, std::map<std::string, Form>> forms_;
+  std::map<Sequence*, Growth> growth_;
   std::vector<CarriedTensor> tensors_;
   std::vector<graph::Value*> ends_;
   std::vector<std::vector<std::shared_ptr<Tensor>>> end_roots_;
@@ -550,8 +794,12 @@ class Loop final : public Scope {
 
 }  // namespace
 
+void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopParts& parts) {
+  Loop(interpreter, test, parts).run();
+}
+
 void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts) {
-  Loop(interpreter, {interpreter.frame().code->facts_key, fact}, parts).run();
+  loop_in_graph(interpreter, {interpreter.frame().code->facts_key, fact}, parts);
 }
 
 bool rounds_vary(Interpreter& interpreter, int fact) {

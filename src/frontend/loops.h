@@ -13,11 +13,15 @@ namespace janus::frontend {
 struct LoopParts {
   std::function<Truth()> test;        ///< whether another round begins
   std::function<Completion()> round;  ///< one round; `break` and `continue` end it
+  /// How many rounds there are, unless one of them leaves the loop; null: only the run knows.
+  std::function<Value()> rounds;
+  bool may_be_empty = false;  ///< nothing is assumed of the first round
 };
 
 /// Runs the loop as a `while` node. `fact` is that of the loop. Throws CannotMerge if what its
 /// rounds change can't be carried.
 void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts);
+void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
 
 /// Whether the profile saw different numbers of rounds (or none), and the loop may be in the graph.
 bool rounds_vary(Interpreter& interpreter, int fact);

@@ -7,6 +7,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/operators.h"
+#include "frontend/rolled.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -67,6 +68,25 @@ const char* name_of(const Value& value) {
     default:
       return "an object";
   }
+}
+
+/// Whether the longer of two lists is the shorter one with elements put in front.
+bool grew_at_front(const Elements& a, const Elements& b) {
+  const Elements &shorter = a.size() < b.size() ? a : b, &longer = a.size() < b.size() ? b : a;
+  auto surplus = static_cast<std::ptrdiff_t>(longer.size() - shorter.size());
+  return !std::equal(shorter.begin(), shorter.end(), longer.begin()) &&
+         std::equal(shorter.begin(), shorter.end(), longer.begin() + surplus);
+}
+
+/// The length if it is the same on both sides; null: only the run knows.
+Value same_length(const Value& a, const Value& b) {
+  const auto *first = as<Known>(a), *second = as<Known>(b);
+  if (first != nullptr && second != nullptr)
+    return same_constant(first->object.get(), second->object.get()) ? a : nullptr;
+  const auto *left = as<Number>(a), *right = as<Number>(b);
+  bool same =
+      left != nullptr && right != nullptr && left->dim && right->dim && *left->dim == *right->dim;
+  return same ? a : nullptr;
 }
 
 uint32_t counted_writes(const TensorState& state) { return state.version - state.silent_writes; }
@@ -154,7 +174,8 @@ void Merger::merge_object(Changeable& object) {
     if (auto* tensor = dynamic_cast<Tensor*>(&object)) {
       merge_tensor_contents(*tensor, std::get<TensorState>(a), std::get<TensorState>(b));
     } else if (auto* sequence = dynamic_cast<Sequence*>(&object)) {
-      sequence->elements = merge_elements(std::get<Elements>(a), std::get<Elements>(b));
+      sequence->elements = merge_elements(std::get<Elements>(a), std::get<Elements>(b),
+                                          sequence->is_list && sequence->source == nullptr);
     } else if (auto* dictionary = dynamic_cast<Dictionary*>(&object)) {
       dictionary->items = merge_items(std::get<Items>(a), std::get<Items>(b));
     } else if (auto* variables = dynamic_cast<Variables*>(&object)) {
@@ -385,7 +406,55 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
   return merged_[{a.get(), b.get()}] = merged;
 }
 
-Elements Merger::merge_elements(const Elements& a, const Elements& b) {
+/// A list that has other elements, or another number of them, on the other side.
+std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elements& b) {
+  const Elements* sides[] = {&a, &b};
+  std::vector<Value> known;
+  const Rolled* like = nullptr;
+  for (const Elements* side : sides) {
+    if (const Rolled* list = side->rolled().get())
+      like = list;
+    else
+      known.insert(known.end(), side->begin(), side->end());
+  }
+  std::string why;
+  std::optional<ElementForm> form =
+      known.empty() && like != nullptr ? like->form : common_form(interpreter_, known, why);
+  if (!form) throw NotMerged{why};
+  auto merged = std::make_shared<Rolled>();
+  merged->test = like != nullptr ? like->test : fork_.test_;
+  merged->form = *form;
+  merged->front = like != nullptr ? like->front : grew_at_front(a, b);
+  merged->undecided = like != nullptr ? like->undecided : known.size() <= 1;
+  merged->memory = std::make_shared<Tensor>();
+  std::shared_ptr<const Rolled> lists[2];
+  for (size_t side = 0; side < 2; ++side) {
+    lists[side] = sides[side]->rolled();
+    interpreter_.enter_block(*fork_.sides_[side].block);
+    if (lists[side] == nullptr)
+      lists[side] = roll(interpreter_, merged->test, *form, sides[side]->known(), merged->front);
+    if (!lists[side]->why_not.empty()) throw NotMerged{lists[side]->why_not};
+    if (lists[side]->form != *form || (lists[side]->front != merged->front && !known.empty()))
+      throw NotMerged{"lists of different elements"};
+    if (lists[side]->front != merged->front) merged->front = lists[side]->front;
+    const std::shared_ptr<Tensor>& memory = lists[side]->memory;
+    merged->memory->possible_aliases.push_back({memory, memory->version});
+    merged->memory->uncertain_alias |= memory->uncertain_alias;
+    for (const PossibleAlias& alias : memory->possible_aliases)
+      merged->memory->possible_aliases.push_back(alias);
+  }
+  if (lists[0]->front != lists[1]->front) throw NotMerged{"a list grows at both of its ends"};
+  for (size_t i = 0; i < lists[0]->lists.size(); ++i)
+    merged->lists.push_back(merge_graph_values(lists[0]->lists[i], lists[1]->lists[i]));
+  merged->length = same_length(lists[0]->length, lists[1]->length);
+  memories_.push_back(merged->memory);
+  return merged;
+}
+
+Elements Merger::merge_elements(const Elements& a, const Elements& b, bool is_list) {
+  if (a == b) return a;
+  bool rolls = a.rolled() != nullptr || b.rolled() != nullptr || a.size() != b.size();
+  if (rolls && is_list) return Elements(merge_rolled(a, b));
   if (a.size() != b.size()) throw NotMerged{"containers of different lengths"};
   Elements merged;
   for (size_t i = 0; i < a.size(); ++i) merged.push_back(merge_value(a[i], b[i]));
@@ -414,7 +483,7 @@ Value Merger::merge_sequences(const Sequence& a, const Sequence& b) {
   }
   auto merged = std::make_shared<Sequence>(a.is_list);
   merged->type = a.type;
-  merged->elements = merge_elements(elements_in(0, a), elements_in(1, b));
+  merged->elements = merge_elements(elements_in(0, a), elements_in(1, b), a.is_list);
   return merged;
 }
 
@@ -446,6 +515,10 @@ void Merger::finish_tensors() {
     finish_value(tensor);
   }
   for (Tensor* tensor : written_) finish_value(*tensor);
+  for (const auto& memory : memories_)
+    for (const PossibleAlias& alias : memory->possible_aliases)
+      if (auto other = alias.tensor.lock())
+        other->possible_aliases.push_back({memory, memory->version});
 }
 
 }  // namespace janus::frontend

@@ -50,7 +50,8 @@ class Merger {
   Value merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_ptr<Tensor>& b);
   Value merge_sequences(const Sequence& a, const Sequence& b);
   Value merge_dictionaries(const Dictionary& a, const Dictionary& b);
-  Elements merge_elements(const Elements& a, const Elements& b);
+  Elements merge_elements(const Elements& a, const Elements& b, bool is_list);
+  std::shared_ptr<const Rolled> merge_rolled(const Elements& a, const Elements& b);
   Items merge_items(const Items& a, const Items& b);
   graph::Value* merge_graph_values(graph::Value* a, graph::Value* b);
   graph::Value* number_in(size_t side, const Value& number);
@@ -69,7 +70,8 @@ class Merger {
   std::map<const void*, const void*> partner_of_first_, partner_of_second_;
   std::map<std::pair<graph::Value*, graph::Value*>, graph::Value*> results_;
   std::vector<MergedTensor> tensors_;
-  std::vector<Tensor*> written_;  // of those that existed before
+  std::vector<std::shared_ptr<Tensor>> memories_;  // of lists that were merged
+  std::vector<Tensor*> written_;                   // of those that existed before
 };
 
 }  // namespace janus::frontend

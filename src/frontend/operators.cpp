@@ -432,8 +432,7 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
     if (op != Operator::Add) return binary(interpreter, op, left, right);
     if (list->source != nullptr)
       interpreter.refuse(ReasonCode::heap_write, list->source->describe());
-    for (Value& element : elements_of(interpreter, right))
-      list->elements.push_back(std::move(element));
+    for (Value& element : elements_of(interpreter, right)) append(interpreter, *list, element);
     return left;
   }
   if (const auto* known = as<Known>(left);

@@ -15,7 +15,7 @@
 
 namespace janus::frontend {
 
-using Elements = std::vector<Value>;
+using Elements = ElementList;
 using Items = std::vector<std::pair<python::Object, Value>>;
 using SetElements = std::vector<python::Object>;
 using VariableValues = std::map<std::string, Value, std::less<>>;

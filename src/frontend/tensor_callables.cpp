@@ -7,6 +7,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
@@ -189,6 +190,8 @@ Value call_type_as(Interpreter& interpreter, const Arguments& arguments) {
 /// torch.tensor of numbers, known or computed by the graph, and of nested lists of such.
 Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtype) {
   Value twin = opened(interpreter, data);
+  if (const Rolled* list = rolled(twin))
+    if (Value tensor = tensor_of_numbers(interpreter, *list, dtype)) return tensor;
   Arguments arguments;
   if (const auto* sequence = as<Sequence>(twin)) {
     if (sequence->elements.empty() || sequence->elements.size() > 256)
@@ -208,6 +211,10 @@ Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtyp
 /// The dtype that torch.tensor infers: the widest kind of number in the data.
 int number_rank(Interpreter& interpreter, const Value& data) {
   Value twin = opened(interpreter, data);
+  if (const Rolled* list = rolled(twin); list != nullptr && list->form.type.is_number()) {
+    using Kind = graph::Type::Kind;
+    return list->form.type.kind == Kind::f64 ? 2 : list->form.type.kind == Kind::i64 ? 1 : 0;
+  }
   if (const auto* sequence = as<Sequence>(twin)) {
     int rank = 0;
     for (const Value& element : sequence->elements)

@@ -24,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/element_list.h"
 #include "graph/graph.h"
 #include "python/object.h"
 #include "speculate/generated.h"
@@ -148,6 +149,7 @@ struct TensorState {
   const void* storage = nullptr;        ///< identity of the memory of a tensor of the entry
   bool uncertain_alias = false;         ///< may share memory with another tensor: not writable
   std::vector<PossibleAlias> possible_aliases;  ///< of a tensor merged from two sides of a branch
+  std::shared_ptr<Tensor> list_memory;  ///< of an element of a list of the graph: Rolled::memory
   // --- autograd
   std::vector<graph::Value*> past_values;  ///< contents before each in-place write
   Value grad;                  ///< of a leaf: null = not read yet; Known None; or a Tensor
@@ -167,7 +169,7 @@ struct Sequence final : AbstractValue, Changeable {
   explicit Sequence(bool is_list) : AbstractValue(kKind), is_list(is_list) {}
   std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   bool is_list;
-  std::vector<Value> elements;
+  ElementList elements;
   python::Object type;  ///< a namedtuple's or torch.Size's class; null: list or tuple
   const speculate::Source* source = nullptr;  ///< it is this object of the entry
   std::shared_ptr<Dictionary> viewed;  ///< it is the `part` of this dict, and changes with it

@@ -362,8 +362,10 @@ class Run {
       for (const Value* input : node.inputs) list.push_back(get(input));
       return set(node.output(), shared(std::move(list)));
     }
-    if (!node.inputs.empty()) list = items(node.inputs[0]);
+    if (!node.inputs.empty() && node.inputs[0]->type.kind != Type::Kind::tensor)
+      list = items(node.inputs[0]);
     if (name == "list_size") return set(node.output(), static_cast<int64_t>(list.size()));
+    if (list_access(node, list)) return;
     if (list.empty() && node.attributes.get_or<bool>("zeros", false)) {
       for (const Value* output : node.outputs) set(output, zero(output->type));
       return;
@@ -381,6 +383,108 @@ class Run {
       list.pop_back();
     }
     set(node.outputs[0], shared(std::move(list)));
+  }
+
+  static std::optional<size_t> index_of(int64_t position, size_t size) {
+    if (position < 0) position += static_cast<int64_t>(size);
+    const bool inside = position >= 0 && position < static_cast<int64_t>(size);
+    return inside ? std::optional(static_cast<size_t>(position)) : std::nullopt;
+  }
+
+  /// Operators that look into lists (ops/list_access.cpp).
+  bool list_access(const Node& node, std::vector<Datum>& list) {
+    const std::string_view name = node.op->name;
+    const auto integer = [&](size_t input) { return std::get<int64_t>(get(node.inputs[input])); };
+    const auto zeros = [&](int64_t count) {
+      const Type& type = node.output()->type.elements.front();
+      return std::vector<Datum>(static_cast<size_t>(std::max<int64_t>(count, 0)), zero(type));
+    };
+    if (name == "list_item") {
+      const auto index = index_of(integer(1), list.size());
+      if (!index) throw RunFailure("list_item: there is no such element");
+      set(node.output(), list[*index]);
+      return true;
+    }
+    if (name == "list_reverse") {
+      std::reverse(list.begin(), list.end());
+    } else if (name == "list_resize") {
+      const int64_t size = integer(1), missing = size - static_cast<int64_t>(list.size());
+      std::vector<Datum> whole = zeros(missing);
+      const auto first = list.begin() + std::max<int64_t>(-missing, 0);
+      whole.insert(whole.end(), first, list.end());
+      list = std::move(whole);
+    } else if (name == "list_sum") {
+      std::vector<Datum> other = items(node.inputs[1]);
+      if (list.size() < other.size()) std::swap(list, other);
+      for (size_t i = 0; i < other.size(); ++i) add(list[list.size() - other.size() + i], other[i]);
+    } else if (name == "list_only") {
+      list = zeros(integer(2));
+      const auto index = index_of(integer(1), list.size());
+      if (!index) throw RunFailure("list_only: there is no such element");
+      list[*index] = get(node.inputs[0]);
+    } else if (name == "list_stack") {
+      set(node.output(), stacked(node, list));
+      return true;
+    } else if (name == "list_unstack") {
+      list = slices(node);
+    } else {
+      return false;
+    }
+    set(node.output(), shared(std::move(list)));
+    return true;
+  }
+
+  static void add(Datum& to, const Datum& other) {
+    auto& sum = std::get<DenseTensor>(to);
+    const auto& tensor = std::get<DenseTensor>(other);
+    for (size_t i = 0; i < sum.elements.size(); ++i)
+      sum.elements[i] = Number::of(sum.at(i) + tensor.at(i), sum.dtype);
+  }
+
+  /// How many elements lie behind and in front of a dimension.
+  static std::pair<size_t, size_t> around(const std::vector<int64_t>& sizes, size_t dim) {
+    size_t before = 1, behind = 1;
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (d != dim) (d < dim ? before : behind) *= static_cast<size_t>(sizes[d]);
+    return {before, behind};
+  }
+
+  DenseTensor stacked(const Node& node, const std::vector<Datum>& list) const {
+    const Type& type = node.output()->type;
+    DenseTensor whole(type.dtype, sizes_of(type));
+    const bool numbers = node.inputs[0]->type.elements.front().is_number();
+    const size_t dim = numbers ? 0 : static_cast<size_t>(node.attributes.get<int64_t>("dim"));
+    if (static_cast<int64_t>(list.size()) != whole.sizes[dim] || list.empty())
+      throw RunFailure("list_stack: the list has another length");
+    const auto [before, behind] = around(whole.sizes, dim);
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (numbers) {
+        const TypedNumber number = element_of(list[i], {});
+        whole.elements[i] = converted(number.number, number.dtype, type.dtype);
+        continue;
+      }
+      const auto& part = std::get<DenseTensor>(list[i]);
+      for (size_t k = 0; k < before * behind; ++k)
+        whole.elements[(k / behind * list.size() + i) * behind + k % behind] = part.elements[k];
+    }
+    return whole;
+  }
+
+  std::vector<Datum> slices(const Node& node) const {
+    const auto& whole = std::get<DenseTensor>(get(node.inputs[0]));
+    const auto dim = static_cast<size_t>(node.attributes.get<int64_t>("dim"));
+    const auto [before, behind] = around(whole.sizes, dim);
+    const auto count = static_cast<size_t>(whole.sizes[dim]);
+    std::vector<int64_t> sizes = whole.sizes;
+    sizes.erase(sizes.begin() + static_cast<ptrdiff_t>(dim));
+    std::vector<Datum> parts;
+    for (size_t i = 0; i < count; ++i) {
+      DenseTensor part(whole.dtype, sizes);
+      for (size_t k = 0; k < before * behind; ++k)
+        part.elements[k] = whole.elements[(k / behind * count + i) * behind + k % behind];
+      parts.emplace_back(std::move(part));
+    }
+    return parts;
   }
 
   /// Python's arithmetic on numbers: in floats if one operand is, else in integers.

@@ -1,6 +1,7 @@
 #include "speculate/recipe.h"
 
 #include "base/check.h"
+#include "execute/container.h"
 #include "speculate/describe.h"
 #include "speculate/tensor_access.h"
 
@@ -40,6 +41,18 @@ PyObject* untouched_marker() {
   return marker;
 }
 
+namespace {
+
+python::Object list_object(execute::Slot list) {
+  auto size = static_cast<Py_ssize_t>(execute::list_size(list));
+  python::Object made = python::check(PyList_New(size));
+  for (Py_ssize_t i = size; i-- > 0; list = execute::without_last(list))
+    PyList_SET_ITEM(made.get(), i, to_object(execute::last_item(list)).release());
+  return made;
+}
+
+}  // namespace
+
 python::Object to_object(const execute::Slot& slot) {
   using SlotKind = execute::Slot::Kind;
   switch (slot.kind()) {
@@ -53,6 +66,8 @@ python::Object to_object(const execute::Slot& slot) {
       return python::check(PyFloat_FromDouble(slot.f64()));
     case SlotKind::tensor:
       return tensor_access().to_python(slot);
+    case SlotKind::container:
+      return list_object(slot);
     case SlotKind::object:
       return python::Object::borrow(static_cast<PyObject*>(slot.object()));
     default:

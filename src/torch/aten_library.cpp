@@ -3,6 +3,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/add_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/empty_strided.h>
 
@@ -97,6 +98,10 @@ class TorchLibrary final : public execute::Library {
     }
     if (copy_between_layouts(*target, *source)) return;
     at::_ops::copy_::call(*target, *source, false);
+  }
+
+  Slot sum(const Slot& one, const Slot& other) override {
+    return slot_of(at::_ops::add_Tensor::call(tensor_of(one), tensor_of(other), 1));
   }
 
   void bump_version(Slot& tensor, int64_t by) override {

@@ -296,17 +296,6 @@ def test_recurrent_cell_over_a_varying_length():
     return lengths(step)
 
 
-@differential(hits=3, graphs=5)
-def test_list_that_grows_is_one_graph_a_length():
-    def step(x, n):
-        parts = []
-        for t in range(x.shape[0]):
-            parts.append(x[t] * t)
-        return torch.stack(parts)
-
-    return Program(step, [(torch.randn(2 + i % 2, 4), 0) for i in range(12)])
-
-
 # --- gradients
 
 
@@ -424,19 +413,6 @@ def test_state_is_detached_in_each_round():
 
 
 @differential(reasons=["dynamic_control"])
-def test_growing_list():
-    def step(x):
-        parts = []
-        y = x * 1
-        while y.sum() > 4:
-            y = y / 2
-            parts.append(y)
-        return sum(parts)
-
-    return halving(step)
-
-
-@differential(reasons=["dynamic_control"])
 def test_growing_tensor():
     def step(x):
         y = x * 1
@@ -484,7 +460,7 @@ def test_kind_of_a_number_changes():
     return halving(step)
 
 
-@differential(reasons=["dynamic_control"])
+@differential(hits=8, graphs=1)
 def test_variable_that_only_rounds_set():
     def step(x):
         y = x * 1
@@ -494,3 +470,19 @@ def test_variable_that_only_rounds_set():
         return last
 
     return halving(step)
+
+
+@differential(hits=8)
+def test_rounds_that_always_came_and_then_did_not():
+    def step(x):
+        last = None
+        y = x * 1
+        count = 0
+        while y.sum() > 4:
+            y = y / 2
+            kept = (y.sum(), y * 2, count)
+            count += 1
+        return (kept, count) if count else last
+
+    calls = [(torch.rand(4) + 2.0 ** (1 + i % 3),) for i in range(14)]
+    return Program(step, [*calls[:8], (torch.zeros(4),), *calls[8:]])

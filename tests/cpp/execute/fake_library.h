@@ -44,6 +44,7 @@ class Library : public execute::Library {
   void repoint(Slot& tensor, void* memory) override;
   Slot share(const Slot& base, int64_t byte_offset, const Layout& layout) override;
   void copy(Slot& to, const Slot& from) override;
+  Slot sum(const Slot& one, const Slot& other) override;
   void bump_version(Slot& tensor, int64_t by) override;
   std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) override;
   void run_placed(Operation& operation, const Operands& operands,

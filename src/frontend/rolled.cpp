@@ -1,0 +1,383 @@
+#include "frontend/rolled.h"
+
+#include <algorithm>
+
+#include "frontend/branches.h"
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/loops.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using syntax::CompareOperator;
+using syntax::Operator;
+
+void ElementList::fail() const {
+  throw CannotMerge{rolled_->test, "a list that grew is used as one of a known length"};
+}
+
+const Rolled* rolled(const Value& value) {
+  const auto* sequence = as<Sequence>(value);
+  return sequence == nullptr ? nullptr : sequence->elements.rolled().get();
+}
+
+// --- forms --------------------------------------------------------------------------------------
+
+namespace {
+
+Type number_type(Interpreter& interpreter, const Value& number) {
+  return interpreter.graph_value(number)->type;
+}
+
+/// The form of both, if there is one.
+std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, std::string& why) {
+  if (a == b) return a;
+  if (a.kind != b.kind || a.parts.size() != b.parts.size()) {
+    why = "elements of different kinds";
+    return std::nullopt;
+  }
+  if (a.kind == ElementForm::Kind::tuple) {
+    ElementForm form = a;
+    for (size_t i = 0; i < a.parts.size(); ++i) {
+      auto part = joined(a.parts[i], b.parts[i], why);
+      if (!part) return std::nullopt;
+      form.parts[i] = *part;
+    }
+    return form;
+  }
+  why = a.type != b.type
+            ? cat("elements ", graph::to_string(a.type), " and ", graph::to_string(b.type))
+            : "elements of which some require a gradient";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& value) {
+  ElementForm form;
+  if (value != nullptr && is_number(value)) {
+    form.type = number_type(interpreter, value);
+    return form;
+  }
+  if (const auto* tensor = as<Tensor>(value)) {
+    // A leaf that gathers gradients is an object of its own.
+    if (tensor->is_parameter || (tensor->requires_grad && tensor->is_leaf)) return std::nullopt;
+    form.kind = ElementForm::Kind::tensor;
+    form.type = tensor->value->type;
+    form.tracked = tensor->requires_grad;
+    return form;
+  }
+  const auto* tuple = as<Sequence>(value);
+  if (tuple == nullptr || tuple->is_list || tuple->type || tuple->viewed || tuple->elements.empty())
+    return std::nullopt;
+  form.kind = ElementForm::Kind::tuple;
+  for (const Value& part : tuple->elements.known()) {
+    std::optional<ElementForm> of_part = element_form(interpreter, part);
+    if (!of_part) return std::nullopt;
+    form.parts.push_back(std::move(*of_part));
+  }
+  return form;
+}
+
+std::optional<ElementForm> common_form(Interpreter& interpreter, const std::vector<Value>& values,
+                                       std::string& why) {
+  std::optional<ElementForm> common;
+  for (const Value& value : values) {
+    std::optional<ElementForm> form = element_form(interpreter, value);
+    if (!form) {
+      why = "an element that is neither a number nor a tensor";
+      return std::nullopt;
+    }
+    common = common ? joined(*common, *form, why) : form;
+    if (!common) return std::nullopt;
+  }
+  if (!common) why = "a list of which no element was seen";
+  return common;
+}
+
+std::vector<Type> list_types(const ElementForm& form) {
+  if (form.kind != ElementForm::Kind::tuple) return {Type::list(form.type)};
+  std::vector<Type> types;
+  for (const ElementForm& part : form.parts)
+    for (Type& type : list_types(part)) types.push_back(std::move(type));
+  return types;
+}
+
+// --- elements -----------------------------------------------------------------------------------
+
+namespace {
+
+void flatten(Interpreter& interpreter, const ElementForm& form, const Value& value, Tensor& memory,
+             std::vector<graph::Value*>& leaves) {
+  if (form.kind == ElementForm::Kind::number) {
+    leaves.push_back(interpreter.graph_value(value));
+    return;
+  }
+  if (form.kind == ElementForm::Kind::tuple) {
+    const std::vector<Value>& parts = as<Sequence>(value)->elements;
+    for (size_t i = 0; i < parts.size(); ++i)
+      flatten(interpreter, form.parts[i], parts[i], memory, leaves);
+    return;
+  }
+  auto tensor = shared_as<Tensor>(value);
+  leaves.push_back(read(interpreter, *tensor));
+  // Python could tell a view from what the graph hands out.
+  if (tensor->base != nullptr && tensor->producer != "detach") memory.uncertain_alias = true;
+  std::shared_ptr<Tensor> root = tensor;
+  while (root->base != nullptr) root = root->base;
+  std::shared_ptr<Tensor> all = std::static_pointer_cast<Tensor>(memory.shared_from_this());
+  root->possible_aliases.push_back({all, all->version});
+  memory.possible_aliases.push_back({root, root->version});
+  for (const PossibleAlias& alias : root->possible_aliases)
+    if (auto other = alias.tensor.lock(); other != nullptr && other != all)
+      memory.possible_aliases.push_back({other, other->version});
+}
+
+Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value* value,
+                const std::shared_ptr<Tensor>& memory) {
+  bool tracked = form.tracked;
+  if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
+    value = op::detach(interpreter.builder(), {value});
+  auto tensor = make_tensor(interpreter, value, tracked);
+  tensor->contiguous = false;
+  tensor->uncertain_alias = true;
+  tensor->possible_aliases.push_back({memory, memory->version});
+  tensor->list_memory = memory;
+  return tensor;
+}
+
+/// Makes an element of its leaves, from the first one on.
+Value assemble(Interpreter& interpreter, const ElementForm& form,
+               const std::vector<graph::Value*>& leaves, size_t& next,
+               const std::shared_ptr<Tensor>& memory) {
+  if (form.kind == ElementForm::Kind::number) return interpreter.number(leaves[next++]);
+  if (form.kind == ElementForm::Kind::tensor)
+    return tensor_in(interpreter, form, leaves[next++], memory);
+  std::vector<Value> parts;
+  for (const ElementForm& part : form.parts)
+    parts.push_back(assemble(interpreter, part, leaves, next, memory));
+  return make_tuple(std::move(parts));
+}
+
+void push(Interpreter& interpreter, Rolled& list, const Value& value) {
+  std::vector<graph::Value*> leaves;
+  flatten(interpreter, list.form, value, *list.memory, leaves);
+  for (size_t i = 0; i < leaves.size(); ++i)
+    list.lists[i] = op::list_push(interpreter.builder(), {list.lists[i], leaves[i]});
+}
+
+}  // namespace
+
+std::shared_ptr<Rolled> roll(Interpreter& interpreter, const TestKey& test, const ElementForm& form,
+                             const std::vector<Value>& elements, bool front) {
+  auto list = std::make_shared<Rolled>();
+  list->test = test;
+  list->form = form;
+  list->front = front;
+  list->memory = std::make_shared<Tensor>();
+  list->length = interpreter.integer(static_cast<int64_t>(elements.size()));
+  for (Type& type : list_types(form))
+    list->lists.push_back(
+        interpreter.builder().append_unchecked(op::list_new, {}, {}, {std::move(type)})->output());
+  for (size_t i = 0; i < elements.size(); ++i)
+    push(interpreter, *list, elements[front ? elements.size() - 1 - i : i]);
+  return list;
+}
+
+std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, const Value& value,
+                              bool front) {
+  if (list.front != front && !list.undecided) return nullptr;
+  auto longer = std::make_shared<Rolled>(list);
+  longer->front = front;
+  longer->undecided = false;
+  std::string why;
+  std::optional<ElementForm> form = common_form(interpreter, {value}, why);
+  if (form && *form == list.form) {
+    push(interpreter, *longer, value);
+    longer->length = list.length == nullptr
+                         ? nullptr
+                         : binary(interpreter, Operator::Add, list.length, interpreter.integer(1));
+    return longer;
+  }
+  if (form) form = joined(list.wanted.value_or(list.form), *form, why);
+  longer->wanted = form;
+  longer->why_not = why;
+  return longer;
+}
+
+std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front) {
+  if (list.front != front) return std::nullopt;
+  auto rest = std::make_shared<Rolled>(list);
+  std::vector<graph::Value*> leaves;
+  for (graph::Value*& each : rest->lists) {
+    const graph::Node* pop = interpreter.builder().append(op::list_pop, {each});
+    each = pop->outputs[0];
+    leaves.push_back(pop->outputs[1]);
+  }
+  if (list.length != nullptr)
+    rest->length = binary(interpreter, Operator::Sub, list.length, interpreter.integer(1));
+  size_t next = 0;
+  return Popped{rest, assemble(interpreter, list.form, leaves, next, list.memory)};
+}
+
+Value length_of(Interpreter& interpreter, const Rolled& list) {
+  if (list.length != nullptr) return list.length;
+  return interpreter.number(op::list_size(interpreter.builder(), {list.lists.front()}));
+}
+
+Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position) {
+  Value at = position;
+  if (list.front) at = binary(interpreter, Operator::Sub, interpreter.integer(-1), position);
+  std::vector<graph::Value*> leaves;
+  for (graph::Value* each : list.lists)
+    leaves.push_back(op::list_item(interpreter.builder(), {each, interpreter.graph_value(at)}));
+  size_t next = 0;
+  return assemble(interpreter, list.form, leaves, next, list.memory);
+}
+
+std::shared_ptr<Rolled> to_be_consumed(Interpreter& interpreter, const Rolled& list) {
+  auto other = std::make_shared<Rolled>(list);
+  if (list.front) return other;
+  other->front = true;
+  for (graph::Value*& each : other->lists) each = op::list_reverse(interpreter.builder(), {each});
+  return other;
+}
+
+std::shared_ptr<Rolled> reversed(const Rolled& list) {
+  auto other = std::make_shared<Rolled>(list);
+  other->front = !list.front;
+  return other;
+}
+
+// --- a list as one tensor -----------------------------------------------------------------------
+
+namespace {
+
+graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
+  Value length = length_of(interpreter, list);
+  if (const auto* known = as<Known>(length)) return int64_t{PyLong_AsLongLong(known->object.get())};
+  const auto& number = *as<Number>(length);
+  if (!number.dim || number.dim->lower_bound().value_or(0) < 2)
+    throw CannotMerge{list.test, "a tensor is made of a list whose length only the run knows"};
+  return *number.dim;
+}
+
+graph::AttributeValue size_attribute(const graph::Dim& size) {
+  return size.is_constant() ? graph::AttributeValue(size.value()) : graph::AttributeValue(size);
+}
+
+graph::Value* in_order(Interpreter& interpreter, const Rolled& list) {
+  graph::Value* values = list.lists.front();
+  return list.front ? op::list_reverse(interpreter.builder(), {values}) : values;
+}
+
+Value made_of(Interpreter& interpreter, const Rolled& list, graph::Value* value, const char* name) {
+  bool tracked = list.form.tracked && interpreter.grad_enabled;
+  if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
+    value = op::detach(interpreter.builder(), {value});
+  auto tensor = make_tensor(interpreter, value, tracked);
+  tensor->producer = name;
+  return tensor;
+}
+
+Value concatenated(Interpreter& interpreter, const Rolled& list, int64_t dim) {
+  const graph::Shape& each = list.form.type.shape;
+  auto rank = static_cast<int64_t>(each.size());
+  if (list.form.kind != ElementForm::Kind::tensor || rank == 0) return nullptr;
+  if (dim < 0) dim += rank;
+  if (dim < 0 || dim >= rank) return nullptr;
+  graph::Dim size = dimension_of(interpreter, list);
+  graph::Value* stacked = op::list_stack(interpreter.builder(), {in_order(interpreter, list)},
+                                         {{"dim", dim}, {"size", size_attribute(size)}});
+  graph::Shape shape = each;
+  shape[static_cast<size_t>(dim)] = size * each[static_cast<size_t>(dim)];
+  graph::Value* value =
+      operator_named("reshape")(interpreter.builder(), {stacked}, {{"shape", shape}});
+  return made_of(interpreter, list, value, "cat");
+}
+
+Value stacked(Interpreter& interpreter, const Rolled& list, int64_t dim) {
+  if (list.form.kind != ElementForm::Kind::tensor) return nullptr;
+  int64_t rank = list.form.type.rank() + 1;
+  if (dim < 0) dim += rank;
+  if (dim < 0 || dim >= rank) return nullptr;
+  graph::Dim size = dimension_of(interpreter, list);
+  graph::Value* value = op::list_stack(interpreter.builder(), {in_order(interpreter, list)},
+                                       {{"dim", dim}, {"size", size_attribute(size)}});
+  return made_of(interpreter, list, value, "stack");
+}
+
+/// The argument `dim`; nothing unless it is a known int.
+std::optional<int64_t> dim_argument(const CallArguments& arguments) {
+  const Value* dim = arguments.keyword("dim");
+  if (arguments.positional.size() > 2 || arguments.keywords.size() > (dim == nullptr ? 0 : 1))
+    return std::nullopt;
+  if (arguments.positional.size() == 2) dim = &arguments.positional[1];
+  if (dim == nullptr) return 0;
+  const auto* known = as<Known>(*dim);
+  if (known == nullptr || !PyLong_CheckExact(known->object.get())) return std::nullopt;
+  return PyLong_AsLongLong(known->object.get());
+}
+
+}  // namespace
+
+Value call_on_rolled(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+  if (arguments.positional.empty()) return nullptr;
+  const Rolled* list = rolled(arguments.positional[0]);
+  if (list == nullptr) return nullptr;
+  bool stacks = callable == imported("torch.stack");
+  bool concatenates = callable == imported("torch.cat") || callable == imported("torch.concat") ||
+                      callable == imported("torch.concatenate");
+  std::optional<int64_t> dim = dim_argument(arguments);
+  if (!dim || (!stacks && !concatenates)) return nullptr;
+  return stacks ? stacked(interpreter, *list, *dim) : concatenated(interpreter, *list, *dim);
+}
+
+Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype) {
+  using graph::DType;
+  bool fits =
+      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64 || dtype == DType::b1;
+  if (list.form.kind != ElementForm::Kind::number || !fits) return nullptr;
+  graph::Dim size = dimension_of(interpreter, list);
+  graph::Value* value = op::list_stack(interpreter.builder(), {in_order(interpreter, list)},
+                                       {{"dtype", dtype}, {"size", size_attribute(size)}});
+  return make_tensor(interpreter, value, false);
+}
+
+Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
+  if (list.form.kind == ElementForm::Kind::tuple) return nullptr;
+  Value some = compare(interpreter, CompareOperator::Gt, length_of(interpreter, list),
+                       interpreter.integer(0));
+  Truth begins = truth_of(interpreter, some);
+  if (begins.known ? !*begins.known
+                   : !interpreter.follow(begins.flag, python::Object::borrow(Py_True), -1))
+    return start;
+  auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
+  auto rest = std::make_shared<Sequence>(true);
+  rest->elements = ElementList(first->rest);
+  auto state = std::make_shared<Variables>();
+  state->values["total"] = binary(interpreter, Operator::Add, start, first->element);
+  LoopParts parts;
+  parts.test = [&] {
+    return truth_of(interpreter, compare(interpreter, CompareOperator::Gt,
+                                         length_of(interpreter, *rest->elements.rolled()),
+                                         interpreter.integer(0)));
+  };
+  parts.round = [&] {
+    auto next = popped(interpreter, *rest->elements.rolled(), true);
+    rest->elements = ElementList(next->rest);
+    state->values["total"] =
+        binary(interpreter, Operator::Add, state->values["total"], next->element);
+    return Completion::normal;
+  };
+  parts.may_be_empty = true;
+  loop_in_graph(interpreter, list.test, parts);
+  return state->values["total"];
+}
+
+}  // namespace janus::frontend

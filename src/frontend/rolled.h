@@ -1,0 +1,81 @@
+// Lists that grew in a loop or on one side of a branch of the graph: how many elements they have
+// and which, only the run knows. Their elements are values of the graph's lists: one graph list for
+// each number or tensor that an element is made of.
+//
+// The tensors in them are found again as tensors that may be others: `memory` stands for all of
+// them, and whoever may share memory with one of them is its possible alias.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+/// What all elements of such a list look like.
+struct ElementForm {
+  enum class Kind { number, tensor, tuple };
+  Kind kind = Kind::number;
+  graph::Type type;                ///< number, tensor
+  bool tracked = false;            ///< tensor: requires a gradient
+  std::vector<ElementForm> parts;  ///< tuple
+  friend bool operator==(const ElementForm&, const ElementForm&) = default;
+};
+
+struct Rolled {
+  TestKey test;  ///< the loop or branch that is followed if the elements are needed one by one
+  ElementForm form;
+  std::vector<graph::Value*> lists;  ///< one for each leaf of the form
+  bool front = false;      ///< it grew at its beginning: the lists begin with its last element
+  bool undecided = false;  ///< nothing says yet at which end it grows
+  Value length;            ///< null: only the run knows
+  std::shared_ptr<Tensor> memory;
+  /// What was put into it does not fit the form: why, for the loop that then tries another form.
+  std::optional<ElementForm> wanted;
+  std::string why_not;
+};
+
+/// The form of the value; nothing if it can't be in such a list.
+std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& value);
+/// One form for all these values; nothing, and why, if there is none.
+std::optional<ElementForm> common_form(Interpreter& interpreter, const std::vector<Value>& values,
+                                       std::string& why);
+
+/// A list of elements known so far, made in the block at hand.
+std::shared_ptr<Rolled> roll(Interpreter& interpreter, const TestKey& test, const ElementForm& form,
+                             const std::vector<Value>& elements, bool front);
+/// The types of the lists for elements of that form.
+std::vector<graph::Type> list_types(const ElementForm& form);
+
+/// list.append(value), or list.insert(0, value) with `front`. Null: it does not grow at that end.
+std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, const Value& value,
+                              bool front);
+/// Takes an element from an end of the list; nothing if lists do not shrink at that end.
+struct Popped {
+  std::shared_ptr<Rolled> rest;
+  Value element;
+};
+std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front);
+
+/// How many elements it has, as a number.
+Value length_of(Interpreter& interpreter, const Rolled& list);
+/// list[position]
+Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position);
+/// The same list whose elements are taken from its beginning, one by one, by popped(..., true).
+std::shared_ptr<Rolled> to_be_consumed(Interpreter& interpreter, const Rolled& list);
+/// The elements in the other order.
+std::shared_ptr<Rolled> reversed(const Rolled& list);
+
+/// torch.stack and torch.cat of such a list; null: it is another call, or they do not take it.
+Value call_on_rolled(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments);
+/// torch.tensor of it; null: it does not take it.
+Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype);
+/// sum(list)
+Value sum(Interpreter& interpreter, const Rolled& list, const Value& start);
+
+/// The list object, if its elements are not known one by one.
+const Rolled* rolled(const Value& value);
+
+}  // namespace janus::frontend

@@ -1,0 +1,236 @@
+// Operators that look into lists: elements by position, a list as one tensor, and what their
+// gradients need. All are pure.
+//
+// The gradient of a list is a list of gradients that ends where the list ends; it may be shorter
+// (zeros are missing at its beginning) or longer (what is before the list's beginning is nobody's).
+// `list_resize` makes it as long as the list.
+#include "ops/container.h"
+#include "ops/list.h"
+
+namespace janus {
+
+using namespace graph;
+
+namespace {
+
+const Type& element_type(const Infer& infer, size_t input = 0) {
+  if (infer.inputs.size() <= input || infer.type(input).kind != Type::Kind::list)
+    infer.fail("expected a list");
+  return infer.type(input).elements.front();
+}
+
+void expect_count(const Infer& infer, size_t count) {
+  if (infer.inputs.size() != count)
+    infer.fail(cat("expected ", count, " operands, got ", infer.inputs.size()));
+}
+
+void expect_integer(const Infer& infer, size_t input) {
+  if (infer.type(input).kind != Type::Kind::i64)
+    infer.fail(cat("expected an integer, got ", infer.type(input)));
+}
+
+std::vector<Type> infer_list_item(const Infer& infer) {
+  expect_count(infer, 2);
+  expect_integer(infer, 1);
+  return {element_type(infer)};
+}
+
+std::vector<Type> infer_list_reverse(const Infer& infer) {
+  expect_count(infer, 1);
+  element_type(infer);
+  return {infer.type(0)};
+}
+
+std::vector<Type> infer_list_resize(const Infer& infer) {
+  expect_count(infer, 2);
+  expect_integer(infer, 1);
+  if (!carries_gradient(element_type(infer))) infer.fail("expected elements that have zeros");
+  return {infer.type(0)};
+}
+
+std::vector<Type> infer_list_sum(const Infer& infer) {
+  expect_count(infer, 2);
+  if (infer.type(0) != infer.type(1) || !element_type(infer).is_tensor())
+    infer.fail("expected two lists of tensors of one type");
+  return {infer.type(0)};
+}
+
+std::vector<Type> infer_list_only(const Infer& infer) {
+  expect_count(infer, 3);
+  expect_integer(infer, 1);
+  expect_integer(infer, 2);
+  if (!carries_gradient(infer.type(0))) infer.fail("expected an element that has zeros");
+  return {Type::list(infer.type(0))};
+}
+
+int64_t dim_attribute(const Infer& infer, int64_t rank) {
+  const AttributeValue* value = infer.attributes.find("dim");
+  const auto* dim = value == nullptr ? nullptr : std::get_if<int64_t>(value);
+  if (dim == nullptr || *dim < 0 || *dim >= rank)
+    infer.fail(cat("expected a dimension of ", rank, " in attribute dim"));
+  return *dim;
+}
+
+Dim size_attribute(const Infer& infer) {
+  const AttributeValue* value = infer.attributes.find("size");
+  if (value != nullptr && std::holds_alternative<int64_t>(*value)) return std::get<int64_t>(*value);
+  if (value == nullptr || !std::holds_alternative<Dim>(*value))
+    infer.fail("expected the list's length in attribute size");
+  return std::get<Dim>(*value);
+}
+
+/// Elements that numbers of a list can become.
+bool takes_numbers(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64 || dtype == DType::b1;
+}
+
+std::vector<Type> infer_list_stack(const Infer& infer) {
+  expect_count(infer, 1);
+  const Type& element = element_type(infer);
+  const Dim size = size_attribute(infer);
+  if (element.is_number()) {
+    const AttributeValue* value = infer.attributes.find("dtype");
+    const auto* dtype = value == nullptr ? nullptr : std::get_if<DType>(value);
+    if (dtype == nullptr || !takes_numbers(*dtype))
+      infer.fail("expected the elements' type in attribute dtype");
+    return {Type::tensor(*dtype, {size})};
+  }
+  if (!element.is_tensor()) infer.fail(cat("expected a list of tensors, got ", infer.type(0)));
+  Shape shape = element.shape;
+  const int64_t dim = dim_attribute(infer, element.rank() + 1);
+  shape.insert(shape.begin() + dim, size);
+  return {Type::tensor(element.dtype, std::move(shape))};
+}
+
+std::vector<Type> infer_list_unstack(const Infer& infer) {
+  expect_count(infer, 1);
+  if (!infer.type(0).is_tensor()) infer.fail(cat("expected a tensor, got ", infer.type(0)));
+  Shape shape = infer.type(0).shape;
+  shape.erase(shape.begin() + dim_attribute(infer, infer.type(0).rank()));
+  return {Type::list(Type::tensor(infer.type(0).dtype, std::move(shape)))};
+}
+
+// ---- Gradients --------------------------------------------------------------------------------
+
+Value* size_of(Builder& builder, Value* list) { return op::list_size(builder, {list}); }
+
+Value* resized(Builder& builder, Value* gradient, Value* size) {
+  return op::list_resize(builder, {gradient, size});
+}
+
+void differentiate_list_item(Vjp& vjp) {
+  Builder& builder = vjp.builder();
+  vjp.add(0, op::list_only(builder, {vjp.dout(), vjp.in(1), size_of(builder, vjp.in(0))}));
+}
+
+void differentiate_list_reverse(Vjp& vjp) {
+  Builder& builder = vjp.builder();
+  Value* whole = resized(builder, vjp.dout(), size_of(builder, vjp.in(0)));
+  vjp.add(0, op::list_reverse(builder, {whole}));
+}
+
+void differentiate_list_resize(Vjp& vjp) {
+  Builder& builder = vjp.builder();
+  vjp.add(0, resized(builder, vjp.dout(), size_of(builder, vjp.in(0))));
+}
+
+void differentiate_list_sum(Vjp& vjp) {
+  vjp.add(0, vjp.dout());
+  vjp.add(1, vjp.dout());
+}
+
+void differentiate_list_only(Vjp& vjp) {
+  Builder& builder = vjp.builder();
+  Value* whole = resized(builder, vjp.dout(), vjp.in(2));
+  vjp.add(0, op::list_item(builder, {whole, vjp.in(1)}));
+}
+
+void differentiate_list_stack(Vjp& vjp) {
+  vjp.add(0, op::list_unstack(vjp.builder(), {vjp.dout()},
+                              {{"dim", vjp.node().attributes.get<int64_t>("dim")}}));
+}
+
+void differentiate_list_unstack(Vjp& vjp) {
+  Builder& builder = vjp.builder();
+  const auto dim = vjp.node().attributes.get<int64_t>("dim");
+  const Dim size = vjp.in(0)->type.shape[static_cast<size_t>(dim)];
+  AttributeValue of = size.is_constant() ? AttributeValue(size.value()) : AttributeValue(size);
+  Value* count = op::size(builder, {}, {{"of", of}});
+  vjp.add(0, op::list_stack(builder, {resized(builder, vjp.dout(), count)},
+                            {{"dim", dim}, {"size", of}}));
+}
+
+}  // namespace
+
+constinit const OpDef op::list_item{
+    .name = "list_item",
+    .doc =
+        "The element at a position, which counts from the end if it is negative. There must be "
+        "one.",
+    .schema = "",
+    .traits = Trait::pure | Trait::may_fail,
+    .infer = infer_list_item,
+    .vjp = differentiate_list_item,
+};
+
+constinit const OpDef op::list_reverse{
+    .name = "list_reverse",
+    .doc = "The list from its end to its beginning.",
+    .schema = "",
+    .traits = Trait::pure,
+    .infer = infer_list_reverse,
+    .vjp = differentiate_list_reverse,
+};
+
+constinit const OpDef op::list_resize{
+    .name = "list_resize",
+    .doc =
+        "The last elements of a list, as many as the second operand says; zeros before them where "
+        "it has fewer.",
+    .schema = "",
+    .traits = Trait::pure,
+    .infer = infer_list_resize,
+    .vjp = differentiate_list_resize,
+};
+
+constinit const OpDef op::list_sum{
+    .name = "list_sum",
+    .doc = "Element by element from the end, as long as the longer one: the sum of two gradients.",
+    .schema = "",
+    .traits = Trait::pure,
+    .infer = infer_list_sum,
+    .vjp = differentiate_list_sum,
+};
+
+constinit const OpDef op::list_only{
+    .name = "list_only",
+    .doc =
+        "A list with the first operand at the position given second, of the length given third; "
+        "all others are zeros.",
+    .schema = "",
+    .traits = Trait::pure | Trait::may_fail,
+    .infer = infer_list_only,
+    .vjp = differentiate_list_only,
+};
+
+constinit const OpDef op::list_stack{
+    .name = "list_stack",
+    .doc =
+        "The elements of a list of `size` along a new dimension `dim`; numbers become elements of "
+        "type `dtype`.",
+    .schema = "",
+    .traits = Trait::pure | Trait::may_fail,
+    .infer = infer_list_stack,
+    .vjp = differentiate_list_stack,
+};
+
+constinit const OpDef op::list_unstack{
+    .name = "list_unstack",
+    .doc = "The slices of a tensor along `dim` as a list.",
+    .schema = "",
+    .traits = Trait::pure,
+    .infer = infer_list_unstack,
+    .vjp = differentiate_list_unstack,
+};
+
+}  // namespace janus

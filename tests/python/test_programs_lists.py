@@ -1,0 +1,388 @@
+"""Lists that grow in loops whose rounds vary, and on one side of a branch: lists of the graph."""
+
+from differential import Program, differential
+
+import torch
+from torch import nn
+
+
+def lengths(step, count=14, watch=()):
+    """Calls with 2 to 6 rows."""
+    return Program(step, [(torch.rand(2 + i % 5, 4),) for i in range(count)], watch=watch)
+
+
+def trained(parameters, loss_of):
+    """Calls of a training step whose loss is computed of 2 to 6 rows."""
+    optimizer = torch.optim.SGD(parameters.parameters(), lr=0.1)
+
+    def step(x):
+        loss = loss_of(x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return lengths(step, watch=[parameters])
+
+
+@differential(hits=10, graphs=1)
+def test_stack():
+    def step(x):
+        states = []
+        h = torch.zeros(4)
+        for row in x:
+            h = torch.tanh(h + row)
+            states.append(h)
+        return torch.stack(states), torch.stack(states, dim=1), torch.stack(states, -1)
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_cat():
+    def step(x):
+        parts = []
+        for row in x:
+            parts.append(row.view(2, 2) * 3)
+        return torch.cat(parts), torch.cat(parts, dim=1), torch.concat(parts, dim=-2)
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_list_that_has_elements_before():
+    def step(x):
+        states = [x[0] * 2, x[1] - 1]
+        for row in x:
+            states += [row + states[-1]]
+        return torch.stack(states), len(states)
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_stack_is_trained():
+    cell = nn.Linear(4, 4)
+
+    def loss(x):
+        states = []
+        h = torch.zeros(4)
+        for row in x:
+            h = torch.tanh(cell(h) + row)
+            states.append(h)
+        return torch.stack(states).pow(2).mean() + states[-1].sum() + states[0].sum()
+
+    return trained(cell, loss)
+
+
+@differential(hits=10, graphs=1)
+def test_mean_of_losses_is_trained():
+    cell = nn.Linear(4, 4)
+
+    def loss(x):
+        losses = []
+        h = torch.zeros(4)
+        for t in range(x.shape[0]):
+            h = torch.tanh(cell(h) + x[t])
+            losses.append(h.sum())
+        return sum(losses) / len(losses)
+
+    return trained(cell, loss)
+
+
+@differential(hits=10, graphs=1)
+def test_list_of_tuples_is_iterated_in_both_directions():
+    gate = nn.Linear(4, 4)
+
+    def loss(x):
+        states = []
+        h = torch.zeros(4)
+        for row in x:
+            h = gate(row) + 0.9 * h
+            states.append((h, h.sum()))
+        total, back = torch.zeros(()), torch.zeros(())
+        for _, s in reversed(states):
+            back = back * 0.5 + s
+        for i, (a, s) in enumerate(states):
+            total = total + (a * s).sum() * i
+        for (a, _), row in zip(states, x):
+            total = total + (a * row).sum()
+        return total + back
+
+    return trained(gate, loss)
+
+
+@differential(hits=10, graphs=1)
+def test_cat_is_trained():
+    gate = nn.Linear(4, 4)
+
+    def loss(x):
+        parts = []
+        for row in x:
+            parts.append(gate(row).view(2, 2))
+        whole = torch.cat(parts, 1)
+        return (whole * torch.arange(whole.shape[1])).sum()
+
+    return trained(gate, loss)
+
+
+@differential(hits=10, graphs=1)
+def test_returns_are_inserted_in_front():
+    def step(x):
+        returns = []
+        following = torch.zeros(4)
+        for row in reversed(x) if isinstance(x, list) else x.flip(0):
+            following = row + 0.9 * following
+            returns.insert(0, following)
+        return torch.stack(returns), torch.cat(returns), returns[0] * 2, returns[-1]
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_lists_that_outlive_the_call():
+    def step(x):
+        states, numbers, both = [], [], []
+        h = torch.zeros(4)
+        for i, row in enumerate(x):
+            h = row + 0.9 * h
+            states.append(h * 2)
+            numbers.append(i * 2)
+            both.insert(0, (h + 1, i))
+        return states, numbers, both, len(numbers), sum(numbers), numbers[1], numbers[-1]
+
+    return lengths(step)
+
+
+@differential(hits=8, graphs=1)
+def test_length_that_the_data_decides():
+    def step(x):
+        sums = []
+        while x.sum() > 4:
+            x = x / 2
+            sums.append(x.sum())
+        return len(sums), sum(sums), sums
+
+    return Program(step, [(torch.rand(4) + 2.0 ** (1 + i % 6),) for i in range(14)])
+
+
+@differential(hits=8)
+def test_sum_of_a_list_that_may_be_empty():
+    def step(x):
+        sums = []
+        while x.sum() > 4:
+            x = x / 2
+            sums.append(x.sum())
+        return sum(sums)
+
+    calls = [(torch.rand(4) + 2.0 ** (1 + i % 6),) for i in range(14)]
+    return Program(step, [*calls[:10], (torch.zeros(4),), *calls[10:]])
+
+
+@differential(hits=10, graphs=1)
+def test_list_that_grows_on_one_side_of_a_branch():
+    def step(x):
+        chosen = []
+        for row in x:
+            if row.sum() > 2:
+                chosen.append(row * 2)
+        total = torch.zeros(4)
+        for row in chosen:
+            total = total + row
+        return total, len(chosen)
+
+    return lengths(step)
+
+
+@differential(hits=8)
+def test_branch_outside_of_loops_appends():
+    def step(x):
+        parts = [x * 2]
+        if x.sum() > 2:
+            parts.append(x + 1)
+        return sum(parts), len(parts), parts[-1]
+
+    return Program(step, [(torch.rand(4),) for _ in range(14)])
+
+
+@differential(hits=8, graphs=1)
+def test_stack_of_work():
+    def step(x):
+        work = [x.sum()]
+        total = torch.zeros(())
+        count = 0
+        while work:
+            y = work.pop()
+            total = total + y
+            count += 1
+            if y > 1.5:
+                work.append(y / 2 - 0.3)
+                work.append(y / 2 - 0.4)
+        return total, count
+
+    return Program(step, [(torch.rand(4) + 2.0 ** (1 + i % 4),) for i in range(14)])
+
+
+@differential(hits=8, graphs=1)
+def test_queue_of_work():
+    def step(x):
+        work = [(x.sum(), 0)]
+        total = torch.zeros(())
+        while len(work) > 0:
+            y, depth = work.pop()
+            total = total + y * depth
+            if y > 1.5:
+                work.append((y / 2 - 0.3, depth + 1))
+        return total
+
+    return Program(step, [(torch.rand(4) + 2.0 ** (1 + i % 4),) for i in range(14)])
+
+
+@differential(hits=10, graphs=1)
+def test_list_in_nested_loops():
+    def step(x):
+        sums = []
+        for row in x:
+            parts = []
+            for number in x.sum(1):
+                parts.append(number * row.sum())
+            sums.append(sum(parts))
+        return torch.stack(sums)
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_list_that_an_inner_loop_makes_longer():
+    def step(x):
+        all_parts = []
+        for row in x:
+            for number in x.sum(1):
+                all_parts.append(number * row.sum())
+        return len(all_parts), sum(all_parts), all_parts[-1]
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_reversed_copies():
+    def step(x):
+        states = []
+        for row in x:
+            states.append(row.exp())
+        backwards = states[::-1]
+        copy = list(states)
+        states.reverse()
+        copy.append(x[0])
+        return torch.stack(states), torch.stack(backwards), len(copy), torch.stack(copy)
+
+    return lengths(step)
+
+
+@differential(hits=10, graphs=1)
+def test_numbers_become_a_tensor():
+    def step(x):
+        numbers, flags, sizes = [], [], []
+        for i, row in enumerate(x):
+            numbers.append(row.sum().item())
+            flags.append(row.sum().item() > 2)
+            sizes.append(i)
+        return (
+            torch.tensor(numbers),
+            torch.tensor(sizes),
+            torch.tensor(flags),
+            sum(numbers),
+        )
+
+    return lengths(step)
+
+
+@differential(hits=3)
+def test_elements_that_may_be_one_object():
+    def step(x):
+        parts = []
+        h = torch.zeros(4)
+        for row in x:
+            h = h + row
+            parts.append(h)
+        return parts[1], parts[-1], parts[0]
+
+    return lengths(step)
+
+
+@differential(hits=2)
+def test_elements_of_two_kinds():
+    def step(x):
+        parts = []
+        for i, row in enumerate(x):
+            parts.append(row if i % 2 else row[:2])
+        return torch.cat(parts)
+
+    return lengths(step)
+
+
+@differential(hits=3)
+def test_list_that_changes_while_it_is_iterated():
+    def step(x):
+        parts = []
+        for row in x:
+            parts.append(row.sum())
+        total = torch.zeros(())
+        for part in parts:
+            total = total + part
+            if len(parts) < 8:
+                parts.append(part / 2)
+        return total, len(parts)
+
+    return lengths(step)
+
+
+@differential(hits=3)
+def test_element_that_is_written_later():
+    def step(x):
+        parts = []
+        total = torch.zeros(4)
+        for row in x:
+            total = total + row
+            parts.append(total)
+        total += 1
+        return torch.stack(parts)
+
+    return lengths(step)
+
+
+@differential(hits=3)
+def test_list_of_views_of_an_argument():
+    def step(x):
+        parts = []
+        for row in x:
+            parts.append(row)
+        return parts, x * 2
+
+    return lengths(step)
+
+
+@differential(hits=3)
+def test_list_and_its_last_element():
+    def step(x):
+        parts = []
+        h = torch.zeros(4)
+        for row in x:
+            h = h + row
+            parts.append(h)
+        return parts, h
+
+    return lengths(step)
+
+
+@differential(hits=3)
+def test_list_with_gradients_due_outside():
+    weight = nn.Parameter(torch.rand(4))
+
+    def step(x):
+        parts = []
+        for row in x:
+            parts.append(row * weight)
+        return parts
+
+    return lengths(step)
