@@ -144,7 +144,7 @@ Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value*
   if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
     value = op::detach(interpreter.builder(), {value});
   auto tensor = make_tensor(interpreter, value, tracked);
-  tensor->contiguous = false;
+  tensor->strides.reset();
   tensor->uncertain_alias = true;
   tensor->possible_aliases.push_back({memory, memory->version});
   tensor->list_memory = memory;
@@ -288,7 +288,8 @@ Value made_of(Interpreter& interpreter, const Rolled& list, graph::Value* value,
 Value concatenated(Interpreter& interpreter, const Rolled& list, int64_t dim) {
   const graph::Shape& each = list.form.type.shape;
   auto rank = static_cast<int64_t>(each.size());
-  if (list.form.kind != ElementForm::Kind::tensor || rank == 0) return nullptr;
+  // Images may be laid out channels last, and then so is what eager makes of them.
+  if (list.form.kind != ElementForm::Kind::tensor || rank == 0 || rank > 3) return nullptr;
   if (dim < 0) dim += rank;
   if (dim < 0 || dim >= rank) return nullptr;
   graph::Dim size = dimension_of(interpreter, list);

@@ -108,6 +108,19 @@ def varying_range():
     return f
 
 
+@converted("list that grows in a loop or on one side of a branch")
+def growing_list():
+    def f(x, n):
+        parts = []
+        for i in range(n):
+            parts.append(x * i)
+        if x.sum() > 0:
+            parts.append(x)
+        return sum(parts), len(parts)
+
+    return f
+
+
 @converted("`while` on a computed value")
 def computed_while():
     def f(x, n):
