@@ -72,11 +72,24 @@ class NamedAttribute {
         type_(class_of(self)),
         text_(std::move(name)),
         name_(name_object(interpreter, text_)) {}
+  /// Of any object of the class: only what the class says.
+  NamedAttribute(Interpreter& interpreter, const Value& self, PyTypeObject* type, std::string name)
+      : interpreter_(interpreter),
+        self_(self),
+        instance_(nullptr),
+        known_(no_object_),
+        object_(nullptr),
+        type_(type),
+        text_(std::move(name)),
+        name_(name_object(interpreter, text_)) {}
 
   const Source* path() { return path_of(interpreter_, known_); }
   const Source* type_path() {
     if (instance_ != nullptr)
       return interpreter_.sources().root(Source::Kind::constant, instance_->type);
+    if (object_ == nullptr)
+      return interpreter_.sources().root(Source::Kind::constant,
+                                         Object::borrow(reinterpret_cast<PyObject*>(type_)));
     return interpreter_.sources().step(Source::Kind::type, path());
   }
 
@@ -101,6 +114,9 @@ class Lookup : NamedAttribute {
   Lookup(Interpreter& interpreter, const Value& self, std::string name)
       : NamedAttribute(interpreter, self, std::move(name)) {}
 
+  Lookup(Interpreter& interpreter, const Value& self, PyTypeObject* type, std::string name)
+      : NamedAttribute(interpreter, self, type, std::move(name)) {}
+
   Value run() {
     if (instance_ != nullptr) {
       if (!has_general_lookup())
@@ -124,6 +140,15 @@ class Lookup : NamedAttribute {
   PyObject* descriptor() {
     find_descriptor();
     return descriptor_;
+  }
+
+  /// As `descriptor`, for classes whose objects are asked by Python's general rules only.
+  PyObject* general_descriptor() {
+    if (!has_general_lookup())
+      interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
+    if (const Value* changed = changed_in(type_); changed != nullptr)
+      interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
+    return descriptor();
   }
 
   /// What the type has under the name, bound to self; null if nothing.
@@ -213,8 +238,8 @@ class Lookup : NamedAttribute {
     if (instance_ != nullptr && text_ == "__dict__") return instance_->fields;
     if (instance_ != nullptr && Py_TYPE(descriptor_) == &PyMemberDescr_Type)
       return instance_value();
-    if (instance_ == nullptr && (Py_TYPE(descriptor_) == &PyGetSetDescr_Type ||
-                                 Py_TYPE(descriptor_) == &PyMemberDescr_Type))
+    if (object_ != nullptr && (Py_TYPE(descriptor_) == &PyGetSetDescr_Type ||
+                               Py_TYPE(descriptor_) == &PyMemberDescr_Type))
       return plain_attribute(interpreter_, known_, name_);
     interpreter_.refuse(ReasonCode::expression,
                         cat("the descriptor ", Py_TYPE(descriptor_)->tp_name));
@@ -733,6 +758,15 @@ Value type_of(Interpreter& interpreter, const Value& value) {
   if (const auto* known = as<Known>(value); known != nullptr && known->source != nullptr)
     source = interpreter.sources().step(Source::Kind::type, known->source);
   return std::make_shared<Known>(object, source);
+}
+
+PyObject* class_descriptor(Interpreter& interpreter, PyTypeObject* type, const std::string& name) {
+  return Lookup(interpreter, nullptr, type, name).general_descriptor();
+}
+
+Value bound_class_attribute(Interpreter& interpreter, const Value& self, PyTypeObject* type,
+                            const std::string& name) {
+  return Lookup(interpreter, self, type, name).special();
 }
 
 Value special_method(Interpreter& interpreter, const Value& value, const char* name) {

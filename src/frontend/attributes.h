@@ -23,6 +23,12 @@ Value type_of(Interpreter& interpreter, const Value& value);
 /// The class object alone; null if it is not known.
 PyTypeObject* class_of(const Value& value);
 
+/// What the class says of its objects' attribute (by Python's general rules), assumed to stay; null
+/// if nothing. And what that gives for an object of exactly this class.
+PyObject* class_descriptor(Interpreter& interpreter, PyTypeObject* type, const std::string& name);
+Value bound_class_attribute(Interpreter& interpreter, const Value& self, PyTypeObject* type,
+                            const std::string& name);
+
 /// What looking `name` up on the type of `value` finds (a special method), bound to it; null if
 /// there is none.
 Value special_method(Interpreter& interpreter, const Value& value, const char* name);

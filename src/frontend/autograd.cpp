@@ -10,6 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/tensor.h"
+#include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
 
@@ -76,10 +77,14 @@ bool had_grad(const Tensor& tensor) {
 
 namespace {
 
-/// Adds what is computed in the blocks of a branch or loop.
+/// Adds what is computed in the blocks of a branch or loop, and in the functions that it calls.
 void add_inner_nodes(const graph::Node& node, std::vector<const graph::Node*>& nodes) {
-  for (const auto& block : node.blocks)
-    graph::for_each_node(*block, [&](const graph::Node& inner) { nodes.push_back(&inner); });
+  auto add = [&](const graph::Node& of) {
+    for (const auto& block : of.blocks)
+      graph::for_each_node(*block, [&](const graph::Node& inner) { nodes.push_back(&inner); });
+  };
+  add(node);
+  for (const graph::Node* function : graph::functions_run_by(node)) add(*function);
 }
 
 /// The nodes that a gradient of `outputs` runs through; of a branch or loop all that are in it.

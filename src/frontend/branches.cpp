@@ -1,6 +1,7 @@
 #include "frontend/branches.h"
 
 #include "frontend/merge.h"
+#include "frontend/recursion.h"
 
 namespace janus::frontend {
 
@@ -23,7 +24,8 @@ Fork::Fork(Interpreter& interpreter, const Truth& truth, int fact)
       before_(Snapshot::take()),
       heap_before_(interpreter.heap),
       effects_(interpreter.output().effects.size()),
-      history_(interpreter.history) {
+      history_(interpreter.history),
+      known_classes_(interpreter.known_classes) {
   interpreter.begin_scope(*this);
 }
 
@@ -39,6 +41,8 @@ void Fork::enter(size_t side) {
     interpreter_.grad_enabled = sides_[side].grad_enabled;
   }
   interpreter_.enter_block(*sides_[side].block);
+  interpreter_.known_classes = sides_[side].state ? sides_[side].known_classes : known_classes_;
+  if (!sides_[side].state) interpreter_.learn_classes(flag_, side == 0);
 }
 
 void Fork::leave(Completion completion, Value result) {
@@ -51,11 +55,29 @@ void Fork::leave(Completion completion, Value result) {
   side.result = std::move(result);
   side.grad_enabled = interpreter_.grad_enabled;
   side.history = interpreter_.history;
+  side.known_classes = interpreter_.known_classes;
+}
+
+void Fork::adopt(size_t side) {
+  if (at_ != side) enter(side);
+  graph::Block& block = *sides_[side].block;
+  for (graph::Node* node : block.nodes) node->parent = &outer_;
+  outer_.nodes.insert(outer_.nodes.end(), block.nodes.begin(), block.nodes.end());
+  block.nodes.clear();
+  interpreter_.end_scope(*this);
+  interpreter_.enter_block(outer_);
+}
+
+Value Fork::adopt_other() {
+  interpreter_.abandon_scopes(*this);
+  adopt(1 - at_);
+  return sides_[at_].result;
 }
 
 Value Fork::merge() {
   Value result = Merger(*this).run();
   for (const Side& side : sides_) interpreter_.history.add(side.history);
+  interpreter_.known_classes = std::move(known_classes_);
   interpreter_.end_scope(*this);
   interpreter_.mark(speculate::LineMark::Kind::graph, "both sides in the graph", span_);
   return result;
@@ -75,16 +97,44 @@ bool takes_both(Interpreter& interpreter, int fact) {
   return fact >= 0 && varied && may_merge(interpreter, fact);
 }
 
+namespace {
+
+/// Leaves what was begun in a side that needs a result that is not known yet.
+void abandon(Interpreter& interpreter, const Fork& fork, size_t forks) {
+  interpreter.frame().forks.resize(forks);
+  interpreter.abandon_scopes(fork);
+}
+
+}  // namespace
+
 Value choose(Interpreter& interpreter, const Truth& truth, int fact,
              const std::function<Value()>& first, const std::function<Value()>& second) {
   bool grad_enabled = interpreter.grad_enabled;
   Fork fork(interpreter, truth, fact);
+  std::optional<UnknownResult> unknown;
+  size_t forks = interpreter.frame().forks.size();
   fork.enter(0);
-  fork.leave(Completion::normal, first());
+  try {
+    fork.leave(Completion::normal, first());
+  } catch (const UnknownResult& result) {
+    unknown = result;
+    abandon(interpreter, fork, forks);
+  }
   interpreter.grad_enabled = grad_enabled;
   fork.enter(1);
-  fork.leave(Completion::normal, second());
-  return fork.merge();
+  try {
+    Value result = second();
+    if (!unknown) {
+      fork.leave(Completion::normal, std::move(result));
+      return fork.merge();
+    }
+    fork.adopt(1);
+    return result;
+  } catch (const UnknownResult&) {
+    if (unknown) throw;
+  }
+  abandon(interpreter, fork, forks);
+  return fork.adopt_other();
 }
 
 namespace {
@@ -108,12 +158,31 @@ Completion choose_statements(Interpreter& interpreter, const Truth& truth, int f
                              const std::function<Completion()>& second) {
   bool grad_enabled = interpreter.grad_enabled;
   auto fork = std::make_shared<Fork>(interpreter, truth, fact);
+  std::optional<UnknownResult> unknown;
+  size_t forks = interpreter.frame().forks.size();
+  Completion of_first = Completion::normal, of_second = Completion::normal;
   fork->enter(0);
-  Completion of_first = run_side(interpreter, first);
-  fork->leave(of_first, returned_if(interpreter, of_first));
+  try {
+    of_first = run_side(interpreter, first);
+    fork->leave(of_first, returned_if(interpreter, of_first));
+  } catch (const UnknownResult& result) {
+    unknown = result;
+    abandon(interpreter, *fork, forks);
+  }
   interpreter.grad_enabled = grad_enabled;
   fork->enter(1);
-  Completion of_second = run_side(interpreter, second);
+  try {
+    of_second = run_side(interpreter, second);
+  } catch (const UnknownResult&) {
+    if (unknown) throw;
+    abandon(interpreter, *fork, forks);
+    interpreter.frame().returned = fork->adopt_other();
+    return of_first;
+  }
+  if (unknown) {
+    fork->adopt(1);
+    return of_second;
+  }
   if (of_first == of_second) {
     fork->leave(of_second, returned_if(interpreter, of_second));
     Value result = fork->merge();
@@ -141,10 +210,22 @@ void close_top(Interpreter& interpreter, Completion completion) {
 
 }  // namespace
 
+bool return_instead(Interpreter& interpreter) {
+  auto& forks = interpreter.frame().forks;
+  while (!forks.empty()) {
+    std::shared_ptr<Fork> fork = std::move(forks.back());
+    forks.pop_back();
+    if (fork->other_completion() != Completion::return_) continue;
+    interpreter.frame().returned = fork->adopt_other();
+    return true;
+  }
+  return false;
+}
+
 void close_forks(Interpreter& interpreter, size_t count, Completion completion) {
   close_forks_that(interpreter, count, completion);
   if (interpreter.frame().forks.size() > count)
-    throw CannotMerge{interpreter.frame().forks.back()->test(),
+    throw CannotMerge{*interpreter.frame().forks.back()->test(),
                       "only one side leaves the block around it"};
 }
 

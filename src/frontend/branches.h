@@ -31,11 +31,15 @@ class Fork final : public Scope {
   Fork(Interpreter& interpreter, const Truth& truth, int fact);
   ~Fork() override;
 
-  const TestKey& test() const override { return test_; }
+  const TestKey* test() const override { return &test_; }
   /// Goes on with a side, from where it was left.
   void enter(size_t side);
   /// Puts the side at hand aside; `result` is the value of an expression, or what is returned.
   void leave(Completion completion, Value result = nullptr);
+  /// Goes on with this side as if there was no other.
+  void adopt(size_t side);
+  /// Goes on with the side that is not the one at hand; gives what it returned.
+  Value adopt_other();
   /// Becomes one path again, with what both sides left behind; gives the merged result.
   Value merge();
 
@@ -49,6 +53,7 @@ class Fork final : public Scope {
 
  private:
   friend class Merger;
+  using KnownClasses = decltype(Interpreter::known_classes);
   struct Side {
     std::unique_ptr<graph::Block> block = std::make_unique<graph::Block>();
     std::optional<Snapshot> state;
@@ -57,6 +62,7 @@ class Fork final : public Scope {
     Value result;
     bool grad_enabled = true;
     Interpreter::History history;
+    KnownClasses known_classes;
   };
 
   Interpreter& interpreter_;
@@ -69,6 +75,7 @@ class Fork final : public Scope {
   Heap heap_before_;
   size_t effects_;
   Interpreter::History history_;
+  KnownClasses known_classes_;
   Side sides_[2];
   size_t at_ = 0;
 };
@@ -94,5 +101,9 @@ void close_forks(Interpreter& interpreter, size_t count, Completion completion);
 /// Of those, closes the ones on top whose other side left by `pending`, which means the same here
 /// as how the side at hand ended.
 void close_forks_that(Interpreter& interpreter, size_t count, Completion pending);
+
+/// What is executed needs a result that is not known yet (frontend/recursion.h): goes on with the
+/// innermost side that has returned, with the state it left. False if there is none.
+bool return_instead(Interpreter& interpreter);
 
 }  // namespace janus::frontend

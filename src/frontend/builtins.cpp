@@ -9,6 +9,7 @@
 #include "frontend/operators.h"
 #include "frontend/python_calls.h"
 #include "frontend/rolled.h"
+#include "frontend/run_time.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
 
@@ -234,10 +235,18 @@ bool is_subclass(Interpreter& interpreter, PyTypeObject* type, PyObject* of, PyO
 Value call_isinstance(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 2, 2, "isinstance");
   const Value& value = arguments.positional[0];
-  PyTypeObject* type = class_of(value);
-  if (type == nullptr) interpreter.refuse(ReasonCode::expression, "isinstance()");
   std::vector<Object> classes;
   collect_classes(interpreter, arguments.positional[1], classes);
+  if (const auto* object = as<RuntimeObject>(value)) {
+    auto holds = [&](PyTypeObject* type) {
+      return std::any_of(classes.begin(), classes.end(), [&](const Object& candidate) {
+        return is_subclass(interpreter, type, candidate.get(), nullptr);
+      });
+    };
+    return test_classes(interpreter, *object, holds, -1);
+  }
+  PyTypeObject* type = class_of(value);
+  if (type == nullptr) interpreter.refuse(ReasonCode::expression, "isinstance()");
   PyObject* instance = nullptr;
   if (const auto* known = as<Known>(value)) instance = known->object.get();
   if (const auto* tensor = as<Tensor>(value)) instance = tensor->object.get();

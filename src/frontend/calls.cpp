@@ -9,6 +9,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
+#include "frontend/recursion.h"
 #include "frontend/statements.h"
 #include "frontend/strings.h"
 #include "frontend/torch_services.h"
@@ -174,7 +175,12 @@ Defaults defaults_of(Interpreter& interpreter, const Code& code) {
 Value run_body(Interpreter& interpreter, const syntax::Body* body,
                const syntax::Expression* expression) {
   if (expression != nullptr) return evaluate(interpreter, *expression);
-  Completion completion = execute(interpreter, *body);
+  Completion completion = Completion::return_;
+  try {
+    completion = execute(interpreter, *body);
+  } catch (const UnknownResult&) {
+    if (!return_instead(interpreter)) throw;
+  }
   // All sides of the branches that are still open meet where the function returns.
   if (completion == Completion::normal) interpreter.frame().returned = interpreter.none();
   close_forks(interpreter, 0, Completion::return_);
@@ -233,12 +239,19 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
   variables->scope = tree.scope;
   Binding(interpreter, tree, *tree.arguments, tree.name, *variables)
       .run(arguments, defaults_of(interpreter, *code));
-  Frame frame = interpreter.make_frame(code, variables, tree.name);
-  remember_arguments(frame, tree, *tree.arguments, *variables);
-  if (tree.scope->has_yield) return run_generator(interpreter, frame, tree.body);
-  return interpreter.run_frame(frame, [&] {
-    return run_body(interpreter, &tree.body, tree.lambda != nullptr ? tree.lambda->body : nullptr);
-  });
+  auto run = [&](const std::shared_ptr<Variables>& bound) {
+    Frame frame = interpreter.make_frame(code, bound, tree.name);
+    frame.environment = code->function.get();
+    remember_arguments(frame, tree, *tree.arguments, *bound);
+    if (tree.scope->has_yield) return run_generator(interpreter, frame, tree.body);
+    return interpreter.run_frame(frame, [&] {
+      return run_body(interpreter, &tree.body,
+                      tree.lambda != nullptr ? tree.lambda->body : nullptr);
+    });
+  };
+  if (tree.scope->has_yield || interpreter.is_library(tree)) return run(variables);
+  return interpreter.recursion().invoke(
+      {tree.scope, code->function.get(), tree.name, std::move(variables), run});
 }
 
 Value inline_function(Interpreter& interpreter, PyObject* function, const Source* source,
@@ -286,12 +299,18 @@ Value call_closure(Interpreter& interpreter, const Closure& closure,
   };
   Binding(interpreter, *closure.code->tree, *closure.arguments, closure.name, *variables)
       .run(arguments, defaults);
-  Frame frame = interpreter.make_frame(closure.code, variables, closure.name);
-  remember_arguments(frame, *closure.code->tree, *closure.arguments, *variables);
-  if (closure.scope->has_yield && closure.body != nullptr)
-    return run_generator(interpreter, frame, *closure.body);
-  return interpreter.run_frame(
-      frame, [&] { return run_body(interpreter, closure.body, closure.expression); });
+  const bool is_generator = closure.scope->has_yield && closure.body != nullptr;
+  auto run = [&](const std::shared_ptr<Variables>& bound) {
+    Frame frame = interpreter.make_frame(closure.code, bound, closure.name);
+    frame.environment = closure.variables.get();
+    remember_arguments(frame, *closure.code->tree, *closure.arguments, *bound);
+    if (is_generator) return run_generator(interpreter, frame, *closure.body);
+    return interpreter.run_frame(
+        frame, [&] { return run_body(interpreter, closure.body, closure.expression); });
+  };
+  if (is_generator || interpreter.is_library(*closure.code->tree)) return run(variables);
+  return interpreter.recursion().invoke(
+      {closure.scope, closure.variables.get(), closure.name, std::move(variables), run});
 }
 
 // --- known callables ----------------------------------------------------------------------------

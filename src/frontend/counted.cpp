@@ -7,6 +7,7 @@
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
+#include "frontend/run_time.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -102,6 +103,20 @@ std::optional<Counted> counted_list(Interpreter& interpreter, const Value& value
     auto next = popped(interpreter, *rest->elements.rolled(), true);
     rest->elements = ElementList(next->rest);
     return next->element;
+  };
+  return counted;
+}
+
+/// The elements of a list or tuple that only the run meets; `fact`: of the expression that gave it.
+std::optional<Counted> counted_elements(Interpreter& interpreter, const Value& value, int fact) {
+  auto object = shared_as<RuntimeObject>(value);
+  if (object == nullptr) return std::nullopt;
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  Counted counted;
+  counted.lengths = {run_time_length(interpreter, *object, fact)};
+  counted.element = [&interpreter, object, seen, fact](const Value& position) {
+    return run_time_item(interpreter, *object, position, seen == nullptr ? nullptr : &seen->element,
+                         fact);
   };
   return counted;
 }
@@ -224,6 +239,8 @@ Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& e
   Iterated result = evaluate_part(interpreter, expression, loop);
   if (result.counted) return result;
   result.counted = counted_list(interpreter, result.value, false);
+  if (result.counted) return result;
+  result.counted = counted_elements(interpreter, result.value, expression.fact);
   if (result.counted) return result;
   std::optional<Counted> rows = counted_rows(interpreter, result.value);
   if (rows && varies(*rows)) result.counted = std::move(rows);

@@ -72,6 +72,8 @@ class TemplateWriter {
         return known(*as<Known>(value));
       case ValueKind::number:
         return number(value);
+      case ValueKind::run_time:
+        return result(as<RuntimeObject>(value)->value);
       case ValueKind::deferred:
         return as<Deferred>(value)->recipe;
       case ValueKind::tensor:
@@ -240,6 +242,9 @@ class TemplateWriter {
                           "a result that may share memory with an argument");
     if (tensor->requires_grad && tensor->is_leaf)
       interpreter_.refuse(ReasonCode::autograd, "a result is a leaf that requires grad");
+    if (root_of(tensor.get())->is_borrowed)
+      interpreter_.refuse(ReasonCode::unsupported_tensor,
+                          "a result that may be a tensor met at run time");
     check_possible_aliases(*tensor);
     if (is_shown_view(*tensor)) return write_view(tensor);
     graph::Value* value = read(interpreter_, *tensor);

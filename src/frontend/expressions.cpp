@@ -8,6 +8,7 @@
 #include "frontend/containers.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
+#include "frontend/run_time.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
 
@@ -184,6 +185,14 @@ Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
       const auto& node = syntax::as<Attribute>(&expression);
       Value value = evaluate(interpreter, *node.value);
       interpreter.at(expression);
+      if (auto object = shared_as<RuntimeObject>(value)) {
+        Value found = run_time_attribute(interpreter, object, interpreter.mangled(node.attr),
+                                         expression.fact);
+        if (found == nullptr)
+          interpreter.refuse(ReasonCode::would_raise,
+                             cat("AttributeError: no object has the attribute ", node.attr));
+        return found;
+      }
       return attribute(interpreter, value, interpreter.mangled(node.attr));
     }
     case ExpressionKind::Subscript: {
@@ -191,6 +200,11 @@ Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
       Value value = evaluate(interpreter, *node.value);
       Value key = evaluate(interpreter, *node.slice);
       interpreter.at(expression);
+      if (const auto* object = as<RuntimeObject>(value)) {
+        const speculate::NodeFact* seen = interpreter.fact(expression.fact);
+        return run_time_item(interpreter, *object, key, seen == nullptr ? nullptr : &seen->value,
+                             expression.fact);
+      }
       return subscript(interpreter, value, key);
     }
     case ExpressionKind::Call:
@@ -331,6 +345,8 @@ Truth truth_of(Interpreter& interpreter, const Value& value) {
       }
       return {.flag = interpreter.graph_value(flag), .example = example};
     }
+    case ValueKind::run_time:
+      return truth_of(interpreter, run_time_truth(interpreter, *as<RuntimeObject>(value)));
     case ValueKind::tensor:
       return truth_of(interpreter, item(interpreter, *as<Tensor>(value)));
     case ValueKind::sequence:
@@ -376,7 +392,7 @@ Value flag_value(Interpreter& interpreter, const Truth& truth) {
 
 Truth negated(Interpreter& interpreter, Truth truth) {
   if (truth.known) return {.known = !*truth.known};
-  truth.flag = operator_named("scalar_not")(interpreter.builder(), {truth.flag});
+  truth.flag = interpreter.negated_flag(truth.flag);
   if (truth.example) truth.example = Object::borrow(truth.example.is(Py_True) ? Py_False : Py_True);
   return truth;
 }

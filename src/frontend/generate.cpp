@@ -3,6 +3,7 @@
 
 #include "base/options.h"
 #include "frontend/interpreter.h"
+#include "frontend/recursion.h"
 #include "graph/op.h"
 #include "ops/promotion.h"
 
@@ -14,7 +15,7 @@ speculate::Reason internal_error(const std::string& message) {
   return {ReasonCode::internal_error, message, {}};
 }
 
-constexpr size_t kMostAttempts = 8;
+constexpr size_t kMostAttempts = 8, kMostGeneralised = 16;
 
 /// Generates with branches in the graph where the profile saw both outcomes of a test. What can't
 /// be merged, or can't be converted with the branch, is tried again with that test followed.
@@ -24,14 +25,22 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
   // What the run changes from call to call (a counter) must not be a constant of its graph: that
   // shows at the end of the first interpretation.
   std::set<std::string> varying;
+  Generalisation generalisation;
+  size_t generalised = 0;
   for (size_t attempt = 1;; ++attempt) {
-    Interpreter interpreter(call, profiles, followed, varying);
+    Interpreter interpreter(call, profiles, followed, varying, generalisation);
     if (attempt >= kMostAttempts) interpreter.follow_all();
     try {
       speculate::Generated generated = interpreter.run();
       const size_t known = varying.size();
       varying.insert(interpreter.changed_numbers().begin(), interpreter.changed_numbers().end());
       if (varying.size() == known) return generated;
+    } catch (const Generalise& found) {
+      if (++generalised == kMostGeneralised)
+        return speculate::Reason{ReasonCode::limit, "a recursion that takes ever other forms", {}};
+      generalisation.add(found);
+      followed.clear();
+      attempt = 0;
     } catch (const CannotMerge& reason) {
       log("merge", reason.why);
       followed.push_back(reason);

@@ -5,6 +5,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/epilogue.h"
+#include "frontend/recursion.h"
 #include "frontend/statements.h"
 #include "ops/list.h"
 #include "speculate/recipe.h"
@@ -50,13 +51,14 @@ std::string text_of(PyObject* object) {
 
 Interpreter::Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles,
                          const std::vector<CannotMerge>& followed,
-                         const std::set<std::string>& varying)
+                         const std::set<std::string>& varying, const Generalisation& generalisation)
     : call_(call),
       profiles_(profiles),
       output_(graph::Graph(call.tree->name)),
       builder_(output_.graph),
       followed_(followed),
-      varying_(varying) {
+      varying_(varying),
+      recursion_(std::make_unique<Recursion>(*this, generalisation)) {
   output_.sources = std::make_shared<speculate::SourceTable>();
 }
 
@@ -194,7 +196,43 @@ bool Interpreter::follow(graph::Value* test, const Object& example, int fact_num
   const CannotMerge* why = followed({frame_->code->facts_key, fact_number});
   if (why != nullptr && !why->why.empty()) note += cat("; no branch in the graph: ", why->why);
   mark(speculate::LineMark::Kind::assumed, std::move(note));
+  learn_classes(test, outcome);
   return outcome;
+}
+
+int64_t Interpreter::kinds_test(int fact_number) {
+  speculate::GraphTest record;
+  record.facts_key = frame_->code->facts_key;
+  record.fact = fact_number;
+  record.is_about_kinds = true;
+  record.span = user_span();
+  output_.tests.push_back(std::move(record));
+  return static_cast<int64_t>(output_.tests.size() - 1);
+}
+
+void Interpreter::guard_kinds(graph::Value* flag, int fact_number) {
+  builder_.append(op::guard, {flag},
+                  {{"id", kinds_test(fact_number)}, {"reason", std::string("kind_changed")}});
+}
+
+void Interpreter::learn_classes(const graph::Value* flag, bool outcome) {
+  auto test = class_tests.find(flag);
+  if (test == class_tests.end()) return;
+  const ClassTest& known = test->second;
+  known_classes[known.object] = outcome ? KnownClasses{known.yes, known.yes_is_certain}
+                                        : KnownClasses{known.no, known.no_is_certain};
+}
+
+graph::Value* Interpreter::negated_flag(graph::Value* flag) {
+  graph::Value* negated = operator_named("scalar_not")(builder_, {flag});
+  auto test = class_tests.find(flag);
+  if (test != class_tests.end()) {
+    ClassTest opposite = test->second;
+    std::swap(opposite.yes, opposite.no);
+    std::swap(opposite.yes_is_certain, opposite.no_is_certain);
+    class_tests[negated] = std::move(opposite);
+  }
+  return negated;
 }
 
 // --- branches -----------------------------------------------------------------------------------
@@ -221,14 +259,25 @@ bool Interpreter::is_open(const graph::Block* block) const {
 void Interpreter::begin_scope(Scope& scope) {
   open_scopes_.push_back(&scope);
   ++scope_count_;
-  suspect_ = scope.test();
+  suspect(scope.test());
 }
 
 void Interpreter::end_scope(Scope& scope) {
   TORCHJANUS_CHECK(!open_scopes_.empty() && open_scopes_.back() == &scope,
                    "branches and loops end out of order");
   open_scopes_.pop_back();
-  suspect_ = open_scopes_.empty() ? scope.test() : open_scopes_.back()->test();
+  suspect(open_scopes_.empty() ? scope.test() : open_scopes_.back()->test());
+}
+
+void Interpreter::abandon_scopes(const Scope& scope) {
+  while (open_scopes_.back() != &scope) open_scopes_.pop_back();
+  suspect(scope.test());
+}
+
+bool Interpreter::is_library(const syntax::Tree& tree) { return is_library_file(tree.file); }
+
+void Interpreter::suspect(const TestKey* test) {
+  suspect_ = test == nullptr ? std::nullopt : std::optional(*test);
 }
 
 const CannotMerge* Interpreter::followed(const TestKey& test) const {
@@ -271,7 +320,8 @@ Value Interpreter::run_frame(Frame& frame, const std::function<Value()>& body) {
   // A refusal is built while the frame still stands, so the frame may go on unwinding.
   Restore restore{*this, frame_};
   frame_ = &frame;
-  ++depth_;
+  frame.open_scopes = open_scopes_.size();
+  deepest = std::max(deepest, ++depth_);
   try {
     return body();
   } catch (const graph::TypeError& error) {  // here the line is still known

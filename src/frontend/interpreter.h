@@ -41,6 +41,8 @@ struct CannotMerge {
 };
 
 class Fork;
+class Recursion;
+struct Generalisation;
 
 /// A branch or loop whose blocks are being filled.
 class Scope {
@@ -53,7 +55,8 @@ class Scope {
   virtual bool is_inside(const graph::Block* block) const = 0;
   /// A tensor of the entry that is reached for the first time: it was there all the time.
   virtual void add_entry_object(Changeable& object) = 0;
-  virtual const TestKey& test() const = 0;
+  /// The test that is to be followed if the branch or loop can't be in the graph; null if none.
+  virtual const TestKey* test() const = 0;
 };
 
 /// One function, comprehension or run of statements being interpreted.
@@ -69,6 +72,8 @@ struct Frame {
   std::vector<Value> arguments;  ///< for super(): the first positional argument
   std::vector<Value>* yielded = nullptr;     ///< of a generator: where its values go
   std::vector<std::shared_ptr<Fork>> forks;  ///< tests one side of which has left (branches.h)
+  const void* environment = nullptr;         ///< tells apart functions made of the same code
+  size_t open_scopes = 0;                    ///< branches and loops around the call
   std::shared_ptr<Variables>
       loop;  ///< innermost loop, if it is in the graph: where `break` is noted
 };
@@ -81,7 +86,8 @@ class Interpreter {
   /// `followed`: tests that are followed even if the profile saw both outcomes. `varying`: paths of
   /// numbers that the run itself is known to change.
   Interpreter(const speculate::Call& call, speculate::ProfileStore& profiles,
-              const std::vector<CannotMerge>& followed, const std::set<std::string>& varying);
+              const std::vector<CannotMerge>& followed, const std::set<std::string>& varying,
+              const Generalisation& generalisation);
   ~Interpreter();
 
   speculate::Generated run();
@@ -119,6 +125,10 @@ class Interpreter {
   void mark(speculate::LineMark::Kind kind, std::string note, const graph::SourceSpan& span);
   /// Follows one side of a test that the graph computes, and guards it.
   bool follow(graph::Value* test, const python::Object& example, int fact_number);
+  /// The number of a test of what was seen at the fact, for nodes that may fail.
+  int64_t kinds_test(int fact_number);
+  /// Ends the run unless the flag holds: that what comes is of the kinds seen at the fact.
+  void guard_kinds(graph::Value* flag, int fact_number);
 
   // --- branches and loops in the graph (frontend/branches.h, loops.h)
   void enter_block(graph::Block& block);
@@ -126,6 +136,8 @@ class Interpreter {
   bool is_open(const graph::Block* block) const;
   void begin_scope(Scope& scope);
   void end_scope(Scope& scope);
+  /// The scopes inside this one end without having come to anything.
+  void abandon_scopes(const Scope& scope);
   /// Which test or loop of the program an `if` or `while` node is.
   std::unordered_map<const graph::Node*, TestKey> scope_nodes;
   /// From now on no branch becomes part of the graph.
@@ -137,6 +149,35 @@ class Interpreter {
   const CannotMerge* followed(const TestKey& test) const;
   /// The test that is to be followed if what is interpreted now can't be converted.
   const std::optional<TestKey>& suspect() const { return suspect_; }
+
+  // --- recursion (frontend/recursion.h)
+  Recursion& recursion() { return *recursion_; }
+  /// How deep calls are nested, and were at most since somebody set it.
+  int depth() const { return depth_; }
+  int deepest = 0;
+  /// Whether the profile saw different objects where the source begins.
+  bool differs_from_call_to_call(const Source* source) const;
+  static bool is_library(const syntax::Tree& tree);
+
+  // --- objects that only the run meets (frontend/run_time.h)
+  struct KnownClasses {
+    Classes classes;
+    bool is_certain = false;
+  };
+  /// What the tests made so far say of objects.
+  std::map<const graph::Value*, KnownClasses> known_classes;
+  /// What a flag says of an object.
+  struct ClassTest {
+    const graph::Value* object = nullptr;
+    Classes yes, no;
+    bool yes_is_certain = true, no_is_certain = true;
+  };
+  std::map<const graph::Value*, ClassTest> class_tests;
+  /// Notes what the side of a branch on the flag knows.
+  void learn_classes(const graph::Value* flag, bool outcome);
+  graph::Value* negated_flag(graph::Value* flag);
+  /// The object at the source as an input of the graph.
+  graph::Value* run_time_input(const Source* source);
 
   // --- values
   /// The object found at `source`, with the assumptions under which the graph may treat it so.
@@ -240,6 +281,7 @@ class Interpreter {
   std::vector<std::shared_ptr<Tensor>> entry_tensor_order;
 
  private:
+  void suspect(const TestKey* test);
   bool expected_outcome(int fact_number) const;
   Value wrap_new(PyObject* object, const Source* source);
   Value wrap_tensor(PyObject* object, const Source* source);
@@ -281,6 +323,7 @@ class Interpreter {
   size_t next_place_ = 0;
   std::map<PyObject*, const Source*> globals_owners_;
   const std::set<std::string>& varying_;
+  std::unique_ptr<Recursion> recursion_;
   std::set<std::string> changed_numbers_;
   speculate::Facts* entry_facts_ = nullptr;
   std::set<std::string> assumed_;  // keys of assumptions made

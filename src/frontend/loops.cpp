@@ -5,7 +5,9 @@
 
 #include "frontend/merge.h"
 #include "frontend/operators.h"
+#include "frontend/recursion.h"
 #include "frontend/rolled.h"
+#include "frontend/run_time.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -29,6 +31,7 @@ struct Form {
   Kind kind = Kind::same;
   std::vector<Form> parts;
   bool tracked = false;            ///< carried: a tensor that requires a gradient
+  Classes classes;                 ///< carried: of an object that only the run meets
   std::string why_not;             ///< unmerged
   Value last;                      ///< last: as the round at hand left it
   std::vector<graph::Type> types;  ///< last: of the numbers and tensors in it
@@ -73,12 +76,19 @@ class Loop final : public Scope {
         effects_(interpreter.output().effects.size()),
         heap_changes_(interpreter.heap.change_count()),
         grad_enabled_(interpreter.grad_enabled),
-        history_(interpreter.history) {}
+        history_(interpreter.history),
+        known_classes_(interpreter.known_classes) {}
 
   void run() {
     interpreter_.begin_scope(*this);
-    while (!attempt_round())
-      if (++attempt_ == kMostAttempts) fail("what its rounds change does not settle");
+    const size_t forks = interpreter_.frame().forks.size();
+    try {
+      while (!attempt_round())
+        if (++attempt_ == kMostAttempts) fail("what its rounds change does not settle");
+    } catch (const UnknownResult&) {
+      interpreter_.frame().forks.resize(forks);
+      return leave_out();
+    }
     interpreter_.end_scope(*this);
     const Interpreter::History of_round = interpreter_.history;
     make_node();
@@ -87,9 +97,20 @@ class Loop final : public Scope {
 
   bool is_inside(const graph::Block* block) const override { return block == at_; }
   void add_entry_object(Changeable& object) override { before_.add(object); }
-  const TestKey& test() const override { return test_; }
+  const TestKey* test() const override { return &test_; }
 
  private:
+  /// Its rounds need a result that is not known yet: goes on as if there was none.
+  void leave_out() {
+    before_.restore();
+    interpreter_.grad_enabled = grad_enabled_;
+    interpreter_.history = history_;
+    interpreter_.known_classes = known_classes_;
+    interpreter_.abandon_scopes(*this);
+    interpreter_.end_scope(*this);
+    interpreter_.enter_block(outer_);
+  }
+
   [[noreturn]] void fail(std::string why) const { throw CannotMerge{test_, std::move(why)}; }
 
   void enter(graph::Block& block) {
@@ -161,6 +182,7 @@ class Loop final : public Scope {
     before_.restore();
     interpreter_.grad_enabled = grad_enabled_;
     interpreter_.history = history_;
+    interpreter_.known_classes = known_classes_;
     tensors_.clear();
     // By index: instantiating may reach more tensors of the entry.
     for (size_t i = 0; i < before_.objects().size(); ++i) {
@@ -252,6 +274,8 @@ class Loop final : public Scope {
         break;
     }
     if (is_number(initial)) return interpreter_.number(parameter(initial_number(initial)));
+    if (!form.classes.empty())
+      return std::make_shared<RuntimeObject>(parameter(initial_object(initial)), form.classes);
     auto from = shared_as<Tensor>(initial);
     if (!is_current(*from)) fail("it carries a view of what was written");
     auto tensor = std::make_shared<Tensor>();
@@ -325,6 +349,14 @@ class Loop final : public Scope {
     graph::Block* inside = &interpreter_.builder().block();
     interpreter_.enter_block(outer_);
     graph::Value* value = interpreter_.graph_value(number);
+    interpreter_.enter_block(*inside);
+    return value;
+  }
+
+  graph::Value* initial_object(const Value& object) {
+    graph::Block* inside = &interpreter_.builder().block();
+    interpreter_.enter_block(outer_);
+    graph::Value* value = object_value(interpreter_, object);
     interpreter_.enter_block(*inside);
     return value;
   }
@@ -581,6 +613,8 @@ class Loop final : public Scope {
       pending_.ends.push_back(value);
       return true;
     }
+    if (as<RuntimeObject>(initial) != nullptr || as<RuntimeObject>(end) != nullptr)
+      return join_object(form, initial, end, why);
     auto first = shared_as<Tensor>(initial), last = shared_as<Tensor>(end);
     if (first == nullptr || last == nullptr) {
       why = "it is of another kind in each round";
@@ -595,6 +629,25 @@ class Loop final : public Scope {
     }
     if (!is_current(*last)) fail("it carries a view of what was written");
     add_end(last);
+    return true;
+  }
+
+  /// An object that only the run meets, in the first round or in later ones.
+  bool join_object(Form& form, const Value& initial, const Value& end, std::string& why) {
+    graph::Value* value = object_value(interpreter_, end);
+    if (value == nullptr || initial_object(initial) == nullptr) {
+      why = "it is of another kind in each round";
+      return false;
+    }
+    const size_t count = form.classes.size();
+    form.classes = united(std::move(form.classes), possible_classes(interpreter_, initial));
+    form.classes = united(std::move(form.classes), possible_classes(interpreter_, end));
+    if (form.classes.size() != count) settled_ = false;
+    if (form.classes.empty()) {
+      why = "an object of which nothing was seen";
+      return false;
+    }
+    pending_.ends.push_back(value);
     return true;
   }
 
@@ -787,6 +840,7 @@ class Loop final : public Scope {
   bool settled_ = false;
   int attempt_ = 0;
   Interpreter::History history_;
+  decltype(Interpreter::known_classes) known_classes_;
   bool tracks_ = false;       ///< a gradient flows from round to round
   bool needs_round_ = false;  ///< without a round something would require no gradient
   std::set<const Tensor*> tracked_contents_;  ///< written with what requires a gradient
@@ -813,6 +867,7 @@ bool rounds_vary(Interpreter& interpreter, int fact) {
 Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
   Snapshot before = Snapshot::take();
   Heap heap = interpreter.heap;
+  auto known_classes = interpreter.known_classes;
   graph::Block& block = interpreter.builder().block();
   graph::Block scratch;
   interpreter.enter_block(scratch);
@@ -820,6 +875,7 @@ Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
   Truth truth = test();
   before.restore();
   interpreter.heap = std::move(heap);
+  interpreter.known_classes = std::move(known_classes);
   interpreter.output().effects.resize(effects);
   interpreter.enter_block(block);
   truth.flag = nullptr;

@@ -8,6 +8,7 @@
 #include "frontend/containers.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
+#include "frontend/run_time.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -273,6 +274,8 @@ Value Merger::merge_value(const Value& a, const Value& b) {
   if (a == b) return a;
   if (a == nullptr || b == nullptr) throw NotMerged{"only one side sets it"};
   if (is_number(a) && is_number(b)) return merge_numbers(a, b);
+  if (as<RuntimeObject>(a) != nullptr || as<RuntimeObject>(b) != nullptr)
+    return merge_objects(a, b);
   auto different = [&] {
     return NotMerged{cat(name_of(a), " on one side, ", name_of(b), " on the other")};
   };
@@ -333,6 +336,23 @@ Value Merger::merge_numbers(const Value& a, const Value& b) {
     example = as<Known>(taken) != nullptr ? as<Known>(taken)->object : as<Number>(taken)->example;
   }
   return interpreter_.number(value, example);
+}
+
+/// An object that only the run meets, on one side at least.
+Value Merger::merge_objects(const Value& a, const Value& b) {
+  graph::Value* values[2];
+  Classes classes;
+  for (size_t side = 0; side < 2; ++side) {
+    const Value& value = side == 0 ? a : b;
+    interpreter_.enter_block(*fork_.sides_[side].block);
+    interpreter_.known_classes = fork_.sides_[side].known_classes;
+    values[side] = object_value(interpreter_, value);
+    if (values[side] == nullptr)
+      throw NotMerged{cat(name_of(a), " on one side, ", name_of(b), " on the other")};
+    classes = united(std::move(classes), possible_classes(interpreter_, value));
+  }
+  return std::make_shared<RuntimeObject>(merge_graph_values(values[0], values[1]),
+                                         std::move(classes));
 }
 
 graph::Value* Merger::merge_graph_values(graph::Value* a, graph::Value* b) {

@@ -47,6 +47,7 @@ class Merger {
   Value merge_value(const Value& a, const Value& b);
   Value merge_known(const Known& a, const Known& b);
   Value merge_numbers(const Value& a, const Value& b);
+  Value merge_objects(const Value& a, const Value& b);
   Value merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_ptr<Tensor>& b);
   Value merge_sequences(const Sequence& a, const Sequence& b);
   Value merge_dictionaries(const Dictionary& a, const Dictionary& b);

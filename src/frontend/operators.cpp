@@ -8,6 +8,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
+#include "frontend/run_time.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
 
@@ -524,6 +525,9 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right) 
     return nullptr;
   };
   if (source_of(left) != nullptr && source_of(left) == source_of(right)) return true;
+  for (const Value& side : {left, right})
+    if (const auto* tensor = as<Tensor>(side); tensor != nullptr && tensor->is_borrowed)
+      interpreter.refuse(ReasonCode::expression, "the identity of a tensor met at run time");
   return false;
 }
 
@@ -574,7 +578,24 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
 
 }  // namespace
 
+namespace {
+
+Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value& left,
+                       const Value& right) {
+  if (op != CompareOperator::Is && op != CompareOperator::IsNot)
+    interpreter.refuse(ReasonCode::expression,
+                       cat("the comparison ", syntax::symbol(op), " of objects met at run time"));
+  Value same = run_time_identity(interpreter, left, right);
+  if (op == CompareOperator::Is) return same;
+  if (const auto* known = as<Known>(same)) return interpreter.boolean(known->object.is(Py_False));
+  return interpreter.number(interpreter.negated_flag(interpreter.graph_value(same)));
+}
+
+}  // namespace
+
 Value compare(Interpreter& interpreter, CompareOperator op, const Value& left, const Value& right) {
+  if (as<RuntimeObject>(left) != nullptr || as<RuntimeObject>(right) != nullptr)
+    return compare_run_time(interpreter, op, left, right);
   switch (op) {
     case CompareOperator::Is:
       return interpreter.boolean(identical(interpreter, left, right));

@@ -4,6 +4,7 @@
 //   Known       a Python object that exists now, and how it was reached (guards say that it is
 //               still there)
 //   Number      a Python int, float or bool that the graph computes
+//   RuntimeObject  an object of Python's heap that only the run meets (a node of a tree)
 //   Tensor      a tensor that the graph computes, with the Python identity, autograd state and
 //               aliases that eager would give it
 //   Sequence, Dictionary, Instance, SetValue, SliceValue, Closure, Method, Iterator, Super, Native,
@@ -37,6 +38,7 @@ namespace janus::frontend {
 enum class ValueKind {
   known,
   number,
+  run_time,
   tensor,
   sequence,
   dictionary,
@@ -113,6 +115,20 @@ struct Number final : AbstractValue {
   const speculate::Source* source = nullptr;  ///< it is this object of the entry, unchanged
 };
 
+/// Classes, each once.
+using Classes = std::vector<python::Object>;
+
+/// An object that exists before the call, but is found only by the run: which it is differs from
+/// run to run. Nothing is assumed of it at entry; what it is, is tested in the graph.
+struct RuntimeObject final : AbstractValue {
+  static constexpr auto kKind = ValueKind::run_time;
+  RuntimeObject(graph::Value* value, Classes classes)
+      : AbstractValue(kKind), value(value), classes(std::move(classes)) {}
+  graph::Value* value;
+  /// Those that were seen; Interpreter::known_classes has what is known for certain.
+  Classes classes;
+};
+
 struct Tensor;
 
 /// A tensor whose memory another one may share. As long as somebody holds it, neither may be
@@ -148,6 +164,7 @@ struct TensorState {
   std::optional<graph::Shape> strides;  ///< as far as they are known (frontend/strides.h)
   const void* storage = nullptr;        ///< identity of the memory of a tensor of the entry
   bool uncertain_alias = false;         ///< may share memory with another tensor: not writable
+  bool is_borrowed = false;             ///< met at run time: an object that only Python's heap has
   std::vector<PossibleAlias> possible_aliases;  ///< of a tensor merged from two sides of a branch
   std::shared_ptr<Tensor> list_memory;  ///< of an element of a list of the graph: Rolled::memory
   // --- autograd

@@ -5,6 +5,8 @@
 
 #include "frontend/callables.h"
 #include "frontend/interpreter.h"
+#include "frontend/recursion.h"
+#include "frontend/run_time.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
@@ -107,6 +109,7 @@ Value Interpreter::wrap(PyObject* object, const Source* source) {
 
 Value Interpreter::wrap_new(PyObject* object, const Source* source) {
   if (speculate::tensor_access().is_tensor(object)) return wrap_tensor(object, source);
+  if (recursion_->is_run_time(source)) return entry_object(*this, object, source);
   Object owned = Object::borrow(object);
   if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) return wrap_number(object, source);
   Assumption::Kind kind = Assumption::Kind::exact_type;
@@ -140,6 +143,14 @@ const ValueFact* Interpreter::path_fact(const Source* source) const {
   if (entry_facts_ == nullptr) return nullptr;
   auto found = entry_facts_->paths.find(source->describe());
   return found == entry_facts_->paths.end() ? nullptr : &found->second;
+}
+
+bool Interpreter::differs_from_call_to_call(const Source* source) const {
+  for (; source != nullptr; source = source->base) {
+    const ValueFact* seen = path_fact(source);
+    if (seen != nullptr && seen->level() > Level::value) return true;
+  }
+  return false;
 }
 
 // --- numbers ------------------------------------------------------------------------------------
@@ -193,6 +204,12 @@ graph::Value* Interpreter::object_input(const Known& known) {
     output_.inputs.push_back({known.source});
   }
   return input;
+}
+
+graph::Value* Interpreter::run_time_input(const Source* source) {
+  graph::Value* value = builder_.input(Type::object("object"), graph_name(source));
+  output_.inputs.push_back({source});
+  return value;
 }
 
 void Interpreter::note_written(const Source* source, const Value& value) {

@@ -22,7 +22,8 @@ constexpr int kMostRefusalsOfOutcome = 2;
 constexpr int kMostOfNumberedOutcome =
     4;  // graphs, for various values behind one test without fact
 constexpr int kRefusalsBeforeCut = 2;
-constexpr int kProfiledAborts = 1;  // aborts of one kind that are profiled before a new graph
+constexpr int kProfiledAborts = 1;      // aborts of one kind that are profiled before a new graph
+constexpr int kMostTimesOutgrown = 16;  // a profile and a new graph each count
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
 constexpr int kTroubleOfMiss = 1;
 /// Of a miss when no better graph will come: more than one in five of them cost more than hits
@@ -187,6 +188,7 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
   std::optional<Mismatch> mismatch;
   std::optional<Outcomes> wanted;
   std::vector<python::Object> captured;
+  outgrown_.reset();
   drop_retired();
   for (size_t i = 0; i < entries_.size(); ++i) {
     const std::shared_ptr<Entry> entry = entries_[i];
@@ -245,6 +247,11 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
       const auto id = static_cast<size_t>(failure->guard);
       TORCHJANUS_CHECK(id < entry->tests().size(), "dispatch: a guard without a test: ", id);
       const GraphTest& test = entry->tests()[id];
+      if (test.is_about_kinds) {
+        outgrown_ = entry;
+        note({ReasonCode::kind_changed, "", test.span.known() ? test.span : failure->span});
+        break;
+      }
       wanted = flipped(entry->chosen, with_number(test));
       note({ReasonCode::branch_changed, cat("was always ", test.outcome ? "true" : "false"),
             test.span.known() ? test.span : failure->span});
@@ -264,6 +271,8 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
                                      const Outcomes& wanted, bool& committed) {
   ++counters_.aborts;
   trouble(kTroubleOfAbort, "a test or an operator inside the graph");
+  if (const auto entry = std::exchange(outgrown_, nullptr))
+    return outgrown(call, environment, entry, committed);
   if (settled_ || wanted.empty() || !may_generate()) return {};
   const std::string key = key_of(wanted);
   const auto known = std::count_if(entries_.begin(), entries_.end(),
@@ -281,6 +290,24 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
     ++refusals_of_[key];
     refusals_ = refusals;  // other outcomes may still be tried
   }
+  return attempt;
+}
+
+/// A graph met objects of a kind that the profile had not seen: once it has, a graph for more kinds
+/// takes the old one's place.
+Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& environment,
+                                         const std::shared_ptr<Entry>& entry, bool& committed) {
+  if (settled_ || !may_generate() || entry->outgrown >= kMostTimesOutgrown) return {};
+  if (++entry->outgrown % 2 == 1) return {false, {}, Otherwise::profile};
+  const int times = entry->outgrown, refusals = refusals_;
+  const uint64_t generated = counters_.generated;
+  Attempt attempt = generate_and_run(call, environment, entry->chosen, committed);
+  if (counters_.generated == generated) {
+    refusals_ = refusals;  // the old one still serves what it knows
+    return attempt;
+  }
+  std::erase(entries_, entry);
+  if (!entries_.empty()) entries_.front()->outgrown = times;
   return attempt;
 }
 

@@ -129,6 +129,8 @@ class Dispatcher {
                  bool& committed);
   Attempt left(const Call& call, const Environment& environment, const Outcomes& wanted,
                bool& committed);
+  Attempt outgrown(const Call& call, const Environment& environment,
+                   const std::shared_ptr<Entry>& entry, bool& committed);
   /// Runs one graph; `wanted` becomes the outcomes a better graph would follow.
   Result run_entry(const std::shared_ptr<Entry>& entry, std::vector<python::Object> captured,
                    python::Object& result, bool& committed, Outcomes& wanted);
@@ -169,6 +171,7 @@ class Dispatcher {
   std::map<std::string, int> refusals_of_;  ///< by outcomes wanted
   Observations observations_;
   std::deque<std::shared_ptr<Entry>> entries_;
+  std::shared_ptr<Entry> outgrown_;  ///< by what the run of a graph met
   std::deque<Noted> reasons_;
   std::optional<Reason> fallback_;  ///< why calls run imperatively, with TORCHJANUS_STRICT
   Counters counters_;

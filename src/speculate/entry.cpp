@@ -7,11 +7,13 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "graph/functions.h"
 #include "graph/text.h"
 #include "kernels/kernel.h"
 #include "ops/promotion.h"
 #include "passes/pipeline.h"
 #include "speculate/describe.h"
+#include "speculate/object_heap.h"
 
 namespace janus::speculate {
 namespace {
@@ -71,6 +73,24 @@ bool changes_nothing(const HeapWrite& write, const std::vector<HeapWrite>& all) 
            const bool same_key = other.key && equal_constants(other.key.get(), write.key.get());
            return puts_back(other) || (other.kind != HeapWrite::Kind::clear && !same_key);
          });
+}
+
+/// How many frames of Python one call of a function of the graph stands for, at most.
+int64_t frames_of_call(const graph::Graph& graph) {
+  int64_t frames = 0;
+  for (const graph::Node* node : graph.body().nodes)
+    if (graph::is_function(*node))
+      frames = std::max(frames, node->attributes.get_or<int64_t>("frames", 1));
+  return frames;
+}
+
+/// How many frames may be put on those that there are.
+int64_t frames_left() {
+#if PY_VERSION_HEX >= 0x030C0000
+  return PyThreadState_Get()->py_recursion_remaining;
+#else
+  return PyThreadState_Get()->recursion_remaining;
+#endif
 }
 
 constexpr const char* kCapsule = "torchjanus.entry";
@@ -152,7 +172,9 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   }
   graph = passes::optimise(std::move(graph), nullptr, kernels::can_compile);
   const double optimised = now();
-  entry->program_ = execute::Program::compile(std::move(graph), *library());
+  entry->frames_of_call_ = frames_of_call(graph);
+  entry->program_ = execute::Program::compile(std::move(graph), *library(),
+                                              object_heap(std::move(generated.objects)));
   entry->times_ = {optimised - start, now() - optimised};
 
   entry->bind(generated, call, death_callback(entry).get());
@@ -284,13 +306,21 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
   for (const Cell& each : cells_) cells.push_back(cell(each, captured[each.captured].get()));
   std::vector<Slot> results(result_count_), rebound(program->rebound_cells().size());
 
-  auto failure = program->run(inputs, cells, results, rebound);
+  auto failure = program->run(inputs, cells, results, rebound, deepest_call());
   if (failure) return failure;
   committed = true;
   commit(*program, captured, rebound);
   if (differentiable_) differentiable_->attach(inputs, program->cells(), cells, results);
   result = finish(captured, results);
   return std::nullopt;
+}
+
+/// How deeply calls may nest so that Python's own would stay within its limit for certain: beyond
+/// that, Python itself finds out whether it raises RecursionError.
+int64_t Entry::deepest_call() const {
+  constexpr int64_t kFramesElsewhere = 100;  // outside the recursion, and in what it calls last
+  if (frames_of_call_ == 0) return execute::kDeepestCall;
+  return std::max<int64_t>(0, (frames_left() - kFramesElsewhere) / frames_of_call_);
 }
 
 /// All objects are made before the first is written anywhere: making may fail, writing may not.

@@ -53,6 +53,7 @@ class Entry {
 
   uint64_t hits = 0, aborts = 0;
   uint64_t misses = 0;
+  int outgrown = 0;  ///< how often a run met what the profile had not seen
   /// Outcomes it was generated for, beside those of the profile.
   std::vector<ChosenOutcome> chosen;
 
@@ -74,6 +75,7 @@ class Entry {
   /// The result, once the heap is changed and the effects are done.
   python::Object finish(std::span<const python::Object> captured,
                         std::span<const execute::Slot> results) const;
+  int64_t deepest_call() const;
   void retire();
   void release();
   friend void retire_entry(Entry& entry);
@@ -92,6 +94,7 @@ class Entry {
   std::vector<GraphTest> tests_;
   std::string generated_text_;
   Times times_;
+  int64_t frames_of_call_ = 0;
   int running_ = 0;
   bool retired_ = false;
 };

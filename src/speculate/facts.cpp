@@ -66,7 +66,21 @@ PyObject* ValueFact::value() const {
   return value_is_weak_ ? python::referent(value_.get()).get() : value_.get();
 }
 
+void ValueFact::see_class(PyObject* object) {
+  constexpr size_t kMostClasses = 8;
+  if (too_many_classes_) return;
+  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  for (const Object& each : classes_)
+    if (each.is(type)) return;
+  too_many_classes_ = classes_.size() == kMostClasses;
+  if (too_many_classes_)
+    classes_.clear();
+  else
+    classes_.push_back(Object::borrow(type));
+}
+
 void ValueFact::see(PyObject* object) {
+  see_class(object);
   if (level_ == Level::anything) return;
   if (level_ == Level::nothing) return start(object);
   if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != type_.get()) return rise(Level::anything);

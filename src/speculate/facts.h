@@ -52,8 +52,11 @@ class ValueFact {
   /// The smallest size seen of each dimension; as long as sizes().
   const std::vector<int64_t>& least_sizes() const { return least_sizes_; }
   std::string describe() const;
+  /// The classes of the values seen, also at level `anything`; empty if there were too many.
+  const std::vector<python::Object>& classes() const { return classes_; }
 
  private:
+  void see_class(PyObject* object);
   void start(PyObject* object);
   bool start_tensor(PyObject* object);
   bool join_tensor(PyObject* object);
@@ -67,6 +70,8 @@ class ValueFact {
   bool is_tensor_ = false;
   graph::DType dtype_ = graph::DType::f32;
   std::vector<int64_t> sizes_, least_sizes_;
+  std::vector<python::Object> classes_;
+  bool too_many_classes_ = false;
 };
 
 /// Everything seen at one syntax node. Only what applies to the node's kind is filled.
@@ -80,6 +85,8 @@ struct NodeFact {
   /// Iterations begun until the loop ended in whichever way; -1: never ran.
   int64_t least_trips = -1, most_trips = -1;
   ValueFact value;  ///< results of calls, attribute and subscript reads, non-local names
+  /// Loops, at For and the expression iterated over: what it gave.
+  ValueFact element;
   /// Calls: what was called. A bound method counts as its function (of a builtin method: the
   /// descriptor of its class).
   ValueFact callee;

@@ -140,6 +140,9 @@ struct GraphTest {
   python::Object facts_key;  ///< the facts it belongs to (ProfileStore::find)
   int fact = -1;             ///< in them; -1: the test has no fact
   bool outcome = true;       ///< the side that the graph follows
+  /// It is about what was seen at the fact (a class, the kind of an attribute), not about a side:
+  /// a better graph needs a profile that has seen more.
+  bool is_about_kinds = false;
   graph::SourceSpan span;
 };
 
@@ -165,6 +168,7 @@ struct Generated {
   std::vector<HeapWrite> writes;  ///< in program order, after tensors and before the effects
   std::vector<Effect> effects;
   std::vector<GraphTest> tests;
+  std::vector<python::Object> objects;  ///< that nodes name by their number: classes, None
   std::vector<LineMark> lines;
   /// Results of the graph that eager would give a grad_fn, by result index, and eager's name of
   /// that node.

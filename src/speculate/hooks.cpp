@@ -203,10 +203,16 @@ PyObject* counting_iter(PyObject* object) {
 PyObject* counting_next(PyObject* object) {
   CountingIterator* self = counting(object);
   PyObject* result = Py_TYPE(self->iterated)->tp_iternext(self->iterated);
-  if (result != nullptr)
-    ++self->count;
-  else
+  if (result == nullptr) {
     record_count(self);
+    return nullptr;
+  }
+  ++self->count;
+  if (ProfileRun::active())
+    quietly([&] {
+      for (const size_t fact : {self->fact, self->also})
+        self->facts->nodes[fact].element.see(result);
+    });
   return result;
 }
 

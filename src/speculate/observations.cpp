@@ -22,13 +22,25 @@ void for_each_element(const std::string& path, PyObject* object, Visit&& visit) 
     visit(cat(path, "[", i, "]"), PyTuple_GET_ITEM(object, i));
 }
 
+constexpr const char* kObject = "object";
+
+/// Whether the object is data of the program: of a class written in Python (but no module of a
+/// network, which is rather code than data), or a list or tuple.
+bool is_plain_object(PyObject* object) {
+  static PyObject* const module = python::import_attribute("torch.nn", "Module").release();
+  PyTypeObject* type = Py_TYPE(object);
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return true;
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || PyType_Check(object)) return false;
+  return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module)) == 0;
+}
+
 /// Empty for objects that are not recorded. Sizes 0 and 1 are part of a tensor's kind: a graph with
 /// a named dimension serves neither.
 std::string kind_of(PyObject* object) {
   if (PyLong_CheckExact(object)) return "int";
   if (PyFloat_CheckExact(object)) return "float";
   if (is_number_tuple(object)) return cat("tuple of ", PyTuple_GET_SIZE(object));
-  if (!tensor_access().is_tensor(object)) return {};
+  if (!tensor_access().is_tensor(object)) return is_plain_object(object) ? kObject : "";
   const auto fact = tensor_access().describe(object, nullptr);
   if (!fact) return {};
   std::string kind(graph::name(fact->dtype));
@@ -48,7 +60,7 @@ bool Observations::see(const std::string& path, PyObject* object) {
   const ValueFact::Level level = fact.level();
   const std::vector<int64_t> sizes = fact.sizes();
   fact.see(object);
-  if (level == ValueFact::Level::nothing) return false;
+  if (level == ValueFact::Level::nothing || kind == kObject) return false;
   // A tensor that is another object of the same shape is nothing new: identity is never assumed.
   if (fact.is_tensor()) return fact.sizes() != sizes;
   return fact.level() != level;

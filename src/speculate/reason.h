@@ -35,6 +35,7 @@ namespace janus::speculate {
   /* a graph was not entered or was left */                                                             \
   X(guard_failed,         "{}")                                                                         \
   X(branch_changed,       "the test '{}' went the other way")                                           \
+  X(kind_changed,         "an object was of another kind than any before")                              \
   X(overflow,             "an integer exceeded 64 bits: {}")                                            \
   X(operation_failed,     "an operator failed: {}")                                                     \
   X(unstable,             "assumptions failed too often: {}")

@@ -276,6 +276,29 @@ def branch_changed():
     return called(f, *ones(2), (-torch.ones(2),))
 
 
+class Node:
+    def __init__(self, child, value):
+        self.child, self.value = child, value
+
+
+@produces("kind_changed", "an object was of another kind than any before")
+def kind_changed():
+    def total(node, x):
+        return x if node is None else total(node.child, x) * node.value  # here
+
+    def f(node, x):
+        return total(node, x)
+
+    def chain(length, value):
+        node = None
+        for _ in range(length):
+            node = Node(node, value)
+        return node
+
+    nodes = [chain(length, 2) for length in (1, 3, 2, 4, 2)]
+    return called(f, *[(node, torch.ones(2)) for node in [*nodes, chain(3, 0.5)]])
+
+
 @produces("overflow", "an integer exceeded 64 bits: ")
 def overflow():
     def f(x, n):

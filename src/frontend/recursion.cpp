@@ -1,0 +1,525 @@
+#include "frontend/recursion.h"
+
+#include <algorithm>
+
+#include "frontend/form.h"
+#include "frontend/rolled.h"
+#include "frontend/run_time.h"
+#include "frontend/snapshot.h"
+#include "frontend/tensor.h"
+#include "graph/functions.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using python::Object;
+
+namespace {
+
+constexpr int kMostPasses = 8;        // until what a function gives is found
+constexpr size_t kMostFunctions = 8;  // of one graph
+constexpr size_t kActivationsFollowed =
+    3;  // before a test that only the run decides is one of many
+
+/// Whether the object is data of the program, such as a node of a tree.
+bool is_data(const Value& value) {
+  const auto* known = as<Known>(value);
+  if (known == nullptr) return false;
+  static PyObject* const module =
+      PyObject_GetAttrString(python::check(PyImport_ImportModule("torch.nn")).get(), "Module");
+  PyTypeObject* type = Py_TYPE(known->object.get());
+  if (type == &PyList_Type || type == &PyTuple_Type) return known->source != nullptr;
+  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && !PyType_Check(known->object.get()) &&
+         PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module)) == 0;
+}
+
+bool is_same_function(const Frame& frame, const Activation& activation) {
+  return frame.variables->scope == activation.scope && frame.environment == activation.environment;
+}
+
+/// Where the object at the source is found again: an element of a list stands for all of them.
+std::string place_of(const Source* source) {
+  if (source->kind == Source::Kind::index && source->base != nullptr)
+    return source->base->describe() + "[*]";
+  return source->describe();
+}
+
+}  // namespace
+
+void Generalisation::add(const Generalise& found) {
+  recursive.insert(found.function);
+  if (!found.run_time.empty()) run_time.insert(found.run_time);
+  if (!found.varying.empty()) varying.emplace(found.function, found.varying);
+}
+
+/// A function of the graph.
+struct Recursion::Function {
+  const syntax::Scope* scope;
+  const void* environment;
+  size_t heap_changes;
+  bool grad_enabled;
+  std::string name;
+  std::vector<std::pair<std::string, Form>> parameters;  // by variable
+  std::optional<Form> result;
+  /// Of each value of the result: tensors that it may share memory with. Those with a number are
+  /// arguments or other results.
+  struct Aliases {
+    std::vector<std::shared_ptr<Tensor>> tensors;
+    std::set<size_t> arguments, results;
+    bool operator==(const Aliases&) const = default;
+  };
+  std::vector<Aliases> aliases;
+  bool is_building = true, is_settled = true;
+};
+
+Recursion::Recursion(Interpreter& interpreter, const Generalisation& known)
+    : interpreter_(interpreter), known_(known) {}
+Recursion::~Recursion() = default;
+
+bool Recursion::is_run_time(const Source* source) const {
+  return !known_.run_time.empty() && (known_.run_time.contains(source->describe()) ||
+                                      known_.run_time.contains(place_of(source)));
+}
+
+Value Recursion::invoke(const Activation& activation) {
+  if (!known_.recursive.contains(activation.scope)) {
+    detect(activation);
+    return activation.run(activation.variables);
+  }
+  if (is_first_of_entry(activation)) return activation.run(activation.variables);
+  return call(activation);
+}
+
+/// The first activation for an object of the entry, whose class is known: its tests are decided.
+bool Recursion::is_first_of_entry(const Activation& activation) {
+  for (const auto& function : functions_)
+    if (function->is_building) return false;
+  for (const Frame* frame = &interpreter_.frame(); frame != nullptr; frame = frame->caller)
+    if (is_same_function(*frame, activation)) return false;
+  for (const auto& [name, value] : activation.variables->values) {
+    Value part = value;
+    if (const auto* rest = as<Sequence>(value);
+        rest != nullptr && rolled(value) == nullptr && rest->elements.size() == 1)
+      part = rest->elements[0];
+    const auto* object = as<RuntimeObject>(part);
+    if (object == nullptr) continue;
+    auto known = interpreter_.known_classes.find(object->value);
+    if (known != interpreter_.known_classes.end() && known->second.is_certain &&
+        known->second.classes.size() == 1)
+      return true;
+  }
+  return false;
+}
+
+/// Whether the function has called itself with something that is another one in each activation.
+void Recursion::detect(const Activation& activation) {
+  const Frame* outermost = nullptr;
+  const Frame* innermost = nullptr;
+  size_t count = 0;
+  for (const Frame* frame = &interpreter_.frame(); frame != nullptr; frame = frame->caller) {
+    if (!is_same_function(*frame, activation)) continue;
+    if (innermost == nullptr) innermost = frame;
+    outermost = frame;
+    ++count;
+  }
+  if (outermost == nullptr) return;
+  for (const auto& [name, value] : activation.variables->values) {
+    auto before = outermost->variables->values.find(name);
+    if (before == outermost->variables->values.end() || !is_data(before->second)) continue;
+    const auto* object = as<Known>(before->second);
+    const auto* now = as<Known>(value);
+    if (now == nullptr || now->object.is(object->object.get()) || object->source == nullptr)
+      continue;
+    if (interpreter_.differs_from_call_to_call(object->source))
+      throw Generalise{activation.scope, place_of(object->source), {}};
+  }
+  if (count >= kActivationsFollowed && interpreter_.open_scopes() > outermost->open_scopes &&
+      interpreter_.open_scopes() > innermost->open_scopes)
+    throw Generalise{activation.scope, {}, {}};
+}
+
+// --- functions of the graph ---------------------------------------------------------------------
+
+namespace {
+
+using Parameters = std::vector<std::pair<std::string, Form>>;
+
+bool same_forms(const Parameters& a, const Parameters& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && same_form(x.second, y.second);
+  });
+}
+
+/// Adds the classes of objects; whether there were new ones.
+bool add_classes(Form& form, const Form& more) {
+  const size_t count = form.classes.size();
+  form.classes = united(std::move(form.classes), more.classes);
+  bool grew = form.classes.size() != count;
+  for (size_t i = 0; i < form.parts.size(); ++i)
+    if (add_classes(form.parts[i], more.parts[i])) grew = true;
+  return grew;
+}
+
+/// The first part that is the same in all activations in one form and in the other is not.
+std::optional<std::pair<std::string, const Form*>> differing_part(const Form& a, const Form& b,
+                                                                  const std::string& part) {
+  if (same_form(a, b)) return std::nullopt;
+  if (a.kind == Form::Kind::same || b.kind == Form::Kind::same) {
+    // A container is varied by its parts.
+    return std::pair(part, a.kind == Form::Kind::same ? &a : &b);
+  }
+  if (a.kind != b.kind || a.parts.size() != b.parts.size()) return std::nullopt;
+  for (size_t i = 0; i < a.parts.size(); ++i) {
+    std::string name =
+        a.keys.empty() ? cat(part, "[", i, "]") : cat(part, ".", text_of(a.keys[i].get()));
+    if (auto found = differing_part(a.parts[i], b.parts[i], name)) return found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+/// The block of a function while it is filled.
+class Recursion::Building final : public Scope {
+ public:
+  Building(Recursion& recursion, Function& function, const Activation& activation)
+      : recursion_(recursion),
+        interpreter_(recursion.interpreter_),
+        function_(function),
+        activation_(activation),
+        outer_(interpreter_.builder().block()),
+        before_(Snapshot::take()),
+        heap_(interpreter_.heap),
+        history_(interpreter_.history),
+        known_classes_(interpreter_.known_classes),
+        effects_(interpreter_.output().effects.size()),
+        leaves_(interpreter_.made_leaves.size()),
+        deepest_(std::exchange(interpreter_.deepest, interpreter_.depth())),
+        depth_(interpreter_.depth()),
+        functions_(recursion.functions_.size()) {
+    interpreter_.begin_scope(*this);
+  }
+  ~Building() override { interpreter_.deepest = std::max(deepest_, interpreter_.deepest); }
+  Building(const Building&) = delete;
+  Building& operator=(const Building&) = delete;
+
+  void run() {
+    for (int pass = 0; !interpret(pass == 0);)
+      if (++pass == kMostPasses) refuse("what it gives back does not settle");
+    finish();
+  }
+
+  bool is_inside(const graph::Block* block) const override { return block == block_.get(); }
+  void add_entry_object(Changeable& object) override { before_.add(object); }
+  const TestKey* test() const override { return nullptr; }
+
+ private:
+  [[noreturn]] void refuse(const std::string& why) const {
+    interpreter_.refuse(ReasonCode::limit, cat("the recursion of ", activation_.name, ": ", why));
+  }
+
+  /// Interprets the body once more; true if that found nothing new.
+  bool interpret(bool first) {
+    reset();
+    function_.is_settled = true;
+    block_ = std::make_unique<graph::Block>();
+    interpreter_.enter_block(*block_);
+    Rebuilding arguments(interpreter_, [&](const Type& type) {
+      return interpreter_.builder().graph().new_parameter(*block_, type);
+    });
+    auto variables = std::make_shared<Variables>();
+    variables->scope = activation_.variables->scope;
+    variables->parent = activation_.variables->parent;
+    for (const auto& [name, form] : function_.parameters)
+      variables->values[name] = arguments.make(form);
+    name_parameters(*variables);
+    for (const auto& tensor : arguments.tensors)
+      if (tensor != nullptr) tensor->uncertain_alias = true;
+    Value result;
+    try {
+      result = activation_.run(variables);
+    } catch (const UnknownResult& unknown) {
+      if (unknown.function != &function_) throw;
+      refuse("no way out of it was found");
+    }
+    variables.reset();
+    check_state();
+    auto existed = [&](const AbstractValue& object) {
+      const auto* changeable = dynamic_cast<const Changeable*>(&object);
+      return changeable != nullptr && before_.find(changeable) != nullptr;
+    };
+    Flattening results(interpreter_, [](const std::string&) { return false; }, existed);
+    Form form = results.take(result, "its result");
+    std::vector<Function::Aliases> aliases = find_aliases(results, arguments);
+    block_->results = results.values;
+    bool same = !first && function_.is_settled && function_.result &&
+                same_form(*function_.result, form) && aliases == function_.aliases &&
+                !add_classes(*function_.result, form);
+    if (function_.result && same_form(*function_.result, form))
+      add_classes(form, *function_.result);
+    function_.result = std::move(form);
+    function_.aliases = std::move(aliases);
+    return same;
+  }
+
+  void name_parameters(const Variables& variables) {
+    for (const auto& [name, value] : variables.values) {
+      if (const auto* object = as<RuntimeObject>(value)) object->value->name = name;
+      if (const auto* tensor = as<Tensor>(value);
+          tensor != nullptr && tensor->value->owner == block_.get())
+        tensor->value->name = name;
+      if (const auto* number = as<Number>(value);
+          number != nullptr && number->value != nullptr && number->value->owner == block_.get())
+        number->value->name = name;
+    }
+  }
+
+  /// As it was before the function was interpreted.
+  void reset() {
+    before_.restore();
+    interpreter_.heap = heap_;
+    interpreter_.known_classes = known_classes_;
+    interpreter_.grad_enabled = function_.grad_enabled;
+    interpreter_.history = history_;
+    // What was built meanwhile may rest on what this one seemed to give.
+    auto& nodes = interpreter_.output().graph.body().nodes;
+    auto& functions = recursion_.functions_;
+    for (size_t i = functions_; i < functions.size(); ++i)
+      std::erase_if(nodes, [&](const graph::Node* node) {
+        return graph::is_function(*node) && graph::function_name(*node) == functions[i]->name;
+      });
+    functions.resize(functions_);
+  }
+
+  void check_state() const {
+    for (const Snapshot::Saved& saved : before_.objects())
+      if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)))
+        refuse("it changes something outside");
+    if (interpreter_.heap.change_count() != heap_.change_count())
+      refuse("it changes an object that outlives the call");
+    if (interpreter_.output().effects.size() != effects_) refuse("it prints");
+    if (interpreter_.made_leaves.size() != leaves_) refuse("it makes leaves");
+    if (interpreter_.grad_enabled != function_.grad_enabled) refuse("it changes the grad mode");
+    graph::for_each_node(*block_, [&](const graph::Node& node) {
+      if (node.op == &op::gradient) refuse("gradients inside it");
+    });
+  }
+
+  /// Reading may take a view again, and look for a gradient.
+  static bool same_but_for_reads(const ChangeableState& before, const ChangeableState& after) {
+    const auto* tensor = std::get_if<TensorState>(&before);
+    if (tensor == nullptr) return same_state(before, after);
+    const auto& now = std::get<TensorState>(after);
+    return tensor->base != nullptr ||
+           (tensor->value == now.value && tensor->requires_grad == now.requires_grad &&
+            tensor->grad_replaced == now.grad_replaced);
+  }
+
+  std::vector<Function::Aliases> find_aliases(const Flattening& results,
+                                              const Rebuilding& arguments) {
+    std::vector<std::set<Tensor*>> roots;
+    std::vector<Function::Aliases> all;
+    for (const auto& tensor : results.tensors) {
+      Function::Aliases aliases;
+      std::set<Tensor*>& own = roots.emplace_back();
+      if (tensor != nullptr) {
+        if (tensor->uncertain_alias && tensor->is_borrowed)
+          interpreter_.refuse(ReasonCode::unsupported_tensor,
+                              "a tensor of an object met at run time leaves a recursion");
+        collect_roots(tensor, own);
+      }
+      for (Tensor* root : own) {
+        for (size_t i = 0; i < arguments.tensors.size(); ++i)
+          if (arguments.tensors[i].get() == root) aliases.arguments.insert(i);
+        if (before_.find(root) != nullptr)
+          aliases.tensors.push_back(std::static_pointer_cast<Tensor>(root->shared_from_this()));
+      }
+      for (size_t i = 0; i + 1 < roots.size(); ++i)
+        for (Tensor* root : own)
+          if (roots[i].contains(root)) aliases.results.insert(i);
+      all.push_back(std::move(aliases));
+    }
+    return all;
+  }
+
+  static void collect_roots(const std::shared_ptr<Tensor>& tensor, std::set<Tensor*>& roots) {
+    Tensor* root = tensor.get();
+    while (root->base != nullptr) root = root->base.get();
+    if (!roots.insert(root).second) return;
+    for (const PossibleAlias& alias : root->possible_aliases)
+      if (auto other = alias.tensor.lock()) collect_roots(other, roots);
+  }
+
+  /// The node, in front of whatever the body has not computed yet.
+  void finish() {
+    const int frames = interpreter_.deepest - depth_;
+    before_.restore();
+    interpreter_.heap = heap_;
+    interpreter_.known_classes = known_classes_;
+    const Interpreter::History of_function = interpreter_.history;
+    interpreter_.history = history_;
+    interpreter_.history.add(of_function);
+    interpreter_.end_scope(*this);
+    interpreter_.enter_block(outer_);
+    check_visible(*block_);
+    graph::Graph& graph = interpreter_.output().graph;
+    graph::Node* node = graph.new_node(op::function);
+    node->attributes.set("name", function_.name);
+    // Each frame of Python may count twice against its limit: once for a call through C.
+    node->attributes.set("frames", int64_t{2} * frames);
+    node->span = interpreter_.user_span();
+    block_->parent = node;
+    node->blocks.push_back(std::move(block_));
+    graph.append(graph.body(), node);
+    function_.is_building = false;
+    interpreter_.mark(speculate::LineMark::Kind::graph,
+                      cat(activation_.name, " is a function of the graph"));
+  }
+
+  /// A function sees the body and itself, not the branches in which it is called.
+  void check_visible(const graph::Block& block) {
+    std::set<const graph::Block*> inside;
+    std::function<void(const graph::Block&)> add = [&](const graph::Block& each) {
+      inside.insert(&each);
+      for (const graph::Node* node : each.nodes)
+        for (const auto& nested : node->blocks) add(*nested);
+    };
+    add(block);
+    const graph::Block* body = &interpreter_.output().graph.body();
+    auto check = [&](const graph::Value* value) {
+      const graph::Block* home =
+          value->definition != nullptr ? value->definition->parent : value->owner;
+      if (home != body && !inside.contains(home))
+        refuse("it uses a value of a branch or loop around it");
+    };
+    for (const graph::Block* each : inside) {
+      for (const graph::Value* value : each->results) check(value);
+      for (const graph::Node* node : each->nodes)
+        for (const graph::Value* value : node->inputs) check(value);
+    }
+  }
+
+  Recursion& recursion_;
+  Interpreter& interpreter_;
+  Function& function_;
+  const Activation& activation_;
+  graph::Block& outer_;
+  Snapshot before_;
+  Heap heap_;
+  Interpreter::History history_;
+  decltype(Interpreter::known_classes) known_classes_;
+  size_t effects_, leaves_;
+  int deepest_, depth_;
+  size_t functions_;  // that there were before
+  std::unique_ptr<graph::Block> block_;
+};
+
+Value Recursion::call(const Activation& activation) {
+  auto varies = [&](const std::string& part) {
+    return known_.varying.contains({activation.scope, part});
+  };
+  const auto& variables = activation.variables->values;
+  std::set<const AbstractValue*> fresh;  // dicts of keywords are made for this call
+  for (const auto& [name, value] : variables)
+    if (const auto* rest = as<Dictionary>(value); rest != nullptr && value.use_count() == 1)
+      fresh.insert(rest);
+  Flattening given(interpreter_, varies,
+                   [&](const AbstractValue& object) { return !fresh.contains(&object); });
+  Parameters parameters;
+  for (const auto& [name, value] : variables)
+    parameters.emplace_back(name, given.take(value, name));
+
+  Function* function = nullptr;
+  for (const auto& each : functions_) {
+    if (each->scope != activation.scope || each->environment != activation.environment ||
+        each->heap_changes != interpreter_.heap.change_count() ||
+        each->grad_enabled != interpreter_.grad_enabled)
+      continue;
+    if (same_forms(each->parameters, parameters)) {
+      bool grew = false;
+      Parameters wider = each->parameters;
+      for (size_t i = 0; i < parameters.size(); ++i)
+        if (add_classes(wider[i].second, parameters[i].second)) grew = true;
+      if (grew && !each->is_building) continue;
+      if (grew) {
+        each->parameters = std::move(wider);
+        each->is_settled = false;
+      }
+      function = each.get();
+      break;
+    }
+    if (!each->is_building) continue;
+    for (size_t i = 0; i < parameters.size() && i < each->parameters.size(); ++i) {
+      const auto& [name, form] = each->parameters[i];
+      auto part = differing_part(form, parameters[i].second, name);
+      if (!part) continue;
+      const auto* known = as<Known>(part->second->value);
+      if (is_data(part->second->value) && known->source != nullptr &&
+          interpreter_.differs_from_call_to_call(known->source))
+        throw Generalise{activation.scope, place_of(known->source), {}};
+      if (varies(part->first))
+        interpreter_.refuse(ReasonCode::dynamic_value, cat(part->first, " in a recursion"));
+      throw Generalise{activation.scope, {}, part->first};
+    }
+  }
+  if (function == nullptr) {
+    if (functions_.size() == kMostFunctions)
+      interpreter_.refuse(ReasonCode::limit, "too many forms of a recursion");
+    functions_.push_back(std::make_unique<Function>());
+    function = functions_.back().get();
+    function->scope = activation.scope;
+    function->environment = activation.environment;
+    function->heap_changes = interpreter_.heap.change_count();
+    function->grad_enabled = interpreter_.grad_enabled;
+    function->name = activation.name;
+    for (const auto& other : functions_)
+      if (other.get() != function && other->name.starts_with(activation.name))
+        function->name = cat(activation.name, "_", functions_.size());
+    function->parameters = parameters;
+    const size_t count = functions_.size() - 1;
+    try {
+      Building(*this, *function, activation).run();
+    } catch (const UnknownResult&) {
+      functions_.resize(count);
+      throw;
+    }
+  }
+  if (!function->result) throw UnknownResult{function};
+
+  std::vector<Type> types;
+  collect_types(*function->result, types);
+  graph::Node* node = interpreter_.builder().append_unchecked(op::call, given.values,
+                                                              {{"callee", function->name}}, types);
+  size_t next = 0;
+  Rebuilding result(interpreter_, [&](const Type& type) {
+    graph::Value* value = node->outputs[next++];
+    TORCHJANUS_CHECK(value->type == type, "call: a result of another type");
+    return value;
+  });
+  Value value = result.make(*function->result);
+  for (size_t i = 0; i < result.tensors.size(); ++i) {
+    if (result.tensors[i] == nullptr) continue;
+    Tensor& tensor = *result.tensors[i];
+    const Function::Aliases& aliases = function->aliases[i];
+    auto add = [&](const std::shared_ptr<Tensor>& other) {
+      tensor.possible_aliases.push_back({other, other->version});
+    };
+    for (const auto& other : aliases.tensors) add(other);
+    for (size_t argument : aliases.arguments)
+      if (given.tensors[argument] != nullptr) {
+        auto root = given.tensors[argument];
+        while (root->base != nullptr) root = root->base;
+        add(root);
+      }
+    for (size_t other : aliases.results) {
+      add(result.tensors[other]);
+      result.tensors[other]->possible_aliases.push_back({result.tensors[i], tensor.version});
+    }
+    if (!tensor.requires_grad && !interpreter_.differentiable.empty())
+      tensor.value = op::detach(interpreter_.builder(), {tensor.value});
+  }
+  return value;
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,79 @@
+// Recursive functions: a function that calls itself, as often as only the run knows, becomes a
+// `function` of the graph, and its calls become `call` nodes.
+//
+// What an activation is given is taken apart (Form): what is the same in every activation, such as
+// `self`, stays what it is; numbers, tensors and objects that differ become parameters. What it
+// gives back is found by interpreting it first without the sides that call it again, then with
+// calls that give what was found, until nothing new is found.
+//
+// That a function is recursive in this sense shows in the middle of its interpretation: then the
+// generation begins anew (Generalise), with that known from the start.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+/// Thrown to begin the generation anew with more in its Generalisation.
+struct Generalise {
+  const syntax::Scope* function;
+  std::string run_time, varying;  ///< empty: none
+};
+
+/// What earlier attempts of this generation have found out.
+struct Generalisation {
+  std::set<const syntax::Scope*> recursive;  ///< functions that become functions of the graph
+  /// Paths of objects that are left to the run; "path[*]" stands for all elements.
+  std::set<std::string> run_time;
+  /// Parts of arguments that differ from activation to activation.
+  std::set<std::pair<const syntax::Scope*, std::string>> varying;
+
+  void add(const Generalise& found);
+};
+
+/// Thrown where the result of a call is needed of which nothing is known yet. The side of a branch
+/// that needs it is left out.
+struct UnknownResult {
+  const void* function;
+};
+
+/// One call of a Python function, its arguments bound.
+struct Activation {
+  const syntax::Scope* scope;
+  const void* environment;  ///< tells apart functions made of the same code
+  std::string name;
+  std::shared_ptr<Variables> variables;
+  /// Interprets the body with these variables.
+  std::function<Value(const std::shared_ptr<Variables>&)> run;
+};
+
+class Recursion {
+ public:
+  Recursion(Interpreter& interpreter, const Generalisation& known);
+  ~Recursion();
+
+  /// The call's result: interpreted here, or by a call of a function of the graph.
+  Value invoke(const Activation& activation);
+  /// Whether the object at the path is left to the run.
+  bool is_run_time(const Source* source) const;
+
+ private:
+  struct Function;
+  class Building;
+  void detect(const Activation& activation);
+  bool is_first_of_entry(const Activation& activation);
+  Value call(const Activation& activation);
+
+  Interpreter& interpreter_;
+  const Generalisation& known_;
+  std::vector<std::unique_ptr<Function>> functions_;
+};
+
+}  // namespace janus::frontend

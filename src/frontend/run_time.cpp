@@ -1,0 +1,426 @@
+#include "frontend/run_time.h"
+
+#include <algorithm>
+
+#include "frontend/attributes.h"
+#include "frontend/branches.h"
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using python::Object;
+using speculate::ValueFact;
+
+namespace {
+
+bool has(const Classes& classes, PyTypeObject* type) {
+  return std::any_of(classes.begin(), classes.end(), [&](const Object& each) {
+    return each.is(reinterpret_cast<PyObject*>(type));
+  });
+}
+
+PyTypeObject* as_type(const Object& object) {
+  return reinterpret_cast<PyTypeObject*>(object.get());
+}
+
+/// The number by which nodes name an object.
+int64_t number_of(Interpreter& interpreter, PyObject* object) {
+  std::vector<Object>& objects = interpreter.output().objects;
+  for (size_t i = 0; i < objects.size(); ++i)
+    if (objects[i].is(object)) return static_cast<int64_t>(i);
+  objects.push_back(Object::borrow(object));
+  return static_cast<int64_t>(objects.size() - 1);
+}
+
+graph::Value* class_flag(Interpreter& interpreter, const RuntimeObject& object,
+                         PyTypeObject* type) {
+  return operator_named("object_is_instance_of_class")(
+      interpreter.builder(), {object.value},
+      {{"class", number_of(interpreter, reinterpret_cast<PyObject*>(type))}});
+}
+
+/// Whether it is exactly of one of the classes, of which there is at least one.
+graph::Value* any_flag(Interpreter& interpreter, const RuntimeObject& object,
+                       const Classes& classes) {
+  graph::Value* any = nullptr;
+  for (const Object& each : classes) {
+    graph::Value* flag = class_flag(interpreter, object, as_type(each));
+    any = any == nullptr ? flag : operator_named("scalar_or")(interpreter.builder(), {any, flag});
+  }
+  return any;
+}
+
+/// The classes as they are known here, and whether they are certain.
+std::pair<Classes, bool> classes_here(Interpreter& interpreter, const RuntimeObject& object) {
+  auto known = interpreter.known_classes.find(object.value);
+  if (known == interpreter.known_classes.end()) return {object.classes, false};
+  return {known->second.classes, known->second.is_certain};
+}
+
+void expect(Interpreter& interpreter, const RuntimeObject& object, const Classes& classes,
+            int fact) {
+  if (classes.empty())
+    interpreter.refuse(ReasonCode::dynamic_value, "an object of a class that was not seen");
+  interpreter.guard_kinds(any_flag(interpreter, object, classes), fact);
+  interpreter.known_classes[object.value] = {classes, true};
+}
+
+/// The attributes of a node that may fail.
+graph::Attributes may_fail(Interpreter& interpreter, int fact) {
+  graph::Attributes attributes;
+  attributes.set("id", interpreter.kinds_test(fact));
+  attributes.set("reason", std::string("kind_changed"));
+  return attributes;
+}
+
+}  // namespace
+
+Classes united(Classes classes, const Classes& more) {
+  for (const Object& each : more)
+    if (!has(classes, as_type(each))) classes.push_back(each);
+  return classes;
+}
+
+Value entry_object(Interpreter& interpreter, PyObject* object, const Source* source) {
+  auto type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
+  interpreter.assume(Assumption::Kind::exact_type, source, type);
+  graph::Value* value = interpreter.run_time_input(source);
+  interpreter.known_classes[value] = {{type}, true};
+  return std::make_shared<RuntimeObject>(value, Classes{type});
+}
+
+Classes expect_classes(Interpreter& interpreter, const RuntimeObject& object, int fact) {
+  auto [classes, is_certain] = classes_here(interpreter, object);
+  if (!is_certain) expect(interpreter, object, classes, fact);
+  return classes;
+}
+
+Value test_classes(Interpreter& interpreter, const RuntimeObject& object,
+                   const std::function<bool(PyTypeObject*)>& holds, int fact) {
+  Interpreter::ClassTest test;
+  test.object = object.value;
+  for (const Object& each : expect_classes(interpreter, object, fact))
+    (holds(as_type(each)) ? test.yes : test.no).push_back(each);
+  if (test.yes.empty() || test.no.empty()) return interpreter.boolean(test.no.empty());
+  graph::Value* flag = any_flag(interpreter, object, test.yes);
+  interpreter.class_tests[flag] = std::move(test);
+  return interpreter.number(flag);
+}
+
+// --- attributes ---------------------------------------------------------------------------------
+
+namespace {
+
+/// What values of a place were, as the type of a value of the graph.
+Type type_seen(const ValueFact* seen) {
+  const Type object = Type::object("object");
+  if (seen == nullptr) return object;
+  using Level = ValueFact::Level;
+  if (seen->is_tensor() && seen->level() == Level::shape &&
+      seen->type() == reinterpret_cast<PyObject*>(tensor_class())) {
+    graph::Shape shape;
+    for (int64_t size : seen->sizes()) shape.push_back(graph::Dim(size));
+    return Type::tensor(seen->dtype(), std::move(shape));
+  }
+  if (seen->classes().size() != 1) return object;
+  PyObject* type = seen->classes().front().get();
+  if (type == reinterpret_cast<PyObject*>(&PyLong_Type)) return Type::i64();
+  if (type == reinterpret_cast<PyObject*>(&PyFloat_Type)) return Type::f64();
+  if (type == reinterpret_cast<PyObject*>(&PyBool_Type)) return Type::boolean();
+  return object;
+}
+
+/// What a node that reads the heap gives, as a value of the program.
+Value read_value(Interpreter& interpreter, graph::Value* value, const ValueFact* seen) {
+  if (value->type.is_number()) return interpreter.number(value);
+  if (value->type.is_tensor()) {
+    for (const auto& written : interpreter.entry_tensor_order)
+      if (written->written)
+        interpreter.refuse(ReasonCode::unsupported_tensor,
+                           "a tensor met at run time, after others were written");
+    auto tensor = make_tensor(interpreter, value, false);
+    tensor->is_borrowed = tensor->uncertain_alias = true;
+    return tensor;
+  }
+  return std::make_shared<RuntimeObject>(value, seen == nullptr ? Classes() : seen->classes());
+}
+
+/// What is read of Python's heap must not have been changed by the run, which writes at its end.
+/// Objects of another class are other objects.
+void check_unchanged(Interpreter& interpreter, const Classes& classes) {
+  for (PyObject* identity : interpreter.heap.table_order()) {
+    const Heap::Table* table = interpreter.heap.table(identity);
+    PyObject* owner = table->target.object.get();
+    if (owner != nullptr && !table->changes.empty() && has(classes, Py_TYPE(owner)))
+      interpreter.refuse(ReasonCode::heap_write, cat("an object of class ", Py_TYPE(owner)->tp_name,
+                                                     ", before one is read that may be the same"));
+  }
+  const bool is_list = has(classes, &PyList_Type);
+  if (is_list && !interpreter.heap.list_order().empty())
+    interpreter.refuse(ReasonCode::heap_write, "a list, before one is read that may be the same");
+}
+
+/// One way in which objects of several classes answer for an attribute.
+struct Answer {
+  Classes classes;
+  PyObject* descriptor = nullptr;  // of the class; null: only the object's dictionary counts
+  bool is_slot = false;
+};
+
+class Attributes {
+ public:
+  Attributes(Interpreter& interpreter, const std::shared_ptr<RuntimeObject>& object,
+             const std::string& name, int fact)
+      : interpreter_(interpreter), object_(object), name_(name), fact_(fact) {
+    const speculate::NodeFact* node = interpreter.fact(fact);
+    if (node != nullptr) seen_ = &node->value;
+  }
+
+  Value run() {
+    Classes having;
+    auto [classes, is_certain] = classes_here(interpreter_, *object_);
+    check_unchanged(interpreter_, classes);
+    for (const Object& each : classes)
+      if (add_answer(each)) having.push_back(each);
+    if (answers_.empty()) {
+      if (!classes.empty()) return nullptr;
+      expect(interpreter_, *object_, classes, fact_);
+    }
+    if (!is_certain || having.size() != classes.size())
+      expect(interpreter_, *object_, having, fact_);
+    return from(0);
+  }
+
+ private:
+  /// Whether objects of the class have the attribute.
+  bool add_answer(const Object& type) {
+    const bool is_heap_type = (as_type(type)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+    if (!is_heap_type) return false;  // what a builtin has, such as None, is another subject
+    PyObject* descriptor = class_descriptor(interpreter_, as_type(type), name_);
+    if (descriptor == nullptr && as_type(type)->tp_dictoffset == 0) return false;
+    bool is_slot = descriptor != nullptr && Py_TYPE(descriptor) == &PyMemberDescr_Type;
+    for (Answer& each : answers_) {
+      bool same = each.is_slot == is_slot && (is_slot || each.descriptor == descriptor);
+      if (!same) continue;
+      each.classes.push_back(type);
+      return true;
+    }
+    answers_.push_back({{type}, descriptor, is_slot});
+    return true;
+  }
+
+  /// The value for objects of the classes of the answers from `index` on.
+  Value from(size_t index) {
+    const Answer& answer = answers_[index];
+    if (index + 1 == answers_.size()) return value_of(answer);
+    // Methods of several classes become one that asks when it is called.
+    if (is_method(answer)) return chosen_method(index);
+    Truth truth{.known = std::nullopt, .flag = flag_of(answer), .example = {}};
+    return choose(
+        interpreter_, truth, fact_, [&] { return value_of(answer); },
+        [&] { return from(index + 1); });
+  }
+
+  graph::Value* flag_of(const Answer& answer) {
+    graph::Value* flag = any_flag(interpreter_, *object_, answer.classes);
+    Interpreter::ClassTest test;
+    test.object = object_->value;
+    test.yes = answer.classes;
+    auto [classes, is_certain] = classes_here(interpreter_, *object_);
+    for (const Object& each : classes)
+      if (!has(answer.classes, as_type(each))) test.no.push_back(each);
+    interpreter_.class_tests[flag] = std::move(test);
+    return flag;
+  }
+
+  static bool is_method(const Answer& answer) {
+    return answer.descriptor != nullptr && PyFunction_Check(answer.descriptor);
+  }
+
+  Value chosen_method(size_t index) {
+    auto self = std::make_shared<Attributes>(*this);
+    return std::make_shared<Native>(
+        name_, [self, index](Interpreter& inner, const CallArguments& arguments) {
+          return self->call_from(inner, index, arguments);
+        });
+  }
+
+  Value call_from(Interpreter& interpreter, size_t index, const CallArguments& arguments) {
+    const Answer& answer = answers_[index];
+    auto first = [&] { return call(interpreter, value_of(answer), arguments); };
+    if (index + 1 == answers_.size()) return first();
+    Truth truth{.known = std::nullopt, .flag = flag_of(answer), .example = {}};
+    return choose(interpreter, truth, fact_, first,
+                  [&] { return call_from(interpreter, index + 1, arguments); });
+  }
+
+  Value value_of(const Answer& answer) {
+    if (answer.descriptor == nullptr || answer.is_slot) return read(answer.is_slot);
+    PyTypeObject* kind = Py_TYPE(answer.descriptor);
+    const PyTypeObject* type = as_type(answer.classes.front());
+    Value bound;
+    auto of_class = [&] {
+      return bound_class_attribute(interpreter_, object_, as_type(answer.classes.front()), name_);
+    };
+    if (kind->tp_descr_set != nullptr || type->tp_dictoffset == 0) return of_class();
+    // The object's own dictionary comes first.
+    graph::Value* own = operator_named("object_has_attribute")(interpreter_.builder(),
+                                                               {object_->value}, {{"name", name_}});
+    if (kind->tp_descr_get != nullptr) {
+      interpreter_.guard_kinds(operator_named("scalar_not")(interpreter_.builder(), {own}), fact_);
+      return of_class();
+    }
+    Truth truth{.known = std::nullopt, .flag = own, .example = {}};
+    return choose(interpreter_, truth, fact_, [&] { return read(false); }, of_class);
+  }
+
+  Value read(bool is_slot) {
+    graph::Attributes attributes = may_fail(interpreter_, fact_);
+    attributes.set("name", name_);
+    if (is_slot) attributes.set("slot", true);
+    graph::Node* node = interpreter_.builder().append_unchecked(
+        operator_named("object_attribute"), std::vector<graph::Value*>{object_->value},
+        std::move(attributes), {type_seen(seen_)});
+    return read_value(interpreter_, node->output(), seen_);
+  }
+
+  Interpreter& interpreter_;
+  std::shared_ptr<RuntimeObject> object_;
+  std::string name_;
+  int fact_;
+  const ValueFact* seen_ = nullptr;
+  std::vector<Answer> answers_;
+};
+
+}  // namespace
+
+Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<RuntimeObject>& object,
+                         const std::string& name, int fact) {
+  if (name == "__class__") return type_of(interpreter, object);
+  if (name.starts_with("__"))
+    interpreter.refuse(ReasonCode::expression, cat("the attribute ", name, " of an object"));
+  return Attributes(interpreter, object, name, fact).run();
+}
+
+// --- identity and truth -------------------------------------------------------------------------
+
+namespace {
+
+/// Whether the object is None: decides the class either way, so nothing else has to be known.
+Value is_none(Interpreter& interpreter, const RuntimeObject& object) {
+  auto [classes, is_certain] = classes_here(interpreter, object);
+  const auto none = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(Py_None)));
+  if (is_certain && !has(classes, as_type(none))) return interpreter.boolean(false);
+  if (is_certain && classes.size() == 1) return interpreter.boolean(true);
+  Interpreter::ClassTest test;
+  test.object = object.value;
+  test.yes = {none};
+  for (const Object& each : classes)
+    if (!each.is(none.get())) test.no.push_back(each);
+  test.no_is_certain = is_certain;
+  graph::Value* flag = class_flag(interpreter, object, as_type(none));
+  interpreter.class_tests[flag] = std::move(test);
+  return interpreter.number(flag);
+}
+
+bool is_known_none(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known != nullptr && known->object.is(Py_None);
+}
+
+}  // namespace
+
+Value run_time_identity(Interpreter& interpreter, const Value& left, const Value& right) {
+  if (left == right) return interpreter.boolean(true);
+  const auto *a = as<RuntimeObject>(left), *b = as<RuntimeObject>(right);
+  if (a != nullptr && is_known_none(right)) return is_none(interpreter, *a);
+  if (b != nullptr && is_known_none(left)) return is_none(interpreter, *b);
+  graph::Value* first = object_value(interpreter, left);
+  graph::Value* second = object_value(interpreter, right);
+  if (first == nullptr || second == nullptr)
+    interpreter.refuse(ReasonCode::expression, "the identity of such objects");
+  return interpreter.number(operator_named("object_is")(interpreter.builder(), {first, second}));
+}
+
+Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object) {
+  auto [classes, is_certain] = classes_here(interpreter, object);
+  for (const Object& each : classes) {
+    const PyTypeObject* type = as_type(each);
+    bool decides = (type->tp_as_number != nullptr && type->tp_as_number->nb_bool != nullptr) ||
+                   (type->tp_as_mapping != nullptr && type->tp_as_mapping->mp_length != nullptr) ||
+                   (type->tp_as_sequence != nullptr && type->tp_as_sequence->sq_length != nullptr);
+    if (decides && !each.is(reinterpret_cast<PyObject*>(Py_TYPE(Py_None))))
+      interpreter.refuse(ReasonCode::dynamic_value, cat("the truth of a ", type->tp_name));
+  }
+  expect_classes(interpreter, object, -1);
+  Value none = is_none(interpreter, object);
+  if (const auto* known = as<Known>(none)) return interpreter.boolean(known->object.is(Py_False));
+  return interpreter.number(interpreter.negated_flag(interpreter.graph_value(none)));
+}
+
+// --- lists and tuples ---------------------------------------------------------------------------
+
+namespace {
+
+void expect_sequence(Interpreter& interpreter, const RuntimeObject& object, int fact) {
+  const Classes classes = expect_classes(interpreter, object, fact);
+  check_unchanged(interpreter, classes);
+  for (const Object& each : classes)
+    if (!each.is(reinterpret_cast<PyObject*>(&PyList_Type)) &&
+        !each.is(reinterpret_cast<PyObject*>(&PyTuple_Type)))
+      interpreter.refuse(ReasonCode::expression, cat("the elements of a ", as_type(each)->tp_name));
+}
+
+}  // namespace
+
+Value run_time_length(Interpreter& interpreter, const RuntimeObject& object, int fact) {
+  expect_sequence(interpreter, object, fact);
+  graph::Node* node = interpreter.builder().append_unchecked(
+      operator_named("object_length"), std::vector<graph::Value*>{object.value},
+      may_fail(interpreter, fact), {Type::i64()});
+  return interpreter.number(node->output());
+}
+
+Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const Value& position,
+                    const ValueFact* seen, int fact) {
+  expect_sequence(interpreter, object, fact);
+  if (!is_number(position))
+    interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
+  graph::Value* at = interpreter.graph_value(position);
+  if (at->type.kind != Type::Kind::i64)
+    interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
+  graph::Node* node = interpreter.builder().append_unchecked(
+      operator_named("object_item"), std::vector<graph::Value*>{object.value, at},
+      may_fail(interpreter, fact), {type_seen(seen)});
+  return read_value(interpreter, node->output(), seen);
+}
+
+// --- as values of the graph ---------------------------------------------------------------------
+
+graph::Value* object_value(Interpreter& interpreter, const Value& value) {
+  if (const auto* object = as<RuntimeObject>(value)) return object->value;
+  const auto* known = as<Known>(value);
+  if (known == nullptr) return nullptr;
+  PyObject* object = known->object.get();
+  // Which object a number or string is, is an accident of Python.
+  if (is_immutable_constant(object) && object != Py_None) return nullptr;
+  interpreter.assume_identity(*known);
+  return interpreter.builder()
+      .append_unchecked(operator_named("object_constant"), std::vector<graph::Value*>{},
+                        {{"object", number_of(interpreter, object)}}, {Type::object("object")})
+      ->output();
+}
+
+Classes possible_classes(Interpreter& interpreter, const Value& value) {
+  if (const auto* object = as<RuntimeObject>(value))
+    return classes_here(interpreter, *object).first;
+  PyTypeObject* type = class_of(value);
+  if (type == nullptr) return {};
+  return {Object::borrow(reinterpret_cast<PyObject*>(type))};
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,42 @@
+// Objects that only the run meets (RuntimeObject): what they are is tested in the graph, what they
+// hold is read there. The profile says which classes came, and of which kind an attribute was; what
+// it did not see ends the run.
+#pragma once
+
+#include <functional>
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+/// The object at `source` as an input of the graph; its class is an assumption.
+Value entry_object(Interpreter& interpreter, PyObject* object, const Source* source);
+
+/// The classes that the object is certainly of one of: what is not known is guarded. `fact` is that
+/// of the expression that needs to know.
+Classes expect_classes(Interpreter& interpreter, const RuntimeObject& object, int fact);
+/// Whether the class of the object holds for `holds`: a flag, or known where all seen classes
+/// agree.
+Value test_classes(Interpreter& interpreter, const RuntimeObject& object,
+                   const std::function<bool(PyTypeObject*)>& holds, int fact);
+
+/// object.name; null if no class that was seen has it. `fact`: of the expression.
+Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<RuntimeObject>& object,
+                         const std::string& name, int fact);
+/// left is right, where one is an object of the run.
+Value run_time_identity(Interpreter& interpreter, const Value& left, const Value& right);
+/// Whether it is true: a flag.
+Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object);
+/// len(object) of a list or tuple
+Value run_time_length(Interpreter& interpreter, const RuntimeObject& object, int fact);
+/// object[position] of a list or tuple; `seen`: what such elements were.
+Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const Value& position,
+                    const speculate::ValueFact* seen, int fact);
+
+/// The value as one of type object: an object of the run, or a constant; null for what is neither.
+graph::Value* object_value(Interpreter& interpreter, const Value& value);
+/// The classes that a value may have, as far as the profile knows.
+Classes possible_classes(Interpreter& interpreter, const Value& value);
+Classes united(Classes classes, const Classes& more);
+
+}  // namespace janus::frontend

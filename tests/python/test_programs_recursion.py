@@ -1,0 +1,287 @@
+"""Programs over objects that are met at run time: recursion over trees becomes one graph for all."""
+
+import random
+
+import torch.nn.functional as F
+from differential import Program, differential
+
+import torch
+from torch import nn
+
+
+class Leaf:
+    def __init__(self, word, label):
+        self.word, self.label = word, label
+
+
+class Branch:
+    def __init__(self, left, right, label):
+        self.left, self.right, self.label = left, right, label
+
+
+def tree(size, words=20, classes=3):
+    """A random tree with so many leaves."""
+    label = random.randrange(classes)
+    if size == 1:
+        return Leaf(random.randrange(words), label)
+    left = random.randrange(1, size)
+    return Branch(tree(left), tree(size - left), label)
+
+
+def trees(count, largest=9):
+    return [(tree(random.randrange(2, largest)),) for _ in range(count)]
+
+
+class TreeRNN(nn.Module):
+    def __init__(self, words=20, hidden=4, classes=3):
+        super().__init__()
+        self.embedding = nn.Embedding(words, hidden)
+        self.combine = nn.Linear(2 * hidden, hidden)
+        self.classify = nn.Linear(hidden, classes)
+
+    def forward(self, node):
+        if isinstance(node, Leaf):
+            state = self.embedding.weight[node.word]
+            return state, self.loss(state, node.label)
+        left, left_loss = self(node.left)
+        right, right_loss = self(node.right)
+        state = torch.tanh(self.combine(torch.cat([left, right])))
+        return state, left_loss + right_loss + self.loss(state, node.label)
+
+    def loss(self, state, label):
+        return -F.log_softmax(self.classify(state), dim=0)[label]
+
+
+@differential(graphs=1, hits=15)
+def test_forward():
+    model = TreeRNN()
+
+    def step(root):
+        with torch.no_grad():
+            state, loss = model(root)
+        return loss, state.sum()
+
+    return Program(step, trees(20), watch=[model])
+
+
+# --- how functions call themselves --------------------------------------------------------------
+
+
+@differential(graphs=1, hits=10)
+def test_function_with_a_tensor():
+    def total(node, x):
+        if isinstance(node, Leaf):
+            return x * node.word
+        return total(node.left, x + 1) - total(node.right, x * 0.5)
+
+    def step(root, x):
+        return total(root, x)
+
+    return Program(step, [(each, torch.randn(3)) for (each,) in trees(14)])
+
+
+@differential(graphs=1, hits=10)
+def test_closure():
+    def step(root, x):
+        def go(node):
+            if isinstance(node, Leaf):
+                return x * node.word
+            return torch.sin(go(node.left) + go(node.right))
+
+        return go(root)
+
+    return Program(step, [(each, torch.randn(3)) for (each,) in trees(14)])
+
+
+@differential(graphs=1, hits=10)
+def test_mutual_recursion():
+    def even(node, x):
+        if isinstance(node, Leaf):
+            return x
+        return odd(node.left, x) + odd(node.right, x)
+
+    def odd(node, x):
+        if isinstance(node, Leaf):
+            return -x
+        return even(node.left, x * 2) * even(node.right, x)
+
+    def step(root, x):
+        return even(root, x)
+
+    return Program(step, [(each, torch.randn(3)) for (each,) in trees(14)])
+
+
+@differential(graphs=1, hits=10)
+def test_depth_as_a_number():
+    def go(node, x, depth=0):
+        if isinstance(node, Leaf):
+            return x * depth + node.word
+        return go(node.left, x, depth + 1) + go(node.right, x, depth + 2)
+
+    def step(root, x):
+        return go(root, x)
+
+    return Program(step, [(each, torch.randn(3)) for (each,) in trees(14)])
+
+
+@differential(hits=5)
+def test_fibonacci():
+    def fibonacci(n, x):
+        if n < 2:
+            return x
+        return fibonacci(n - 1, x) + fibonacci(n - 2, x * 2)
+
+    def step(n, x):
+        return fibonacci(n, x)
+
+    return Program(step, [(n, torch.randn(3)) for n in (3, 5, 2, 7, 4, 6, 1, 8, 3, 9, 5, 10, 2)])
+
+
+# --- what nodes are -----------------------------------------------------------------------------
+
+
+class Pair:
+    def __init__(self, value, left=None, right=None):
+        self.value, self.left, self.right = value, left, right
+
+
+def pairs(depth):
+    if depth == 0 or random.random() < 0.2:
+        return None
+    return Pair(random.random(), pairs(depth - 1), pairs(depth - 1))
+
+
+def some_pairs(count, depth=4):
+    return [Pair(1.5, pairs(depth), pairs(depth)) for _ in range(count)]
+
+
+@differential(graphs=2, hits=10)
+def test_none_as_a_child():
+    def total(node, x):
+        if node is None:
+            return x
+        return total(node.left, x) * node.value + total(node.right, x)
+
+    def step(root, x):
+        return total(root, x)
+
+    return Program(step, [(each, torch.randn(3)) for each in some_pairs(16)])
+
+
+@differential(graphs=2, hits=10)
+def test_children_that_may_be_missing():
+    def total(node, x):
+        result = x * node.value
+        if node.left is not None:
+            result = result + total(node.left, x)
+        if node.right:
+            result = result * 0.5 + total(node.right, x)
+        return result
+
+    def step(root, x):
+        return total(root, x)
+
+    return Program(step, [(each, torch.randn(3)) for each in some_pairs(16)])
+
+
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+    def evaluate(self, x):
+        return x * self.value
+
+
+class Sum:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def evaluate(self, x):
+        return self.left.evaluate(x) + self.right.evaluate(x)
+
+
+class Product:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def evaluate(self, x):
+        return self.left.evaluate(x) * self.right.evaluate(x)
+
+
+def expression(size):
+    if size == 1:
+        return Number(random.random())
+    left = random.randrange(1, size)
+    kind = random.choice([Sum, Product])
+    return kind(expression(left), expression(size - left))
+
+
+class Slotted:
+    __slots__ = ("left", "right", "value")
+
+    def __init__(self, value, left=None, right=None):
+        self.value, self.left, self.right = value, left, right
+
+    @property
+    def is_leaf(self):
+        return self.left is None
+
+    @property
+    def doubled(self):
+        return self.value * 2
+
+
+def slotted(size):
+    if size == 1:
+        return Slotted(random.random())
+    left = random.randrange(1, size)
+    return Slotted(random.random(), slotted(left), slotted(size - left))
+
+
+class Many:
+    def __init__(self, children, value):
+        self.children, self.value = children, value
+
+
+def many(depth):
+    count = 0 if depth == 0 else random.randrange(4)
+    return Many([many(depth - 1) for _ in range(count)], random.random())
+
+
+@differential(graphs=1, hits=10)
+def test_loop_over_children():
+    def total(node, x):
+        result = x * node.value
+        for child in node.children:
+            result = result + total(child, x * 0.5)
+        return result
+
+    def step(root, x):
+        return total(root, x)
+
+    return Program(step, [(many(3), torch.randn(3)) for _ in range(16)])
+
+
+class Link:
+    def __init__(self, value, following):
+        self.value, self.following = value, following
+
+
+def chain(length):
+    link = None
+    for index in range(length):
+        link = Link(index * 0.1, link)
+    return link
+
+
+@differential(hits=5)
+def test_linked_list_by_recursion():
+    def total(link, x):
+        if link is None:
+            return x
+        return torch.cos(total(link.following, x) * link.value)
+
+    def step(link, x):
+        return total(link, x)
+
+    return Program(step, [(chain(random.randrange(1, 9)), torch.randn(3)) for _ in range(14)])
