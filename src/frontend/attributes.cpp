@@ -241,6 +241,12 @@ class Lookup : NamedAttribute {
     if (object_ != nullptr && (Py_TYPE(descriptor_) == &PyGetSetDescr_Type ||
                                Py_TYPE(descriptor_) == &PyMemberDescr_Type))
       return plain_attribute(interpreter_, known_, name_);
+    // `name` and `value` of an enumeration's member, which is assumed to be that one.
+    static PyObject* const enum_property = imported("enum.property");
+    if (instance_ == nullptr &&
+        reinterpret_cast<PyObject*>(Py_TYPE(descriptor_)) == enum_property &&
+        (text_ == "name" || text_ == "value"))
+      return plain_attribute(interpreter_, known_, name_);
     interpreter_.refuse(ReasonCode::expression,
                         cat("the descriptor ", Py_TYPE(descriptor_)->tp_name));
   }
@@ -341,6 +347,11 @@ class Lookup : NamedAttribute {
     if (raw == nullptr || metaclass_first) return plain_attribute(interpreter_, known_, name_);
     const Source* found = interpreter_.sources().step(Source::Kind::type_attribute, path(), name_);
     PyTypeObject* kind = Py_TYPE(raw);
+    if (kind == &PyClassMethodDescr_Type) {
+      // Bound anew each time: dict.fromkeys.
+      interpreter_.assume(Assumption::Kind::identity, found, Object::borrow(raw));
+      return interpreter_.constant(interpreter_.must(PyObject_GetAttr(object_, name_.get())));
+    }
     if (kind == &PyClassMethod_Type || kind == &PyStaticMethod_Type) {
       interpreter_.assume(Assumption::Kind::identity, found, Object::borrow(raw));
       Object key = name_object(interpreter_, "__func__");
@@ -728,12 +739,15 @@ PyTypeObject* class_of(const Value& value) {
                                            : &PyDictItems_Type;
       return sequence.is_list ? &PyList_Type : &PyTuple_Type;
     }
-    case ValueKind::dictionary:
-      return &PyDict_Type;
+    case ValueKind::dictionary: {
+      const auto& dictionary = *as<Dictionary>(value);
+      return dictionary.type ? reinterpret_cast<PyTypeObject*>(dictionary.type.get())
+                             : &PyDict_Type;
+    }
     case ValueKind::instance:
       return reinterpret_cast<PyTypeObject*>(as<Instance>(value)->type.get());
     case ValueKind::set:
-      return &PySet_Type;
+      return as<SetValue>(value)->is_frozen ? &PyFrozenSet_Type : &PySet_Type;
     case ValueKind::slice:
       return &PySlice_Type;
     case ValueKind::closure:

@@ -397,19 +397,6 @@ Value call_dict(Interpreter& interpreter, const Arguments& arguments) {
   return dictionary;
 }
 
-Value call_set(Interpreter& interpreter, const Arguments& arguments) {
-  expect(interpreter, arguments, 0, 1, "set");
-  auto set = std::make_shared<SetValue>();
-  if (arguments.positional.empty()) return set;
-  Value add = container_method(interpreter, set, "add");
-  for (const Value& element : elements_of(interpreter, arguments.positional[0])) {
-    Arguments one;
-    one.positional = {element};
-    call(interpreter, add, one);
-  }
-  return set;
-}
-
 Value call_slice(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 1, 3, "slice");
   auto slice = std::make_shared<SliceValue>();
@@ -629,7 +616,6 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.list", call_list},
       {"builtins.tuple", call_tuple},
       {"builtins.dict", call_dict},
-      {"builtins.set", call_set},
       {"builtins.slice", call_slice},
       {"builtins.range", call_range},
       {"builtins.iter", call_iter},

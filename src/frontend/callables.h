@@ -24,11 +24,15 @@ struct SpecialCallable {
   Handler handler;
 };
 /// The tables of the files that have such callables.
-std::span<const SpecialCallable> builtin_callables();    // builtins.cpp
-std::span<const SpecialCallable> tensor_callables();     // tensor_callables.cpp
-std::span<const SpecialCallable> library_callables();    // library.cpp
-std::span<const SpecialCallable> python_callables();     // python_calls.cpp
-std::span<const SpecialCallable> effect_callables();     // effects.cpp
+std::span<const SpecialCallable> builtin_callables();  // builtins.cpp
+std::span<const SpecialCallable> tensor_callables();   // tensor_callables.cpp
+std::span<const SpecialCallable> library_callables();  // library.cpp
+std::span<const SpecialCallable> python_callables();   // python_calls.cpp
+std::span<const SpecialCallable> effect_callables();   // effects.cpp
+std::span<const SpecialCallable> deque_callables();    // deques.cpp
+std::span<const SpecialCallable> dict_callables();     // dicts.cpp
+std::span<const SpecialCallable> set_callables();      // sets.cpp
+std::span<const SpecialCallable> standard_library_callables();
 std::span<const SpecialCallable> autograd_callables();   // autograd.cpp
 std::span<const SpecialCallable> optimizer_callables();  // optimizers.cpp
 std::span<const SpecialCallable> module_callables();     // modules.cpp

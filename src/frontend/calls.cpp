@@ -406,7 +406,23 @@ bool is_namedtuple(PyTypeObject* type) {
          PyDict_GetItemString(type->tp_dict, "_make") != nullptr;
 }
 
+/// Enumeration(value): the member, which has been there all the time.
+Value member_of(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
+  if (arguments.positional.size() != 1 || !arguments.keywords.empty() ||
+      as<Known>(arguments.positional[0]) == nullptr)
+    return nullptr;
+  interpreter.assume_identity(known);
+  Object members =
+      interpreter.must(PyObject_GetAttrString(known.object.get(), "_value2member_map_"));
+  const Object value = folded(interpreter, arguments.positional[0]);
+  const Object member = python::dict_item(members.get(), value.get());
+  if (!member) return nullptr;
+  return interpreter.wrap(member.get(), interpreter.sources().root(Source::Kind::constant, member));
+}
+
 Value call_class(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
+  if (is_enumeration(reinterpret_cast<PyTypeObject*>(known.object.get())))
+    if (Value member = member_of(interpreter, known, arguments)) return member;
   auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
   if (is_namedtuple(type)) {
     PyObject* constructor = PyDict_GetItemString(type->tp_dict, "__new__");
@@ -502,6 +518,7 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
     path = interpreter.sources().step(Source::Kind::attribute, path, std::move(wrapped));
     return inline_function(interpreter, function, path, arguments);
   }
+  if (Value result = call_container_function(interpreter, object, arguments)) return result;
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type)
     interpreter.refuse(ReasonCode::unknown_callable, describe_callable(callee));

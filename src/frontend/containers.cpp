@@ -6,10 +6,13 @@
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
+#include "frontend/container_parts.h"
 #include "frontend/expressions.h"
+#include "frontend/instances.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
 #include "frontend/tensor.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -48,20 +51,24 @@ void change_item(Interpreter& interpreter, Dictionary& dictionary, const Object&
   if (value != nullptr) dictionary.items.emplace_back(key, value);
 }
 
+void expect_count(Interpreter& interpreter, const CallArguments& arguments, size_t least,
+                  size_t most) {
+  if (arguments.positional.size() < least || arguments.positional.size() > most ||
+      !arguments.keywords.empty())
+    interpreter.refuse(ReasonCode::unsupported_argument, "arguments of a container's method");
+}
+
+const Source* length_path(Interpreter& interpreter, const Source* source) {
+  return interpreter.sources().step(Source::Kind::length, source);
+}
+
+void note_length(Interpreter& interpreter, const Source* source) {
+  interpreter.note_written(length_path(interpreter, source), interpreter.integer(-1));
+}
+
 // --- opening ------------------------------------------------------------------------------------
 
 namespace {
-
-PyTypeObject* ordered_dict_type() {
-  static PyObject* const type = imported("collections.OrderedDict");
-  return reinterpret_cast<PyTypeObject*>(type);
-}
-
-bool is_plain_dict(PyObject* object) {
-  static PyObject* const default_dict = imported("collections.defaultdict");
-  return PyDict_CheckExact(object) || Py_TYPE(object) == ordered_dict_type() ||
-         reinterpret_cast<PyObject*>(Py_TYPE(object)) == default_dict;
-}
 
 /// Tuples of a class of their own that hold just their elements: torch.Size, named tuples,
 /// torch.return_types.
@@ -90,16 +97,51 @@ Value dict_part(Interpreter& interpreter, PyObject* object, const Known& known, 
   return part(interpreter, object, known, Source::Kind::item, key, 0);
 }
 
+/// A number there differs from call to call, as elements move on.
+void note_moving(Interpreter& interpreter, const Source* source, PyObject* element) {
+  if (!PyFloat_CheckExact(element) && !PyLong_CheckExact(element)) return;
+  interpreter.note_written(
+      source, PyFloat_CheckExact(element)
+                  ? interpreter.constant(python::check(
+                        PyFloat_FromDouble(PyFloat_AS_DOUBLE(element) == 0 ? 1.0 : 0.0)))
+                  : interpreter.integer(PyObject_IsTrue(element) == 0 ? 1 : 0));
+}
+
+/// The elements of a deque as they were at the entry, with guards. While it is being filled, each
+/// call finds another length: there is no graph for each.
+void deque_at_entry(Interpreter& interpreter, const Known& known, Sequence& sequence) {
+  PyObject* object = known.object.get();
+  const Py_ssize_t length = PyObject_Size(object);
+  const Object most = interpreter.must(PyObject_GetAttrString(object, "maxlen"));
+  const Object name = Object::steal(PyUnicode_InternFromString("maxlen"));
+  interpreter.assume(Assumption::Kind::equals,
+                     interpreter.sources().step(Source::Kind::attribute, known.source, name), most);
+  if (!most.is(Py_None)) sequence.most = PyLong_AsSsize_t(most.get());
+  if (sequence.most > length)
+    interpreter.refuse(ReasonCode::dynamic_value, "the length of a deque that is not full");
+  interpreter.assume(Assumption::Kind::length, known.source, {}, length);
+  for (Py_ssize_t i = 0; i < length; ++i) {
+    const Object element = interpreter.must(PySequence_GetItem(object, i));
+    const Source* source = interpreter.sources().step(Source::Kind::index, known.source, {}, i);
+    sequence.elements.push_back(interpreter.wrap(element.get(), source));
+    note_moving(interpreter, source, element.get());
+  }
+}
+
 /// The elements of a list or tuple as they were at the entry, with guards.
 std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
-  auto sequence = std::make_shared<Sequence>(PyList_Check(object));
-  if (PyTuple_Check(object) && !PyTuple_CheckExact(object))
+  auto sequence = std::make_shared<Sequence>(PyList_Check(object) || is_deque(object));
+  if ((PyTuple_Check(object) && !PyTuple_CheckExact(object)) || is_deque(object))
     sequence->type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   sequence->source = known.source;
-  Py_ssize_t length = PySequence_Fast_GET_SIZE(object);
+  const Py_ssize_t length = PyObject_Size(object);
   if (length > Interpreter::kMostTrips)
     interpreter.refuse(ReasonCode::limit, cat("a container of ", length, " elements"));
+  if (is_deque(object)) {
+    deque_at_entry(interpreter, known, *sequence);
+    return sequence;
+  }
   if (!is_immutable_constant(object))
     interpreter.assume(Assumption::Kind::length, known.source, {}, length);
   for (Py_ssize_t i = 0; i < length; ++i) {
@@ -115,7 +157,7 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
 /// A list has one twin for the whole run, which takes its changes.
 Value open_sequence(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
-  if (!PyList_CheckExact(object) || known.source == nullptr)
+  if ((!PyList_CheckExact(object) && !is_deque(object)) || known.source == nullptr)
     return elements_at_entry(interpreter, known);
   if (const Heap::List* open = interpreter.heap.list(object, known.source); open && open->twin)
     return open->twin;
@@ -124,6 +166,7 @@ Value open_sequence(Interpreter& interpreter, const Known& known) {
   list.at_entry = twin->elements;
   twin->elements.insert(twin->elements.end(), list.appended.begin(), list.appended.end());
   list.appended.clear();
+  trim_deque(*twin, true);
   list.twin = twin;
   return twin;
 }
@@ -155,6 +198,8 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
   auto dictionary = std::make_shared<Dictionary>();
   dictionary->source = known.source;
   dictionary->object = known.object;
+  if (!PyDict_CheckExact(object))
+    dictionary->type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   if (!heap.cleared(object)) open_items(interpreter, known, *dictionary);
   if (known.source == nullptr) return dictionary;
   Heap::Table& table = heap.table_of(dict_target(interpreter, object, known.source));
@@ -170,7 +215,9 @@ Value opened(Interpreter& interpreter, const Value& value) {
   const auto* known = as<Known>(value);
   if (known == nullptr) return value;
   PyObject* object = known->object.get();
-  if (PyList_CheckExact(object) || is_tuple_like(object)) return open_sequence(interpreter, *known);
+  if (PyList_CheckExact(object) || is_tuple_like(object) ||
+      (is_deque(object) && known->source != nullptr))
+    return open_sequence(interpreter, *known);
   if (is_plain_dict(object)) return open_dict(interpreter, *known);
   return value;
 }
@@ -186,13 +233,6 @@ std::shared_ptr<Iterator> iterate_elements(std::vector<Value> elements) {
 }
 
 namespace {
-
-Value dictionary_part(Interpreter& interpreter, const std::pair<Object, Value>& item,
-                      const std::string& part) {
-  if (part == "values") return item.second;
-  Value key = interpreter.constant(item.first);
-  return part == "keys" ? key : make_tuple({key, item.second});
-}
 
 /// A list may grow or shrink while it is iterated, as in Python.
 std::shared_ptr<Iterator> iterate_sequence(std::shared_ptr<Sequence> sequence) {
@@ -219,6 +259,18 @@ std::shared_ptr<Iterator> iterate_dictionary(Interpreter& interpreter,
                          "RuntimeError: dictionary changed during iteration");
     if (*position >= keys->size()) return nullptr;
     return dictionary_part(interpreter, dictionary->items[(*position)++], part);
+  });
+}
+
+/// A set may not change while it is iterated.
+std::shared_ptr<Iterator> iterate_set(Interpreter& interpreter, std::shared_ptr<SetValue> set) {
+  auto elements = iterate_elements(set_elements(interpreter, *set));
+  auto keys = std::make_shared<std::vector<Object>>(set->elements);
+  return std::make_shared<Iterator>([&interpreter, set, keys, elements]() -> Value {
+    const auto same = [](const Object& a, const Object& b) { return a.is(b.get()); };
+    if (!std::equal(keys->begin(), keys->end(), set->elements.begin(), set->elements.end(), same))
+      interpreter.refuse(ReasonCode::would_raise, "RuntimeError: set changed during iteration");
+    return elements->next();
   });
 }
 
@@ -258,19 +310,25 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
   }
   if (auto dictionary = shared_as<Dictionary>(twin))
     return iterate_dictionary(interpreter, dictionary, "keys");
-  if (const auto* set = as<SetValue>(twin); set != nullptr && set->elements.size() <= 1) {
-    std::vector<Value> elements;
-    for (const Object& element : set->elements) elements.push_back(interpreter.constant(element));
-    return iterate_elements(std::move(elements));
-  }
+  if (auto set = shared_as<SetValue>(twin)) return iterate_set(interpreter, set);
   if (auto tensor = shared_as<Tensor>(twin)) return iterate_tensor(interpreter, tensor);
   if (as<Instance>(twin) != nullptr)
     if (Value method = special_method(interpreter, twin, "__iter__"))
       return iterate(interpreter, call(interpreter, method, {}));
   if (const auto* known = as<Known>(twin)) {
     PyObject* object = known->object.get();
+    if (PyType_Check(object) && is_enumeration(reinterpret_cast<PyTypeObject*>(object))) {
+      interpreter.assume_identity(*known);
+      std::vector<Value> members;
+      for (const Object& member : python::elements(object))
+        members.push_back(interpreter.wrap(
+            member.get(), interpreter.sources().root(Source::Kind::constant, member)));
+      return iterate_elements(std::move(members));
+    }
+    if (PyAnySet_CheckExact(object) && known->source != nullptr)
+      interpreter.refuse(ReasonCode::dynamic_value, "the order of a set's elements");
     if (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) ||
-        (PyRange_Check(object) && known->source == nullptr))
+        PyFrozenSet_CheckExact(object) || (PyRange_Check(object) && known->source == nullptr))
       return iterate_constant(interpreter, object);
     if (Value method = special_method(interpreter, twin, "__iter__")) {
       Value iterator = call(interpreter, method, {});
@@ -296,15 +354,6 @@ std::vector<Value> elements_of(Interpreter& interpreter, const Value& value) {
 
 namespace {
 
-const Source* length_path(Interpreter& interpreter, const Source* source) {
-  return interpreter.sources().step(Source::Kind::length, source);
-}
-
-/// A list that the run makes longer has another length each time.
-void note_length(Interpreter& interpreter, const Source* source) {
-  interpreter.note_written(length_path(interpreter, source), interpreter.integer(-1));
-}
-
 Value length_at_entry(Interpreter& interpreter, const Known& known) {
   Object length = interpreter.must(PyLong_FromSsize_t(PyObject_Size(known.object.get())));
   return interpreter.wrap(length.get(), length_path(interpreter, known.source));
@@ -328,32 +377,6 @@ std::optional<bool> container_truth(Interpreter& interpreter, const Value& value
   return filled;
 }
 
-namespace {
-
-/// Whether the real set held the element at the entry: assumed.
-bool held_at_entry(Interpreter& interpreter, const Known& set, const Object& element) {
-  int found = PySet_Contains(set.object.get(), element.get());
-  if (found < 0) interpreter.refuse_raised();
-  interpreter.assume(found == 1 ? Assumption::Kind::has_key : Assumption::Kind::missing_key,
-                     set.source, element);
-  return found == 1;
-}
-
-/// Of a real set: what it held at the entry, and what the run has added and taken away since.
-int64_t set_length(Interpreter& interpreter, const Known& known) {
-  PyObject* set = known.object.get();
-  auto length = static_cast<int64_t>(PySet_GET_SIZE(set));
-  interpreter.assume(Assumption::Kind::length, known.source, {}, length);
-  const Heap::Table* table = interpreter.heap.table(set);
-  if (table == nullptr) return length;
-  for (const Heap::Change& change : table->changes)
-    length +=
-        (change.value != nullptr ? 1 : 0) - (held_at_entry(interpreter, known, change.key) ? 1 : 0);
-  return length;
-}
-
-}  // namespace
-
 Value length_of(Interpreter& interpreter, const Value& value) {
   auto count = [&](size_t n) { return interpreter.integer(static_cast<int64_t>(n)); };
   if (const Rolled* list = rolled(value)) return length_of(interpreter, *list);
@@ -375,6 +398,8 @@ Value length_of(Interpreter& interpreter, const Value& value) {
                    PyAnySet_CheckExact(object);
     if (PySet_CheckExact(object) && known->source != nullptr)
       return interpreter.integer(set_length(interpreter, *known));
+    if (is_deque(object) && known->source != nullptr)
+      return length_of(interpreter, opened(interpreter, value));
     const Heap::List* list = interpreter.heap.list(object, known->source);
     if (list != nullptr && list->twin == nullptr && PyList_CheckExact(object)) {
       Value before = length_at_entry(interpreter, *known);
@@ -413,7 +438,7 @@ Object folded(Interpreter& interpreter, const Value& value) {
     }
     return known->object;
   }
-  if (const auto* sequence = as<Sequence>(value)) {
+  if (const auto* sequence = as<Sequence>(value); sequence != nullptr && !is_deque(*sequence)) {
     Object list = interpreter.must(PyList_New(0));
     for (const Value& element : sequence->elements)
       if (PyList_Append(list.get(), folded(interpreter, element).get()) < 0)
@@ -427,7 +452,7 @@ Object folded(Interpreter& interpreter, const Value& value) {
     return interpreter.must(PySlice_New(folded(interpreter, slice->start).get(),
                                         folded(interpreter, slice->stop).get(),
                                         folded(interpreter, slice->step).get()));
-  if (const auto* dictionary = as<Dictionary>(value)) {
+  if (const auto* dictionary = as<Dictionary>(value); dictionary != nullptr && !dictionary->type) {
     Object dict = interpreter.must(PyDict_New());
     for (const auto& [key, element] : dictionary->items)
       if (PyDict_SetItem(dict.get(), key.get(), folded(interpreter, element).get()) < 0)
@@ -490,34 +515,6 @@ Value* find_item(Interpreter& interpreter, Dictionary& dictionary, PyObject* key
   return nullptr;
 }
 
-size_t checked_index(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
-  Object object = folded(interpreter, key);
-  Object index = interpreter.must(PyNumber_Index(object.get()));
-  Py_ssize_t position = PyLong_AsSsize_t(index.get());
-  if (position == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
-  auto length = static_cast<Py_ssize_t>(sequence.elements.size());
-  if (position < 0) position += length;
-  if (position < 0 || position >= length)
-    interpreter.refuse(ReasonCode::would_raise, "IndexError: index out of range");
-  return static_cast<size_t>(position);
-}
-
-struct SliceRange {
-  Py_ssize_t start, step, count;
-};
-
-SliceRange slice_range(Interpreter& interpreter, const SliceValue& slice, size_t length) {
-  auto shared = std::make_shared<SliceValue>();
-  shared->start = slice.start;
-  shared->stop = slice.stop;
-  shared->step = slice.step;
-  Object object = folded(interpreter, shared);
-  Py_ssize_t start = 0, stop = 0, step = 0;
-  if (PySlice_Unpack(object.get(), &start, &stop, &step) < 0) interpreter.refuse_raised();
-  Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(length), &start, &stop, step);
-  return {start, step, count};
-}
-
 /// Of a list that grew in the graph: one element, or all of them from the end to the beginning.
 Value rolled_subscript(Interpreter& interpreter, const Rolled& list, const Value& key) {
   const auto is_known = [](const Value& value, auto&& matches) {
@@ -547,7 +544,13 @@ Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, con
   const auto* slice = as<SliceValue>(key);
   if (sequence.elements.rolled() != nullptr)
     if (Value part = rolled_subscript(interpreter, *sequence.elements.rolled(), key)) return part;
-  if (slice == nullptr) return sequence.elements[checked_index(interpreter, sequence, key)];
+  if (slice == nullptr) {
+    if (as<Number>(key) != nullptr)
+      if (Value chosen = element_at(interpreter, sequence.elements, key)) return chosen;
+    return sequence.elements[checked_index(interpreter, sequence, key)];
+  }
+  if (is_deque(sequence))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: a slice of a deque");
   SliceRange range = slice_range(interpreter, *slice, sequence.elements.size());
   auto result = std::make_shared<Sequence>(sequence.is_list);
   if (sequence.type.is(reinterpret_cast<PyObject*>(size_class()))) result->type = sequence.type;
@@ -555,19 +558,6 @@ Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, con
     result->elements.push_back(
         sequence.elements[static_cast<size_t>(range.start + i * range.step)]);
   return result;
-}
-
-/// What d[key] gives where there is no such key: a defaultdict's is made and stored.
-Value missing_item(Interpreter& interpreter, const Value& self, const Value& key) {
-  PyObject* object = as<Known>(self)->object.get();
-  if (PyDict_CheckExact(object) || Py_TYPE(object) == ordered_dict_type())
-    interpreter.refuse(ReasonCode::would_raise, "KeyError");
-  Value factory = attribute(interpreter, self, "default_factory");
-  if (const auto* none = as<Known>(factory); none != nullptr && none->object.is(Py_None))
-    interpreter.refuse(ReasonCode::would_raise, "KeyError");
-  Value value = call(interpreter, factory, {});
-  write_subscript(interpreter, self, key, value);
-  return value;
 }
 
 /// One item of a real dict: only this one is guarded.
@@ -581,6 +571,38 @@ Value dict_subscript(Interpreter& interpreter, const Value& self, const Value& k
   PyObject* value = PyDict_GetItemWithError(known.object.get(), object.get());
   if (value == nullptr) interpreter.refuse_raised();
   return dict_part(interpreter, value, known, object);
+}
+
+/// list[-n:] of a real list that has as many: how many more it has is not looked at.
+Value last_elements(Interpreter& interpreter, const Known& known, const Heap::List* list,
+                    const SliceValue& slice) {
+  const auto* start = as<Known>(slice.start);
+  const auto* stop = as<Known>(slice.stop);
+  const auto* step = as<Known>(slice.step);
+  if (start == nullptr || stop == nullptr || step == nullptr || known.source == nullptr ||
+      !stop->object.is(Py_None) || !step->object.is(Py_None) ||
+      !PyLong_CheckExact(start->object.get()) || (list != nullptr && list->twin != nullptr))
+    return nullptr;
+  const Py_ssize_t count = -PyLong_AsSsize_t(start->object.get());
+  PyErr_Clear();
+  const Py_ssize_t length = PyList_GET_SIZE(known.object.get());
+  static const std::vector<Value> nothing;
+  const std::vector<Value>& appended = list != nullptr ? list->appended : nothing;
+  const Py_ssize_t old = count - static_cast<Py_ssize_t>(appended.size());
+  if (count <= 0 || old < 0 || count > Interpreter::kMostTrips) return nullptr;
+  if (old > length) {
+    if (list == nullptr || count <= 4) return nullptr;
+    interpreter.refuse(ReasonCode::dynamic_value, "the length of a list that grows");
+  }
+  std::vector<Value> elements;
+  for (Py_ssize_t i = -old; i < 0; ++i) {
+    PyObject* element = PyList_GET_ITEM(known.object.get(), length + i);
+    const Source* source = interpreter.sources().step(Source::Kind::index, known.source, {}, i);
+    elements.push_back(interpreter.wrap(element, source));
+    if (list != nullptr) note_moving(interpreter, source, element);
+  }
+  elements.insert(elements.end(), appended.begin(), appended.end());
+  return make_list(std::move(elements));
 }
 
 /// One element of a real list: only this one is guarded, if counted from the front.
@@ -603,7 +625,9 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
       return part(interpreter, PyList_GET_ITEM(object, PyList_GET_SIZE(object) + from_end), known,
                   Source::Kind::index, {}, from_end);
   }
-  if (!changed && index != nullptr && PyLong_CheckExact(index->object.get())) {
+  if (const auto* slice = as<SliceValue>(key); slice != nullptr && PyList_CheckExact(object))
+    if (Value last = last_elements(interpreter, known, list, *slice)) return last;
+  if (!changed && index != nullptr && PyLong_CheckExact(index->object.get()) && !is_deque(object)) {
     Py_ssize_t position = PyLong_AsSsize_t(index->object.get());
     PyErr_Clear();
     if (position >= 0 && position < PySequence_Fast_GET_SIZE(object))
@@ -611,21 +635,6 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
                   Source::Kind::index, {}, position);
   }
   return sequence_subscript(interpreter, *as<Sequence>(open_sequence(interpreter, known)), key);
-}
-
-/// The dict of the real world that a value is or is the twin of.
-struct RealDict {
-  PyObject* object = nullptr;
-  const Source* source = nullptr;
-};
-
-std::optional<RealDict> real_dict(const Value& value) {
-  if (const auto* known = as<Known>(value); known != nullptr && is_plain_dict(known->object.get()))
-    return RealDict{known->object.get(), known->source};
-  if (const auto* dictionary = as<Dictionary>(value);
-      dictionary != nullptr && dictionary->source != nullptr)
-    return RealDict{dictionary->object.get(), dictionary->source};
-  return std::nullopt;
 }
 
 void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value& key,
@@ -654,8 +663,7 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
     return sequence_subscript(interpreter, *sequence, key);
   if (auto* dictionary = as<Dictionary>(value)) {
     Value* found = find_item(interpreter, *dictionary, key_object(interpreter, key).get());
-    if (found == nullptr) interpreter.refuse(ReasonCode::would_raise, "KeyError");
-    return *found;
+    return found != nullptr ? *found : missing_item(interpreter, value, key);
   }
   if (as<Instance>(value) != nullptr) {
     if (Value method = special_method(interpreter, value, "__getitem__")) {
@@ -666,6 +674,13 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
   }
   if (const auto* known = as<Known>(value)) {
     PyObject* object = known->object.get();
+    if (PyType_Check(object) && is_enumeration(reinterpret_cast<PyTypeObject*>(object))) {
+      interpreter.assume_identity(*known);
+      const Object member =
+          interpreter.must(PyObject_GetItem(object, folded(interpreter, key).get()));
+      return interpreter.wrap(member.get(),
+                              interpreter.sources().root(Source::Kind::constant, member));
+    }
     if (PyType_Check(object) && Py_TYPE(object) == &PyType_Type) {
       // Generic aliases such as list[Tensor].
       interpreter.assume_identity(*known);
@@ -677,7 +692,8 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
       return interpreter.constant(
           interpreter.must(PyObject_GetItem(object, folded(interpreter, key).get())));
     if (is_plain_dict(object)) return dict_subscript(interpreter, value, key);
-    if (PyList_CheckExact(object) || is_tuple_like(object))
+    if (PyList_CheckExact(object) || is_tuple_like(object) ||
+        (is_deque(object) && known->source != nullptr))
       return list_subscript(interpreter, *known, key);
     if (Value method = special_method(interpreter, value, "__getitem__")) {
       CallArguments arguments;
@@ -690,16 +706,6 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
 
 namespace {
 
-/// A list that changes: one made in the run, or the twin of a real one.
-Sequence* changing_list(Interpreter& interpreter, const Value& value) {
-  Value twin = value;
-  if (const auto* known = as<Known>(value);
-      known != nullptr && PyList_CheckExact(known->object.get()))
-    twin = opened(interpreter, value);
-  auto* sequence = as<Sequence>(twin);
-  return sequence != nullptr && sequence->is_list ? sequence : nullptr;
-}
-
 /// list[start:stop] = elements
 void write_slice(Interpreter& interpreter, Sequence& list, const SliceValue& slice,
                  const std::vector<Value>& elements) {
@@ -709,12 +715,6 @@ void write_slice(Interpreter& interpreter, Sequence& list, const SliceValue& sli
   auto first = list.elements.begin() + range.start;
   auto place = list.elements.erase(first, first + std::max<Py_ssize_t>(0, range.count));
   list.elements.insert(place, elements.begin(), elements.end());
-}
-
-void note_list_change(Interpreter& interpreter, const Sequence& list) {
-  if (list.source == nullptr) return;
-  interpreter.heap.note_change();
-  interpreter.mark(speculate::LineMark::Kind::effect);
 }
 
 }  // namespace
@@ -779,7 +779,53 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
   interpreter.refuse(ReasonCode::statement, "del of an item");
 }
 
+namespace {
+
+/// Whether a number that only the run knows is one of the keys.
+bool holds_number(Interpreter& interpreter, const std::vector<Object>& keys, const Value& number) {
+  Value found = interpreter.boolean(false);
+  for (const Object& key : keys) {
+    const Value known = interpreter.constant(key);
+    if (!is_number(known)) continue;
+    Value same = compare(interpreter, syntax::CompareOperator::Eq, number, known);
+    if (const auto* flag = as<Known>(same)) {
+      if (flag->object.is(Py_True)) return true;
+      continue;
+    }
+    if (as<Known>(found) != nullptr) {
+      found = same;
+      continue;
+    }
+    found = interpreter.number(op::scalar_or(
+        interpreter.builder(), {interpreter.graph_value(found), interpreter.graph_value(same)}));
+  }
+  // In the call at hand it is one or none of them.
+  const auto& varying = *as<Number>(number);
+  if (auto* flag = as<Number>(found); flag != nullptr && varying.example && !flag->example) {
+    bool any = false;
+    for (const Object& key : keys)
+      any = any || same_key(interpreter, key.get(), varying.example.get());
+    flag->example = Object::borrow(any ? Py_True : Py_False);
+  }
+  return truth(interpreter, found, -1);
+}
+
+std::vector<Object> keys_of_dict(const Dictionary& dictionary) {
+  std::vector<Object> keys;
+  for (const auto& [key, value] : dictionary.items) keys.push_back(key);
+  return keys;
+}
+
+}  // namespace
+
 bool contains(Interpreter& interpreter, const Value& container, const Value& element) {
+  if (as<Number>(element) != nullptr) {
+    Value twin = opened(interpreter, container);
+    if (const auto* dictionary = as<Dictionary>(twin))
+      return holds_number(interpreter, keys_of_dict(*dictionary), element);
+    if (const auto* set = as<SetValue>(twin))
+      return holds_number(interpreter, set->elements, element);
+  }
   if (as<Instance>(container) != nullptr) {
     if (Value method = special_method(interpreter, container, "__contains__")) {
       CallArguments arguments;
@@ -845,348 +891,116 @@ bool contains(Interpreter& interpreter, const Value& container, const Value& ele
 
 namespace {
 
-using Arguments = CallArguments;
-
-void expect_count(Interpreter& interpreter, const Arguments& arguments, size_t least, size_t most) {
-  if (arguments.positional.size() < least || arguments.positional.size() > most ||
-      !arguments.keywords.empty())
-    interpreter.refuse(ReasonCode::unsupported_argument, "arguments of a container's method");
-}
-
-bool is_zero(const Value& key) {
-  const auto* known = as<Known>(key);
-  return known != nullptr && PyLong_CheckExact(known->object.get()) &&
-         PyObject_IsTrue(known->object.get()) == 0;
-}
-
-/// Adds an element at an end of a list that grew in the graph; false if that can't be.
-bool grow(Interpreter& interpreter, Sequence& list, const Value& value, bool front) {
-  auto longer = grown(interpreter, *list.elements.rolled(), value, front);
-  if (longer == nullptr) return false;
-  list.elements = ElementList(std::move(longer));
-  return true;
-}
-
-/// list.pop() and list.pop(0) of such a list; null: any other.
-Value pop_rolled(Interpreter& interpreter, Sequence& list, const Value& key) {
-  const auto* known = as<Known>(key);
-  bool last = known != nullptr && PyLong_CheckExact(known->object.get()) &&
-              PyLong_AsLong(known->object.get()) == -1;
-  PyErr_Clear();
-  if (!last && !is_zero(key)) return nullptr;
-  auto pop = popped(interpreter, *list.elements.rolled(), !last);
-  if (!pop) return nullptr;
-  list.elements = ElementList(pop->rest);
-  return pop->element;
-}
-
-/// Position at which an insertion lands.
-size_t insertion_point(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
-  Py_ssize_t position = PyLong_AsSsize_t(folded(interpreter, key).get());
-  if (position == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
-  auto length = static_cast<Py_ssize_t>(sequence.elements.size());
-  if (position < 0) position = std::max<Py_ssize_t>(0, position + length);
-  return static_cast<size_t>(std::min(position, length));
-}
-
-Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& list,
-                  const std::string& name) {
-  auto native = [&](auto function) {
-    return std::make_shared<Native>(
-        "list." + name, [list, function](Interpreter& inner, const Arguments& arguments) -> Value {
-          Value result = function(inner, *list, arguments);
-          note_list_change(inner, *list);
-          return result;
-        });
-  };
-  if (name == "append")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 1, 1);
-      append(inner, self, arguments.positional[0]);
-      return inner.none();
-    });
-  if (name == "extend")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 1, 1);
-      for (Value& element : elements_of(inner, arguments.positional[0]))
-        append(inner, self, element);
-      return inner.none();
-    });
-  if (name == "insert")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 2, 2);
-      if (self.elements.rolled() != nullptr && is_zero(arguments.positional[0]) &&
-          grow(inner, self, arguments.positional[1], true))
-        return inner.none();
-      size_t index = insertion_point(inner, self, arguments.positional[0]);
-      self.elements.insert(self.elements.begin() + static_cast<std::ptrdiff_t>(index),
-                           arguments.positional[1]);
-      return inner.none();
-    });
-  if (name == "pop")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 0, 1);
-      Value key = arguments.positional.empty() ? inner.integer(-1) : arguments.positional[0];
-      if (self.elements.rolled() != nullptr)
-        if (Value element = pop_rolled(inner, self, key)) return element;
-      size_t index = checked_index(inner, self, key);
-      Value element = self.elements[index];
-      self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(index));
-      return element;
-    });
-  if (name == "clear")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 0, 0);
-      self.elements.clear();
-      return inner.none();
-    });
-  if (name == "reverse")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 0, 0);
-      if (const auto& list = self.elements.rolled())
-        self.elements = ElementList(reversed(*list));
-      else
-        std::reverse(self.elements.begin(), self.elements.end());
-      return inner.none();
-    });
-  if (name == "remove")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 1, 1);
-      for (size_t i = 0; i < self.elements.size(); ++i) {
-        Value equal =
-            compare(inner, syntax::CompareOperator::Eq, self.elements[i], arguments.positional[0]);
-        if (self.elements[i] != arguments.positional[0] && !truth(inner, equal, -1)) continue;
-        self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(i));
-        return inner.none();
-      }
-      inner.refuse(ReasonCode::would_raise, "ValueError: list.remove(x): x not in list");
-    });
-  if (name == "sort")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      if (!arguments.positional.empty())
-        inner.refuse(ReasonCode::would_raise, "TypeError: arguments of list.sort()");
-      Arguments of_sorted = arguments;
-      of_sorted.positional = {make_list(self.elements)};
-      Value sorted = call(inner, inner.constant_borrowed(imported("builtins.sorted")), of_sorted);
-      self.elements = as<Sequence>(sorted)->elements;
-      return inner.none();
-    });
-  if (name == "copy")
-    return std::make_shared<Native>("list.copy",
-                                    [list](Interpreter& inner, const Arguments& arguments) {
-                                      expect_count(inner, arguments, 0, 0);
-                                      auto copy = std::make_shared<Sequence>(true);
-                                      copy->elements = list->elements;
-                                      return Value(copy);
-                                    });
-  return nullptr;
-}
-
-Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& sequence,
-                      const std::string& name) {
-  if (sequence->is_list)
-    if (Value method = list_method(interpreter, sequence, name)) return method;
-  if (name == "index" || name == "count")
-    return std::make_shared<Native>(
-        "sequence." + name,
-        [sequence, counts = name == "count"](Interpreter& inner, const Arguments& arguments) {
-          expect_count(inner, arguments, 1, 1);
-          int64_t found = 0;
-          for (size_t i = 0; i < sequence->elements.size(); ++i) {
-            Value equal = compare(inner, syntax::CompareOperator::Eq, sequence->elements[i],
-                                  arguments.positional[0]);
-            if (!truth(inner, equal, -1)) continue;
-            if (!counts) return inner.integer(static_cast<int64_t>(i));
-            ++found;
-          }
-          if (!counts) inner.refuse(ReasonCode::would_raise, "ValueError: not in the sequence");
-          return inner.integer(found);
-        });
-  if (name == "numel" && sequence->type.is(reinterpret_cast<PyObject*>(size_class())))
-    return std::make_shared<Native>("Size.numel", [sequence](Interpreter& inner, const Arguments&) {
-      Value product = inner.integer(1);
-      for (const Value& element : sequence->elements)
-        product = binary(inner, syntax::Operator::Mult, product, element);
-      return product;
-    });
-  return nullptr;
-}
-
-std::vector<Value> dict_pairs(Interpreter& interpreter, const Dictionary& dictionary) {
-  std::vector<Value> pairs;
-  for (const auto& [key, value] : dictionary.items)
-    pairs.push_back(make_tuple({interpreter.constant(key), value}));
-  return pairs;
-}
-
-void update_dict(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
-  for (const Value& argument : arguments.positional) {
-    Value other = opened(interpreter, argument);
-    const auto* dictionary = as<Dictionary>(other);
-    std::vector<Value> pairs = dictionary != nullptr ? dict_pairs(interpreter, *dictionary)
-                                                     : elements_of(interpreter, other);
-    for (const Value& pair : pairs) {
-      std::vector<Value> parts = elements_of(interpreter, pair);
-      if (parts.size() != 2)
-        interpreter.refuse(ReasonCode::would_raise, "ValueError: dictionary update sequence");
-      write_subscript(interpreter, self, parts[0], parts[1]);
-    }
-  }
-  for (const auto& [key, value] : arguments.keywords)
-    write_subscript(interpreter, self, interpreter.string(key), value);
-}
-
-/// dict.get, dict.setdefault and dict.pop share the search; of a real dict or one of the run.
-Value dict_access(Interpreter& interpreter, const Value& self, const std::string& name,
-                  const Arguments& arguments) {
-  expect_count(interpreter, arguments, 1, 2);
-  const Value& key = arguments.positional[0];
-  Value otherwise = arguments.positional.size() > 1 ? arguments.positional[1] : nullptr;
-  Value found = contains(interpreter, self, key) ? subscript(interpreter, self, key) : nullptr;
-  if (name == "get") return found != nullptr ? found : otherwise ? otherwise : interpreter.none();
-  if (name == "setdefault") {
-    if (found != nullptr) return found;
-    Value value = otherwise ? otherwise : interpreter.none();
-    write_subscript(interpreter, self, arguments.positional[0], value);
-    return value;
-  }
-  if (found == nullptr) {
-    if (otherwise) return otherwise;
-    interpreter.refuse(ReasonCode::would_raise, "KeyError");
-  }
-  delete_subscript(interpreter, self, key);
-  return found;
-}
-
-Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::string& name) {
-  auto native = [&](Native::Function function) {
-    return std::make_shared<Native>("dict." + name, std::move(function));
-  };
-  if (name == "keys" || name == "values" || name == "items")
-    return native([dictionary, name](Interpreter& inner, const Arguments& arguments) -> Value {
-      expect_count(inner, arguments, 0, 0);
-      auto view = std::make_shared<Sequence>(false);
-      for (const auto& item : dictionary->items)
-        view->elements.push_back(dictionary_part(inner, item, name));
-      view->viewed = dictionary;
-      view->part = name;
-      return view;
-    });
-  if (name == "get" || name == "setdefault" || name == "pop")
-    return native([dictionary, name](Interpreter& inner, const Arguments& arguments) {
-      return dict_access(inner, dictionary, name, arguments);
-    });
-  if (name == "update")
-    return native([dictionary](Interpreter& inner, const Arguments& arguments) {
-      update_dict(inner, dictionary, arguments);
-      return inner.none();
-    });
-  if (name == "copy")
-    return native([dictionary](Interpreter& inner, const Arguments& arguments) -> Value {
-      expect_count(inner, arguments, 0, 0);
-      auto copy = std::make_shared<Dictionary>();
-      copy->items = dictionary->items;
-      return copy;
-    });
-  if (name == "clear")
-    return native([dictionary](Interpreter& inner, const Arguments& arguments) {
-      expect_count(inner, arguments, 0, 0);
-      if (auto dict = real_dict(dictionary))
-        inner.heap.clear(dict_target(inner, dict->object, dict->source));
-      dictionary->items.clear();
-      return inner.none();
-    });
-  return nullptr;
-}
-
-Value set_method(const std::shared_ptr<SetValue>& set, const std::string& name) {
-  if (name != "add") return nullptr;
-  return std::make_shared<Native>("set.add", [set](Interpreter& inner, const Arguments& arguments) {
-    expect_count(inner, arguments, 1, 1);
-    if (!contains(inner, set, arguments.positional[0]))
-      set->elements.push_back(key_object(inner, arguments.positional[0]));
-    return inner.none();
-  });
-}
-
-}  // namespace
-
-namespace {
-
-/// list.append and list.extend of a real list: what it holds does not matter.
-Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements) {
-  Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
-  if (PyList_CheckExact(known.object.get())) note_length(interpreter, known.source);
-  for (Value& element : elements) {
-    if (list.twin != nullptr)
-      append(interpreter, *list.twin, element);
-    else
-      list.appended.push_back(std::move(element));
-  }
-  interpreter.heap.note_change();
-  interpreter.mark(speculate::LineMark::Kind::effect);
-  return interpreter.none();
-}
-
-/// set.add and set.discard of a real set.
-Value real_set_method(const Value& self, const std::string& name) {
-  if (!PySet_CheckExact(as<Known>(self)->object.get()) || (name != "add" && name != "discard"))
-    return nullptr;
-  return std::make_shared<Native>(
-      "set." + name, [self, name](Interpreter& inner, const Arguments& arguments) -> Value {
-        expect_count(inner, arguments, 1, 1);
-        const auto& known = *as<Known>(self);
-        Heap::Target target;
-        target.table = known.object.get();
-        target.kind = speculate::HeapWrite::Kind::member;
-        target.owner = known.source;
-        target.object = known.object;
-        write_place(inner, target, key_object(inner, arguments.positional[0]), nullptr,
-                    name == "add" ? inner.none() : nullptr);
-        return inner.none();
-      });
-}
-
 /// Methods of containers of the real world that do not look at all that they hold.
 Value unopened_method(const Value& self, const std::string& name) {
   const auto& known = *as<Known>(self);
   PyObject* object = known.object.get();
-  static PyObject* const deque = imported("collections.deque");
-  bool grows = PyList_CheckExact(object) || reinterpret_cast<PyObject*>(Py_TYPE(object)) == deque;
+  const bool grows = PyList_CheckExact(object) || is_deque(object);
   if (PyAnySet_CheckExact(object) && known.source != nullptr) return real_set_method(self, name);
   if (grows && known.source != nullptr && (name == "append" || name == "extend"))
     return std::make_shared<Native>(
-        "list." + name, [self, name](Interpreter& inner, const Arguments& arguments) -> Value {
+        "list." + name, [self, name](Interpreter& inner, const CallArguments& arguments) -> Value {
           expect_count(inner, arguments, 1, 1);
           const Value& argument = arguments.positional[0];
           return grow_list(
               inner, *as<Known>(self),
               name == "append" ? std::vector<Value>{argument} : elements_of(inner, argument));
         });
-  if (!is_plain_dict(object)) return nullptr;
-  if (name == "get" || name == "setdefault" || name == "pop")
-    return std::make_shared<Native>("dict." + name,
-                                    [self, name](Interpreter& inner, const Arguments& arguments) {
-                                      return dict_access(inner, self, name, arguments);
-                                    });
-  if (name == "update")
-    return std::make_shared<Native>("dict.update",
-                                    [self](Interpreter& inner, const Arguments& arguments) {
-                                      update_dict(inner, self, arguments);
-                                      return inner.none();
-                                    });
-  return nullptr;
+  return real_dict_method(self, name);
 }
 
 }  // namespace
 
 Value container_method(Interpreter& interpreter, const Value& self, const std::string& name) {
+  // A Counter has methods of its own for some of a dict's.
+  if (PyTypeObject* type = class_of(self); is_counter(type))
+    if (PyDict_GetItemString(type->tp_dict, name.c_str()) != nullptr) return nullptr;
+  return builtin_method(interpreter, self, name);
+}
+
+Value builtin_method(Interpreter& interpreter, const Value& self, const std::string& name) {
   if (as<Known>(self) != nullptr) return unopened_method(self, name);
   if (auto sequence = shared_as<Sequence>(self))
     return sequence_method(interpreter, sequence, name);
   if (auto dictionary = shared_as<Dictionary>(self)) return dict_method(dictionary, name);
   if (auto set = shared_as<SetValue>(self)) return set_method(set, name);
   return nullptr;
+}
+
+// --- methods given with their self ---------------------------------------------------------------
+
+namespace {
+
+bool is_container_class(PyTypeObject* type) {
+  static auto* const deque = reinterpret_cast<PyTypeObject*>(imported("collections.deque"));
+  static auto* const ordered = reinterpret_cast<PyTypeObject*>(imported("collections.OrderedDict"));
+  return type == &PyList_Type || type == &PyDict_Type || type == &PySet_Type ||
+         type == &PyFrozenSet_Type || type == &PyTuple_Type || type == deque || type == ordered;
+}
+
+Value call_special(Interpreter& interpreter, const std::string& name,
+                   const CallArguments& arguments) {
+  const auto& given = arguments.positional;
+  if (name == "__getitem__" && given.size() == 2) return subscript(interpreter, given[0], given[1]);
+  if (name == "__contains__" && given.size() == 2)
+    return interpreter.boolean(contains(interpreter, given[0], given[1]));
+  if (name == "__len__" && given.size() == 1) return length_of(interpreter, given[0]);
+  if (name == "__iter__" && given.size() == 1) return iterate(interpreter, given[0]);
+  if (name == "__setitem__" && given.size() == 3) {
+    write_subscript(interpreter, given[0], given[1], given[2]);
+    return interpreter.none();
+  }
+  if (name == "__delitem__" && given.size() == 2) {
+    delete_subscript(interpreter, given[0], given[1]);
+    return interpreter.none();
+  }
+  return nullptr;
+}
+
+/// dict.fromkeys(keys, value)
+Value dict_from_keys(Interpreter& interpreter, const CallArguments& arguments) {
+  expect_count(interpreter, arguments, 1, 2);
+  auto dictionary = std::make_shared<Dictionary>();
+  Value value = arguments.positional.size() > 1 ? arguments.positional[1] : interpreter.none();
+  for (const Value& key : elements_of(interpreter, arguments.positional[0]))
+    change_item(interpreter, *dictionary, key_object(interpreter, key), value);
+  return dictionary;
+}
+
+}  // namespace
+
+Value call_container_function(Interpreter& interpreter, PyObject* callable,
+                              const CallArguments& arguments) {
+  if (PyCFunction_Check(callable)) {
+    static PyObject* const chain = imported("itertools.chain");
+    if (PyCFunction_GET_SELF(callable) == chain && arguments.positional.size() == 1) {
+      CallArguments iterables;  // chain.from_iterable
+      iterables.positional = elements_of(interpreter, arguments.positional[0]);
+      return call(interpreter, interpreter.constant_borrowed(chain), iterables);
+    }
+    const bool of_dict =
+        PyCFunction_GET_SELF(callable) == reinterpret_cast<PyObject*>(&PyDict_Type);
+    const std::string_view name = reinterpret_cast<PyCFunctionObject*>(callable)->m_ml->ml_name;
+    return of_dict && name == "fromkeys" ? dict_from_keys(interpreter, arguments) : nullptr;
+  }
+  const bool is_method = Py_TYPE(callable) == &PyMethodDescr_Type;
+  if ((!is_method && Py_TYPE(callable) != &PyWrapperDescr_Type) ||
+      !is_container_class(PyDescr_TYPE(callable)) || arguments.positional.empty())
+    return nullptr;
+  const std::string name = text_of(PyDescr_NAME(callable));
+  const Value& self = arguments.positional[0];
+  // A Counter's own __getitem__ is a dict's.
+  PyTypeObject* type = class_of(self);
+  if (type == nullptr || PyType_IsSubtype(type, PyDescr_TYPE(callable)) == 0) return nullptr;
+  const auto* known = as<Known>(self);
+  if (known != nullptr && !is_plain_dict(known->object.get()) && !is_container_class(type))
+    return nullptr;
+  if (!is_method) return call_special(interpreter, name, arguments);
+  CallArguments rest = arguments;
+  rest.positional.erase(rest.positional.begin());
+  Value method = builtin_method(interpreter, self, name);
+  if (method == nullptr) method = builtin_method(interpreter, opened(interpreter, self), name);
+  return method == nullptr ? nullptr : call(interpreter, method, rest);
 }
 
 // --- comprehensions -----------------------------------------------------------------------------

@@ -37,8 +37,10 @@ bool contains(Interpreter& interpreter, const Value& container, const Value& ele
 void change_item(Interpreter& interpreter, Dictionary& dictionary, const python::Object& key,
                  const Value& value);
 
-/// A method of a virtual container, e.g. "append" of a list: null if there is none of that name.
+/// A method of a container, e.g. "append" of a list: null if there is none of that name.
 Value container_method(Interpreter& interpreter, const Value& self, const std::string& name);
+/// The same, as the builtin class that it derives from has it.
+Value builtin_method(Interpreter& interpreter, const Value& self, const std::string& name);
 
 /// The Python object that a virtual value stands for, if all its parts are known constants.
 python::Object folded(Interpreter& interpreter, const Value& value);
@@ -54,5 +56,18 @@ std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
                                             const std::vector<syntax::Comprehension>& generators,
                                             const syntax::Scope* scope,
                                             std::function<Value()> element);
+
+/// A method of a builtin container, given with its self (`dict.update`, `list.__getitem__`), or
+/// dict.fromkeys; null if the callable is none.
+Value call_container_function(Interpreter& interpreter, PyObject* callable,
+                              const CallArguments& arguments);
+
+// --- operators of sets (sets.cpp); null where they are none
+Value set_binary(Interpreter& interpreter, syntax::Operator op, const Value& left,
+                 const Value& right);
+Value set_binary_in_place(Interpreter& interpreter, syntax::Operator op, const Value& left,
+                          const Value& right);
+Value set_compare(Interpreter& interpreter, syntax::CompareOperator op, const Value& left,
+                  const Value& right);
 
 }  // namespace janus::frontend

@@ -118,7 +118,8 @@ PyObject* globals_of(Interpreter& interpreter, const Frame& frame) {
 
 std::string file_of(const Frame& frame) {
   PyObject* function = frame.code->function.get();
-  if (function == nullptr) return frame.code->tree->file != nullptr ? *frame.code->tree->file : std::string();
+  if (function == nullptr)
+    return frame.code->tree->file != nullptr ? *frame.code->tree->file : std::string();
   return text_of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_filename);
 }
 

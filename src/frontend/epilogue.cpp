@@ -138,8 +138,11 @@ class TemplateWriter {
       return form;
     }
     size_t place = earlier->second = interpreter_.new_place();
-    bool can_hold_itself = as<Dictionary>(value) != nullptr || as<Instance>(value) != nullptr ||
-                           (as<Sequence>(value) != nullptr && as<Sequence>(value)->is_list);
+    const auto* dictionary = as<Dictionary>(value);
+    const auto* sequence = as<Sequence>(value);
+    bool can_hold_itself = (dictionary != nullptr && !dictionary->type) ||
+                           as<Instance>(value) != nullptr ||
+                           (sequence != nullptr && sequence->is_list && !sequence->type);
     if (!can_hold_itself) open_.insert(value.get());
     Template form = parts(value);
     open_.erase(value.get());
@@ -163,10 +166,20 @@ class TemplateWriter {
         form.children.push_back(write(part));
       return form;
     }
+    return write_set(*as<SetValue>(value));
+  }
+
+  Template write_set(const SetValue& set) {
+    if (!set.only_grew && set.elements.size() > 1)
+      interpreter_.refuse(ReasonCode::dynamic_value, "the order of a set's elements");
     Template form = made(Template::Kind::set);
-    for (const Object& element : as<SetValue>(value)->elements)
+    for (const Object& element : set.elements)
       form.children.push_back(write(interpreter_.constant(element)));
-    return form;
+    if (!set.is_frozen) return form;
+    Template frozen = made(Template::Kind::call);
+    frozen.object = Object::borrow(reinterpret_cast<PyObject*>(&PyFrozenSet_Type));
+    frozen.children.push_back(std::move(form));
+    return frozen;
   }
 
   Template write_sequence(const Sequence& sequence) {
@@ -190,6 +203,7 @@ class TemplateWriter {
     Template parts = made(Template::Kind::tuple);
     for (const Value& element : sequence.elements) parts.children.push_back(write(element));
     form.children.push_back(std::move(parts));
+    if (sequence.most >= 0) form.children.push_back(write(interpreter_.integer(sequence.most)));
     return form;
   }
 
@@ -231,7 +245,12 @@ class TemplateWriter {
       form.children.push_back(write(interpreter_.constant(key)));
       form.children.push_back(write(element));
     }
-    return form;
+    if (!dictionary.type) return form;
+    Template typed = made(Template::Kind::call);
+    typed.object = dictionary.type;
+    if (dictionary.factory != nullptr) typed.children.push_back(write(dictionary.factory));
+    typed.children.push_back(std::move(form));
+    return typed;
   }
 
   Template write_tensor(const std::shared_ptr<Tensor>& tensor) {

@@ -101,6 +101,8 @@ std::shared_ptr<SetValue> make_set(Interpreter& interpreter, const std::vector<V
       found = found || same_key(interpreter, existing.get(), object.get());
     if (!found) set->elements.push_back(std::move(object));
   }
+  // CPython copies larger displays from a frozenset, whose table has another size.
+  set->only_grew = set->elements.size() <= 4;
   return set;
 }
 

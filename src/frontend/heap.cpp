@@ -99,6 +99,14 @@ bool Heap::cleared(PyObject* identity) const {
 
 void Heap::write(Interpreter& interpreter, const Target& target, Change change) {
   Table& state = table_of(target);
+  if (state.target.kind != target.kind &&
+      state.target.kind == speculate::HeapWrite::Kind::attribute) {
+    // An object's own dictionary: the write will be one of an attribute.
+    PyTypeObject* type = Py_TYPE(state.target.object.get());
+    if (!PyUnicode_CheckExact(change.key.get()) ||
+        _PyType_Lookup(type, change.key.get()) != nullptr)
+      interpreter.refuse(ReasonCode::heap_write, "an item of __dict__");
+  }
   ++change_count_;
   if (state.twin != nullptr) update_twin(interpreter, *state.twin, change.key, change.value);
   auto earlier = last_change(interpreter, state.changes, change.key.get());
@@ -375,10 +383,27 @@ bool is_changed(const Heap::List& list) {
   return list.twin->elements != list.at_entry;
 }
 
+/// How many elements of a deque have gone at the left, where the others are still there.
+size_t dropped_elements(const Heap::List& list) {
+  const std::vector<Value>&before = list.at_entry, &now = list.twin->elements;
+  for (size_t dropped = 0; dropped < before.size(); ++dropped) {
+    const size_t kept = before.size() - dropped;
+    if (kept <= now.size() &&
+        std::equal(now.begin(), now.begin() + static_cast<std::ptrdiff_t>(kept),
+                   before.begin() + static_cast<std::ptrdiff_t>(dropped)))
+      return dropped;
+  }
+  return before.size();
+}
+
 /// Elements behind the unchanged ones.
 std::vector<Value> new_elements(const Heap::List& list) {
   if (list.twin == nullptr) return list.appended;
   const std::vector<Value>& elements = list.twin->elements;
+  if (!PyList_Check(list.object.get())) {
+    const size_t kept = list.at_entry.size() - dropped_elements(list);
+    return {elements.begin() + static_cast<std::ptrdiff_t>(kept), elements.end()};
+  }
   return {elements.begin() + static_cast<std::ptrdiff_t>(unchanged_elements(list)), elements.end()};
 }
 
@@ -430,7 +455,10 @@ void commit_heap(Interpreter& interpreter,
     HeapWrite write;
     write.kind = PyList_Check(object) ? Kind::tail : Kind::extend;
     write.owner = list.source;
-    write.index = list.twin == nullptr ? HeapWrite::kEnd : unchanged_elements(list);
+    if (write.kind == Kind::tail)
+      write.index = list.twin == nullptr ? HeapWrite::kEnd : unchanged_elements(list);
+    else
+      write.index = list.twin == nullptr ? 0 : dropped_elements(list);
     write.value.kind = speculate::Template::Kind::list;
     for (const Value& element : new_elements(list)) write.value.children.push_back(form(element));
     writes.push_back(std::move(write));
@@ -491,17 +519,35 @@ class Aliases {
     }
   }
 
-  /// All these paths led to the object whose changes the run saw through them.
+  /// The path of an object's own dictionary.
+  const Source* dictionary_of(const Source* owner) {
+    const Object name = Object::steal(PyUnicode_InternFromString("__dict__"));
+    return interpreter_.sources().step(Source::Kind::attribute, owner, name);
+  }
+
+  /// All these paths led to the object whose changes the run saw through them, or one to an object
+  /// and the other to its own dictionary.
   void expect_one(const Source* owner, const std::set<const Source*>& paths) {
+    PyObject* object = resolve_(owner);
     for (const Source* path : paths) {
       if (is_own_dictionary(path)) path = path->base;
       if (path == owner || (is_constant(path) && is_constant(owner))) continue;
-      Assumption assumption;
-      assumption.kind = Assumption::Kind::same_object;
-      assumption.source = path;
-      assumption.other = owner;
-      interpreter_.assume(std::move(assumption));
+      PyObject* found = resolve_(path);
+      const Source* one = owner;
+      if (object != nullptr && found != nullptr && object != found) {
+        if (own_dictionary(object).is(found)) one = dictionary_of(owner);
+        if (own_dictionary(found).is(object)) path = dictionary_of(path);
+      }
+      expect_same(path, one);
     }
+  }
+
+  void expect_same(const Source* path, const Source* owner) {
+    Assumption assumption;
+    assumption.kind = Assumption::Kind::same_object;
+    assumption.source = path;
+    assumption.other = owner;
+    interpreter_.assume(std::move(assumption));
   }
 
   void collect_reads() {
@@ -541,6 +587,10 @@ class Aliases {
 
   void compare(const Use& one, const Use& other) {
     if (one.owner == other.owner || (is_constant(one.owner) && is_constant(other.owner))) return;
+    if (PyDict_CheckExact(one.object) != PyDict_CheckExact(other.object)) {
+      if (PyDict_CheckExact(one.object)) return compare_with_dictionary(one, other);
+      return compare_with_dictionary(other, one);
+    }
     if (Py_TYPE(one.object) != Py_TYPE(other.object)) return;
     if (one.key != nullptr && other.key != nullptr && one.key != other.key &&
         !same_key(interpreter_, one.key, other.key))
@@ -551,6 +601,30 @@ class Aliases {
     assumption.source = one.owner;
     assumption.other = other.owner;
     interpreter_.assume(std::move(assumption));
+  }
+
+  /// A dict and an object, whose own dictionary it may be.
+  void compare_with_dictionary(const Use& dict, const Use& of) {
+    if (is_own_dictionary(dict.owner) || PyModule_Check(of.object) || PyType_Check(of.object))
+      return;
+    const bool by_key = dict.key != nullptr && of.key != nullptr;
+    if (by_key ? !same_key(interpreter_, dict.key, of.key) : !is_variable(dict.owner)) return;
+    const Object own = own_dictionary(of.object);
+    if (!own) return;
+    Assumption assumption;
+    assumption.kind =
+        own.is(dict.object) ? Assumption::Kind::same_object : Assumption::Kind::not_same_object;
+    assumption.source = dict.owner;
+    assumption.other = dictionary_of(of.owner);
+    interpreter_.assume(std::move(assumption));
+  }
+
+  /// Whether the program holds the object by a name; what only other objects hold is taken to be no
+  /// object's dictionary, unless one key is used in both.
+  static bool is_variable(const Source* source) {
+    return source->kind == Source::Kind::argument || source->kind == Source::Kind::keyword ||
+           source->kind == Source::Kind::variable || source->kind == Source::Kind::global ||
+           source->kind == Source::Kind::closure;
   }
 
   Interpreter& interpreter_;

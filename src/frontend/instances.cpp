@@ -134,6 +134,13 @@ class DataclassInit {
 
 }  // namespace
 
+bool is_enumeration(PyTypeObject* type) {
+  static PyObject* const metaclass = imported("enum.EnumMeta");
+  const int found = PyObject_IsInstance(reinterpret_cast<PyObject*>(type), metaclass);
+  PyErr_Clear();
+  return found == 1;
+}
+
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object.get());
   if (!is_plain_class(interpreter, object)) return nullptr;

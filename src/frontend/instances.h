@@ -7,6 +7,9 @@
 
 namespace janus::frontend {
 
+/// Whether the class is an enumeration.
+bool is_enumeration(PyTypeObject* type);
+
 /// Calls a class; null if its objects can't be kept as their attributes.
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments);
 

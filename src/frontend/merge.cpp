@@ -503,6 +503,8 @@ Value Merger::merge_sequences(const Sequence& a, const Sequence& b) {
   }
   auto merged = std::make_shared<Sequence>(a.is_list);
   merged->type = a.type;
+  if (a.most != b.most) throw NotMerged{"deques of different lengths"};
+  merged->most = a.most;
   merged->elements = merge_elements(elements_in(0, a), elements_in(1, b), a.is_list);
   return merged;
 }
@@ -510,8 +512,12 @@ Value Merger::merge_sequences(const Sequence& a, const Sequence& b) {
 Value Merger::merge_dictionaries(const Dictionary& a, const Dictionary& b) {
   if (existed(a) || existed(b) || a.source != nullptr || b.source != nullptr)
     throw NotMerged{"two dicts"};
+  if (a.type.get() != b.type.get() || a.factory != b.factory)
+    throw NotMerged{"dicts of different classes"};
   expect_one_partner(&a, &b);
   auto merged = std::make_shared<Dictionary>();
+  merged->type = a.type;
+  merged->factory = a.factory;
   merged->items = merge_items(a.items, b.items);
   return merged;
 }

@@ -313,11 +313,14 @@ Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
                       const Value& right) {
   const auto* a = as<Sequence>(left);
   const auto* b = as<Sequence>(right);
-  if (op == Operator::Mult && a != nullptr && is_number(right))
+  if (op == Operator::Mult && a != nullptr && is_number(right) && !(a->is_list && a->type))
     return repeated(interpreter, *a, right);
-  if (op == Operator::Mult && b != nullptr && is_number(left))
+  if (op == Operator::Mult && b != nullptr && is_number(left) && !(b->is_list && b->type))
     return repeated(interpreter, *b, left);
-  if (op == Operator::Add && a != nullptr && b != nullptr && a->is_list == b->is_list) {
+  const bool is_typed =
+      (a != nullptr && a->is_list && a->type) || (b != nullptr && b->is_list && b->type);  // deques
+  if (!is_typed && op == Operator::Add && a != nullptr && b != nullptr &&
+      a->is_list == b->is_list) {
     auto result = std::make_shared<Sequence>(a->is_list);
     result->elements = a->elements;
     result->elements.insert(result->elements.end(), b->elements.begin(), b->elements.end());
@@ -406,7 +409,48 @@ bool is_number(const Value& value) {
           PyBool_Check(known->object.get()));
 }
 
-Value binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+namespace {
+
+/// The members of an enumeration of ints compute as these.
+Value plain_number(Interpreter& interpreter, const Value& value) {
+  const auto* known = as<Known>(value);
+  if (known == nullptr || !PyLong_Check(known->object.get()) || is_number(value)) return value;
+  PyTypeObject* type = Py_TYPE(known->object.get());
+  if (!is_enumeration(type) || type->tp_as_number->nb_add != PyLong_Type.tp_as_number->nb_add)
+    return value;
+  interpreter.assume_identity(*known);
+  return interpreter.constant(interpreter.must(PyNumber_Long(known->object.get())));
+}
+
+/// left | right of dicts
+Value dictionary_union(Interpreter& interpreter, Operator op, const Value& left,
+                       const Value& right) {
+  const auto *a = as<Dictionary>(left), *b = as<Dictionary>(right);
+  if (op != Operator::BitOr || a == nullptr || b == nullptr || a->type || b->type) return nullptr;
+  auto result = std::make_shared<Dictionary>();
+  result->items = a->items;
+  for (const auto& [key, value] : b->items) change_item(interpreter, *result, key, value);
+  return result;
+}
+
+/// What `left op= right` calls; null if left has no such method.
+Value call_in_place(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  if (as<Known>(left) == nullptr && as<Instance>(left) == nullptr) return nullptr;
+  Value method = special_method(interpreter, left, (std::string("__i") + dunder(op)).c_str());
+  if (method == nullptr) return nullptr;
+  CallArguments arguments;
+  arguments.positional = {right};
+  Value result = call(interpreter, method, arguments);
+  const auto* outcome = as<Known>(result);
+  return outcome != nullptr && outcome->object.is(Py_NotImplemented) ? nullptr : result;
+}
+
+}  // namespace
+
+Value binary(Interpreter& interpreter, Operator op, const Value& given_left,
+             const Value& given_right) {
+  const Value left = plain_number(interpreter, given_left);
+  const Value right = plain_number(interpreter, given_right);
   if (is_constant(left) && is_constant(right))
     return interpreter.constant(interpreter.must(
         apply_python(op, as<Known>(left)->object.get(), as<Known>(right)->object.get())));
@@ -414,7 +458,9 @@ Value binary(Interpreter& interpreter, Operator op, const Value& left, const Val
     return tensor_binary(interpreter, op, left, right);
   if (is_number(left) && is_number(right)) return number_binary(interpreter, op, left, right);
   if (is_string(left)) return string_binary(interpreter, op, left, right);
+  if (Value result = set_binary(interpreter, op, left, right)) return result;
   Value a = opened(interpreter, left), b = opened(interpreter, right);
+  if (Value result = dictionary_union(interpreter, op, a, b)) return result;
   if (as<Sequence>(a) != nullptr || as<Sequence>(b) != nullptr)
     return sequence_binary(interpreter, op, a, b);
   return object_binary(interpreter, op, left, right);
@@ -429,17 +475,25 @@ Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
       interpreter.refuse(ReasonCode::expression, "in-place operator of a tensor and an object");
     return tensor_call(interpreter, std::string(tensor_operator(op)) + "_", {left, right});
   }
-  if (auto* list = as<Sequence>(left); list != nullptr && list->is_list) {
-    if (op != Operator::Add) return binary(interpreter, op, left, right);
-    if (list->source != nullptr)
-      interpreter.refuse(ReasonCode::heap_write, list->source->describe());
-    for (Value& element : elements_of(interpreter, right)) append(interpreter, *list, element);
+  const auto* known = as<Known>(left);
+  const auto* list = as<Sequence>(left);
+  const bool is_list =
+      list != nullptr ? list->is_list : known != nullptr && PyList_CheckExact(known->object.get());
+  const bool is_dict = as<Dictionary>(left) != nullptr ||
+                       (known != nullptr && PyDict_CheckExact(known->object.get()));
+  if ((is_list && op == Operator::Add) || (is_dict && op == Operator::BitOr)) {
+    CallArguments arguments;
+    arguments.positional = {right};
+    call(interpreter, attribute(interpreter, left, is_list ? "extend" : "update"), arguments);
     return left;
   }
-  if (const auto* known = as<Known>(left);
-      known != nullptr && !is_immutable_constant(known->object.get()))
-    interpreter.refuse(ReasonCode::heap_write,
-                       known->source == nullptr ? "an object" : known->source->describe());
+  if (Value changed = set_binary_in_place(interpreter, op, left, right)) return changed;
+  if (known != nullptr && !is_immutable_constant(known->object.get()) &&
+      !is_enumeration(Py_TYPE(known->object.get()))) {
+    if (Value changed = call_in_place(interpreter, op, left, right)) return changed;
+  }
+  if (as<Instance>(left) != nullptr)
+    if (Value changed = call_in_place(interpreter, op, left, right)) return changed;
   return binary(interpreter, op, left, right);
 }
 
@@ -537,7 +591,9 @@ Value sequence_compare(Interpreter& interpreter, CompareOperator op, const Seque
                        const Sequence& right) {
   if (op != CompareOperator::Eq && op != CompareOperator::NotEq)
     interpreter.refuse(ReasonCode::expression, "the order of containers");
-  bool equal = left.is_list == right.is_list && left.elements.size() == right.elements.size();
+  const bool typed_lists = left.is_list && left.type.get() != right.type.get();
+  bool equal = left.is_list == right.is_list && !typed_lists &&
+               left.elements.size() == right.elements.size();
   for (size_t i = 0; equal && i < left.elements.size(); ++i) {
     if (left.elements[i] == right.elements[i]) continue;
     Value same = compare(interpreter, CompareOperator::Eq, left.elements[i], right.elements[i]);
@@ -593,21 +649,25 @@ Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value
 
 }  // namespace
 
-Value compare(Interpreter& interpreter, CompareOperator op, const Value& left, const Value& right) {
-  if (as<RuntimeObject>(left) != nullptr || as<RuntimeObject>(right) != nullptr)
-    return compare_run_time(interpreter, op, left, right);
+Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_left,
+              const Value& given_right) {
+  if (as<RuntimeObject>(given_left) != nullptr || as<RuntimeObject>(given_right) != nullptr)
+    return compare_run_time(interpreter, op, given_left, given_right);
   switch (op) {
     case CompareOperator::Is:
-      return interpreter.boolean(identical(interpreter, left, right));
+      return interpreter.boolean(identical(interpreter, given_left, given_right));
     case CompareOperator::IsNot:
-      return interpreter.boolean(!identical(interpreter, left, right));
+      return interpreter.boolean(!identical(interpreter, given_left, given_right));
     case CompareOperator::In:
-      return interpreter.boolean(contains(interpreter, right, left));
+      return interpreter.boolean(contains(interpreter, given_right, given_left));
     case CompareOperator::NotIn:
-      return interpreter.boolean(!contains(interpreter, right, left));
+      return interpreter.boolean(!contains(interpreter, given_right, given_left));
     default:
       break;
   }
+  const Value left = plain_number(interpreter, given_left);
+  const Value right = plain_number(interpreter, given_right);
+  if (Value result = set_compare(interpreter, op, left, right)) return result;
   if (as<Instance>(left) != nullptr || as<Instance>(right) != nullptr)
     return compare_instances(interpreter, op, left, right);
   if (is_constant(left) && is_constant(right))

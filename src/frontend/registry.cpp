@@ -75,6 +75,10 @@ struct Registry {
     add_handlers(library_callables());
     add_handlers(python_callables());
     add_handlers(effect_callables());
+    add_handlers(deque_callables());
+    add_handlers(dict_callables());
+    add_handlers(set_callables());
+    add_handlers(standard_library_callables());
     add_handlers(autograd_callables());
     add_handlers(optimizer_callables());
     add_handlers(module_callables());

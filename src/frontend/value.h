@@ -187,10 +187,11 @@ struct Sequence final : AbstractValue, Changeable {
   std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   bool is_list;
   ElementList elements;
-  python::Object type;  ///< a namedtuple's or torch.Size's class; null: list or tuple
+  python::Object type;  ///< a deque's, namedtuple's or torch.Size's class; null: list or tuple
   const speculate::Source* source = nullptr;  ///< it is this object of the entry
   std::shared_ptr<Dictionary> viewed;  ///< it is the `part` of this dict, and changes with it
   std::string part;                    ///< keys, values or items
+  Py_ssize_t most = -1;                ///< of a deque: its greatest length
 };
 
 struct Dictionary final : AbstractValue, Changeable {
@@ -200,6 +201,8 @@ struct Dictionary final : AbstractValue, Changeable {
   std::vector<std::pair<python::Object, Value>> items;  ///< in order; keys are known, hashable
   const speculate::Source* source = nullptr;            ///< it is this object of the entry
   python::Object object;  ///< with `source`: the real dict; changes go through the heap as well
+  python::Object type;    ///< OrderedDict, defaultdict, Counter; null: dict
+  Value factory;          ///< of a defaultdict made in the run
 };
 
 /// An object of a plain class written in Python, made in the run.
@@ -216,6 +219,8 @@ struct SetValue final : AbstractValue, Changeable {
   SetValue() : AbstractValue(kKind) {}
   std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
   std::vector<python::Object> elements;
+  bool is_frozen = false;
+  bool only_grew = true;  ///< by single elements: Python's order is known
 };
 
 struct SliceValue final : AbstractValue {

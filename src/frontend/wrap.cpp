@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "frontend/callables.h"
+#include "frontend/instances.h"
 #include "frontend/interpreter.h"
 #include "frontend/recursion.h"
 #include "frontend/run_time.h"
@@ -46,19 +47,12 @@ bool holds_float(PyObject* object) {
 
 /// Whether the object is used by what it is, not by what it holds.
 bool is_identity_object(PyObject* object) {
-  static PyObject* const enum_type = [] {
-    Object module = Object::steal(PyImport_ImportModule("enum"));
-    return module ? PyObject_GetAttrString(module.get(), "EnumMeta") : nullptr;
-  }();
   if (PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object) ||
       PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &PyGetSetDescr_Type ||
       Py_TYPE(object) == &PyMemberDescr_Type)
     return true;
-  if (enum_type != nullptr &&
-      PyObject_IsInstance(reinterpret_cast<PyObject*>(Py_TYPE(object)), enum_type) == 1)
-    return true;
-  PyErr_Clear();
+  if (is_enumeration(Py_TYPE(object))) return true;
   return is_torch_constant(object);
 }
 

@@ -116,7 +116,7 @@ struct HeapWrite {
     tail,       ///< owner[index:] = value of a list; `index` kEnd: owner.extend(value)
     clear,      ///< owner.clear() of a dict or set
     member,     ///< owner.add(key) of a set; deleted: owner.discard(key)
-    extend,     ///< owner.extend(value) of a deque
+    extend,     ///< a deque's `index` first elements go, then owner.extend(value)
     global,     ///< owner.__globals__[key] = value; the owner is a function
     cell        ///< owner.__closure__[index].cell_contents = value
   };

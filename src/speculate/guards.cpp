@@ -106,6 +106,7 @@ bool holds_length(PyObject* object, int64_t number) {
   if (PyList_Check(object)) return PyList_GET_SIZE(object) == number;
   if (PyDict_Check(object)) return PyDict_GET_SIZE(object) == number;
   if (PyAnySet_Check(object)) return PySet_GET_SIZE(object) == number;
+  if (is_deque(object)) return Py_SIZE(object) == number;
   return false;
 }
 

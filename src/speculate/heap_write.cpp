@@ -81,6 +81,8 @@ void HeapWriter::write(std::span<const python::Object> captured, PyObject* value
       python::check_status(deletes_ ? PySet_Discard(owner, key) : PySet_Add(owner, key));
       return;
     case Kind::extend:
+      for (size_t i = 0; i < index_ && PyObject_Size(owner) > 0; ++i)
+        python::check(PyObject_CallMethod(owner, "popleft", nullptr));
       python::check(PyObject_CallMethod(owner, "extend", "O", value));
       return;
     case Kind::global: {

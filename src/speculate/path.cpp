@@ -113,6 +113,11 @@ PyObject* find_global(PyObject* globals, PyObject* builtins, PyObject* name, Py_
   return dict_item(builtins, name, hash);
 }
 
+bool is_deque(PyObject* object) {
+  static PyObject* const type = python::import_attribute("collections", "deque").release();
+  return reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
+}
+
 PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
                     std::vector<python::Object>& owned) {
   using Kind = Source::Kind;
@@ -132,6 +137,7 @@ PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
     case Kind::item:
       return dict_item(base, key, step.hash);
     case Kind::index:
+      if (is_deque(base)) return keep(PySequence_GetItem(base, step.index), owned);
       return sequence_item(base, step.index);
     case Kind::length:
       return keep(length_of(base), owned);

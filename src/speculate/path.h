@@ -23,6 +23,9 @@ struct PathStep {
 PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
                     std::vector<python::Object>& owned);
 
+/// Whether it is a collections.deque itself.
+bool is_deque(PyObject* object);
+
 /// The instance's __dict__, borrowed; null if it has none.
 PyObject* instance_dict(PyObject* object);
 

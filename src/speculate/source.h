@@ -26,7 +26,7 @@ struct Source {
     type,             ///< type(base)
     type_attribute,   ///< what type lookup (MRO) finds for key on the type `base`: not bound
     item,             ///< base[key] of a dict
-    index,            ///< base[index] of a list or tuple; of a list also from its end
+    index,            ///< base[index] of a list, tuple or deque; of a list also from its end
     length,           ///< len(base) of a list, dict or set
     global,           ///< base.__globals__[key], else builtins (base: a function)
     closure,          ///< base.__closure__[index].cell_contents (base: a function)

@@ -1,9 +1,13 @@
 """docs/conversion.md is true: every row's construct runs as a graph and gives what eager gives, and
 what the row says to stay imperative does so for the reason that it names."""
 
+import collections
+import functools
 import io
+import itertools
 import logging
 import math
+import operator
 import random
 import re
 import time
@@ -221,6 +225,56 @@ def appended():
     def f(x, n):
         history.append(x.sum().item())
         return x * 2, list(history) if n == 1 else None
+
+    return f
+
+
+@converted("deque read and appended to")
+def running_mean():
+    losses = collections.deque([1.0, 2.0], maxlen=2)
+
+    def f(x, n):
+        losses.append(x.sum().item())
+        return x * (sum(losses) / len(losses))
+
+    return f
+
+
+@otherwise("deque read and appended to")
+def filling_deque():
+    losses = collections.deque(maxlen=100)
+
+    def f(x, n):
+        losses.append(x.sum().item())
+        return x * sum(losses)
+
+    return f
+
+
+@converted("`Counter`, `defaultdict`, sets")
+def counted():
+    counts = collections.Counter()
+
+    def f(x, n):
+        counts["calls"] += 1
+        groups = collections.defaultdict(list)
+        groups[n % 2 == 0].append(x)
+        return x * counts["calls"] * len({1, 2} | {2, 3}), len(groups)
+
+    return f
+
+
+@otherwise("`Counter`, `defaultdict`, sets")
+def unknown_order():
+    names = {"a", "b", "c"}
+    return lambda x, n: (x * 2, list(names))
+
+
+@converted("`functools`, `itertools`, `operator`")
+def reduced():
+    def f(x, n):
+        double = functools.partial(operator.mul, 2)
+        return functools.reduce(operator.add, map(double, x)) + sum(itertools.accumulate([1, n]))
 
     return f
 

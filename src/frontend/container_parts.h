@@ -1,0 +1,70 @@
+// What the files about containers share.
+#pragma once
+
+#include "frontend/containers.h"
+
+namespace janus::frontend {
+
+// --- containers of the real world (containers.cpp, dicts.cpp) ------------------------------------
+
+/// Whether the object is a dict, or of a class whose items are read and stored as a dict's.
+bool is_plain_dict(PyObject* object);
+bool is_counter(PyTypeObject* type);
+bool is_deque(PyObject* object);
+bool is_deque(const Sequence& sequence);
+/// The dict of the real world that a value is or is the twin of.
+struct RealDict {
+  PyObject* object = nullptr;
+  const Source* source = nullptr;
+};
+std::optional<RealDict> real_dict(const Value& value);
+const Source* length_path(Interpreter& interpreter, const Source* source);
+/// A list that the run makes longer has another length each time.
+void note_length(Interpreter& interpreter, const Source* source);
+
+// --- lists (lists.cpp) ---------------------------------------------------------------------------
+
+size_t checked_index(Interpreter& interpreter, const Sequence& sequence, const Value& key);
+struct SliceRange {
+  Py_ssize_t start, step, count;
+};
+SliceRange slice_range(Interpreter& interpreter, const SliceValue& slice, size_t length);
+/// elements[index] for an index that only the run knows; null if no number of the graph can be it.
+Value element_at(Interpreter& interpreter, const std::vector<Value>& elements, const Value& index);
+/// A list that changes: one made in the run, or the twin of a real one; null for anything else.
+Sequence* changing_list(Interpreter& interpreter, const Value& value);
+void note_list_change(Interpreter& interpreter, const Sequence& list);
+Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& sequence,
+                      const std::string& name);
+/// list.append and list.extend of a real list: what it holds does not matter.
+Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements);
+/// What only deques have (deques.cpp); null for other names.
+Value deque_method(const std::shared_ptr<Sequence>& deque, const std::string& name);
+/// A deque's elements beyond its length fall off, at the left or the right.
+void trim_deque(Sequence& deque, bool left);
+
+// --- dicts (dicts.cpp) ---------------------------------------------------------------------------
+
+Value dictionary_part(Interpreter& interpreter, const std::pair<python::Object, Value>& item,
+                      const std::string& part);
+Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::string& name);
+/// Methods of a real dict that do not look at all that it holds.
+Value real_dict_method(const Value& self, const std::string& name);
+/// What d[key] gives where there is no such key.
+Value missing_item(Interpreter& interpreter, const Value& self, const Value& key);
+
+// --- sets (sets.cpp) -----------------------------------------------------------------------------
+
+Value set_method(const std::shared_ptr<SetValue>& set, const std::string& name);
+/// Methods of a real set; some do not look at what it holds.
+Value real_set_method(const Value& self, const std::string& name);
+/// Whether the real set held the element at the entry: assumed.
+bool held_at_entry(Interpreter& interpreter, const Known& set, const python::Object& element);
+int64_t set_length(Interpreter& interpreter, const Known& known);
+/// The elements in Python's order; refuses where that is not known.
+std::vector<Value> set_elements(Interpreter& interpreter, const SetValue& set);
+
+void expect_count(Interpreter& interpreter, const CallArguments& arguments, size_t least,
+                  size_t most);
+
+}  // namespace janus::frontend

@@ -1,0 +1,365 @@
+// functools, itertools, operator, bisect: functions of Python's library that call or rearrange what
+// they are given.
+#include "frontend/attributes.h"
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/operators.h"
+
+namespace janus::frontend {
+
+using python::Object;
+using syntax::CompareOperator;
+using syntax::Operator;
+
+namespace {
+
+using Arguments = CallArguments;
+
+Value call_one(Interpreter& interpreter, const Value& callable, std::vector<Value> values) {
+  Arguments arguments;
+  arguments.positional = std::move(values);
+  return call(interpreter, callable, arguments);
+}
+
+bool is_none(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known != nullptr && known->object.is(Py_None);
+}
+
+int64_t known_integer(Interpreter& interpreter, const Value& value) {
+  const int64_t number = PyLong_AsLongLong(folded(interpreter, value).get());
+  if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  return number;
+}
+
+// --- functools ----------------------------------------------------------------------------------
+
+Value call_reduce(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  if (given.size() < 2 || given.size() > 3 || !arguments.keywords.empty()) return nullptr;
+  auto elements = iterate(interpreter, given[1]);
+  Value total = given.size() > 2 ? given[2] : elements->next();
+  if (total == nullptr)
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: reduce() of an empty iterable");
+  while (Value element = elements->next())
+    total = call_one(interpreter, given[0], {total, element});
+  return total;
+}
+
+/// functools.partial made in the run: a callable, nothing else.
+Value call_partial_class(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.empty()) return nullptr;
+  const Value function = arguments.positional[0];
+  Arguments given = arguments;
+  given.positional.erase(given.positional.begin());
+  return std::make_shared<Native>(
+      "partial", [function, given](Interpreter& inner, const Arguments& rest) {
+        Arguments all = given;
+        all.positional.insert(all.positional.end(), rest.positional.begin(), rest.positional.end());
+        for (const auto& [name, value] : rest.keywords) {
+          std::erase_if(all.keywords, [&](const auto& keyword) { return keyword.first == name; });
+          all.keywords.emplace_back(name, value);
+        }
+        return call(inner, function, all);
+      });
+}
+
+// --- itertools ----------------------------------------------------------------------------------
+
+/// Calls the function of itertools on positions, and puts the elements in their place: for those
+/// that only rearrange.
+Value rearranged(Interpreter& interpreter, const char* path, const Arguments& arguments,
+                 size_t iterables) {
+  const auto& given = arguments.positional;
+  auto elements = std::make_shared<std::vector<std::vector<Value>>>();
+  Object positions = interpreter.must(PyTuple_New(static_cast<Py_ssize_t>(given.size())));
+  for (size_t i = 0; i < given.size(); ++i) {
+    Object argument;
+    if (i < iterables) {
+      elements->push_back(elements_of(interpreter, given[i]));
+      argument =
+          python::call(reinterpret_cast<PyObject*>(&PyRange_Type),
+                       {python::integer(static_cast<int64_t>(elements->back().size())).get()});
+    } else {
+      argument = folded(interpreter, given[i]);
+    }
+    PyTuple_SET_ITEM(positions.get(), static_cast<Py_ssize_t>(i), argument.release());
+  }
+  Object keywords = interpreter.must(PyDict_New());
+  for (const auto& [name, value] : arguments.keywords)
+    python::check_status(
+        PyDict_SetItemString(keywords.get(), name.c_str(), folded(interpreter, value).get()));
+  const Object iterator =
+      interpreter.must(PyObject_Call(imported(path), positions.get(), keywords.get()));
+  const bool many = iterables == given.size() && iterables > 1;
+  return std::make_shared<Iterator>([&interpreter, iterator, elements, many]() -> Value {
+    const Object tuple = Object::steal(PyIter_Next(iterator.get()));
+    if (!tuple) {
+      if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+      return nullptr;
+    }
+    std::vector<Value> parts;
+    const Py_ssize_t count = PyTuple_GET_SIZE(tuple.get());
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      const auto& from = (*elements)[many ? static_cast<size_t>(i) : 0];
+      parts.push_back(from[PyLong_AsSize_t(PyTuple_GET_ITEM(tuple.get(), i))]);
+    }
+    return make_tuple(std::move(parts));
+  });
+}
+
+Value call_product(Interpreter& interpreter, const Arguments& arguments) {
+  if (!arguments.keywords.empty() && arguments.positional.size() != 1) return nullptr;
+  return rearranged(interpreter, "itertools.product", arguments, arguments.positional.size());
+}
+Value call_combinations(Interpreter& interpreter, const Arguments& arguments) {
+  return arguments.positional.empty()
+             ? nullptr
+             : rearranged(interpreter, "itertools.combinations", arguments, 1);
+}
+Value call_permutations(Interpreter& interpreter, const Arguments& arguments) {
+  return arguments.positional.empty()
+             ? nullptr
+             : rearranged(interpreter, "itertools.permutations", arguments, 1);
+}
+Value call_pairwise(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  return rearranged(interpreter, "itertools.pairwise", arguments, 1);
+}
+
+Value call_zip_longest(Interpreter& interpreter, const Arguments& arguments) {
+  Value fill = interpreter.none();
+  for (const auto& [name, value] : arguments.keywords) fill = value;
+  std::vector<std::vector<Value>> columns;
+  size_t length = 0;
+  for (const Value& iterable : arguments.positional) {
+    columns.push_back(elements_of(interpreter, iterable));
+    length = std::max(length, columns.back().size());
+  }
+  std::vector<Value> rows;
+  for (size_t i = 0; i < length; ++i) {
+    std::vector<Value> row;
+    for (const auto& column : columns) row.push_back(i < column.size() ? column[i] : fill);
+    rows.push_back(make_tuple(std::move(row)));
+  }
+  return iterate_elements(std::move(rows));
+}
+
+Value call_accumulate(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  const Value* initial = arguments.keyword("initial");
+  const Value* function = given.size() > 1 ? &given[1] : arguments.keyword("func");
+  if (given.empty() || given.size() > 2) return nullptr;
+  auto elements = iterate(interpreter, given[0]);
+  auto total = std::make_shared<Value>();
+  auto first =
+      std::make_shared<Value>(initial != nullptr && !is_none(*initial) ? *initial : nullptr);
+  const Value by = function != nullptr && !is_none(*function) ? *function : nullptr;
+  return std::make_shared<Iterator>([&interpreter, elements, total, first, by]() -> Value {
+    if (*first != nullptr) return *total = std::exchange(*first, nullptr);
+    Value element = elements->next();
+    if (element == nullptr) return nullptr;
+    if (*total == nullptr) return *total = element;
+    return *total = by != nullptr ? call_one(interpreter, by, {*total, element})
+                                  : binary(interpreter, Operator::Add, *total, element);
+  });
+}
+
+Value call_islice(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  if (given.size() < 2 || given.size() > 4 || !arguments.keywords.empty()) return nullptr;
+  const auto bound = [&](size_t index, int64_t otherwise) {
+    return index < given.size() && !is_none(given[index]) ? known_integer(interpreter, given[index])
+                                                          : otherwise;
+  };
+  const bool only_stop = given.size() == 2;
+  const int64_t start = only_stop ? 0 : bound(1, 0);
+  const int64_t stop = bound(only_stop ? 1 : 2, INT64_MAX), step = bound(3, 1);
+  if (start < 0 || stop < 0 || step < 1)
+    interpreter.refuse(ReasonCode::would_raise, "ValueError: bounds of islice()");
+  auto elements = iterate(interpreter, given[0]);
+  auto at = std::make_shared<int64_t>(0);
+  auto next = std::make_shared<int64_t>(start);
+  return std::make_shared<Iterator>([elements, at, next, stop, step]() -> Value {
+    while (*at < stop) {
+      if (*next >= stop) return nullptr;
+      Value element = elements->next();
+      if (element == nullptr) return nullptr;
+      if ((*at)++ != *next) continue;
+      *next += step;
+      return element;
+    }
+    return nullptr;
+  });
+}
+
+Value call_repeat(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  const Value* times = given.size() > 1 ? &given[1] : arguments.keyword("times");
+  if (given.empty() || given.size() > 2) return nullptr;
+  const Value element = given[0];
+  auto left = std::make_shared<int64_t>(times != nullptr ? known_integer(interpreter, *times) : -1);
+  const bool endless = times == nullptr;
+  return std::make_shared<Iterator>(
+      [element, left, endless]() -> Value { return endless || (*left)-- > 0 ? element : nullptr; });
+}
+
+Value call_count(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  const Value* start = !given.empty() ? &given[0] : arguments.keyword("start");
+  const Value* step = given.size() > 1 ? &given[1] : arguments.keyword("step");
+  auto at = std::make_shared<Value>(start != nullptr ? *start : interpreter.integer(0));
+  const Value by = step != nullptr ? *step : interpreter.integer(1);
+  return std::make_shared<Iterator>([&interpreter, at, by]() -> Value {
+    Value now = *at;
+    *at = binary(interpreter, Operator::Add, now, by);
+    return now;
+  });
+}
+
+Value call_starmap(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  const Value function = arguments.positional[0];
+  auto elements = iterate(interpreter, arguments.positional[1]);
+  return std::make_shared<Iterator>([&interpreter, function, elements]() -> Value {
+    Value element = elements->next();
+    return element == nullptr ? nullptr
+                              : call_one(interpreter, function, elements_of(interpreter, element));
+  });
+}
+
+// --- operator -----------------------------------------------------------------------------------
+
+template <Operator op>
+Value call_binary(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  return binary(interpreter, op, arguments.positional[0], arguments.positional[1]);
+}
+
+template <CompareOperator op>
+Value call_compare(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  return compare(interpreter, op, arguments.positional[0], arguments.positional[1]);
+}
+
+Value call_getitem(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  return subscript(interpreter, arguments.positional[0], arguments.positional[1]);
+}
+
+Value call_itemgetter(Interpreter&, const Arguments& arguments) {
+  const std::vector<Value> keys = arguments.positional;
+  if (keys.empty()) return nullptr;
+  return std::make_shared<Native>(
+      "itemgetter", [keys](Interpreter& inner, const Arguments& given) -> Value {
+        if (given.positional.size() != 1)
+          inner.refuse(ReasonCode::would_raise, "TypeError: arguments of an itemgetter");
+        std::vector<Value> items;
+        for (const Value& key : keys) items.push_back(subscript(inner, given.positional[0], key));
+        return items.size() == 1 ? items[0] : make_tuple(std::move(items));
+      });
+}
+
+Value call_attrgetter(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  std::string path = text_of(folded(interpreter, arguments.positional[0]).get());
+  if (path.empty()) return nullptr;
+  return std::make_shared<Native>(
+      "attrgetter", [path](Interpreter& inner, const Arguments& given) -> Value {
+        if (given.positional.size() != 1)
+          inner.refuse(ReasonCode::would_raise, "TypeError: arguments of an attrgetter");
+        Value value = given.positional[0];
+        for (size_t start = 0; start <= path.size();) {
+          const size_t end = std::min(path.find('.', start), path.size());
+          value = attribute(inner, value, path.substr(start, end - start));
+          start = end + 1;
+        }
+        return value;
+      });
+}
+
+// --- bisect -------------------------------------------------------------------------------------
+
+/// The number of elements before the place where the number is inserted.
+Value insertion_place(Interpreter& interpreter, const Arguments& arguments,
+                      CompareOperator before) {
+  if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return nullptr;
+  const std::vector<Value> elements = elements_of(interpreter, arguments.positional[0]);
+  Value place = interpreter.integer(0);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    // Of a sequence that is not sorted, only the search itself tells.
+    if (!is_number(elements[i]) || as<Known>(elements[i]) == nullptr) return nullptr;
+    if (i > 0 &&
+        !truth(interpreter,
+               compare(interpreter, CompareOperator::LtE, elements[i - 1], elements[i]), -1))
+      return nullptr;
+    Value is_before = compare(interpreter, before, elements[i], arguments.positional[1]);
+    Value counted = as<Known>(is_before) != nullptr
+                        ? interpreter.integer(truth(interpreter, is_before, -1) ? 1 : 0)
+                        : convert_number(interpreter, is_before, graph::Type::Kind::i64);
+    place = binary(interpreter, Operator::Add, place, counted);
+  }
+  return place;
+}
+
+Value call_bisect_right(Interpreter& interpreter, const Arguments& arguments) {
+  return insertion_place(interpreter, arguments, CompareOperator::LtE);
+}
+Value call_bisect_left(Interpreter& interpreter, const Arguments& arguments) {
+  return insertion_place(interpreter, arguments, CompareOperator::Lt);
+}
+
+// --- builtins -----------------------------------------------------------------------------------
+
+/// vars(object)
+Value call_vars(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  return attribute(interpreter, arguments.positional[0], "__dict__");
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> standard_library_callables() {
+  static constexpr SpecialCallable table[] = {
+      {"functools.reduce", call_reduce},
+      {"functools.partial", call_partial_class},
+      {"itertools.product", call_product},
+      {"itertools.combinations", call_combinations},
+      {"itertools.permutations", call_permutations},
+      {"itertools.pairwise", call_pairwise},
+      {"itertools.zip_longest", call_zip_longest},
+      {"itertools.accumulate", call_accumulate},
+      {"itertools.islice", call_islice},
+      {"itertools.repeat", call_repeat},
+      {"itertools.count", call_count},
+      {"itertools.starmap", call_starmap},
+      {"operator.add", call_binary<Operator::Add>},
+      {"operator.sub", call_binary<Operator::Sub>},
+      {"operator.mul", call_binary<Operator::Mult>},
+      {"operator.truediv", call_binary<Operator::Div>},
+      {"operator.floordiv", call_binary<Operator::FloorDiv>},
+      {"operator.mod", call_binary<Operator::Mod>},
+      {"operator.pow", call_binary<Operator::Pow>},
+      {"operator.matmul", call_binary<Operator::MatMult>},
+      {"operator.or_", call_binary<Operator::BitOr>},
+      {"operator.and_", call_binary<Operator::BitAnd>},
+      {"operator.lt", call_compare<CompareOperator::Lt>},
+      {"operator.le", call_compare<CompareOperator::LtE>},
+      {"operator.gt", call_compare<CompareOperator::Gt>},
+      {"operator.ge", call_compare<CompareOperator::GtE>},
+      {"operator.eq", call_compare<CompareOperator::Eq>},
+      {"operator.ne", call_compare<CompareOperator::NotEq>},
+      {"operator.getitem", call_getitem},
+      {"operator.itemgetter", call_itemgetter},
+      {"operator.attrgetter", call_attrgetter},
+      {"bisect.bisect_right", call_bisect_right},
+      {"bisect.bisect", call_bisect_right},
+      {"bisect.bisect_left", call_bisect_left},
+      {"builtins.vars", call_vars},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend
