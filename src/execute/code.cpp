@@ -206,7 +206,7 @@ class Maker {
   void add_function(const Node& node) {
     Sequence& sequence = *code_.functions.at(graph::function_name(node));
     add_block(*node.blocks.front(), sequence);
-    mark_saved(node, sequence);
+    mark_lives(node, sequence);
   }
 
   void add_block(const Block& block, Sequence& sequence) {
@@ -277,7 +277,7 @@ class Maker {
     }
   }
 
-  // ---- what calls put aside
+  // ---- what functions keep
 
   using Slots = std::set<uint32_t>;
 
@@ -289,29 +289,46 @@ class Maker {
     }
   }
 
-  /// For the calls in a function through which it may be run again.
-  static void mark_saved(const Node& function, Sequence& sequence) {
+  /// In a function: when each value is needed for the last time, in whatever block that is, and
+  /// what calls put aside through which the function may be run again.
+  static void mark_lives(const Node& function, Sequence& sequence) {
     Slots own;
     collect_own(sequence, own);
-    mark_saved(function, sequence, own, {sequence.results.begin(), sequence.results.end()});
+    mark_lives(function, sequence, own, {sequence.results.begin(), sequence.results.end()});
   }
 
   /// `live`: what is needed behind the sequence.
-  static void mark_saved(const Node& function, Sequence& sequence, const Slots& own, Slots live) {
+  static void mark_lives(const Node& function, Sequence& sequence, const Slots& own, Slots live) {
     for (size_t n = sequence.instructions.size(); n-- > 0;) {
       Instruction& instruction = sequence.instructions[n];
+      Slots touched(instruction.used.begin(), instruction.used.end());
+      touched.insert(instruction.outputs.begin(), instruction.outputs.end());
+      instruction.dead.clear();
+      for (const uint32_t slot : touched)
+        if (own.contains(slot) && !live.contains(slot)) instruction.dead.push_back(slot);
+      mark_moved(instruction);
       for (const uint32_t slot : instruction.outputs) live.erase(slot);
       if (instruction.action == Action::call && runs(*instruction.node, function))
         std::set_intersection(live.begin(), live.end(), own.begin(), own.end(),
                               std::back_inserter(instruction.saved));
       for (Sequence& block : instruction.blocks) {
         Slots behind = live;
-        behind.insert(block.results.begin(), block.results.end());
         if (instruction.action == Action::loop)
           behind.insert(instruction.used.begin(), instruction.used.end());
-        mark_saved(function, block, own, std::move(behind));
+        mark_given(block, own, behind);
+        behind.insert(block.results.begin(), block.results.end());
+        mark_lives(function, block, own, std::move(behind));
       }
       live.insert(instruction.used.begin(), instruction.used.end());
+    }
+  }
+
+  /// Which results of a block are handed over, as nobody needs them behind it.
+  static void mark_given(Sequence& block, const Slots& own, const Slots& behind) {
+    for (size_t i = 0; i < block.results.size(); ++i) {
+      const auto slot = block.results.begin() + static_cast<ptrdiff_t>(i);
+      const bool again = std::find(slot + 1, block.results.end(), *slot) != block.results.end();
+      block.own_results[i] = !again && own.contains(*slot) && !behind.contains(*slot);
     }
   }
 

@@ -41,7 +41,7 @@ struct Sequence {
   std::vector<Instruction> instructions;
   std::vector<uint32_t> results;
   std::vector<bool> used_parameters;  ///< by an instruction, or as a result
-  std::vector<bool> own_results;      ///< made here, and not given again further on
+  std::vector<bool> own_results;      ///< handed over: nothing else needs them any more
 };
 
 struct Instruction {
@@ -56,10 +56,10 @@ struct Instruction {
   size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
   ops::NumberFunction number = nullptr;
   std::vector<Sequence> blocks;
+  std::vector<bool> moved_inputs;  ///< nothing needs them afterwards
   // Of calls:
   const Sequence* function = nullptr;
-  std::vector<uint32_t> saved;     ///< what is put aside
-  std::vector<bool> moved_inputs;  ///< nothing else uses them
+  std::vector<uint32_t> saved;  ///< what is put aside
 
   bool is_control() const {
     return action == Action::choose || action == Action::loop || action == Action::call;

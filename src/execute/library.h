@@ -42,6 +42,8 @@ class Operation {
   /// Computes into the tensors that are the outputs already; they have the sizes and strides that
   /// `run` would have given them, and share no memory with inputs.
   virtual void run_into(const Operands& operands);
+  /// Whether run_into may be given the tensor of input 0 as output 0: it is changed then.
+  virtual bool can_run_in_place() const { return false; }
   /// Whether run_into may be called on another thread while other such operations run.
   virtual bool can_run_beside() const { return false; }
 };

@@ -259,7 +259,10 @@ void OrdinaryRun::call_operation(const Instruction& instruction) {
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
   const bool in_loop =
       frame_.activations.repeating > 0 && instruction.repeated < frame_.repeated.size();
-  if (!in_loop || !operation.can_run_into()) return operation.run(operands);
+  if (in_loop && operation.can_run_in_place() && take_first_input(instruction))
+    return operation.run_into(operands);
+  if (!in_loop || !operation.can_run_into() || operation.can_run_in_place())
+    return operation.run(operands);
   Repeated& repeated = frame_.repeated[instruction.repeated];
   if (!repeated.fits(instruction, operands.slots, library_)) {
     operation.run(operands);
@@ -268,6 +271,16 @@ void OrdinaryRun::call_operation(const Instruction& instruction) {
   if (!repeated.knows_outputs()) return operation.run(operands);
   repeated.make_outputs(instruction, operands.slots, library_, true);
   operation.run_into(operands);
+}
+
+/// Puts the first input's tensor into the output's slot as well, if nobody else has it and it is
+/// not needed any more.
+bool OrdinaryRun::take_first_input(const Instruction& instruction) {
+  const Slot& input = frame_.slots[instruction.inputs[0]];
+  if (!instruction.moved_inputs[0] || !input.is_tensor()) return false;
+  if (!library_.has_no_other_owner(input) || !library_.layout(input).is_contiguous()) return false;
+  frame_.slots[instruction.outputs[0]] = input;
+  return true;
 }
 
 /// Results that are dense tensors with memory of their own can be made beforehand the next time.

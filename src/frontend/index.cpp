@@ -129,7 +129,8 @@ class Indexing {
     if (auto slice = as_slice(interpreter_, part)) return apply_slice(*slice);
     if (is_int(part)) {
       if (const auto* number = as<Number>(part); number != nullptr && !number->dim && !for_write_)
-        return select_at(as_tensor(part), part);
+        return dim_ == 0 && is_contiguous(*current_) ? select_row(part)
+                                                     : select_at(as_tensor(part), part);
       current_ = apply_named("Tensor.select", {current_, interpreter_.integer(dim_), part});
       return;
     }
@@ -299,6 +300,17 @@ class Indexing {
   /// A 0-d tensor of integers is a number to eager: the result shares memory with the tensor.
   void select_by(const std::shared_ptr<Tensor>& index) {
     select_at(index, item(interpreter_, *index));
+  }
+
+  /// The part at a number that the run has, of the first dimension.
+  void select_row(const Value& part) {
+    CallArguments place;
+    place.positional = {current_, make_tuple(key_at(part))};
+    const graph::Node* node = interpreter_.builder().append(
+        operator_named("row"), {read(interpreter_, *current_), interpreter_.graph_value(part)});
+    current_ = view_by(interpreter_, current_, node, std::move(place));
+    current_->producer = "select";
+    current_->strides = contiguous_strides(current_->value->type.shape);
   }
 
   void select_at(const std::shared_ptr<Tensor>& index, const Value& number) {

@@ -90,7 +90,7 @@
   /* parts.cpp */                                                                               \
   X(select) X(slice) X(narrow) X(diagonal) X(select_backward) X(slice_backward)                 \
   X(diagonal_backward) X(select_scatter) X(slice_scatter) X(diagonal_scatter) X(split)          \
-  X(split_with_sizes) X(chunk) X(unbind)                                                        \
+  X(split_with_sizes) X(chunk) X(unbind) X(row) X(row_backward) X(add_to_row)                   \
   /* indexing.cpp */                                                                            \
   X(gather) X(scatter) X(scatter_value) X(scatter_add) X(index_select) X(index_add)             \
   X(take_along_dim) X(index) X(index_put) X(cat) X(stack) X(repeat) X(tile) X(flip) X(roll)     \

@@ -173,6 +173,36 @@ std::vector<Type> infer_diagonal(const Infer& infer) {
   return typed(infer, shape);
 }
 
+// ---- Rows -------------------------------------------------------------------------------------
+
+void require_position(const Infer& infer, size_t input) {
+  if (infer.type(input).kind != Type::Kind::i64)
+    infer.fail(cat("expected an index, got ", infer.type(input)));
+}
+
+std::vector<Type> infer_row(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (type.shape.empty()) infer.fail("a tensor without dimensions");
+  require_position(infer, 1);
+  return typed(infer, Shape(type.shape.begin() + 1, type.shape.end()));
+}
+
+std::vector<Type> infer_row_backward(const Infer& infer) {
+  require_position(infer, 1);
+  Shape shape = tensor_type(infer, 0).shape;
+  shape.insert(shape.begin(), dim_attribute(infer.attributes, "size"));
+  return typed(infer, shape);
+}
+
+std::vector<Type> infer_add_to_row(const Infer& infer) {
+  const Type &type = tensor_type(infer, 0), &row = tensor_type(infer, 1);
+  require_position(infer, 2);
+  const bool fits = !type.shape.empty() && row.dtype == type.dtype &&
+                    Shape(type.shape.begin() + 1, type.shape.end()) == row.shape;
+  if (!fits) infer.fail(cat(row, " is no row of ", type));
+  return {type};
+}
+
 // ---- Lists of parts ---------------------------------------------------------------------------
 
 std::vector<Type> parts_of(const Infer& infer, const std::vector<Dim>& lengths) {
@@ -322,6 +352,43 @@ constinit const OpDef op::diagonal{
     .scatter = [](const Scatter& s) -> Value* {
       return op::diagonal_scatter(s.builder, {s.base, s.replacement}, s.view.attributes);
     },
+};
+
+constinit const OpDef op::row{
+    .name = "row",
+    .doc =
+        "The part at one index of the first dimension, where the index is a number of the run. One "
+        "that is out of range fails the run.",
+    .schema = "(Tensor self, Scalar index) -> Tensor",
+    .traits = Trait::pure | Trait::linear,
+    .infer = infer_row,
+    .vjp =
+        [](Vjp& g) {
+          g.add(0,
+                apply(op::row_backward, {{"size", in(g, 0).shape().front()}}, dout(g), in(g, 1)));
+        },
+};
+
+constinit const OpDef op::row_backward{
+    .name = "row_backward",
+    .doc = "Zeros with the gradient in one row of `size`.",
+    .schema = "(Tensor grad_output, Scalar index, *, int size) -> Tensor",
+    .traits = Trait::pure | Trait::linear,
+    .infer = infer_row_backward,
+    .vjp = [](Vjp& g) { g.add(0, apply(op::row, dout(g), in(g, 1))); },
+};
+
+constinit const OpDef op::add_to_row{
+    .name = "add_to_row",
+    .doc = "The tensor with something added to one row.",
+    .schema = "(Tensor self, Tensor other, Scalar index) -> Tensor",
+    .traits = Trait::pure | Trait::linear,
+    .infer = infer_add_to_row,
+    .vjp =
+        [](Vjp& g) {
+          g.add(0, dout(g));
+          if (g.needs(1)) g.add(1, apply(op::row, dout(g), in(g, 2)));
+        },
 };
 
 constinit const OpDef op::select_backward{

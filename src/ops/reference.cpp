@@ -123,6 +123,44 @@ std::vector<Datum> permute(const ReferenceCall& call) {
   });
 }
 
+/// The offset of the first element of the row that operand `input` names.
+size_t row_offset(const ReferenceCall& call, size_t input, const DenseTensor& tensor) {
+  int64_t row = std::get<int64_t>(call.inputs[input]);
+  const int64_t rows = tensor.sizes.front();
+  if (row < -rows || row >= rows) throw RunFailure(cat("row ", row, " of ", rows));
+  if (row < 0) row += rows;
+  return static_cast<size_t>(row) * (tensor.elements.size() / static_cast<size_t>(rows));
+}
+
+std::vector<Datum> row(const ReferenceCall& call) {
+  const DenseTensor& tensor = call.tensor(0);
+  DenseTensor result = call.result();
+  const auto first = tensor.elements.begin() + static_cast<ptrdiff_t>(row_offset(call, 1, tensor));
+  std::copy_n(first, result.elements.size(), result.elements.begin());
+  return {result};
+}
+
+std::vector<Datum> row_backward(const ReferenceCall& call) {
+  DenseTensor result = call.result();
+  const auto& elements = call.tensor(0).elements;
+  std::ranges::copy(elements,
+                    result.elements.begin() + static_cast<ptrdiff_t>(row_offset(call, 1, result)));
+  return {result};
+}
+
+std::vector<Datum> add_to_row(const ReferenceCall& call) {
+  DenseTensor result = call.tensor(0);
+  const DenseTensor& other = call.tensor(1);
+  const size_t first = row_offset(call, 2, result);
+  for (size_t i = 0; i < other.elements.size(); ++i) {
+    graph::Number& element = result.elements[first + i];
+    element.real += other.elements[i].real;
+    element.integer += other.elements[i].integer;
+    element = rounded(element, result.dtype);
+  }
+  return {result};
+}
+
 std::vector<Datum> select(const ReferenceCall& call) {
   const DenseTensor& from = call.tensor(0);
   const size_t dim = dimension(call, "dim", from.rank());
@@ -478,6 +516,9 @@ Reference make_reference() {
   functions["transpose"] = transpose;
   functions["permute"] = permute;
   functions["select"] = select;
+  functions["row"] = row;
+  functions["row_backward"] = row_backward;
+  functions["add_to_row"] = add_to_row;
   functions["slice"] = functions["narrow"] = slice;
   functions["slice_backward"] = slice_backward;
   functions["slice_scatter"] = slice_scatter;

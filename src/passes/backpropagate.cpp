@@ -4,6 +4,7 @@
 #include "passes/backpropagate.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/check.h"
 #include "graph/op.h"
@@ -28,6 +29,12 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
   Backpropagation(graph::Builder& builder, const Region& region, size_t value_count,
                   FunctionVersions& versions)
       : builder_(builder), region_(region), versions_(versions), gradients_(value_count) {}
+
+  /// `sum` is carried from round to round, or from call to call.
+  void carry(const Value* value, Value* sum) {
+    carried_.insert(value);
+    seed(value, sum);
+  }
 
   void seed(const Value* output, Value* gradient) {
     GradientSums& sums = *this;
@@ -56,7 +63,12 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
   void add(const Value* value, Value* gradient) override {
     check_type(value, gradient);
     Value*& sum = gradients_[value->id];
-    sum = sum == nullptr ? gradient : sum_of(sum, gradient);
+    if (sum == nullptr) {
+      sum = gradient;
+    } else {
+      Value* added = carried_.contains(value) ? added_in_place(sum, gradient) : nullptr;
+      sum = added != nullptr ? added : sum_of(sum, gradient);
+    }
     if (sum->name.empty() && sum->definition != nullptr) sum->name = "d_" + value->name;
   }
   void replace(const Value* value, Value* gradient) override {
@@ -94,6 +106,17 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
     return op::add(builder_, {a, b});
   }
 
+  /// `sum` plus a product, or plus a row: computed by one operator, which needs no memory for what
+  /// is added, and none for the result where nobody else has the sum. Null if it is neither.
+  Value* added_in_place(Value* sum, const Value* gradient) {
+    const Node* made = gradient->definition;
+    if (made == nullptr) return nullptr;
+    if (made->op == &op::mm) return op::addmm(builder_, {sum, made->inputs[0], made->inputs[1]});
+    if (made->op == &op::row_backward)
+      return op::add_to_row(builder_, {sum, made->inputs[0], made->inputs[1]});
+    return nullptr;
+  }
+
   void check_type(const Value* value, const Value* gradient) const {
     TORCHJANUS_CHECK(gradient->type == value->type, "gradient of ",
                      node_ == nullptr ? "an output" : node_->op->name, ": expected ", value->type,
@@ -104,6 +127,7 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
   const Region& region_;
   FunctionVersions& versions_;
   std::vector<Value*> gradients_;  // by Value::id; null: zero so far
+  std::unordered_set<const Value*> carried_;
   const Node* node_ = nullptr;
 };
 
@@ -147,7 +171,7 @@ std::vector<Value*> backpropagate_block(graph::Builder& builder, const graph::Bl
   const Region region(value_count, outputs, targets, &block);
   Backpropagation backward(builder, region, value_count, versions);
   for (size_t i = 0; i < targets.size(); ++i)
-    if (sums[i] != nullptr) backward.seed(targets[i], sums[i]);
+    if (sums[i] != nullptr) backward.carry(targets[i], sums[i]);
   for (size_t i = 0; i < outputs.size(); ++i)
     if (region.depends(outputs[i])) backward.seed(outputs[i], seeds[i]);
   return backward.run(targets);

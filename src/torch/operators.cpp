@@ -7,6 +7,7 @@
 #include "torch/pooling.h"
 #include "torch/products.h"
 #include "torch/python_call.h"
+#include "torch/rows.h"
 
 namespace janus::torch {
 
@@ -15,6 +16,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (node.op == &op::opaque_backward) return bind_opaque_backward(node, symbols);
   if (auto call = bind_python_call(node)) return call;
   if (auto product = bind_product(node)) return product;
+  if (auto row = bind_row(node, symbols)) return row;
   if (auto norm = bind_batch_norm(node, symbols)) return norm;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   return bind_boxed(node, symbols);

@@ -19,6 +19,7 @@
 #include <mutex>
 
 #include "base/thread_pool.h"
+#include "graph/constant.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/tensor.h"
@@ -158,6 +159,35 @@ class Product final : public execute::Operation {
   }
 };
 
+/// A matrix plus a product.
+class AddedProduct final : public execute::Operation {
+ public:
+  bool can_run_into() const override { return true; }
+  bool can_run_in_place() const override { return true; }
+  void run(const Operands& operands) override {
+    Borrowed left(operands.in(1)), right(operands.in(2));
+    at::Tensor out = at::empty({left->size(0), right->size(1)}, left->options());
+    add(operands, out);
+    operands.out(0) = slot_of(std::move(out));
+  }
+  void run_into(const Operands& operands) override {
+    Borrowed out(operands.out(0));
+    add(operands, *out);
+  }
+
+ private:
+  static void add(const Operands& operands, at::Tensor& out) {
+    Borrowed matrix(operands.in(0)), left(operands.in(1)), right(operands.in(2));
+    at::cpu::addmm_out(out, *matrix, *left, *right);
+  }
+};
+
+/// Whether a product is added to a matrix of its own size, as it is.
+bool adds_to_matrix(const graph::Node& node) {
+  return node.op == &op::addmm && node.inputs[0]->type == node.output()->type &&
+         graph::constant_number(node.inputs[3]) == 1 && graph::constant_number(node.inputs[4]) == 1;
+}
+
 class Linear final : public execute::Operation {
  public:
   bool can_run_into() const override { return true; }
@@ -203,6 +233,7 @@ class Linear final : public execute::Operation {
 
 std::unique_ptr<execute::Operation> bind_product(const graph::Node& node) {
   if (node.op == &op::mm) return std::make_unique<Product>();
+  if (adds_to_matrix(node)) return std::make_unique<AddedProduct>();
   if (node.op == &op::linear) return std::make_unique<Linear>();
   return nullptr;
 }

@@ -7,7 +7,7 @@
 
 namespace janus::torch {
 
-/// Products of two matrices and `linear`; null for other operators.
+/// Products of two matrices, also added to a third, and `linear`; null for other operators.
 std::unique_ptr<execute::Operation> bind_product(const graph::Node& node);
 
 }  // namespace janus::torch

@@ -133,6 +133,11 @@ class ReferenceOperation final : public Operation {
     return std::ranges::all_of(node_.graph().results(),
                                [](const graph::Value* value) { return value->type.is_tensor(); });
   }
+  /// All that can: results are computed before the first is written.
+  bool can_run_in_place() const override {
+    const auto inputs = node_.graph().inputs(), results = node_.graph().results();
+    return !inputs.empty() && results.size() == 1 && inputs[0]->type == results[0]->type;
+  }
   void run_into(const Operands& operands) override {
     ++library_.calls_into;
     const std::vector<Datum> results = node_.run(operands).results;

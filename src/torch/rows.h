@@ -1,0 +1,14 @@
+// Rows of tensors at an index that is a number of the run.
+#pragma once
+
+#include <memory>
+
+#include "execute/library.h"
+
+namespace janus::torch {
+
+/// `row`, `row_backward` and `add_to_row`; null for other operators.
+std::unique_ptr<execute::Operation> bind_row(const graph::Node& node,
+                                             const execute::SymbolLookup& symbols);
+
+}  // namespace janus::torch
