@@ -191,6 +191,8 @@ class Maker {
       instruction.action = Action::operation;
       instruction.operation = code_.operations.size();
       code_.operations.push_back(&node);
+      instruction.is_view =
+          node.op->is(Trait::view) && node.inputs.size() == 1 && node.outputs.size() == 1;
       code_.needs_unlock |= node.op == &op::opaque || node.op == &op::opaque_backward;
     }
   }

@@ -53,6 +53,7 @@ struct Instruction {
   std::vector<uint32_t> dead;     ///< slots that nothing uses after this instruction
   std::shared_ptr<const kernels::Kernel> kernel;
   size_t operation = 0;        ///< index among the program's library operators, or heap reads
+  bool is_view = false;        ///< an operator that gives a view of its only operand
   size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
   ops::NumberFunction number = nullptr;
   std::vector<Sequence> blocks;

@@ -259,6 +259,7 @@ void OrdinaryRun::call_operation(const Instruction& instruction) {
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
   const bool in_loop =
       frame_.activations.repeating > 0 && instruction.repeated < frame_.repeated.size();
+  if (in_loop && instruction.is_view) return view_operand(instruction, operation);
   if (in_loop && operation.can_run_in_place() && take_first_input(instruction))
     return operation.run_into(operands);
   if (!in_loop || !operation.can_run_into() || operation.can_run_in_place())
@@ -271,6 +272,24 @@ void OrdinaryRun::call_operation(const Instruction& instruction) {
   if (!repeated.knows_outputs()) return operation.run(operands);
   repeated.make_outputs(instruction, operands.slots, library_, true);
   operation.run_into(operands);
+}
+
+/// A view is made here once it is known where it lies.
+void OrdinaryRun::view_operand(const Instruction& instruction, Operation& operation) {
+  Repeated& repeated = frame_.repeated[instruction.repeated];
+  Slot* const slots = frame_.slots.data();
+  const Slot& base = slots[instruction.inputs[0]];
+  Slot& output = slots[instruction.outputs[0]];
+  if (repeated.fits(instruction, slots, library_) && repeated.view()) {
+    output = library_.share(base, repeated.view()->byte_offset, repeated.view()->layout);
+    return;
+  }
+  operation.run({slots, instruction.inputs, instruction.outputs});
+  repeated.note(instruction, slots, library_, {});
+  if (library_.data(base) == nullptr || library_.storage(output) != library_.storage(base)) return;
+  repeated.view() = {static_cast<const char*>(library_.data(output)) -
+                         static_cast<const char*>(library_.data(base)),
+                     library_.layout(output)};
 }
 
 /// Puts the first input's tensor into the output's slot as well, if nobody else has it and it is

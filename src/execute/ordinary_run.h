@@ -47,6 +47,7 @@ class OrdinaryRun {
   void prepare_kernel(const Instruction& instruction, Repeated& repeated);
   void run_operation(const Instruction& instruction);
   void call_operation(const Instruction& instruction);
+  void view_operand(const Instruction& instruction, Operation& operation);
   bool take_first_input(const Instruction& instruction);
   void note_outputs(const Instruction& instruction, Repeated& repeated);
   void learn(const Instruction& instruction);

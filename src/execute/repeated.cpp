@@ -39,6 +39,7 @@ void Repeated::note(const Instruction& instruction, const Slot* slots, const Lib
   }
   outputs_ = std::move(outputs);
   kernel_call_.reset();
+  view_.reset();
   forget_tensors();
 }
 

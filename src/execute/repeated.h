@@ -28,6 +28,13 @@ class Repeated {
   std::optional<KernelCall>& kernel_call() { return kernel_call_; }
   const std::vector<Layout>& outputs() const { return outputs_; }
 
+  /// A result in the memory of the first operand.
+  struct View {
+    int64_t byte_offset = 0;  ///< from the operand's first element to its own
+    Layout layout;
+  };
+  std::optional<View>& view() { return view_; }
+
   /// Gives up a tensor: what leaves the run must have no other owner.
   void forget(const Slot& tensor);
   /// Gives up those that somebody else has.
@@ -52,6 +59,7 @@ class Repeated {
   std::vector<Layout> inputs_;   ///< of the tensor operands
   std::vector<Layout> outputs_;  ///< of all results
   std::optional<KernelCall> kernel_call_;
+  std::optional<View> view_;
   std::vector<Pool> pools_;  ///< by result
 };
 

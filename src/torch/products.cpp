@@ -15,8 +15,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <climits>
 #include <map>
 #include <mutex>
+#include <optional>
 
 #include "base/thread_pool.h"
 #include "graph/constant.h"
@@ -30,6 +32,16 @@ namespace at::native {
 __attribute__((weak)) TORCH_API void mkldnn_matmul(const Tensor& mat1, const Tensor& mat2,
                                                    const Tensor& result, float beta, float alpha);
 }  // namespace at::native
+
+// MKL's own entries, which libtorch_cpu exports where it was built with it.
+extern "C" {
+__attribute__((weak)) void sgemm_(const char*, const char*, const int*, const int*, const int*,
+                                  const float*, const float*, const int*, const float*, const int*,
+                                  const float*, float*, const int*);
+__attribute__((weak)) void sgemv_(const char*, const int*, const int*, const float*, const float*,
+                                  const int*, const float*, const int*, const float*, float*,
+                                  const int*);
+}
 
 namespace janus::torch {
 
@@ -143,6 +155,67 @@ void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor&
   run(choices().choose(shape, run));
 }
 
+/// A matrix of floats as BLAS takes it; a vector is a row.
+struct Matrix {
+  float* data = nullptr;
+  int rows = 0, columns = 0;
+  int leading = 0;          ///< elements from one row (of a transposed matrix: column) to the next
+  bool transposed = false;  ///< its columns, not its rows, are what is contiguous
+
+  /// Nullopt for other tensors, empty ones among them.
+  static std::optional<Matrix> of(const Slot& slot) {
+    const at::TensorImpl* impl = impl_of(slot);
+    const at::IntArrayRef sizes = impl->sizes(), strides = impl->strides();
+    if (sizes.empty() || sizes.size() > 2 || impl->numel() == 0 || impl->numel() > INT_MAX ||
+        impl->dtype() != caffe2::TypeMeta::Make<float>())
+      return std::nullopt;
+    const bool is_row = sizes.size() == 1;
+    const int64_t rows = is_row ? 1 : sizes[0], columns = sizes.back();
+    const int64_t down = is_row ? columns : strides[0], across = strides.back();
+    Matrix matrix{.data = static_cast<float*>(const_cast<at::TensorImpl*>(impl)->mutable_data()),
+                  .rows = static_cast<int>(rows),
+                  .columns = static_cast<int>(columns)};
+    if ((across == 1 || columns == 1) && (rows == 1 || down >= columns)) {
+      matrix.leading = static_cast<int>(rows == 1 ? columns : down);
+    } else if ((down == 1 || rows == 1) && (columns == 1 || across >= rows)) {
+      matrix.leading = static_cast<int>(columns == 1 ? rows : across);
+      matrix.transposed = true;
+    } else {
+      return std::nullopt;
+    }
+    return matrix;
+  }
+
+  Matrix turned() const { return {data, columns, rows, leading, !transposed}; }
+};
+
+/// out += left right, or = where `adds` is not set; for products whose calls cost more than they
+/// do. False: it is none of those.
+bool multiply_small(const std::optional<Matrix>& left, const std::optional<Matrix>& right,
+                    const std::optional<Matrix>& out, bool adds) {
+  if (sgemm_ == nullptr || sgemv_ == nullptr || !left || !right || !out || out->transposed)
+    return false;
+  const int64_t work = int64_t{2} * left->rows * left->columns * right->columns;
+  const bool fits =
+      left->columns == right->rows && out->rows == left->rows && out->columns == right->columns;
+  if (!fits || work >= least_measured || (out->rows > 1 && out->leading != out->columns))
+    return false;
+  const float one = 1, old = adds ? 1 : 0;
+  // BLAS goes by columns: what it sees is the transposed product.
+  if (left->rows == 1 && !left->transposed) {
+    const int step = 1;
+    const bool turn = right->transposed;
+    const int m = turn ? right->rows : right->columns, n = turn ? right->columns : right->rows;
+    sgemv_(turn ? "T" : "N", &m, &n, &one, right->data, &right->leading, left->data, &step, &old,
+           out->data, &step);
+    return true;
+  }
+  sgemm_(right->transposed ? "T" : "N", left->transposed ? "T" : "N", &out->columns, &out->rows,
+         &left->columns, &one, right->data, &right->leading, left->data, &left->leading, &old,
+         out->data, &out->columns);
+  return true;
+}
+
 class Product final : public execute::Operation {
  public:
   bool can_run_into() const override { return true; }
@@ -154,6 +227,9 @@ class Product final : public execute::Operation {
     operands.out(0) = slot_of(std::move(out));
   }
   void run_into(const Operands& operands) override {
+    if (multiply_small(Matrix::of(operands.in(0)), Matrix::of(operands.in(1)),
+                       Matrix::of(operands.out(0)), false))
+      return;
     Borrowed left(operands.in(0)), right(operands.in(1)), out(operands.out(0));
     multiply(*left, *right, {}, *out);
   }
@@ -171,6 +247,10 @@ class AddedProduct final : public execute::Operation {
     operands.out(0) = slot_of(std::move(out));
   }
   void run_into(const Operands& operands) override {
+    const bool in_place = impl_of(operands.in(0)) == impl_of(operands.out(0));
+    if (in_place && multiply_small(Matrix::of(operands.in(1)), Matrix::of(operands.in(2)),
+                                   Matrix::of(operands.out(0)), true))
+      return;
     Borrowed out(operands.out(0));
     add(operands, *out);
   }
@@ -204,6 +284,7 @@ class Linear final : public execute::Operation {
     operands.out(0) = slot_of(std::move(out));
   }
   void run_into(const Operands& operands) override {
+    if (compute_small(operands)) return;
     Borrowed input(operands.in(0)), weight(operands.in(1)), out(operands.out(0));
     if (is_plain(*input, *weight) && out->is_contiguous()) {
       compute(*input, *weight, bias_of(operands), *out);
@@ -215,6 +296,20 @@ class Linear final : public execute::Operation {
  private:
   static at::Tensor bias_of(const Operands& operands) {
     return operands.in(2).is_tensor() ? tensor_of(operands.in(2)) : at::Tensor();
+  }
+
+  /// One row, with a bias.
+  static bool compute_small(const Operands& operands) {
+    const auto input = Matrix::of(operands.in(0)), weight = Matrix::of(operands.in(1));
+    if (!input || !weight || input->rows != 1) return false;
+    const auto out = Matrix::of(operands.out(0));
+    if (!operands.in(2).is_tensor()) return multiply_small(input, weight->turned(), out, false);
+    const auto bias = Matrix::of(operands.in(2));
+    if (!bias || !out || bias->rows != 1 || bias->transposed || bias->columns != out->columns ||
+        out->rows != 1)
+      return false;
+    std::copy_n(bias->data, bias->columns, out->data);
+    return multiply_small(input, weight->turned(), out, true);
   }
 
   static bool is_plain(const at::Tensor& input, const at::Tensor& weight) {

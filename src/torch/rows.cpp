@@ -80,9 +80,17 @@ class RowBackward final : public execute::Operation {
   }
   void run_into(const Operands& operands) override {
     Borrowed gradient(operands.in(0)), out(operands.out(0));
+    const int64_t row = position(operands.in(1), rows_);
+    if (out->is_contiguous() && gradient->is_contiguous()) {
+      const size_t bytes = gradient->nbytes();
+      char* const data = static_cast<char*>(out->mutable_data_ptr());
+      if (bytes == 0) return;
+      std::memset(data, 0, out->nbytes());
+      std::memcpy(data + static_cast<size_t>(row) * bytes, gradient->const_data_ptr(), bytes);
+      return;
+    }
     out->zero_();
-    at::Tensor row = out->select(0, position(operands.in(1), rows_));
-    copy(row, *gradient);
+    out->select(0, row).copy_(*gradient);
   }
 
  private:
