@@ -164,8 +164,9 @@ Value open_sequence(Interpreter& interpreter, const Known& known) {
   auto twin = elements_at_entry(interpreter, known);
   Heap::List& list = interpreter.heap.list_of(object, known.source);
   list.at_entry = twin->elements;
-  twin->elements.insert(twin->elements.end(), list.appended.begin(), list.appended.end());
-  list.appended.clear();
+  const std::vector<Value>& appended = list.appended->elements;
+  twin->elements.insert(twin->elements.end(), appended.begin(), appended.end());
+  list.appended->elements.clear();
   trim_deque(*twin, true);
   list.twin = twin;
   return twin;
@@ -368,7 +369,7 @@ std::optional<bool> container_truth(Interpreter& interpreter, const Value& value
   if (!PyList_CheckExact(object) && !is_plain_dict(object)) return std::nullopt;
   if (const Heap::List* list = interpreter.heap.list(object, known->source)) {
     if (list->twin != nullptr) return !list->twin->elements.empty();
-    if (!list->appended.empty()) return true;
+    if (!list->appended->elements.empty()) return true;
   }
   if (interpreter.heap.table(object) != nullptr)
     return !as<Dictionary>(opened(interpreter, value))->items.empty();
@@ -405,7 +406,7 @@ Value length_of(Interpreter& interpreter, const Value& value) {
       Value before = length_at_entry(interpreter, *known);
       note_length(interpreter, known->source);
       return binary(interpreter, syntax::Operator::Add, before,
-                    interpreter.integer(static_cast<int64_t>(list->appended.size())));
+                    length_of(interpreter, Value(list->appended)));
     }
     if (list != nullptr || interpreter.heap.table(object) != nullptr)
       if (Value twin = opened(interpreter, value); twin != value)
@@ -587,7 +588,7 @@ Value last_elements(Interpreter& interpreter, const Known& known, const Heap::Li
   PyErr_Clear();
   const Py_ssize_t length = PyList_GET_SIZE(known.object.get());
   static const std::vector<Value> nothing;
-  const std::vector<Value>& appended = list != nullptr ? list->appended : nothing;
+  const std::vector<Value>& appended = list != nullptr ? list->appended->elements.known() : nothing;
   const Py_ssize_t old = count - static_cast<Py_ssize_t>(appended.size());
   if (count <= 0 || old < 0 || count > Interpreter::kMostTrips) return nullptr;
   if (old > length) {
@@ -615,10 +616,11 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
     // Counted from the end, only what is there is looked at.
     Py_ssize_t position = PyLong_AsSsize_t(index->object.get());
     PyErr_Clear();
-    Py_ssize_t appended =
-        list != nullptr && !list->twin ? static_cast<Py_ssize_t>(list->appended.size()) : 0;
+    Py_ssize_t appended = list != nullptr && !list->twin
+                              ? static_cast<Py_ssize_t>(list->appended->elements.size())
+                              : 0;
     if (position < 0 && position >= -appended)
-      return list->appended[static_cast<size_t>(appended + position)];
+      return list->appended->elements[static_cast<size_t>(appended + position)];
     Py_ssize_t from_end = position + appended;
     bool unopened = list == nullptr || list->twin == nullptr;
     if (unopened && known.source != nullptr && position < 0 && -from_end <= PyList_GET_SIZE(object))

@@ -15,6 +15,18 @@ namespace janus::frontend {
 
 using python::Object;
 
+Completion execute_return(Interpreter& interpreter, Value value) {
+  Frame& frame = interpreter.frame();
+  if (frame.returning == nullptr) {
+    frame.returned = std::move(value);
+    return Completion::return_;
+  }
+  auto& noted = frame.returning->values;
+  noted["left"] = noted["returns"] = interpreter.boolean(true);
+  noted["value"] = std::move(value);
+  return Completion::return_;
+}
+
 Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
   int fact = statement.fact;
   Truth truth = evaluate_truth(interpreter, *statement.test, fact);
@@ -134,12 +146,46 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop) {
   return execute_else(interpreter, forks, loop.orelse);
 }
 
-/// A loop as a `while` node; a `break` is noted in a variable that the test asks first.
+/// The loop in the graph whose rounds are interpreted.
+class ReturningLoop {
+ public:
+  ReturningLoop(Interpreter& interpreter, std::shared_ptr<Variables> loop)
+      : frame_(interpreter.frame()),
+        outer_(std::exchange(frame_.returning, std::move(loop))),
+        returned_(std::exchange(frame_.returned, interpreter.none())) {}
+  ~ReturningLoop() {
+    frame_.returning = std::move(outer_);
+    frame_.returned = std::move(returned_);
+  }
+  ReturningLoop(const ReturningLoop&) = delete;
+  ReturningLoop& operator=(const ReturningLoop&) = delete;
+
+ private:
+  Frame& frame_;
+  std::shared_ptr<Variables> outer_;
+  Value returned_;
+};
+
+/// What follows a loop that may have noted a `return`.
+Completion after_rounds(Interpreter& interpreter, int fact, const Variables& state, bool forever,
+                        const std::function<Completion()>& otherwise) {
+  Truth returns = truth_of(interpreter, state.values.at("returns"));
+  Truth breaks = truth_of(interpreter, state.values.at("breaks"));
+  if (forever && breaks.known && !*breaks.known) returns = {.known = true};
+  const Value value = state.values.at("value");
+  auto give = [&] { return execute_return(interpreter, value); };
+  if (returns.known) return *returns.known ? give() : otherwise();
+  return choose_statements(interpreter, returns, fact, give, otherwise);
+}
+
+/// A loop as a `while` node; `break` and `return` are noted in variables that the test asks first.
 Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Truth()>& test,
                       const std::function<Completion()>& round, const syntax::Body& orelse,
-                      const std::function<Value()>& rounds = {}) {
+                      bool forever, const std::function<Value()>& rounds = {}) {
   auto state = std::make_shared<Variables>();
-  state->values["left"] = interpreter.boolean(false);
+  for (const char* flag : {"left", "breaks", "returns"})
+    state->values[flag] = interpreter.boolean(false);
+  state->values["value"] = std::make_shared<Undefined>();
   auto stays = [&]() -> Truth {
     Truth left = truth_of(interpreter, state->values["left"]);
     if (left.known) return *left.known ? Truth{.known = false} : test();
@@ -154,6 +200,7 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
   };
   {
     const OuterLoop outer(interpreter, state);
+    const ReturningLoop returning(interpreter, state);
     const auto count = [&]() -> Value {
       Truth left = truth_of(interpreter, state->values["left"]);
       return rounds && left.known && !*left.known ? rounds() : nullptr;
@@ -161,11 +208,14 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
     loop_in_graph(interpreter, fact, {stays, round, count});
   }
   interpreter.mark(speculate::LineMark::Kind::graph, "a loop in the graph");
-  Truth left = truth_of(interpreter, state->values["left"]);
-  auto otherwise = [&] { return execute(interpreter, orelse); };
-  if (left.known || orelse.empty())
-    return left.known && *left.known ? Completion::normal : otherwise();
-  return choose_statements(interpreter, left, fact, [] { return Completion::normal; }, otherwise);
+  auto otherwise = [&]() -> Completion {
+    if (orelse.empty()) return Completion::normal;
+    Truth left = truth_of(interpreter, state->values["left"]);
+    auto run_else = [&] { return execute(interpreter, orelse); };
+    if (left.known) return *left.known ? Completion::normal : run_else();
+    return choose_statements(interpreter, left, fact, [] { return Completion::normal; }, run_else);
+  };
+  return after_rounds(interpreter, fact, *state, forever, otherwise);
 }
 
 }  // namespace
@@ -200,7 +250,8 @@ Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
       !forever && !asks_for_list(interpreter, *loop.test) && peek(interpreter, test).known;
   if (!rounds_vary(interpreter, loop.fact) || unrolls) return unroll_while(interpreter, loop);
   return graph_loop(
-      interpreter, loop.fact, test, [&] { return execute(interpreter, loop.body); }, loop.orelse);
+      interpreter, loop.fact, test, [&] { return execute(interpreter, loop.body); }, loop.orelse,
+      forever);
 }
 
 namespace {
@@ -238,7 +289,7 @@ Completion for_in_graph(Interpreter& interpreter, const syntax::For& loop, const
     assign(interpreter, *loop.target, counted.element(at));
     return execute(interpreter, loop.body);
   };
-  return graph_loop(interpreter, loop.fact, test, round, loop.orelse,
+  return graph_loop(interpreter, loop.fact, test, round, loop.orelse, false,
                     [&] { return rounds_of(interpreter, counted); });
 }
 

@@ -375,6 +375,7 @@ Truth truth_of(Interpreter& interpreter, const Value& value) {
     case ValueKind::context:
       return {.known = true};
     case ValueKind::deferred:
+    case ValueKind::undefined:
     case ValueKind::unmerged:
       break;
   }

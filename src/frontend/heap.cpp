@@ -4,6 +4,7 @@
 
 #include "frontend/containers.h"
 #include "frontend/interpreter.h"
+#include "frontend/rolled.h"
 #include "speculate/path.h"
 
 namespace janus::frontend {
@@ -224,6 +225,20 @@ void write_place(Interpreter& interpreter, const Heap::Target& target, const Obj
 
 // --- branches -----------------------------------------------------------------------------------
 
+Value value_at_entry(Interpreter& interpreter, const Heap::Table& table,
+                     const Heap::Change& change) {
+  PyObject* object = nullptr;
+  if (PyDict_Check(table.target.table))
+    object = PyDict_GetItemWithError(table.target.table, change.key.get());
+  else if (PyCell_Check(table.target.table))
+    object = PyCell_GET(table.target.table);
+  PyErr_Clear();
+  if (object == nullptr || change.at_entry == nullptr) return nullptr;
+  Value value = interpreter.wrap(object, change.at_entry);
+  interpreter.note_written(change.at_entry, change.value);
+  return value;
+}
+
 class HeapMerger {
  public:
   using MergeValues = std::function<Value(const Value&, const Value&)>;
@@ -310,28 +325,21 @@ class HeapMerger {
   Value value_in(const Heap::Table& table, const std::vector<Heap::Change>& changes,
                  const Heap::Change& wanted) {
     if (const Heap::Change* change = last(changes, wanted.key.get())) return change->value;
-    PyObject* object = nullptr;
-    if (PyDict_Check(table.target.table))
-      object = PyDict_GetItemWithError(table.target.table, wanted.key.get());
-    else if (PyCell_Check(table.target.table))
-      object = PyCell_GET(table.target.table);
-    PyErr_Clear();
-    if (object == nullptr || wanted.at_entry == nullptr) return nullptr;
-    Value value = interpreter_.wrap(object, wanted.at_entry);
-    interpreter_.note_written(wanted.at_entry, wanted.value);
-    return value;
+    return value_at_entry(interpreter_, table, wanted);
   }
 
-  /// What the list has behind its elements of the entry; nothing if these were changed.
-  std::optional<std::vector<Value>> grown(const Heap::List* list) {
-    if (list == nullptr) return std::vector<Value>();
+  /// What the list has behind its elements of the entry; null if these were changed.
+  static std::shared_ptr<Sequence> grown(const Heap::List* list) {
+    if (list == nullptr) return std::make_shared<Sequence>(true);
     if (list->twin == nullptr) return list->appended;
     const std::vector<Value>& now = list->twin->elements;
     bool kept = now.size() >= list->at_entry.size() &&
                 std::equal(list->at_entry.begin(), list->at_entry.end(), now.begin());
-    if (!kept) return std::nullopt;
-    return std::vector<Value>(now.begin() + static_cast<std::ptrdiff_t>(list->at_entry.size()),
-                              now.end());
+    if (!kept) return nullptr;
+    auto behind = std::make_shared<Sequence>(true);
+    behind->elements = std::vector<Value>(
+        now.begin() + static_cast<std::ptrdiff_t>(list->at_entry.size()), now.end());
+    return behind;
   }
 
   void merge_list(Heap& merged, PyObject* object) {
@@ -343,12 +351,9 @@ class HeapMerger {
     if (b != nullptr) list.paths.insert(b->paths.begin(), b->paths.end());
     if (before != nullptr && before->twin != nullptr) return;  // merged as any other list
     auto first = grown(a), second = grown(b);
-    if (!first || !second || first->size() != second->size())
-      return fail("the sides leave a list with different lengths");
+    if (!first || !second) return fail("the sides leave a list with different elements");
     list.twin = nullptr;
-    list.appended.clear();
-    for (size_t i = 0; i < first->size() && why_not_.empty(); ++i)
-      list.appended.push_back(merge_values_((*first)[i], (*second)[i]));
+    list.appended = std::static_pointer_cast<Sequence>(merge_values_(first, second));
   }
 
   Interpreter& interpreter_;
@@ -379,7 +384,8 @@ size_t unchanged_elements(const Heap::List& list) {
 }
 
 bool is_changed(const Heap::List& list) {
-  if (list.twin == nullptr) return !list.appended.empty();
+  if (list.twin == nullptr)
+    return list.appended->elements.rolled() != nullptr || !list.appended->elements.empty();
   return list.twin->elements != list.at_entry;
 }
 
@@ -398,7 +404,7 @@ size_t dropped_elements(const Heap::List& list) {
 
 /// Elements behind the unchanged ones.
 std::vector<Value> new_elements(const Heap::List& list) {
-  if (list.twin == nullptr) return list.appended;
+  if (list.twin == nullptr) return list.appended->elements;
   const std::vector<Value>& elements = list.twin->elements;
   if (!PyList_Check(list.object.get())) {
     const size_t kept = list.at_entry.size() - dropped_elements(list);
@@ -426,6 +432,10 @@ std::vector<Value> values_written(Interpreter& interpreter) {
   for (PyObject* object : heap.list_order()) {
     const Heap::List& list = heap.list_at(object);
     if (!is_changed(list)) continue;
+    if (list.twin == nullptr && rolled(list.appended) != nullptr) {
+      values.push_back(list.appended);
+      continue;
+    }
     for (const Value& element : new_elements(list)) values.push_back(element);
   }
   return values;
@@ -459,6 +469,11 @@ void commit_heap(Interpreter& interpreter,
       write.index = list.twin == nullptr ? HeapWrite::kEnd : unchanged_elements(list);
     else
       write.index = list.twin == nullptr ? 0 : dropped_elements(list);
+    if (list.twin == nullptr && rolled(list.appended) != nullptr) {
+      write.value = form(list.appended);
+      writes.push_back(std::move(write));
+      continue;
+    }
     write.value.kind = speculate::Template::Kind::list;
     for (const Value& element : new_elements(list)) write.value.children.push_back(form(element));
     writes.push_back(std::move(write));

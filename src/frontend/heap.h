@@ -43,9 +43,9 @@ class Heap {
     python::Object object;
     const speculate::Source* source = nullptr;
     std::set<const speculate::Source*> paths;  ///< by which the run reached it
-    std::vector<Value> appended;               ///< while it is not opened
-    std::shared_ptr<Sequence> twin;            ///< once it is
-    std::vector<Value> at_entry;               ///< the elements that the twin had first
+    std::shared_ptr<Sequence> appended = std::make_shared<Sequence>(true);  ///< unless opened
+    std::shared_ptr<Sequence> twin;                                         ///< once it is
+    std::vector<Value> at_entry;  ///< the elements that the twin had first
   };
 
   /// What the run has put there: null if nothing, a null value if it deleted what was there.
@@ -67,6 +67,7 @@ class Heap {
   Table* table(PyObject* identity);
   const Table* table(PyObject* identity) const;
   const List& list_at(PyObject* object) const { return lists_.at(object); }
+  bool has_list(PyObject* object) const { return lists_.contains(object); }
   Table& table_of(const Target& target);
   /// The list's state, if the run has changed or opened it; reached by the path.
   List* list(PyObject* object, const speculate::Source* path);
@@ -99,6 +100,10 @@ python::Object own_dictionary(PyObject* object);
 /// there that the run changes varies from call to call.
 void write_place(Interpreter& interpreter, const Heap::Target& target, const python::Object& key,
                  const speculate::Source* at_entry, const Value& value);
+
+/// What the place of a change held at the entry; null if nothing was there.
+Value value_at_entry(Interpreter& interpreter, const Heap::Table& table,
+                     const Heap::Change& change);
 
 // --- the end of the run -------------------------------------------------------------------------
 

@@ -76,6 +76,7 @@ struct Frame {
   size_t open_scopes = 0;                    ///< branches and loops around the call
   std::shared_ptr<Variables>
       loop;  ///< innermost loop, if it is in the graph: where `break` is noted
+  std::shared_ptr<Variables> returning;  ///< innermost loop in the graph: where `return` is noted
 };
 
 /// How a statement ended.

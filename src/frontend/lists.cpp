@@ -276,12 +276,8 @@ Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>&
 Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements) {
   Heap::List& list = interpreter.heap.list_of(known.object.get(), known.source);
   if (PyList_CheckExact(known.object.get())) note_length(interpreter, known.source);
-  for (Value& element : elements) {
-    if (list.twin != nullptr)
-      append(interpreter, *list.twin, element);
-    else
-      list.appended.push_back(std::move(element));
-  }
+  for (const Value& element : elements)
+    append(interpreter, list.twin != nullptr ? *list.twin : *list.appended, element);
   if (list.twin != nullptr) trim_deque(*list.twin, true);
   interpreter.heap.note_change();
   interpreter.mark(speculate::LineMark::Kind::effect);

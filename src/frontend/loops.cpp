@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "frontend/containers.h"
 #include "frontend/merge.h"
 #include "frontend/operators.h"
 #include "frontend/recursion.h"
@@ -74,7 +75,7 @@ class Loop final : public Scope {
         span_(interpreter.user_span()),
         before_(Snapshot::take()),
         effects_(interpreter.output().effects.size()),
-        heap_changes_(interpreter.heap.change_count()),
+        heap_(interpreter.heap),
         grad_enabled_(interpreter.grad_enabled),
         history_(interpreter.history),
         known_classes_(interpreter.known_classes) {}
@@ -143,23 +144,20 @@ class Loop final : public Scope {
     for (const Snapshot::Saved& saved : start.objects())
       if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)))
         fail("its test changes something");
-    if (interpreter_.heap.change_count() != heap_changes_) fail("its test changes something");
+    if (interpreter_.heap.change_count() != heap_.change_count())
+      fail("its test changes something");
     graph::Value* flag = truth.known ? interpreter_.builder().constant(*truth.known) : truth.flag;
     condition_->results = {flag};
   }
 
   void interpret_round() {
     size_t forks = interpreter_.frame().forks.size();
-    Completion completion = parts_.round();
-    // `continue`, `break` (which the round has noted) and its end are one from here on.
-    while (interpreter_.frame().forks.size() > forks &&
-           interpreter_.frame().forks.back()->other_completion() != Completion::return_)
+    parts_.round();
+    // `continue`, `break` and `return` (which the round has noted) and its end are one from here
+    // on.
+    while (interpreter_.frame().forks.size() > forks)
       close_forks_that(interpreter_, forks, interpreter_.frame().forks.back()->other_completion());
-    if (completion == Completion::return_ || interpreter_.frame().forks.size() > forks)
-      fail("it returns from the function");
     if (interpreter_.output().effects.size() != effects_) fail("it prints");
-    if (interpreter_.heap.change_count() != heap_changes_)
-      fail("it changes an object that outlives the call");
     if (interpreter_.grad_enabled != grad_enabled_) fail("it changes the grad mode");
     graph::for_each_node(*body_, [&](const graph::Node& node) {
       if (node.op == &op::gradient) fail("gradients inside a loop");
@@ -180,10 +178,19 @@ class Loop final : public Scope {
   /// Sets the state of before the loop, with a parameter for all that is carried.
   void set_state(const Parameter& parameter) {
     before_.restore();
+    interpreter_.heap = heap_;
     interpreter_.grad_enabled = grad_enabled_;
     interpreter_.history = history_;
     interpreter_.known_classes = known_classes_;
     tensors_.clear();
+    set_objects(parameter);
+    for (auto& [place, form] : heap_forms_) {
+      Heap::Change& change = interpreter_.heap.table(place.first)->changes[place.second];
+      change.value = instantiate(form, change.value, parameter, "an attribute or item");
+    }
+  }
+
+  void set_objects(const Parameter& parameter) {
     // By index: instantiating may reach more tensors of the entry.
     for (size_t i = 0; i < before_.objects().size(); ++i) {
       const Snapshot::Saved& saved = before_.objects()[i];
@@ -258,7 +265,7 @@ class Loop final : public Scope {
       case Form::Kind::same:
         return initial;
       case Form::Kind::last:
-        return instantiate_last(form, name, parameter);
+        return instantiate_last(form, initial, name, parameter);
       case Form::Kind::unmerged:
         return std::make_shared<Unmerged>(
             test_, cat(name, " is not the same kind of thing in all rounds: ", form.why_not));
@@ -294,9 +301,12 @@ class Loop final : public Scope {
   }
 
   /// A variable that nothing was known of before the loop. The rounds can't read it.
-  Value instantiate_last(const Form& form, const std::string& name, const Parameter& parameter) {
-    Value unreadable = std::make_shared<Unmerged>(
-        test_, cat(name, " is read in a round of the loop before it is set in it"));
+  Value instantiate_last(const Form& form, const Value& initial, const std::string& name,
+                         const Parameter& parameter) {
+    Value unreadable = initial;
+    if (initial == nullptr)
+      unreadable = std::make_shared<Unmerged>(
+          test_, cat(name, " is read in a round of the loop before it is set in it"));
     if (at_ != nullptr) {
       for (const graph::Type& type : form.types) parameter(placeholder(type));
       return unreadable;
@@ -313,6 +323,7 @@ class Loop final : public Scope {
         made->elements.push_back(last_value(part, form, next, parameter));
       return made;
     }
+    if (as<Known>(like) != nullptr && !is_number(like)) return like;
     graph::Value* value = parameter(placeholder(form.types[next++]));
     if (is_number(like)) return interpreter_.number(value);
     const Tensor& from = *as<Tensor>(like);
@@ -366,6 +377,7 @@ class Loop final : public Scope {
   bool collect_changes() {
     settled_ = true;
     tracks_ = needs_round_ = false;
+    heap_pending_.clear();
     ends_.clear();
     end_roots_.clear();
     for (size_t i = 0; i < before_.objects().size(); ++i) {
@@ -393,7 +405,78 @@ class Loop final : public Scope {
         fail("it changes a set or takes from an iterator");
       }
     }
+    collect_heap();
+    for (const auto& [place, pending] : heap_pending_) {
+      ends_.insert(ends_.end(), pending.ends.begin(), pending.ends.end());
+      end_roots_.insert(end_roots_.end(), pending.roots.begin(), pending.roots.end());
+    }
     return settled_;
+  }
+
+  // Changes of objects that outlive the call.
+
+  void collect_heap() {
+    const Heap now = interpreter_.heap;
+    for (PyObject* identity : now.table_order()) collect_table(*now.table(identity));
+    for (PyObject* object : now.list_order()) collect_real_list(object, now.list_at(object));
+  }
+
+  void collect_table(const Heap::Table& now) {
+    PyObject* identity = now.target.table;
+    const Heap::Table* before = heap_.table(identity);
+    if (now.cleared != (before != nullptr && before->cleared)) fail("it clears a container");
+    for (const Heap::Change& change : now.changes)
+      if (!place_of(identity, change)) add_place(now, change);
+    before = heap_.table(identity);
+    if (before == nullptr) return;
+    if (before->changes.size() != now.changes.size()) fail("it deletes an attribute or item");
+    for (const Heap::Change& change : now.changes) {
+      const size_t place = *place_of(identity, change);
+      const Value initial = before->changes[place].value;
+      if ((initial == nullptr) != (change.value == nullptr))
+        fail("it makes or deletes an attribute or item");
+      if (initial == nullptr) continue;
+      Form form;
+      auto known = heap_forms_.find({identity, place});
+      if (known != heap_forms_.end()) form = known->second;
+      std::string why;
+      pending_ = {};
+      if (!join(form, initial, change.value, why)) fail(why);
+      if (form.kind == Form::Kind::same) continue;
+      heap_forms_[{identity, place}] = form;
+      heap_pending_[{identity, place}] = pending_;
+    }
+  }
+
+  std::optional<size_t> place_of(PyObject* identity, const Heap::Change& wanted) {
+    const Heap::Table* before = heap_.table(identity);
+    for (size_t i = 0; before != nullptr && i < before->changes.size(); ++i)
+      if (same_key(interpreter_, before->changes[i].key.get(), wanted.key.get())) return i;
+    return std::nullopt;
+  }
+
+  /// A place that the rounds write: from now on as if what it holds at the entry was written there
+  /// before the loop.
+  void add_place(const Heap::Table& now, const Heap::Change& change) {
+    Value at_entry = value_at_entry(interpreter_, now, change);
+    if (at_entry == nullptr) fail("it makes an attribute or item");
+    Heap::Table& table = heap_.table_of(now.target);
+    table.paths.insert(now.paths.begin(), now.paths.end());
+    table.changes.push_back({change.key, at_entry, change.at_entry});
+    settled_ = false;
+  }
+
+  void collect_real_list(PyObject* object, const Heap::List& now) {
+    if (heap_.has_list(object)) return;  // what it holds is that of a list like others
+    if (now.twin != nullptr) {
+      if (!(now.twin->elements == ElementList(now.at_entry)))
+        fail("a list of before the call changes in it");
+      return;
+    }
+    Heap::List& list = heap_.list_of(object, now.source);
+    list.paths.insert(now.paths.begin(), now.paths.end());
+    before_.add(*list.appended);
+    settled_ = false;
   }
 
   /// Whether the list is one that goes through the loop as a list of the graph.
@@ -522,12 +605,13 @@ class Loop final : public Scope {
     if (form.kind == Form::Kind::unmerged) return true;
     if (form.kind == Form::Kind::same) {
       if (initial == end || is_same_number(initial, end)) return true;
-      if (initial == nullptr && end != nullptr && may_begin_certainly()) {
+      if ((initial == nullptr && end != nullptr && may_begin_certainly()) ||
+          as<Undefined>(initial) != nullptr) {
         form = Form{Form::Kind::last, {}};
         settled_ = false;
       }
     }
-    if (form.kind == Form::Kind::last) return join_last(form, end, why);
+    if (form.kind == Form::Kind::last) return join_last(form, initial, end, why);
     if (form.kind == Form::Kind::same) {
       if (initial == nullptr || end == nullptr) {
         why = "it is not set in each round";
@@ -555,7 +639,7 @@ class Loop final : public Scope {
     return join_carried(form, initial, end, why);
   }
 
-  bool join_last(Form& form, const Value& end, std::string& why) {
+  bool join_last(Form& form, const Value& initial, const Value& end, std::string& why) {
     std::vector<graph::Type> before = std::exchange(form.types, {});
     form.last = end;
     if (!collect_last(form, end)) {
@@ -563,7 +647,7 @@ class Loop final : public Scope {
       return false;
     }
     if (before != form.types) settled_ = false;
-    needs_round_ = true;
+    needs_round_ = needs_round_ || initial == nullptr;
     return true;
   }
 
@@ -574,6 +658,7 @@ class Loop final : public Scope {
       form.types.push_back(pending_.ends.back()->type);
       return true;
     }
+    if (const auto* known = as<Known>(end)) return is_immutable_constant(known->object.get());
     if (const auto* tuple = as<Sequence>(end)) {
       if (tuple->is_list || tuple->viewed || tuple->source != nullptr) return false;
       for (const Value& part : tuple->elements.known())
@@ -695,8 +780,8 @@ class Loop final : public Scope {
         condition_->parameters.size() == ends_.size() && body_->parameters.size() == ends_.size(),
         "loop: ", ends_.size(), " values for ", body_->parameters.size(), " parameters");
     at_ = nullptr;
-    if ((tracks_ || needs_round_) && begins_certainly())
-      node->attributes.set("minimum", int64_t{1});
+    if ((tracks_ || needs_round_ || hands_on_argument()) && begins_certainly())
+      node->attributes.set("minimum", int64_t{1}), begins_ = true;
     else if (needs_round_)
       fail("without a round there is no gradient");
     set_state([&](graph::Value* initial) {
@@ -762,6 +847,14 @@ class Loop final : public Scope {
                : interpreter_.follow(truth.flag, python::Object::borrow(Py_True), test_.fact);
   }
 
+  /// Whether a tensor that goes through the loop is one of the entry without a round.
+  bool hands_on_argument() const {
+    return std::any_of(tensors_.begin(), tensors_.end(), [](const CarriedTensor& carried) {
+      return std::any_of(carried.roots.begin(), carried.roots.end(),
+                         [](const auto& root) { return root->source != nullptr; });
+    });
+  }
+
   bool may_begin_certainly() const {
     if (parts_.may_be_empty) return false;
     const speculate::NodeFact* seen = interpreter_.fact(test_.fact);
@@ -781,8 +874,10 @@ class Loop final : public Scope {
   /// them.
   void relate_tensors() {
     TORCHJANUS_CHECK(tensors_.size() == end_roots_.size(), "loop: tensors without an end");
-    for (size_t i = 0; i < tensors_.size(); ++i)
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (begins_) tensors_[i].roots.clear();
       tensors_[i].roots.insert(tensors_[i].roots.end(), end_roots_[i].begin(), end_roots_[i].end());
+    }
     for (size_t i = 0; i < tensors_.size(); ++i) {
       Tensor& tensor = *tensors_[i].tensor;
       tensor.possible_aliases.clear();
@@ -826,7 +921,10 @@ class Loop final : public Scope {
   graph::Block& outer_;
   graph::SourceSpan span_;
   Snapshot before_;
-  size_t effects_, heap_changes_;
+  size_t effects_;
+  Heap heap_;  ///< before the loop; with what the rounds change as it is then
+  /// By table, and which of its changes.
+  std::map<std::pair<PyObject*, size_t>, Form> heap_forms_;
   bool grad_enabled_;
   const graph::Block* at_ = nullptr;
   std::unique_ptr<graph::Block> condition_, body_;
@@ -837,7 +935,9 @@ class Loop final : public Scope {
   std::vector<graph::Value*> ends_;
   std::vector<std::vector<std::shared_ptr<Tensor>>> end_roots_;
   Pending pending_;
+  std::map<std::pair<PyObject*, size_t>, Pending> heap_pending_;
   bool settled_ = false;
+  bool begins_ = false;  ///< the first round always comes
   int attempt_ = 0;
   Interpreter::History history_;
   decltype(Interpreter::known_classes) known_classes_;

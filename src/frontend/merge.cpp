@@ -273,6 +273,8 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
 Value Merger::merge_value(const Value& a, const Value& b) {
   if (a == b) return a;
   if (a == nullptr || b == nullptr) throw NotMerged{"only one side sets it"};
+  if (as<Undefined>(a) != nullptr) return merge_undefined(0, b);
+  if (as<Undefined>(b) != nullptr) return merge_undefined(1, a);
   if (is_number(a) && is_number(b)) return merge_numbers(a, b);
   if (as<RuntimeObject>(a) != nullptr || as<RuntimeObject>(b) != nullptr)
     return merge_objects(a, b);
@@ -305,6 +307,44 @@ Value Merger::merge_value(const Value& a, const Value& b) {
     default:
       throw different();
   }
+}
+
+/// The value that only the other side has.
+Value Merger::merge_undefined(size_t side, const Value& other) {
+  interpreter_.enter_block(*fork_.sides_[side].block);
+  Value placeholder = placeholder_like(other, 1 - side);
+  return side == 0 ? merge_value(placeholder, other) : merge_value(other, placeholder);
+}
+
+/// A value of the same form, made in the block at hand, that nothing reads.
+Value Merger::placeholder_like(const Value& value, size_t side_of_value) {
+  if (as<Known>(value) != nullptr || as<Undefined>(value) != nullptr) return value;
+  graph::Builder& builder = interpreter_.builder();
+  if (const auto* number = as<Number>(value))
+    return interpreter_.number(number->type == Type::Kind::boolean ? builder.constant(false)
+                               : number->type == Type::Kind::i64   ? builder.constant(int64_t{0})
+                                                                   : builder.constant(0.0));
+  if (const auto* tensor = as<Tensor>(value)) {
+    const TensorState& state = tensor_in(side_of_value, *tensor);
+    auto placeholder = std::make_shared<Tensor>();
+    placeholder->value =
+        op::full(builder, {builder.constant(0.0)},
+                 {{"size", state.value->type.shape}, {"dtype", state.value->type.dtype}});
+    placeholder->requires_grad = state.requires_grad;
+    placeholder->is_leaf = state.is_leaf;
+    placeholder->is_parameter = state.is_parameter;
+    placeholder->strides = state.strides;
+    placeholder->producer = state.producer;
+    return placeholder;
+  }
+  const auto* tuple = as<Sequence>(value);
+  if (tuple == nullptr || tuple->is_list || tuple->viewed)
+    throw NotMerged{cat(name_of(value), " on one side only")};
+  auto placeholder = std::make_shared<Sequence>(false);
+  placeholder->type = tuple->type;
+  for (const Value& part : tuple->elements.known())
+    placeholder->elements.push_back(placeholder_like(part, side_of_value));
+  return placeholder;
 }
 
 Value Merger::merge_known(const Known& a, const Known& b) {
@@ -370,7 +410,7 @@ graph::Value* Merger::merge_graph_values(graph::Value* a, graph::Value* b) {
   return result;
 }
 
-/// That two objects are the same one on one side and two on the other is not tracked.
+/// That two containers are the same one on one side and two on the other is not tracked.
 void Merger::expect_one_partner(const AbstractValue* a, const AbstractValue* b) {
   const void*& first = partner_of_first_[a];
   const void*& second = partner_of_second_[b];
@@ -408,7 +448,6 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
     throw NotMerged{"a parameter and a tensor"};
   if (first.grad != nullptr || second.grad != nullptr || !is_current(0, *a) || !is_current(1, *b))
     throw NotMerged{"a tensor with state of its own"};
-  expect_one_partner(a.get(), b.get());
   graph::Value* value = merge_graph_values(first.value, second.value);
   auto merged = std::make_shared<Tensor>();
   merged->value = value;
@@ -532,11 +571,23 @@ void Merger::finish_value(Tensor& tensor) {
 }
 
 void Merger::finish_tensors() {
-  for (const MergedTensor& record : tensors_) {
-    Tensor& tensor = *record.tensor;
-    for (const auto& root : record.roots) {
+  const auto share_roots = [](const MergedTensor& a, const MergedTensor& b) {
+    return std::any_of(a.roots.begin(), a.roots.end(), [&](const auto& root) {
+      return std::find(b.roots.begin(), b.roots.end(), root) != b.roots.end();
+    });
+  };
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    Tensor& tensor = *tensors_[i].tensor;
+    for (const auto& root : tensors_[i].roots) {
       if (root.get() == &tensor) continue;
       tensor.possible_aliases.push_back({root, root->version});
+    }
+    // Two that are one object on a side.
+    for (size_t j = 0; j < i; ++j) {
+      if (!share_roots(tensors_[i], tensors_[j])) continue;
+      Tensor& other = *tensors_[j].tensor;
+      tensor.possible_aliases.push_back({tensors_[j].tensor, other.version});
+      other.possible_aliases.push_back({tensors_[i].tensor, tensor.version});
     }
     finish_value(tensor);
   }

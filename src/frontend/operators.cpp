@@ -544,8 +544,31 @@ Value unary(Interpreter& interpreter, UnaryOperator op, const Value& operand) {
 
 // --- comparison ---------------------------------------------------------------------------------
 
+namespace {
+
+/// Whether a branch, loop or list decides if the two are one object.
+bool may_be_one(const Tensor& a, const Tensor& b) {
+  const auto leads_to = [](const Tensor& from, const Tensor& to) {
+    return std::any_of(
+        from.possible_aliases.begin(), from.possible_aliases.end(),
+        [&](const PossibleAlias& alias) {
+          auto other = alias.tensor.lock();
+          if (other == nullptr) return false;
+          return other.get() == &to ||
+                 std::any_of(to.possible_aliases.begin(), to.possible_aliases.end(),
+                             [&](const PossibleAlias& its) { return its.tensor.lock() == other; });
+        });
+  };
+  return leads_to(a, b) || leads_to(b, a);
+}
+
+}  // namespace
+
 bool identical(Interpreter& interpreter, const Value& left, const Value& right) {
   if (left == right) return true;
+  if (const auto *one = as<Tensor>(left), *other = as<Tensor>(right);
+      one != nullptr && other != nullptr && may_be_one(*one, *other))
+    interpreter.refuse(ReasonCode::expression, "the identity of a tensor that may be another");
   const auto* a = as<Known>(left);
   const auto* b = as<Known>(right);
   if (a != nullptr && b != nullptr) {

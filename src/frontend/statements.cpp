@@ -198,8 +198,7 @@ Completion execute_one(Interpreter& interpreter, const syntax::Statement& statem
     case StatementKind::Return: {
       const auto& node = syntax::as<Return>(&statement);
       Value value = node.value == nullptr ? interpreter.none() : evaluate(interpreter, *node.value);
-      interpreter.frame().returned = std::move(value);
-      return Completion::return_;
+      return execute_return(interpreter, std::move(value));
     }
     case StatementKind::If: {
       const auto& node = syntax::as<If>(&statement);
@@ -219,7 +218,7 @@ Completion execute_one(Interpreter& interpreter, const syntax::Statement& statem
       return Completion::normal;
     case StatementKind::Break:
       if (const auto& loop = interpreter.frame().loop)
-        loop->values["left"] = interpreter.boolean(true);
+        loop->values["left"] = loop->values["breaks"] = interpreter.boolean(true);
       return Completion::break_;
     case StatementKind::Continue:
       return Completion::continue_;

@@ -15,4 +15,8 @@ Completion execute_while(Interpreter& interpreter, const syntax::While& loop);
 Completion execute_with(Interpreter& interpreter, const syntax::With& with);
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement);
 
+/// Leaves the function with the value. Out of a loop in the graph that is noted; what follows the
+/// loop then does it.
+Completion execute_return(Interpreter& interpreter, Value value);
+
 }  // namespace janus::frontend

@@ -11,6 +11,7 @@
 //   Context
 //               objects that the function makes itself, kept as their parts (virtual objects)
 //   Deferred    an object that is made after the run from results (a formatted string)
+//   Undefined   what is not set yet, and not read before it is
 //   Unmerged    what a variable holds after two sides of a branch that can't become one value
 //
 // Values are shared: Python's aliasing is std::shared_ptr's. Identity (`is`) of virtual objects is
@@ -52,6 +53,7 @@ enum class ValueKind {
   native,
   context,
   deferred,
+  undefined,
   unmerged
 };
 
@@ -328,6 +330,13 @@ struct TestKey {
   bool operator==(const TestKey& other) const {
     return facts_key.is(other.facts_key.get()) && fact == other.fact;
   }
+};
+
+/// What nothing reads unless it was set first (what a loop returns, before it does): it goes
+/// together with anything.
+struct Undefined final : AbstractValue {
+  static constexpr auto kKind = ValueKind::undefined;
+  Undefined() : AbstractValue(kKind) {}
 };
 
 /// A variable after a branch whose sides left different things in it. Only variables hold it;

@@ -424,18 +424,6 @@ def test_growing_tensor():
 
 
 @differential(reasons=["dynamic_control"])
-def test_return_out_of_a_loop():
-    def step(x):
-        y = x * 1
-        while True:
-            y = y / 2
-            if y.sum() < 4:
-                return y
-
-    return halving(step)
-
-
-@differential(reasons=["dynamic_control"])
 def test_printing_loop():
     def step(x):
         y = x * 1
