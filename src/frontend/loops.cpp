@@ -511,7 +511,8 @@ class Loop final : public Scope {
       return;
     }
     const Rolled* end = sequence.elements.rolled().get();
-    if (!sequence.is_list || sequence.source != nullptr) fail("a list grows or shrinks in it");
+    if (!sequence.is_list || sequence.source != nullptr || sequence.type)
+      fail("a list grows or shrinks in it");
     std::string why;
     std::vector<Value> elements = initial.known();
     if (end == nullptr) {

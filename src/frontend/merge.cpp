@@ -175,8 +175,9 @@ void Merger::merge_object(Changeable& object) {
     if (auto* tensor = dynamic_cast<Tensor*>(&object)) {
       merge_tensor_contents(*tensor, std::get<TensorState>(a), std::get<TensorState>(b));
     } else if (auto* sequence = dynamic_cast<Sequence*>(&object)) {
-      sequence->elements = merge_elements(std::get<Elements>(a), std::get<Elements>(b),
-                                          sequence->is_list && sequence->source == nullptr);
+      sequence->elements =
+          merge_elements(std::get<Elements>(a), std::get<Elements>(b),
+                         sequence->is_list && sequence->source == nullptr && !sequence->type);
     } else if (auto* dictionary = dynamic_cast<Dictionary*>(&object)) {
       dictionary->items = merge_items(std::get<Items>(a), std::get<Items>(b));
     } else if (auto* variables = dynamic_cast<Variables*>(&object)) {
@@ -544,7 +545,7 @@ Value Merger::merge_sequences(const Sequence& a, const Sequence& b) {
   merged->type = a.type;
   if (a.most != b.most) throw NotMerged{"deques of different lengths"};
   merged->most = a.most;
-  merged->elements = merge_elements(elements_in(0, a), elements_in(1, b), a.is_list);
+  merged->elements = merge_elements(elements_in(0, a), elements_in(1, b), a.is_list && !a.type);
   return merged;
 }
 

@@ -137,12 +137,24 @@ def computed_while():
 
 
 @otherwise("`while` on a computed value")
-def argument_itself():
+def growing_tensor():
     def f(x, n):
-        x.mul_(n)
-        while x.norm() > 3:
-            x = x / 2
-        return x
+        y = x * n
+        while y.norm() < 50:
+            y = torch.cat([y, y])
+        return y
+
+    return f
+
+
+@converted("`return` out of a loop that stays one")
+def return_out_of_loop():
+    def f(x, n):
+        y = x * n
+        while True:
+            y = y / 2
+            if y.norm() < 1:
+                return y
 
     return f
 

@@ -652,7 +652,7 @@ def test_append_on_one_side_of_a_branch():
     return Program(step, calls(3, count=40), watch=[items])
 
 
-@differential(reasons=["dynamic_control"])
+@differential(hits=16)
 def test_writes_in_a_loop_whose_rounds_vary():
     state = State(rounds=0, sums=[])
 
