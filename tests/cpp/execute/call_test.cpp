@@ -210,5 +210,75 @@ TEST(Calls, ReadObjects) {
   EXPECT_EQ(fake::alive(), before);
 }
 
+/// Stops a run at the given call or operator.
+class Interrupting final : public fake::ReferenceLibrary {
+ public:
+  void check_interrupt() override {
+    if (--left == 0) throw std::runtime_error("stopped");
+  }
+  int left = 0;
+};
+
+TEST(Calls, LeaveNothingBehindWhenSomethingIsThrownDeepInside) {
+  const int before = fake::alive();
+  {
+    Interrupting library;
+    const auto program = Program::compile(passes::optimise(passes::parsed(countdown)), library);
+    const Slot x = fake::slot_of(library, vector_of(1, 2));
+    const auto run = [&](int stop_at, std::vector<Slot>& results) {
+      library.left = stop_at;
+      return program->run(std::vector<Slot>{Slot::of(int64_t{500}), x}, {}, results, {});
+    };
+    for (const int stop_at : {700, 1, 30, 499}) {
+      std::vector<Slot> results(1);
+      const auto failure = run(stop_at, results);
+      ASSERT_EQ(failure.has_value(), stop_at != 700) << stop_at;
+      if (failure) EXPECT_EQ(failure->kind, Failure::Kind::operation);
+      ASSERT_FALSE(run(0, results));
+      expect_results(results, {vector_of(501 + 125250, 2 * (501 + 125250))});
+    }
+  }
+  EXPECT_EQ(fake::alive(), before);
+}
+
+/// A sum that is carried through all calls is changed in place: one copy is made of what the caller
+/// gives, and no more.
+TEST(Calls, AddToCarriedSumsInPlace) {
+  fake::ReferenceLibrary library;
+  const auto program = Program::compile(passes::parsed(R"(
+graph @f(%sum: f64[3,2], %x: f64[2], %n: i64) {
+  %zero = constant {value=0} : i64
+  %one = constant {value=1} : i64
+  function {name="add"} { (%s: f64[3,2], %k: i64)
+    %go = scalar_gt %k, %zero : bool
+    %r = if %go : f64[3,2] {
+      %rest = scalar_sub %k, %one : i64
+      %t = call %s, %rest {callee="add"} : f64[3,2]
+      %u = add_to_row %t, %x, %one : f64[3,2]
+      yield %u
+    } else {
+      yield %s
+    }
+    yield %r
+  }
+  %r = call %sum, %n {callee="add"} : f64[3,2]
+  return %r
+})"),
+                                        library);
+  const Slot x = fake::slot_of(library, vector_of(1, 2));
+  const graph::DenseTensor given =
+      graph::DenseTensor::of(graph::DType::f64, {3, 2}, {1, 1, 1, 1, 1, 1});
+  const Slot sum = fake::slot_of(library, given);
+  for (int run = 0; run < 3; ++run) {
+    const int allocations = library.allocations;
+    std::vector<Slot> results(1);
+    ASSERT_FALSE(program->run(std::vector<Slot>{sum, x, Slot::of(int64_t{100})}, {}, results, {}));
+    expect_results(results,
+                   {graph::DenseTensor::of(graph::DType::f64, {3, 2}, {1, 1, 101, 201, 1, 1})});
+    expect_results({&sum, 1}, {given});
+    EXPECT_LE(library.allocations - allocations, 2) << run;
+  }
+}
+
 }  // namespace
 }  // namespace janus::execute

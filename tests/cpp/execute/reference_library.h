@@ -8,7 +8,7 @@
 
 namespace janus::execute::fake {
 
-class ReferenceLibrary final : public Library {
+class ReferenceLibrary : public Library {
  public:
   std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) override;
 };
