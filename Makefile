@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test bench bench-overheads demo format lint sanitize fuzz fuzz-programs wheel golden clean
+.PHONY: all packages environment build test bench bench-overheads bench-ablation demo format lint sanitize fuzz fuzz-programs wheel golden clean
 
 all: build
 
@@ -94,6 +94,10 @@ bench: build
 bench-overheads: build
 	$(BIN)/python benchmarks/overheads.py $(ARGS)
 	$(BIN)/python benchmarks/memory.py
+
+# What unrolling, specialisation, compilation and threads bring, each beside the others.
+bench-ablation: build
+	$(BIN)/python benchmarks/ablation.py $(ARGS)
 
 demo: build
 	$(BIN)/python examples/demo.py

@@ -1,4 +1,7 @@
-"""The debug switches, as one object; at start they come from the environment."""
+"""The switches, as one object; at start they come from the environment."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from . import _core
 
@@ -6,7 +9,8 @@ from . import _core
 class Options:
     """`torchjanus.options`: switches that may be changed while the program runs.
 
-    The environment sets their first values: TORCHJANUS_STRICT, TORCHJANUS_DUMP, TORCHJANUS_LOG.
+    The environment sets their first values: TORCHJANUS_STRICT, TORCHJANUS_DUMP, TORCHJANUS_LOG,
+    TORCHJANUS_DISABLE.
     """
 
     @property
@@ -35,6 +39,75 @@ class Options:
     def set_log_level(self, channel: str, level: int = 1) -> None:
         """Switches a channel on (1, 2: more) or off (0)."""
         _core.set_log_level(channel, level)
+
+    # --- what is left out
+
+    def switches(self) -> dict[str, str]:
+        """What can be left out by name, and what that means: kinds of speculation and of execution,
+        and every pass. Results stay the same; how fast they come is what the switches are to tell."""
+        return dict(_core.switches())
+
+    @property
+    def disabled(self) -> frozenset[str]:
+        """The names of what is left out of graphs that are made from now on."""
+        return frozenset(_core.disabled())
+
+    @disabled.setter
+    def disabled(self, names: Iterable[str]) -> None:
+        names = {names} if isinstance(names, str) else set(names)
+        if unknown := names - _core.switches().keys():
+            raise ValueError(
+                f"torchjanus.options: there is no {', '.join(sorted(unknown))}; there are "
+                f"{', '.join(sorted(_core.switches()))}"
+            )
+        _core.set_disabled(names)
+
+    @contextmanager
+    def without(self, *names: str) -> Iterator[None]:
+        """Graphs that are made inside of the `with` statement do without these, too."""
+        before = self.disabled
+        self.disabled = before | set(names)
+        try:
+            yield
+        finally:
+            self.disabled = before
+
+    # --- limits
+
+    @property
+    def unroll_limit(self) -> int:
+        """Rounds of a loop that may be unrolled; a function with more is refused."""
+        return _core.limits()["rounds"]
+
+    @unroll_limit.setter
+    def unroll_limit(self, rounds: int) -> None:
+        _set_limit("rounds", rounds)
+
+    @property
+    def inline_limit(self) -> int:
+        """How deep calls inside each other are inlined; a function with deeper ones is refused."""
+        return _core.limits()["inlining"]
+
+    @inline_limit.setter
+    def inline_limit(self, depth: int) -> None:
+        _set_limit("inlining", depth)
+
+    @property
+    def operation_limit(self) -> int:
+        """Operations of a graph; a function with more is refused."""
+        return _core.limits()["operations"]
+
+    @operation_limit.setter
+    def operation_limit(self, count: int) -> None:
+        _set_limit("operations", count)
+
+
+def _set_limit(name: str, limit: int) -> None:
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise ValueError(
+            f"torchjanus.options: a limit is an int that is not negative, not {limit!r}"
+        )
+    _core.set_limit(name, limit)
 
 
 options = Options()

@@ -42,11 +42,24 @@ Options read_environment() {
   return result;
 }
 
+std::atomic<bool> parallel = true;
+
 }  // namespace
 
 Options& options() {
-  static Options instance = read_environment();
+  static Options instance = [] {
+    Options read = read_environment();
+    parallel = !read.is_disabled("parallel");
+    return read;
+  }();
   return instance;
+}
+
+bool is_parallel() { return parallel.load(std::memory_order_relaxed); }
+
+void set_disabled(std::set<std::string, std::less<>> names) {
+  parallel = !names.contains("parallel");
+  options().disabled = std::move(names);
 }
 
 bool log_enabled(std::string_view channel, int level) {

@@ -3,8 +3,8 @@
 //
 //   TORCHJANUS_LOG=speculate:2,pass        channels to print to stderr, with an optional level
 //   TORCHJANUS_DUMP=DIR                     numbered files of every stage that changed: 03-fuse.ir
-//   TORCHJANUS_DISABLE=fuse,merge_common    passes (or kernels) to leave out
-//   TORCHJANUS_STOP_AFTER=N                 run only the first N passes: bisect a miscompile
+//   TORCHJANUS_DISABLE=fuse,merge_common    passes, kinds of speculation and of execution to leave
+//   out TORCHJANUS_STOP_AFTER=N                 run only the first N passes: bisect a miscompile
 //   TORCHJANUS_STRICT=1                     fallbacks and internal errors are raised
 #pragma once
 
@@ -17,19 +17,49 @@
 
 namespace janus {
 
+/// What can be left out by name, beside each pass: all of it only makes graphs faster, so that what
+/// it brings can be measured by leaving it out. Counts for graphs made from then on.
+struct Switch {
+  std::string_view name, meaning;
+};
+inline constexpr Switch kSwitches[] = {
+    {"unroll", "loops with the same rounds in all runs are unrolled; off: loops in the graph"},
+    {"specialise_shapes",
+     "sizes are constants until they vary; off: sizes of arguments have names"},
+    {"specialise_numbers",
+     "Python's numbers are constants until they vary; off: floats and arguments are inputs"},
+    {"specialise_branches",
+     "tests that went one way are followed; off: both sides are in the graph"},
+    {"control_flow",
+     "branches and loops that vary are in the graph; off: a graph for each way through them"},
+    {"kernels", "element-wise operators are compiled; off: each is a call of ATen's"},
+    {"layouts", "images are kept channels last between convolutions"},
+    {"memory_plan", "results lie in memory planned ahead; off: each is allocated by itself"},
+    {"parallel", "kernels use several threads, small products run side by side"},
+    {"recollection", "assumptions that held are remembered; off: every path is walked"}};
+
 struct Options {
   std::map<std::string, int, std::less<>> log_levels;
   std::string dump_folder;
   std::set<std::string, std::less<>> disabled;
   std::optional<int> stop_after;
   bool strict = false;
+  /// Limits of what is made of one function; beyond them it is refused.
+  int64_t most_rounds = 5000;       ///< of a loop that is unrolled
+  int64_t deepest_inlining = 200;   ///< calls inside each other
+  int64_t most_operations = 50000;  ///< of a graph
 
-  bool is_disabled(std::string_view pass) const { return disabled.contains(pass); }
+  bool is_disabled(std::string_view name) const { return disabled.contains(name); }
 };
 
 /// The channels that exist.
 inline constexpr std::string_view kLogChannels[] = {"merge",     "pass", "profile",
                                                     "speculate", "time", "verify"};
+
+/// Whether work is to be spread over threads: asked at each piece of work.
+bool is_parallel();
+/// Replaces the names that are left out.
+void set_disabled(std::set<std::string, std::less<>> names);
 
 /// The process's options; filled from the environment at first use. Tests may change them.
 Options& options();

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/options.h"
+
 namespace janus {
 namespace {
 
@@ -209,6 +211,7 @@ struct Process {
 void set_thread_count(int count) { Process::instance().threads = std::max(1, count); }
 
 int thread_count() {
+  if (!is_parallel()) return 1;
   Process& process = Process::instance();
   const OpenMp* openmp = process.shared_threads();
   return openmp != nullptr ? std::max(1, openmp->most_threads())

@@ -1,9 +1,13 @@
 #include "bind/startup.h"
 
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <set>
 
 #include "base/check.h"
 #include "base/options.h"
@@ -33,12 +37,23 @@ void warn_about_unknown(const char* variable, const Names& names, const IsKnown&
   }
 }
 
+/// What can be left out by name, and what that means.
+const std::map<std::string, std::string>& switches() {
+  static const std::map<std::string, std::string> all = [] {
+    std::map<std::string, std::string> made;
+    for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
+    for (const auto& each : passes::all_passes())
+      if (each.name != "optimise") made.emplace(each.name, "the pass of that name");
+    return made;
+  }();
+  return all;
+}
+
 void check_switches() {
-  std::string channels, passes = "kernels";
+  std::string channels, names;
   for (const std::string_view each : kLogChannels)
     channels += cat(channels.empty() ? "" : ", ", each);
-  for (const auto& each : passes::all_passes())
-    if (each.name != "optimise") passes += cat(", ", each.name);
+  for (const auto& [name, meaning] : switches()) names += cat(names.empty() ? "" : ", ", name);
   std::vector<std::string> logged;
   for (const auto& [channel, level] : options().log_levels) logged.push_back(channel);
   warn_about_unknown(
@@ -46,10 +61,7 @@ void check_switches() {
       [](const std::string& name) { return std::ranges::count(kLogChannels, name) > 0; }, channels);
   warn_about_unknown(
       "TORCHJANUS_DISABLE", options().disabled,
-      [](const std::string& name) {
-        return name == "kernels" || (name != "optimise" && passes::find_pass(name) != nullptr);
-      },
-      passes);
+      [](const std::string& name) { return switches().contains(name); }, names);
 }
 
 }  // namespace
@@ -80,6 +92,23 @@ void bind_options(nb::module_& module) {
       "set_log_level",
       [](const std::string& channel, int level) { options().log_levels[channel] = level; },
       nb::arg("channel"), nb::arg("level"), "0 switches the channel off.");
+  module.def("switches", switches, "What can be left out by name, and what that means.");
+  module.def("disabled", [] {
+    return std::set<std::string>(options().disabled.begin(), options().disabled.end());
+  });
+  module.def("set_disabled", [](const std::set<std::string>& names) {
+    set_disabled({names.begin(), names.end()});
+  });
+  module.def("limits", [] {
+    return std::map<std::string, int64_t>{{"rounds", options().most_rounds},
+                                          {"inlining", options().deepest_inlining},
+                                          {"operations", options().most_operations}};
+  });
+  module.def("set_limit", [](const std::string& name, int64_t limit) {
+    if (name == "rounds") options().most_rounds = limit;
+    if (name == "inlining") options().deepest_inlining = limit;
+    if (name == "operations") options().most_operations = limit;
+  });
   module.def("dump_folder", [] { return options().dump_folder; });
   module.def(
       "set_dump_folder", [](const std::string& folder) { options().dump_folder = folder; },

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/options.h"
 #include "graph/op.h"
 
 namespace janus::execute {
@@ -93,6 +94,7 @@ class Pairing {
 }  // namespace
 
 std::vector<bool> pair_operations(PlannedCode& code, const Frame& frame) {
+  if (!is_parallel()) return std::vector<bool>(code.instructions.size());
   return Pairing(code, frame).pair();
 }
 

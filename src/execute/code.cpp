@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/options.h"
 #include "execute/container_call.h"
 #include "execute/schedule.h"
 #include "graph/functions.h"
@@ -72,7 +73,8 @@ class Maker {
     for (const Node* node : schedule.writes) add_write(*node);
     code_.hands_out_containers =
         std::any_of(graph_.body().results.begin(), graph_.body().results.end(), holds_values);
-    code_.can_be_planned = code_.commits.empty() || !code_.hands_out_containers;
+    code_.can_be_planned = (code_.commits.empty() || !code_.hands_out_containers) &&
+                           !options().is_disabled("memory_plan");
     std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
     for (const Write& write : code_.commits) kept.insert(write.slot);
     for (const Write& write : code_.rebinds) kept.insert(write.slot);

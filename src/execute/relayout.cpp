@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/options.h"
 #include "execute/schedule.h"
 #include "graph/op.h"
 #include "ops/list.h"
@@ -39,7 +40,7 @@ class Chooser {
   PlannedCode choose() {
     const std::vector<Instruction>& all = code_.body.instructions;
     PlannedCode plain{all, code_.tail};
-    if (!find_images() || !all_contiguous()) return plain;
+    if (options().is_disabled("layouts") || !find_images() || !all_contiguous()) return plain;
     find_plain_uses();
     if (!pays()) return plain;
     for (size_t i = 0; i < all.size(); ++i) {

@@ -93,7 +93,8 @@ bool may_merge(Interpreter& interpreter, int fact) {
 bool takes_both(Interpreter& interpreter, int fact) {
   const speculate::NodeFact* seen = interpreter.fact(fact);
   // A test of which nothing was seen lies in what was a graph of its own during the profile.
-  bool varied = seen == nullptr || (seen->taken > 0) == (seen->not_taken > 0);
+  bool varied = seen == nullptr || (seen->taken > 0) == (seen->not_taken > 0) ||
+                options().is_disabled("specialise_branches");
   return fact >= 0 && varied && may_merge(interpreter, fact);
 }
 

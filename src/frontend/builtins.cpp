@@ -195,7 +195,7 @@ Value call_sum(Interpreter& interpreter, const Arguments& arguments) {
   int64_t count = 0;
   while (Value element = iterator->next()) {
     total = binary(interpreter, Operator::Add, total, element);
-    if (++count > Interpreter::kMostTrips)
+    if (++count > Interpreter::most_rounds())
       interpreter.refuse(ReasonCode::limit, "sum() of too many elements");
   }
   return total;

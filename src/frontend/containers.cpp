@@ -136,7 +136,7 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
     sequence->type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   sequence->source = known.source;
   const Py_ssize_t length = PyObject_Size(object);
-  if (length > Interpreter::kMostTrips)
+  if (length > Interpreter::most_rounds())
     interpreter.refuse(ReasonCode::limit, cat("a container of ", length, " elements"));
   if (is_deque(object)) {
     deque_at_entry(interpreter, known, *sequence);
@@ -347,7 +347,7 @@ std::vector<Value> elements_of(Interpreter& interpreter, const Value& value) {
   std::vector<Value> elements;
   while (Value element = iterator->next()) {
     elements.push_back(std::move(element));
-    if (elements.size() > static_cast<size_t>(Interpreter::kMostTrips))
+    if (elements.size() > static_cast<size_t>(Interpreter::most_rounds()))
       interpreter.refuse(ReasonCode::limit, "a container of too many elements");
   }
   return elements;
@@ -590,7 +590,7 @@ Value last_elements(Interpreter& interpreter, const Known& known, const Heap::Li
   static const std::vector<Value> nothing;
   const std::vector<Value>& appended = list != nullptr ? list->appended->elements.known() : nothing;
   const Py_ssize_t old = count - static_cast<Py_ssize_t>(appended.size());
-  if (count <= 0 || old < 0 || count > Interpreter::kMostTrips) return nullptr;
+  if (count <= 0 || old < 0 || count > Interpreter::most_rounds()) return nullptr;
   if (old > length) {
     if (list == nullptr || count <= 4) return nullptr;
     interpreter.refuse(ReasonCode::dynamic_value, "the length of a list that grows");

@@ -97,8 +97,8 @@ std::optional<Completion> unroll(Interpreter& interpreter, size_t forks,
                                  const syntax::Body& body) {
   const OuterLoop outer(interpreter, nullptr);
   for (int64_t trips = 0; begins_round(trips); ++trips) {
-    if (trips >= Interpreter::kMostTrips)
-      interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::kMostTrips,
+    if (trips >= Interpreter::most_rounds())
+      interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::most_rounds(),
                                                 " rounds would be unrolled"));
     Completion completion = execute(interpreter, body);
     if (leaves_loop(interpreter, forks, completion))

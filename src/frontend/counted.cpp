@@ -23,11 +23,12 @@ bool is_int_number(const Value& value) {
   return known != nullptr && PyLong_CheckExact(known->object.get());
 }
 
+/// Whether a loop over it is one in the graph.
 bool varies(const Counted& counted) {
   if (counted.is_rolled) return true;
   for (const Value& length : counted.lengths)
     if (as<Number>(length) != nullptr) return true;
-  return false;
+  return options().is_disabled("unroll");
 }
 
 /// The step of a range if it is a small constant but 0.

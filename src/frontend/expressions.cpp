@@ -110,7 +110,7 @@ std::vector<Value> drain(Interpreter& interpreter, Iterator& iterator) {
   std::vector<Value> elements;
   while (Value element = iterator.next()) {
     elements.push_back(std::move(element));
-    if (elements.size() > static_cast<size_t>(Interpreter::kMostTrips))
+    if (elements.size() > static_cast<size_t>(Interpreter::most_rounds()))
       interpreter.refuse(ReasonCode::limit, "a comprehension of too many elements");
   }
   return elements;
@@ -161,7 +161,7 @@ void yield_value(Interpreter& interpreter, const Value& value) {
   std::vector<Value>* yielded = interpreter.frame().yielded;
   if (yielded == nullptr) interpreter.refuse(ReasonCode::generator, interpreter.frame().name);
   yielded->push_back(value);
-  if (yielded->size() > static_cast<size_t>(Interpreter::kMostTrips))
+  if (yielded->size() > static_cast<size_t>(Interpreter::most_rounds()))
     interpreter.refuse(ReasonCode::limit, "a generator of too many values");
 }
 

@@ -112,8 +112,9 @@ Object Interpreter::must(PyObject* new_reference) const {
 }
 
 void Interpreter::check_size() {
-  if (builder_.block().nodes.size() > kMostNodes)
-    refuse(ReasonCode::limit, cat("the graph has more than ", kMostNodes, " operations"));
+  const int64_t most = options().most_operations;
+  if (static_cast<int64_t>(builder_.block().nodes.size()) > most)
+    refuse(ReasonCode::limit, cat("the graph has more than ", most, " operations"));
 }
 
 // --- assumptions --------------------------------------------------------------------------------
@@ -304,8 +305,10 @@ std::string Interpreter::add_cell(speculate::CellBinding::Kind kind, const Sourc
 // --- frames -------------------------------------------------------------------------------------
 
 Value Interpreter::run_frame(Frame& frame, const std::function<Value()>& body) {
-  if (depth_ >= kMostDepth)
-    refuse(ReasonCode::limit, cat("calls are nested more than ", kMostDepth, " deep"));
+  const int64_t deepest = options().deepest_inlining;
+  const int own = call_.function != nullptr ? 2 : 1;  // frames of the call itself
+  if (depth_ >= deepest + own)
+    refuse(ReasonCode::limit, cat("calls are nested more than ", deepest, " deep"));
   frame.caller = frame_;
   frame.span = frame_ != nullptr ? frame_->span : graph::SourceSpan();
   struct Restore {

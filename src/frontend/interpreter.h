@@ -17,6 +17,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/options.h"
 #include "frontend/heap.h"
 #include "frontend/value.h"
 #include "graph/builder.h"
@@ -144,6 +145,10 @@ class Interpreter {
   /// From now on no branch becomes part of the graph.
   void follow_all() { merges_ = false; }
   bool merges() const { return merges_; }
+  /// Whether numbers and sizes may be inputs although they have not varied yet; see kSwitches.
+  bool generalises(std::string_view specialisation) const {
+    return call_.general && options().is_disabled(specialisation);
+  }
   size_t open_scopes() const { return open_scopes_.size(); }
   size_t scope_count() const { return scope_count_; }
   /// Why that test is followed and not merged; null if it is not.
@@ -254,10 +259,8 @@ class Interpreter {
 
   // --- torch's surroundings as the interpreted program has set them
   bool grad_enabled = true;
-  /// Limits: what is unrolled and inlined.
-  static constexpr int64_t kMostTrips = 5000;
-  static constexpr size_t kMostNodes = 50000;
-  static constexpr int kMostDepth = 200;
+  /// Of a loop that is unrolled, and of what is made of a container element by element.
+  static int64_t most_rounds() { return options().most_rounds; }
   void check_size();
 
   /// Values of tensors that eager's autograd tracks.
@@ -316,7 +319,7 @@ class Interpreter {
   const std::vector<CannotMerge>& followed_;
   std::vector<Scope*> open_scopes_;
   size_t scope_count_ = 0;
-  bool merges_ = true;
+  bool merges_ = !options().is_disabled("control_flow");
   std::optional<TestKey> suspect_;
   std::shared_ptr<Variables> statement_variables_;      // of the run of statements, if it is one
   int statement_ = -1;                                  // which of those is being run

@@ -960,8 +960,8 @@ void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts) {
 bool rounds_vary(Interpreter& interpreter, int fact) {
   const speculate::NodeFact* seen = interpreter.fact(fact);
   // A loop that runs but was never counted was a graph of its own while this one was profiled.
-  bool is_stable =
-      seen != nullptr && seen->most_trips >= 0 && seen->least_trips == seen->most_trips;
+  bool is_stable = seen != nullptr && seen->most_trips >= 0 &&
+                   seen->least_trips == seen->most_trips && !options().is_disabled("unroll");
   return !is_stable && may_merge(interpreter, fact);
 }
 

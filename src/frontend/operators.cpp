@@ -303,7 +303,7 @@ Value repeated(Interpreter& interpreter, const Sequence& sequence, const Value& 
   for (int64_t i = 0; i < times; ++i) {
     result->elements.insert(result->elements.end(), sequence.elements.begin(),
                             sequence.elements.end());
-    if (result->elements.size() > static_cast<size_t>(Interpreter::kMostTrips))
+    if (result->elements.size() > static_cast<size_t>(Interpreter::most_rounds()))
       interpreter.refuse(ReasonCode::limit, "a container of too many elements");
   }
   return result;

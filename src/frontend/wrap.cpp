@@ -151,7 +151,9 @@ bool Interpreter::differs_from_call_to_call(const Source* source) const {
 
 Value Interpreter::wrap_number(PyObject* object, const Source* source) {
   const ValueFact* seen = path_fact(source);
-  bool varies = (seen != nullptr && seen->level() > Level::value) ||
+  bool general =
+      generalises("specialise_numbers") && (PyFloat_CheckExact(object) || is_handed_over(source));
+  bool varies = general || (seen != nullptr && seen->level() > Level::value) ||
                 (!varying_.empty() && varying_.contains(source->describe()));
   if (varies && PyLong_CheckExact(object)) {
     int overflow = 0;
@@ -323,8 +325,10 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
 
   const bool contiguous = are_contiguous(dims_of(fact->sizes), dims_of(fact->strides));
   const ValueFact* seen = path_fact(source);
+  const bool general = generalises("specialise_shapes") && is_handed_over(source);
   auto varied = [&](size_t i) {
-    if (!contiguous || seen == nullptr || fact->sizes[i] < 2) return false;
+    if (!contiguous || fact->sizes[i] < 2) return false;
+    if (general || seen == nullptr) return general;
     if (seen->level() >= Level::type) return true;
     return seen->level() == Level::varying_shape && i < seen->sizes().size() &&
            seen->sizes()[i] < 0;

@@ -43,6 +43,11 @@ bool is_permanent(ReasonCode code) {
          code == ReasonCode::internal_error;
 }
 
+/// Whether something is to be an input of the graph although it has not varied.
+bool generalises() {
+  return options().is_disabled("specialise_shapes") || options().is_disabled("specialise_numbers");
+}
+
 std::string key_of(const std::vector<ChosenOutcome>& outcomes) {
   std::string key;
   for (const ChosenOutcome& each : outcomes)
@@ -358,7 +363,7 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
   std::optional<Reason> reason;
   // What varies may be more than can be converted; then one graph for these very values.
   for (const bool relaxed : {true, false}) {
-    if (relaxed && !observations_.any_varies()) continue;
+    if (relaxed && !observations_.any_varies() && !generalises()) continue;
     if (auto entry = generate_with(call, chosen, relaxed, reason)) return entry;
     log("speculate", cat(name_, relaxed ? " (with what varies): " : ": ", reason->describe()));
     if (is_permanent(reason->code)) break;
@@ -372,6 +377,7 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
                                                  bool relaxed, std::optional<Reason>& refusal) {
   Call wanted = call;
   wanted.chosen = &chosen;
+  wanted.general = relaxed;
   auto paths = relaxed ? path_facts(call) : decltype(path_facts(call))();
   Facts& facts = profiles().of(
       call.facts_key, call.tree == nullptr ? 0 : static_cast<size_t>(call.tree->fact_count));

@@ -204,6 +204,8 @@ struct Call {
   /// Tests that went the other way in a graph that was left; for all others the side taken more
   /// often is the one to follow.
   const std::vector<ChosenOutcome>* chosen = nullptr;
+  /// Not for these very values: what varied, or is not to be specialised, is an input.
+  bool general = false;
 };
 
 /// "x: f32[B,784]", "self.training is True": an assumption as text.

@@ -1,0 +1,104 @@
+"""What each kind of speculation brings: the benchmark programs with more and more of it.
+
+    python benchmarks/ablation.py [PROGRAM …] [--steps N] [--repeats N] [--output FOLDER]
+
+Graphs without any of it (base), then with loops unrolled, with shapes, numbers and branches
+specialised, with layouts, memory and element-wise kernels planned for these shapes, and at last on
+several threads: the switches of `torchjanus.options`. Each configuration runs in processes of its own,
+turn by turn with the others; what is given is the least median step time of the turns, and how much
+faster than eager that is. Writes ablation.md and ablation.json into the output folder.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from programs import BENCHMARKS, chosen
+
+import torch
+import torchjanus
+
+SPECIALISATIONS = ["specialise_shapes", "specialise_numbers", "specialise_branches"]
+EXECUTION = ["kernels", "layouts", "memory_plan"]
+
+#: What is left out.
+CONFIGURATIONS = {
+    "eager": None,
+    "base": ["unroll", *SPECIALISATIONS, *EXECUTION, "parallel"],
+    "+unroll": [*SPECIALISATIONS, *EXECUTION, "parallel"],
+    "+specialise": [*EXECUTION, "parallel"],
+    "+compile": ["parallel"],
+    "+parallel": [],
+}
+
+
+def measure(name: str, configuration: str, steps: int) -> float:
+    """Milliseconds of a step."""
+    left_out = CONFIGURATIONS[configuration]
+    torch.manual_seed(0)
+    models, make_step, batches = BENCHMARKS[name].build()
+    step = make_step(*models)
+    if left_out is not None:
+        torchjanus.options.disabled = left_out
+        step = torchjanus.function(step)
+    times = []
+    for index in range(steps + 12):
+        start = time.perf_counter()
+        step(*batches[index % len(batches)])
+        times.append(time.perf_counter() - start)
+    return statistics.median(times[12:]) * 1e3
+
+
+def run(name: str, configuration: str, steps: int) -> float:
+    command = [sys.executable, __file__, "--steps", str(steps), "--one", name, configuration]
+    environment = {k: v for k, v in os.environ.items() if k != "TORCHJANUS_DISABLE"}
+    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return float(ran.stdout)
+
+
+def row(name: str, steps: int, repeats: int) -> dict[str, float]:
+    turns = [{c: run(name, c, steps) for c in CONFIGURATIONS} for _ in range(repeats)]
+    return {c: min(turn[c] for turn in turns) for c in CONFIGURATIONS}
+
+
+def as_markdown(rows: dict[str, dict[str, float]]) -> str:
+    lines = [
+        "| program | " + " | ".join(f"{c}, ms" for c in CONFIGURATIONS) + " |",
+        "|---|" + "--:|" * len(CONFIGURATIONS),
+    ]
+    for title, times in rows.items():
+        cells = [
+            f"{t:.2f}" + ("" if c == "eager" else f" ({times['eager'] / t:.2f} ×)")
+            for c, t in times.items()
+        ]
+        lines.append(f"| {title} | {' | '.join(cells)} |")
+    return "\n".join([*lines, ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
+    parser.add_argument("--steps", type=int, default=40)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        print(measure(*options.one, options.steps))
+        return
+    options.output.mkdir(parents=True, exist_ok=True)
+    rows = {}
+    for name in chosen(parser, options.programs):
+        rows[BENCHMARKS[name].title] = row(name, options.steps, options.repeats)
+        (options.output / "ablation.md").write_text(as_markdown(rows))
+        (options.output / "ablation.json").write_text(json.dumps(rows, indent=1))
+        print(as_markdown(rows), flush=True)
+
+
+if __name__ == "__main__":
+    main()
