@@ -305,10 +305,10 @@ std::string Interpreter::add_cell(speculate::CellBinding::Kind kind, const Sourc
 // --- frames -------------------------------------------------------------------------------------
 
 Value Interpreter::run_frame(Frame& frame, const std::function<Value()>& body) {
-  const int64_t deepest = options().deepest_inlining;
+  const int64_t limit = options().deepest_inlining;
   const int own = call_.function != nullptr ? 2 : 1;  // frames of the call itself
-  if (depth_ >= deepest + own)
-    refuse(ReasonCode::limit, cat("calls are nested more than ", deepest, " deep"));
+  if (depth_ >= limit + own)
+    refuse(ReasonCode::limit, cat("calls are nested more than ", limit, " deep"));
   frame.caller = frame_;
   frame.span = frame_ != nullptr ? frame_->span : graph::SourceSpan();
   struct Restore {
