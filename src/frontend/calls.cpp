@@ -251,7 +251,7 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
   };
   if (tree.scope->has_yield || interpreter.is_library(tree)) return run(variables);
   return interpreter.recursion().invoke(
-      {tree.scope, code->function.get(), tree.name, std::move(variables), run});
+      {tree.scope, code->function.get(), code->facts_key, tree.name, std::move(variables), run});
 }
 
 Value inline_function(Interpreter& interpreter, PyObject* function, const Source* source,
@@ -309,8 +309,9 @@ Value call_closure(Interpreter& interpreter, const Closure& closure,
         frame, [&] { return run_body(interpreter, closure.body, closure.expression); });
   };
   if (is_generator || interpreter.is_library(*closure.code->tree)) return run(variables);
-  return interpreter.recursion().invoke(
-      {closure.scope, closure.variables.get(), closure.name, std::move(variables), run});
+  return interpreter.recursion().invoke({closure.scope, closure.variables.get(),
+                                         closure.code->facts_key, closure.name,
+                                         std::move(variables), run});
 }
 
 // --- known callables ----------------------------------------------------------------------------

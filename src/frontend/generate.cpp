@@ -43,10 +43,19 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       attempt = 0;
     } catch (const CannotMerge& reason) {
       log("merge", reason.why);
+      // A recursion of which one side is followed would be left at each call.
+      if (interpreter.recursion().is_building() || generalisation.owns(reason.test))
+        return speculate::Reason{ReasonCode::dynamic_control, cat("in a recursion: ", reason.why),
+                                 interpreter.last_span()};
       followed.push_back(reason);
     } catch (const Refusal& refusal) {
       PyErr_Clear();
-      if (!interpreter.suspect()) return refusal.reason;
+      if (!interpreter.suspect() || interpreter.recursion().is_building() ||
+          generalisation.owns(*interpreter.suspect()))
+        return refusal.reason;
+      // What is followed already is not to blame, nor is what comes after all tests are.
+      if (attempt > kMostAttempts || interpreter.followed(*interpreter.suspect()) != nullptr)
+        return refusal.reason;
       log("merge", refusal.reason.details);
       followed.push_back({*interpreter.suspect(), refusal.reason.details});
     }

@@ -98,6 +98,8 @@ class Interpreter {
   Frame& frame() { return *frame_; }
   /// The innermost span of the user's own code.
   const graph::SourceSpan& user_span() const;
+  /// The span of what was built last.
+  const graph::SourceSpan& last_span() const { return builder_.span(); }
   void at(const syntax::Node& node);
   const speculate::NodeFact* fact(int number) const;
   /// Appends to the block at hand.

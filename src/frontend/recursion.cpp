@@ -48,10 +48,23 @@ std::string place_of(const Source* source) {
 }  // namespace
 
 void Generalisation::add(const Generalise& found) {
-  recursive.insert(found.function);
+  if (recursive.insert(found.function).second) facts_keys.push_back(found.facts_key);
   if (!found.run_time.empty()) run_time.insert(found.run_time);
   if (!found.varying.empty()) varying.emplace(found.function, found.varying);
 }
+
+bool Generalisation::owns(const TestKey& test) const {
+  return std::any_of(facts_keys.begin(), facts_keys.end(),
+                     [&](const Object& key) { return key.is(test.facts_key.get()); });
+}
+
+/// A list of outside that activations make longer: it goes in and comes out.
+struct Recursion::Growth {
+  std::shared_ptr<Sequence> list;
+  ElementForm form;
+  bool front = false, undecided = false;
+  std::shared_ptr<Tensor> memory = std::make_shared<Tensor>();
+};
 
 /// A function of the graph.
 struct Recursion::Function {
@@ -70,6 +83,7 @@ struct Recursion::Function {
     bool operator==(const Aliases&) const = default;
   };
   std::vector<Aliases> aliases;
+  std::vector<Growth> growths;
   bool is_building = true, is_settled = true;
 };
 
@@ -80,6 +94,11 @@ Recursion::~Recursion() = default;
 bool Recursion::is_run_time(const Source* source) const {
   return !known_.run_time.empty() && (known_.run_time.contains(source->describe()) ||
                                       known_.run_time.contains(place_of(source)));
+}
+
+bool Recursion::is_building() const {
+  return std::any_of(functions_.begin(), functions_.end(),
+                     [](const auto& function) { return function->is_building; });
 }
 
 Value Recursion::invoke(const Activation& activation) {
@@ -132,11 +151,11 @@ void Recursion::detect(const Activation& activation) {
     if (now == nullptr || now->object.is(object->object.get()) || object->source == nullptr)
       continue;
     if (interpreter_.differs_from_call_to_call(object->source))
-      throw Generalise{activation.scope, place_of(object->source), {}};
+      throw Generalise{activation.scope, activation.facts_key, place_of(object->source), {}};
   }
   if (count >= kActivationsFollowed && interpreter_.open_scopes() > outermost->open_scopes &&
       interpreter_.open_scopes() > innermost->open_scopes)
-    throw Generalise{activation.scope, {}, {}};
+    throw Generalise{activation.scope, activation.facts_key, {}, {}};
 }
 
 // --- functions of the graph ---------------------------------------------------------------------
@@ -234,6 +253,7 @@ class Recursion::Building final : public Scope {
     for (const auto& [name, form] : function_.parameters)
       variables->values[name] = arguments.make(form);
     name_parameters(*variables);
+    for (const Growth& growth : function_.growths) begin_list(growth);
     for (const auto& tensor : arguments.tensors)
       if (tensor != nullptr) tensor->uncertain_alias = true;
     Value result;
@@ -244,6 +264,7 @@ class Recursion::Building final : public Scope {
       refuse("no way out of it was found");
     }
     variables.reset();
+    collect_lists();
     check_state();
     auto existed = [&](const AbstractValue& object) {
       const auto* changeable = dynamic_cast<const Changeable*>(&object);
@@ -253,6 +274,9 @@ class Recursion::Building final : public Scope {
     Form form = results.take(result, "its result");
     std::vector<Function::Aliases> aliases = find_aliases(results, arguments);
     block_->results = results.values;
+    for (const Growth& growth : function_.growths)
+      if (const Rolled* end = growth.list->elements.rolled().get())
+        block_->results.insert(block_->results.end(), end->lists.begin(), end->lists.end());
     bool same = !first && function_.is_settled && function_.result &&
                 same_form(*function_.result, form) && aliases == function_.aliases &&
                 !add_classes(*function_.result, form);
@@ -294,7 +318,8 @@ class Recursion::Building final : public Scope {
 
   void check_state() const {
     for (const Snapshot::Saved& saved : before_.objects())
-      if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)))
+      if (saved.alive() && !grows(saved.object) &&
+          !same_but_for_reads(saved.state, state_of(*saved.object)))
         refuse("it changes something outside");
     if (interpreter_.heap.change_count() != heap_.change_count())
       refuse("it changes an object that outlives the call");
@@ -304,6 +329,66 @@ class Recursion::Building final : public Scope {
     graph::for_each_node(*block_, [&](const graph::Node& node) {
       if (node.op == &op::gradient) refuse("gradients inside it");
     });
+  }
+
+  // --- lists that grow
+
+  bool grows(const Changeable* object) const {
+    return std::any_of(function_.growths.begin(), function_.growths.end(),
+                       [&](const auto& growth) { return growth.list.get() == object; });
+  }
+
+  /// The list as an activation finds it.
+  void begin_list(const Growth& growth) {
+    auto list = std::make_shared<Rolled>();
+    list->form = growth.form;
+    list->front = growth.front;
+    list->undecided = growth.undecided;
+    list->memory = growth.memory;
+    for (const Type& type : list_types(growth.form))
+      list->lists.push_back(interpreter_.builder().graph().new_parameter(*block_, type));
+    growth.list->elements = ElementList(std::move(list));
+  }
+
+  /// What the body has put into lists of outside.
+  void collect_lists() {
+    for (Growth& growth : function_.growths) {
+      const Rolled* end = growth.list->elements.rolled().get();
+      if (end == nullptr) refuse("a list is emptied or filled anew in it");
+      if (!end->why_not.empty()) refuse(end->why_not);
+      if (end->front != growth.front) function_.is_settled = false;
+      growth.front = end->front;
+      growth.undecided = growth.undecided && end->undecided;
+    }
+    for (const Snapshot::Saved& saved : before_.objects()) {
+      auto* sequence = dynamic_cast<Sequence*>(saved.object);
+      if (!saved.alive() || sequence == nullptr || grows(sequence)) continue;
+      const auto& initial = std::get<Elements>(saved.state);
+      if (!(sequence->elements == initial)) begin_growth(*sequence, initial);
+    }
+  }
+
+  void begin_growth(Sequence& sequence, const Elements& initial) {
+    if (!sequence.is_list || sequence.source != nullptr || sequence.viewed != nullptr)
+      refuse("it changes a list of before the call");
+    function_.is_settled = false;
+    Growth growth;
+    growth.list = std::static_pointer_cast<Sequence>(sequence.shared_from_this());
+    const Rolled* before = initial.rolled().get();
+    const Rolled* end = sequence.elements.rolled().get();
+    if (before != nullptr || end != nullptr) {
+      growth.form = (before != nullptr ? before : end)->form;
+      growth.front = (end != nullptr ? end : before)->front;
+    } else {
+      const std::vector<Value>&first = initial.known(), &now = sequence.elements.known();
+      bool back = now.size() >= first.size() && std::equal(first.begin(), first.end(), now.begin());
+      if (!back) refuse("it changes a list other than by appending to it");
+      std::string why;
+      auto form = common_form(interpreter_, now, why);
+      if (!form) refuse(why);
+      growth.form = *form;
+    }
+    function_.growths.push_back(std::move(growth));
   }
 
   /// Reading may take a view again, and look for a gradient.
@@ -415,6 +500,29 @@ class Recursion::Building final : public Scope {
   std::unique_ptr<graph::Block> block_;
 };
 
+/// The list as a call finds it; from then on it is one of the graph.
+std::shared_ptr<const Rolled> Recursion::given_list(const Growth& growth) {
+  std::shared_ptr<const Rolled> list = growth.list->elements.rolled();
+  if (list == nullptr)
+    list = roll(interpreter_, {}, growth.form, growth.list->elements.known(), growth.front);
+  if (!(list->form == growth.form) || !list->why_not.empty() ||
+      (list->front != growth.front && !list->undecided))
+    interpreter_.refuse(ReasonCode::dynamic_value, "a list of different elements in a recursion");
+  // What it holds may be what comes out.
+  Tensor& memory = *growth.memory;
+  if (list->memory != growth.memory) {
+    memory.uncertain_alias |= list->memory->uncertain_alias;
+    memory.possible_aliases.push_back({list->memory, list->memory->version});
+    for (const PossibleAlias& alias : list->memory->possible_aliases) {
+      memory.possible_aliases.push_back(alias);
+      if (auto other = alias.tensor.lock())
+        other->possible_aliases.push_back({growth.memory, memory.version});
+    }
+  }
+  growth.list->elements = ElementList(list);
+  return list;
+}
+
 Value Recursion::call(const Activation& activation) {
   auto varies = [&](const std::string& part) {
     return known_.varying.contains({activation.scope, part});
@@ -457,10 +565,10 @@ Value Recursion::call(const Activation& activation) {
       const auto* known = as<Known>(part->second->value);
       if (is_data(part->second->value) && known->source != nullptr &&
           interpreter_.differs_from_call_to_call(known->source))
-        throw Generalise{activation.scope, place_of(known->source), {}};
+        throw Generalise{activation.scope, activation.facts_key, place_of(known->source), {}};
       if (varies(part->first))
         interpreter_.refuse(ReasonCode::dynamic_value, cat(part->first, " in a recursion"));
-      throw Generalise{activation.scope, {}, part->first};
+      throw Generalise{activation.scope, activation.facts_key, {}, part->first};
     }
   }
   if (function == nullptr) {
@@ -489,6 +597,11 @@ Value Recursion::call(const Activation& activation) {
 
   std::vector<Type> types;
   collect_types(*function->result, types);
+  for (const Growth& growth : function->growths) {
+    const std::shared_ptr<const Rolled> list = given_list(growth);
+    given.values.insert(given.values.end(), list->lists.begin(), list->lists.end());
+    for (const Type& type : list_types(growth.form)) types.push_back(type);
+  }
   graph::Node* node = interpreter_.builder().append_unchecked(op::call, given.values,
                                                               {{"callee", function->name}}, types);
   size_t next = 0;
@@ -498,6 +611,15 @@ Value Recursion::call(const Activation& activation) {
     return value;
   });
   Value value = result.make(*function->result);
+  for (const Growth& growth : function->growths) {
+    auto list = std::make_shared<Rolled>(*growth.list->elements.rolled());
+    for (graph::Value*& each : list->lists) each = node->outputs[next++];
+    list->length = nullptr;
+    list->front = growth.front;
+    list->undecided = growth.undecided;
+    list->memory = growth.memory;
+    growth.list->elements = ElementList(std::move(list));
+  }
   for (size_t i = 0; i < result.tensors.size(); ++i) {
     if (result.tensors[i] == nullptr) continue;
     Tensor& tensor = *result.tensors[i];

@@ -24,18 +24,22 @@ namespace janus::frontend {
 /// Thrown to begin the generation anew with more in its Generalisation.
 struct Generalise {
   const syntax::Scope* function;
+  python::Object facts_key;       ///< of its code
   std::string run_time, varying;  ///< empty: none
 };
 
 /// What earlier attempts of this generation have found out.
 struct Generalisation {
   std::set<const syntax::Scope*> recursive;  ///< functions that become functions of the graph
+  std::vector<python::Object> facts_keys;    ///< of their code
   /// Paths of objects that are left to the run; "path[*]" stands for all elements.
   std::set<std::string> run_time;
   /// Parts of arguments that differ from activation to activation.
   std::set<std::pair<const syntax::Scope*, std::string>> varying;
 
   void add(const Generalise& found);
+  /// Whether the test is one of a recursive function.
+  bool owns(const TestKey& test) const;
 };
 
 /// Thrown where the result of a call is needed of which nothing is known yet. The side of a branch
@@ -48,6 +52,7 @@ struct UnknownResult {
 struct Activation {
   const syntax::Scope* scope;
   const void* environment;  ///< tells apart functions made of the same code
+  python::Object facts_key;
   std::string name;
   std::shared_ptr<Variables> variables;
   /// Interprets the body with these variables.
@@ -63,13 +68,17 @@ class Recursion {
   Value invoke(const Activation& activation);
   /// Whether the object at the path is left to the run.
   bool is_run_time(const Source* source) const;
+  /// Whether a function is being made: what fails then, fails for it.
+  bool is_building() const;
 
  private:
   struct Function;
+  struct Growth;
   class Building;
   void detect(const Activation& activation);
   bool is_first_of_entry(const Activation& activation);
   Value call(const Activation& activation);
+  std::shared_ptr<const Rolled> given_list(const Growth& growth);
 
   Interpreter& interpreter_;
   const Generalisation& known_;

@@ -64,6 +64,36 @@ def test_forward():
     return Program(step, trees(20), watch=[model])
 
 
+@differential(graphs=1, hits=15)
+def test_training():
+    model = TreeRNN()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    def step(root):
+        state, loss = model(root)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, trees(20), watch=[model, optimizer])
+
+
+@differential(graphs=1, hits=15)
+def test_training_with_adagrad():
+    model = TreeRNN()
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+
+    def step(root):
+        state, loss = model(root)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss, model.classify(state).argmax() == root.label
+
+    return Program(step, trees(20), watch=[model, optimizer])
+
+
 # --- how functions call themselves --------------------------------------------------------------
 
 
@@ -285,3 +315,74 @@ def test_linked_list_by_recursion():
         return total(link, x)
 
     return Program(step, [(chain(random.randrange(1, 9)), torch.randn(3)) for _ in range(14)])
+
+
+# --- lists that grow in the recursion -----------------------------------------------------------
+
+
+@differential(graphs=1, hits=10)
+def test_list_of_outside_grows():
+    def step(root, x):
+        parts = []
+
+        def go(node, x):
+            if isinstance(node, Leaf):
+                parts.append(x * node.word)
+                return x
+            go(node.left, x * 0.5)
+            go(node.right, x + 1)
+            parts.append(x * node.label)
+            return x
+
+        go(root, x)
+        return sum(parts), parts
+
+    return Program(step, [(each, torch.randn(3)) for (each,) in trees(14)])
+
+
+@differential(graphs=1, hits=10)
+def test_attribute_grows():
+    class Model(nn.Module):
+        def forward(self, node, x):
+            if isinstance(node, Leaf):
+                self.parts.append(x * node.word)
+            else:
+                self(node.left, x * 0.5)
+                self(node.right, x + 1)
+            self.parts.append(x * 2)
+
+    model = Model()
+
+    def step(root, x):
+        model.parts = []
+        model(root, x)
+        return sum(model.parts)
+
+    return Program(step, [(each, torch.randn(3)) for (each,) in trees(14)], watch=[model])
+
+
+@differential(graphs=1, hits=10)
+def test_list_of_losses_trains():
+    combine = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(combine.parameters(), lr=0.1)
+    words = nn.Embedding(20, 2)
+
+    def step(root):
+        losses = []
+
+        def go(node):
+            if isinstance(node, Leaf):
+                state = torch.sin(words.weight[node.word])
+            else:
+                state = torch.tanh(combine(torch.cat([go(node.left), go(node.right)])))
+            losses.append((state * node.label).sum())
+            return state
+
+        go(root)
+        loss = sum(losses)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return Program(step, trees(16), watch=[combine, optimizer])
