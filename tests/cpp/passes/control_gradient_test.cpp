@@ -471,5 +471,46 @@ graph @f(%x: f64[2], %w: f64[2], %c: bool, %n: i64) {
                          2, 3);
 }
 
+TEST(FunctionGradient, ListsThatGrowInCalls) {
+  expect_gradients_match(R"(
+graph @f(%x: f64[2], %w: f64[2], %n: i64) {
+  %zero = constant {value=0} : i64
+  %one = constant {value=1} : i64
+  function {name="walk"} { (%y: f64[2], %k: i64, %losses: list<f64[2]>)
+    %z = mul %y, %w : f64[2]
+    %t = sin %z : f64[2]
+    %go = scalar_gt %k, %zero : bool
+    %r, %l = if %go : f64[2], list<f64[2]> {
+      %rest = scalar_sub %k, %one : i64
+      %a, %l.1 = call %t, %rest, %losses {callee="walk"} : f64[2], list<f64[2]>
+      %b, %l.2 = call %w, %rest, %l.1 {callee="walk"} : f64[2], list<f64[2]>
+      %c = mul %a, %b : f64[2]
+      %l.3 = list_push %l.2, %c : list<f64[2]>
+      yield %c, %l.3
+    } else {
+      %l.4 = list_push %losses, %t : list<f64[2]>
+      yield %t, %l.4
+    }
+    yield %r, %l
+  }
+  %none = list_new : list<f64[2]>
+  %state, %all = call %x, %n, %none {callee="walk"} : f64[2], list<f64[2]>
+  %sum, %left = while %x, %all : f64[2], list<f64[2]> { (%s: f64[2], %l: list<f64[2]>)
+    %count = list_size %l : i64
+    %more = scalar_gt %count, %zero : bool
+    yield %more
+  } do { (%s: f64[2], %l: list<f64[2]>)
+    %l.1, %loss = list_pop %l : list<f64[2]>, f64[2]
+    %d = mul %loss, %s : f64[2]
+    %e = tanh %d : f64[2]
+    yield %e, %l.1
+  }
+  %whole = add %sum, %state, %one : f64[2]
+  %total = sum %whole : f64[]
+  return %total
+})",
+                         2, 2);
+}
+
 }  // namespace
 }  // namespace janus::passes
