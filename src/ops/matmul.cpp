@@ -151,7 +151,8 @@ void linear_gradient(Vjp& g) {
   const auto x = in(g, 0), weight = in(g, 1), dy = rows(dout(g));
   if (g.needs(0)) g.add(0, reshaped(apply(op::mm, dy, weight), x.shape()));
   if (g.needs(1)) g.add(1, apply(op::mm, swapped(dy), rows(x)));
-  if (g.needs(2)) g.add(2, sum_over(dy, std::array<int64_t, 1>{0}, false));
+  if (!g.needs(2)) return;
+  g.add(2, x.rank() == 1 ? dout(g) : sum_over(dy, std::array<int64_t, 1>{0}, false));
 }
 
 }  // namespace

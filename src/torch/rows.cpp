@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "graph/op.h"
 #include "ops/list.h"
+#include "torch/operators.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -19,6 +20,9 @@ using execute::Operands;
 using execute::Slot;
 
 namespace {
+
+/// More bytes are copied by several threads elsewhere.
+constexpr size_t largest_joined = 1 << 20;
 
 int64_t position(const Slot& index, int64_t rows) {
   const int64_t row = index.i64();
@@ -129,12 +133,46 @@ class AddToRow final : public execute::Operation {
   }
 };
 
+class Cat final : public execute::Operation {
+ public:
+  explicit Cat(std::unique_ptr<execute::Operation> general) : general_(std::move(general)) {}
+  bool can_run_into() const override { return general_->can_run_into(); }
+  void run(const Operands& operands) override { general_->run(operands); }
+  void run_into(const Operands& operands) override {
+    if (!copy_parts(operands)) general_->run_into(operands);
+  }
+
+ private:
+  /// False if elements would have to be converted or do not lie one behind the other.
+  static bool copy_parts(const Operands& operands) {
+    Borrowed out(operands.out(0));
+    if (!out->is_contiguous() || out->nbytes() > largest_joined) return false;
+    for (size_t i = 0; i < operands.inputs.size(); ++i) {
+      if (!operands.in(i).is_tensor()) return false;
+      Borrowed part(operands.in(i));
+      if (!part->is_contiguous() || part->scalar_type() != out->scalar_type()) return false;
+    }
+    char* data = static_cast<char*>(out->mutable_data_ptr());
+    for (size_t i = 0; i < operands.inputs.size(); ++i) {
+      Borrowed part(operands.in(i));
+      const size_t bytes = part->nbytes();
+      if (bytes > 0) std::memcpy(data, part->const_data_ptr(), bytes);
+      data += bytes;
+    }
+    return true;
+  }
+
+  std::unique_ptr<execute::Operation> general_;
+};
+
 }  // namespace
 
 std::unique_ptr<execute::Operation> bind_row(const graph::Node& node,
                                              const execute::SymbolLookup& symbols) {
   if (node.op == &op::row) return std::make_unique<Row>();
   if (node.op == &op::add_to_row) return std::make_unique<AddToRow>();
+  if (node.op == &op::cat && node.attributes.get_or<int64_t>("dim", 0) == 0)
+    return std::make_unique<Cat>(bind_boxed(node, symbols));
   if (node.op != &op::row_backward) return nullptr;
   const auto rows = node.output()->type.shape.front().evaluate(symbols);
   TORCHJANUS_CHECK(rows, "row_backward: the number of rows is not known");

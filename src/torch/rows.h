@@ -1,4 +1,4 @@
-// Rows of tensors at an index that is a number of the run.
+// Rows of tensors at an index that is a number of the run, and tensors put one after the other.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,8 @@
 
 namespace janus::torch {
 
-/// `row`, `row_backward` and `add_to_row`; null for other operators.
+/// `row`, `row_backward`, `add_to_row`, and `cat` along the first dimension; null for other
+/// operators.
 std::unique_ptr<execute::Operation> bind_row(const graph::Node& node,
                                              const execute::SymbolLookup& symbols);
 

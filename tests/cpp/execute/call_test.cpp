@@ -233,7 +233,9 @@ TEST(Calls, LeaveNothingBehindWhenSomethingIsThrownDeepInside) {
       std::vector<Slot> results(1);
       const auto failure = run(stop_at, results);
       ASSERT_EQ(failure.has_value(), stop_at != 700) << stop_at;
-      if (failure) EXPECT_EQ(failure->kind, Failure::Kind::operation);
+      if (failure) {
+        EXPECT_EQ(failure->kind, Failure::Kind::operation);
+      }
       ASSERT_FALSE(run(0, results));
       expect_results(results, {vector_of(501 + 125250, 2 * (501 + 125250))});
     }
