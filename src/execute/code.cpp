@@ -13,6 +13,7 @@
 #include "execute/schedule.h"
 #include "graph/functions.h"
 #include "graph/op.h"
+#include "graph/run_time_symbols.h"
 #include "ops/list.h"
 
 namespace janus::execute {
@@ -73,8 +74,9 @@ class Maker {
     for (const Node* node : schedule.writes) add_write(*node);
     code_.hands_out_containers =
         std::any_of(graph_.body().results.begin(), graph_.body().results.end(), holds_values);
+    code_.run_time_symbols = graph::symbols_given_in(graph_.body());
     code_.can_be_planned = (code_.commits.empty() || !code_.hands_out_containers) &&
-                           !options().is_disabled("memory_plan");
+                           code_.run_time_symbols.empty() && !options().is_disabled("memory_plan");
     std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
     for (const Write& write : code_.commits) kept.insert(write.slot);
     for (const Write& write : code_.rebinds) kept.insert(write.slot);
@@ -166,6 +168,8 @@ class Maker {
       instruction.action = Action::guard;
     } else if (node.op == &op::size) {
       instruction.action = Action::size;
+    } else if (node.op == &op::dimension) {
+      instruction.action = Action::dimension;
     } else if (node.op == &op::item && can_read_item(node)) {
       instruction.action = Action::item;
     } else if (node.op == &op::fused) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ enum class Action : uint8_t {
   operation,  ///< an operator of the library
   number,     ///< an operator on Python numbers
   size,       ///< the value of a dimension expression
+  dimension,  ///< gives a dimension symbol its value; never in plans
   item,       ///< the one element of a tensor as a number
   guard,      ///< gives the run up unless its operand is true
   container,  ///< an operator on frames and lists
@@ -88,8 +90,9 @@ struct Code {
   std::vector<Constant> constants;
   std::vector<std::pair<uint32_t, size_t>> cell_reads;  ///< slot of a `state` node, cell
   std::vector<Write> commits, rebinds;
-  std::vector<const graph::Node*> operations;         ///< nodes to be bound by the library
-  std::vector<const graph::Node*> heap_reads;         ///< nodes to be bound by the heap
+  std::vector<const graph::Node*> operations;  ///< nodes to be bound by the library
+  std::set<std::string> run_time_symbols;      ///< dimensions that nodes of the body give values
+  std::vector<const graph::Node*> heap_reads;  ///< nodes to be bound by the heap
   std::vector<std::pair<uint32_t, int64_t>> objects;  ///< slot of a known object, its number
   std::map<std::string, std::unique_ptr<Sequence>> functions;
   std::vector<std::string> cells;

@@ -137,6 +137,8 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       return true;
     case Action::size:
       return run_size(instruction);
+    case Action::dimension:
+      return run_dimension(instruction);
     case Action::item:
       operands.out(0) = read_item(*instruction.node, library_.data(operands.in(0)));
       return true;
@@ -239,6 +241,17 @@ bool OrdinaryRun::run_guard(const Instruction& instruction) {
   return false;
 }
 
+bool OrdinaryRun::run_dimension(const Instruction& instruction) {
+  const Slot& size = frame_.slots[instruction.inputs[0]];
+  if (size.i64() < 2) {
+    frame_.failure = overflow(*instruction.node, "less than 2");
+    return false;
+  }
+  frame_.symbols.set(instruction.node->attributes.get<std::string>("symbol"), size.i64());
+  frame_.slots[instruction.outputs[0]] = Slot::of(size.i64());
+  return true;
+}
+
 bool OrdinaryRun::run_size(const Instruction& instruction) {
   if (evaluate_size(*instruction.node, frame_.symbols, frame_.slots[instruction.outputs[0]])) {
     return true;
@@ -255,6 +268,10 @@ void OrdinaryRun::run_operation(const Instruction& instruction) {
 }
 
 void OrdinaryRun::call_operation(const Instruction& instruction) {
+  if (frame_.operations[instruction.operation] == nullptr) {
+    const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
+    return library_.bind(*instruction.node, frame_.symbols.lookup())->run(operands);
+  }
   Operation& operation = *frame_.operations[instruction.operation];
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
   const bool in_loop =

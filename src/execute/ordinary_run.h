@@ -25,6 +25,7 @@ class OrdinaryRun {
   bool run(const Instruction& instruction);
   bool run_guard(const Instruction& instruction);
   bool run_size(const Instruction& instruction);
+  bool run_dimension(const Instruction& instruction);
   bool run_heap(const Instruction& instruction);
   bool is_written(const Slot& value);
   // Control flow (control_run.cpp):

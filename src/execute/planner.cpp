@@ -332,6 +332,8 @@ class Planner {
       case Action::number:
         step(Step::Kind::number, position);
         break;
+      case Action::dimension:
+        TORCHJANUS_CHECK(false, "plan: a size that only the run knows");
       case Action::size:
         step(Step::Kind::size, position);
         break;

@@ -16,6 +16,7 @@
 #include "execute/ordinary_run.h"
 #include "execute/plan.h"
 #include "execute/symbols.h"
+#include "graph/run_time_symbols.h"
 
 namespace janus::execute {
 
@@ -66,7 +67,9 @@ class Instance {
     make_frame();
     frame_.symbols = symbols.values(inputs, cells, library);
     for (const graph::Node* node : code.operations) {
-      frame_.operations.push_back(library.bind(*node, frame_.symbols.lookup()));
+      // What depends on a size that only the run knows is bound anew at each call.
+      const bool bound = !graph::is_parameterised_by(*node, code.run_time_symbols);
+      frame_.operations.push_back(bound ? library.bind(*node, frame_.symbols.lookup()) : nullptr);
     }
     for (const graph::Node* node : code.heap_reads) {
       frame_.heap_reads.push_back(heap->bind(*node, frame_.symbols.lookup()));

@@ -9,6 +9,7 @@
 
 #include "graph/functions.h"
 #include "graph/op.h"
+#include "graph/run_time_symbols.h"
 #include "ops/list.h"
 
 namespace janus::execute {
@@ -61,6 +62,7 @@ class Order {
     phase_.assign(nodes_.size(), 1);
     add_data_edges();
     add_effect_edges();
+    add_symbol_edges();
   }
 
   Schedule make() {
@@ -84,6 +86,16 @@ class Order {
         const auto found = number_.find(value->definition);
         if (found != number_.end()) edge(found->second, n);
       }
+    }
+  }
+
+  /// What mentions a dimension comes after what gives it its value.
+  void add_symbol_edges() {
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      const std::string symbol = graph::symbol_given_by(*nodes_[n]);
+      if (symbol.empty()) continue;
+      for (size_t later = n + 1; later < nodes_.size(); ++later)
+        if (graph::mentions(*nodes_[later], symbol)) edge(n, later);
     }
   }
 

@@ -440,6 +440,9 @@ void note_differentiable_leaves(Interpreter& interpreter) {
   for (const auto& result : output.differentiable_results)
     (result.consumed ? freed : results).push_back(interpreter.results()[result.result]);
   if (results.empty()) return note_freed_leaf(interpreter, freed);
+  if (interpreter.has_run_time_dimensions())
+    interpreter.refuse(ReasonCode::autograd,
+                       "a gradient due outside of a size that the run decides");
   check_saved_values(interpreter, results);
   for (const auto& tensor : interpreter.entry_tensor_order) {
     if (!tensor->requires_grad) continue;

@@ -213,6 +213,10 @@ class Interpreter {
   graph::Value* dimension_value(const graph::Dim& dim);
   /// An input of the graph that is the object itself; it must have a source.
   graph::Value* object_input(const Known& known);
+  /// A dimension for a size that the graph computes; the run is given up if it is less than 2.
+  /// Nothing where it might have several values in a run.
+  std::optional<graph::Dim> run_time_dimension(graph::Value* size);
+  bool has_run_time_dimensions() const { return !run_time_dimensions_.empty(); }
   /// What the dimension is in the call at hand.
   std::optional<int64_t> evaluate(const graph::Dim& dim) const;
   /// Records that two dimensions, equal in this call, must be so at each entry.
@@ -278,6 +282,8 @@ class Interpreter {
       consumed.insert(other.consumed.begin(), other.consumed.end());
     }
   } history;
+  /// Lengths of lists of the graph that tensors were made of.
+  std::unordered_map<const graph::Value*, graph::Dim> list_dimensions;
   /// Leaves that require grad and were made in the run.
   std::vector<std::shared_ptr<Tensor>> made_leaves;
 
@@ -338,6 +344,7 @@ class Interpreter {
   std::map<int64_t, std::string> symbol_of_size_;
   std::map<std::string, graph::Value*, std::less<>> dimension_values_;
   std::unordered_map<const Source*, Value> wrapped_;
+  std::set<std::string> run_time_dimensions_;
   std::unordered_map<const Source*, graph::Value*> object_inputs_;
 };
 

@@ -227,6 +227,8 @@ std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool 
 
 Value length_of(Interpreter& interpreter, const Rolled& list) {
   if (list.length != nullptr) return list.length;
+  auto known = interpreter.list_dimensions.find(list.lists.front());
+  if (known != interpreter.list_dimensions.end()) return interpreter.dimension(known->second);
   return interpreter.number(op::list_size(interpreter.builder(), {list.lists.front()}));
 }
 
@@ -262,9 +264,14 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
   Value length = length_of(interpreter, list);
   if (const auto* known = as<Known>(length)) return int64_t{PyLong_AsLongLong(known->object.get())};
   const auto& number = *as<Number>(length);
-  if (!number.dim || number.dim->lower_bound().value_or(0) < 2)
-    throw CannotMerge{list.test, "a tensor is made of a list whose length only the run knows"};
-  return *number.dim;
+  if (number.dim && number.dim->lower_bound().value_or(0) >= 2) return *number.dim;
+  auto& dimensions = interpreter.list_dimensions;
+  auto known = dimensions.find(list.lists.front());
+  if (known != dimensions.end()) return known->second;
+  std::optional<graph::Dim> dim = interpreter.run_time_dimension(interpreter.graph_value(length));
+  if (!dim)
+    throw CannotMerge{list.test, "a tensor is made of a list whose length only a round knows"};
+  return dimensions.emplace(list.lists.front(), *dim).first->second;
 }
 
 graph::AttributeValue size_attribute(const graph::Dim& size) {

@@ -253,13 +253,25 @@ Value Interpreter::number(graph::Value* value, Object example) {
 std::optional<int64_t> Interpreter::evaluate(const Dim& dim) const {
   return dim.evaluate([&](const std::string& name) -> std::optional<int64_t> {
     auto found = symbol_values_.find(name);
-    return found == symbol_values_.end() ? std::nullopt : std::optional(found->second);
+    return found == symbol_values_.end() || run_time_dimensions_.contains(name)
+               ? std::nullopt
+               : std::optional(found->second);
   });
 }
 
 void Interpreter::assume_equal(const Dim& left, const Dim& right) {
   if (left == right) return;
   output_.dim_assumptions.push_back({left, right, user_span()});
+}
+
+std::optional<Dim> Interpreter::run_time_dimension(graph::Value* size) {
+  if (!open_scopes_.empty() || &builder_.block() != &output_.graph.body()) return std::nullopt;
+  std::string name = cat("L", run_time_dimensions_.size());
+  while (symbol_values_.contains(name)) name += '_';
+  symbol_values_[name] = 0;
+  run_time_dimensions_.insert(name);
+  symbol_inputs_[name] = op::dimension(builder_, {size}, {{"symbol", name}});
+  return Dim::symbol(name);
 }
 
 graph::Value* Interpreter::dimension_value(const Dim& dim) {

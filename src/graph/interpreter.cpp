@@ -187,6 +187,8 @@ class Run {
       guard(node);
     else if (name == "size")
       set(node.output(), size(node));
+    else if (name == "dimension")
+      name_dimension(node);
     else if (name == "if")
       branch(node);
     else if (name == "while")
@@ -226,6 +228,13 @@ class Run {
   void guard(const Node& node) const {
     if (!std::get<bool>(get(node.inputs[0])))
       throw GuardFailure{node.attributes.get<int64_t>("id")};
+  }
+
+  void name_dimension(const Node& node) {
+    const int64_t size = std::get<int64_t>(get(node.inputs[0]));
+    if (size < 2) throw RunFailure("dimension: less than 2");
+    symbols_[node.attributes.get<std::string>("symbol")] = size;
+    set(node.output(), size);
   }
 
   int64_t size(const Node& node) const {

@@ -96,6 +96,12 @@ std::vector<Type> infer_size(const Infer& infer) {
   return {Type::i64()};
 }
 
+std::vector<Type> infer_dimension(const Infer& infer) {
+  if (infer.type(0).kind != Type::Kind::i64)
+    infer.fail(cat("expected an integer, got ", infer.type(0)));
+  return {Type::i64()};
+}
+
 Value* fold_size(const Fold& fold) {
   const AttributeValue& of = *fold.node.attributes.find("of");
   if (const int64_t* number = std::get_if<int64_t>(&of)) return fold.builder.constant(*number);
@@ -337,6 +343,16 @@ constinit const OpDef op::size{
     .traits = Trait::pure | Trait::no_gradient | Trait::may_fail,
     .infer = infer_size,
     .fold = fold_size,
+};
+
+constinit const OpDef op::dimension{
+    .name = "dimension",
+    .doc =
+        "The operand, which from here on is the value of the dimension symbol in attribute symbol. "
+        "It is at least 2, or the run is given up.",
+    .schema = "(Scalar size, *, str symbol) -> Scalar",
+    .traits = Trait::may_fail | Trait::no_gradient,
+    .infer = infer_dimension,
 };
 
 // ---- Gradients --------------------------------------------------------------------------------

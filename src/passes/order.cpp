@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "graph/functions.h"
 #include "graph/op.h"
+#include "graph/run_time_symbols.h"
 #include "ops/list.h"
 #include "passes/effects.h"
 #include "passes/reachability.h"
@@ -35,6 +36,13 @@ Predecessors predecessors(const graph::Block& block) {
       last = i;
     }
     positions.emplace(&node, i);
+  }
+  // What mentions a dimension comes after what gives it its value.
+  for (uint32_t i = 0; i < block.nodes.size(); ++i) {
+    const std::string symbol = graph::symbol_given_by(*block.nodes[i]);
+    if (symbol.empty()) continue;
+    for (uint32_t later = i + 1; later < block.nodes.size(); ++later)
+      if (graph::mentions(*block.nodes[later], symbol)) result[later].push_back(i);
   }
   return result;
 }

@@ -386,3 +386,93 @@ def test_list_with_gradients_due_outside():
         return parts
 
     return lengths(step)
+
+
+# --- lengths that only the run knows
+
+
+def decided(loss_of, parameters, count=16):
+    """Calls of a training step that keeps 2 to 6 of 8 rows."""
+    optimizer = torch.optim.SGD(parameters.parameters(), lr=0.1)
+    calls = []
+    for i in range(count):
+        x = torch.rand(8, 4) - 2
+        x[: 2 + i % 5] += 3
+        calls.append((x[torch.randperm(8)],))
+
+    def step(x):
+        loss = loss_of(x)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, calls, watch=[parameters])
+
+
+@differential(hits=10)
+def test_mean_of_a_stack_of_losses():
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def step(x):
+        losses = []
+        h = x * 1
+        while h.sum() > 3:
+            h = h * 0.6
+            losses.append(model(h).pow(2).sum())
+        loss = torch.stack(losses).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss, len(losses)
+
+    calls = [(torch.rand(4) + 2.0 + i % 5,) for i in range(16)]
+    return Program(step, calls, watch=[model])
+
+
+@differential(hits=10, graphs=1)
+def test_batch_of_chosen_rows():
+    model = nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 3))
+
+    def loss(x):
+        rows = []
+        for row in x:
+            if row.sum() > 0:
+                rows.append(row * 2)
+        batch = torch.stack(rows)
+        scores = model(batch).log_softmax(1)
+        weights = torch.ones(len(rows)) / batch.shape[0]
+        return -(scores[:, 0] * weights).sum() + (batch.view(-1) ** 2).mean()
+
+    return decided(loss, model)
+
+
+@differential(hits=10, graphs=1)
+def test_cat_of_chosen_rows_leaves_the_run():
+    def step(x):
+        rows, numbers = [], []
+        for row in x:
+            if row.sum() > 0:
+                rows.append(row * 2)
+                numbers.append(row[0].item())
+        whole = torch.cat(rows)
+        return whole, whole.shape[0], torch.tensor(numbers), torch.stack(rows).t() + 1
+
+    program = decided(lambda x: x.sum(), nn.Linear(1, 1))
+    return Program(step, program.calls)
+
+
+@differential(hits=8)
+def test_length_that_was_never_one_is():
+    def step(x):
+        rows = []
+        for row in x:
+            if row.sum() > 0:
+                rows.append(row * 2)
+        return torch.stack(rows).mean(0)
+
+    calls = decided(lambda x: x.sum(), nn.Linear(1, 1)).calls
+    single = torch.rand(8, 4) - 2
+    single[3] += 3
+    return Program(step, [*calls[:9], (single,), *calls[9:]])

@@ -1,0 +1,20 @@
+// Dimension symbols that a node of the graph gives their value: operator `dimension`.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "graph/graph.h"
+
+namespace janus::graph {
+
+/// The symbol that the node gives its value; empty for other nodes.
+std::string symbol_given_by(const Node& node);
+/// The symbols that nodes of the block itself give their value.
+std::set<std::string> symbols_given_in(const Block& block);
+/// Whether the types or attributes of the node, or of nodes in its blocks, mention the symbol.
+bool mentions(const Node& node, const std::string& symbol);
+/// Whether an attribute of this very node mentions one of the symbols.
+bool is_parameterised_by(const Node& node, const std::set<std::string>& symbols);
+
+}  // namespace janus::graph
