@@ -661,6 +661,14 @@ namespace {
 
 Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value& left,
                        const Value& right) {
+  if (op == CompareOperator::Eq || op == CompareOperator::NotEq) {
+    const bool first = as<RuntimeObject>(left) != nullptr;
+    Value equal = run_time_equality(interpreter, *as<RuntimeObject>(first ? left : right),
+                                    first ? right : left);
+    if (equal != nullptr && op == CompareOperator::Eq) return equal;
+    if (equal != nullptr)
+      return interpreter.number(interpreter.negated_flag(interpreter.graph_value(equal)));
+  }
   if (op != CompareOperator::Is && op != CompareOperator::IsNot)
     interpreter.refuse(ReasonCode::expression,
                        cat("the comparison ", syntax::symbol(op), " of objects met at run time"));

@@ -1,6 +1,9 @@
 #include "frontend/run_time.h"
 
+#include <structmember.h>
+
 #include <algorithm>
+#include <set>
 
 #include "frontend/attributes.h"
 #include "frontend/branches.h"
@@ -164,6 +167,76 @@ void check_unchanged(Interpreter& interpreter, const Classes& classes) {
     interpreter.refuse(ReasonCode::heap_write, "a list, before one is read that may be the same");
 }
 
+/// What the attribute is in objects of the class that the call at hand is given: for code that no
+/// profile saw, such as that of properties. Runs no code of the program.
+class Sample {
+ public:
+  Sample(PyTypeObject* type, const std::string& name, ValueFact& seen)
+      : type_(type), name_(Object::steal(PyUnicode_InternFromString(name.c_str()))), seen_(seen) {}
+
+  void look(const speculate::Call& call) {
+    Py_ssize_t keywords = call.keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(call.keyword_names);
+    for (Py_ssize_t i = 0; i < call.argument_count + keywords; ++i) add(call.arguments[i]);
+    if (call.variables != nullptr && call.variables != call.globals) add(call.variables);
+    while (!open_.empty() && found_.size() < kMostObjects) {
+      PyObject* object = open_.back();
+      open_.pop_back();
+      look_into(object);
+    }
+  }
+
+ private:
+  static constexpr size_t kMostObjects = 3000;
+
+  void add(PyObject* object) {
+    bool is_heap_type = (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+    bool may_hold = PyList_CheckExact(object) || PyTuple_CheckExact(object) ||
+                    PyDict_CheckExact(object) || (is_heap_type && !PyType_Check(object));
+    if (may_hold && found_.insert(object).second) open_.push_back(object);
+  }
+
+  void look_into(PyObject* object) {
+    if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
+        add(PySequence_Fast_GET_ITEM(object, i));
+      return;
+    }
+    Object dict = PyDict_CheckExact(object) ? Object::borrow(object) : own_dictionary(object);
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t place = 0; dict && PyDict_Next(dict.get(), &place, &key, &value) != 0;)
+      note(object, key, value);
+    if (!PyDict_CheckExact(object)) look_into_slots(object);
+  }
+
+  void look_into_slots(PyObject* object) {
+    PyObject* classes = Py_TYPE(object)->tp_mro;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(classes); ++i) {
+      PyObject* dict = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(classes, i))->tp_dict;
+      PyObject *key = nullptr, *member = nullptr;
+      for (Py_ssize_t place = 0; PyDict_Next(dict, &place, &key, &member) != 0;) {
+        if (Py_TYPE(member) != &PyMemberDescr_Type) continue;
+        Object value = Object::steal(
+            PyMember_GetOne(reinterpret_cast<char*>(object),
+                            reinterpret_cast<PyMemberDescrObject*>(member)->d_member));
+        PyErr_Clear();
+        if (value) note(object, key, value.get());
+      }
+    }
+  }
+
+  void note(PyObject* object, PyObject* key, PyObject* value) {
+    if (Py_TYPE(object) == type_ && (key == name_.get() || text_of(key) == text_of(name_.get())))
+      seen_.see(value);
+    add(value);
+  }
+
+  PyTypeObject* type_;
+  Object name_;
+  ValueFact& seen_;
+  std::vector<PyObject*> open_;
+  std::set<PyObject*> found_;
+};
+
 /// One way in which objects of several classes answer for an attribute.
 struct Answer {
   Classes classes;
@@ -177,7 +250,8 @@ class Attributes {
              const std::string& name, int fact)
       : interpreter_(interpreter), object_(object), name_(name), fact_(fact) {
     const speculate::NodeFact* node = interpreter.fact(fact);
-    if (node != nullptr) seen_ = &node->value;
+    if (node != nullptr && node->value.level() != ValueFact::Level::nothing)
+      seen_ = std::make_shared<ValueFact>(node->value);
   }
 
   Value run() {
@@ -192,6 +266,11 @@ class Attributes {
     }
     if (!is_certain || having.size() != classes.size())
       expect(interpreter_, *object_, having, fact_);
+    if (seen_ == nullptr) {
+      seen_ = std::make_shared<ValueFact>();
+      for (const Object& each : having)
+        Sample(as_type(each), name_, *seen_).look(interpreter_.call());
+    }
     return from(0);
   }
 
@@ -284,15 +363,15 @@ class Attributes {
     if (is_slot) attributes.set("slot", true);
     graph::Node* node = interpreter_.builder().append_unchecked(
         operator_named("object_attribute"), std::vector<graph::Value*>{object_->value},
-        std::move(attributes), {type_seen(seen_)});
-    return read_value(interpreter_, node->output(), seen_);
+        std::move(attributes), {type_seen(seen_.get())});
+    return read_value(interpreter_, node->output(), seen_.get());
   }
 
   Interpreter& interpreter_;
   std::shared_ptr<RuntimeObject> object_;
   std::string name_;
   int fact_;
-  const ValueFact* seen_ = nullptr;
+  std::shared_ptr<ValueFact> seen_;
   std::vector<Answer> answers_;
 };
 
@@ -344,6 +423,22 @@ Value run_time_identity(Interpreter& interpreter, const Value& left, const Value
   if (first == nullptr || second == nullptr)
     interpreter.refuse(ReasonCode::expression, "the identity of such objects");
   return interpreter.number(operator_named("object_is")(interpreter.builder(), {first, second}));
+}
+
+Value run_time_equality(Interpreter& interpreter, const RuntimeObject& object,
+                        const Value& constant) {
+  const auto* known = as<Known>(constant);
+  if (known == nullptr) return nullptr;
+  PyTypeObject* type = Py_TYPE(known->object.get());
+  if (type != &PyUnicode_Type && type != &PyLong_Type) return nullptr;
+  // An int equals floats and flags too, a text only texts.
+  for (const Object& each : expect_classes(interpreter, object, -1))
+    if (as_type(each) != &PyUnicode_Type && as_type(each) != &PyLong_Type &&
+        as_type(each) != Py_TYPE(Py_None))
+      return nullptr;
+  return interpreter.number(operator_named("object_equals_constant")(
+      interpreter.builder(), {object.value},
+      {{"object", number_of(interpreter, known->object.get())}}));
 }
 
 Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object) {

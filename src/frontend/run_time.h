@@ -25,6 +25,9 @@ Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<Runtime
                          const std::string& name, int fact);
 /// left is right, where one is an object of the run.
 Value run_time_identity(Interpreter& interpreter, const Value& left, const Value& right);
+/// object == constant, of a text or an int; null if such objects are compared in another way.
+Value run_time_equality(Interpreter& interpreter, const RuntimeObject& object,
+                        const Value& constant);
 /// Whether it is true: a flag.
 Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object);
 /// len(object) of a list or tuple

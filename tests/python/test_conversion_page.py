@@ -198,6 +198,22 @@ def deep_recursion():
     return lambda x, n: power(x, 250)
 
 
+@converted("recursion that only the run ends")
+def recursion_of_varying_depth():
+    return lambda x, n: power(x * 2, n)
+
+
+@otherwise("recursion that only the run ends")
+def printing_recursion():
+    def count_down(x, n):
+        if n == 0:
+            return x * 2
+        print(n)
+        return count_down(x * 0.5, n - 1)
+
+    return lambda x, n: count_down(x, n)
+
+
 @converted("list or dictionary made inside")
 def containers():
     def f(x, n):

@@ -1,11 +1,14 @@
 """Programs over objects that are met at run time: recursion over trees becomes one graph for all."""
 
 import random
+import sys
 
+import pytest
 import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 
@@ -246,6 +249,15 @@ def expression(size):
     return kind(expression(left), expression(size - left))
 
 
+@differential(hits=10)
+def test_methods_by_class():
+    def step(root, x):
+        return root.evaluate(x)
+
+    calls = [(expression(random.randrange(3, 8)), torch.randn(3)) for _ in range(30)]
+    return Program(step, calls)
+
+
 class Slotted:
     __slots__ = ("left", "right", "value")
 
@@ -266,6 +278,19 @@ def slotted(size):
         return Slotted(random.random())
     left = random.randrange(1, size)
     return Slotted(random.random(), slotted(left), slotted(size - left))
+
+
+@differential(graphs=2, hits=10)
+def test_slots_and_properties():
+    def total(node, x):
+        if node.is_leaf:
+            return x * node.doubled
+        return total(node.left, x) + total(node.right, x) * node.value
+
+    def step(root, x):
+        return total(root, x)
+
+    return Program(step, [(slotted(random.randrange(2, 8)), torch.randn(3)) for _ in range(16)])
 
 
 class Many:
@@ -386,3 +411,221 @@ def test_list_of_losses_trains():
         return loss.item()
 
     return Program(step, trees(16), watch=[combine, optimizer])
+
+
+# --- what the profile has not seen --------------------------------------------------------------
+
+
+def make_total():
+    """A function of which no test before has seen anything."""
+
+    def total(node, x):
+        if isinstance(node, Leaf):
+            return x * node.word
+        return total(node.left, x + 1) - total(node.right, x * 0.5)
+
+    total.__code__ = total.__code__.replace()
+    return lambda root, x: total(root, x)
+
+
+def calls_of_total(count=8):
+    return [(each, torch.randn(3)) for (each,) in trees(count)]
+
+
+class LeafOfAnotherClass(Leaf):
+    pass
+
+
+class Stranger:
+    left = right = None
+
+
+def grown_by(make, count=6):
+    """Calls with trees, and then with some in which one leaf is what `make` gives."""
+    calls = calls_of_total()
+    for root, x in calls_of_total(count):
+        root.right = Branch(make(), tree(2), 0)
+        calls.append((root, x))
+    return calls + calls_of_total(3)
+
+
+@differential(graphs=2, hits=6, reasons=["kind_changed"])
+def test_subclass_appears():
+    return Program(make_total(), grown_by(lambda: LeafOfAnotherClass(3, 1)))
+
+
+@differential(reasons=["kind_changed"])
+def test_stranger_appears():
+    return Program(make_total(), grown_by(Stranger))
+
+
+@differential(reasons=["kind_changed"])
+def test_none_appears():
+    return Program(make_total(), grown_by(lambda: None))
+
+
+@differential(reasons=["kind_changed"])
+def test_number_of_another_class_appears():
+    return Program(make_total(), grown_by(lambda: Leaf(0.5, 1)))
+
+
+@differential(reasons=["kind_changed"])
+def test_bool_is_no_int():
+    return Program(make_total(), grown_by(lambda: Leaf(True, 1)))
+
+
+@differential(reasons=["kind_changed"])
+def test_huge_number():
+    return Program(make_total(), grown_by(lambda: Leaf(2**70, 1), 2))
+
+
+@differential(reasons=["kind_changed"])
+def test_text_instead_of_a_number():
+    return Program(make_total(), grown_by(lambda: Leaf("word", 1), 2))
+
+
+@differential(reasons=["kind_changed"])
+def test_attribute_is_missing():
+    def make():
+        leaf = Leaf(1, 1)
+        del leaf.word
+        return leaf
+
+    return Program(make_total(), grown_by(make, 2))
+
+
+@differential(hits=8)
+def test_trees_that_share_and_change():
+    shared = tree(3)
+    calls = calls_of_total()
+    one = Branch(shared, shared, 0)
+
+    def change():
+        shared.left, shared.right = shared.right, tree(2)
+
+    for _ in range(3):
+        calls += [(one, torch.randn(3)), change, (Branch(one, shared, 1), torch.randn(3))]
+    return Program(make_total(), calls)
+
+
+@differential(hits=8)
+def test_class_attribute_changes():
+    class Scaled:
+        scale = 2.0
+
+        def __init__(self, left, right):
+            self.left, self.right = left, right
+
+    def go(node, x):
+        if node is None:
+            return x
+        return go(node.left, x) * node.scale + go(node.right, x)
+
+    def make(depth):
+        return None if depth == 0 else Scaled(make(depth - 1), make(random.randrange(depth)))
+
+    def change():
+        Scaled.scale = 3.0
+
+    def hide():
+        first = calls[0][0]
+        first.scale = 5.0
+
+    calls = [(make(random.randrange(1, 4)), torch.randn(3)) for _ in range(10)]
+    return Program(
+        lambda root, x: go(root, x), [*calls, change, *calls[:4], hide, *calls[:4], *calls]
+    )
+
+
+@differential(hits=8)
+def test_method_is_replaced():
+    class Node:
+        def __init__(self, child):
+            self.child = child
+
+        def run(self, x):
+            return x if self.child is None else self.child.run(x * 2)
+
+    def make(depth):
+        return Node(None if depth == 0 else make(depth - 1))
+
+    def replace():
+        Node.run = lambda self, x: x + 1
+
+    def hide():
+        calls[0][0].child = Node(None)
+        calls[0][0].child.run = lambda x: x - 1
+
+    calls = [(make(random.randrange(1, 5)), torch.randn(3)) for _ in range(12)]
+    return Program(lambda root, x: root.run(x), [*calls, hide, calls[0], *calls, replace, *calls])
+
+
+# --- depth --------------------------------------------------------------------------------------
+
+
+def follow(link, x):
+    if link is None:
+        return x
+    return follow(link.following, x * 0.5) + link.value
+
+
+def converted_follow():
+    def step(link, x):
+        return follow(link, x)
+
+    f = torchjanus.function(step)
+    for length in range(1, 11):
+        x = torch.randn(3)
+        assert torch.equal(f(chain(length), x), follow(chain(length), x))
+    return f
+
+
+def test_recursion_error():
+    f = converted_follow()
+    hits = f.stats()["hits"]
+    deep, x = chain(5000), torch.randn(3)
+    for call in (f, follow, f):
+        with pytest.raises(RecursionError, match="maximum recursion depth exceeded"):
+            call(deep, x)
+    f(chain(4), x)
+    assert f.stats()["hits"] == hits + 1
+    assert f.stats()["generated"] == 1
+
+
+def test_deep_chain():
+    f = converted_follow()
+    hits = f.stats()["hits"]
+    deep, x = chain(10_000), torch.randn(3)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000_000)
+    try:
+        assert torch.equal(f(deep, x), follow(deep, x))
+    finally:
+        sys.setrecursionlimit(limit)
+    assert f.stats()["hits"] == hits + 1
+
+
+class Tagged:
+    def __init__(self, kind, parts, value=None):
+        self.kind, self.parts, self.value = kind, parts, value
+
+
+def tagged(size):
+    if size == 1:
+        return Tagged("number", (), random.random())
+    left = random.randrange(1, size)
+    return Tagged(random.choice(["sum", "product"]), (tagged(left), tagged(size - left)))
+
+
+@differential(hits=10)
+def test_kinds_as_text():
+    def evaluate(node, x):
+        if node.kind == "number":
+            return x * node.value
+        left, right = evaluate(node.parts[0], x), evaluate(node.parts[1], x)
+        if node.kind != "product":
+            return left + right
+        return left * right
+
+    calls = [(tagged(random.randrange(2, 8)), torch.randn(3)) for _ in range(20)]
+    return Program(lambda root, x: evaluate(root, x), calls)
