@@ -103,6 +103,9 @@ class Library {
   /// Counts `by` in-place writes.
   virtual void bump_version(Slot& tensor, int64_t by) = 0;
 
+  /// Hands memory that is free but kept back to the system: what comes needs less.
+  virtual void give_back_free_memory() {}
+
   // --- operators
   /// An operator that neither the executor nor a native kernel computes. Dimension expressions in
   /// the attributes have the values that `symbols` gives. Throws InternalError if there is none.

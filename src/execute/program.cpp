@@ -172,7 +172,10 @@ class Instance {
   }
 
   void run_planned(std::span<Slot> results, std::span<Slot> rebound) {
-    if (!plan_) plan_ = std::make_unique<Plan>(code_, library_, frame_);
+    if (!plan_) {
+      plan_ = std::make_unique<Plan>(code_, library_, frame_);
+      library_.give_back_free_memory();  // of the first run, and of compiling before it
+    }
     const auto start = std::chrono::steady_clock::now();
     const bool ran = plan_->run(library_, frame_);
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -195,8 +195,14 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
   std::vector<python::Object> captured;
   outgrown_.reset();
   drop_retired();
+  std::shared_ptr<Entry> passed_over;  // the first one that was not checked in full
   for (size_t i = 0; i < entries_.size(); ++i) {
     const std::shared_ptr<Entry> entry = entries_[i];
+    if (entries_.size() > 1 && entry->guards().fail_again(call)) {
+      ++entry->misses;
+      if (!mismatch && passed_over == nullptr) passed_over = entry;
+      continue;
+    }
     if (auto found = entry->guards().check(call, environment, captured)) {
       ++entry->misses;
       if (!mismatch) mismatch = std::move(found);
@@ -221,6 +227,9 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
     return attempt;
   }
   if (wanted) return left(call, environment, *wanted, committed);
+  if (passed_over != nullptr)
+    if (auto found = passed_over->guards().check(call, environment, captured))
+      mismatch = std::move(found);
   if (!mismatch)
     mismatch =
         Mismatch{{ReasonCode::guard_failed, "what the graph was made for is gone", {}}, {}, true};

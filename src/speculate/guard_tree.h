@@ -63,6 +63,8 @@ struct Walk {
   Scratch<int64_t, 32> symbols;
   Scratch<char, 32> bound;
   std::vector<python::Object> owned;  ///< objects that nobody else keeps
+  const Check* failed = nullptr;      ///< the one that did not hold, and the step of its object
+  uint32_t failed_step = 0;
 
   /// Whether the symbol is, or now becomes, this number.
   bool bind(size_t symbol, int64_t number) {
@@ -96,6 +98,7 @@ struct Guards::Tree {
   std::optional<Mismatch> check_entry(const Call& call, const Environment& found) const;
   std::optional<Mismatch> check_pairs(Objects& objects) const;
   std::optional<Mismatch> check_relations(Walk& walk) const;
+  PyObject* reach(uint32_t step, const Call& call, std::vector<python::Object>& owned) const;
   void capture(PyObject* const* objects, std::vector<python::Object>& captured) const;
   std::optional<int64_t> evaluate(const graph::Dim& dim, Walk& walk) const;
 };

@@ -430,11 +430,22 @@ bool Guards::Tree::walk(const Call& call, Objects& objects, Walk& walk,
     for (const Check& check : step.checks) {
       if (holds(check, object, walk) && !fault_due(Fault::assumption)) [[likely]]
         continue;
+      walk.failed = &check;
+      walk.failed_step = static_cast<uint32_t>(i);
       *mismatch = explain(step, check, object);
       return false;
     }
   }
   return true;
+}
+
+/// The object of one step; null if the path leads nowhere in this call.
+PyObject* Guards::Tree::reach(uint32_t step, const Call& call,
+                              std::vector<python::Object>& owned) const {
+  const PathStep& path = steps[step].path;
+  if (path.kind <= Source::Kind::constant) return take_step(path, nullptr, call, owned);
+  PyObject* base = reach(path.parent, call, owned);
+  return base == nullptr ? nullptr : take_step(path, base, call, owned);
 }
 
 std::optional<Mismatch> Guards::Tree::check_entry(const Call& call,
@@ -522,13 +533,27 @@ std::optional<Mismatch> Guards::check(const Call& call, const Environment& envir
   return found;
 }
 
+/// Walks the one path to the check that did not hold the last time. Graphs of one function mostly
+/// differ in one place: the shape of an argument, the class of an object, a flag.
+bool Guards::fail_again(const Call& call) const {
+  if (failed_ == nullptr || injected_fault.load(std::memory_order_relaxed) == Fault::assumption)
+    return false;
+  Walk walk(tree_->size_count, tree_->symbols.size());
+  PyObject* object = tree_->reach(failed_step_, call, walk.owned);
+  return object == nullptr || !holds(*failed_, object, walk);
+}
+
 /// Walks everything from scratch.
 std::optional<Mismatch> Guards::check_all(const Call& call,
                                           std::vector<python::Object>& captured) const {
   Walk walk(tree_->size_count, tree_->symbols.size());
   Tree::Objects objects(tree_->steps.size());
   std::optional<Mismatch> found;
-  if (!tree_->walk(call, objects, walk, &found)) return found;
+  if (!tree_->walk(call, objects, walk, &found)) {
+    failed_ = walk.failed;
+    failed_step_ = walk.failed_step;
+    return found;
+  }
   if ((found = tree_->check_pairs(objects))) return found;
   if ((found = tree_->check_relations(walk))) return found;
   tree_->capture(objects.data(), captured);

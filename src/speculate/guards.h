@@ -45,6 +45,7 @@ class ExpectedObject {
 };
 
 class Recollection;
+struct Check;
 
 class Guards {
  public:
@@ -59,6 +60,10 @@ class Guards {
   /// `environment` is that of the call: asked for once, for all graphs in the cache.
   std::optional<Mismatch> check(const Call& call, const Environment& environment,
                                 std::vector<python::Object>& captured) const;
+
+  /// Whether the check that did not hold last time does not hold now either: quick, and without a
+  /// reason. False says nothing.
+  bool fail_again(const Call& call) const;
 
   /// An object died of which identity is assumed (`on_death` was called): another one may lie where
   /// it was. Without `on_death` every check walks everything.
@@ -82,6 +87,8 @@ class Guards {
 
   std::unique_ptr<Tree> tree_;
   std::unique_ptr<Recollection> recollection_;
+  mutable const Check* failed_ = nullptr;  ///< in the last walk that failed
+  mutable uint32_t failed_step_ = 0;
   bool is_verified_ = false;  ///< with TORCHJANUS_LOG=verify: nothing is taken from memory alone
 };
 

@@ -1,6 +1,8 @@
 // Makes, reads and copies tensors.
 #include "torch/aten_library.h"
 
+#include <malloc.h>
+
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/add_ops.h>
@@ -102,6 +104,13 @@ class TorchLibrary final : public execute::Library {
 
   Slot sum(const Slot& one, const Slot& other) override {
     return slot_of(at::_ops::add_Tensor::call(tensor_of(one), tensor_of(other), 1));
+  }
+
+  void give_back_free_memory() override {
+    trim_pool();
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
   }
 
   void bump_version(Slot& tensor, int64_t by) override {

@@ -712,3 +712,34 @@ def test_stats_of_the_process():
 def test_reason_codes_are_unique():
     names = _core.reason_codes()
     assert len(names) == len(set(names)) and "internal_error" in names
+
+
+def test_many_graphs():
+    """Graphs that differ in one place are passed over there, and still found."""
+
+    def step(x, mode, thing):
+        return x * len(mode) + thing.offset if mode != "aaa" else x - thing.offset
+
+    class Thing:
+        offset = 1.0
+
+    modes = ["a" * n for n in range(1, 9)]
+    thing, x = Thing(), torch.arange(3.0)
+    converted = torchjanus.function(step)
+    for _ in range(6):
+        for mode in modes:
+            assert torch.equal(converted(x, mode, thing), step(x, mode, thing))
+    before = converted.stats()
+    for _ in range(3):
+        for mode in reversed(modes):
+            assert torch.equal(converted(x, mode, thing), step(x, mode, thing))
+    after = converted.stats()
+    assert after["hits"] - before["hits"] == 3 * len(modes)
+    assert after["misses"] == before["misses"]
+    Thing.offset = 2.0  # of all graphs
+    for _ in range(4):
+        for mode in modes:
+            assert torch.equal(converted(x, mode, thing), step(x, mode, thing))
+    y = x.double()
+    for mode in modes:
+        assert torch.equal(converted(y, mode, thing), step(y, mode, thing))
