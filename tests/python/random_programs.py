@@ -34,6 +34,7 @@ FEATURES = (
     "helpers", "recursion", "numbers", "random", "dropout", "python_random", "print", "backward",
     "optimizer", "grad_function", "no_grad", "raises", "tries", "item", "comprehensions", "strings",
     "shape_changes", "number_changes", "flag_changes", "dtype_changes", "outside_changes", "none",
+    "growing_lists", "loop_returns",
 )  # fmt: skip
 
 HEAD = """\
@@ -452,6 +453,59 @@ class Writer:
         self.loops.pop()
         self.declare("matrix", state)
 
+    def growing_loop(self) -> None:
+        """A list that gets longer in a loop whose rounds vary, and what is made of it."""
+        if len(self.loops) > 1 or self.depth > 6:
+            return self.assign()
+        items, state, count = self.name("grown"), self.name("matrix"), self.name("int")
+        start, of_numbers = self.make_matrix(1), self.chance(0.3)
+        element = f"{state}.sum().item()" if of_numbers else self.pick(f"{state} * 2", state)
+        first = "" if of_numbers or self.chance(0.6) else f"{start} * 1"
+        self.line(f"{state} = {start}")
+        self.line(f"{items} = [{first}]")
+        self.line(f"{count} = 0")
+        self.loops.append(1)
+        with self.block(
+            f"while {count} < {self.pick('3', 'n % 4')} and {state}.abs().max() > 0.1:"
+        ):
+            self.line(f"{count} += 1")
+            self.line(f"{state} = ({state} * 0.6 + {self.make_float(0)}).tanh() * 0.7")
+            grow = self.pick(f"{items}.append({element})", f"{items}.insert(0, {element})")
+            if self.chance(0.3):
+                grow = f"{items}.append({element}) if {state}.mean() > 0.1 else None"
+            self.line(grow)
+            if self.has("globals") and self.chance(0.3):
+                self.line(f"HISTORY.append({count})")
+        self.loops.pop()
+        self.declare("matrix", state)
+        if of_numbers:
+            return self.total(self.pick(f"sum({items}) * 1.0", f"float(len({items}))"), "float")
+        self.line(f"{count} = len({items})")
+        whole = self.pick(
+            f"torch.stack({items}).sum(0)", f"torch.stack({items}, 1).mean(1)", f"{items}[-1] * 2",
+            f"{items}[0] + 1", f"sum({items})", f"sum({items}[::-1])",
+        )  # fmt: skip
+        if self.chance(0.3):
+            with self.block(f"for each in {self.pick(items, f'reversed({items})')}:"):
+                self.line(f"{state} = {state} * 0.5 + each")
+        return self.total(f"{whole} if {items} else {state}", "matrix")
+
+    def returning_loop(self) -> None:
+        """A function that leaves its loop by `return`, or comes to its end."""
+        if self.loops or self.depth > 3:
+            return self.assign()
+        found, result = self.name("found"), self.name("matrix")
+        limit = self.pick("0.2", "0.5", "1.0")
+        with self.block(f"def {found}(y):"):
+            with self.block(f"for i in range({self.pick('3', 'n % 4')}):"):
+                self.line(f"y = y * {self.pick('0.5', '0.7')} - 0.01")
+                with self.block(f"if y.abs().max() < {limit}:"):
+                    self.line(self.pick("return y * 2", "return y + i"))
+            self.line("return y")
+        self.line(f"{result} = {found}({self.make_matrix(1)})")
+        self.declare("matrix", result)
+        return None
+
     def list_work(self) -> None:
         if self.known("matrices") and self.chance(0.6):
             items = self.variable("matrices", "")
@@ -692,7 +746,8 @@ STATEMENTS = (
     ("writes", "write", 3), ("views", "view_write", 2), ("branches", "branch", 5),
     ("for_loops", "for_loop", 4), ("while_loops", "while_loop", 3), ("lists", "list_work", 4),
     ("dicts", "dict_work", 3), ("tuples", "tuple_work", 2), ("comprehensions", "comprehension", 2),
-    ("none", "none_work", 2), ("object_writes", "object_write", 4), ("objects", "object_read", 3),
+    ("none", "none_work", 2), ("growing_lists", "growing_loop", 3),
+    ("loop_returns", "returning_loop", 2), ("object_writes", "object_write", 4), ("objects", "object_read", 3),
     ("module_state", "module_write", 3), ("globals", "global_write", 2),
     ("closures", "closure_write", 3), ("print", "print_work", 2), ("strings", "string_work", 1),
     ("backward", "backward_work", 2), ("grad_function", "grad_function_work", 1),
