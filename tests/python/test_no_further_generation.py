@@ -1,0 +1,100 @@
+"""After some hundred calls the steps of the example programs make no further graph, whatever lengths,
+rounds and branches come."""
+
+import random
+import sys
+from pathlib import Path
+
+import pytest
+import torch.nn.functional as F
+
+import torch
+import torchjanus
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+
+import a3c
+import adaptive_computation
+import beam_search
+import dropblock
+import varying_length
+
+
+def texts():
+    model = varying_length.TextClassifier(51, 8, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step(tokens, labels):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(tokens), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, lambda: varying_length.make_batch(4, random.randint(3, 40), 51, 3)
+
+
+def thoughts():
+    model = adaptive_computation.Thinker(8, 8)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def step(x, y):
+        return adaptive_computation.train_step(model, optimizer, x, y, 0.001)
+
+    def call():
+        bits = torch.randint(0, 2, (4, 8))
+        return bits.float() * 2 - 1, bits.sum(1) % 2
+
+    return step, call
+
+
+def rollouts():
+    model = a3c.ActorCritic(4, 8, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+
+    def step(*given):
+        return a3c.update(model, optimizer, *given, 0.99, 0.01)
+
+    def call():
+        length = random.randint(1, 12)
+        actions = torch.randint(0, 2, (length,))
+        return torch.randn(length, 4), actions, [1.0] * length, torch.rand(())
+
+    return step, call
+
+
+def counting():
+    model = beam_search.Model(12, 8)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+
+    def step(texts):
+        return beam_search.train_step(model, optimizer, texts, 8)
+
+    return step, lambda: (beam_search.make_texts(4, random.randint(3, 9), 12),)
+
+
+def dropping():
+    model = dropblock.Network(2, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    schedule = dropblock.Schedule([model.drop1, model.drop2], 0.2, 2000)
+
+    def step(x, y):
+        return dropblock.train_step(model, optimizer, schedule, x, y)
+
+    return step, lambda: (torch.rand(2, 3, 32, 32), torch.randint(0, 2, (2,)))
+
+
+@pytest.mark.parametrize("build", [texts, thoughts, rollouts, counting, dropping])
+def test_thousand_steps(build):
+    torch.manual_seed(0)
+    random.seed(0)
+    step, call = build()
+    converted = torchjanus.function(step)
+    for _ in range(200):
+        converted(*call())
+    before = converted.stats()
+    for _ in range(1000):
+        converted(*call())
+    after = converted.stats()
+    assert after["generated"] == before["generated"], after["reasons"]
+    assert after["hits"] - before["hits"] >= 990, after["reasons"]
