@@ -365,7 +365,6 @@ IMPERATIVE = {
     "class": "statement",
     "import": "statement",
     "attribute of a tensor": "heap_write",
-    "data dependent loop": "dynamic_control",
     "opaque call": "unknown_callable",
     "eval": "unknown_callable",
 }
@@ -404,11 +403,6 @@ def test_stays_imperative_with_its_reason(name):
             x.note = "seen"
             return x * counter.count
 
-        def data_dependent_loop(x):
-            while x.norm() < 100:
-                x = x * 2
-            return x
-
         def opaque_call(x):
             import_function = open
             with import_function("/dev/null") as file:
@@ -422,7 +416,6 @@ def test_stays_imperative_with_its_reason(name):
             "class": class_,
             "import": import_,
             "attribute of a tensor": attribute,
-            "data dependent loop": data_dependent_loop,
             "opaque call": opaque_call,
             "eval": eval_,
         }[name]
