@@ -241,6 +241,9 @@ class Lookup : NamedAttribute {
     if (object_ != nullptr && (Py_TYPE(descriptor_) == &PyGetSetDescr_Type ||
                                Py_TYPE(descriptor_) == &PyMemberDescr_Type))
       return plain_attribute(interpreter_, known_, name_);
+    if (instance_ == nullptr && PyTuple_Check(object_) &&
+        std::string_view(Py_TYPE(descriptor_)->tp_name).ends_with("_tuplegetter"))
+      return tuple_field();
     // `name` and `value` of an enumeration's member, which is assumed to be that one.
     static PyObject* const enum_property = imported("enum.property");
     if (instance_ == nullptr &&
@@ -249,6 +252,15 @@ class Lookup : NamedAttribute {
       return plain_attribute(interpreter_, known_, name_);
     interpreter_.refuse(ReasonCode::expression,
                         cat("the descriptor ", Py_TYPE(descriptor_)->tp_name));
+  }
+
+  /// A field of a named tuple.
+  Value tuple_field() {
+    const Object parts = interpreter_.must(PyObject_CallMethod(descriptor_, "__reduce__", nullptr));
+    const Py_ssize_t index =
+        PyLong_AsSsize_t(PyTuple_GET_ITEM(PyTuple_GET_ITEM(parts.get(), 1), 0));
+    return interpreter_.wrap(PyTuple_GET_ITEM(object_, index),
+                             interpreter_.sources().step(Source::Kind::index, path(), {}, index));
   }
 
   Value instance_value() {

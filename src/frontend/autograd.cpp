@@ -8,6 +8,7 @@
 
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/custom_gradient.h"
 #include "frontend/expressions.h"
 #include "frontend/tensor.h"
 #include "graph/functions.h"
@@ -199,19 +200,25 @@ void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
   outputs.values.push_back(value);
 }
 
-std::vector<graph::Value*> append_gradient(Interpreter& interpreter, const Outputs& outputs,
+}  // namespace
+
+std::vector<graph::Value*> append_gradient(Interpreter& interpreter,
+                                           const std::vector<graph::Value*>& outputs,
+                                           const std::vector<graph::Value*>& seeds,
                                            const std::vector<graph::Value*>& targets,
                                            bool create_graph) {
-  std::vector<graph::Value*> inputs = outputs.values;
-  inputs.insert(inputs.end(), outputs.seeds.begin(), outputs.seeds.end());
+  std::vector<graph::Value*> inputs = outputs;
+  inputs.insert(inputs.end(), seeds.begin(), seeds.end());
   inputs.insert(inputs.end(), targets.begin(), targets.end());
   graph::Attributes attributes;
-  attributes.set("outputs", static_cast<int64_t>(outputs.values.size()));
+  attributes.set("outputs", static_cast<int64_t>(outputs.size()));
   attributes.set("targets", static_cast<int64_t>(targets.size()));
   if (create_graph) attributes.set("create_graph", true);
   interpreter.mark(speculate::LineMark::Kind::graph, "gradients of the run");
   return interpreter.builder().append(op::gradient, inputs, std::move(attributes))->outputs;
 }
+
+namespace {
 
 /// Operators whose gradient in eager depends on what they are computed from exactly where ours
 /// does. Those of others may be tied to it by derivatives that are zero everywhere: relu's, for
@@ -322,6 +329,8 @@ Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
   const Value* seed = argument(arguments, 1, "gradient");
   Outputs outputs;
   add_output(interpreter, outputs, arguments.positional.at(0), seed == nullptr ? nullptr : *seed);
+  check_not_consumed(interpreter, outputs.values);
+  follow_custom_gradients(interpreter, outputs.values, outputs.seeds, create_graph, retain);
   check_saved_values(interpreter, outputs.values);
   check_not_consumed(interpreter, outputs.values);
   std::vector<ReachedLeaf> leaves = reached_leaves(interpreter, outputs);
@@ -330,7 +339,7 @@ Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
     targets.insert(targets.end(), leaf.values.begin(), leaf.values.end());
   if (targets.empty()) return interpreter.none();
   std::vector<graph::Value*> gradients =
-      append_gradient(interpreter, outputs, targets, /*create_graph=*/false);
+      append_gradient(interpreter, outputs.values, outputs.seeds, targets, /*create_graph=*/false);
   if (!retain) consume(interpreter, outputs.values);
   size_t next = 0;
   for (const ReachedLeaf& leaf : leaves) {
@@ -367,6 +376,8 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   std::vector<Value> output_values = tensor_list(interpreter, *outputs_given);
   for (size_t i = 0; i < output_values.size(); ++i)
     add_output(interpreter, outputs, output_values[i], i < seeds.size() ? seeds[i] : nullptr);
+  check_not_consumed(interpreter, outputs.values);
+  follow_custom_gradients(interpreter, outputs.values, outputs.seeds, create_graph, retain);
   check_saved_values(interpreter, outputs.values);
   check_not_consumed(interpreter, outputs.values);
 
@@ -393,7 +404,8 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
                          "RuntimeError: a tensor was not used in the graph");
   }
   std::vector<graph::Value*> gradients;
-  if (!wanted.empty()) gradients = append_gradient(interpreter, outputs, wanted, create_graph);
+  if (!wanted.empty())
+    gradients = append_gradient(interpreter, outputs.values, outputs.seeds, wanted, create_graph);
   if (!retain) consume(interpreter, outputs.values);
   std::vector<Value> results;
   size_t next = 0;
@@ -547,8 +559,11 @@ void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, 
   result.result = index;
   result.grad_fn_name =
       tensor.grad_fn_name.empty() ? backward_name(tensor.producer) : tensor.grad_fn_name;
-  for (const graph::Node* node : gradient_nodes({tensor.value}))
+  const std::vector<graph::Value*> values =
+      beyond_custom_gradients(interpreter, {tensor.value}, result.consumed);
+  for (const graph::Node* node : gradient_nodes(values))
     result.consumed = result.consumed || interpreter.history.consumed.contains(node);
+  if (!result.consumed) check_no_custom_gradient(interpreter, tensor.value);
   interpreter.output().differentiable_results.push_back(std::move(result));
 }
 

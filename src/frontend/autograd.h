@@ -17,6 +17,13 @@ void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& o
 /// Refuses if a value that the gradient of `outputs` needs was changed in place: eager would raise.
 void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs);
 
+/// Gradients of the outputs, with seeds (none: one), with respect to the targets.
+std::vector<graph::Value*> append_gradient(Interpreter& interpreter,
+                                           const std::vector<graph::Value*>& outputs,
+                                           const std::vector<graph::Value*>& seeds,
+                                           const std::vector<graph::Value*>& targets,
+                                           bool create_graph);
+
 /// Result `index` of the graph is a tensor that eager would give a grad_fn.
 void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, size_t index);
 

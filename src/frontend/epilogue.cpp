@@ -7,6 +7,7 @@
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/custom_gradient.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
@@ -259,6 +260,8 @@ class TemplateWriter {
     if (tensor->uncertain_alias && tensor->base != nullptr && root_of(tensor.get())->source)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a result that may share memory with an argument");
+    if (!tensor->is_leaf && tensor->grad != nullptr)
+      interpreter_.refuse(ReasonCode::autograd, "a result whose gradient is kept");
     if (tensor->requires_grad && tensor->is_leaf)
       interpreter_.refuse(ReasonCode::autograd, "a result is a leaf that requires grad");
     if (root_of(tensor.get())->is_borrowed)
@@ -439,7 +442,10 @@ void note_differentiable_leaves(Interpreter& interpreter) {
   std::vector<graph::Value*> results, freed;
   for (const auto& result : output.differentiable_results)
     (result.consumed ? freed : results).push_back(interpreter.results()[result.result]);
-  if (results.empty()) return note_freed_leaf(interpreter, freed);
+  if (results.empty()) {
+    bool consumed = false;
+    return note_freed_leaf(interpreter, beyond_custom_gradients(interpreter, freed, consumed));
+  }
   if (interpreter.has_run_time_dimensions())
     interpreter.refuse(ReasonCode::autograd,
                        "a gradient due outside of a size that the run decides");

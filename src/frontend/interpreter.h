@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/options.h"
+#include "frontend/custom_gradient.h"
 #include "frontend/heap.h"
 #include "frontend/value.h"
 #include "graph/builder.h"
@@ -286,6 +287,14 @@ class Interpreter {
   std::unordered_map<const graph::Value*, graph::Dim> list_dimensions;
   /// Leaves that require grad and were made in the run.
   std::vector<std::shared_ptr<Tensor>> made_leaves;
+  /// Where gradients go through the program's own code, in the order in which it was reached.
+  std::vector<CustomGradient> custom_gradients;
+  /// The hooks of tensors made in the run, and the value that those have behind them.
+  struct TensorHooks {
+    graph::Value* value = nullptr;
+    std::shared_ptr<std::vector<Value>> hooks;
+  };
+  std::unordered_map<const Tensor*, std::shared_ptr<TensorHooks>> tensor_hooks;
 
   /// Tensors reached from the entry, by the identity of the real tensor.
   std::map<const void*, std::shared_ptr<Tensor>> entry_tensors;

@@ -79,6 +79,7 @@ struct Registry {
     add_handlers(dict_callables());
     add_handlers(set_callables());
     add_handlers(standard_library_callables());
+    add_handlers(custom_gradient_callables());
     add_handlers(autograd_callables());
     add_handlers(optimizer_callables());
     add_handlers(module_callables());

@@ -481,6 +481,35 @@ def caught():
     return f
 
 
+class Clipped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.clamp(-0.5, 0.5)
+
+
+@converted("`torch.autograd.Function`, hooks on tensors made inside")
+def own_gradient():
+    weight = torch.ones(4, requires_grad=True)
+
+    def f(x, n):
+        y = Clipped.apply(x * weight)
+        y.register_hook(lambda gradient: gradient * n)
+        (gradient,) = torch.autograd.grad(y.sum(), weight)
+        return gradient * 1.0
+
+    return f
+
+
+@otherwise("`torch.autograd.Function`, hooks on tensors made inside")
+def gradient_outside():
+    weight = torch.ones(4, requires_grad=True)
+    return lambda x, n: Clipped.apply(x * weight)
+
+
 @converted("whole training step")
 def training_step():
     torch.manual_seed(0)
