@@ -32,14 +32,17 @@ FEATURES = (
     "views", "writes", "branches", "tensor_branches", "for_loops", "while_loops", "jumps", "lists",
     "dicts", "tuples", "objects", "object_writes", "globals", "closures", "module", "module_state",
     "helpers", "recursion", "numbers", "random", "dropout", "python_random", "print", "backward",
+    "deques", "counters", "sets", "rearranging",
     "optimizer", "grad_function", "no_grad", "raises", "tries", "item", "comprehensions", "strings",
     "shape_changes", "number_changes", "flag_changes", "dtype_changes", "outside_changes", "none",
     "growing_lists", "loop_returns",
 )  # fmt: skip
 
 HEAD = """\
+import itertools
 import math
 import random
+from collections import Counter, defaultdict, deque
 
 import torch
 import torch.nn.functional as F
@@ -51,6 +54,8 @@ GAIN = 0.5
 COUNT = 0
 TABLE = {"gain": 0.75, "shift": 0.25}
 HISTORY = []
+RECENT = deque([0.5, 1.5], maxlen=2)
+SEEN = Counter()
 """
 
 
@@ -239,6 +244,10 @@ class Writer:
             self.when("globals", self.pick("GAIN", "TABLE['gain']")),
             self.when("objects", "cell.gain" if self.in_step else constant),
             self.when("python_random", "random.random()"),
+            self.when("python_random", lambda: f"random.uniform({f()}, 2.0)"),
+            self.when("python_random", "random.choice([0.5, 1.0, 2.0])"),
+            self.when("numbers", lambda: f"math.{self.pick('cos', 'expm1', 'atan')}({f()} / 8)"),
+            self.when("numbers", lambda: f"round({f()}, 2)"),
             lambda: f"({f()} if {self.make_bool(0)} else {f()})",
         )
 
@@ -259,6 +268,8 @@ class Writer:
             self.when("item", lambda: f"{self.make_matrix(0)}.argmax(1)[0].item()"),
             (lambda: f"len({self.random.choice(lists)})") if lists else None,
             self.when("objects", "cell.count" if self.in_step else leaf),
+            self.when("python_random", "random.randint(1, 3)"),
+            self.when("sets", lambda: f"len({{1, 2, {self.pick(3, 4)}}} & {{2, 3, 9}})"),
             self.when("globals", "COUNT"),
         )
 
@@ -274,6 +285,8 @@ class Writer:
             tests.append(
                 f"({self.make_matrix(0)} > {self.make_float(0)}).{self.pick('any', 'all')}()"
             )
+        if self.has("python_random"):
+            tests += [f"random.random() < {self.pick(0.3, 0.5, 0.8)}"] * 2
         if self.known("maybe"):
             tests.append(f"{self.variable('maybe', '')} is {self.pick('None', 'not None')}")
         if self.known("named"):
@@ -564,6 +577,70 @@ class Writer:
         self.declare("named", name)
         return None
 
+    def deque_work(self) -> None:
+        if self.in_step and self.has("globals") and self.chance(0.5):
+            self.line(f"RECENT.append({self.make_float(1)})")
+            return self.total("sum(RECENT) / len(RECENT)", "float")
+        name = self.name("queue")
+        self.line(f"{name} = deque([{self.make_float(0)}, {self.make_float(1)}], maxlen=3)")
+        for _ in range(self.pick(1, 2, 3)):
+            self.line(
+                self.one(
+                    lambda: f"{name}.append({self.make_float(1)})",
+                    lambda: f"{name}.appendleft({self.make_float(0)})",
+                    lambda: f"{name}.extend([{self.make_float(0)}, 1.0])",
+                    f"{name}.rotate(1)",
+                    f"{name}.reverse()",
+                )
+            )
+        return self.total(
+            self.pick(f"sum({name})", f"{name}.popleft()", f"{name}[-1]", f"max({name})"), "float"
+        )
+
+    def counter_work(self) -> None:
+        if self.in_step and self.has("globals") and self.chance(0.5):
+            self.line(
+                self.one(
+                    "SEEN['steps'] += 1",
+                    "SEEN.update(['a', 'b', 'a'])",
+                    lambda: f"SEEN['n'] += {self.make_int(0)}",
+                )
+            )
+            return self.total("SEEN['steps'] + SEEN['none'] * 2", "int")
+        name = self.name("groups")
+        self.line(f"{name} = defaultdict({self.pick('float', 'int')})")
+        for _ in range(2):
+            self.line(f"{name}[{self.pick(1, 2)!r}] += {self.make_int(0)}")
+        return self.total(f"sum({name}.values()) * 1.0", "float")
+
+    def set_work(self) -> None:
+        name = self.name("seen")
+        self.line(f"{name} = {{1, {self.pick(2, 3)}}}")
+        for _ in range(self.pick(1, 2)):
+            self.line(
+                self.one(
+                    f"{name}.add({self.pick(1, 5)})",
+                    f"{name}.discard(1)",
+                    f"{name} |= {{7}}",
+                    f"{name}.update([2, 8])",
+                    f"{name} = {name} - {{1}}",
+                )
+            )
+        return self.total(f"len({name}) + (2 in {name})", "int")
+
+    def rearranged_work(self) -> None:
+        numbers = f"[{self.make_float(0)}, {self.make_float(1)}, 2.0]"
+        return self.total(
+            self.one(
+                f"sum(itertools.accumulate({numbers}))",
+                f"sum(a * b for a, b in itertools.combinations({numbers}, 2))",
+                f"sum(a - b for a, b in itertools.pairwise({numbers}))",
+                f"sum(itertools.islice({numbers}, 1, None))",
+                f"max(itertools.chain({numbers}, [0.5]))",
+            ),
+            "float",
+        )
+
     def tuple_work(self) -> None:
         first, second = self.name("matrix"), self.name("float")
         self.line(
@@ -752,6 +829,8 @@ STATEMENTS = (
     ("closures", "closure_write", 3), ("print", "print_work", 2), ("strings", "string_work", 1),
     ("backward", "backward_work", 2), ("grad_function", "grad_function_work", 1),
     ("no_grad", "no_grad_work", 1), ("raises", "raise_work", 1), ("tries", "try_work", 1),
+    ("deques", "deque_work", 2), ("counters", "counter_work", 2), ("sets", "set_work", 1),
+    ("rearranging", "rearranged_work", 1),
 )  # fmt: skip
 
 
@@ -894,9 +973,8 @@ def write_build(writer: Writer) -> None:
         writer.line(text)
     write_step(writer)
     write_calls(writer)
-    writer.line(
-        "globals_shown = Shown(lambda: {k: globals()[k] for k in ('GAIN', 'COUNT', 'TABLE', 'HISTORY')})"
-    )
+    writer.line("shown = ('GAIN', 'COUNT', 'TABLE', 'HISTORY', 'RECENT', 'SEEN')")
+    writer.line("globals_shown = Shown(lambda: {k: globals()[k] for k in shown})")
     writer.line(
         "closure_shown = Shown(lambda: {'total': total, 'rounds': rounds, 'carried': carried})"
     )
