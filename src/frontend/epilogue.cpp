@@ -221,6 +221,16 @@ class TemplateWriter {
   }
 
   Template write_elements(const Rolled& list, const ElementForm& form, size_t& next) {
+    if (form.tracked && form.kind == ElementForm::Kind::tensor && is_freed(list.lists[next])) {
+      graph::Value* value = list.lists[next++];
+      Template freed = result(value);
+      speculate::Generated::DifferentiableResult record;
+      record.result = freed.index;
+      record.grad_fn_name = "CloneBackward0";  // which operator made each, nobody remembers
+      record.consumed = true;
+      interpreter_.output().differentiable_results.push_back(std::move(record));
+      return freed;
+    }
     if (form.tracked)
       interpreter_.refuse(ReasonCode::autograd,
                           "a list of tensors with gradients that outlives the run");
@@ -230,6 +240,15 @@ class TemplateWriter {
     for (const ElementForm& part : form.parts)
       rows.children.push_back(write_elements(list, part, next));
     return list.front ? call_of("builtins.list", std::move(rows)) : rows;
+  }
+
+  /// Whether backward() has run through all elements of the list, and freed what they need.
+  bool is_freed(const graph::Value* list) const {
+    const auto& consumed = interpreter_.history.consumed;
+    return std::any_of(consumed.begin(), consumed.end(), [&](const graph::Node* node) {
+      return (node->op == &op::list_stack || node->op == &op::list_sum) &&
+             node->inputs.front() == list;
+    });
   }
 
   Template call_of(const char* callable, Template argument) {

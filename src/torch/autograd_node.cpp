@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "execute/container.h"
 #include "graph/rewriter.h"
 #include "torch/gradient_graph.h"
 #include "torch/parts.h"
@@ -221,6 +222,18 @@ void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span
   node->keep(inputs, cell_names, cells, results);
 }
 
+/// Gives the tensor, or those of a list, a grad_fn whose backward has run.
+void mark_consumed(const Slot& slot, const std::string& grad_fn_name) {
+  if (!slot.is_tensor()) {
+    for (Slot rest = slot; execute::list_size(rest) > 0; rest = execute::without_last(rest))
+      mark_consumed(execute::last_item(rest), grad_fn_name);
+    return;
+  }
+  const at::Tensor tensor = tensor_of(slot);
+  const auto node = c10::make_intrusive<ConsumedBackward>(grad_fn_name);
+  autograd::impl::set_gradient_edge(tensor, Edge(node, node->add_input_metadata(tensor)));
+}
+
 class GraphDifferentiable final : public speculate::Differentiable {
  public:
   /// `plain`: the graph itself where no result can be differentiated any more.
@@ -240,11 +253,8 @@ class GraphDifferentiable final : public speculate::Differentiable {
   }
   void attach(std::span<const Slot> inputs, std::span<const std::string> cell_names,
               std::span<const Slot> cells, std::span<Slot> results) override {
-    for (const GradientGraph::Result& result : consumed_) {
-      const at::Tensor tensor = tensor_of(results[result.index]);
-      const auto node = c10::make_intrusive<ConsumedBackward>(result.grad_fn_name);
-      autograd::impl::set_gradient_edge(tensor, Edge(node, node->add_input_metadata(tensor)));
-    }
+    for (const GradientGraph::Result& result : consumed_)
+      mark_consumed(results[result.index], result.grad_fn_name);
     if (gradient_graph_) attach_node(gradient_graph_, inputs, cell_names, cells, results);
   }
 

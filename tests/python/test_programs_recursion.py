@@ -629,3 +629,30 @@ def test_kinds_as_text():
 
     calls = [(tagged(random.randrange(2, 8)), torch.randn(3)) for _ in range(20)]
     return Program(lambda root, x: evaluate(root, x), calls)
+
+
+@differential(graphs=1, hits=10)
+def test_losses_that_stay_after_backward():
+    class Model(TreeRNN):
+        def forward(self, node):
+            if isinstance(node, Leaf):
+                state = torch.tanh(self.embedding.weight[node.word])
+            else:
+                both = torch.cat([self(node.left), self(node.right)])
+                state = torch.tanh(self.combine(both))
+            self.losses.append(self.loss(state, node.label))
+            return state
+
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(root):
+        model.losses = []
+        model(root)
+        loss = torch.stack(model.losses).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss, model.losses
+
+    return Program(step, trees(20), watch=[model, optimizer])
