@@ -656,3 +656,35 @@ def test_losses_that_stay_after_backward():
         return loss, model.losses
 
     return Program(step, trees(20), watch=[model, optimizer])
+
+
+class Place:
+    def __init__(self, row, rest):
+        self.row, self.rest = row, rest
+
+
+def places(*rows):
+    linked = None
+    for row in rows:
+        linked = Place(row, linked)
+    return linked
+
+
+@differential(graphs=1, hits=10)
+def test_rows_by_numbers_of_the_objects():
+    """Of either sign, several times the same, and one that is not there: eager's IndexError."""
+    weight = torch.randn(6, 4, requires_grad=True)
+
+    def walk(node, x):
+        if node is None:
+            return (x * weight).sum()
+        return (weight[node.row] * 2).sum() + walk(node.rest, torch.tanh(x))
+
+    def step(root):
+        weight.grad = None
+        loss = walk(root, torch.ones(4))
+        loss.backward()
+        return loss
+
+    rows = [(0, 1), (5,), (2, 2, 2), (-1, -6), (3,), (4, 1, 0), (6,), (1,), (-2, 3), (0, -7, 1)]
+    return Program(step, [(places(*each),) for each in 2 * rows], watch=[weight])
