@@ -504,18 +504,21 @@ void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) 
   }
 }
 
+bool needs_view(const graph::OpDef& op) {
+  return &op == &op::view || &op == &op::view_as || &op == &op::unflatten;
+}
+
 /// What eager makes of the operand's strides: a view that there isn't raises, and a reshape that
-/// copies puts the elements in order, which later passes must not undo.
+/// copies puts the elements in order, which later passes must not undo. Null: only the run knows
+/// whether there is such a view.
 graph::Node* settle_reshaping(Interpreter& interpreter, OperatorCall& call, graph::Node* node) {
   const graph::OpDef& op = *node->op;
-  const bool needs_view = &op == &op::view || &op == &op::view_as || &op == &op::unflatten;
-  if (!needs_view && !may_copy(op)) return node;
+  if (!needs_view(op) && !may_copy(op)) return node;
   const Reshaping reshaping = reshaping_by(*node, *call.tensors[0]);
   if (reshaping == Reshaping::view) return node;
-  if (needs_view && reshaping == Reshaping::copy)
+  if (needs_view(op) && reshaping == Reshaping::unknown) return nullptr;
+  if (needs_view(op))
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: the strides allow no such view");
-  if (needs_view)
-    interpreter.refuse(ReasonCode::unsupported_tensor, "the strides of a tensor are not known");
   if (reshaping == Reshaping::unknown || &op == &op::contiguous) return node;
   call.operands[0] = op::contiguous(interpreter.builder(), {call.operands[0]});
   return interpreter.builder().append(op, call.operands, node->attributes);
@@ -553,6 +556,7 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
       interpreter.mark(speculate::LineMark::Kind::graph);
       assume_that_numbers_fit(interpreter, *node);
       node = settle_reshaping(interpreter, call, node);
+      if (node == nullptr) return call_opaque(interpreter, callable, arguments, {});
       if (in_place) return finish_in_place(interpreter, call, *op, node);
       return finish_call(interpreter, call, *op, node, callable, arguments);
     } catch (const graph::TypeError& error) {

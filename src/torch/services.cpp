@@ -582,17 +582,28 @@ class Services final : public frontend::TorchServices {
     return conclude(schema, trial, fit, outcomes, std::move(result), why);
   }
 
-  /// Attention draws only where its probability of dropping something is not 0, the default.
+  /// Attention and recurrent layers draw only where they drop something: with a probability that
+  /// is not 0, in training.
   static bool never_drops(const FunctionSchema& schema, const graph::Attributes& attributes) {
-    const auto index = schema.argumentIndexWithName("dropout_p");
+    return is_given_as_zero(schema, attributes, "dropout_p") ||
+           is_given_as_zero(schema, attributes, "dropout") ||
+           (schema.argumentIndexWithName("dropout") &&
+            is_given_as_zero(schema, attributes, "train"));
+  }
+
+  /// Whether the argument exists, is no operand of the graph, and is 0 or False.
+  static bool is_given_as_zero(const FunctionSchema& schema, const graph::Attributes& attributes,
+                               const std::string& name) {
+    const auto index = schema.argumentIndexWithName(name);
     if (!index) return false;
-    const AttributeValue* given = attributes.find("dropout_p");
+    const AttributeValue* given = attributes.find(name);
     if (given == nullptr) {
       const auto& otherwise = schema.arguments()[static_cast<size_t>(*index)].default_value();
-      return attributes.get<std::string>("operands").find("dropout_p") == std::string::npos &&
-             otherwise && otherwise->isDouble() && otherwise->toDouble() == 0;
+      return attributes.get<std::string>("operands").find(name) == std::string::npos && otherwise &&
+             otherwise->isDouble() && otherwise->toDouble() == 0;
     }
     if (const double* number = std::get_if<double>(given)) return *number == 0;
+    if (const bool* flag = std::get_if<bool>(given)) return !*flag;
     const int64_t* number = std::get_if<int64_t>(given);
     return number != nullptr && *number == 0;
   }

@@ -115,3 +115,43 @@ def test_heads_of_attention_for_varying_batches():
         return heads.transpose(1, 2).reshape(batch, -1, 12) + x
 
     return Program(step, [(torch.randn(2 + i % 4, 3 + i % 3, 12),) for i in range(12)])
+
+
+@pytest.mark.parametrize("layout", ["in order", "transposed"])
+@differential()
+def test_views_of_what_only_the_run_knows(layout):
+    def step(x):
+        return torch.logcumsumexp(x, 0).view(-1).mul(2), torch.logcumsumexp(x.t(), 1).t()
+
+    def broken(x):
+        return torch.logcumsumexp(x.t(), 0).view(-1).sum()
+
+    return Program(
+        step if layout == "transposed" else broken, [(torch.randn(4, 6),) for _ in range(6)]
+    )
+
+
+@differential(hits=1)
+def test_a_view_that_only_the_run_knows_to_be_none_raises():
+    def step(x):
+        return torch.logcumsumexp(x, 0).view(-1).sum()
+
+    calls = [(torch.randn(3, 4),) for _ in range(5)]
+    return Program(step, calls + [(transposed(3, 4),) for _ in range(4)])
+
+
+@pytest.mark.parametrize("layer", [torch.nn.GRU, torch.nn.LSTM, torch.nn.RNN])
+@differential()
+def test_recurrent_layers_without_dropout_have_gradients(layer):
+    model = layer(4, 5)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        output, _ = model(x)
+        loss = output.view(-1).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, [(torch.randn(3, 2, 4),) for _ in range(6)], watch=[model])
