@@ -14,12 +14,7 @@ Node* Builder::append_unchecked(const OpDef& op, std::span<Value* const> inputs,
   node->inputs.assign(inputs.begin(), inputs.end());
   node->attributes = std::move(attributes);
   node->span = span_;
-  for (Type& type : result_types) {
-    Value* value = graph_->new_value(std::move(type));
-    value->definition = node;
-    value->index = static_cast<uint32_t>(node->outputs.size());
-    node->outputs.push_back(value);
-  }
+  for (Type& type : result_types) graph_->new_output(*node, std::move(type));
   graph_->append(*block_, node);
   return node;
 }

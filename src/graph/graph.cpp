@@ -31,6 +31,14 @@ Node* Graph::new_node(const OpDef& op) {
   return nodes_.back().get();
 }
 
+Value* Graph::new_output(Node& node, Type type, std::string name) {
+  Value* value = new_value(std::move(type), std::move(name));
+  value->definition = &node;
+  value->index = static_cast<uint32_t>(node.outputs.size());
+  node.outputs.push_back(value);
+  return value;
+}
+
 void Graph::append(Block& block, Node* node) {
   node->parent = &block;
   block.nodes.push_back(node);

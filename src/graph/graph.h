@@ -84,6 +84,7 @@ class Graph {
   Value* new_value(Type type, std::string name = {});
   Value* new_parameter(Block& block, Type type, std::string name = {});
   Node* new_node(const OpDef& op);
+  Value* new_output(Node& node, Type type, std::string name = {});
   void append(Block& block, Node* node);
 
  private:

@@ -121,6 +121,9 @@ class Vjp {
   virtual bool needs(size_t input) const = 0;
   /// Adds `gradient` (same shape and dtype as the input) to the gradient of input `index`.
   virtual void add(size_t input, Value* gradient) = 0;
+  /// One more result of the node at hand, which its gradient keeps of the forward run; the
+  /// attribute tells the operator to give it.
+  virtual Value* add_output(Type type, std::string attribute, AttributeValue value) = 0;
 };
 
 /// A scalar program: how one element of an elementwise operator is computed. Implemented by the

@@ -215,6 +215,9 @@ void batch_norm_backward_gradient(Vjp& g) {
     }
     bool needs(size_t input) const override { return g.needs(input); }
     void add(size_t input, Value* gradient) override { g.add(input, gradient); }
+    Value* add_output(Type type, std::string attribute, AttributeValue value) override {
+      return g.add_output(std::move(type), std::move(attribute), std::move(value));
+    }
   } spread(g, x.rank());
   const auto gradients = normalised_backward_gradients(n, dy, shaped, spread);
   if (g.needs(0)) g.add(0, gradients.dy);

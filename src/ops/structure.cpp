@@ -8,12 +8,13 @@
 // schema's name; what is not named has the schema's default. Result types are given when the node
 // is made.
 //
-// Its gradient is autograd's own: `opaque_backward` computes the call again on copies of the
-// operands that autograd watches and asks it for gradients. Layers make that differentiable in
-// turn: layer 1 is the gradient of the call, layer 2 the gradient of layer 1, and so on.
-// `_layers="101;1101"` has, for each layer, one flag for each of its operands: whether its gradient
-// is a result (of the last layer) or one of the layer's results (of the others). A call that draws
-// random numbers cannot be computed again, so it has no gradient here.
+// Its gradient is autograd's own: the call records what it does on copies of the operands that
+// autograd watches, and gives that as one more result, a frame; `opaque_backward` asks autograd for
+// gradients. Layers make that differentiable in turn: layer 1 is the gradient of the call, layer 2
+// the gradient of layer 1, and so on; with more than one, the call is computed again instead of
+// recorded. `_layers="101;1101"` has, for each layer, one flag for each of its operands: whether
+// its gradient is a result (of the last layer) or one of the layer's results (of the others). A
+// call that draws random numbers cannot be computed again, so it has one layer only.
 #include "ops/structure.h"
 
 #include <algorithm>
@@ -243,8 +244,13 @@ void check_opaque(const Infer& infer) {
   if (!infer.blocks.empty()) infer.fail("it has no blocks");
 }
 
+bool is_recorded(const Attributes& attributes) {
+  return !attributes.get_or<std::string>("_recorded", "").empty();
+}
+
 std::vector<Type> infer_opaque_backward(const Infer& infer) {
   text_of(infer, "operator");
+  const size_t frames = is_recorded(infer.attributes) ? 1 : 0;
   size_t operands = operand_count(infer);
   size_t results = count_of(infer, "results");
   const auto layers = pieces(text_of(infer, "_layers"), ';');
@@ -256,8 +262,8 @@ std::vector<Type> infer_opaque_backward(const Infer& infer) {
     operands += results;
     results = static_cast<size_t>(std::count(layer.begin(), layer.end(), '1'));
   }
-  if (infer.inputs.size() != operands)
-    infer.fail(cat("expected ", operands, " operands, got ", infer.inputs.size()));
+  if (infer.inputs.size() != operands + frames)
+    infer.fail(cat("expected ", operands + frames, " operands, got ", infer.inputs.size()));
   for (size_t i = 0; i < layers.back().size(); ++i)
     if (layers.back()[i] == '1') types.push_back(infer.type(i));
   return types;
@@ -267,29 +273,49 @@ bool is_differentiable_operand(const Value* value) {
   return value->type.is_tensor() && is_differentiable(value->type.dtype);
 }
 
+/// What autograd noted of the call at hand when it watched the operands of that layer; null if the
+/// call has to be computed again.
+Value* record_of(Vjp& vjp, const std::string& layer) {
+  const Node& node = vjp.node();
+  if (node.op != &op::opaque) return nullptr;
+  const std::string recorded = node.attributes.get_or<std::string>("_recorded", "");
+  if (recorded.empty()) return vjp.add_output(Type::frame(), "_recorded", layer);
+  return recorded == layer ? node.outputs.back() : nullptr;
+}
+
 /// One more layer around the node at hand: the same for a call and for a layer of its gradient.
 void differentiate_opaque(Vjp& vjp) {
   const Node& node = vjp.node();
-  if (node.attributes.get_or<bool>("_draws", false))
-    throw TypeError("opaque: no gradient of a call that draws random numbers");
+  const size_t frames = is_recorded(node.attributes) ? 1 : 0;
+  const bool is_call = node.op == &op::opaque;
+  const size_t given = node.inputs.size() - (is_call ? 0 : frames);
+  const size_t results = node.outputs.size() - (is_call ? frames : 0);
   std::vector<Value*> operands;
   std::string layer;
-  for (size_t i = 0; i < node.inputs.size(); ++i) {
+  for (size_t i = 0; i < given; ++i) {
     operands.push_back(vjp.in(i));
     layer += vjp.needs(i) && is_differentiable_operand(vjp.in(i)) ? '1' : '0';
   }
   if (layer.find('1') == std::string::npos) return;
-  Attributes attributes = node.attributes;
-  const std::string inner = attributes.get_or<std::string>("_layers", "");
-  attributes.set("_layers", inner.empty() ? layer : inner + ";" + layer);
-  if (inner.empty()) attributes.set("results", static_cast<int64_t>(node.outputs.size()));
   std::vector<Type> types;
   for (size_t i = 0; i < layer.size(); ++i)
     if (layer[i] == '1') types.push_back(operands[i]->type);
-  for (size_t i = 0; i < node.outputs.size(); ++i) {
+  for (size_t i = 0; i < results; ++i) {
     Value* gradient = vjp.dout(i);
     operands.push_back(gradient != nullptr ? gradient : vjp.builder().none());
   }
+  Value* record = record_of(vjp, layer);
+  Attributes attributes = node.attributes;
+  if (record == nullptr) {
+    if (attributes.get_or<bool>("_draws", false))
+      throw TypeError("opaque: no second gradient of a call that draws random numbers");
+    attributes.set("_recorded", std::string());
+  } else {
+    operands.push_back(record);
+  }
+  const std::string inner = attributes.get_or<std::string>("_layers", "");
+  attributes.set("_layers", inner.empty() ? layer : inner + ";" + layer);
+  if (inner.empty()) attributes.set("results", static_cast<int64_t>(results));
   const Node* backward = vjp.builder().append_unchecked(op::opaque_backward, operands,
                                                         std::move(attributes), std::move(types));
   size_t next = 0;
@@ -488,13 +514,24 @@ OpaqueCall opaque_call(const Attributes& attributes, std::span<Value* const> inp
   return call;
 }
 
+namespace {
+
+std::vector<bool> flags_of(std::string_view text) {
+  std::vector<bool> flags;
+  for (const char flag : text) flags.push_back(flag == '1');
+  return flags;
+}
+
+}  // namespace
+
+std::vector<bool> recorded_operands(const Attributes& attributes) {
+  return flags_of(attributes.get_or<std::string>("_recorded", ""));
+}
+
 std::vector<std::vector<bool>> opaque_layers(const Attributes& attributes) {
   std::vector<std::vector<bool>> layers;
   const std::string text = attributes.get_or<std::string>("_layers", "");
-  for (const std::string_view layer : pieces(text, ';')) {
-    layers.emplace_back();
-    for (const char flag : layer) layers.back().push_back(flag == '1');
-  }
+  for (const std::string_view layer : pieces(text, ';')) layers.push_back(flags_of(layer));
   return layers;
 }
 

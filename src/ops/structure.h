@@ -34,6 +34,12 @@ graph::Node* append_opaque(graph::Builder& builder, const OpaqueCall& call,
 /// makes; its operands' values are those of `inputs`.
 OpaqueCall opaque_call(const graph::Attributes& attributes, std::span<graph::Value* const> inputs);
 
+/// Which operands autograd watches in a call that records for its gradient (attribute _recorded);
+/// empty: it does not record. A call that does gives a frame as its last result, which its
+/// `opaque_backward` takes as last operand: the watched operands, then the results, as autograd
+/// knows them.
+std::vector<bool> recorded_operands(const graph::Attributes& attributes);
+
 /// The layers of an `opaque_backward` node, the innermost first: which operands of that layer get a
 /// gradient. Layer k+1's operands are layer k's followed by one gradient (or none) for each of its
 /// results.

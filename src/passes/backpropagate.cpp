@@ -86,6 +86,10 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
   void add(size_t input, Value* gradient) override {
     if (needs(input)) add(in(input), gradient);
   }
+  Value* add_output(Type type, std::string attribute, graph::AttributeValue value) override {
+    node_->attributes.set(std::move(attribute), std::move(value));
+    return builder_.graph().new_output(*node_, std::move(type));
+  }
 
  private:
   void visit(Node& node) {
@@ -128,7 +132,7 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
   FunctionVersions& versions_;
   std::vector<Value*> gradients_;  // by Value::id; null: zero so far
   std::unordered_set<const Value*> carried_;
-  const Node* node_ = nullptr;
+  Node* node_ = nullptr;
 };
 
 Value* one(graph::Builder& builder, const Type& type) {

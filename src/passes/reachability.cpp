@@ -132,7 +132,8 @@ class Probe final : public graph::Vjp {
     mark_used(used);
     SavedValues result;
     for (const Value* input : node_->inputs) result.inputs.push_back(used.contains(input));
-    for (const Value* output : node_->outputs) result.outputs.push_back(used.contains(output));
+    for (size_t i = 0; i < seeds_.size(); ++i)
+      result.outputs.push_back(used.contains(node_->outputs[i]));
     return result;
   }
 
@@ -143,6 +144,10 @@ class Probe final : public graph::Vjp {
   Value* dout(size_t index) const override { return seeds_.at(index); }
   bool needs(size_t input) const override { return carries_gradient(in(input)->type); }
   void add(size_t, Value* gradient) override { gradients_.push_back(gradient); }
+  Value* add_output(graph::Type type, std::string attribute, graph::AttributeValue value) override {
+    node_->attributes.set(std::move(attribute), std::move(value));
+    return graph_.new_output(*node_, std::move(type));
+  }
 
  private:
   Value* parameter(const Value& like) { return builder_.input(like.type, like.name); }

@@ -10,6 +10,7 @@
 #include "torch/arguments.h"
 #include "torch/operators.h"
 #include "torch/overload.h"
+#include "torch/results.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -20,61 +21,6 @@ using execute::Slot;
 using graph::Type;
 
 namespace {
-
-/// Puts what an operator returned into the output slots; lists are spread.
-class Results {
- public:
-  Results(const Operands& operands, const std::vector<Type>& types)
-      : operands_(operands), types_(types) {}
-
-  void put(IValue value) {
-    if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorList()) put_tensor(tensor);
-    } else if (value.isTensor()) {
-      put_tensor(std::move(value).toTensor());
-    } else {
-      put_number(value);
-    }
-  }
-
-  void check_complete() const {
-    TORCHJANUS_CHECK(next_ >= types_.size(), "an operator gave fewer results than expected");
-  }
-
- private:
-  void put_tensor(at::Tensor tensor) {
-    if (next_ >= types_.size()) return;
-    const size_t index = next_++;
-    if (types_[index].is_none()) {
-      operands_.out(index) = Slot::none();
-      return;
-    }
-    TORCHJANUS_CHECK(tensor.defined(), "an operator gave an undefined tensor");
-    operands_.out(index) = slot_of(std::move(tensor));
-  }
-
-  void put_number(const IValue& value) {
-    if (next_ >= types_.size()) return;
-    Slot& slot = operands_.out(next_);
-    switch (types_[next_++].kind) {
-      case Type::Kind::boolean:
-        slot = Slot::of(value.toScalar().toBool());
-        break;
-      case Type::Kind::i64:
-        slot = Slot::of(value.toScalar().toLong());
-        break;
-      case Type::Kind::f64:
-        slot = Slot::of(value.toScalar().toDouble());
-        break;
-      default:
-        slot = Slot::none();
-    }
-  }
-
-  const Operands& operands_;
-  const std::vector<Type>& types_;
-  size_t next_ = 0;
-};
 
 class BoxedOperation final : public execute::Operation {
  public:

@@ -14,6 +14,7 @@ namespace janus::torch {
 std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
                                                    const execute::SymbolLookup& symbols) {
   if (node.op == &op::opaque_backward) return bind_opaque_backward(node, symbols);
+  if (node.op == &op::opaque && records(node)) return bind_recorded_call(node, symbols);
   if (auto call = bind_python_call(node)) return call;
   if (auto product = bind_product(node)) return product;
   if (auto row = bind_row(node, symbols)) return row;

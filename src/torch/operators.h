@@ -16,6 +16,11 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
 std::unique_ptr<execute::Operation> bind_boxed(const graph::Node& node,
                                                const execute::SymbolLookup& symbols);
 
+/// Whether the opaque call keeps what autograd notes of it.
+bool records(const graph::Node& node);
+std::unique_ptr<execute::Operation> bind_recorded_call(const graph::Node& node,
+                                                       const execute::SymbolLookup& symbols);
+
 /// The gradient of an opaque call, by autograd.
 std::unique_ptr<execute::Operation> bind_opaque_backward(const graph::Node& node,
                                                          const execute::SymbolLookup& symbols);

@@ -1,0 +1,56 @@
+// See results.h.
+#include "torch/results.h"
+
+#include "base/check.h"
+#include "torch/tensor.h"
+
+namespace janus::torch {
+
+using c10::IValue;
+using execute::Slot;
+using graph::Type;
+
+void Results::put(IValue value) {
+  if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorList()) put_tensor(tensor);
+  } else if (value.isTensor()) {
+    put_tensor(std::move(value).toTensor());
+  } else {
+    put_number(value);
+  }
+}
+
+void Results::check_complete() const {
+  TORCHJANUS_CHECK(next_ >= types_.size(), "an operator gave fewer results than expected");
+}
+
+void Results::put_tensor(at::Tensor tensor) {
+  if (next_ >= types_.size()) return;
+  const size_t index = next_++;
+  if (types_[index].is_none()) {
+    operands_.out(index) = Slot::none();
+    return;
+  }
+  TORCHJANUS_CHECK(tensor.defined(), "an operator gave an undefined tensor");
+  operands_.out(index) = slot_of(std::move(tensor));
+}
+
+void Results::put_number(const IValue& value) {
+  if (next_ >= types_.size()) return;
+  Slot& slot = operands_.out(next_);
+  switch (types_[next_++].kind) {
+    case Type::Kind::boolean:
+      slot = Slot::of(value.toScalar().toBool());
+      break;
+    case Type::Kind::i64:
+      slot = Slot::of(value.toScalar().toLong());
+      break;
+    case Type::Kind::f64:
+      slot = Slot::of(value.toScalar().toDouble());
+      break;
+    default:
+      slot = Slot::none();
+  }
+}
+
+}  // namespace janus::torch
