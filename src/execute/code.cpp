@@ -15,6 +15,7 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "ops/structure.h"
 
 namespace janus::execute {
 
@@ -199,6 +200,8 @@ class Maker {
       code_.operations.push_back(&node);
       instruction.is_view =
           node.op->is(Trait::view) && node.inputs.size() == 1 && node.outputs.size() == 1;
+      instruction.keeps_operands =
+          node.op == &op::opaque && !ops::recorded_operands(node.attributes).empty();
       code_.needs_unlock |= node.op == &op::opaque || node.op == &op::opaque_backward;
     }
   }

@@ -58,6 +58,7 @@ struct Instruction {
   bool is_view = false;        ///< an operator that gives a view of its only operand
   size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
   ops::NumberFunction number = nullptr;
+  bool keeps_operands = false;  ///< a frame that it gives refers to their memory
   std::vector<Sequence> blocks;
   std::vector<bool> moved_inputs;  ///< nothing needs them afterwards
   // Of calls:

@@ -86,7 +86,10 @@ class Planner {
         if (learned(slot).root == slot) group(slot).defined = is_second_of_two(i) ? i - 1 : i;
         use(slot, i);
       }
-      for (uint32_t slot : instructions()[i].operands()) use(slot, i);
+      for (uint32_t slot : instructions()[i].operands()) {
+        use(slot, i);
+        if (instructions()[i].keeps_operands) keep(slot);
+      }
     }
     for (uint32_t slot : code_.body.results) escape(slot);
     for (const Write& write : code_.rebinds) escape(write.slot);
@@ -108,6 +111,14 @@ class Planner {
     if (!is_tensor(slot)) return;
     use(slot, end_);
     group(slot).escapes = true;
+  }
+
+  /// For as long as a frame lives, which may be longer than the run: neither in memory of the
+  /// plan, nor by a tensor of the plan.
+  void keep(uint32_t slot) {
+    if (!is_tensor(slot)) return;
+    group(slot).escapes = true;
+    leaves_.insert(slot);
   }
 
   // --- where each piece of memory comes from

@@ -1,5 +1,7 @@
 // Builtins of torch that the graph has no operator for: torch is asked which overload the call is
 // and what it gives; it goes in as an `opaque` node.
+#include <algorithm>
+
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/operators.h"
@@ -158,6 +160,8 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
     any_tracked = any_tracked || (operand != nullptr && operand->requires_grad);
   }
   if (resolved->random) resolved->attributes.set("_draws", true);
+  if (std::ranges::any_of(resolved->alias_of, [](int operand) { return operand >= 0; }))
+    resolved->attributes.set("_shares_memory", true);
   graph::Node* node = interpreter.builder().append_unchecked(
       op::opaque, inputs, resolved->attributes, resolved->results);
   interpreter.mark(speculate::LineMark::Kind::graph);

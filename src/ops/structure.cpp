@@ -14,7 +14,8 @@
 // the gradient of layer 1, and so on; with more than one, the call is computed again instead of
 // recorded. `_layers="101;1101"` has, for each layer, one flag for each of its operands: whether
 // its gradient is a result (of the last layer) or one of the layer's results (of the others). A
-// call that draws random numbers cannot be computed again, so it has one layer only.
+// call that draws random numbers cannot be computed again, so it has one layer only; one that gives
+// views, which cost nothing, is not recorded.
 #include "ops/structure.h"
 
 #include <algorithm>
@@ -277,7 +278,8 @@ bool is_differentiable_operand(const Value* value) {
 /// call has to be computed again.
 Value* record_of(Vjp& vjp, const std::string& layer) {
   const Node& node = vjp.node();
-  if (node.op != &op::opaque) return nullptr;
+  if (node.op != &op::opaque || node.attributes.get_or<bool>("_shares_memory", false))
+    return nullptr;
   const std::string recorded = node.attributes.get_or<std::string>("_recorded", "");
   if (recorded.empty()) return vjp.add_output(Type::frame(), "_recorded", layer);
   return recorded == layer ? node.outputs.back() : nullptr;

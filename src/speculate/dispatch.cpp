@@ -29,6 +29,9 @@ constexpr int kTroubleOfMiss = 1;
 /// Of a miss when no better graph will come: more than one in five of them cost more than hits
 /// save.
 constexpr int kTroubleOfLastingMiss = 4;
+/// Further graphs of a function are made as long as that took no more than so many milliseconds,
+/// and such a share of the time since the function was first met.
+constexpr double kFreeGeneration = 1500, kShareOfGeneration = 0.2;
 
 std::vector<Dispatcher*>& registry() {
   static std::vector<Dispatcher*> all;
@@ -177,6 +180,7 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
                                                     const Environment& environment,
                                                     bool& committed) {
   if (first_profile < 0) first_profile = now();
+  if (first_met_ == 0) first_met_ = now();
   if (counters_.calls < retry_at_) return {};
   if (runs_left_ > 0) {
     observe(call);
@@ -287,7 +291,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
   trouble(kTroubleOfAbort, "a test or an operator inside the graph");
   if (const auto entry = std::exchange(outgrown_, nullptr))
     return outgrown(call, environment, entry, committed);
-  if (settled_ || wanted.empty() || !may_generate()) return {};
+  if (settled_ || wanted.empty() || !may_generate() || !can_afford_generation()) return {};
   const std::string key = key_of(wanted);
   const auto known = std::count_if(entries_.begin(), entries_.end(),
                                    [&](const auto& entry) { return key_of(entry->chosen) == key; });
@@ -311,7 +315,9 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
 /// takes the old one's place.
 Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& environment,
                                          const std::shared_ptr<Entry>& entry, bool& committed) {
-  if (settled_ || !may_generate() || entry->outgrown >= kMostTimesOutgrown) return {};
+  if (settled_ || !may_generate() || !can_afford_generation() ||
+      entry->outgrown >= kMostTimesOutgrown)
+    return {};
   if (++entry->outgrown % 2 == 1) return {false, {}, Otherwise::profile};
   const int times = entry->outgrown, refusals = refusals_;
   const uint64_t generated = counters_.generated;
@@ -331,7 +337,7 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   ++counters_.misses;
   note(mismatch.reason);
   trouble(may_generate() ? kTroubleOfMiss : kTroubleOfLastingMiss, mismatch.reason.details);
-  if (settled_ || !may_generate()) return {};
+  if (settled_ || !may_generate() || !can_afford_generation()) return {};
   const bool relaxed = observe(call);
   if (relaxed) ++counters_.relaxations;
   if (pending_ && !relaxed) {
@@ -478,6 +484,11 @@ std::map<std::string, ValueFact, std::less<>> Dispatcher::path_facts(const Call&
 
 bool Dispatcher::may_generate() const {
   return counters_.generated < kMostGenerated && refusals_ < kMostRefusals;
+}
+
+bool Dispatcher::can_afford_generation() const {
+  const double spent = durations_.generating + durations_.optimising + durations_.compiling;
+  return spent <= kFreeGeneration + kShareOfGeneration * (now() - first_met_);
 }
 
 void Dispatcher::profile_finished(double milliseconds) {

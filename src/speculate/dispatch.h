@@ -145,6 +145,8 @@ class Dispatcher {
   bool observe(const Call& call);
   std::map<std::string, ValueFact, std::less<>> path_facts(const Call& call) const;
   bool may_generate() const;
+  /// Whether what generating took so far is in proportion to the time that the program runs.
+  bool can_afford_generation() const;
   void trouble(int amount, const std::string& why);
   Attempt internal_error(const std::string& what, bool committed);
   /// Throws StrictFallback if fallbacks are errors and this is one.
@@ -167,6 +169,7 @@ class Dispatcher {
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< number of the call at which a refused function is tried again
   int trouble_ = 0;
+  double first_met_ = 0;  ///< in milliseconds, as now() counts
   std::map<std::string, int> aborts_of_;    ///< by outcomes wanted
   std::map<std::string, int> refusals_of_;  ///< by outcomes wanted
   Observations observations_;

@@ -17,6 +17,7 @@
 #include "torch/operator_names.h"
 #include "torch/overload.h"
 #include "torch/parts.h"
+#include "torch/resolved_memo.h"
 #include "torch/shape_fit.h"
 #include "torch/tensor.h"
 
@@ -573,13 +574,27 @@ class Services final : public frontend::TorchServices {
                     !never_drops(schema, result.attributes);
     if (result.random) result.attributes.set("_draws", true);
     if (result.mutates) return result;
-    Trial trial(*overload, binding);
+    static ResolvedMemo& memo = *new ResolvedMemo;  // holds Python's objects: lives to the end
+    if (memo.recall(result)) return result;
+    if (!try_out(schema, *overload, binding, arguments, result, why)) return std::nullopt;
+    memo.note(result);
+    return result;
+  }
+
+  /// Completes `result` by what the overload gives; false if that is nothing for a graph.
+  static bool try_out(const FunctionSchema& schema, const c10::OperatorHandle& overload,
+                      const Binding& binding, std::span<const OperatorArgument> arguments,
+                      ResolvedOperator& result, std::string& why) {
+    Trial trial(overload, binding);
     std::vector<Dim> dims;
     for (const OperatorArgument& argument : arguments) collect_dims(argument, dims);
     ShapeFit fit(dims);
     std::vector<Trial::Outcome> outcomes;
     for (const SymbolChoice& choice : fit.choices()) outcomes.push_back(attempt(trial, choice));
-    return conclude(schema, trial, fit, outcomes, std::move(result), why);
+    auto complete = conclude(schema, trial, fit, outcomes, std::move(result), why);
+    if (!complete) return false;
+    result = *std::move(complete);
+    return true;
   }
 
   /// Attention and recurrent layers draw only where they drop something: with a probability that
