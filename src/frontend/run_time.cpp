@@ -93,7 +93,9 @@ Value entry_object(Interpreter& interpreter, PyObject* object, const Source* sou
   interpreter.assume(Assumption::Kind::exact_type, source, type);
   graph::Value* value = interpreter.run_time_input(source);
   interpreter.known_classes[value] = {{type}, true};
-  return std::make_shared<RuntimeObject>(value, Classes{type});
+  auto result = std::make_shared<RuntimeObject>(value, Classes{type});
+  result->example = Object::borrow(object);
+  return result;
 }
 
 Classes expect_classes(Interpreter& interpreter, const RuntimeObject& object, int fact) {
@@ -364,7 +366,16 @@ class Attributes {
     graph::Node* node = interpreter_.builder().append_unchecked(
         operator_named("object_attribute"), std::vector<graph::Value*>{object_->value},
         std::move(attributes), {type_seen(seen_.get())});
-    return read_value(interpreter_, node->output(), seen_.get());
+    Value value = read_value(interpreter_, node->output(), seen_.get());
+    if (auto* part = as<RuntimeObject>(value)) part->example = example_part();
+    return value;
+  }
+
+  /// The attribute of the object at hand, if its own dictionary holds it.
+  Object example_part() const {
+    Object dictionary = object_->example ? own_dictionary(object_->example.get()) : Object();
+    return dictionary ? Object::borrow(PyDict_GetItemString(dictionary.get(), name_.c_str()))
+                      : Object();
   }
 
   Interpreter& interpreter_;
@@ -389,7 +400,9 @@ Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<Runtime
 
 namespace {
 
-/// Whether the object is None: decides the class either way, so nothing else has to be known.
+/// Whether the object is None: decides the class either way, so nothing else has to be known. What
+/// the call at hand hands over is followed: so it is known that a recursion recurs at least once,
+/// which decides about what has a gradient for certain.
 Value is_none(Interpreter& interpreter, const RuntimeObject& object) {
   auto [classes, is_certain] = classes_here(interpreter, object);
   const auto none = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(Py_None)));
@@ -403,6 +416,10 @@ Value is_none(Interpreter& interpreter, const RuntimeObject& object) {
   test.no_is_certain = is_certain;
   graph::Value* flag = class_flag(interpreter, object, as_type(none));
   interpreter.class_tests[flag] = std::move(test);
+  if (object.example) {
+    const Object holds = Object::borrow(object.example.is(Py_None) ? Py_True : Py_False);
+    return interpreter.boolean(interpreter.follow(flag, holds, -1));
+  }
   return interpreter.number(flag);
 }
 

@@ -129,6 +129,8 @@ struct RuntimeObject final : AbstractValue {
   graph::Value* value;
   /// Those that were seen; Interpreter::known_classes has what is known for certain.
   Classes classes;
+  /// What it is in the call at hand, if that hands it over or what holds it.
+  python::Object example;
 };
 
 struct Tensor;

@@ -658,6 +658,66 @@ def test_losses_that_stay_after_backward():
     return Program(step, trees(20), watch=[model, optimizer])
 
 
+class Node:
+    """A leaf if it has a word."""
+
+    def __init__(self, word, left, right, label):
+        self.word, self.left, self.right, self.label = word, left, right, label
+
+
+def as_nodes(tree):
+    if isinstance(tree, Leaf):
+        return Node(tree.word, None, None, tree.label)
+    return Node(None, as_nodes(tree.left), as_nodes(tree.right), tree.label)
+
+
+class Forest(TreeRNN):
+    """Leaves and branches are of one class; several trees a step, all of whose losses count."""
+
+    def forward(self, node):
+        if node.word is not None:
+            state = torch.tanh(self.embedding.weight[node.word])
+        else:
+            state = torch.tanh(self.combine(torch.cat([self(node.left), self(node.right)])))
+        self.losses.append(self.loss(state, node.label))
+        return state
+
+
+def train_forest(calls):
+    model = Forest()
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+
+    def step(roots):
+        model.losses = []
+        for root in roots:
+            model(root)
+        loss = torch.stack(model.losses).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, calls, watch=[model, optimizer])
+
+
+def forests(count, smallest=2):
+    return [
+        ([as_nodes(tree(random.randrange(smallest, 9))) for _ in range(3)],) for _ in range(count)
+    ]
+
+
+@differential(graphs=1, hits=15)
+def test_leaves_told_by_what_they_hold():
+    return train_forest(forests(24))
+
+
+@differential(hits=10)
+def test_roots_that_are_leaves_now_and_then():
+    """Then some parameters may have no gradient at all: None, as in eager."""
+    leaves = [([as_nodes(tree(1)) for _ in range(3)],) for _ in range(3)]
+    return train_forest(forests(12) + leaves + forests(8, smallest=1) + leaves)
+
+
 class Place:
     def __init__(self, row, rest):
         self.row, self.rest = row, rest
