@@ -224,7 +224,7 @@ class Lookup : NamedAttribute {
   }
 
   Value data_descriptor() {
-    if (Py_TYPE(descriptor_) == &PyProperty_Type) {
+    if (is_property()) {
       Object key = name_object(interpreter_, "fget");
       Object getter = interpreter_.must(PyObject_GetAttr(descriptor_, key.get()));
       if (getter.is(Py_None))
@@ -297,8 +297,17 @@ class Lookup : NamedAttribute {
     if (kind->tp_descr_get == nullptr || PyType_Check(descriptor_) ||
         PyCFunction_Check(descriptor_))
       return interpreter_.wrap(descriptor_, descriptor_path());
-    if (kind == &PyProperty_Type) return data_descriptor();
+    if (is_property()) return data_descriptor();
     interpreter_.refuse(ReasonCode::expression, cat("the descriptor ", kind->tp_name));
+  }
+
+  /// A property, also of a class derived from it that reads as it does.
+  bool is_property() const {
+    PyTypeObject* kind = Py_TYPE(descriptor_);
+    if (kind == &PyProperty_Type) return true;
+    return PyType_IsSubtype(kind, &PyProperty_Type) != 0 &&
+           class_descriptor(interpreter_, kind, "__get__") ==
+               PyDict_GetItemString(PyProperty_Type.tp_dict, "__get__");
   }
 
   Value wrapped_function() {

@@ -328,6 +328,13 @@ Value call_delattr(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.none();
 }
 
+/// Where a chain of super().__init__() ends: it does nothing with an object that the run made.
+Value call_object_init(Interpreter& interpreter, const CallArguments& arguments) {
+  const bool is_plain = arguments.positional.size() == 1 && arguments.keywords.empty() &&
+                        as<Instance>(arguments.positional[0]) != nullptr;
+  return is_plain ? interpreter.none() : nullptr;
+}
+
 Value call_object_setattr(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 3, 3, "object.__setattr__");
   write_own_attribute(interpreter, arguments.positional[0],
@@ -609,6 +616,7 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.hasattr", call_hasattr},
       {"builtins.setattr", call_setattr},
       {"builtins.delattr", call_delattr},
+      {"builtins.object.__init__", call_object_init},
       {"builtins.object.__setattr__", call_object_setattr},
       {"builtins.object.__delattr__", call_object_delattr},
       {"builtins.super", call_super},

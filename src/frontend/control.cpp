@@ -27,6 +27,20 @@ Completion execute_return(Interpreter& interpreter, Value value) {
   return Completion::return_;
 }
 
+namespace {
+
+/// Of a test that no profile saw (in what a class's call runs, for instance) and that leads to an
+/// exception only: that nothing is wrong.
+Object assumed_outcome(const Interpreter& interpreter, const syntax::If& statement) {
+  const speculate::NodeFact* seen = interpreter.fact(statement.fact);
+  const bool is_seen = seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
+  const bool raises =
+      !statement.body.empty() && statement.body.back()->kind == syntax::StatementKind::Raise;
+  return !is_seen && raises && statement.orelse.empty() ? Object::borrow(Py_False) : Object();
+}
+
+}  // namespace
+
 Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
   int fact = statement.fact;
   Truth truth = evaluate_truth(interpreter, *statement.test, fact);
@@ -34,6 +48,7 @@ Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
   auto orelse = [&] { return execute(interpreter, statement.orelse); };
   if (!truth.known && takes_both(interpreter, fact))
     return choose_statements(interpreter, truth, fact, body, orelse);
+  if (!truth.known && !truth.example) truth.example = assumed_outcome(interpreter, statement);
   bool side = truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
   return side ? body() : orelse();
 }

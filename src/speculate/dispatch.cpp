@@ -31,7 +31,7 @@ constexpr int kTroubleOfMiss = 1;
 constexpr int kTroubleOfLastingMiss = 4;
 /// Further graphs of a function are made as long as that took no more than so many milliseconds,
 /// and such a share of the time since the function was first met.
-constexpr double kFreeGeneration = 1500, kShareOfGeneration = 0.2;
+constexpr double kFreeGeneration = 600, kShareOfGeneration = 0.2;
 
 std::vector<Dispatcher*>& registry() {
   static std::vector<Dispatcher*> all;

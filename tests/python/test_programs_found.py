@@ -4,7 +4,7 @@ Whether they run as graphs does not matter here: what they do must be what they 
 """
 
 import pytest
-from differential import Program, compare, default_dtype, observe, seeded
+from differential import Program, compare, default_dtype, differential, observe, seeded
 
 import torch
 
@@ -153,3 +153,37 @@ def returns_a_view_of_a_dict(x, s):
 )  # fmt: skip
 def test_containers_that_change_while_a_loop_goes_over_them(step):
     check_same(step, matrices)
+
+
+class Checked(property):
+    """A property that reads as any other."""
+
+
+class Base:
+    limit = 3.0
+
+    def __init__(self, shift):
+        self.shift = shift
+        super().__init__()
+
+
+class Scaled(Base):
+    def __init__(self, x):
+        if not torch.all(x < 100):
+            raise ValueError(f"{x.max()} is too much")
+        self.x = x
+        super().__init__(x.mean())
+
+    @Checked
+    def result(self):
+        return self.x * 2 - self.shift
+
+
+@differential(hits=4)
+def test_objects_made_by_a_chain_of_constructors_that_check():
+    """The check is in code that the profile does not see; when it fails, eager raises."""
+
+    def step(x):
+        return Scaled(x).result
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)] + [(torch.full((3,), 200.0),)])
