@@ -157,3 +157,12 @@ def test_views_have_gradients_and_share_memory():
         return diagonal, halves, diagonal.sum() + halves[0].pow(2).sum()
 
     return Program(step, [(torch.randn(4, 4, requires_grad=True),) for _ in range(6)])
+
+
+@differential(reasons=["operation_failed"])
+def test_operators_that_give_other_sizes_than_torch_says():
+    def step(a, b):
+        return torch.linalg.lstsq(a, b, driver="gelsd").residuals.sum()
+
+    calls = [(torch.randn(5, 3), torch.randn(5, 3)) for _ in range(6)]
+    return Program(step, calls)
