@@ -47,6 +47,9 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       if (interpreter.recursion().is_building() || generalisation.owns(reason.test))
         return speculate::Reason{ReasonCode::dynamic_control, cat("in a recursion: ", reason.why),
                                  interpreter.last_span()};
+      // What a recursion or a loop that is followed already gave stays what it is.
+      if (attempt > kMostAttempts || interpreter.followed(reason.test) != nullptr)
+        return speculate::Reason{ReasonCode::dynamic_control, reason.why, interpreter.last_span()};
       followed.push_back(reason);
     } catch (const Refusal& refusal) {
       PyErr_Clear();

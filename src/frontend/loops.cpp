@@ -491,7 +491,6 @@ class Loop final : public Scope {
     }
     if (end == nullptr) fail("a list is emptied or filled anew in it");
     if (growth->second.form.tracked) tracks_ = true;
-    if (!end->why_not.empty()) fail(end->why_not);
     if (end->front != growth->second.front) {
       growth->second.front = end->front;
       growth->second.undecided = false;

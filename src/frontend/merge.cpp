@@ -493,7 +493,6 @@ std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elem
     interpreter_.enter_block(*fork_.sides_[side].block);
     if (lists[side] == nullptr)
       lists[side] = roll(interpreter_, merged->test, *form, sides[side]->known(), merged->front);
-    if (!lists[side]->why_not.empty()) throw NotMerged{lists[side]->why_not};
     if (lists[side]->form != *form || (lists[side]->front != merged->front && !known.empty()))
       throw NotMerged{"lists of different elements"};
     if (lists[side]->front != merged->front) merged->front = lists[side]->front;

@@ -355,7 +355,6 @@ class Recursion::Building final : public Scope {
     for (Growth& growth : function_.growths) {
       const Rolled* end = growth.list->elements.rolled().get();
       if (end == nullptr) refuse("a list is emptied or filled anew in it");
-      if (!end->why_not.empty()) refuse(end->why_not);
       if (end->front != growth.front) function_.is_settled = false;
       growth.front = end->front;
       growth.undecided = growth.undecided && end->undecided;
@@ -505,8 +504,7 @@ std::shared_ptr<const Rolled> Recursion::given_list(const Growth& growth) {
   std::shared_ptr<const Rolled> list = growth.list->elements.rolled();
   if (list == nullptr)
     list = roll(interpreter_, {}, growth.form, growth.list->elements.known(), growth.front);
-  if (!(list->form == growth.form) || !list->why_not.empty() ||
-      (list->front != growth.front && !list->undecided))
+  if (!(list->form == growth.form) || (list->front != growth.front && !list->undecided))
     interpreter_.refuse(ReasonCode::dynamic_value, "a list of different elements in a recursion");
   // What it holds may be what comes out.
   Tensor& memory = *growth.memory;

@@ -192,21 +192,16 @@ std::shared_ptr<Rolled> roll(Interpreter& interpreter, const TestKey& test, cons
 std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, const Value& value,
                               bool front) {
   if (list.front != front && !list.undecided) return nullptr;
+  std::string why;
+  const std::optional<ElementForm> form = common_form(interpreter, {value}, why);
+  if (!form || !joined(list.form, *form, why)) throw CannotMerge{list.test, why};
   auto longer = std::make_shared<Rolled>(list);
   longer->front = front;
   longer->undecided = false;
-  std::string why;
-  std::optional<ElementForm> form = common_form(interpreter, {value}, why);
-  if (form && *form == list.form) {
-    push(interpreter, *longer, value);
-    longer->length = list.length == nullptr
-                         ? nullptr
-                         : binary(interpreter, Operator::Add, list.length, interpreter.integer(1));
-    return longer;
-  }
-  if (form) form = joined(list.wanted.value_or(list.form), *form, why);
-  longer->wanted = form;
-  longer->why_not = why;
+  push(interpreter, *longer, value);
+  longer->length = list.length == nullptr
+                       ? nullptr
+                       : binary(interpreter, Operator::Add, list.length, interpreter.integer(1));
   return longer;
 }
 

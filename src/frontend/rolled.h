@@ -32,9 +32,6 @@ struct Rolled {
   bool undecided = false;  ///< nothing says yet at which end it grows
   Value length;            ///< null: only the run knows
   std::shared_ptr<Tensor> memory;
-  /// What was put into it does not fit the form: why, for the loop that then tries another form.
-  std::optional<ElementForm> wanted;
-  std::string why_not;
 };
 
 /// The form of the value; nothing if it can't be in such a list.
@@ -50,6 +47,7 @@ std::shared_ptr<Rolled> roll(Interpreter& interpreter, const TestKey& test, cons
 std::vector<graph::Type> list_types(const ElementForm& form);
 
 /// list.append(value), or list.insert(0, value) with `front`. Null: it does not grow at that end.
+/// Throws CannotMerge if the value has another form than the list's elements.
 std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, const Value& value,
                               bool front);
 /// Takes an element from an end of the list; nothing if lists do not shrink at that end.

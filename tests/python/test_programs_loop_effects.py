@@ -299,3 +299,19 @@ def test_range_that_is_empty_gives_the_argument():
         return x
 
     return Program(step, [(torch.rand(4), i % 5) for i in range(20)])
+
+
+@differential(reasons=["dynamic_control"])
+def test_an_element_of_another_type_after_the_loop():
+    """The list cannot be one of the graph, whose elements are of one type: nothing of it is lost."""
+    history = []
+
+    def step(x, n, last):
+        i = 0
+        while i < n and x.sum() > -1:
+            i += 1
+            history.append(i)
+        history.append(last)
+        return x * i
+
+    return Program(step, [(torch.rand(3), 2 + k % 4, 0.5 + k) for k in range(12)], watch=[history])

@@ -748,3 +748,23 @@ def test_rows_by_numbers_of_the_objects():
 
     rows = [(0, 1), (5,), (2, 2, 2), (-1, -6), (3,), (4, 1, 0), (6,), (1,), (-2, 3), (0, -7, 1)]
     return Program(step, [(places(*each),) for each in 2 * rows], watch=[weight])
+
+
+@differential(reasons=["dynamic_control"])
+def test_an_element_of_another_type_after_the_recursion():
+    def step(root, x):
+        seen = []
+
+        def walk(node, x):
+            if isinstance(node, Leaf):
+                seen.append(1)
+                return x * node.word
+            y = walk(node.left, x) + walk(node.right, x)
+            seen.append(2)
+            return torch.tanh(y)
+
+        y = walk(root, x)
+        seen.append(0.5)
+        return y, seen
+
+    return Program(step, [(each, torch.rand(3)) for (each,) in trees(12)])
