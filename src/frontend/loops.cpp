@@ -164,15 +164,6 @@ class Loop final : public Scope {
     });
   }
 
-  static bool same_but_for_reads(const ChangeableState& before, const ChangeableState& after) {
-    const auto* tensor = std::get_if<TensorState>(&before);
-    if (tensor == nullptr) return same_state(before, after);
-    const auto& now = std::get<TensorState>(after);
-    return tensor->base != nullptr ||
-           (tensor->value == now.value && tensor->requires_grad == now.requires_grad &&
-            tensor->grad_replaced == now.grad_replaced);
-  }
-
   // --- the state at the begin of a round
 
   /// Sets the state of before the loop, with a parameter for all that is carried.

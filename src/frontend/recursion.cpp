@@ -390,16 +390,6 @@ class Recursion::Building final : public Scope {
     function_.growths.push_back(std::move(growth));
   }
 
-  /// Reading may take a view again, and look for a gradient.
-  static bool same_but_for_reads(const ChangeableState& before, const ChangeableState& after) {
-    const auto* tensor = std::get_if<TensorState>(&before);
-    if (tensor == nullptr) return same_state(before, after);
-    const auto& now = std::get<TensorState>(after);
-    return tensor->base != nullptr ||
-           (tensor->value == now.value && tensor->requires_grad == now.requires_grad &&
-            tensor->grad_replaced == now.grad_replaced);
-  }
-
   std::vector<Function::Aliases> find_aliases(const Flattening& results,
                                               const Rebuilding& arguments) {
     std::vector<std::set<Tensor*>> roots;

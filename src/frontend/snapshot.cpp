@@ -70,6 +70,15 @@ bool same_state(const ChangeableState& a, const ChangeableState& b) {
   return std::get<uint64_t>(a) == std::get<uint64_t>(b);
 }
 
+bool same_but_for_reads(const ChangeableState& before, const ChangeableState& after) {
+  const auto* tensor = std::get_if<TensorState>(&before);
+  if (tensor == nullptr) return same_state(before, after);
+  const auto& now = std::get<TensorState>(after);
+  return tensor->base != nullptr ||
+         (tensor->value == now.value && tensor->requires_grad == now.requires_grad &&
+          tensor->grad_replaced == now.grad_replaced);
+}
+
 namespace {
 
 void set_state(Changeable& object, const ChangeableState& state) {

@@ -28,6 +28,9 @@ ChangeableState state_of(const Changeable& object);
 
 /// Whether the two hold the very same.
 bool same_state(const ChangeableState& a, const ChangeableState& b);
+/// Whether what happened between the two only read: that may take a view again, and look for a
+/// gradient.
+bool same_but_for_reads(const ChangeableState& before, const ChangeableState& after);
 
 class Snapshot {
  public:

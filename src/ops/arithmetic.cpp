@@ -500,6 +500,30 @@ constinit const OpDef op::where{
     },
 };
 
+namespace {
+
+/// Of masked_fill and of masked_fill_tensor: where the mask holds, the value that is filled in.
+std::vector<Type> infer_masked_fill(const Infer& infer) {
+  const Type& self = tensor_type(infer, 0);
+  const Type& mask = tensor_type(infer, 1);
+  if (mask.dtype != DType::b1) infer.fail("the mask must be boolean");
+  const Type& value = infer.type(2);
+  if (value.is_tensor() ? promote(self.dtype, value.dtype) != self.dtype && !is_floating(self.dtype)
+                        : !is_floating(self.dtype) && value.kind == Type::Kind::f64)
+    infer.fail(janus::cat(value, " does not fit ", self));
+  return {Type::tensor(self.dtype, broadcast(infer, self.shape, mask.shape))};
+}
+
+void masked_fill_gradient(Vjp& g) {
+  add_gradient(g, 0, [&] { return apply(op::masked_fill, dout(g), in(g, 1), 0); });
+}
+
+Scalar masked_fill_element(ScalarCode& k) {
+  return choice(raw_element(k, 1), element(k, 2), element(k, 0));
+}
+
+}  // namespace
+
 constinit const OpDef op::masked_fill{
     .name = "masked_fill",
     .doc = "self, with a number where the mask holds.",
@@ -508,20 +532,11 @@ constinit const OpDef op::masked_fill{
     .python = "masked_fill Tensor.masked_fill",
     .traits = elementwise,
     .infer = [](const Infer& infer) -> std::vector<Type> {
-      const Type& self = tensor_type(infer, 0);
-      if (tensor_type(infer, 1).dtype != DType::b1) infer.fail("the mask must be boolean");
       require_number(infer, 2);
-      if (!is_floating(self.dtype) && infer.type(2).kind == Type::Kind::f64)
-        infer.fail("a float does not fit an integer tensor");
-      return {Type::tensor(self.dtype, broadcast(infer, self.shape, infer.type(1).shape))};
+      return infer_masked_fill(infer);
     },
-    .vjp =
-        [](Vjp& g) {
-          add_gradient(g, 0, [&] { return apply(op::masked_fill, dout(g), in(g, 1), 0); });
-        },
-    .scalar = [](ScalarCode& k) -> Scalar {
-      return choice(raw_element(k, 1), element(k, 2), element(k, 0));
-    },
+    .vjp = masked_fill_gradient,
+    .scalar = masked_fill_element,
 };
 
 constinit const OpDef op::masked_fill_tensor{
@@ -532,21 +547,15 @@ constinit const OpDef op::masked_fill_tensor{
     .python = "masked_fill Tensor.masked_fill",
     .traits = elementwise,
     .infer = [](const Infer& infer) -> std::vector<Type> {
-      const Type& self = tensor_type(infer, 0);
-      if (tensor_type(infer, 1).dtype != DType::b1) infer.fail("the mask must be boolean");
-      const Type& value = tensor_of_rank(infer, 2, 0);
-      if (promote(self.dtype, value.dtype) != self.dtype && !is_floating(self.dtype))
-        infer.fail(janus::cat(value, " does not fit ", self));
-      return {Type::tensor(self.dtype, broadcast(infer, self.shape, infer.type(1).shape))};
+      tensor_of_rank(infer, 2, 0);
+      return infer_masked_fill(infer);
     },
     .vjp =
         [](Vjp& g) {
-          add_gradient(g, 0, [&] { return apply(op::masked_fill, dout(g), in(g, 1), 0); });
+          masked_fill_gradient(g);
           add_gradient(g, 2, [&] { return apply(op::where, in(g, 1), dout(g), 0); });
         },
-    .scalar = [](ScalarCode& k) -> Scalar {
-      return choice(raw_element(k, 1), element(k, 2), element(k, 0));
-    },
+    .scalar = masked_fill_element,
 };
 
 constinit const OpDef op::lerp{

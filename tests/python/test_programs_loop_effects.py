@@ -37,10 +37,7 @@ def test_numbers_in_attributes():
     return halving(step, [state])
 
 
-@differential(hits=8)
-def test_tensor_in_an_attribute():
-    state = State()
-
+def halving_into_an_attribute(state):
     def step(x):
         y = x * 1
         while y.sum() > 4:
@@ -48,22 +45,20 @@ def test_tensor_in_an_attribute():
             state.last = state.last * 0.5 + y
         return y
 
-    return halving(step, [state])
+    return step
+
+
+@differential(hits=8)
+def test_tensor_in_an_attribute():
+    state = State()
+    return halving(halving_into_an_attribute(state), [state])
 
 
 @differential(hits=6)
 def test_tensor_in_an_attribute_without_a_round():
     state = State()
-
-    def step(x):
-        y = x * 1
-        while y.sum() > 4:
-            y = y / 2
-            state.last = state.last * 0.5 + y
-        return y
-
     calls = [(torch.rand(4) + 2.0 ** (i % 6 if i % 5 else -9),) for i in range(18)]
-    return Program(step, calls, watch=[state])
+    return Program(halving_into_an_attribute(state), calls, watch=[state])
 
 
 @differential(hits=8)
