@@ -250,8 +250,20 @@ class Lookup : NamedAttribute {
         reinterpret_cast<PyObject*>(Py_TYPE(descriptor_)) == enum_property &&
         (text_ == "name" || text_ == "value"))
       return plain_attribute(interpreter_, known_, name_);
-    interpreter_.refuse(ReasonCode::expression,
-                        cat("the descriptor ", Py_TYPE(descriptor_)->tp_name));
+    return written_descriptor(descriptor_, descriptor_path(), self_, type_of(interpreter_, self_));
+  }
+
+  /// A descriptor whose class is written in Python: what its `__get__` gives.
+  Value written_descriptor(PyObject* descriptor, const Source* path, const Value& object,
+                           const Value& owner) {
+    PyTypeObject* kind = Py_TYPE(descriptor);
+    if (!is_heap_type(kind) || !PyFunction_Check(class_descriptor(interpreter_, kind, "__get__")))
+      interpreter_.refuse(ReasonCode::expression, cat("the descriptor ", kind->tp_name));
+    CallArguments arguments;
+    arguments.positional = {object, owner};
+    return call(interpreter_,
+                special_method(interpreter_, interpreter_.wrap(descriptor, path), "__get__"),
+                arguments);
   }
 
   /// A field of a named tuple.
@@ -297,8 +309,7 @@ class Lookup : NamedAttribute {
     if (kind->tp_descr_get == nullptr || PyType_Check(descriptor_) ||
         PyCFunction_Check(descriptor_))
       return interpreter_.wrap(descriptor_, descriptor_path());
-    if (is_property()) return data_descriptor();
-    interpreter_.refuse(ReasonCode::expression, cat("the descriptor ", kind->tp_name));
+    return data_descriptor();
   }
 
   /// A property, also of a class derived from it that reads as it does.
@@ -384,6 +395,10 @@ class Lookup : NamedAttribute {
     if (PyFunction_Check(raw) || kind->tp_descr_get == nullptr || kind == &PyMethodDescr_Type ||
         kind == &PyWrapperDescr_Type)
       return interpreter_.wrap(raw, found);
+    if (is_heap_type(kind) && kind->tp_descr_get != PyProperty_Type.tp_descr_get) {
+      interpreter_.assume(Assumption::Kind::identity, found, Object::borrow(raw));
+      return written_descriptor(raw, found, interpreter_.none(), self_);
+    }
     return plain_attribute(interpreter_, known_, name_);
   }
 

@@ -396,6 +396,20 @@ Value call_tuple(Interpreter& interpreter, const Arguments& arguments) {
   return make_tuple(elements_of(interpreter, value));
 }
 
+/// torch.Size(sizes)
+Value call_size(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 0, 1, "torch.Size");
+  auto size = std::make_shared<Sequence>(false);
+  size->type = Object::borrow(reinterpret_cast<PyObject*>(size_class()));
+  if (arguments.positional.empty()) return size;
+  for (const Value& each : elements_of(interpreter, arguments.positional[0])) {
+    if (class_of(each) != &PyLong_Type)
+      interpreter.refuse(ReasonCode::unsupported_argument, "torch.Size of other than ints");
+    size->elements.push_back(each);
+  }
+  return size;
+}
+
 Value call_dict(Interpreter& interpreter, const Arguments& arguments) {
   auto dictionary = std::make_shared<Dictionary>();
   Value update = container_method(interpreter, dictionary, "update");
@@ -623,6 +637,7 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.id", call_id},
       {"builtins.list", call_list},
       {"builtins.tuple", call_tuple},
+      {"torch.Size", call_size},
       {"builtins.dict", call_dict},
       {"builtins.slice", call_slice},
       {"builtins.range", call_range},

@@ -380,6 +380,16 @@ class Indexing {
   std::vector<std::pair<int64_t, Value>> indices_;
 };
 
+/// A number as the tensor of no dimensions that eager makes of it.
+Value filled(Interpreter& interpreter, const Value& number, graph::DType dtype) {
+  if (!is_number(number))
+    interpreter.refuse(ReasonCode::expression, "assignment at a tensor index");
+  CallArguments arguments;
+  arguments.positional = {make_tuple({}), number};
+  arguments.keywords.emplace_back("dtype", interpreter.constant(dtype_object(dtype)));
+  return call_named(interpreter, "full", arguments);
+}
+
 }  // namespace
 
 Value index_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
@@ -395,9 +405,10 @@ void write_index(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor
   indexing.run(key);
   CallArguments arguments;
   if (indexing.gathers()) {
-    if (as<Tensor>(value) == nullptr)
-      interpreter.refuse(ReasonCode::expression, "assignment of a number at a tensor index");
-    arguments.positional = {indexing.viewed(), make_list(indexing.padded_indices()), value};
+    arguments.positional = {indexing.viewed(), make_list(indexing.padded_indices()),
+                            as<Tensor>(value) != nullptr
+                                ? value
+                                : filled(interpreter, value, tensor->value->type.dtype)};
     call_named(interpreter, "Tensor.index_put_", arguments);
     return;
   }

@@ -4,6 +4,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
+#include "frontend/strings.h"
 
 namespace janus::frontend {
 
@@ -58,6 +59,13 @@ Value call_chain(Interpreter& interpreter, const Arguments& arguments) {
   });
 }
 
+/// What the class gives for a lazy property of torch.distributions: an object that only its class
+/// is asked for, made anew by each look.
+Value call_lazy_property(Interpreter& interpreter, const Arguments& arguments) {
+  static PyObject* const type = imported("torch.distributions.utils._lazy_property_and_property");
+  return defer(interpreter, Object::borrow(type), arguments, reinterpret_cast<PyTypeObject*>(type));
+}
+
 }  // namespace
 
 std::span<const SpecialCallable> library_callables() {
@@ -80,6 +88,7 @@ std::span<const SpecialCallable> library_callables() {
       {"typing.cast", call_second},
       {"itertools.chain", call_chain},
       {"types.SimpleNamespace", make_namespace},
+      {"torch.distributions.utils._lazy_property_and_property", call_lazy_property},
       {"torch.autograd.profiler.record_function", call_no_context},
   };
   return table;

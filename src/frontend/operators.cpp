@@ -296,10 +296,16 @@ Value tensor_compare(Interpreter& interpreter, CompareOperator op, const Value& 
 
 // --- containers and objects ---------------------------------------------------------------------
 
+/// A torch.Size, which sums and products keep their class of.
+bool is_size(const Sequence& sequence) {
+  return sequence.type.is(reinterpret_cast<PyObject*>(size_class()));
+}
+
 Value repeated(Interpreter& interpreter, const Sequence& sequence, const Value& count) {
   int64_t times = PyLong_AsLongLong(folded(interpreter, count).get());
   if (times == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
   auto result = std::make_shared<Sequence>(sequence.is_list);
+  if (is_size(sequence)) result->type = sequence.type;
   for (int64_t i = 0; i < times; ++i) {
     result->elements.insert(result->elements.end(), sequence.elements.begin(),
                             sequence.elements.end());
@@ -322,6 +328,13 @@ Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
   if (!is_typed && op == Operator::Add && a != nullptr && b != nullptr &&
       a->is_list == b->is_list) {
     auto result = std::make_shared<Sequence>(a->is_list);
+    for (const auto& [side, other] : {std::pair(a, b), std::pair(b, a)}) {
+      if (!is_size(*side)) continue;
+      for (const Value& element : other->elements)
+        if (class_of(element) != &PyLong_Type)
+          interpreter.refuse(ReasonCode::expression, "a torch.Size with other than ints");
+      result->type = side->type;
+    }
     result->elements = a->elements;
     result->elements.insert(result->elements.end(), b->elements.begin(), b->elements.end());
     return result;

@@ -284,6 +284,63 @@ constexpr const char* kView = "Tensor.view";
 constexpr const char* kExpand = "Tensor.expand";
 constexpr const char* kReshape = "Tensor.reshape";
 
+/// The shape that tensors of all these shapes are broadcast to. Sizes that are equal in this call
+/// are assumed to be so.
+graph::Shape common_shape(Interpreter& interpreter, const std::vector<graph::Shape>& shapes) {
+  graph::Shape common;
+  for (const graph::Shape& shape : shapes) {
+    if (shape.size() > common.size())
+      common.insert(common.begin(), shape.size() - common.size(), graph::Dim(1));
+    for (size_t i = 0; i < shape.size(); ++i) {
+      graph::Dim& size = common[common.size() - shape.size() + i];
+      const graph::Dim& other = shape[i];
+      if (other == size || other == graph::Dim(1)) continue;
+      if (size == graph::Dim(1)) {
+        size = other;
+        continue;
+      }
+      std::optional<int64_t> one = interpreter.evaluate(size), two = interpreter.evaluate(other);
+      if (!one || !two)
+        interpreter.refuse(ReasonCode::unsupported_argument, "sizes that only the run knows");
+      if (one != two) interpreter.refuse(ReasonCode::would_raise, "sizes that can't be broadcast");
+      interpreter.assume_equal(size, other);
+    }
+  }
+  return common;
+}
+
+/// torch.broadcast_tensors: a tensor that has the shape already comes back itself.
+Value call_broadcast_tensors(Interpreter& interpreter, const Arguments& arguments) {
+  std::vector<Value> given = arguments.positional;
+  if (given.size() == 1 && as<Tensor>(given[0]) == nullptr)
+    given = elements_of(interpreter, given[0]);
+  std::vector<graph::Shape> shapes;
+  for (const Value& each : given) {
+    const auto* tensor = as<Tensor>(each);
+    if (tensor == nullptr) return nullptr;
+    shapes.push_back(tensor->value->type.shape);
+  }
+  if (!arguments.keywords.empty()) return nullptr;
+  const graph::Shape common = common_shape(interpreter, shapes);
+  std::vector<Value> results;
+  for (size_t i = 0; i < given.size(); ++i) {
+    graph::Shape wanted = common;  // with its own sizes: others may be equal by assumption only
+    const size_t missing = common.size() - shapes[i].size();
+    for (size_t axis = 0; axis < shapes[i].size(); ++axis)
+      if (shapes[i][axis] != graph::Dim(1)) wanted[missing + axis] = shapes[i][axis];
+    if (wanted == shapes[i]) {
+      results.push_back(given[i]);
+      continue;
+    }
+    std::vector<Value> sizes;
+    for (const graph::Dim& dim : wanted) sizes.push_back(interpreter.dimension(dim));
+    Arguments expand;
+    expand.positional = {given[i], make_tuple(std::move(sizes))};
+    results.push_back(call_named(interpreter, "Tensor.expand", expand));
+  }
+  return make_tuple(std::move(results));
+}
+
 /// Python's operator methods called by name: x.__add__(y).
 template <syntax::Operator op>
 Value call_operator_method(Interpreter& interpreter, const Arguments& arguments) {
@@ -334,6 +391,7 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.view_as", call_as_other<&kView>},
       {"torch.Tensor.expand_as", call_as_other<&kExpand>},
       {"torch.Tensor.reshape_as", call_as_other<&kReshape>},
+      {"torch.broadcast_tensors", call_broadcast_tensors},
       {"torch.Tensor.__add__", call_operator_method<Operator::Add>},
       {"torch.Tensor.__mul__", call_operator_method<Operator::Mult>},
       {"torch.Tensor.__sub__", call_operator_method<Operator::Sub>},

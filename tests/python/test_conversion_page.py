@@ -424,6 +424,15 @@ def private():
     return Private().step
 
 
+@converted("descriptor whose class is written in Python; `torch.distributions`")
+def descriptor():
+    def f(x, n):
+        policy = torch.distributions.Categorical(logits=x)
+        return policy.probs, policy.entropy()
+
+    return f
+
+
 @converted("generator used at once")
 def generator():
     def rows(parts):
