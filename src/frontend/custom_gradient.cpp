@@ -148,12 +148,6 @@ class FunctionContext : public std::enable_shared_from_this<FunctionContext> {
   bool materializes_ = true;
 };
 
-const std::shared_ptr<Tensor>& root_of(const std::shared_ptr<Tensor>& tensor) {
-  const std::shared_ptr<Tensor>* root = &tensor;
-  while ((*root)->base != nullptr) root = &(*root)->base;
-  return *root;
-}
-
 /// One call of a Function.
 class Application {
  public:
@@ -238,9 +232,9 @@ class Application {
                               differentiable);
     result->strides = tensor->strides;
     result->grad_fn_name = name() + "Backward";
-    if (is_argument || tensor->base != nullptr) {
+    if (is_argument || tensor->base != nullptr || tensor->taken_from != nullptr) {
       // They share their memory: neither may be written as long as both are there.
-      const auto& root = root_of(tensor);
+      const auto root = memory_of(tensor);
       result->possible_aliases.push_back({root, root->version});
       root->possible_aliases.push_back({result, result->version});
     }

@@ -283,7 +283,7 @@ class TemplateWriter {
       interpreter_.refuse(ReasonCode::autograd, "a result whose gradient is kept");
     if (tensor->requires_grad && tensor->is_leaf)
       interpreter_.refuse(ReasonCode::autograd, "a result is a leaf that requires grad");
-    if (root_of(tensor.get())->is_borrowed)
+    if (memory_of(tensor.get())->is_borrowed)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a result that may be a tensor met at run time");
     check_possible_aliases(*tensor);
@@ -294,10 +294,12 @@ class TemplateWriter {
     return form;
   }
 
-  /// Whether the tensor is another one that Python holds must not depend on a branch.
+  /// Whether the tensor shares memory with another one that Python holds must not depend on a
+  /// branch.
   void check_possible_aliases(const Tensor& tensor) const {
-    std::set<const Tensor*> seen = {&tensor};
-    check_possible_aliases(tensor, tensor, seen);
+    const Tensor* root = memory_of(&tensor);
+    std::set<const Tensor*> seen = {root};
+    check_possible_aliases(tensor, *root, seen);
   }
 
   /// Of the tensor, what `step` may be, which it may be.
@@ -307,7 +309,7 @@ class TemplateWriter {
       auto other = alias.tensor.lock();
       if (other == nullptr || !seen.insert(other.get()).second) continue;
       check_possible_aliases(tensor, *other, seen);
-      bool shown = root_of(other.get())->source != nullptr;
+      bool shown = memory_of(other.get())->source != nullptr;
       for (const Tensor* escaping : escaping_)
         shown = shown || (escaping != &tensor && may_share(*escaping, other.get()));
       if (shown)
@@ -317,8 +319,9 @@ class TemplateWriter {
   }
 
   static bool may_share(const Tensor& tensor, const Tensor* root) {
-    if (root_of(&tensor) == root) return true;
-    for (const PossibleAlias& alias : tensor.possible_aliases)
+    const Tensor* own = memory_of(&tensor);
+    if (own == root) return true;
+    for (const PossibleAlias& alias : own->possible_aliases)
       if (alias.tensor.lock().get() == root) return true;
     return false;
   }

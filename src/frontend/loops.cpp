@@ -55,11 +55,6 @@ struct CarriedTensor {
   std::vector<std::shared_ptr<Tensor>> roots;
 };
 
-std::shared_ptr<Tensor> root_of(std::shared_ptr<Tensor> tensor) {
-  while (tensor->base != nullptr) tensor = tensor->base;
-  return tensor;
-}
-
 bool is_current(const Tensor& tensor) {
   return tensor.base == nullptr ||
          (tensor.seen_version == tensor.base->version && is_current(*tensor.base));
@@ -283,7 +278,7 @@ class Loop final : public Scope {
     if (form.tracked) interpreter_.differentiable.insert(tensor->value);
     tensor->version = from->version;
     tensor->uncertain_alias = from->uncertain_alias;
-    CarriedTensor record{tensor, {root_of(from)}};
+    CarriedTensor record{tensor, {memory_of(from)}};
     for (const PossibleAlias& alias : record.roots.front()->possible_aliases)
       if (auto other = alias.tensor.lock()) record.roots.push_back(other);
     for (const auto& root : record.roots) tensor->possible_aliases.push_back({root, root->version});
@@ -669,7 +664,7 @@ class Loop final : public Scope {
 
   void add_end(const std::shared_ptr<Tensor>& tensor) {
     pending_.ends.push_back(tensor->value);
-    std::vector<std::shared_ptr<Tensor>> roots = {root_of(tensor)};
+    std::vector<std::shared_ptr<Tensor>> roots = {memory_of(tensor)};
     for (const PossibleAlias& alias : roots.front()->possible_aliases)
       if (auto other = alias.tensor.lock()) roots.push_back(other);
     pending_.roots.push_back(std::move(roots));

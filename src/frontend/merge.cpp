@@ -431,7 +431,12 @@ bool Merger::is_current(size_t side, const Tensor& tensor) {
 void Merger::collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
                            std::vector<std::shared_ptr<Tensor>>& roots) {
   std::shared_ptr<Tensor> root = tensor;
-  while (tensor_in(side, *root).base != nullptr) root = tensor_in(side, *root).base;
+  for (;;) {
+    const TensorState& state = tensor_in(side, *root);
+    const std::shared_ptr<Tensor> next = state.base != nullptr ? state.base : state.taken_from;
+    if (next == nullptr) break;
+    root = next;
+  }
   roots.push_back(root);
   for (const PossibleAlias& alias : tensor_in(side, *root).possible_aliases)
     if (auto other = alias.tensor.lock()) roots.push_back(other);

@@ -111,6 +111,7 @@ void note_alias(const OpaqueArguments& arguments, const ResolvedOperator& resolv
   if (base == nullptr) return;
   result.uncertain_alias = true;
   base->uncertain_alias = true;
+  result.taken_from = base;
 }
 
 /// Bindings of torch pack a list of tensors as a tuple; only `torch.ops` gives the list itself.

@@ -418,9 +418,8 @@ class Recursion::Building final : public Scope {
   }
 
   static void collect_roots(const std::shared_ptr<Tensor>& tensor, std::set<Tensor*>& roots) {
-    Tensor* root = tensor.get();
-    while (root->base != nullptr) root = root->base.get();
-    if (!roots.insert(root).second) return;
+    const std::shared_ptr<Tensor> root = memory_of(tensor);
+    if (!roots.insert(root.get()).second) return;
     for (const PossibleAlias& alias : root->possible_aliases)
       if (auto other = alias.tensor.lock()) collect_roots(other, roots);
   }
@@ -618,9 +617,7 @@ Value Recursion::call(const Activation& activation) {
     for (const auto& other : aliases.tensors) add(other);
     for (size_t argument : aliases.arguments)
       if (given.tensors[argument] != nullptr) {
-        auto root = given.tensors[argument];
-        while (root->base != nullptr) root = root->base;
-        add(root);
+        add(memory_of(given.tensors[argument]));
       }
     for (size_t other : aliases.results) {
       add(result.tensors[other]);

@@ -127,9 +127,9 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
   auto tensor = shared_as<Tensor>(value);
   leaves.push_back(read(interpreter, *tensor));
   // Python could tell a view from what the graph hands out.
-  if (tensor->base != nullptr && tensor->producer != "detach") memory.uncertain_alias = true;
-  std::shared_ptr<Tensor> root = tensor;
-  while (root->base != nullptr) root = root->base;
+  const bool is_view = tensor->base != nullptr || tensor->taken_from != nullptr;
+  if (is_view && tensor->producer != "detach") memory.uncertain_alias = true;
+  const std::shared_ptr<Tensor> root = memory_of(tensor);
   std::shared_ptr<Tensor> all = std::static_pointer_cast<Tensor>(memory.shared_from_this());
   root->possible_aliases.push_back({all, all->version});
   memory.possible_aliases.push_back({root, root->version});

@@ -53,6 +53,22 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
   return tensor.value;
 }
 
+const Tensor* memory_of(const Tensor* tensor) {
+  for (;;) {
+    const std::shared_ptr<Tensor>& next =
+        tensor->base != nullptr ? tensor->base : tensor->taken_from;
+    if (next == nullptr) return tensor;
+    tensor = next.get();
+  }
+}
+
+std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor) {
+  const Tensor* memory = memory_of(tensor.get());
+  while (tensor.get() != memory)
+    tensor = tensor->base != nullptr ? tensor->base : tensor->taken_from;
+  return tensor;
+}
+
 namespace {
 
 /// What `base` is after a view of it was written. A view made of several is undone one by one.

@@ -8,6 +8,9 @@ namespace janus::frontend {
 
 /// Current contents: a view whose base was written is taken again.
 graph::Value* read(Interpreter& interpreter, Tensor& tensor);
+/// The tensor at the bottom of views and of opaque results that may be views.
+std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor);
+const Tensor* memory_of(const Tensor* tensor);
 /// Replaces the contents (same type); a view writes through to its base.
 void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents);
 

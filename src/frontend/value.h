@@ -159,6 +159,7 @@ struct TensorState {
   std::string producer;        ///< name of the operator that computed the current value
   // --- aliasing
   std::shared_ptr<Tensor> base;            ///< of a view: the tensor it was taken from
+  std::shared_ptr<Tensor> taken_from;      ///< of an opaque result: whose memory it may share
   const graph::Node* view_node = nullptr;  ///< the view operation, to replay and to scatter
   size_t view_output = 0;                  ///< which of the operation's results
   uint32_t seen_version = 0;               ///< of the base when `value` was computed

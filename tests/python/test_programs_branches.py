@@ -1,5 +1,6 @@
 """Branches whose test only the run decides: both sides in one graph, or followed with a reason."""
 
+import pytest
 from differential import Program, differential
 
 import torch
@@ -348,6 +349,67 @@ def test_the_argument_itself_is_not_merged():
         if x.sum() > 0:
             y = x * 2
         return y
+
+    return both(step, 14)
+
+
+VIEWS = {
+    "detach": lambda y: y.detach(),
+    "view": lambda y: y.view(2, 2),
+    "slice": lambda y: y[1:3],
+    "transpose": lambda y: y.view(2, 2).t(),
+    "opaque": lambda y: y.unfold(0, 2, 1),
+    "view of a view": lambda y: y.detach().view(2, 2)[0],
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_view_of_what_may_be_the_argument_is_not_merged(view):
+    def step(x):
+        y = x
+        if x.sum() > 0:
+            y = x * 2
+        return VIEWS[view](y)
+
+    return both(step, 14)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_view_of_what_may_be_another_result_is_not_merged(view):
+    kept = nn.Module()
+
+    def step(x):
+        y = z = x * 3
+        if x.sum() > 0:
+            y = x * 2
+        kept.last = VIEWS[view](y)
+        return VIEWS[view](z)
+
+    return both(step, 14, watch=[kept])
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@differential(graphs=4, hits=4, reasons=["branch_changed"])
+def test_two_views_that_may_share_memory_are_not_merged(view):
+    def step(x):
+        y, z = x * 2, x * 3
+        a, b = y, z
+        if x.sum() > 0:
+            b = y
+        return VIEWS[view](a), VIEWS[view](b)
+
+    return both(step, 14)
+
+
+@differential(graphs=1, hits=7)
+def test_views_of_what_a_branch_made_share_its_memory():
+    def step(x):
+        y = x * 3
+        if x.sum() > 0:
+            y = x * 2
+        return y.view(2, 2), y.detach()
 
     return both(step, 14)
 

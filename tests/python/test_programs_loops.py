@@ -474,3 +474,25 @@ def test_rounds_that_always_came_and_then_did_not():
 
     calls = [(torch.rand(4) + 2.0 ** (1 + i % 3),) for i in range(14)]
     return Program(step, [*calls[:8], (torch.zeros(4),), *calls[8:]])
+
+
+@differential()
+def test_view_of_what_goes_through_a_loop_or_is_the_argument():
+    def step(x):
+        y = x
+        while y.sum() < 4:
+            y = y * 2 + 1
+        return y.detach().view(2, 2)
+
+    return Program(step, [(torch.randn(4) * 0.1 + (i % 5) * 0.5,) for i in range(16)])
+
+
+@differential(reasons=["dynamic_control"])
+def test_view_of_what_goes_through_a_loop_or_is_another_result():
+    def step(x):
+        y = z = x * 2
+        while y.sum() < 4:
+            y = y * 2 + 1
+        return y.unfold(0, 2, 1), z
+
+    return Program(step, [(torch.randn(4) * 0.1 + (i % 5) * 0.5,) for i in range(16)])

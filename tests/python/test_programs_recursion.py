@@ -768,3 +768,16 @@ def test_an_element_of_another_type_after_the_recursion():
         return y, seen
 
     return Program(step, [(each, torch.rand(3)) for (each,) in trees(12)])
+
+
+@differential(reasons=["unsupported_tensor"])
+def test_view_of_what_a_recursion_gives_or_is_the_argument():
+    def grow(x):
+        if x.sum() > 4:
+            return x
+        return grow(x * 2 + 1)
+
+    def step(x):
+        return grow(x).detach()
+
+    return Program(step, [(torch.randn(4) * 0.1 + (i % 5) * 0.5,) for i in range(16)])
