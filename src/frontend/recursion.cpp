@@ -6,6 +6,7 @@
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/snapshot.h"
+#include "frontend/surroundings.h"
 #include "frontend/tensor.h"
 #include "graph/functions.h"
 #include "ops/list.h"
@@ -32,6 +33,12 @@ bool is_data(const Value& value) {
   if (type == &PyList_Type || type == &PyTuple_Type) return known->source != nullptr;
   return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && !PyType_Check(known->object.get()) &&
          PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module)) == 0;
+}
+
+std::vector<Value> given_to(const Activation& activation) {
+  std::vector<Value> given;
+  for (const auto& [name, value] : activation.variables->values) given.push_back(value);
+  return given;
 }
 
 bool is_same_function(const Frame& frame, const Activation& activation) {
@@ -70,7 +77,7 @@ struct Recursion::Growth {
 struct Recursion::Function {
   const syntax::Scope* scope;
   const void* environment;
-  size_t heap_changes;
+  std::optional<Surroundings> surroundings;  // in which it computes what it computes
   bool grad_enabled;
   std::string name;
   std::vector<std::pair<std::string, Form>> parameters;  // by variable
@@ -85,6 +92,11 @@ struct Recursion::Function {
   std::vector<Aliases> aliases;
   std::vector<Growth> growths;
   bool is_building = true, is_settled = true;
+
+  bool grows(const Changeable* object) const {
+    return std::any_of(growths.begin(), growths.end(),
+                       [&](const Growth& growth) { return growth.list.get() == object; });
+  }
 };
 
 Recursion::Recursion(Interpreter& interpreter, const Generalisation& known)
@@ -217,6 +229,7 @@ class Recursion::Building final : public Scope {
         deepest_(std::exchange(interpreter_.deepest, interpreter_.depth())),
         depth_(interpreter_.depth()),
         functions_(recursion.functions_.size()) {
+    function_.surroundings.emplace(interpreter_, given_to(activation));
     interpreter_.begin_scope(*this);
   }
   ~Building() override { interpreter_.deepest = std::max(deepest_, interpreter_.deepest); }
@@ -230,7 +243,10 @@ class Recursion::Building final : public Scope {
   }
 
   bool is_inside(const graph::Block* block) const override { return block == block_.get(); }
-  void add_entry_object(Changeable& object) override { before_.add(object); }
+  void add_entry_object(Changeable& object) override {
+    before_.add(object);
+    function_.surroundings->add(object);
+  }
   const TestKey* test() const override { return nullptr; }
 
  private:
@@ -303,7 +319,7 @@ class Recursion::Building final : public Scope {
   void reset() {
     before_.restore();
     interpreter_.heap = heap_;
-    interpreter_.known_classes = known_classes_;
+    forget_classes();
     interpreter_.grad_enabled = function_.grad_enabled;
     interpreter_.history = history_;
     // What was built meanwhile may rest on what this one seemed to give.
@@ -316,9 +332,19 @@ class Recursion::Building final : public Scope {
     functions.resize(functions_);
   }
 
+  /// What is known of objects where the function is made may not hold where it is called next; but
+  /// the classes of what the call is given are assumptions.
+  void forget_classes() {
+    interpreter_.known_classes = known_classes_;
+    std::erase_if(interpreter_.known_classes, [](const auto& known) {
+      return known.first->definition != nullptr || !known.second.is_certain ||
+             known.second.classes.size() != 1;
+    });
+  }
+
   void check_state() const {
     for (const Snapshot::Saved& saved : before_.objects())
-      if (saved.alive() && !grows(saved.object) &&
+      if (saved.alive() && !function_.grows(saved.object) &&
           !same_but_for_reads(saved.state, state_of(*saved.object)))
         refuse("it changes something outside");
     if (interpreter_.heap.change_count() != heap_.change_count())
@@ -332,11 +358,6 @@ class Recursion::Building final : public Scope {
   }
 
   // --- lists that grow
-
-  bool grows(const Changeable* object) const {
-    return std::any_of(function_.growths.begin(), function_.growths.end(),
-                       [&](const auto& growth) { return growth.list.get() == object; });
-  }
 
   /// The list as an activation finds it.
   void begin_list(const Growth& growth) {
@@ -361,7 +382,7 @@ class Recursion::Building final : public Scope {
     }
     for (const Snapshot::Saved& saved : before_.objects()) {
       auto* sequence = dynamic_cast<Sequence*>(saved.object);
-      if (!saved.alive() || sequence == nullptr || grows(sequence)) continue;
+      if (!saved.alive() || sequence == nullptr || function_.grows(sequence)) continue;
       const auto& initial = std::get<Elements>(saved.state);
       if (!(sequence->elements == initial)) begin_growth(*sequence, initial);
     }
@@ -510,6 +531,12 @@ std::shared_ptr<const Rolled> Recursion::given_list(const Growth& growth) {
   return list;
 }
 
+/// Whether all that the function sees besides its arguments is as it was.
+bool Recursion::is_applicable(const Function& function) const {
+  return function.surroundings->hold(
+      interpreter_, [&](const Changeable& object) { return function.grows(&object); });
+}
+
 Value Recursion::call(const Activation& activation) {
   auto varies = [&](const std::string& part) {
     return known_.varying.contains({activation.scope, part});
@@ -528,8 +555,7 @@ Value Recursion::call(const Activation& activation) {
   Function* function = nullptr;
   for (const auto& each : functions_) {
     if (each->scope != activation.scope || each->environment != activation.environment ||
-        each->heap_changes != interpreter_.heap.change_count() ||
-        each->grad_enabled != interpreter_.grad_enabled)
+        each->grad_enabled != interpreter_.grad_enabled || !is_applicable(*each))
       continue;
     if (same_forms(each->parameters, parameters)) {
       bool grew = false;
@@ -565,7 +591,6 @@ Value Recursion::call(const Activation& activation) {
     function = functions_.back().get();
     function->scope = activation.scope;
     function->environment = activation.environment;
-    function->heap_changes = interpreter_.heap.change_count();
     function->grad_enabled = interpreter_.grad_enabled;
     function->name = activation.name;
     for (const auto& other : functions_)

@@ -78,6 +78,7 @@ class Recursion {
   void detect(const Activation& activation);
   bool is_first_of_entry(const Activation& activation);
   Value call(const Activation& activation);
+  bool is_applicable(const Function& function) const;
   std::shared_ptr<const Rolled> given_list(const Growth& growth);
 
   Interpreter& interpreter_;
