@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test bench bench-overheads bench-ablation demo format lint sanitize fuzz fuzz-programs wheel golden clean
+.PHONY: all packages environment build test bench bench-overheads bench-ablation bench-growth demo format lint sanitize fuzz fuzz-programs wheel golden clean
 
 all: build
 
@@ -98,6 +98,11 @@ bench-overheads: build
 # What unrolling, specialisation, compilation and threads bring, each beside the others.
 bench-ablation: build
 	$(BIN)/python benchmarks/ablation.py $(ARGS)
+
+# How generation, entry and steps grow with the program's size: tables, and a plot in benchmarks/results/growth.png.
+bench-growth: build
+	$(BIN)/pip install -q matplotlib
+	$(BIN)/python benchmarks/growth.py $(ARGS)
 
 demo: build
 	$(BIN)/python examples/demo.py

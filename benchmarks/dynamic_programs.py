@@ -46,7 +46,7 @@ def lstm():
     return [model], make_step, batches
 
 
-def tree(module, model_class, batch):
+def tree(module, model_class, batch=None):
     examples, words = trees.load(None, limit=200)
     model = model_class(words, 100, trees.CLASSES)
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.01)
@@ -54,17 +54,22 @@ def tree(module, model_class, batch):
     def make_step(model):
         return lambda *given: module.train_step(model, optimizer, *given)
 
-    if batch == 1:
+    if batch is None:
         return [model], make_step, [(each,) for each in examples]
-    return [model], make_step, [(examples[i : i + batch],) for i in range(0, 200, batch)]
+    starts = range(0, 200 - batch + 1, batch)
+    return [model], make_step, [(examples[i : i + batch],) for i in starts]
 
 
 def recursive():
-    return tree(tree_rnn, tree_rnn.TreeRNN, 1)
+    return tree(tree_rnn, tree_rnn.TreeRNN)
 
 
 def recursive_lstm():
-    return tree(tree_lstm, tree_lstm.TreeLSTM, 4)
+    return recursive_lstm_of(4)
+
+
+def recursive_lstm_of(count):
+    return tree(tree_lstm, tree_lstm.TreeLSTM, count)
 
 
 def adaptive():

@@ -2,6 +2,7 @@
 // becomes commits and rebinds.
 #include "frontend/epilogue.h"
 
+#include <algorithm>
 #include <set>
 
 #include "frontend/autograd.h"
@@ -13,6 +14,7 @@
 #include "frontend/tensor.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
+#include "speculate/separate_memory.h"
 
 namespace janus::frontend {
 
@@ -417,19 +419,19 @@ void commit_tensors(Interpreter& interpreter) {
 /// A write must not show in another tensor of the graph.
 void assume_separate(Interpreter& interpreter) {
   const auto& tensors = interpreter.entry_tensor_order;
+  if (std::none_of(tensors.begin(), tensors.end(), [](const auto& t) { return t->written; }))
+    return;
+  speculate::SeparateMemory separate(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      if (!tensors[i]->written && !tensors[j]->written) continue;
-      if (tensors[i]->storage != nullptr && tensors[i]->storage == tensors[j]->storage)
-        interpreter.refuse(ReasonCode::unsupported_tensor,
-                           cat(tensors[i]->source->describe(), " shares memory with ",
-                               tensors[j]->source->describe()));
-      Assumption assumption;
-      assumption.kind = Assumption::Kind::separate_memory;
-      assumption.source = tensors[i]->source;
-      assumption.other = tensors[j]->source;
-      interpreter.assume(std::move(assumption));
-    }
+    if (const auto other = separate.add(i, tensors[i]->storage, tensors[i]->written))
+      interpreter.refuse(ReasonCode::unsupported_tensor,
+                         cat(tensors[i]->source->describe(), " shares memory with ",
+                             tensors[*other]->source->describe()));
+    Assumption assumption;
+    assumption.kind = Assumption::Kind::separate_memory;
+    assumption.source = tensors[i]->source;
+    assumption.number = tensors[i]->written ? 1 : 0;
+    interpreter.assume(std::move(assumption));
   }
 }
 

@@ -39,7 +39,8 @@ struct Assumption {
     no_grad_value,  ///< the tensor's .grad is None
     same_object,    ///< x is the object at `other`
     not_same_object,
-    separate_memory  ///< the tensor shares no memory with the one at `other`
+    separate_memory  ///< of all tensors with this assumption, the tensor shares memory with none,
+                     ///< if it is written (`number` is 1), or with none that is written
   };
   Kind kind;
   const Source* source = nullptr;

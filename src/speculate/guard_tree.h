@@ -8,6 +8,7 @@
 #include "speculate/guards.h"
 #include "speculate/path.h"
 #include "speculate/scratch.h"
+#include "speculate/separate_memory.h"
 
 namespace janus::speculate {
 
@@ -56,6 +57,13 @@ struct PairCheck {
   Check check;
 };
 
+/// The tensor's memory is apart from that of others: see separate_memory.h.
+struct MemoryCheck {
+  uint32_t step = 0;
+  bool is_written = false;
+  graph::SourceSpan span;
+};
+
 /// What one walk finds beside objects.
 struct Walk {
   Walk(size_t sizes, size_t symbols) : sizes(sizes), symbols(symbols), bound(symbols) {}
@@ -84,9 +92,8 @@ struct Guards::Tree {
   Environment environment;
   std::vector<Step> steps;
   std::vector<uint32_t> captured;
-  std::vector<PairCheck> pairs;     ///< identity of two objects
-  std::vector<PairCheck> memory;    ///< separate memory: `step` and `other` index `in_memory`
-  std::vector<uint32_t> in_memory;  ///< steps of the tensors whose memory is compared
+  std::vector<PairCheck> pairs;  ///< identity of two objects
+  std::vector<MemoryCheck> memory;
   std::vector<Relation> relations;
   std::map<std::string, size_t, std::less<>> symbols;
   size_t size_count = 0;

@@ -25,6 +25,11 @@ bool is_kept_strongly(PyObject* object) {
          !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));
 }
 
+std::string separate_memory_text(const std::string& path, bool is_written) {
+  return cat(path, " shares no memory with ",
+             is_written ? "another tensor" : "a tensor that is written");
+}
+
 std::string comparison(const Assumption& a, const std::string& path) {
   switch (a.kind) {
     case Kind::identity:
@@ -63,7 +68,7 @@ std::string comparison(const Assumption& a, const std::string& path) {
     case Kind::not_same_object:
       return cat(path, " is not ", a.other->describe());
     case Kind::separate_memory:
-      return cat(path, " shares no memory with ", a.other->describe());
+      return separate_memory_text(path, a.number != 0);
     case Kind::tensor:
       break;
   }
@@ -221,10 +226,7 @@ bool holds(const Check& check, PyObject* object, Walk& walk) {
 
 namespace {
 
-bool is_pair(Kind kind) {
-  return kind == Kind::same_object || kind == Kind::not_same_object ||
-         kind == Kind::separate_memory;
-}
+bool is_pair(Kind kind) { return kind == Kind::same_object || kind == Kind::not_same_object; }
 
 /// Cheap checks that make the others safe come first.
 constexpr int kHighestRank = 2;
@@ -250,14 +252,12 @@ class Compiler {
  private:
   size_t symbol(const std::string& name);
   TensorCheck tensor_check(const TensorPattern& pattern, const Assumption& assumption);
-  uint32_t in_memory(uint32_t step);
   bool is_new(const Assumption& assumption);
 
   Guards::Tree& tree_;
   PyObject* on_death_;
   std::unordered_map<const Source*, uint32_t> steps_;
   std::unordered_map<const Source*, std::vector<const Assumption*>> seen_;
-  std::map<uint32_t, uint32_t> in_memory_;
 };
 
 uint32_t Compiler::step(const Source* source) {
@@ -310,13 +310,6 @@ TensorCheck Compiler::tensor_check(const TensorPattern& pattern, const Assumptio
   return check;
 }
 
-uint32_t Compiler::in_memory(uint32_t step) {
-  const auto [found, added] =
-      in_memory_.try_emplace(step, static_cast<uint32_t>(tree_.in_memory.size()));
-  if (added) tree_.in_memory.push_back(step);
-  return found->second;
-}
-
 bool Compiler::is_new(const Assumption& a) {
   auto& seen = seen_[a.source];
   const bool known =
@@ -331,6 +324,10 @@ bool Compiler::is_new(const Assumption& a) {
 void Compiler::add(const Assumption& assumption) {
   if (!is_new(assumption)) return;
   const uint32_t at = step(assumption.source);
+  if (assumption.kind == Kind::separate_memory) {
+    tree_.memory.push_back({at, assumption.number != 0, assumption.span});
+    return;
+  }
   Check check;
   check.kind = assumption.kind;
   check.object = ExpectedObject(assumption.object.get(), on_death_);
@@ -353,14 +350,8 @@ void Compiler::add(const Assumption& assumption) {
     tree_.steps[at].checks.push_back(std::move(check));
     return;
   }
-  const uint32_t other = step(assumption.other);
-  if (assumption.kind == Kind::separate_memory) {
-    check.other = in_memory(other);
-    tree_.memory.push_back({in_memory(at), std::move(check)});
-  } else {
-    check.other = other;
-    tree_.pairs.push_back({at, std::move(check)});
-  }
+  check.other = step(assumption.other);
+  tree_.pairs.push_back({at, std::move(check)});
 }
 
 void Compiler::add(const DimAssumption& assumption) {
@@ -464,14 +455,15 @@ std::optional<Mismatch> Guards::Tree::check_pairs(Objects& objects) const {
       return mismatch(cat("assumed that ", pair.check.text), steps[pair.step].text,
                       pair.check.span);
   }
-  if (memory.empty()) return std::nullopt;
-  Scratch<const void*, 256> storage(in_memory.size());
-  for (size_t i = 0; i < in_memory.size(); ++i)
-    storage[i] = tensor_access().storage_of(objects[in_memory[i]]);
-  for (const PairCheck& pair : memory)
-    if (storage[pair.step] == storage[pair.check.other] && storage[pair.step] != nullptr)
-      return mismatch(cat("assumed that ", pair.check.text), steps[in_memory[pair.step]].text,
-                      pair.check.span);
+  SeparateMemory separate(memory.size());
+  for (size_t i = 0; i < memory.size(); ++i) {
+    const MemoryCheck& each = memory[i];
+    const void* storage = tensor_access().storage_of(objects[each.step]);
+    if (const auto other = separate.add(i, storage, each.is_written))
+      return mismatch(cat("assumed that ", steps[each.step].text, " shares no memory with ",
+                          steps[memory[*other].step].text),
+                      steps[each.step].text, each.span);
+  }
   return std::nullopt;
 }
 
@@ -581,7 +573,8 @@ std::vector<std::string> Guards::describe() const {
   for (const Step& step : tree_->steps)
     for (const Check& check : step.checks) lines.push_back(check.text);
   for (const PairCheck& pair : tree_->pairs) lines.push_back(pair.check.text);
-  for (const PairCheck& pair : tree_->memory) lines.push_back(pair.check.text);
+  for (const MemoryCheck& each : tree_->memory)
+    lines.push_back(separate_memory_text(tree_->steps[each.step].text, each.is_written));
   for (const Relation& each : tree_->relations)
     if (each.left_size < 0)
       lines.push_back(cat(graph::to_string(each.left), " == ", graph::to_string(each.right)));

@@ -36,7 +36,6 @@ unsigned version_of(PyTypeObject*) { return 0; }
 constexpr uint8_t kMostChanges = 2;    // of a step before it is walked at each call
 constexpr uint64_t kTrialNotes = 64;   // before it is asked whether noting pays
 constexpr size_t kPrefetchAhead = 12;  // in witnesses
-constexpr size_t kMostTensors = 0xffff;
 
 uint64_t word_at(const void* place) {
   uint64_t word = 0;
@@ -141,7 +140,6 @@ void Recollection::start_over() {
   numbers_.clear();
   symbolic_.clear();
   pairs_.clear();
-  memory_tensors_.clear();
   memory_.clear();
 }
 
@@ -471,18 +469,15 @@ void Recollection::Noting::note_pairs() {
     const bool walked = to_.is_changing_[pair.step] != 0 || to_.is_changing_[pair.check.other] != 0;
     if (walked) to_.pairs_.push_back(&pair);
   }
-  std::vector<uint16_t> places;
-  for (const uint32_t step : tree.in_memory) {
-    const auto found = tensors_.find(step);
+  for (const MemoryCheck& each : tree.memory) {
+    const auto found = tensors_.find(each.step);
     // Every tensor whose memory matters has a pattern; should one have none, all is walked.
-    if (found == tensors_.end() || found->second > kMostTensors) {
+    if (found == tensors_.end()) {
       to_.is_off_ = true;
       return;
     }
-    places.push_back(static_cast<uint16_t>(found->second));
+    to_.memory_.push_back(static_cast<uint32_t>(found->second));
   }
-  for (const PairCheck& pair : tree.memory)
-    to_.memory_.emplace_back(places[pair.step], places[pair.check.other]);
 }
 
 // --- recalling -----------------------------------------------------------------------------------
@@ -571,9 +566,10 @@ bool Recollection::check_tensors(Walk& walk) const {
         return false;
     }
   }
-  return std::none_of(memory_.begin(), memory_.end(), [&](const auto& pair) {
-    return storages_[pair.first] == storages_[pair.second] && storages_[pair.first] != nullptr;
-  });
+  SeparateMemory separate(memory_.size());
+  for (size_t i = 0; i < memory_.size(); ++i)
+    if (separate.add(i, storages_[memory_[i]], tree_.memory[i].is_written)) return false;
+  return true;
 }
 
 bool Recollection::holds(const Call& call, std::vector<python::Object>& captured) {

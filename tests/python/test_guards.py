@@ -179,7 +179,32 @@ def test_two_objects():
     assert holds([of("same_object", other=Y)], [a, a], [b, b])
     assert not holds([of("same_object", other=Y)], [a, a], [a, b])
     assert not holds([of("not_same_object", other=Y)], [a, b], [a, a])
-    assert not holds([of("separate_memory", other=Y)], [a, b], [a, a.view(3)])
+
+
+def test_separate_memory():
+    read, written = of("separate_memory", number=0), of("separate_memory", Y, number=1)
+    a, b = torch.zeros(3), torch.zeros(3)
+    assert holds([read, written], [a, b], [b, a])
+    assert not holds([read, written], [a, b], [a, a.view(3)])
+    assert not holds([written, read], [a, b], [a, a.view(3)])
+    assert holds([read, of("separate_memory", Y, number=0)], [a, b], [a, a.view(3)])
+    guards = Guards(function, [read, written], a, b)
+    assert guards.check(a, a[1:])[1] == "assumed that argument 1 shares no memory with argument 0"
+
+
+def test_separate_memory_of_many():
+    """More tensors than the set holds without memory of its own, at any two places the same."""
+    tensors = [torch.zeros(2) for _ in range(300)]
+    each = [of("separate_memory", ("index", X, i), number=i % 2) for i in range(300)]
+    guards = Guards(function, each, tensors)
+    assert guards.check(tensors) is None
+    for one, other in [(0, 1), (7, 299), (150, 151), (3, 5)]:
+        changed = list(tensors)
+        changed[one] = tensors[other]
+        assert guards.check(changed) is not None
+    changed = list(tensors)
+    changed[2] = tensors[8]  # both only read
+    assert guards.check(changed) is None
 
 
 def test_reason_says_what_was_expected_and_found():

@@ -434,8 +434,9 @@ def test_gradient():
         tensor(weight, 4),
         tensor(bias, 4),
         tensor(value("weight"), 4, requires_grad=True, is_parameter=True),
-        of("separate_memory", weight, other=bias),
-        of("separate_memory", weight, other=value("weight")),
+        of("separate_memory", weight, number=1),
+        of("separate_memory", bias, number=0),
+        of("separate_memory", value("weight"), number=0),
     ]
 
     def fresh():
