@@ -1,5 +1,5 @@
-// Builtins of torch that the graph has no operator for: torch is asked which overload the call is
-// and what it gives; it goes in as an `opaque` node.
+// Operators of torch that the graph has no own operator for: torch is asked which overload the call
+// is and what it gives; it goes in as an `opaque` node.
 #include <algorithm>
 
 #include "frontend/callables.h"
@@ -132,7 +132,7 @@ Value pack(Interpreter& interpreter, PyObject* callable, const ResolvedOperator&
 
 /// `aten::relu_` computes what `aten::relu` does and writes it into its first argument.
 std::optional<std::string> functional_name(const std::string& name) {
-  bool in_place = name.ends_with('_') && !name.ends_with("__");
+  bool in_place = name.starts_with("aten::") && name.ends_with('_') && !name.ends_with("__");
   return in_place ? std::optional(name.substr(0, name.size() - 1)) : std::nullopt;
 }
 

@@ -67,9 +67,10 @@ class TorchServices {
  public:
   virtual ~TorchServices() = default;
 
-  /// The ATen name that a builtin of torch (`torch.cumsum`, `Tensor.cumsum`,
-  /// `torch._C._nn.gelu`, ...) dispatches to: "aten::cumsum". Nullopt if it isn't such a builtin.
-  /// For methods the first argument is self.
+  /// The name of the operator that a builtin of torch (`torch.cumsum`, `Tensor.cumsum`,
+  /// `torch._C._nn.gelu`, ...) dispatches to: "aten::cumsum"; or that stands in torch.ops, with an
+  /// overload if it is one: "mine::f", "mine::f.default". Nullopt if it is none of these. For
+  /// methods the first argument is self.
   virtual std::optional<std::string> operator_name(PyObject* callable) const = 0;
 
   /// Finds the overload of `name` that torch would choose and what it gives. Nullopt with

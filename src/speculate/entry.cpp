@@ -136,8 +136,11 @@ double now() {
 
 Entry::~Entry() = default;
 
-/// Frees the memory of a graph that can't be entered again, or lets the last run do it.
+/// Frees the memory of a graph that can't be entered again, or lets the last run do it. What is
+/// freed may be the last reference to another object that the guards expect: its death comes here
+/// again.
 void Entry::retire() {
+  if (retired_) return;
   retired_ = true;
   if (guards_) guards_->forget();
   if (running_ == 0) release();

@@ -1,5 +1,6 @@
 // Builtins of torch are bindings of ATen operators of the same name; those that do more in the
-// binding than call the operator are left out.
+// binding than call the operator are left out. What stands in `torch.ops` names its operator
+// itself.
 #include "torch/operator_names.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -145,12 +146,49 @@ class Bindings {
   std::vector<python::Object> alive_;
 };
 
+/// The operators of `torch.ops`, ATen's and those that the program or a library registered.
+class RegisteredOperators {
+ public:
+  RegisteredOperators()
+      : packet_class_(torch_attribute({"_ops", "OpOverloadPacket"})),
+        overload_class_(torch_attribute({"_ops", "OpOverload"})) {}
+
+  std::optional<std::string> find(PyObject* callable) const {
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(callable));
+    if (packet_class_.is(type)) return without_special(text(callable, "_qualified_op_name"));
+    if (!overload_class_.is(type)) return std::nullopt;
+    const std::string overload = text(callable, "_overloadname");
+    std::string name = text(callable, "_name");
+    if (!name.ends_with("." + overload)) name += "." + overload;
+    return without_special(std::move(name));
+  }
+
+ private:
+  static std::string text(PyObject* object, const char* attribute) {
+    const python::Object found = python::Object::steal(PyObject_GetAttrString(object, attribute));
+    if (!found) throw python::ErrorSet();
+    return python::to_string(found.get());
+  }
+
+  static std::optional<std::string> without_special(std::string name) {
+    constexpr std::string_view kOwn = "aten::";
+    if (!name.starts_with(kOwn)) return name;
+    const std::string own = name.substr(kOwn.size(), name.find('.') - kOwn.size());
+    return special_bindings().contains(own) ? std::nullopt : std::optional(std::move(name));
+  }
+
+  python::Object packet_class_;
+  python::Object overload_class_;
+};
+
 }  // namespace
 
-std::optional<std::string> aten_name(PyObject* callable) {
+std::optional<std::string> operator_name(PyObject* callable) {
   // Never destroyed: Python may be gone by then.
   static const Bindings& bindings = *new Bindings();
-  return bindings.find(callable);
+  static const RegisteredOperators& registered = *new RegisteredOperators();
+  auto name = bindings.find(callable);
+  return name ? name : registered.find(callable);
 }
 
 }  // namespace janus::torch

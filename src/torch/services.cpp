@@ -510,7 +510,7 @@ bool may_give_argument(const std::string& name) {
 class Services final : public frontend::TorchServices {
  public:
   std::optional<std::string> operator_name(PyObject* callable) const override {
-    return aten_name(callable);
+    return torch::operator_name(callable);
   }
 
   std::optional<ResolvedOperator> resolve(std::string_view name,
@@ -534,10 +534,16 @@ class Services final : public frontend::TorchServices {
   static std::optional<ResolvedOperator> find(const std::string& name,
                                               std::span<const OperatorArgument> arguments,
                                               std::string& why) {
-    const auto& operators = ::torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name));
+    const size_t dot = name.find('.');
+    const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
+    const auto& operators =
+        ::torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name.substr(0, dot)));
     for (const bool wrap : {false, true}) {
       for (const auto& candidate : operators) {
         const FunctionSchema& schema = candidate->schema();
+        if (!overload.empty() &&
+            overload != (schema.overload_name().empty() ? "default" : schema.overload_name()))
+          continue;
         if (is_out(schema)) continue;
         const Binding binding(schema, arguments, wrap);
         if (binding) return describe(schema, binding, arguments, why);
@@ -570,8 +576,10 @@ class Services final : public frontend::TorchServices {
       return std::nullopt;
     }
     result.mutates = schema.is_mutable() || writes_unsaid(schema.name());
-    result.random = overload->hasTag(at::Tag::nondeterministic_seeded) &&
-                    !never_drops(schema, result.attributes);
+    // Nothing says whether an operator of the program's or a library's draws.
+    result.random = !schema.name().starts_with("aten::") ||
+                    (overload->hasTag(at::Tag::nondeterministic_seeded) &&
+                     !never_drops(schema, result.attributes));
     if (result.random) result.attributes.set("_draws", true);
     if (result.mutates) return result;
     static ResolvedMemo& memo = *new ResolvedMemo;  // holds Python's objects: lives to the end

@@ -41,8 +41,19 @@ const AutogradMeta* meta_of(const at::TensorImpl* impl) {
   return static_cast<const AutogradMeta*>(impl->autograd_meta());
 }
 
-bool has_hooks(const AutogradMeta& meta) {
-  return !meta.hooks_.empty() || meta.post_acc_grad_hooks_ != nullptr || meta.retains_grad_;
+bool is_empty_dictionary(PyObject* hooks) {
+  return hooks != nullptr && PyDict_Check(hooks) && PyDict_GET_SIZE(hooks) == 0;
+}
+
+/// Hooks that were removed, and tensors that were loaded from a file, leave an empty dictionary.
+bool has_hooks(const at::TensorImpl* impl, const AutogradMeta& meta) {
+  if (meta.retains_grad_) return true;
+  if (meta.hooks_.empty() && meta.post_acc_grad_hooks_ == nullptr) return false;
+  const auto* object = reinterpret_cast<const THPVariable*>(impl->pyobj_slot()->load_pyobj());
+  if (object == nullptr || meta.hooks_.size() > 1) return true;
+  return (!meta.hooks_.empty() && !is_empty_dictionary(object->backward_hooks)) ||
+         (meta.post_acc_grad_hooks_ != nullptr &&
+          !is_empty_dictionary(object->post_accumulate_grad_hooks));
 }
 
 /// Views that were written in place make their grad_fn when asked.
@@ -53,11 +64,12 @@ bool is_leaf(const at::Tensor& tensor, const AutogradMeta& meta) {
 /// `pattern`: a TensorPattern or an ExpectedTensor.
 template <class Pattern>
 bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
-  const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
+  const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  const AutogradMeta* meta = meta_of(impl);
   if (meta == nullptr) {
     return !pattern.requires_grad && pattern.is_leaf && !pattern.is_view && !pattern.has_hooks;
   }
-  return meta->is_view_ == pattern.is_view && has_hooks(*meta) == pattern.has_hooks &&
+  return meta->is_view_ == pattern.is_view && has_hooks(impl, *meta) == pattern.has_hooks &&
          is_leaf(tensor, *meta) == pattern.is_leaf &&
          (meta->requires_grad_ || !is_leaf(tensor, *meta)) == pattern.requires_grad &&
          meta->fw_grad_ == nullptr;
@@ -171,7 +183,7 @@ class Access final : public speculate::TensorAccess {
     fact.is_parameter = reinterpret_cast<PyObject*>(Py_TYPE(object)) == ParameterClass;
     const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
     fact.is_view = meta != nullptr && meta->is_view_;
-    fact.has_hooks = meta != nullptr && has_hooks(*meta);
+    fact.has_hooks = meta != nullptr && has_hooks(tensor.unsafeGetTensorImpl(), *meta);
     fact.storage = storage_of(object);
     fact.identity = tensor.unsafeGetTensorImpl();
     return fact;

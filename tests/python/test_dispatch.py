@@ -743,3 +743,24 @@ def test_many_graphs():
     y = x.double()
     for mode in modes:
         assert torch.equal(converted(y, mode, thing), step(y, mode, thing))
+
+
+def test_model_that_dies_with_its_graph():
+    """The graph holds the last reference to optimizer state whose death it waits for."""
+    for _ in range(3):
+        model = torch.nn.Linear(6, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+
+        def step(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = model(x).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        converted = torchjanus.function(step)
+        for _ in range(8):
+            converted(torch.ones(4, 6))
+        assert converted.stats()["hits"] >= 3
+        del model, optimizer, step, converted
+        gc.collect()

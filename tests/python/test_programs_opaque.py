@@ -1,5 +1,7 @@
 """Operators that the graph does not know, and their gradients by what autograd recorded."""
 
+import io
+
 import pytest
 from differential import Program, differential
 from torch.nn import functional as F
@@ -166,3 +168,127 @@ def test_operators_that_give_other_sizes_than_torch_says():
 
     calls = [(torch.randn(5, 3), torch.randn(5, 3)) for _ in range(6)]
     return Program(step, calls)
+
+
+# --- operators that the program registered ------------------------------------------------------
+
+
+@torch.library.custom_op("torchjanus_tests::cube", mutates_args=())
+def cube(x: torch.Tensor) -> torch.Tensor:
+    return x**3
+
+
+@torch.library.custom_op("torchjanus_tests::jitter", mutates_args=())
+def jitter(x: torch.Tensor, scale: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+    return x + scale * torch.rand_like(x), x.sum()
+
+
+@torch.library.custom_op("torchjanus_tests::count_", mutates_args=("x",))
+def count_(x: torch.Tensor) -> None:
+    x.add_(1)
+
+
+@torch.library.custom_op("torchjanus_tests::untold", mutates_args=())
+def untold(x: torch.Tensor) -> torch.Tensor:
+    return x[x > 0]
+
+
+cube.register_fake(torch.empty_like)
+jitter.register_fake(lambda x, scale=1.0: (torch.empty_like(x), x.new_empty(())))
+cube.register_autograd(
+    lambda ctx, gradient: gradient * 3 * ctx.saved_tensors[0] ** 2,
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+SPELLINGS = {
+    "function": lambda: cube,
+    "packet": lambda: torch.ops.torchjanus_tests.cube,
+    "overload": lambda: torch.ops.torchjanus_tests.cube.default,
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@differential(hits=4)
+def test_registered_operator(spelling):
+    operator = SPELLINGS[spelling]()
+    return trained(nn.Linear(4, 3), lambda m, x: operator(m(x)).pow(2).mean(), (3, 4))
+
+
+@differential(hits=4)
+def test_registered_operator_that_draws():
+    def step(x):
+        y = torch.rand(3)
+        noisy, total = jitter(x, scale=0.5)
+        return noisy + y, total, torch.rand(2)
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+@differential(reasons=["unknown_callable"])
+def test_registered_operator_that_writes():
+    def step(x):
+        y = x * 2
+        count_(y)
+        return y
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential(reasons=["unknown_callable"])
+def test_registered_operator_whose_sizes_nobody_knows():
+    return Program(lambda x: untold(x * 2), [(torch.randn(8),) for _ in range(6)])
+
+
+@differential(hits=4)
+def test_aten_by_its_name():
+    def step(x):
+        y = torch.ops.aten.add.Tensor(x, x, alpha=2)
+        return torch.ops.aten.cumsum(y, 0), torch.ops.aten.relu.default(y)
+
+    return Program(step, [(torch.randn(3, 2),) for _ in range(8)])
+
+
+# --- hooks that are there no more ---------------------------------------------------------------
+
+
+@differential(hits=4)
+def test_tensors_that_were_loaded():
+    """torch.load leaves an empty dictionary of hooks with each tensor."""
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    model(torch.ones(2, 4)).sum().backward()
+    optimizer.step()
+    file = io.BytesIO()
+    torch.save([model.state_dict(), optimizer.state_dict()], file)
+    file.seek(0)
+    weights, state = torch.load(file)
+    model.load_state_dict(weights, assign=True)
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    optimizer.load_state_dict(state)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, [(torch.randn(3, 4),) for _ in range(8)], watch=[model, optimizer])
+
+
+@differential(hits=5, reasons=["guard_failed"])
+def test_hooks_that_come_and_go():
+    weight = torch.randn(3, requires_grad=True)
+    weight.register_hook(lambda gradient: gradient * 2).remove()
+    weight.register_post_accumulate_grad_hook(lambda parameter: None).remove()
+    handles = []
+
+    def step(x):
+        weight.grad = None
+        (weight * x).sum().backward()
+        return x + 1
+
+    calls = [(torch.randn(3),) for _ in range(20)]
+    calls[8:8] = [lambda: handles.append(weight.register_hook(lambda gradient: gradient * 2))]
+    calls[12:12] = [lambda: handles.pop().remove()]
+    return Program(step, calls, watch=[weight])
