@@ -42,6 +42,7 @@ struct Frame {
   /// Memory of the cells that the run writes; filled when it is asked for.
   std::unordered_set<const void*> written;
   std::optional<Failure> failure;
+  bool is_certain = false;               ///< the run can't be given up any more
   const graph::Node* running = nullptr;  ///< the last operator that was called: one may throw
 };
 

@@ -87,6 +87,9 @@ class Library {
   virtual const void* storage(const Slot& tensor) const = 0;
   /// Whether nothing but this slot refers to the tensor, and nothing but the tensor to its memory.
   virtual bool has_no_other_owner(const Slot& tensor) const = 0;
+  /// Whether nobody can tell a new tensor from this one with new contents: only this slot and one
+  /// cell refer to it, nothing else to its memory, and otherwise it is as `allocate` made it.
+  virtual bool is_replaceable(const Slot& /*tensor*/) const { return false; }
   /// A new tensor of its own memory, not initialised.
   virtual Slot allocate(const Layout& layout) = 0;
   /// A tensor over memory that somebody else owns and keeps.
@@ -110,6 +113,9 @@ class Library {
   /// An operator that neither the executor nor a native kernel computes. Dimension expressions in
   /// the attributes have the values that `symbols` gives. Throws InternalError if there is none.
   virtual std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) = 0;
+  /// Whether the operator can't fail on operands of the sizes on which it ran before, unless memory
+  /// runs out: whatever the elements are, they are no reason.
+  virtual bool is_certain(const graph::Node& /*node*/) const { return false; }
 
   /// operation.run(operands), with results at the given places as far as the library can bring that
   /// about; it may learn from what it sees for the next time. The caller looks where they lie.
@@ -130,6 +136,9 @@ class Library {
   /// Calls `body(context)` where a run may happen: no gradients are recorded, and Python's lock is
   /// given up if `release_lock`. Exceptions become a Failure; InternalError passes through.
   virtual std::optional<Failure> protect(bool release_lock, void (*body)(void*), void* context) = 0;
+  /// Called inside protect where a run can't be given up any more: it is not interrupted from here
+  /// on.
+  virtual void enter_certain_part() {}
   /// Throws if the user has asked to stop; called now and then in long runs, inside protect.
   virtual void check_interrupt() {}
 };

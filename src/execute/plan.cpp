@@ -25,6 +25,11 @@ Failure failure_of(Failure::Kind kind, const graph::Node& node, const std::strin
   return failure;
 }
 
+/// For tests: the place where an operator fails on demand.
+void operation_may_fail(const Frame& frame) {
+  if (!frame.is_certain) fault_point(Fault::operation);
+}
+
 /// Processor time of this thread: what other processes do hardly matters.
 double thread_seconds() {
   timespec now{};
@@ -88,6 +93,10 @@ bool Plan::run_placed(Placed& call, Library& library, Frame& frame) {
   const Instruction& instruction = planned_.instructions[call.instruction];
   Slot* const slots = frame.slots.data();
   frame.running = instruction.node;
+  for (const size_t i : call.moving) {
+    Placement& placement = call.placements[i];
+    placement.memory = library.data(slots[instruction.outputs[placement.output]]);
+  }
   library.run_placed(*frame.operations[instruction.operation],
                      {slots, instruction.inputs, call.made}, call.placements);
   if (!put_into_place(call, library, frame)) return false;
@@ -125,18 +134,43 @@ void Plan::run_pair(Pair& pair, Library& library, Frame& frame) const {
   ++pair.runs;
 }
 
-bool Plan::run(Library& library, Frame& frame) {
+bool Plan::run(Library& library, Frame& frame, std::span<Slot> replaceable) {
+  for (size_t i = 0; i < replaceable.size(); ++i)
+    frame.slots[replaced_slots_[i]] = std::move(replaceable[i]);
+  if (!run_steps(0, first_write_, library, frame)) return false;
+  frame.is_certain = true;
+  library.enter_certain_part();
+  const bool done = run_steps(first_write_, steps_.size(), library, frame);
+  TORCHJANUS_CHECK(done, "plan: a step has failed that can't fail");
+  for (const auto& [slot, writes] : versions_) library.bump_version(frame.slots[slot], writes);
+  return true;
+}
+
+bool Plan::run_steps(size_t begin, size_t end, Library& library, Frame& frame) {
   const bool timed = log_enabled("time");
   if (timed) times_.resize(steps_.size());
-  for (size_t i = 0; i < steps_.size(); ++i) {
+  for (size_t i = begin; i < end; ++i) {
     const double start = timed ? thread_seconds() : 0;
     if (!run(steps_[i], library, frame)) return false;
     if (!timed) continue;
     const double taken = thread_seconds() - start;
     times_[i] = times_[i] == 0 ? taken : std::min(times_[i], taken);
   }
-  for (const auto& [slot, writes] : versions_) library.bump_version(frame.slots[slot], writes);
   return true;
+}
+
+/// A new tensor, or what the value takes the place of, if that was given and has the layout.
+void Plan::allocate(const Allocation& allocation, Library& library, Frame& frame) const {
+  Slot& made = frame.slots[allocation.slot];
+  if (allocation.replaced) {
+    Slot& replaced = frame.slots[*allocation.replaced];
+    if (replaced.is_tensor() && library.has_layout(replaced, allocation.layout) &&
+        library.is_replaceable(replaced)) {
+      made = std::move(replaced);
+      return;
+    }
+  }
+  made = library.allocate(allocation.layout);
 }
 
 bool Plan::run(const Step& step, Library& library, Frame& frame) {
@@ -144,7 +178,7 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
   const std::vector<Instruction>& instructions = planned_.instructions;
   switch (step.kind) {
     case Step::Kind::operation_into: {
-      fault_point(Fault::operation);
+      operation_may_fail(frame);
       const Instruction& instruction = instructions[step.index];
       frame.running = instruction.node;
       frame.operations[instruction.operation]->run_into(
@@ -153,17 +187,17 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
       break;
     }
     case Step::Kind::operation_fresh:
-      fault_point(Fault::operation);
+      operation_may_fail(frame);
       if (!run_operation(instructions[step.index], library, frame)) return false;
       library.check_interrupt();
       break;
     case Step::Kind::beside:
-      fault_point(Fault::operation);
+      operation_may_fail(frame);
       run_pair(pairs_[step.index], library, frame);
       library.check_interrupt();
       break;
     case Step::Kind::operation_placed:
-      fault_point(Fault::operation);
+      operation_may_fail(frame);
       if (!run_placed(placed_[step.index], library, frame)) return false;
       library.check_interrupt();
       break;
@@ -224,11 +258,9 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
           library.share(slots[view.root], view.byte_offset, frame.learned[view.slot].layout);
       break;
     }
-    case Step::Kind::allocate: {
-      const Allocation& allocation = allocations_[step.index];
-      slots[allocation.slot] = library.allocate(allocation.layout);
+    case Step::Kind::allocate:
+      allocate(allocations_[step.index], library, frame);
       break;
-    }
     case Step::Kind::adopt:
       slots[adoptions_[step.index].to] = slots[adoptions_[step.index].from];
       break;
@@ -321,7 +353,8 @@ std::string Plan::describe() const {
         line(cat("view $", views_[step.index].slot, " of $", views_[step.index].root));
         break;
       case Step::Kind::allocate:
-        line(cat("new $", allocations_[step.index].slot, ' ', allocations_[step.index].layout));
+        line(cat("new $", allocations_[step.index].slot, ' ', allocations_[step.index].layout,
+                 allocations_[step.index].replaced ? ", or in place of the old one" : ""));
         break;
       case Step::Kind::adopt:
         line(cat('$', adoptions_[step.index].to, " is written in place into $",

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,10 @@ class Plan {
  public:
   Plan(const Code& code, Library& library, Frame& frame);
 
-  /// Runs; inputs, cells and constants are in their slots. False: frame.failure says why not, and
-  /// nothing outside has changed.
-  bool run(Library& library, Frame& frame);
+  /// Runs; inputs, cells and constants are in their slots. `replaceable`: tensors that rebound
+  /// values may take the place of. False: frame.failure says why not, and nothing outside has
+  /// changed.
+  bool run(Library& library, Frame& frame, std::span<Slot> replaceable);
   /// After a run that succeeded: hands out results and rebound values.
   void give(Frame& frame, std::span<Slot> results, std::span<Slot> rebound);
   /// Clears the slots that do not belong to the plan.
@@ -74,6 +76,7 @@ class Plan {
   };
   struct Allocation {
     uint32_t slot = 0;
+    std::optional<uint32_t> replaced;  ///< slot of a tensor that it may be, if there is one
     Layout layout;
   };
   struct Transfer {
@@ -84,6 +87,7 @@ class Plan {
     uint32_t instruction = 0;
     std::vector<uint32_t> made;  ///< slots for what the operator gives, by output
     std::vector<Placement> placements;
+    std::vector<size_t> moving;  ///< of these: in memory of the result's tensor, wherever it is
   };
   /// Instruction `first` and the next one. Whether they run side by side or one after the other is
   /// decided by the least time of some runs of each.
@@ -92,7 +96,9 @@ class Plan {
     std::array<double, 2> seconds{};  ///< one after the other, side by side
     int runs = 0;
   };
+  bool run_steps(size_t begin, size_t end, Library& library, Frame& frame);
   bool run(const Step& step, Library& library, Frame& frame);
+  void allocate(const Allocation& allocation, Library& library, Frame& frame) const;
   void run_pair(Pair& pair, Library& library, Frame& frame) const;
   bool run_operation(const Instruction& instruction, Library& library, Frame& frame);
   bool run_placed(Placed& call, Library& library, Frame& frame);
@@ -111,6 +117,7 @@ class Plan {
   std::vector<Transfer> copies_, adoptions_;
   std::vector<std::pair<uint32_t, int64_t>> versions_;  ///< slot of a cell, in-place writes
   std::vector<uint32_t> result_slots_, rebound_slots_;
+  std::vector<uint32_t> replaced_slots_;  ///< by rebound value: what it may take the place of
   std::vector<uint32_t> transient_;
   Memory arena_;
   std::vector<double> times_;  ///< least seconds of each step, with TORCHJANUS_LOG=time

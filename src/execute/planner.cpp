@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "execute/beside.h"
+#include "execute/certainty.h"
 #include "execute/ordinary_run.h"
 #include "execute/plan.h"
 #include "graph/op.h"
@@ -43,11 +44,14 @@ class Planner {
 
   void make() {
     plan_.planned_ = choose_layouts(code_, frame_);
+    compute_numbers_first(plan_.planned_, library_, frame_);
     first_of_two_ = pair_operations(plan_.planned_, frame_);
     end_ = instructions().size();
     find_groups();
     choose_places();
+    find_certain_part();
     choose_in_place_writes();
+    choose_gifts();
     choose_buffers();
     make_arena();
     emit();
@@ -144,8 +148,9 @@ class Planner {
     if (instruction.outputs.empty() || !makes_own_results(instruction)) return Making::fresh;
     if (frame_.operations[instruction.operation]->can_run_into()) return Making::into;
     const bool some =
-        std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
-                    [&](uint32_t slot) { return is_tensor(slot) && !groups_.at(slot).escapes; });
+        std::any_of(instruction.outputs.begin(), instruction.outputs.end(), [&](uint32_t slot) {
+          return is_tensor(slot) && (!groups_.at(slot).escapes || replacing_.contains(slot));
+        });
     return some && !is_foreign_code(instruction) ? Making::placed : Making::fresh;
   }
 
@@ -185,6 +190,36 @@ class Planner {
     }
   }
 
+  // --- from where on nothing can fail
+
+  void find_certain_part() {
+    certain_ = plan_.planned_.tail;
+    if (code_.commits.empty() && code_.rebinds.empty()) return;  // nothing to hurry for
+    while (certain_ > 0 && is_certain(certain_ - 1)) --certain_;
+    // Both of two start at the place of the first.
+    if (certain_ > 0 && certain_ < end_ && first_of_two_[certain_ - 1]) ++certain_;
+    for (uint32_t slot : code_.body.results) copy_before(slot);
+    for (const Write& write : code_.rebinds) copy_before(write.slot);
+    for (const Write& write : code_.commits) copy_before(write.slot);
+  }
+
+  bool is_certain(size_t position) const {
+    const Instruction& instruction = instructions()[position];
+    return execute::is_certain(instruction, library_, frame_) &&
+           (instruction.action != Action::operation || is_view(instruction) ||
+            makes_own_results(instruction));
+  }
+
+  /// What leaves the graph and lies in a cell's or an input's memory must be there before the first
+  /// write to a cell.
+  void copy_before(uint32_t slot) {
+    if (!is_tensor(slot) || group(slot).place != Place::outside) return;
+    for (size_t i = certain_; i < end_; ++i) {
+      const std::vector<uint32_t>& outputs = instructions()[i].outputs;
+      if (std::find(outputs.begin(), outputs.end(), slot) != outputs.end()) certain_ = i + 1;
+    }
+  }
+
   // --- kernels that write into cells
 
   void choose_in_place_writes() {
@@ -221,8 +256,7 @@ class Planner {
     Group& value = group(write.slot);
     if (value.place != Place::arena || learned(write.slot).root != write.slot) return false;
     const size_t writer = value.defined;
-    if (writer < plan_.planned_.tail || instructions()[writer].action != Action::kernel)
-      return false;
+    if (writer < certain_ || instructions()[writer].action != Action::kernel) return false;
     const Layout& layout = learned(cell).layout;
     if (learned(write.slot).layout != layout || !layout.is_dense()) return false;
     return old_contents_unused_after(writer, cell);
@@ -314,14 +348,13 @@ class Planner {
   }
 
   void emit() {
-    choose_gifts();
-    for (size_t i = 0; i < plan_.planned_.tail; ++i) emit(i);
+    for (size_t i = 0; i < certain_; ++i) emit(i);
     emit_early_copies();
-    for (size_t i = plan_.planned_.tail; i < end_; ++i) {
-      if (instructions()[i].action == Action::kernel) emit_allocations(i);
+    for (size_t i = certain_; i < end_; ++i) {
+      if (is_given_memory(instructions()[i])) emit_allocations(i);
     }
     plan_.first_write_ = plan_.steps_.size();
-    for (size_t i = plan_.planned_.tail; i < end_; ++i) emit(i);
+    for (size_t i = certain_; i < end_; ++i) emit(i);
     emit_late_copies();
     emit_commits();
     for (uint32_t slot = 0; slot < frame_.slots.size(); ++slot) {
@@ -355,14 +388,14 @@ class Planner {
         step(Step::Kind::guard, position);
         break;
       case Action::kernel:
-        if (position < plan_.planned_.tail) emit_allocations(position);
+        emit_own_allocations(position);
         emit_kernel(position);
         break;
       case Action::operation:
         if (!is_second_of_two(position)) emit_operation(position);
         break;
       case Action::relayout:
-        emit_allocations(position);
+        emit_own_allocations(position);
         emit_copy(instruction.outputs[0], instruction.inputs[0]);
         break;
       case Action::container:
@@ -385,7 +418,7 @@ class Planner {
     if (is_view(instruction)) return emit_views(instruction);
     switch (making(instruction)) {
       case Making::into:
-        emit_allocations(position);
+        emit_own_allocations(position);
         return step(Step::Kind::operation_into, position);
       case Making::placed:
         return emit_placed(position);
@@ -402,8 +435,8 @@ class Planner {
         return false;
       }
     }
-    emit_allocations(position);
-    emit_allocations(position + 1);
+    emit_own_allocations(position);
+    emit_own_allocations(position + 1);
     plan_.pairs_.push_back({static_cast<uint32_t>(position), {}, 0});
     step(Step::Kind::beside, plan_.pairs_.size() - 1);
     return true;
@@ -415,14 +448,16 @@ class Planner {
     call.instruction = static_cast<uint32_t>(position);
     for (size_t i = 0; i < instruction.outputs.size(); ++i) {
       const uint32_t slot = instruction.outputs[i];
-      call.made.push_back(static_cast<uint32_t>(frame_.slots.size()));
-      frame_.slots.emplace_back();
-      if (!is_tensor(slot) || group(slot).place != Place::arena) continue;
+      call.made.push_back(new_slot());
+      if (!is_tensor(slot)) continue;
+      const bool replaces = replacing_.contains(slot);
+      if (group(slot).place != Place::arena && !replaces) continue;
       const int64_t bytes = learned(slot).layout.span_bytes();
       const auto before =
           std::count_if(call.placements.begin(), call.placements.end(),
                         [&](const Placement& other) { return other.bytes == bytes; });
-      call.placements.push_back({address(slot), bytes, before, i});
+      if (replaces) call.moving.push_back(call.placements.size());
+      call.placements.push_back({replaces ? nullptr : address(slot), bytes, before, i});
     }
     plan_.placed_.push_back(std::move(call));
     step(Step::Kind::operation_placed, plan_.placed_.size() - 1);
@@ -444,11 +479,31 @@ class Planner {
     }
   }
 
+  /// Whether its results are written into memory that it is given.
+  bool is_given_memory(const Instruction& instruction) const {
+    if (instruction.action != Action::operation)
+      return instruction.action == Action::kernel || instruction.action == Action::relayout;
+    return !is_view(instruction) && making(instruction) != Making::fresh;
+  }
+
+  /// Memory is asked for where that may fail: the certain part has it all when it begins.
+  void emit_own_allocations(size_t position) {
+    if (position < certain_) emit_allocations(position);
+  }
+
   void emit_allocations(size_t position) {
     const Instruction& instruction = instructions()[position];
+    const bool placed =
+        instruction.action == Action::operation && making(instruction) == Making::placed;
     for (uint32_t slot : instruction.outputs) {
       if (!is_tensor(slot) || group(slot).place != Place::fresh) continue;
-      plan_.allocations_.push_back({slot, learned(slot).layout});
+      const auto replaced = replacing_.find(slot);
+      if (replaced != replacing_.end())
+        plan_.allocations_.push_back({slot, replaced->second, learned(slot).layout});
+      else if (!placed)
+        plan_.allocations_.push_back({slot, std::nullopt, learned(slot).layout});
+      else
+        continue;
       step(Step::Kind::allocate, plan_.allocations_.size() - 1);
     }
   }
@@ -477,7 +532,6 @@ class Planner {
 
   /// Memory of their own that operators made is given back after its last use.
   void emit_releases(size_t position) {
-    if (position >= plan_.planned_.tail) return;
     for (uint32_t slot : instructions()[position].dead) {
       if (!is_tensor(slot)) step(Step::Kind::release, slot);
     }
@@ -527,6 +581,7 @@ class Planner {
     }
     for (const Write& write : code_.rebinds) {
       const uint32_t slot = write.slot;
+      plan_.replaced_slots_.push_back(new_slot());
       if (!is_tensor(slot)) {
         plan_.rebound_slots_.push_back(slot);
         continue;
@@ -535,7 +590,9 @@ class Planner {
                        group(slot).place != Place::outside && !mixed_.contains(slot) &&
                        learned(slot).layout.is_contiguous();
       plan_.rebound_slots_.push_back(own ? slot : clone(slot, true));
-      if (own) leaves_.insert(slot);
+      if (!own) continue;
+      leaves_.insert(slot);
+      if (may_replace(slot)) replacing_.emplace(slot, plan_.replaced_slots_.back());
     }
     for (const Write& write : code_.commits) {
       if (in_place_.contains(write.slot) || !is_tensor(write.slot)) continue;
@@ -544,6 +601,21 @@ class Planner {
       const bool moved = written.contains(learned(write.slot).root);
       committed_.push_back({cell, moved ? clone(write.slot, false) : write.slot});
     }
+  }
+
+  /// Whether the value may be computed right into the tensor that it takes the place of.
+  bool may_replace(uint32_t slot) const {
+    if (learned(slot).root != slot) return false;
+    const Group& value = groups_.at(slot);
+    if (value.place != Place::fresh || value.defined < certain_) return false;
+    const Instruction& made = instructions()[value.defined];
+    if (made.action != Action::operation) return true;
+    return makes_own_results(made) && !is_foreign_code(made);
+  }
+
+  uint32_t new_slot() {
+    frame_.slots.emplace_back();
+    return static_cast<uint32_t>(frame_.slots.size() - 1);
   }
 
   bool is_same(uint32_t a, uint32_t b) const {
@@ -558,16 +630,15 @@ class Planner {
     if (contiguous || !gift.layout.is_dense()) {
       gift.layout.strides = contiguous_strides(gift.layout.sizes);
     }
-    gift.early = group(slot).place == Place::outside || group(slot).defined < plan_.planned_.tail;
-    gift.clone = static_cast<uint32_t>(frame_.slots.size());
-    frame_.slots.emplace_back();
+    gift.early = group(slot).place == Place::outside || group(slot).defined < certain_;
+    gift.clone = new_slot();
     gifts_.push_back(gift);
     return gift.clone;
   }
 
   void emit_early_copies() {
     for (const Gift& gift : gifts_) {
-      plan_.allocations_.push_back({gift.clone, gift.layout});
+      plan_.allocations_.push_back({gift.clone, std::nullopt, gift.layout});
       step(Step::Kind::allocate, plan_.allocations_.size() - 1);
       if (gift.early) emit_copy(gift.clone, gift.value);
     }
@@ -597,13 +668,15 @@ class Planner {
   Library& library_;
   Frame& frame_;
   size_t end_ = 0;
+  size_t certain_ = 0;                ///< from this instruction on nothing can fail
   std::map<uint32_t, Group> groups_;  // by root slot
   std::map<uint32_t, std::vector<size_t>> uses_;
   std::vector<Buffer> buffers_;
-  std::vector<bool> first_of_two_;  // by instruction: runs beside the next one
-  std::set<uint32_t> in_place_;     // values written into their cell
-  std::set<uint32_t> permanent_;    // slots whose tensors belong to the plan
-  std::set<uint32_t> leaves_;       // slots handed out as they are
+  std::vector<bool> first_of_two_;          // by instruction: runs beside the next one
+  std::set<uint32_t> in_place_;             // values written into their cell
+  std::set<uint32_t> permanent_;            // slots whose tensors belong to the plan
+  std::set<uint32_t> leaves_;               // slots handed out as they are
+  std::map<uint32_t, uint32_t> replacing_;  // a value, and the slot of what it may replace
   std::set<uint32_t> released_;
   std::set<uint32_t> mixed_;  // results in an operand's memory of operators with other results too
   std::vector<Gift> gifts_;

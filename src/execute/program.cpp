@@ -87,6 +87,7 @@ class Instance {
   void run(const Symbols& symbols, std::span<const Slot> inputs, std::span<const Slot> cells,
            std::span<Slot> results, std::span<Slot> rebound, int64_t deepest_call) {
     frame_.failure.reset();
+    frame_.is_certain = false;
     frame_.deepest_call = deepest_call;
     frame_.written.clear();
     seconds_ = 0;
@@ -106,6 +107,7 @@ class Instance {
     if (frame_.failure && !frame_.failure->span.known() && frame_.running != nullptr)
       frame_.failure->span = frame_.running->span;
     frame_.running = nullptr;
+    if (frame_.failure && frame_.is_certain) frame_.failure->kind = Failure::Kind::broken;
     if (frame_.failure && random_) random_->restore();
     frame_.activations.clear();
     if (plan_) {
@@ -177,7 +179,7 @@ class Instance {
       library_.give_back_free_memory();  // of the first run, and of compiling before it
     }
     const auto start = std::chrono::steady_clock::now();
-    const bool ran = plan_->run(library_, frame_);
+    const bool ran = plan_->run(library_, frame_, rebound);
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (ran) plan_->give(frame_, results, rebound);
   }

@@ -7,7 +7,8 @@
 // dimension, or by an i64 input named as the symbol.
 //
 // run() is all or nothing: guards come first; nothing outside the graph changes before the last
-// guard has held, and after a failure everything (also the random generator) is as it was.
+// guard has held, and after a failure everything (also the random generator) is as it was. Only
+// where memory runs out after everything else that can fail, that is an error (`broken`).
 #pragma once
 
 #include <memory>
@@ -21,14 +22,16 @@
 
 namespace janus::execute {
 
-/// Why a run was given up. Not an error: the caller runs the same call imperatively.
+/// Why a run was given up. Not an error, unless it is `broken`: the caller runs the same call
+/// imperatively.
 struct Failure {
   enum class Kind {
-    guard,       ///< a `guard` node did not hold; `guard` is its "id" attribute
-    overflow,    ///< an i64 operation or a dimension did not fit
-    operation,   ///< an operator threw (wrong shape, out of memory, ...)
-    depth,       ///< calls nested more deeply than the caller allows
-    interrupted  ///< the user pressed Ctrl-C
+    guard,        ///< a `guard` node did not hold; `guard` is its "id" attribute
+    overflow,     ///< an i64 operation or a dimension did not fit
+    operation,    ///< an operator threw (wrong shape, out of memory, ...)
+    depth,        ///< calls nested more deeply than the caller allows
+    interrupted,  ///< the user pressed Ctrl-C
+    broken  ///< memory ran out where nothing else can fail: cells may be written, some not in full
   };
   Kind kind = Kind::guard;
   int64_t guard = -1;
@@ -58,6 +61,8 @@ class Program {
 
   /// Runs once. `inputs` as graph.inputs(), `cells` as cells() (cells that are only rebound may be
   /// empty). On success fills `results` (as graph.results()) and `rebound` (as rebound_cells()).
+  /// The tensors that cells which are only rebound refer to may be given in `rebound`: where nobody
+  /// else can see such a tensor, it may come to be the new value.
   /// Re-entrant and thread-safe. Tensors in `results` and `rebound` are owned by the caller;
   /// nothing in the program refers to their memory any more.
   virtual std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,

@@ -259,6 +259,11 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
     result = {};
     return Result::ran;
   }
+  if (failure->kind == Failure::Kind::broken) {
+    committed = true;  // in part: there is no way back
+    PyErr_SetString(PyExc_RuntimeError, failure->message.c_str());
+    throw python::ErrorSet();
+  }
   ++entry->aborts;
   switch (failure->kind) {
     case Failure::Kind::guard: {

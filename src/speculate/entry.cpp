@@ -269,16 +269,32 @@ void Entry::rebind(const Cell& cell, PyObject* object, PyObject* value) const {
 }
 
 void Entry::commit(const execute::Program& program, std::span<const python::Object> captured,
-                   std::span<const execute::Slot> rebound) const {
+                   std::span<const execute::Slot> rebound,
+                   std::span<const void* const> replaced) const {
   const auto places = program.rebound_cells();
   for (size_t i = 0; i < places.size(); ++i) {
     const Cell& cell = cells_[places[i]];
     PyObject* object = captured[cell.captured].get();
-    if (cell.kind == CellBinding::Kind::grad)
-      tensor_access().set_grad(object, rebound[i]);
-    else
+    if (cell.kind != CellBinding::Kind::grad)
       rebind(cell, object, to_object(rebound[i]).get());
+    else if (!rebound[i].is_tensor() || rebound[i].tensor() != replaced[i])
+      tensor_access().set_grad(object, rebound[i]);
   }
+}
+
+/// The gradients that new ones take the place of. What the graph reads of them it has read by then.
+std::vector<const void*> Entry::offer_gradients(const execute::Program& program,
+                                                std::span<const python::Object> captured,
+                                                std::span<execute::Slot> rebound) const {
+  const auto places = program.rebound_cells();
+  std::vector<const void*> offered(places.size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    const Cell& cell = cells_[places[i]];
+    if (cell.kind != CellBinding::Kind::grad || cell.is_read) continue;
+    rebound[i] = tensor_access().grad_slot(captured[cell.captured].get());
+    if (rebound[i].is_tensor()) offered[i] = rebound[i].tensor();
+  }
+  return offered;
 }
 
 /// Counts the runs that are under way.
@@ -309,10 +325,11 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
   for (const Cell& each : cells_) cells.push_back(cell(each, captured[each.captured].get()));
   std::vector<Slot> results(result_count_), rebound(program->rebound_cells().size());
 
+  const std::vector<const void*> replaced = offer_gradients(*program, captured, rebound);
   auto failure = program->run(inputs, cells, results, rebound, deepest_call());
   if (failure) return failure;
   committed = true;
-  commit(*program, captured, rebound);
+  commit(*program, captured, rebound, replaced);
   if (differentiable_) differentiable_->attach(inputs, program->cells(), cells, results);
   result = finish(captured, results);
   return std::nullopt;

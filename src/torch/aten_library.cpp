@@ -8,11 +8,13 @@
 #include <ATen/ops/add_ops.h>
 #include <ATen/ops/copy_ops.h>
 #include <ATen/ops/empty_strided.h>
+#include <c10/core/impl/PyObjectSlot.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "torch/certain.h"
 #include "torch/layout_copy.h"
 #include "torch/memory.h"
 #include "torch/operators.h"
@@ -69,6 +71,17 @@ class TorchLibrary final : public execute::Library {
     const at::TensorImpl* impl = impl_of(tensor);
     return c10::raw::intrusive_ptr::use_count(const_cast<at::TensorImpl*>(impl)) == 1 &&
            impl->unsafe_storage().use_count() == 1;
+  }
+
+  bool is_replaceable(const Slot& tensor) const override {
+    constexpr uint32_t owners = 2;
+    at::TensorImpl* impl = impl_of(tensor);
+    if (c10::raw::intrusive_ptr::use_count(impl) != owners || impl->autograd_meta() != nullptr ||
+        impl->pyobj_slot()->load_pyobj() != nullptr || impl->storage_offset() != 0)
+      return false;
+    const c10::VariableVersion& version = impl->version_counter();
+    return version.unique() && version.current_version() == 0 && is_plain(impl) &&
+           owns_memory_alone(impl->unsafe_storage());
   }
 
   Slot allocate(const Layout& layout) override {
@@ -150,9 +163,25 @@ class TorchLibrary final : public execute::Library {
     return run_protected(release_lock, body, context);
   }
 
+  bool is_certain(const graph::Node& node) const override { return fails_only_for_memory(node); }
+  void enter_certain_part() override { torch::enter_certain_part(); }
   void check_interrupt() override { torch::check_interrupt(); }
 
  private:
+  /// Of the kind that `allocate` makes, weakly referred to by nobody.
+  static bool is_plain(at::TensorImpl* impl) {
+    static const c10::DispatchKeySet keys =
+        at::empty({0}, at::TensorOptions(at::kFloat)).unsafeGetTensorImpl()->key_set();
+    return impl->key_set() == keys && c10::raw::weak_intrusive_ptr::use_count(impl) == 1;
+  }
+
+  static bool owns_memory_alone(const c10::Storage& storage) {
+    c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
+    return c10::raw::intrusive_ptr::use_count(impl) == 1 &&
+           c10::raw::weak_intrusive_ptr::use_count(impl) == 1 &&
+           impl->pyobj_slot()->load_pyobj() == nullptr && is_allocators_own(impl->data_ptr());
+  }
+
   static at::Tensor make_view(c10::Storage storage, int64_t byte_offset, const Layout& layout) {
     at::Tensor tensor = at::detail::make_tensor<at::TensorImpl>(
         std::move(storage), at::DispatchKeySet(at::DispatchKey::CPU),

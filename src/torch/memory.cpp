@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "base/fault.h"
+#include "torch/run_scope.h"
 
 namespace janus::torch {
 
@@ -127,7 +128,7 @@ class RunAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) override {
     if (!pooled) return ordinary->allocate(bytes);
-    fault_point(Fault::memory);
+    if (!is_certain_part()) fault_point(Fault::memory);
     if (placing == nullptr) return allocate_new(bytes);
     if (void* place = placing->place_for(bytes)) {
       placing->note(bytes, place);
@@ -151,6 +152,10 @@ class RunAllocator final : public c10::Allocator {
 };
 
 }  // namespace
+
+bool is_allocators_own(const c10::DataPtr& memory) {
+  return memory.get_deleter() == release || memory.get_deleter() == ordinary->raw_deleter();
+}
 
 void install_allocator() {
   static RunAllocator allocator;

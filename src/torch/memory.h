@@ -6,12 +6,18 @@
 // right there.
 #pragma once
 
+#include <c10/core/Allocator.h>
+
 #include <array>
 #include <span>
 
 #include "execute/library.h"
 
 namespace janus::torch {
+
+/// Whether the memory is of ATen's allocator or of the pool: freed when its owner is, and seen by
+/// nobody else.
+bool is_allocators_own(const c10::DataPtr& memory);
 
 /// Puts the pool in front of ATen's allocator; called once.
 void install_allocator();

@@ -22,6 +22,7 @@ namespace {
 struct Interrupted {};
 
 thread_local c10::impl::LocalDispatchKeySet outer_keys{c10::impl::PODLocalDispatchKeySet{}};
+thread_local bool in_certain_part = false;
 thread_local unsigned checks = 0;
 thread_local std::chrono::steady_clock::time_point last_check;
 
@@ -45,12 +46,16 @@ class Unlocked {
 class BelowAutograd {
  public:
   BelowAutograd() : outer_(std::exchange(outer_keys, c10::impl::tls_local_dispatch_key_set())) {}
-  ~BelowAutograd() { outer_keys = outer_; }
+  ~BelowAutograd() {
+    outer_keys = outer_;
+    in_certain_part = outer_part_;
+  }
   BelowAutograd(const BelowAutograd&) = delete;
   BelowAutograd& operator=(const BelowAutograd&) = delete;
 
  private:
   c10::impl::LocalDispatchKeySet outer_;
+  bool outer_part_ = std::exchange(in_certain_part, false);
   at::AutoDispatchBelowADInplaceOrView below_;
   c10::impl::ExcludeDispatchKeyGuard no_autocast_{c10::autocast_dispatch_keyset};
   c10::AutoGradMode no_grad_{false};
@@ -89,8 +94,11 @@ std::optional<Failure> run_protected(bool release_lock, void (*body)(void*), voi
   }
 }
 
+void enter_certain_part() { in_certain_part = true; }
+bool is_certain_part() { return in_certain_part; }
+
 void check_interrupt() {
-  if (++checks % calls_between_checks != 0) return;
+  if (in_certain_part || ++checks % calls_between_checks != 0) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - last_check < time_between_checks) return;
   last_check = now;

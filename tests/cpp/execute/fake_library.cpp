@@ -144,6 +144,10 @@ bool Library::has_no_other_owner(const Slot& tensor) const {
   return get(tensor).references == 1 && get(tensor).storage.use_count() == 1;
 }
 
+bool Library::is_replaceable(const Slot& tensor) const {
+  return get(tensor).references == 2 && get(tensor).storage.use_count() == 1;
+}
+
 Slot Library::allocate(const Layout& layout) {
   ++allocations;
   Tensor tensor;
@@ -204,6 +208,10 @@ void Library::bump_version(Slot& tensor, int64_t by) { get(tensor).version += by
 
 std::unique_ptr<Operation> Library::bind(const graph::Node& node, const SymbolLookup&) {
   return std::make_unique<FakeOperation>(*this, std::string(node.op->name));
+}
+
+bool Library::is_certain(const graph::Node& node) const {
+  return certain.contains(std::string(node.op->name));
 }
 
 void Library::run_placed(Operation& operation, const Operands& operands,

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ class Library : public execute::Library {
   void* data(const Slot& tensor) const override;
   const void* storage(const Slot& tensor) const override;
   bool has_no_other_owner(const Slot& tensor) const override;
+  bool is_replaceable(const Slot& tensor) const override;
   Slot allocate(const Layout& layout) override;
   Slot over_memory(void* memory, const Layout& layout) override;
   void repoint(Slot& tensor, void* memory) override;
@@ -47,6 +49,7 @@ class Library : public execute::Library {
   Slot sum(const Slot& one, const Slot& other) override;
   void bump_version(Slot& tensor, int64_t by) override;
   std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) override;
+  bool is_certain(const graph::Node& node) const override;
   void run_placed(Operation& operation, const Operands& operands,
                   std::span<Placement> placements) override;
   void run_beside(Operation& one, const Operands& its, Operation& other,
@@ -62,7 +65,8 @@ class Library : public execute::Library {
   int random_state_now = 0;
   Placing placing = Placing::none;
   bool products_run_beside = false;
-  std::string throw_in;  ///< name of an operator that throws
+  std::string throw_in;           ///< name of an operator that throws
+  std::set<std::string> certain;  ///< names of operators that can't fail
 };
 
 /// A contiguous f32 tensor with these elements.

@@ -349,6 +349,149 @@ TEST_F(ProgramTest, ReboundValuesHaveMemoryOfTheirOwn) {
   }
 }
 
+/// A loss that may fail, gradients after it.
+constexpr const char* gradients = R"(graph @f(%x: f32[2,2], %w: f32[2,2]) {
+  %y = clone %x : f32[2,2]
+  %a = mm %y, %w : f32[2,2]
+  %b, %c = opaque %a {operands="self", operator="aten::two"} : f32[2,2], f32[2,2]
+  %d = fused %b : f32[2,2] { (%p: f32[2,2])
+    %q = neg %p : f32[2,2]
+    yield %q
+  }
+  rebind %a {cell="a.grad"}
+  rebind %b {cell="b.grad"}
+  rebind %c {cell="c.grad"}
+  rebind %d {cell="d.grad"}
+  return
+}
+)";
+
+class ReplacingTest : public PlacementTest {
+ protected:
+  static constexpr size_t count = 4;
+  /// As a caller does: the cells are `held`, and new values take their place.
+  std::optional<Failure> step(Program& program, float n) {
+    rebound = held;
+    auto failure = program.run(std::vector{tensor(library, {2, 2}, {n, 0, 0, n}), eye},
+                               std::vector<Slot>(count), {}, rebound);
+    if (!failure) held = rebound;
+    rebound.clear();
+    return failure;
+  }
+
+  void expect(float n) {
+    EXPECT_EQ(elements(library, held[0]), (Floats{n, 0, 0, n}));
+    EXPECT_EQ(elements(library, held[1]), (Floats{n + 1, 1, 1, n + 1}));
+    EXPECT_EQ(elements(library, held[2]), (Floats{2 * n, 0, 0, 2 * n}));
+    EXPECT_EQ(elements(library, held[3]), (Floats{-n - 1, -1, -1, -n - 1}));
+  }
+
+  std::vector<const void*> tensors() const {
+    std::vector<const void*> handles;
+    for (const Slot& slot : held) handles.push_back(slot.tensor());
+    return handles;
+  }
+
+  Slot eye = tensor(library, {2, 2}, {1, 0, 0, 1});
+  std::vector<Slot> held = std::vector<Slot>(count);
+};
+
+TEST_P(ReplacingTest, ValuesAreComputedIntoThoseThatTheyReplace) {
+  library.placing = GetParam();
+  library.certain = {"mm", "opaque"};
+  const auto program = compile(gradients);
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(step(*program, static_cast<float>(i)));
+  for (int i = 3; i < 6; ++i) {
+    const auto before = tensors();
+    ASSERT_FALSE(step(*program, static_cast<float>(i)));
+    EXPECT_EQ(tensors(), before);
+    expect(static_cast<float>(i));
+  }
+}
+
+TEST_P(ReplacingTest, WhatSomebodySeesIsNotReplaced) {
+  library.placing = GetParam();
+  library.certain = {"mm", "opaque"};
+  const auto program = compile(gradients);
+  std::vector<Slot> seen, shared;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_FALSE(step(*program, static_cast<float>(i)));
+    expect(static_cast<float>(i));
+    seen.push_back(held[1]);
+    shared.push_back(library.share(held[2], 0, library.layout(held[2])));
+  }
+  for (int i = 0; i < 5; ++i) {
+    const float n = static_cast<float>(i);
+    EXPECT_EQ(elements(library, seen[i]), (Floats{n + 1, 1, 1, n + 1}));
+    EXPECT_EQ(elements(library, shared[i]), (Floats{2 * n, 0, 0, 2 * n}));
+  }
+}
+
+TEST_P(ReplacingTest, NothingIsReplacedBeforeTheLastThingThatMayFail) {
+  library.placing = GetParam();
+  library.certain = {"mm"};
+  const auto program = compile(gradients);
+  for (int i = 0; i < 4; ++i) ASSERT_FALSE(step(*program, static_cast<float>(i)));
+  library.throw_in = "opaque";
+  const auto failure = step(*program, 9);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->kind, Failure::Kind::operation);
+  expect(3);
+  library.throw_in.clear();
+  ASSERT_FALSE(step(*program, 5));
+  expect(5);
+}
+
+TEST_P(ReplacingTest, AFailureInTheCertainPartIsAnError) {
+  library.placing = GetParam();
+  library.certain = {"mm", "opaque"};
+  const auto program = compile(gradients);
+  for (int i = 0; i < 4; ++i) ASSERT_FALSE(step(*program, static_cast<float>(i)));
+  library.throw_in = "opaque";
+  const auto failure = step(*program, 9);
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->kind, Failure::Kind::broken);
+  library.throw_in.clear();
+  ASSERT_FALSE(step(*program, 5));
+  expect(5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Libraries, ReplacingTest,
+                         testing::Values(fake::Placing::none, fake::Placing::exact,
+                                         fake::Placing::swapped, fake::Placing::transposed));
+
+TEST_F(ProgramTest, CellsAreWrittenAsSoonAsNothingCanFail) {
+  library.certain = {"mm"};
+  const auto program = compile(R"(graph @step(%g: f32[2,2], %steps: i64) {
+  %w = state {cell="w"} : f32[2,2]
+  %n = fused %w, %g : f32[2,2] { (%p: f32[2,2], %q: f32[2,2])
+    %one = constant {value=1} : i64
+    %s = sub %p, %q, %one : f32[2,2]
+    yield %s
+  }
+  %y = mm %n, %g : f32[2,2]
+  %next = scalar_mul %steps, %steps : i64
+  commit %n {cell="w"}
+  return %y, %next
+}
+)");
+  const Slot w = tensor(library, {2, 2}, {9, 9, 9, 9});
+  const Slot g = tensor(library, {2, 2}, {1, 0, 0, 2});
+  for (int i = 0; i < 4; ++i) {
+    library.copies = 0;
+    ASSERT_FALSE(run(*program, {g, Slot::of(int64_t{3})}, {w}));
+    const float n = static_cast<float>(9 - i);
+    EXPECT_EQ(elements(library, w), (Floats{n - 1, 9, 9, 9 - 2.F * (i + 1)}));
+    EXPECT_EQ(result(), (Floats{n - 1, 18, 9, 2 * (9 - 2.F * (i + 1))}));
+    EXPECT_EQ(results[1].i64(), 9);
+    if (i > 0) EXPECT_EQ(library.copies, 0);
+  }
+  const auto failure = run(*program, {g, Slot::of(int64_t{1} << 40)}, {w});
+  ASSERT_TRUE(failure);
+  EXPECT_EQ(failure->kind, Failure::Kind::overflow);
+  EXPECT_EQ(elements(library, w), (Floats{5, 9, 9, 1}));
+}
+
 TEST_F(ProgramTest, RunsWithVaryingSizes) {
   const auto program = compile(R"(graph @f(%x: f32[B,2], %w: f32[2,2]) {
   %a = mm %x, %w : f32[B,2]

@@ -1,0 +1,23 @@
+// From where on a plan can't be given up any more.
+//
+// Before that point nothing outside may change. After it, gradients are written into the tensors
+// that hold the old ones, and cells as soon as their new contents are computed, so the earlier it
+// comes, the less is held twice or copied at the end. Only instructions that can't fail may follow
+// it: kernels, copies, views, and those operators of which the library says so.
+#pragma once
+
+#include "execute/frame.h"
+#include "execute/library.h"
+#include "execute/relayout.h"
+
+namespace janus::execute {
+
+/// Puts numbers that may not fit, and depend on nothing large, first: whether the power of an
+/// optimizer's step count overflows is known before anything large is computed.
+void compute_numbers_first(PlannedCode& code, const Library& library, const Frame& frame);
+
+/// Whether the instruction can't fail, on operands of the sizes on which it ran before, unless
+/// memory runs out.
+bool is_certain(const Instruction& instruction, const Library& library, const Frame& frame);
+
+}  // namespace janus::execute
