@@ -172,13 +172,22 @@ class TorchLibrary final : public execute::Library {
   static bool is_plain(at::TensorImpl* impl) {
     static const c10::DispatchKeySet keys =
         at::empty({0}, at::TensorOptions(at::kFloat)).unsafeGetTensorImpl()->key_set();
-    return impl->key_set() == keys && c10::raw::weak_intrusive_ptr::use_count(impl) == 1;
+    return impl->key_set() == keys &&
+           has_no_weak_owner<at::TensorImpl, at::UndefinedTensorImpl>(impl);
+  }
+
+  /// All owners together count as one weak one.
+  template <class Target, class Null = c10::detail::intrusive_target_default_null_type<Target>>
+  static bool has_no_weak_owner(Target* target) {
+    auto owner = c10::intrusive_ptr<Target, Null>::reclaim(target);
+    const bool none = owner.weak_use_count() == 1;
+    owner.release();
+    return none;
   }
 
   static bool owns_memory_alone(const c10::Storage& storage) {
     c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
-    return c10::raw::intrusive_ptr::use_count(impl) == 1 &&
-           c10::raw::weak_intrusive_ptr::use_count(impl) == 1 &&
+    return c10::raw::intrusive_ptr::use_count(impl) == 1 && has_no_weak_owner(impl) &&
            impl->pyobj_slot()->load_pyobj() == nullptr && is_allocators_own(impl->data_ptr());
   }
 

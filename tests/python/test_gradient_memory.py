@@ -7,6 +7,7 @@ it still holds at the end, must be what eager gives. After the other calls nobod
 import gc
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch.nn.functional as F
@@ -170,6 +171,7 @@ def test_nobody_can_tell(look):
     assert close(trained(look, convert), trained(look, lambda step: step))
     if look is not give_of_another_type:
         assert functions[0].stats()["hits"] >= 6
+        assert functions[0].stats()["aborts"] == 0
 
 
 def test_gradients_stay_where_they_are():
@@ -192,6 +194,35 @@ def test_gradients_stay_where_they_are():
     step(x)
     assert model.weight.grad is not held
     assert torch.equal(held, before)
+    assert step.stats()["aborts"] == 0
+
+
+def most_resident_mib() -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("the system does not say what the most resident memory was")
+
+
+def test_gradients_are_not_held_twice():
+    model = nn.Linear(4096, 1024, bias=False)  # 16 MiB
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    @torchjanus.function
+    def step(x):
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+
+    x = torch.randn(8, 4096)
+    for _ in range(8):
+        step(x)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = most_resident_mib()
+    for _ in range(4):
+        step(x)
+    assert step.stats()["aborts"] == 0
+    assert most_resident_mib() - before < 8
 
 
 def two_updates(convert: Callable) -> tuple:
