@@ -1,7 +1,9 @@
 // See list_call.h.
 #include "execute/list_call.h"
 
+#include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "execute/container.h"
 #include "execute/ordinary_run.h"
@@ -225,6 +227,28 @@ class Access {
 };
 
 }  // namespace
+
+void set_apart(Library& library, std::span<Slot> results) {
+  const auto is_list = [](const Slot& slot) {
+    return slot.kind() == Slot::Kind::container && list_size(slot) > 0 &&
+           last_item(slot).is_tensor();
+  };
+  if (std::none_of(results.begin(), results.end(), is_list)) return;
+  std::unordered_set<const void*> given;
+  for (const Slot& result : results)
+    if (result.is_tensor()) given.insert(library.storage(result));
+  for (Slot& result : results) {
+    if (!is_list(result)) continue;
+    std::vector<Slot> items = items_of(result);
+    bool changed = false;
+    for (Slot& item : items) {
+      if (given.insert(library.storage(item)).second) continue;
+      item = cloned(library, item);
+      changed = true;
+    }
+    if (changed) result = list_of(std::move(items));
+  }
+}
 
 bool is_list_access(const graph::OpDef& op) {
   return &op == &op::list_item || &op == &op::list_reverse || &op == &op::list_resize ||

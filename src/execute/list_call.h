@@ -15,6 +15,9 @@ bool run_list_access(const Instruction& instruction, Library& library, Frame& fr
 
 /// What a container may hold: not the memory of a plan, which is used for other things later.
 Slot kept(const Slot& value, Library& library, const Frame& frame);
+/// Copies tensors of lists among the results that share memory with others: passes compute equal
+/// values once, and in the program each was a tensor of its own.
+void set_apart(Library& library, std::span<Slot> results);
 /// The gradient of a value of this type where nothing depends on it.
 Slot zero(const graph::Type& type, Library& library, const SymbolValues& symbols);
 

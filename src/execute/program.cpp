@@ -13,6 +13,7 @@
 #include "execute/code.h"
 #include "execute/frame.h"
 #include "execute/library.h"
+#include "execute/list_call.h"
 #include "execute/ordinary_run.h"
 #include "execute/plan.h"
 #include "execute/symbols.h"
@@ -99,6 +100,7 @@ class Instance {
     } else {
       run_planned(results, rebound);
     }
+    if (!frame_.failure) set_apart(library_, results);
   }
 
   /// After a run, whatever became of it.

@@ -12,6 +12,7 @@
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -146,6 +147,16 @@ Value call_divmod(Interpreter& interpreter, const Arguments& arguments) {
                                       arguments.positional[1])});
 }
 
+/// One of two numbers of a kind, where only the run decides which; else null.
+Value selected(Interpreter& interpreter, const Value& test, const Value& yes, const Value& no) {
+  const auto* flag = as<Number>(test);
+  if (flag == nullptr || flag->example || !is_number(yes) || !is_number(no)) return nullptr;
+  graph::Value *first = interpreter.graph_value(yes), *second = interpreter.graph_value(no);
+  if (first->type != second->type) return nullptr;
+  return interpreter.number(
+      op::scalar_select(interpreter.builder(), {interpreter.graph_value(test), first, second}));
+}
+
 /// min and max of several arguments or of one iterable.
 Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOperator better,
               const char* name) {
@@ -170,7 +181,14 @@ Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOpera
   Value best = values[0], best_key = keyed(values[0]);
   for (size_t i = 1; i < values.size(); ++i) {
     Value candidate = keyed(values[i]);
-    if (!truth(interpreter, compare(interpreter, better, candidate, best_key), -1)) continue;
+    Value is_better = compare(interpreter, better, candidate, best_key);
+    if (Value either = selected(interpreter, is_better, values[i], best)) {
+      best = either;
+      best_key = key == nullptr ? best : selected(interpreter, is_better, candidate, best_key);
+      if (best_key != nullptr) continue;
+      interpreter.refuse(ReasonCode::dynamic_control, cat(name, " by keys of different kinds"));
+    }
+    if (!truth(interpreter, is_better, -1)) continue;
     best = values[i];
     best_key = candidate;
   }

@@ -214,7 +214,8 @@ class TemplateWriter {
   Template write_rolled(const Rolled& list) {
     check_possible_aliases(*list.memory);
     if (list.memory->uncertain_alias)
-      interpreter_.refuse(ReasonCode::unsupported_tensor, "a list of views that outlives the run");
+      interpreter_.refuse(ReasonCode::unsupported_tensor,
+                          "a list that outlives the run and holds views, or a tensor twice");
     size_t next = 0;
     Template form = write_elements(list, list.form, next);
     if (!list.front && list.form.kind != ElementForm::Kind::tuple) return form;

@@ -257,6 +257,15 @@ bool Interpreter::is_open(const graph::Block* block) const {
   return false;
 }
 
+bool Interpreter::may_come_again(const Tensor& tensor) {
+  const graph::Block* here = &builder_.block();
+  auto scope = std::find_if(open_scopes_.rbegin(), open_scopes_.rend(),
+                            [&](const Scope* each) { return each->is_inside(here); });
+  if (scope == open_scopes_.rend() && here != &output_.graph.body()) scope = open_scopes_.rbegin();
+  return std::any_of(scope, open_scopes_.rend(),
+                     [&](const Scope* each) { return each->keeps(tensor); });
+}
+
 void Interpreter::begin_scope(Scope& scope) {
   open_scopes_.push_back(&scope);
   ++scope_count_;

@@ -57,6 +57,8 @@ class Scope {
   virtual bool is_inside(const graph::Block* block) const = 0;
   /// A tensor of the entry that is reached for the first time: it was there all the time.
   virtual void add_entry_object(Changeable& object) = 0;
+  /// Whether the tensor may be the same object the next time that this place is reached.
+  virtual bool keeps(const Tensor& tensor) const { return false; }
   /// The test that is to be followed if the branch or loop can't be in the graph; null if none.
   virtual const TestKey* test() const = 0;
 };
@@ -139,6 +141,8 @@ class Interpreter {
   void enter_block(graph::Block& block);
   /// Whether what is defined in the block can be used at this point.
   bool is_open(const graph::Block* block) const;
+  /// Whether a loop or recursion may come to this place with the same tensor again.
+  bool may_come_again(const Tensor& tensor);
   void begin_scope(Scope& scope);
   void end_scope(Scope& scope);
   /// The scopes inside this one end without having come to anything.

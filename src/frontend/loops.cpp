@@ -93,6 +93,9 @@ class Loop final : public Scope {
 
   bool is_inside(const graph::Block* block) const override { return block == at_; }
   void add_entry_object(Changeable& object) override { before_.add(object); }
+  bool keeps(const Tensor& tensor) const override {
+    return before_.find(&tensor) != nullptr || (at_ != nullptr && tensor.value->owner == at_);
+  }
   const TestKey* test() const override { return &test_; }
 
  private:

@@ -569,7 +569,8 @@ Value Merger::merge_dictionaries(const Dictionary& a, const Dictionary& b) {
 /// What needs no gradient outside must not seem to have one through the blocks; a leaf that was
 /// written starts anew.
 void Merger::finish_value(Tensor& tensor) {
-  if (tensor.value->definition != node_ || interpreter_.differentiable.empty()) return;
+  const bool is_list = tensor.value == nullptr;  // it only stands for what a list may hold
+  if (is_list || tensor.value->definition != node_ || interpreter_.differentiable.empty()) return;
   if (!tensor.requires_grad || tensor.is_leaf)
     tensor.value = op::detach(interpreter_.builder(), {tensor.value});
   if (tensor.requires_grad) interpreter_.differentiable.insert(tensor.value);

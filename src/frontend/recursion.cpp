@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "frontend/form.h"
+#include "frontend/heap.h"
+#include "frontend/outside_places.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/snapshot.h"
@@ -68,9 +70,23 @@ bool Generalisation::owns(const TestKey& test) const {
 /// A list of outside that activations make longer: it goes in and comes out.
 struct Recursion::Growth {
   std::shared_ptr<Sequence> list;
+  Object real;  ///< of what is appended to a list that outlives the call: that list
   ElementForm form;
   bool front = false, undecided = false;
   std::shared_ptr<Tensor> memory = std::make_shared<Tensor>();
+};
+
+/// Values of the graph that a call is given or gives, and the tensors that they are of.
+struct Recursion::Passed {
+  std::vector<graph::Value*> values;
+  std::vector<std::shared_ptr<Tensor>> tensors;
+  void add(const Flattening& parts) {
+    values.insert(values.end(), parts.values.begin(), parts.values.end());
+    tensors.insert(tensors.end(), parts.tensors.begin(), parts.tensors.end());
+  }
+  void add(const Rebuilding& parts) {
+    tensors.insert(tensors.end(), parts.tensors.begin(), parts.tensors.end());
+  }
 };
 
 /// A function of the graph.
@@ -86,12 +102,14 @@ struct Recursion::Function {
   /// arguments or other results.
   struct Aliases {
     std::vector<std::shared_ptr<Tensor>> tensors;
-    std::set<size_t> arguments, results;
+    std::set<size_t> arguments, results, lists;
     bool operator==(const Aliases&) const = default;
   };
   std::vector<Aliases> aliases;
   std::vector<Growth> growths;
+  std::vector<OutsidePlace> places;  // that activations change
   bool is_building = true, is_settled = true;
+  Building* building = nullptr;
 
   bool grows(const Changeable* object) const {
     return std::any_of(growths.begin(), growths.end(),
@@ -192,6 +210,16 @@ bool add_classes(Form& form, const Form& more) {
   return grew;
 }
 
+/// Forgets strides that differ; whether there were some.
+bool join_strides(Form& form, Form& other) {
+  bool differed = form.kind == Form::Kind::tensor && form.strides && form.strides != other.strides;
+  if (form.kind == Form::Kind::tensor && form.strides != other.strides)
+    form.strides = other.strides = std::nullopt;
+  for (size_t i = 0; i < std::min(form.parts.size(), other.parts.size()); ++i)
+    if (join_strides(form.parts[i], other.parts[i])) differed = true;
+  return differed;
+}
+
 /// The first part that is the same in all activations in one form and in the other is not.
 std::optional<std::pair<std::string, const Form*>> differing_part(const Form& a, const Form& b,
                                                                   const std::string& part) {
@@ -229,10 +257,14 @@ class Recursion::Building final : public Scope {
         deepest_(std::exchange(interpreter_.deepest, interpreter_.depth())),
         depth_(interpreter_.depth()),
         functions_(recursion.functions_.size()) {
+    function_.building = this;
     function_.surroundings.emplace(interpreter_, given_to(activation));
     interpreter_.begin_scope(*this);
   }
-  ~Building() override { interpreter_.deepest = std::max(deepest_, interpreter_.deepest); }
+  ~Building() override {
+    interpreter_.deepest = std::max(deepest_, interpreter_.deepest);
+    function_.building = nullptr;
+  }
   Building(const Building&) = delete;
   Building& operator=(const Building&) = delete;
 
@@ -247,7 +279,20 @@ class Recursion::Building final : public Scope {
     before_.add(object);
     function_.surroundings->add(object);
   }
+  bool keeps(const Tensor& tensor) const override {
+    return before_.find(&tensor) != nullptr || tensor.value->owner == block_.get();
+  }
   const TestKey* test() const override { return nullptr; }
+
+  /// What of outside is another than as an activation begins goes in and out from now on.
+  void collect_changes() {
+    // By index: what is found may reach more tensors of the entry.
+    for (size_t i = 0; i < before_.objects().size(); ++i) {
+      const Snapshot::Saved saved = before_.objects()[i];
+      if (saved.alive()) collect_object(*saved.object, saved.state);
+    }
+    collect_heap();
+  }
 
  private:
   [[noreturn]] void refuse(const std::string& why) const {
@@ -269,8 +314,12 @@ class Recursion::Building final : public Scope {
     for (const auto& [name, form] : function_.parameters)
       variables->values[name] = arguments.make(form);
     name_parameters(*variables);
+    Passed given;
+    given.add(arguments);
+    given.add(begin_places());
+    const size_t lists = function_.growths.size();  // those found on the way are no parameters yet
     for (const Growth& growth : function_.growths) begin_list(growth);
-    for (const auto& tensor : arguments.tensors)
+    for (const auto& tensor : given.tensors)
       if (tensor != nullptr) tensor->uncertain_alias = true;
     Value result;
     try {
@@ -280,16 +329,20 @@ class Recursion::Building final : public Scope {
       refuse("no way out of it was found");
     }
     variables.reset();
-    collect_lists();
-    check_state();
+    check_lists(lists);
+    collect_changes();
+    check_effects();
     auto existed = [&](const AbstractValue& object) {
       const auto* changeable = dynamic_cast<const Changeable*>(&object);
       return changeable != nullptr && before_.find(changeable) != nullptr;
     };
     Flattening results(interpreter_, [](const std::string&) { return false; }, existed);
     Form form = results.take(result, "its result");
-    std::vector<Function::Aliases> aliases = find_aliases(results, arguments);
-    block_->results = results.values;
+    Passed given_back;
+    given_back.add(results);
+    if (function_.is_settled) given_back.add(end_places(existed));
+    std::vector<Function::Aliases> aliases = find_aliases(given_back, given);
+    block_->results = given_back.values;
     for (const Growth& growth : function_.growths)
       if (const Rolled* end = growth.list->elements.rolled().get())
         block_->results.insert(block_->results.end(), end->lists.begin(), end->lists.end());
@@ -342,19 +395,141 @@ class Recursion::Building final : public Scope {
     });
   }
 
-  void check_state() const {
-    for (const Snapshot::Saved& saved : before_.objects())
-      if (saved.alive() && !function_.grows(saved.object) &&
-          !same_but_for_reads(saved.state, state_of(*saved.object)))
-        refuse("it changes something outside");
-    if (interpreter_.heap.change_count() != heap_.change_count())
-      refuse("it changes an object that outlives the call");
+  void check_effects() const {
     if (interpreter_.output().effects.size() != effects_) refuse("it prints");
     if (interpreter_.made_leaves.size() != leaves_) refuse("it makes leaves");
     if (interpreter_.grad_enabled != function_.grad_enabled) refuse("it changes the grad mode");
     graph::for_each_node(*block_, [&](const graph::Node& node) {
       if (node.op == &op::gradient) refuse("gradients inside it");
     });
+  }
+
+  // --- places of outside that it changes
+
+  /// Their values as an activation finds them.
+  Rebuilding begin_places() {
+    Rebuilding values(interpreter_, [&](const Type& type) {
+      return interpreter_.builder().graph().new_parameter(*block_, type);
+    });
+    for (const OutsidePlace& place : function_.places)
+      place.set(interpreter_, values.make(place.form));
+    return values;
+  }
+
+  /// Their values as an activation leaves them.
+  Flattening end_places(const Flattening::Existed& existed) {
+    Flattening values(interpreter_, [](const std::string&) { return true; }, existed);
+    for (OutsidePlace& place : function_.places) {
+      Form form = values.take(place.get(interpreter_), place.describe());
+      if (join_strides(place.form, form)) function_.is_settled = false;
+      if (!same_form(place.form, form)) refuse(place.describe() + " changes its kind");
+      if (add_classes(place.form, form)) function_.is_settled = false;
+    }
+    return values;
+  }
+
+  void add_place(OutsidePlace place, const Value& initial) {
+    const auto& places = function_.places;
+    if (std::any_of(places.begin(), places.end(),
+                    [&](const OutsidePlace& each) { return each.is_same(place); }))
+      return;
+    if (initial == nullptr) refuse("it makes " + place.describe());
+    function_.is_settled = false;
+    Flattening values(
+        interpreter_, [](const std::string&) { return true; },
+        [](const AbstractValue&) { return true; });
+    place.form = values.take(initial, place.describe());
+    function_.places.push_back(std::move(place));
+  }
+
+  void collect_object(Changeable& object, const ChangeableState& before) {
+    const ChangeableState now = state_of(object);
+    if (function_.grows(&object) || same_but_for_reads(before, now)) return;
+    if (auto* variables = dynamic_cast<Variables*>(&object))
+      return collect_variables(*variables, std::get<VariableValues>(before));
+    if (auto* tensor = dynamic_cast<Tensor*>(&object))
+      return collect_contents(*tensor, std::get<TensorState>(before));
+    if (auto* sequence = dynamic_cast<Sequence*>(&object))
+      return collect_elements(*sequence, std::get<Elements>(before));
+    const auto* dictionary = dynamic_cast<Dictionary*>(&object);
+    if (dictionary == nullptr) refuse("it changes something outside");
+    if (dictionary->object) return;  // as its heap's table says
+    const auto &first = std::get<Items>(before), &last = dictionary->items;
+    const bool same_keys =
+        std::equal(first.begin(), first.end(), last.begin(), last.end(),
+                   [](const auto& a, const auto& b) { return a.first.is(b.first.get()); });
+    if (!same_keys) refuse("it makes or deletes an item or attribute");
+    for (size_t i = 0; i < first.size(); ++i)
+      if (!same_value(first[i].second, last[i].second))
+        add_place(OutsidePlace::element(object, i), first[i].second);
+  }
+
+  void collect_variables(Variables& variables, const VariableValues& before) {
+    for (const auto& [name, value] : variables.values) {
+      auto initial = before.find(name);
+      if (initial == before.end())
+        add_place(OutsidePlace::variable(variables, name), nullptr);
+      else if (!same_value(initial->second, value))
+        add_place(OutsidePlace::variable(variables, name), initial->second);
+    }
+    if (variables.values.size() < before.size()) refuse("it deletes a variable of outside");
+  }
+
+  void collect_contents(Tensor& tensor, const TensorState& before) {
+    if (tensor.source != nullptr) refuse("it writes a tensor of before the call");
+    if (tensor.requires_grad || before.requires_grad ||
+        tensor.grad_replaced != before.grad_replaced)
+      refuse("it writes a tensor that has a gradient");
+    auto initial = std::make_shared<Tensor>();
+    initial->value = before.value;
+    add_place(OutsidePlace::contents(tensor), initial);
+  }
+
+  void collect_elements(Sequence& sequence, const Elements& initial) {
+    const bool rolls = initial.rolled() != nullptr || sequence.elements.rolled() != nullptr;
+    if (rolls || initial.size() != sequence.elements.size()) return begin_growth(sequence, initial);
+    for (size_t i = 0; i < initial.size(); ++i)
+      if (!same_value(initial[i], sequence.elements[i]))
+        add_place(OutsidePlace::element(sequence, i), initial[i]);
+  }
+
+  void collect_heap() {
+    const Heap now = interpreter_.heap;
+    for (PyObject* identity : now.table_order()) {
+      const Heap::Table& table = *now.table(identity);
+      const Heap::Table* before = heap_.table(identity);
+      if (table.cleared != (before != nullptr && before->cleared)) refuse("it clears a container");
+      for (const Heap::Change& change : table.changes) collect_change(table, before, change);
+    }
+    for (PyObject* object : now.list_order()) {
+      if (heap_.has_list(object)) continue;
+      const Heap::List& list = now.list_at(object);
+      if (list.twin != nullptr) {
+        if (list.twin->elements != ElementList(list.at_entry))
+          refuse("it changes a list of before the call");
+        continue;
+      }
+      // From now on as if it had been reached before, with nothing appended to it.
+      Heap::List& before = heap_.list_of(object, list.source);
+      before.paths.insert(list.paths.begin(), list.paths.end());
+      before_.add(*before.appended);
+      function_.is_settled = false;
+    }
+  }
+
+  void collect_change(const Heap::Table& table, const Heap::Table* before,
+                      const Heap::Change& change) {
+    Value initial;
+    bool was_changed = false;
+    for (size_t i = 0; before != nullptr && i < before->changes.size(); ++i) {
+      if (!before->changes[i].key.is(change.key.get())) continue;
+      was_changed = true;
+      initial = before->changes[i].value;
+    }
+    if (was_changed && same_value(initial, change.value)) return;
+    if (change.value == nullptr) refuse("it deletes an attribute or item");
+    if (!was_changed) initial = value_at_entry(interpreter_, table, change);
+    add_place(OutsidePlace::change(table, change), initial);
   }
 
   // --- lists that grow
@@ -372,19 +547,14 @@ class Recursion::Building final : public Scope {
   }
 
   /// What the body has put into lists of outside.
-  void collect_lists() {
-    for (Growth& growth : function_.growths) {
+  void check_lists(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      Growth& growth = function_.growths[i];
       const Rolled* end = growth.list->elements.rolled().get();
       if (end == nullptr) refuse("a list is emptied or filled anew in it");
       if (end->front != growth.front) function_.is_settled = false;
       growth.front = end->front;
       growth.undecided = growth.undecided && end->undecided;
-    }
-    for (const Snapshot::Saved& saved : before_.objects()) {
-      auto* sequence = dynamic_cast<Sequence*>(saved.object);
-      if (!saved.alive() || sequence == nullptr || function_.grows(sequence)) continue;
-      const auto& initial = std::get<Elements>(saved.state);
-      if (!(sequence->elements == initial)) begin_growth(*sequence, initial);
     }
   }
 
@@ -394,6 +564,8 @@ class Recursion::Building final : public Scope {
     function_.is_settled = false;
     Growth growth;
     growth.list = std::static_pointer_cast<Sequence>(sequence.shared_from_this());
+    for (PyObject* object : heap_.list_order())
+      if (heap_.list_at(object).appended == growth.list) growth.real = Object::borrow(object);
     const Rolled* before = initial.rolled().get();
     const Rolled* end = sequence.elements.rolled().get();
     if (before != nullptr || end != nullptr) {
@@ -411,8 +583,7 @@ class Recursion::Building final : public Scope {
     function_.growths.push_back(std::move(growth));
   }
 
-  std::vector<Function::Aliases> find_aliases(const Flattening& results,
-                                              const Rebuilding& arguments) {
+  std::vector<Function::Aliases> find_aliases(const Passed& results, const Passed& arguments) {
     std::vector<std::set<Tensor*>> roots;
     std::vector<Function::Aliases> all;
     for (const auto& tensor : results.tensors) {
@@ -427,6 +598,8 @@ class Recursion::Building final : public Scope {
       for (Tensor* root : own) {
         for (size_t i = 0; i < arguments.tensors.size(); ++i)
           if (arguments.tensors[i].get() == root) aliases.arguments.insert(i);
+        for (size_t i = 0; i < function_.growths.size(); ++i)
+          if (function_.growths[i].memory.get() == root) aliases.lists.insert(i);
         if (before_.find(root) != nullptr)
           aliases.tensors.push_back(std::static_pointer_cast<Tensor>(root->shared_from_this()));
       }
@@ -531,10 +704,45 @@ std::shared_ptr<const Rolled> Recursion::given_list(const Growth& growth) {
   return list;
 }
 
+/// What the places that the function changes hold, and their types.
+Flattening Recursion::given_places(Function& function, std::vector<Type>& types) {
+  Flattening values(
+      interpreter_, [](const std::string&) { return true; },
+      [](const AbstractValue&) { return true; });
+  for (OutsidePlace& place : function.places) {
+    Form form = values.take(place.get(interpreter_), place.describe());
+    if (function.is_building && join_strides(place.form, form)) function.is_settled = false;
+    Form known = place.form;
+    if (join_strides(known, form) || !same_form(known, form))
+      interpreter_.refuse(ReasonCode::dynamic_value,
+                          cat(place.describe(), " is of another kind in a recursion"));
+    collect_types(place.form, types);
+  }
+  return values;
+}
+
 /// Whether all that the function sees besides its arguments is as it was.
 bool Recursion::is_applicable(const Function& function) const {
+  const auto& places = function.places;
+  const Heap& heap = interpreter_.heap;
+  for (const Growth& growth : function.growths)
+    if (growth.real && (!heap.has_list(growth.real.get()) ||
+                        heap.list_at(growth.real.get()).appended != growth.list))
+      return false;
   return function.surroundings->hold(
-      interpreter_, [&](const Changeable& object) { return function.grows(&object); });
+      interpreter_, {.list = [&](const Changeable& object) { return function.grows(&object); },
+                     .place =
+                         [&](const Changeable& object, const std::string& name) {
+                           return std::any_of(places.begin(), places.end(), [&](const auto& place) {
+                             return place.is(object, name);
+                           });
+                         },
+                     .change =
+                         [&](PyObject* table, PyObject* key) {
+                           return std::any_of(places.begin(), places.end(), [&](const auto& place) {
+                             return place.is(table, key);
+                           });
+                         }});
 }
 
 Value Recursion::call(const Activation& activation) {
@@ -555,8 +763,10 @@ Value Recursion::call(const Activation& activation) {
   Function* function = nullptr;
   for (const auto& each : functions_) {
     if (each->scope != activation.scope || each->environment != activation.environment ||
-        each->grad_enabled != interpreter_.grad_enabled || !is_applicable(*each))
+        each->grad_enabled != interpreter_.grad_enabled)
       continue;
+    const bool applies = is_applicable(*each);
+    if (!applies && !each->is_building) continue;
     if (same_forms(each->parameters, parameters)) {
       bool grew = false;
       Parameters wider = each->parameters;
@@ -567,6 +777,7 @@ Value Recursion::call(const Activation& activation) {
         each->parameters = std::move(wider);
         each->is_settled = false;
       }
+      if (!applies) each->building->collect_changes();
       function = each.get();
       break;
     }
@@ -607,22 +818,31 @@ Value Recursion::call(const Activation& activation) {
   }
   if (!function->result) throw UnknownResult{function};
 
+  Passed operands;
+  operands.add(given);
   std::vector<Type> types;
   collect_types(*function->result, types);
+  operands.add(given_places(*function, types));
   for (const Growth& growth : function->growths) {
     const std::shared_ptr<const Rolled> list = given_list(growth);
-    given.values.insert(given.values.end(), list->lists.begin(), list->lists.end());
+    operands.values.insert(operands.values.end(), list->lists.begin(), list->lists.end());
     for (const Type& type : list_types(growth.form)) types.push_back(type);
   }
-  graph::Node* node = interpreter_.builder().append_unchecked(op::call, given.values,
+  graph::Node* node = interpreter_.builder().append_unchecked(op::call, operands.values,
                                                               {{"callee", function->name}}, types);
   size_t next = 0;
-  Rebuilding result(interpreter_, [&](const Type& type) {
+  const auto take = [&](const Type& type) {
     graph::Value* value = node->outputs[next++];
     TORCHJANUS_CHECK(value->type == type, "call: a result of another type");
     return value;
-  });
-  Value value = result.make(*function->result);
+  };
+  Rebuilding parts(interpreter_, take), changed(interpreter_, take);
+  Value value = parts.make(*function->result);
+  std::vector<Value> changes;
+  for (const OutsidePlace& place : function->places) changes.push_back(changed.make(place.form));
+  Passed result;
+  result.add(parts);
+  result.add(changed);
   for (const Growth& growth : function->growths) {
     auto list = std::make_shared<Rolled>(*growth.list->elements.rolled());
     for (graph::Value*& each : list->lists) each = node->outputs[next++];
@@ -635,14 +855,16 @@ Value Recursion::call(const Activation& activation) {
   for (size_t i = 0; i < result.tensors.size(); ++i) {
     if (result.tensors[i] == nullptr) continue;
     Tensor& tensor = *result.tensors[i];
-    const Function::Aliases& aliases = function->aliases[i];
+    const Function::Aliases aliases =  // a place that was found just now has none yet
+        i < function->aliases.size() ? function->aliases[i] : Function::Aliases();
     auto add = [&](const std::shared_ptr<Tensor>& other) {
       tensor.possible_aliases.push_back({other, other->version});
     };
     for (const auto& other : aliases.tensors) add(other);
+    for (size_t list : aliases.lists) add(function->growths[list].memory);
     for (size_t argument : aliases.arguments)
-      if (given.tensors[argument] != nullptr) {
-        add(memory_of(given.tensors[argument]));
+      if (operands.tensors[argument] != nullptr) {
+        add(memory_of(operands.tensors[argument]));
       }
     for (size_t other : aliases.results) {
       add(result.tensors[other]);
@@ -651,6 +873,7 @@ Value Recursion::call(const Activation& activation) {
     if (!tensor.requires_grad && !interpreter_.differentiable.empty())
       tensor.value = op::detach(interpreter_.builder(), {tensor.value});
   }
+  for (size_t i = 0; i < changes.size(); ++i) function->places[i].set(interpreter_, changes[i]);
   return value;
 }
 

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/form.h"
 #include "frontend/interpreter.h"
 
 namespace janus::frontend {
@@ -74,11 +75,13 @@ class Recursion {
  private:
   struct Function;
   struct Growth;
+  struct Passed;
   class Building;
   void detect(const Activation& activation);
   bool is_first_of_entry(const Activation& activation);
   Value call(const Activation& activation);
   bool is_applicable(const Function& function) const;
+  Flattening given_places(Function& function, std::vector<graph::Type>& types);
   std::shared_ptr<const Rolled> given_list(const Growth& growth);
 
   Interpreter& interpreter_;

@@ -131,6 +131,12 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
   if (is_view && tensor->producer != "detach") memory.uncertain_alias = true;
   const std::shared_ptr<Tensor> root = memory_of(tensor);
   std::shared_ptr<Tensor> all = std::static_pointer_cast<Tensor>(memory.shared_from_this());
+  // Nor can the graph say which elements are one object.
+  const auto& others = root->possible_aliases;
+  if (interpreter.may_come_again(*root) ||
+      std::any_of(others.begin(), others.end(),
+                  [&](const PossibleAlias& alias) { return alias.tensor.lock() == all; }))
+    memory.uncertain_alias = true;
   root->possible_aliases.push_back({all, all->version});
   memory.possible_aliases.push_back({root, root->version});
   for (const PossibleAlias& alias : root->possible_aliases)

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/form.h"
+#include "frontend/outside_places.h"
 
 namespace janus::frontend {
 
@@ -74,10 +74,30 @@ ChangeableState visible_state(const Changeable& object) {
   return state;
 }
 
-bool same_variables(const VariableValues& a, const VariableValues& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.first == y.first && same_value(x.second, y.second);
-  });
+/// The values that the object holds, each with its name.
+std::vector<std::pair<std::string, Value>> parts_of(const ChangeableState& state) {
+  std::vector<std::pair<std::string, Value>> parts;
+  if (const auto* variables = std::get_if<VariableValues>(&state))
+    return {variables->begin(), variables->end()};
+  if (const auto* items = std::get_if<Items>(&state))
+    for (const auto& [key, value] : *items) parts.emplace_back(element_name(parts.size()), value);
+  else
+    for (const Value& value : std::get<Elements>(state).known())
+      parts.emplace_back(element_name(parts.size()), value);
+  return parts;
+}
+
+bool same_keys(const ChangeableState& a, const ChangeableState& b) {
+  const auto* items = std::get_if<Items>(&a);
+  if (items == nullptr) return true;
+  const auto& others = std::get<Items>(b);
+  return std::equal(items->begin(), items->end(), others.begin(), others.end(),
+                    [](const auto& x, const auto& y) { return x.first.is(y.first.get()); });
+}
+
+bool is_rolled(const ChangeableState& state) {
+  const auto* elements = std::get_if<Elements>(&state);
+  return elements != nullptr && elements->rolled() != nullptr;
 }
 
 }  // namespace
@@ -113,48 +133,68 @@ Surroundings::Surroundings(Interpreter& interpreter, const std::vector<Value>& g
 }
 
 void Surroundings::add(const Changeable& object) {
+  // Changes of real dicts are seen in the heap.
+  const auto* dictionary = dynamic_cast<const Dictionary*>(&object);
+  if (dictionary != nullptr && dictionary->object) return;
   if (auto owner = object.owner()) seen_.push_back({owner, &object, visible_state(object)});
 }
 
-bool Surroundings::hold(Interpreter& interpreter, const Ignored& ignored) const {
-  return same_heap(interpreter.heap, ignored) &&
+bool Surroundings::hold(Interpreter& interpreter, const Apart& apart) const {
+  return same_tables(interpreter.heap, apart) && same_lists(interpreter.heap, apart) &&
          std::all_of(seen_.begin(), seen_.end(), [&](const Seen& seen) {
-           return seen.owner.expired() || ignored(*seen.object) || is_same(seen);
+           return seen.owner.expired() || is_same(seen, apart);
          });
 }
 
-bool Surroundings::is_same(const Seen& seen) const {
+bool Surroundings::is_same(const Seen& seen, const Apart& apart) {
   const ChangeableState now = visible_state(*seen.object);
-  if (const auto* variables = std::get_if<VariableValues>(&seen.state))
-    return same_variables(*variables, std::get<VariableValues>(now));
-  return same_but_for_reads(seen.state, now);
+  if (apart.list(*seen.object) || apart.place(*seen.object, {})) return true;
+  const bool is_container = dynamic_cast<const Variables*>(seen.object) != nullptr ||
+                            dynamic_cast<const Sequence*>(seen.object) != nullptr ||
+                            dynamic_cast<const Dictionary*>(seen.object) != nullptr;
+  if (!is_container || is_rolled(seen.state) || is_rolled(now))
+    return same_but_for_reads(seen.state, now);
+  const auto before = parts_of(seen.state), after = parts_of(now);
+  return same_keys(seen.state, now) &&
+         std::equal(before.begin(), before.end(), after.begin(), after.end(),
+                    [&](const auto& a, const auto& b) {
+                      return a.first == b.first &&
+                             (same_value(a.second, b.second) || apart.place(*seen.object, a.first));
+                    });
 }
 
-bool Surroundings::same_heap(const Heap& now, const Ignored& ignored) const {
-  static const std::vector<Heap::Change> none;
+bool Surroundings::same_tables(const Heap& now, const Apart& apart) const {
+  const auto changes = [&](const Heap::Table* table) {
+    std::vector<Heap::Change> all;
+    if (table == nullptr) return all;
+    for (const Heap::Change& change : table->changes)
+      if (!apart.change(table->target.table, change.key.get())) all.push_back(change);
+    return all;
+  };
+  const auto same = [](const Heap::Change& a, const Heap::Change& b) {
+    return a.key.is(b.key.get()) && same_value(a.value, b.value);
+  };
   for (const auto* order : {&now.table_order(), &heap_.table_order()})
     for (PyObject* identity : *order) {
       const Heap::Table *a = heap_.table(identity), *b = now.table(identity);
       if ((a != nullptr && a->cleared) != (b != nullptr && b->cleared)) return false;
-      const auto& before = a == nullptr ? none : a->changes;
-      const auto& after = b == nullptr ? none : b->changes;
-      const auto same = [](const Heap::Change& x, const Heap::Change& y) {
-        return x.key.is(y.key.get()) && same_value(x.value, y.value);
-      };
+      const auto before = changes(a), after = changes(b);
       if (!std::equal(before.begin(), before.end(), after.begin(), after.end(), same)) return false;
     }
-  // The elements of lists that had changed are seen as those of other lists.
-  for (PyObject* object : now.list_order()) {
-    if (heap_.has_list(object) &&
-        (heap_.list_at(object).twin != nullptr) == (now.list_at(object).twin != nullptr))
-      continue;
-    const Heap::List& list = now.list_at(object);
-    if (list.twin != nullptr && list.twin->elements != ElementList(list.at_entry)) return false;
-    if (list.twin == nullptr && !ignored(*list.appended) &&
-        (list.appended->elements.rolled() != nullptr || !list.appended->elements.empty()))
-      return false;
-  }
   return true;
+}
+
+/// The elements of lists that had changed are seen as those of other lists.
+bool Surroundings::same_lists(const Heap& now, const Apart& apart) const {
+  return std::all_of(now.list_order().begin(), now.list_order().end(), [&](PyObject* object) {
+    const Heap::List& list = now.list_at(object);
+    const bool was_there =
+        heap_.has_list(object) && (heap_.list_at(object).twin != nullptr) == (list.twin != nullptr);
+    if (was_there) return true;
+    if (list.twin != nullptr) return list.twin->elements == ElementList(list.at_entry);
+    return apart.list(*list.appended) ||
+           (list.appended->elements.rolled() == nullptr && list.appended->elements.empty());
+  });
 }
 
 }  // namespace janus::frontend

@@ -20,9 +20,14 @@ class Surroundings {
   /// An object of the entry that was reached only later, as it is now.
   void add(const Changeable& object);
 
-  /// Whether everything is as it was; what `ignored` says goes in and out as parameters.
-  using Ignored = std::function<bool(const Changeable& object)>;
-  bool hold(Interpreter& interpreter, const Ignored& ignored) const;
+  /// What goes in and out of the function as parameters, so that it may be anything.
+  struct Apart {
+    std::function<bool(const Changeable& object)> list;
+    std::function<bool(const Changeable& object, const std::string& name)> place;
+    std::function<bool(PyObject* table, PyObject* key)> change;
+  };
+  /// Whether everything else is as it was.
+  bool hold(Interpreter& interpreter, const Apart& apart) const;
 
  private:
   struct Seen {
@@ -30,8 +35,9 @@ class Surroundings {
     const Changeable* object;
     ChangeableState state;
   };
-  bool is_same(const Seen& seen) const;
-  bool same_heap(const Heap& now, const Ignored& ignored) const;
+  static bool is_same(const Seen& seen, const Apart& apart);
+  bool same_tables(const Heap& now, const Apart& apart) const;
+  bool same_lists(const Heap& now, const Apart& apart) const;
 
   std::vector<Seen> seen_;
   Heap heap_;

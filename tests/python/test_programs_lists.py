@@ -476,3 +476,71 @@ def test_length_that_was_never_one_is():
     single = torch.rand(8, 4) - 2
     single[3] += 3
     return Program(step, [*calls[:9], (single,), *calls[9:]])
+
+
+# --- elements are objects -----------------------------------------------------------------------
+
+
+def rounds(step):
+    return Program(step, [(torch.randn(3), 2 + i % 4) for i in range(14)])
+
+
+@differential(graphs=1, hits=8)
+def test_equal_elements_are_tensors_of_their_own():
+    def step(x, n):
+        parts = []
+        for _ in range(n):
+            parts.append(x * 2)
+        return parts, x * 2
+
+    return rounds(step)
+
+
+@differential()
+def test_one_tensor_several_times():
+    def step(x, n):
+        parts, y = [], x * 2
+        for _ in range(n):
+            parts.append(y)
+        return parts
+
+    return rounds(step)
+
+
+@differential()
+def test_one_tensor_in_two_rounds():
+    def step(x, n):
+        parts, y = [], x * 2
+        for _ in range(n):
+            parts.append(y)
+            y = y + 1
+            parts.append(y)
+        return parts
+
+    return rounds(step)
+
+
+@differential()
+def test_one_tensor_twice_in_a_round():
+    def step(x, n):
+        parts = []
+        for _ in range(n):
+            y = x.sin()
+            parts.append(y)
+            if y.sum() > 0:
+                parts.append(y)
+        return parts
+
+    return rounds(step)
+
+
+@differential()
+def test_written_tensor_several_times():
+    def step(x, n):
+        parts, y = [], x * 2
+        for _ in range(n):
+            y.add_(1)
+            parts.append(y)
+        return parts
+
+    return rounds(step)
