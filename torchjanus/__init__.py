@@ -12,8 +12,9 @@ import torch  # noqa: F401  (the compiled part needs torch's libraries to be loa
 
 from ._core import Function, Region
 from .convert import explain, function, graph, stats
+from .inline import code
 from .settings import options
 
 __version__ = "0.1.0"
 
-__all__ = ["Function", "Region", "explain", "function", "graph", "options", "stats"]
+__all__ = ["Function", "Region", "code", "explain", "function", "graph", "options", "stats"]
