@@ -11,6 +11,7 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "ops/python.h"
 
 namespace janus::execute {
 
@@ -63,6 +64,7 @@ class Order {
     add_data_edges();
     add_effect_edges();
     add_symbol_edges();
+    add_clock_edges();
   }
 
   Schedule make() {
@@ -96,6 +98,20 @@ class Order {
       if (symbol.empty()) continue;
       for (size_t later = n + 1; later < nodes_.size(); ++later)
         if (graph::mentions(*nodes_[later], symbol)) edge(n, later);
+    }
+  }
+
+  /// A clock is read when all before it is done and nothing behind it has begun.
+  void add_clock_edges() {
+    size_t since = 0;
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      if (since > 0) edge(since - 1, n);
+      bool reads_clock = false;
+      for_each_run(*nodes_[n], [&](const Node& node) { reads_clock |= ops::reads_clock(node); });
+      if (!reads_clock) continue;
+      for (size_t other = since; other < n; ++other)
+        if (!is_write(*nodes_[other])) edge(other, n);
+      since = n + 1;
     }
   }
 

@@ -123,11 +123,17 @@ std::string file_of(const Frame& frame) {
   return text_of(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function))->co_filename);
 }
 
+/// "fit" of "Model.fit", also of "fit, loop at line 6": the part of a function that runs.
+std::string code_name(const Frame& frame) {
+  const std::string whole = frame.name.substr(0, frame.name.find(','));
+  return whole.substr(whole.rfind('.') + 1);
+}
+
 Place place_of(Interpreter& interpreter, const Frame& frame) {
   Place place;
   place.file = file_of(frame);
   place.line = frame.span.line;
-  place.function = frame.name.substr(frame.name.rfind('.') + 1);
+  place.function = code_name(frame);
   place.globals = globals_of(interpreter, frame);
   return place;
 }

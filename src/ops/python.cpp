@@ -95,5 +95,10 @@ std::optional<std::vector<PythonArgument>> parse_python_arguments(std::string_vi
   return arguments;
 }
 
+bool reads_clock(const graph::Node& node) {
+  return node.op == &op::python_draw &&
+         node.attributes.get<std::string>("function").starts_with("time.");
+}
+
 }  // namespace ops
 }  // namespace janus

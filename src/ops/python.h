@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "graph/graph.h"
+
 namespace janus::ops {
 
 struct PythonArgument {
@@ -18,5 +20,9 @@ struct PythonArgument {
 
 /// The attribute `arguments`; nothing if it is malformed.
 std::optional<std::vector<PythonArgument>> parse_python_arguments(std::string_view text);
+
+/// Whether the node reads a clock. What the program does before it is done by then, and nothing
+/// behind it has begun: programs measure by it.
+bool reads_clock(const graph::Node& node);
 
 }  // namespace janus::ops

@@ -11,12 +11,41 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "ops/python.h"
 #include "passes/effects.h"
 #include "passes/reachability.h"
 
 namespace janus::passes {
 
 using graph::Node;
+
+namespace {
+
+/// Whether the node, or what runs when it does, reads a clock.
+bool reads_clock(const Node& node) {
+  bool found = ops::reads_clock(node);
+  const auto look = [&](const Node& each) { found = found || ops::reads_clock(each); };
+  if (node.op == &op::function) return false;
+  for (const auto& block : node.blocks) graph::for_each_node(*block, look);
+  for (const Node* function : graph::functions_run_by(node))
+    graph::for_each_node(*function->blocks.front(), look);
+  return found;
+}
+
+/// All nodes before a clock is read come before that, all behind it after.
+void keep_around_clocks(const graph::Block& block, Predecessors& before) {
+  uint32_t since = 0;
+  bool any = false;  // there is a clock, at since - 1
+  for (uint32_t i = 0; i < block.nodes.size(); ++i) {
+    if (any) before[i].push_back(since - 1);
+    if (!reads_clock(*block.nodes[i])) continue;
+    for (uint32_t other = since; other < i; ++other) before[i].push_back(other);
+    any = true;
+    since = i + 1;
+  }
+}
+
+}  // namespace
 
 Predecessors predecessors(const graph::Block& block) {
   std::unordered_map<const Node*, uint32_t> positions;
@@ -44,6 +73,7 @@ Predecessors predecessors(const graph::Block& block) {
     for (uint32_t later = i + 1; later < block.nodes.size(); ++later)
       if (graph::mentions(*block.nodes[later], symbol)) result[later].push_back(i);
   }
+  keep_around_clocks(block, result);
   return result;
 }
 

@@ -10,8 +10,8 @@
 namespace janus::passes {
 
 /// For each node of a block, by position, the positions of the nodes that must come before it:
-/// those that define its operands (and what its blocks use from outside), and the previous node
-/// with the same effect. May hold a position twice.
+/// those that define its operands (and what its blocks use from outside), the previous node with
+/// the same effect, and all that a clock keeps on its side. May hold a position twice.
 using Predecessors = std::vector<std::vector<uint32_t>>;
 Predecessors predecessors(const graph::Block& block);
 

@@ -232,6 +232,31 @@ def test_clocks():
     return Program(step, batches(), watch=[meter.count])
 
 
+def test_what_is_between_two_clocks():
+    """Programs measure by them: the work between two readings is done there, in any order of data."""
+    model, x = nn.Linear(4, 4), torch.ones(3, 4)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    @torchjanus.function
+    def step():
+        start = time.perf_counter()
+        loss = model(x).pow(2).sum()
+        forward = time.perf_counter()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        end = time.perf_counter()
+        return forward - start, end - forward
+
+    for _ in range(6):
+        step()
+    assert step.stats()["hits"] >= 2
+    before, forward, update, after = step.graph().split("python_draw")
+    assert "linear" not in before and "linear" in forward
+    assert " mm " in update and " add " in update
+    assert " mm " not in after and " add " not in after
+
+
 # --- functions of numbers -----------------------------------------------------------------------
 
 FUNCTIONS = {

@@ -51,6 +51,27 @@ SCRIPTS = {
         loss, names = train(3)
         print(f"{loss:.4f}", names)
     """,
+    "log records name the function around": TRAINING + """
+    import logging
+
+    logging.basicConfig(format="%(funcName)s:%(lineno)d %(message)s", level=logging.INFO)
+    logging.root.handlers[0].setStream(__import__("sys").stdout)
+
+    def fit():
+        for step, (x, y) in enumerate(data):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            logging.info("step %d", step)
+
+    fit()
+    for step, (x, y) in enumerate(data):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        logging.info("step %d", step)
+    """,
     "clipping of the parameters' gradients": TRAINING + """
     def train():
         total = 0.0
