@@ -7,6 +7,9 @@ object's constants after compilation, so no name is added to any of the user's s
 
 import ast
 import copy
+import functools
+import os
+import sysconfig
 from collections.abc import Iterator, Sequence
 
 from . import _core
@@ -100,6 +103,15 @@ class RegionBuilder:
                 result.append(statement)
         finish_run()
         return result
+
+
+@functools.cache
+def is_users(file: str) -> bool:
+    """Whether a file is the program's own: neither Python's library nor an installed package."""
+    installed = {
+        sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
+    }
+    return not file.startswith(("<", *(f"{path}{os.sep}" for path in installed)))
 
 
 def cut_definition(

@@ -23,6 +23,14 @@ from .regions import (
 )
 
 _TRAINING_CALLS = {"backward"}
+_BOOKKEEPING_FUNCTIONS = {
+    "bool", "dict", "divmod", "enumerate", "float", "format", "int", "isinstance", "len", "list",
+    "print", "range", "repr", "reversed", "round", "set", "sorted", "str", "tuple", "zip",
+}  # fmt: skip
+_BOOKKEEPING_METHODS = {
+    "add", "append", "extend", "format", "get", "insert", "items", "join", "keys", "pop",
+    "setdefault", "split", "strip", "update", "values",
+}  # fmt: skip
 
 
 def compile_script(source: str | bytes, file: str) -> types.CodeType:
@@ -111,7 +119,7 @@ class _Rewriter:
             loop.body, name, at_module_level=at_module_level, class_name=class_name
         )
         trains = _has_direct_mark(original)
-        evaluates = not made and _calls_something(original)
+        evaluates = not made and _may_evaluate(original)
         if (trains or evaluates) and can_be_region(original):
             where = f"{name}, loop at line {loop.lineno}"
             loop.body = self.builder.region(
@@ -169,5 +177,15 @@ def _has_direct_mark(body: Sequence[ast.stmt]) -> bool:
     return False
 
 
-def _calls_something(body: Sequence[ast.stmt]) -> bool:
-    return contains(body, ast.Call)
+def _may_evaluate(body: Sequence[ast.stmt]) -> bool:
+    """Whether these statements call more than what only handles numbers and containers."""
+    return any(
+        isinstance(node, ast.Call) and not _is_bookkeeping(node.func)
+        for node in walk(body, into_loops=False)
+    )
+
+
+def _is_bookkeeping(called: ast.expr) -> bool:
+    if isinstance(called, ast.Name):
+        return called.id in _BOOKKEEPING_FUNCTIONS
+    return isinstance(called, ast.Attribute) and called.attr in _BOOKKEEPING_METHODS

@@ -1,6 +1,7 @@
 #include "bind/cut_function.h"
 
 #include "base/options.h"
+#include "bind/function.h"
 #include "speculate/describe.h"
 #include "speculate/instrument.h"
 #include "syntax/source.h"
@@ -72,6 +73,31 @@ bool calls_only_forward(PyObject* module) {
   static const Object& tracing =
       *new Object(python::import_attribute("torch._C", "_get_tracing_state"));
   return python::call(tracing.get(), {}).is(Py_None);
+}
+
+std::vector<python::Object> cut_callee(const speculate::Reason& reason) {
+  const Object& function = reason.callee;
+  if (!function || !PyFunction_Check(function.get()) || is_converted(function.get())) return {};
+  const python::ErrorScope scope;
+  try {
+    PyObject* code = PyFunction_GET_CODE(function.get());
+    const Object is_users = python::import_attribute("torchjanus.regions", "is_users");
+    const Object file = python::attribute(code, "co_filename");
+    if (syntax::original_code(code) != code ||
+        !python::call(is_users.get(), {file.get()}).is(Py_True))
+      return {};
+    const auto cut = make(function.get(), false);
+    if (!cut) return {};
+    log("speculate", cat("the function of ", reason.describe(), " is cut where it is called"));
+    python::check_status(PyObject_SetAttrString(function.get(), "__code__",
+                                                PyFunction_GET_CODE(cut->function.get())));
+    return cut->regions;
+  } catch (const python::ErrorSet&) {
+    log("speculate", cat("a callee is not cut: ", python::take_error_message()));
+  } catch (const std::exception& error) {
+    log("speculate", cat("a callee is not cut: ", error.what()));
+  }
+  return {};
 }
 
 std::optional<CutFunction> cut_function(PyObject* wrapped, PyObject* function) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "python/object.h"
+#include "speculate/reason.h"
 
 namespace janus::bind {
 
@@ -18,6 +19,11 @@ struct CutFunction {
 /// The cut copy of the plain function in `wrapped` (for a module's call: of its forward). Nothing
 /// where there is no source, or nothing to be cut in it. Never raises.
 std::optional<CutFunction> cut_function(PyObject* wrapped, PyObject* function);
+
+/// Where a function of the program's own, which what is converted calls, was refused: from now on
+/// it runs as a cut copy of itself, whoever calls it. Its regions; nothing if there is no such
+/// function, it is converted itself, or there is nothing to be cut in it. Never raises.
+std::vector<python::Object> cut_callee(const speculate::Reason& reason);
 
 /// Whether calling the module is just calling its forward: no hooks of its own or of all modules,
 /// no tracing, no forward of the instance's own.

@@ -11,6 +11,7 @@
 #include <structmember.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <vector>
 
 #include "base/check.h"
@@ -42,6 +43,12 @@ struct FunctionObject {
   const syntax::Source* source;  ///< null until the first call
   CutFunction* cut;              ///< what runs once it is cut; null before
 };
+
+/// The plain functions of all that live.
+std::unordered_multiset<const PyObject*>& converted() {
+  static auto* all = new std::unordered_multiset<const PyObject*>();
+  return *all;
+}
 
 FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
 
@@ -106,12 +113,17 @@ PyObject* imperative(const FunctionObject* function) {
   return cut->function.get();
 }
 
-/// Cuts the function if it was refused at a statement: from then on it runs as a cut copy.
+/// Cuts the function if it was refused at a statement: from then on it runs as a cut copy. So does
+/// a function that it calls, if it was refused there.
 void cut_if_refused(FunctionObject* function) {
-  if (function->cut != nullptr || function->dispatcher->refusal_to_cut() == nullptr) return;
+  const Reason* refusal = function->dispatcher->refusal_to_cut();
+  if (function->cut != nullptr || refusal == nullptr) return;
+  const std::vector<python::Object> callee = cut_callee(*refusal);
   auto cut = cut_function(function->wrapped, function->function);
+  if (!cut && !callee.empty()) cut.emplace().function = python::Object::borrow(function->function);
   if (!cut || function->cut != nullptr) return;
   function->cut = new CutFunction(std::move(*cut));
+  function->cut->regions.insert(function->cut->regions.end(), callee.begin(), callee.end());
   for (const python::Object& region : function->cut->regions) make_part(region.get());
   function->dispatcher->settle_as_cut();
 }
@@ -284,6 +296,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   made->vectorcall = call;
   made->wrapped = Py_NewRef(wrapped);
   made->function = Py_XNewRef(plain_function(wrapped));
+  if (made->function != nullptr) converted().insert(made->function);
   made->self = PyMethod_Check(wrapped) ? Py_NewRef(PyMethod_GET_SELF(wrapped)) : nullptr;
   made->dict = PyDict_New();
   made->dispatcher = make_dispatcher(wrapped, made->function, profile_runs);
@@ -308,6 +321,8 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 
 int clear(PyObject* object) {
   FunctionObject* function = as_function(object);
+  if (const auto noted = converted().find(function->function); noted != converted().end())
+    converted().erase(noted);
   Py_CLEAR(function->wrapped);
   Py_CLEAR(function->function);
   Py_CLEAR(function->self);
@@ -415,6 +430,8 @@ PyObject* function_type() {
   static PyObject* type = python::check(PyType_FromSpec(&spec)).release();
   return type;
 }
+
+bool is_converted(PyObject* function) { return converted().contains(function); }
 
 speculate::Dispatcher* dispatcher_of_function(PyObject* object) {
   if (!PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(function_type()))) return nullptr;

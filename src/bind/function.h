@@ -12,6 +12,9 @@ PyObject* function_type();
 /// The policy behind a Function; null if the object is none.
 speculate::Dispatcher* dispatcher_of_function(PyObject* object);
 
+/// Whether a Function stands for that plain Python function.
+bool is_converted(PyObject* function);
+
 /// The plain Python function that a Function calls (borrowed); null if the object is no Function,
 /// or stands for a bound method or something that is no Python function.
 PyObject* function_behind(PyObject* object);

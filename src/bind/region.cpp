@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "bind/cut_function.h"
 #include "bind/cuts.h"
 #include "bind/given.h"
 #include "bind/snapshot.h"
@@ -148,6 +149,14 @@ void begin_activation(RegionState& state) {
   activations.emplace_back().frame = frame;
 }
 
+/// A function that the statements call is cut as well, if it was refused there.
+void add_callee(RegionState& state, const speculate::Reason& refusal) {
+  for (const python::Object& region : cut_callee(refusal)) {
+    make_part(region.get());
+    state.parts.push_back(region);
+  }
+}
+
 PyObject* enter(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
@@ -170,6 +179,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     }
     const speculate::Reason* refusal = state.dispatcher.refusal_to_cut();
     if (refusal == nullptr || !state.cuts->possible()) return new_mode(Mode::plain);
+    add_callee(state, *refusal);
     state.cuts->cut_whole(state.dispatcher, *refusal);
     state.dispatcher.settle_as_cut();
     begin_activation(state);
@@ -230,8 +240,10 @@ PyObject* begin_segment(RegionState& state, size_t index) {
     return new_mode(Mode::profile);
   }
   const speculate::Reason* refusal = segment->dispatcher.refusal_to_cut();
-  if (refusal != nullptr && state.cuts->starting_at(index) == segment)
+  if (refusal != nullptr && state.cuts->starting_at(index) == segment) {
+    add_callee(state, *refusal);
     state.cuts->cut(segment, *refusal);
+  }
   return new_mode(Mode::plain);
 }
 

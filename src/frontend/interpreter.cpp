@@ -87,7 +87,13 @@ const speculate::NodeFact* Interpreter::fact(int number) const {
 // --- giving up ----------------------------------------------------------------------------------
 
 void Interpreter::refuse(ReasonCode code, std::string details) const {
-  throw Refusal{{code, std::move(details), frame_ != nullptr ? user_span() : graph::SourceSpan()}};
+  if (frame_ == nullptr) throw Refusal{{code, std::move(details), {}}};
+  Object callee;
+  for (const Frame* frame = frame_; frame != nullptr; frame = frame->caller)
+    if (!frame->is_library && frame->code != nullptr && frame->code->function &&
+        !frame->code->function.is(call_.function))
+      callee = frame->code->function;
+  throw Refusal{{code, std::move(details), user_span(), -1, std::move(callee)}};
 }
 
 void Interpreter::refuse_raised() const {

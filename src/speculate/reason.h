@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "graph/source_span.h"
+#include "python/object.h"
 
 namespace janus::speculate {
 
@@ -54,6 +55,9 @@ struct Reason {
   /// Which of the statements at the top of a run of statements was refused; -1: not known, or a
   /// function.
   int statement = -1;
+  /// The function of the program's own that what was converted called, and in which, or in what
+  /// that calls, `span` lies; null if there is none.
+  python::Object callee = {};
 
   /// The code as text: "heap_write".
   std::string code_name() const;

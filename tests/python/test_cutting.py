@@ -503,6 +503,60 @@ def test_function_with_a_statement_in_the_middle():
 
 
 @differential(hits=8)
+def test_function_whose_callee_is_refused():
+    recorder, model, optimizer, batches = setting()
+    scale = 2.0
+
+    def train(x, y, *, weight=0.5):
+        nonlocal scale
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y) * weight * scale
+        recorder.record(loss)
+        loss.backward()
+        optimizer.step()
+        scale = scale * 0.9
+        return loss
+
+    def step(x, y):
+        return train(x, y, weight=0.25)
+
+    code = train.__code__
+
+    def look():
+        assert train(*batches[0]).requires_grad
+        assert (train.__name__, train.__code__.co_name) == ("train", code.co_name)
+
+    calls = [*batches, look, *batches]
+    return Program(step, calls, watch=[model, optimizer, recorder])
+
+
+@differential(hits=8)
+def test_converted_callee_that_is_refused():
+    recorder, model, optimizer, batches = setting()
+
+    def loss_of(x, y):
+        scores = model(x)
+        recorder.record(scores.sum())
+        return F.cross_entropy(scores.log_softmax(1), y) * 2 + 1
+
+    loss_of = torchjanus.function(loss_of)
+    plain = loss_of.__wrapped__.__code__
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = loss_of(x, y)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss
+
+    def look():
+        assert loss_of.__wrapped__.__code__ is plain
+
+    return Program(step, [*batches, look, *batches], watch=[model, optimizer, recorder])
+
+
+@differential(hits=8)
 def test_function_that_returns_in_a_segment():
     recorder, model, optimizer, batches = setting()
 
