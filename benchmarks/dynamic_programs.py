@@ -15,6 +15,7 @@ import a3c
 import adaptive_computation
 import beam_search
 import dropblock
+import inception_v3
 import lstm_language_model
 import pix2pix
 import ppo
@@ -232,6 +233,25 @@ def residual_network():
     return [model], make_step, [(pictures[i : i + 4], kinds[i : i + 4]) for i in range(0, 16, 4)]
 
 
+def inception():
+    model = inception_v3.Inception(10)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    pictures, kinds = shapes.draw(8, 107, channels=3)
+
+    def make_step(model):
+        def step(x, y):
+            scores, auxiliary = model(x)
+            loss = F.cross_entropy(scores, y) + 0.4 * F.cross_entropy(auxiliary, y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    return [model], make_step, [(pictures[i : i + 2], kinds[i : i + 2]) for i in range(0, 8, 2)]
+
+
 PROGRAMS = {
     "lstm": ("language model, 2 hand-written LSTM layers of 200, batch 20, 20 words", lstm),
     "tree_rnn": ("TreeRNN of width 100, a tree a step", recursive),
@@ -246,4 +266,5 @@ PROGRAMS = {
     "dropblock": ("DropBlock with a schedule, batch 32", drop_blocks),
     "pix2pix": ("pix2pix, 64×64, batch 8", paint),
     "resnet50": ("ResNet-50, 64×64, batch 4", residual_network),
+    "inception_v3": ("Inception-v3, 107×107, batch 2", inception),
 }

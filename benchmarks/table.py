@@ -1,10 +1,12 @@
 """Times the benchmark programs: eager, torch.compile and torchjanus, the same step, interleaved in one run.
 
-    python benchmarks/table.py [PROGRAM …] [--rounds N] [--no-compile] [--output FOLDER]
+    python benchmarks/table.py [PROGRAM …] [--rounds N] [--no-compile] [--limit S] [--output FOLDER]
 
 For each program: the median of a step in milliseconds for each system; the floor (the bare convolutions and
 matrix products of that step, as eager calls them); seconds until each compiled version has caught up with
-eager, warm-up included. Writes table.md and table.json into the output folder.
+eager, warm-up included; how many graphs torchjanus made, and how many of them in the last steps of up to
+1,000. torch.compile gets so many seconds for its warm-up, and where it fails or needs longer the table says
+so. Writes table.md and table.json into the output folder.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import itertools
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -21,6 +24,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from programs import BENCHMARKS, Benchmark, chosen
+from torch._dynamo.utils import counters
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import torch
@@ -45,6 +49,26 @@ class RecordProducts(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+class TooLong(BaseException):
+    """The time for warming up is over. No Exception, so that no compiler takes it for one of the program's."""
+
+
+@contextlib.contextmanager
+def at_most(seconds: int):
+    """Raises TooLong where the body takes longer."""
+
+    def stop(number, frame):
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 class Variant:
     """One system's version of the step, with its own copy of the program's state."""
 
@@ -54,8 +78,11 @@ class Variant:
         self.name = name
         self.step = convert(models, make_step)
         self.batches = itertools.cycle(batches)
+        self.batch_count = len(batches)
         self.times: list[float] = []
         self.warm_up: list[float] = []
+        self.note = ""  # why it was not measured, or what is to be known of it
+        self.is_out = False
 
     def run(self) -> float:
         batch = next(self.batches)
@@ -65,6 +92,20 @@ class Variant:
 
     def warm(self, steps: int) -> None:
         self.warm_up = [self.run() for _ in range(steps)]
+
+    def try_to_warm(self, steps: int, limit: int) -> None:
+        """The same for a system that may fail, or not end in time: then it is out."""
+        counters.clear()
+        try:
+            with at_most(limit):
+                self.warm(steps)
+        except TooLong:
+            self.note, self.is_out = f"not ready after {limit} s", True
+        except Exception as error:
+            self.note, self.is_out = f"fails: {type(error).__name__}", True
+        else:
+            breaks = sum(counters["graph_break"].values())
+            self.note = f"{breaks} graph breaks" if breaks else ""
 
     @property
     def median(self) -> float:
@@ -96,8 +137,10 @@ def measure_floor(benchmark: Benchmark, rounds: int) -> float:
     """Median seconds of the step's convolutions and matrix products alone."""
     eager = Variant("floor", benchmark, lambda models, make: make(*models))
     eager.warm(2)
+    steps = 8  # not all alike where lengths or trees differ
     with RecordProducts() as record:
-        eager.run()
+        for _ in range(steps):
+            eager.run()
     times = []
     with torch.no_grad():
         for _ in range(rounds + 3):
@@ -105,7 +148,19 @@ def measure_floor(benchmark: Benchmark, rounds: int) -> float:
             for func, args, kwargs in record.calls:
                 func(*args, **kwargs)
             times.append(time.perf_counter() - start)
-    return statistics.median(times[3:])
+    return statistics.median(times[3:]) / steps
+
+
+def graphs_made_later(variant: Variant) -> tuple[int, int]:
+    """After a look at all batches, (how many graphs were made, in how many steps): 1,000 in 20 seconds."""
+    for _ in range(variant.batch_count):
+        variant.run()
+    before = torchjanus.stats(variant.step)["generated"]
+    start, steps = time.perf_counter(), 0
+    while steps < 1000 and time.perf_counter() < start + 20:
+        variant.run()
+        steps += 1
+    return torchjanus.stats(variant.step)["generated"] - before, steps
 
 
 def seconds_until_caught_up(variant: Variant, eager: Variant) -> float | None:
@@ -120,10 +175,13 @@ def seconds_until_caught_up(variant: Variant, eager: Variant) -> float | None:
     return spent + steps * variant.median
 
 
-def measure(benchmark: Benchmark, rounds: int, with_compile: bool) -> dict:
-    systems = variants(benchmark, with_compile)
-    for variant in systems:
+def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -> dict:
+    built = variants(benchmark, with_compile)
+    for variant in built[:2]:
         variant.warm(12)
+    for variant in built[2:]:
+        variant.try_to_warm(12, limit)
+    systems = [variant for variant in built if not variant.is_out]
     for _ in range(rounds):
         for variant in systems:
             variant.run()  # brings its own data back into the caches
@@ -138,10 +196,13 @@ def measure(benchmark: Benchmark, rounds: int, with_compile: bool) -> dict:
                 "fastest_ms": min(variant.times) * 1e3,
                 "against_eager": eager.median / variant.median,
                 "caught_up_s": seconds_until_caught_up(variant, eager),
+                "note": variant.note,
             }
             for variant in systems
         },
+        "out": {variant.name: variant.note for variant in built if variant.is_out},
     }
+    row["graphs_made_later"], row["later_steps"] = graphs_made_later(systems[1])
     row["torchjanus"] = torchjanus.stats(systems[1].step)
     return row
 
@@ -162,8 +223,9 @@ def machine() -> str:
 def as_markdown(rows: dict[str, dict]) -> str:
     lines = [
         "| program | eager ms | torch.compile ms | torchjanus ms | floor ms | against eager | "
-        "against torch.compile | caught up: torch.compile | caught up: torchjanus |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "against torch.compile | caught up: torch.compile | caught up: torchjanus | graphs | "
+        "in the last steps |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows.values():
         systems = row["systems"]
@@ -173,16 +235,27 @@ def as_markdown(rows: dict[str, dict]) -> str:
         cells = [
             row["title"],
             f"{systems['eager']['median_ms']:.2f}",
-            f"{best['median_ms']:.2f}" if best else "",
+            f"{best['median_ms']:.2f}{noted(best['note'])}" if best else told(row["out"]),
             f"{ours['median_ms']:.2f}",
             f"{row['floor_ms']:.2f}",
             f"{ours['against_eager']:.2f} ×",
             f"{best['median_ms'] / ours['median_ms']:.2f} ×" if best else "",
             seconds(best["caught_up_s"]) if best else "",
             seconds(ours["caught_up_s"]),
+            str(row["torchjanus"]["generated"]),
+            f"{row['graphs_made_later']} in {row['later_steps']:,}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", f"Machine: {machine()}.", ""])
+
+
+def noted(note: str) -> str:
+    return f" ({note})" if note else ""
+
+
+def told(out: dict[str, str]) -> str:
+    """Why no version by torch.compile was measured."""
+    return "; ".join(sorted(set(out.values())))
 
 
 def seconds(value: float | None) -> str:
@@ -194,19 +267,25 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument(
+        "--limit", type=int, default=60, help="seconds for torch.compile to warm up"
+    )
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     if options.one:
-        row = measure(BENCHMARKS[options.one], options.rounds, not options.no_compile)
+        row = measure(
+            BENCHMARKS[options.one], options.rounds, not options.no_compile, options.limit
+        )
         (options.output / f"{options.one}.json").write_text(json.dumps(row, indent=1, default=str))
         return
     rows = {}
     for name in chosen(parser, options.programs):
         # A process each: what one program left in caches and pools does not touch the next.
         command = [sys.executable, __file__, "--one", name, "--rounds", str(options.rounds)]
-        command += ["--output", str(options.output)] + ["--no-compile"] * options.no_compile
+        command += ["--output", str(options.output), "--limit", str(options.limit)]
+        command += ["--no-compile"] * options.no_compile
         subprocess.run(command, check=True)
         rows[name] = json.loads((options.output / f"{name}.json").read_text())
         print(as_markdown({name: rows[name]}), flush=True)

@@ -16,7 +16,6 @@ from .regions import (
     LOOPS,
     RegionBuilder,
     can_be_region,
-    contains,
     first_effective_statement,
     nested_bodies,
     walk,
