@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "graph/op.h"
+#include "ops/index_space.h"
 
 namespace janus::execute {
 
@@ -33,6 +34,24 @@ std::vector<int64_t> broadcast_sizes(const std::vector<const Layout*>& operands)
   return sizes;
 }
 
+/// Sizes of a result of an operator that reduces `operand`: the same, or one for each row.
+std::vector<int64_t> sizes_of_result(const Value& output, const ops::Reduction& reduction,
+                                     const Layout& operand) {
+  const graph::Shape& shape = output.type.shape;
+  if (shape == reduction.space) return operand.sizes;
+  const bool keeps = shape.size() == reduction.space.size();
+  std::vector<int64_t> sizes;
+  for (size_t d = 0; d < operand.sizes.size(); ++d) {
+    const bool reduced =
+        std::ranges::find(reduction.dims, static_cast<int64_t>(d)) != reduction.dims.end();
+    if (!reduced)
+      sizes.push_back(operand.sizes[d]);
+    else if (keeps)
+      sizes.push_back(1);
+  }
+  return sizes;
+}
+
 }  // namespace
 
 std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Layout*>& inputs) {
@@ -51,8 +70,13 @@ std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Lay
       if (!output->type.is_tensor()) continue;
       Layout layout;
       layout.dtype = output->type.dtype;
-      layout.sizes = broadcast_sizes(operands);
-      layout.strides = elementwise_strides(layout.sizes, operands);
+      if (const auto reduction = ops::reduction_of(*node)) {
+        layout = contiguous_layout(output->type.dtype,
+                                   sizes_of_result(*output, *reduction, *operands.front()));
+      } else {
+        layout.sizes = broadcast_sizes(operands);
+        layout.strides = elementwise_strides(layout.sizes, operands);
+      }
       known[output] = std::move(layout);
     }
   }
@@ -64,25 +88,51 @@ std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Lay
 KernelCall::KernelCall(const Instruction& instruction, const std::vector<const Layout*>& inputs,
                        const std::vector<Layout>& outputs)
     : kernel_(instruction.kernel.get()), output_count_(outputs.size()) {
-  sizes_ = broadcast_sizes(inputs);
-  for (const Layout& output : outputs) broadcast(sizes_, output.sizes);
+  std::vector<const Layout*> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr) {
       number_slots_.push_back(instruction.inputs[i]);
     } else {
       tensor_slots_.push_back(instruction.inputs[i]);
-      strides_.push_back(broadcast_strides(*inputs[i], sizes_));
+      tensors.push_back(inputs[i]);
     }
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    TORCHJANUS_CHECK(outputs[i].sizes == sizes_, "fused: output ", outputs[i],
-                     " does not fill the iteration space");
     tensor_slots_.push_back(instruction.outputs[i]);
-    strides_.push_back(outputs[i].strides);
+    tensors.push_back(&outputs[i]);
   }
+  if (kernel_->axes().empty())
+    place_by_broadcast(tensors);
+  else
+    place_by_axes(tensors);
   numbers_.resize(number_slots_.size());
   for (const std::vector<int64_t>& strides : strides_)
     tensors_.push_back({nullptr, strides.data()});
+}
+
+void KernelCall::place_by_broadcast(const std::vector<const Layout*>& tensors) {
+  sizes_ = broadcast_sizes(tensors);
+  for (const Layout* tensor : tensors) strides_.push_back(broadcast_strides(*tensor, sizes_));
+  for (size_t i = tensors.size() - output_count_; i < tensors.size(); ++i)
+    TORCHJANUS_CHECK(tensors[i]->sizes == sizes_, "fused: output ", *tensors[i],
+                     " does not fill the iteration space");
+}
+
+void KernelCall::place_by_axes(const std::vector<const Layout*>& tensors) {
+  const auto axes = kernel_->axes();
+  sizes_.assign(kernel_->rank(), -1);
+  for (size_t t = 0; t < tensors.size(); ++t) {
+    std::vector<int64_t>& strides = strides_.emplace_back(sizes_.size(), 0);
+    for (size_t d = 0; d < axes[t].size(); ++d) {
+      if (axes[t][d] < 0) continue;
+      const auto axis = static_cast<size_t>(axes[t][d]);
+      strides[axis] = tensors[t]->strides[d];
+      if (sizes_[axis] < 0) sizes_[axis] = tensors[t]->sizes[d];
+      TORCHJANUS_CHECK(sizes_[axis] == tensors[t]->sizes[d], "fused: dimension ", d, " of ",
+                       *tensors[t], " does not fit the iteration space");
+    }
+  }
+  std::ranges::replace(sizes_, int64_t{-1}, int64_t{1});
 }
 
 bool KernelCall::walks_as_outputs(size_t index) const {

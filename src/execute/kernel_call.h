@@ -33,6 +33,10 @@ class KernelCall {
   void run(const Slot* slots);
 
  private:
+  /// Fill sizes_ and strides_.
+  void place_by_broadcast(const std::vector<const Layout*>& tensors);
+  void place_by_axes(const std::vector<const Layout*>& tensors);
+
   const kernels::Kernel* kernel_;
   std::vector<int64_t> sizes_;
   std::vector<std::vector<int64_t>> strides_;

@@ -86,6 +86,9 @@ class Chooser {
       return std::nullopt;
     }
     if (draws(*instruction.node)) return std::nullopt;  // draws follow the order in memory
+    // Only where each operand is seen as broadcast, which a kernel with reductions does not say.
+    if (instruction.action == Action::kernel && !instruction.kernel->axes().empty())
+      return std::nullopt;
     Images images;
     const auto& sizes = layout(instruction.outputs[0]).sizes;
     for (size_t i = 0; i < instruction.outputs.size(); ++i) {

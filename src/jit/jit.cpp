@@ -176,7 +176,7 @@ void set_target(LLVMModuleRef module, LLVMTargetMachineRef machine) {
 /// of a millisecond; "default<O3>" took 3 to 7 ms a kernel, unrolled loops that memory bounds, and
 /// made none faster.
 constexpr const char* kPasses =
-    "always-inline,function(early-cse,instcombine,loop-mssa(licm),simplifycfg)";
+    "always-inline,function(mem2reg,early-cse,instcombine,loop-mssa(licm),simplifycfg)";
 
 void optimise(LLVMModuleRef module, LLVMTargetMachineRef machine) {
   const PassOptions options(LLVMCreatePassBuilderOptions());

@@ -1,84 +1,28 @@
-// The text is written by `line(format, arguments...)`: a format is LLVM text in which each `$`
-// letter takes the next argument:
-//
-//   $v  value of an instruction         (int)    → %v7
-//   $T  vector type it computes with    (DType)  → <16 x float>; <16 x i1> for b1, bits for bf16
-//   $M  vector type in memory           (DType)  → <16 x i8> for b1
-//   $E  element type in memory          (DType)  → float
-//   $A  its alignment                   (DType)  → 4
-//   $N  name of the vector type         (DType)  → v16f32: suffix of intrinsics
-//   $s  text, $d  integer
-//
-// and `#` stands for the number of lanes. An instruction is placed as far out as its operands
-// allow: numbers and constants before all loops, elements of broadcast tensors before the inner
-// loop. What is left is written twice: for whole vectors, and masked for the rest of the row.
+// Where instructions stand. Each has a level, as far out as its operands allow: numbers and
+// constants before all loops, what is the same for a row before the row's loop, what is the same
+// for all of a vector's points before the loops over reduced dimensions, the rest inside. And it
+// has a stage: how many reductions must be done before it can be computed. Pass n over a row
+// combines what is of stage n; whatever is inside the loops is computed anew in each pass that
+// needs it. The last pass stores, so that results may take the place of operands.
 #include "kernels/emit.h"
 
-#include <algorithm>
-#include <bit>
-#include <set>
-#include <variant>
+#include <limits>
 
-#include "base/check.h"
-#include "kernels/vector_math.h"
+#include "kernels/kernel.h"
+#include "kernels/vector_text.h"
 
 namespace janus::kernels {
 namespace {
 
-std::string_view element_type(DType dtype) {
-  switch (dtype) {
-    case DType::f16:
-      return "half";
-    case DType::f32:
-      return "float";
-    case DType::f64:
-      return "double";
-    case DType::bf16:
-    case DType::i16:
-      return "i16";
-    case DType::u8:
-    case DType::i8:
-    case DType::b1:
-      return "i8";
-    case DType::i32:
-      return "i32";
-    case DType::i64:
-      return "i64";
-    default:
-      throw InternalError(cat("emit: no elements of ", graph::name(dtype)));
-  }
-}
+enum class Level : uint8_t { kernel, row, vector, element };
 
-/// As intrinsics' names have it: "f32", "i8".
-std::string mangled(std::string_view type) {
-  if (type == "half") return "f16";
-  if (type == "float") return "f32";
-  if (type == "double") return "f64";
-  return std::string(type);
-}
-
-bool is_unsigned(DType dtype) { return dtype == DType::u8 || dtype == DType::b1; }
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-
-template <class Visit>
-void for_each_line(std::string_view text, Visit&& visit) {
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    visit(text.substr(0, end));
-    text.remove_prefix(end + 1);
-  }
-}
-
-enum class Level : uint8_t { kernel, row, element };
-enum class Mode : uint8_t { outside, whole, masked };
-
-using Argument = std::variant<int64_t, DType, std::string>;
-
-class Emitter {
+class Emitter : VectorText {
  public:
-  Emitter(const LoopNest& nest, const std::vector<Walk>& walks, const Target& target)
-      : nest_(nest), walks_(walks), target_(target) {
+  Emitter(const LoopNest& nest, const Order& order, const Target& target)
+      : VectorText(nest, target), order_(order) {
+    walks_ = order.walks;
     place_instructions();
+    count_passes();
     choose_lanes();
   }
 
@@ -92,92 +36,55 @@ class Emitter {
   }
 
  private:
-  // --- writing -----------------------------------------------------------------------------------
-
-  std::string expand(std::string_view format, std::initializer_list<Argument> arguments) const {
-    std::string out;
-    const Argument* next = arguments.begin();
-    for (size_t i = 0; i < format.size(); ++i) {
-      if (format[i] == '#') {
-        out += std::to_string(lanes_);
-      } else if (format[i] != '$') {
-        out += format[i];
-      } else {
-        TORCHJANUS_CHECK(next != arguments.end(), "emit: too few arguments for ", format);
-        out += piece(format[++i], *next++);
-      }
-    }
-    TORCHJANUS_CHECK(next == arguments.end(), "emit: too many arguments for ", format);
-    return out;
-  }
-
-  std::string piece(char letter, const Argument& argument) const {
-    switch (letter) {
-      case 'v':
-        return value_name(static_cast<int>(std::get<int64_t>(argument)));
-      case 'T':
-        return vector_type(std::get<DType>(argument));
-      case 'M':
-        return cat("<", lanes_, " x ", element_type(std::get<DType>(argument)), ">");
-      case 'E':
-        return std::string(element_type(std::get<DType>(argument)));
-      case 'A':
-        return std::to_string(graph::byte_size(std::get<DType>(argument)));
-      case 'N':
-        return cat("v", lanes_, mangled(element_type(std::get<DType>(argument))));
-      case 'd':
-        return std::to_string(std::get<int64_t>(argument));
-      case 's':
-        return std::get<std::string>(argument);
-      default:
-        throw InternalError(cat("emit: no format letter ", letter));
-    }
-  }
-
-  void line(std::string_view format, std::initializer_list<Argument> arguments = {}) {
-    body_ += expand(format, arguments) + "\n";
-  }
-
-  void declare(std::string_view format, std::initializer_list<Argument> arguments = {}) {
-    declarations_.insert(expand(format, arguments) + "\n");
-  }
-
-  std::string vector_type(DType dtype) const {
-    return cat("<", lanes_, " x ", dtype == DType::b1 ? "i1" : element_type(dtype), ">");
-  }
-
-  /// Values of the inner loop exist twice, under two names.
-  std::string value_name(int id) const {
-    if (instruction(id).opcode == Opcode::constant) return constant_literal(instruction(id));
-    const bool twice = levels_[static_cast<size_t>(id)] == Level::element;
-    return cat(twice && mode_ == Mode::masked ? "%m" : "%v", id);
-  }
-
-  std::string temporary() { return cat("%x", temporaries_++); }
-
   // --- placing -----------------------------------------------------------------------------------
 
-  const Instruction& instruction(int id) const { return nest_.code[static_cast<size_t>(id)]; }
+  bool runs_along_reduced(size_t tensor) const {
+    return nest_.reduces && nest_.runs_along_reduced(tensor);
+  }
+
+  /// The innermost level of what is the same along the reduced dimensions.
+  Level level_beside_reduced() const { return order_.lanes_reduced ? Level::row : Level::vector; }
+
+  Level level_of_load(size_t tensor) const {
+    if (runs_along_reduced(tensor)) return Level::element;
+    return walks_[tensor] == Walk::broadcast ? Level::row : level_beside_reduced();
+  }
 
   void place_instructions() {
     for (const Instruction& one : nest_.code) {
-      Level level = Level::kernel;
-      if (one.opcode == Opcode::load)
-        level = walks_[one.index] == Walk::broadcast ? Level::row : Level::element;
-      for (int operand : one.operands)
-        if (operand >= 0) level = std::max(level, levels_[static_cast<size_t>(operand)]);
-      levels_.push_back(level);
+      Level level = one.opcode == Opcode::load ? level_of_load(one.index) : Level::kernel;
+      int stage = 0;
+      for (int operand : one.operands) {
+        if (operand < 0) continue;
+        level = std::max(level, levels_[static_cast<size_t>(operand)]);
+        stage = std::max(stage, stages_[static_cast<size_t>(operand)]);
+      }
+      const bool reduce = one.opcode == Opcode::reduce;
+      levels_.push_back(reduce ? level_beside_reduced() : level);
+      stages_.push_back(reduce ? stage + 1 : stage);
     }
+  }
+
+  bool is_reduction(size_t i, int pass) const {
+    return nest_.code[i].opcode == Opcode::reduce && stages_[i] == pass + 1;
+  }
+
+  void count_passes() {
+    for (size_t i = 0; i < nest_.code.size(); ++i)
+      if (nest_.code[i].opcode == Opcode::reduce) passes_ = std::max(passes_, stages_[i]);
+    for (size_t i = 0; i < nest_.results.size(); ++i)
+      if (runs_along_reduced(nest_.inputs.size() + i))
+        passes_ = std::max(passes_, stages_[static_cast<size_t>(nest_.results[i])] + 1);
   }
 
   /// As many as the widest type of the inner loop has in a vector.
   void choose_lanes() {
     int64_t widest = 1;
     for (size_t i = 0; i < nest_.code.size(); ++i)
-      if (levels_[i] == Level::element)
+      if (levels_[i] >= Level::vector || nest_.code[i].opcode == Opcode::reduce)
         widest = std::max(widest, computing_bytes(nest_.code[i].dtype));
     for (DType output : nest_.outputs) widest = std::max(widest, computing_bytes(output));
-    lanes_ = static_cast<int>(target_.vector_bytes / widest);
+    lanes_ = static_cast<int>(target_.vector_bytes / widest) * order_.registers;
   }
 
   static int64_t computing_bytes(DType dtype) {
@@ -188,49 +95,52 @@ class Emitter {
 
   void emit_function() {
     line(
-        "define void @kernel(ptr %tensors, ptr %inner_strides, ptr %outer_strides, i64 %inner, "
-        "i64 %outer, ptr %numbers) {");
-    line("entry:");
-    for (size_t i = 0; i < nest_.tensor_count(); ++i) emit_tensor(i);
-    emit_level(Level::kernel);
+        "define void @kernel(ptr %tensors, ptr %strides, ptr %sizes, ptr %numbers, ptr %extents) "
+        "{");
+    start_block("entry");
+    emit_sizes();
+    for (size_t t = 0; t < nest_.tensor_count(); ++t) emit_tensor(t);
+    for (size_t i = 0; i < nest_.code.size(); ++i)
+      if (nest_.code[i].opcode == Opcode::reduce)
+        line("  %acc$d = alloca $s", {index(i), accumulator_type(nest_.code[i])});
+    emit_level(Level::kernel, 0);
     line("  %rest = urem i64 %inner, #");
     line("  %whole = sub i64 %inner, %rest");
-    line("  %has_whole = icmp ne i64 %whole, 0");
     line("  %has_rest = icmp ne i64 %rest, 0");
     emit_mask();
-    line("  br label %row");
-    line("row:");
-    line("  %r = phi i64 [ 0, %entry ], [ %r.next, %row.end ]");
-    for (size_t i = 0; i < nest_.tensor_count(); ++i) {
-      line("  %t$d.offset = mul i64 %r, %t$d.outer", {index(i), index(i)});
-      line("  %t$d = getelementptr $E, ptr %t$d.base, i64 %t$d.offset",
-           {index(i), nest_.tensor_dtype(i), index(i), index(i)});
-    }
-    emit_level(Level::row);
-    line("  br i1 %has_whole, label %vectors, label %tail");
-    emit_vectors();
-    emit_tail();
-    line("row.end:");
-    line("  %r.next = add nuw i64 %r, 1");
-    line("  %more = icmp ult i64 %r.next, %outer");
-    line("  br i1 %more, label %row, label %exit");
-    line("exit:");
+    emit_loop("%outer", 1, [&](const std::string& row) { emit_row(row); });
     line("  ret void");
     line("}");
   }
 
-  static int64_t index(size_t i) { return static_cast<int64_t>(i); }
+  void emit_sizes() {
+    emit_size("%inner", 0);
+    emit_size("%outer", 1);
+    for (int loop = 0; loop < order_.reduced_loops; ++loop)
+      emit_size(cat("%reduced", loop), 2 + loop);
+  }
 
-  void emit_tensor(size_t i) {
-    line("  %t$d.slot = getelementptr ptr, ptr %tensors, i64 $d", {index(i), index(i)});
-    line("  %t$d.base = load ptr, ptr %t$d.slot", {index(i), index(i)});
-    line("  %t$d.outer.slot = getelementptr i64, ptr %outer_strides, i64 $d", {index(i), index(i)});
-    line("  %t$d.outer = load i64, ptr %t$d.outer.slot", {index(i), index(i)});
-    if (walks_[i] != Walk::strided) return;
-    line("  %t$d.inner.slot = getelementptr i64, ptr %inner_strides, i64 $d", {index(i), index(i)});
-    line("  %t$d.inner = load i64, ptr %t$d.inner.slot", {index(i), index(i)});
-    const std::string stride = splat("i64", cat("%t", i, ".inner"));
-    line("  %t$d.lanes = mul <# x i64> $s, $s", {index(i), stride, lane_numbers("i64")});
+  void emit_size(const std::string& name, int64_t dim) {
+    line("  $s.slot = getelementptr i64, ptr %sizes, i64 $d", {name, dim});
+    line("  $s = load i64, ptr $s.slot", {name, name});
+  }
+
+  void emit_tensor(size_t t) {
+    line("  %t$d.slot = getelementptr ptr, ptr %tensors, i64 $d", {index(t), index(t)});
+    line("  %t$d.base = load ptr, ptr %t$d.slot", {index(t), index(t)});
+    emit_stride(t, "outer", 1);
+    for (int loop = 0; loop < order_.reduced_loops && runs_along_reduced(t); ++loop)
+      emit_stride(t, cat("reduced", loop), 2 + loop);
+    if (walks_[t] != Walk::strided) return;
+    emit_stride(t, "inner", 0);
+    const std::string stride = splat("i64", cat("%t", t, ".inner"));
+    line("  %t$d.lanes = mul <# x i64> $s, $s", {index(t), stride, lane_numbers("i64")});
+  }
+
+  void emit_stride(size_t t, const std::string& name, int64_t dim) {
+    const auto number = dim * static_cast<int64_t>(kMaxTensors) + index(t);
+    line("  %t$d.$s.slot = getelementptr i64, ptr %strides, i64 $d", {index(t), name, number});
+    line("  %t$d.$s = load i64, ptr %t$d.$s.slot", {index(t), name, index(t), name});
   }
 
   void emit_mask() {
@@ -239,419 +149,308 @@ class Emitter {
     line("  %mask = icmp ult <# x i32> $s, $s", {lane_numbers("i32"), rest});
   }
 
-  void emit_vectors() {
-    line("vectors:");
-    line("  %i = phi i64 [ 0, %row ], [ %i.next, %vectors ]");
+  // --- loops -------------------------------------------------------------------------------------
+
+  /// body(index) for index = 0, step, ... below `end`, which may be 0.
+  template <class Body>
+  void emit_loop(const std::string& end, int step, Body&& body) {
+    const std::string name = cat("l", loops_++);
+    line("  %$s.any = icmp ne i64 $s, 0", {name, end});
+    line("  br i1 %$s.any, label %$s, label %$s.end", {name, name, name});
+    const std::string before = block_;
+    start_block(name);
+    line("  %$s.i = phi i64 [ 0, %$s ], [ %$s.i.next, %$s.next ]", {name, before, name, name});
+    body(cat("%", name, ".i"));
+    line("  br label %$s.next", {name});
+    start_block(cat(name, ".next"));
+    line("  %$s.i.next = add nuw i64 %$s.i, $d", {name, name, int64_t{step}});
+    line("  %$s.more = icmp ult i64 %$s.i.next, $s", {name, name, end});
+    line("  br i1 %$s.more, label %$s, label %$s.end", {name, name, name});
+    start_block(cat(name, ".end"));
+  }
+
+  /// body() for each whole vector of the row and, masked, for the rest.
+  template <class Body>
+  void emit_lanes(Body&& body) {
     mode_ = Mode::whole;
-    emit_level(Level::element);
-    emit_stores();
-    line("  %i.next = add nuw i64 %i, #");
-    line("  %i.more = icmp ult i64 %i.next, %whole");
-    line("  br i1 %i.more, label %vectors, label %tail");
-  }
-
-  void emit_tail() {
-    line("tail:");
-    line("  br i1 %has_rest, label %masked, label %row.end");
-    line("masked:");
+    emit_loop("%whole", lanes_, [&](const std::string& i) {
+      position_ = i;
+      body();
+    });
+    const std::string name = cat("l", loops_++);
+    line("  br i1 %has_rest, label %$s, label %$s.end", {name, name});
+    start_block(name);
     mode_ = Mode::masked;
-    emit_level(Level::element);
-    emit_stores();
-    line("  br label %row.end");
+    position_ = "%whole";
+    body();
+    mode_ = Mode::whole;
+    line("  br label %$s.end", {name});
+    start_block(cat(name, ".end"));
   }
 
-  void emit_level(Level level) {
+  /// body() for each combination of the reduced dimensions that have loops of their own.
+  template <class Body>
+  void emit_reduced_loops(int loop, Body&& body) {
+    if (loop < 0) return body();
+    const std::string size = cat("%reduced", loop);
+    emit_loop(size, 1, [&](const std::string& i) {
+      const std::vector<std::string> before = places_;
+      for (size_t t = 0; t < nest_.tensor_count(); ++t)
+        if (runs_along_reduced(t)) move_place(t, i, cat("reduced", loop));
+      emit_reduced_loops(loop - 1, body);
+      places_ = before;
+    });
+  }
+
+  void move_place(size_t t, const std::string& i, const std::string& stride) {
+    const auto offset = temporary(), place = temporary();
+    line("  $s = mul i64 $s, %t$d.$s", {offset, i, index(t), stride});
+    line("  $s = getelementptr $E, ptr $s, i64 $s",
+         {place, nest_.tensor_dtype(t), places_[t], offset});
+    places_[t] = place;
+  }
+
+  void emit_row(const std::string& row) {
+    for (size_t t = 0; t < nest_.tensor_count(); ++t) {
+      places_[t] = cat("%t", t, ".base");
+      move_place(t, row, "outer");
+    }
+    emit_level(Level::row, 0);
+    if (order_.lanes_reduced)
+      emit_passes();
+    else
+      emit_lanes([&] { emit_passes(); });
+  }
+
+  // --- passes ------------------------------------------------------------------------------------
+
+  /// All of a row, or of one vector of columns.
+  void emit_passes() {
+    if (!order_.lanes_reduced) emit_level(Level::vector, 0);
+    for (int pass = 0; pass < passes_; ++pass) emit_pass(pass);
+    for (size_t i = 0; i < nest_.results.size(); ++i)
+      if (!runs_along_reduced(nest_.inputs.size() + i)) emit_store(i, !order_.lanes_reduced);
+  }
+
+  void emit_pass(int pass) {
+    const std::vector<bool> needed = needed_in(pass);
     for (size_t i = 0; i < nest_.code.size(); ++i)
-      if (levels_[i] == level) emit_instruction(static_cast<int>(i));
-  }
-
-  // --- instructions ------------------------------------------------------------------------------
-
-  void emit_instruction(int id) {
-    const Instruction& one = instruction(id);
-    switch (one.opcode) {
-      case Opcode::load:
-        return emit_load(id, one);
-      case Opcode::number:
-        return emit_number(id, one);
-      case Opcode::constant:
-        return;
-      case Opcode::convert:
-        return emit_convert(id, one);
-      case Opcode::neg:
-        return emit_negation(id, one);
-      case Opcode::compare:
-        return emit_compare(id, one);
-      case Opcode::select:
-        return line("  $v = select $T $v, $T $v, $T $v",
-                    {id, DType::b1, one.operands[0], one.dtype, one.operands[1], one.dtype,
-                     one.operands[2]});
-      case Opcode::call:
-        return emit_call(id, one);
-      default:
-        return line("  $v = $s $T $v, $v", {id, std::string(binary_name(one)), one.dtype,
-                                            one.operands[0], one.operands[1]});
-    }
-  }
-
-  static std::string_view binary_name(const Instruction& one) {
-    const bool floating = graph::is_floating(one.dtype);
-    switch (one.opcode) {
-      case Opcode::add:
-        return floating ? "fadd" : "add";
-      case Opcode::sub:
-        return floating ? "fsub" : "sub";
-      case Opcode::mul:
-        return floating ? "fmul" : "mul";
-      case Opcode::div:
-        return floating ? "fdiv" : is_unsigned(one.dtype) ? "udiv" : "sdiv";
-      case Opcode::rem:
-        return is_unsigned(one.dtype) ? "urem" : "srem";
-      case Opcode::bit_and:
-        return "and";
-      case Opcode::bit_or:
-        return "or";
-      case Opcode::bit_xor:
-        return "xor";
-      default:
-        throw InternalError("emit: not a binary instruction");
-    }
-  }
-
-  void emit_negation(int id, const Instruction& one) {
-    if (graph::is_floating(one.dtype))
-      line("  $v = fneg $T $v", {id, one.dtype, one.operands[0]});
-    else
-      line("  $v = sub $T zeroinitializer, $v", {id, one.dtype, one.operands[0]});
-  }
-
-  void emit_compare(int id, const Instruction& one) {
-    static constexpr const char* kFloating[] = {"oeq", "une", "olt", "ole", "ogt", "oge"};
-    static constexpr const char* kSigned[] = {"eq", "ne", "slt", "sle", "sgt", "sge"};
-    static constexpr const char* kUnsigned[] = {"eq", "ne", "ult", "ule", "ugt", "uge"};
-    const DType dtype = instruction(one.operands[0]).dtype;
-    const bool floating = graph::is_floating(dtype);
-    const auto& names = floating ? kFloating : is_unsigned(dtype) ? kUnsigned : kSigned;
-    line("  $v = $s $s $T $v, $v", {id, std::string(floating ? "fcmp" : "icmp"),
-                                    std::string(names[static_cast<size_t>(one.comparison)]), dtype,
-                                    one.operands[0], one.operands[1]});
-  }
-
-  /// Constants are written where they are used.
-  static std::string constant_literal(const Instruction& one) {
-    if (one.dtype == DType::b1) return one.bits != 0 ? "splat (i1 true)" : "splat (i1 false)";
-    std::string literal;
-    if (one.dtype == DType::f32)
-      literal = hexadecimal(std::bit_cast<uint64_t>(
-          static_cast<double>(static_cast<float>(std::bit_cast<double>(one.bits)))));
-    else if (one.dtype == DType::f64)
-      literal = hexadecimal(one.bits);
-    else
-      literal = std::to_string(narrowed(one.dtype, std::bit_cast<int64_t>(one.bits)));
-    return cat("splat (", element_type(one.dtype), " ", literal, ")");
-  }
-
-  static int64_t narrowed(DType dtype, int64_t value) {
-    switch (dtype) {
-      case DType::i8:
-        return static_cast<int8_t>(value);
-      case DType::u8:
-        return static_cast<uint8_t>(value);
-      case DType::i16:
-        return static_cast<int16_t>(value);
-      case DType::i32:
-        return static_cast<int32_t>(value);
-      default:
-        return value;
-    }
-  }
-
-  static std::string hexadecimal(uint64_t bits) {
-    std::ostringstream out;
-    out << "0x" << std::hex << std::uppercase;
-    out.width(16);
-    out.fill('0');
-    out << bits;
-    return out.str();
-  }
-
-  void emit_number(int id, const Instruction& one) {
-    const auto slot = temporary(), raw = temporary();
-    line("  $s = getelementptr i64, ptr %numbers, i64 $d", {slot, int64_t{one.index}});
-    line("  $s = load $E, ptr $s", {raw, one.dtype, slot});
-    emit_splat(id, one.dtype, raw);
-  }
-
-  /// Gives all lanes the element `scalar` that was read from memory.
-  void emit_splat(int id, DType dtype, const std::string& scalar) {
-    const auto first = temporary();
-    line("  $s = insertelement $M poison, $E $s, i64 0", {first, dtype, dtype, scalar});
-    if (dtype != DType::b1) {
-      line("  $v = shufflevector $M $s, $M poison, <# x i32> zeroinitializer",
-           {id, dtype, first, dtype});
-      return;
-    }
-    const auto bytes = temporary();
-    line("  $s = shufflevector $M $s, $M poison, <# x i32> zeroinitializer",
-         {bytes, dtype, first, dtype});
-    line("  $v = icmp ne $M $s, zeroinitializer", {id, dtype, bytes});
-  }
-
-  /// A vector of integers, all equal to the scalar `name`.
-  std::string splat(std::string_view element, const std::string& name) {
-    const auto first = temporary(), all = temporary();
-    const std::string type(element);
-    line("  $s = insertelement <# x $s> poison, $s $s, i64 0", {first, type, type, name});
-    line("  $s = shufflevector <# x $s> $s, <# x $s> poison, <# x i32> zeroinitializer",
-         {all, type, first, type});
-    return all;
-  }
-
-  std::string lane_numbers(std::string_view element) const {
-    std::string out = "<";
-    for (int lane = 0; lane < lanes_; ++lane) out += cat(lane == 0 ? "" : ", ", element, " ", lane);
-    return out + ">";
-  }
-
-  // --- memory ------------------------------------------------------------------------------------
-
-  /// First element of the current vector; `%i` in the loop, what is left after it in the tail.
-  std::string position() const { return mode_ == Mode::masked ? "%whole" : "%i"; }
-  std::string mask() const {
-    return mode_ == Mode::masked ? "%mask" : expand("splat (i1 true)", {});
-  }
-
-  void emit_load(int id, const Instruction& one) {
-    const DType dtype = one.dtype;
-    const int64_t tensor = one.index;
-    if (walks_[one.index] == Walk::broadcast) {
-      const auto raw = temporary();
-      line("  $s = load $E, ptr %t$d, align $A", {raw, dtype, tensor, dtype});
-      return emit_splat(id, dtype, raw);
-    }
-    const std::string loaded = dtype == DType::b1 ? temporary() : value_name(id);
-    if (walks_[one.index] == Walk::strided)
-      emit_gather(loaded, one.index, dtype);
-    else
-      emit_contiguous_load(loaded, one.index, dtype);
-    if (dtype == DType::b1) line("  $v = icmp ne $M $s, zeroinitializer", {id, dtype, loaded});
-  }
-
-  void emit_contiguous_load(const std::string& name, size_t tensor, DType dtype) {
-    const auto place = temporary();
-    line("  $s = getelementptr $E, ptr %t$d, i64 $s", {place, dtype, index(tensor), position()});
-    if (mode_ == Mode::whole) {
-      line("  $s = load $M, ptr $s, align $A", {name, dtype, place, dtype});
-      return;
-    }
-    declare("declare $M @llvm.masked.load.$N.p0(ptr, i32, <# x i1>, $M)", {dtype, dtype, dtype});
-    line("  $s = call $M @llvm.masked.load.$N.p0(ptr $s, i32 $A, <# x i1> $s, $M zeroinitializer)",
-         {name, dtype, dtype, place, dtype, mask(), dtype});
-  }
-
-  /// Addresses of the current vector's elements in a strided tensor.
-  std::string strided_places(size_t tensor, DType dtype) {
-    const auto offset = temporary(), start = temporary(), places = temporary();
-    line("  $s = mul i64 $s, %t$d.inner", {offset, position(), index(tensor)});
-    line("  $s = getelementptr $E, ptr %t$d, i64 $s", {start, dtype, index(tensor), offset});
-    line("  $s = getelementptr $E, ptr $s, <# x i64> %t$d.lanes",
-         {places, dtype, start, index(tensor)});
-    return places;
-  }
-
-  void emit_gather(const std::string& name, size_t tensor, DType dtype) {
-    const std::string places = strided_places(tensor, dtype);
-    declare("declare $M @llvm.masked.gather.$N.v#p0(<# x ptr>, i32, <# x i1>, $M)",
-            {dtype, dtype, dtype});
-    line(
-        "  $s = call $M @llvm.masked.gather.$N.v#p0(<# x ptr> $s, i32 $A, <# x i1> $s, "
-        "$M zeroinitializer)",
-        {name, dtype, dtype, places, dtype, mask(), dtype});
-  }
-
-  void emit_stores() {
-    for (size_t i = 0; i < nest_.results.size(); ++i) {
-      const DType dtype = nest_.outputs[i];
-      std::string stored = value_name(nest_.results[i]);
-      if (dtype == DType::b1) {
-        const auto bytes = temporary();
-        line("  $s = zext $T $s to $M", {bytes, dtype, stored, dtype});
-        stored = bytes;
-      }
-      const size_t tensor = nest_.inputs.size() + i;
-      if (walks_[tensor] == Walk::strided)
-        emit_scatter(stored, tensor, dtype);
+      if (is_reduction(i, pass)) emit_accumulator(i);
+    emit_reduced_loops(order_.reduced_loops - 1, [&] {
+      if (order_.lanes_reduced)
+        emit_lanes([&] { emit_elements(pass, needed); });
       else
-        emit_contiguous_store(stored, tensor, dtype);
+        emit_elements(pass, needed);
+    });
+    for (size_t i = 0; i < nest_.code.size(); ++i)
+      if (is_reduction(i, pass)) emit_combined(i);
+    emit_level(level_beside_reduced(), pass + 1);
+  }
+
+  bool is_stored_in(size_t output, int pass) const {
+    return pass == passes_ - 1 && runs_along_reduced(nest_.inputs.size() + output);
+  }
+
+  /// What the loops of a pass have to compute.
+  std::vector<bool> needed_in(int pass) const {
+    std::vector<bool> needed(nest_.code.size());
+    for (size_t i = 0; i < nest_.results.size(); ++i)
+      if (is_stored_in(i, pass)) needed[static_cast<size_t>(nest_.results[i])] = true;
+    for (size_t i = nest_.code.size(); i-- > 0;) {
+      const bool combined = is_reduction(i, pass);
+      if (!combined && (!needed[i] || levels_[i] != Level::element)) continue;
+      for (const int operand : nest_.code[i].operands)
+        if (operand >= 0) needed[static_cast<size_t>(operand)] = true;
+    }
+    return needed;
+  }
+
+  void emit_elements(int pass, const std::vector<bool>& needed) {
+    for (size_t i = 0; i < nest_.code.size(); ++i)
+      if (levels_[i] == Level::element && needed[i]) emit_instruction(static_cast<int>(i), true);
+    for (size_t i = 0; i < nest_.code.size(); ++i)
+      if (is_reduction(i, pass)) emit_accumulation(i);
+    for (size_t i = 0; i < nest_.results.size(); ++i)
+      if (is_stored_in(i, pass)) emit_store(i, true);
+  }
+
+  /// Instructions of a level that reductions of passes before `stage` suffice for.
+  void emit_level(Level level, int stage) {
+    for (size_t i = 0; i < nest_.code.size(); ++i)
+      if (levels_[i] == level && stages_[i] == stage && nest_.code[i].opcode != Opcode::reduce)
+        emit_instruction(static_cast<int>(i), level == Level::vector);
+  }
+
+  // --- reductions --------------------------------------------------------------------------------
+
+  /// Sums of f32 are added up in f64: more exact than by halves, and no slower.
+  static DType accumulated(const Instruction& one) {
+    return one.combine == Combine::sum && one.dtype == DType::f32 ? DType::f64 : one.dtype;
+  }
+  std::string accumulator_type(const Instruction& one) const {
+    return vector_type(accumulated(one));
+  }
+
+  std::string identity(const Instruction& one) const {
+    if (one.dtype == DType::b1) {
+      const bool starts_true = one.combine == Combine::all || one.combine == Combine::product ||
+                               one.combine == Combine::minimum;
+      return starts_true ? "splat (i1 true)" : "splat (i1 false)";
+    }
+    Instruction constant{.opcode = Opcode::constant, .dtype = accumulated(one)};
+    if (graph::is_floating(one.dtype))
+      constant.bits = std::bit_cast<uint64_t>(floating_identity(one.combine));
+    else
+      constant.bits = std::bit_cast<uint64_t>(integer_identity(one.combine, one.dtype));
+    return constant_literal(constant);
+  }
+
+  static double floating_identity(Combine combine) {
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    switch (combine) {
+      case Combine::product:
+        return 1;
+      case Combine::maximum:
+        return -infinity;
+      case Combine::minimum:
+        return infinity;
+      default:
+        return 0;
     }
   }
 
-  void emit_contiguous_store(const std::string& value, size_t tensor, DType dtype) {
-    const auto place = temporary();
-    line("  $s = getelementptr $E, ptr %t$d, i64 $s", {place, dtype, index(tensor), position()});
-    if (mode_ == Mode::whole) {
-      line("  store $M $s, ptr $s, align $A", {dtype, value, place, dtype});
-      return;
+  static int64_t integer_identity(Combine combine, DType dtype) {
+    const auto bits = 8 * graph::byte_size(dtype) - (is_unsigned(dtype) ? 0 : 1);
+    const int64_t highest = bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
+    switch (combine) {
+      case Combine::product:
+        return 1;
+      case Combine::maximum:
+        return is_unsigned(dtype) ? 0 : -highest - 1;
+      case Combine::minimum:
+        return highest;
+      default:
+        return 0;
     }
-    declare("declare void @llvm.masked.store.$N.p0($M, ptr, i32, <# x i1>)", {dtype, dtype});
-    line("  call void @llvm.masked.store.$N.p0($M $s, ptr $s, i32 $A, <# x i1> $s)",
-         {dtype, dtype, value, place, dtype, mask()});
   }
 
-  void emit_scatter(const std::string& value, size_t tensor, DType dtype) {
-    const std::string places = strided_places(tensor, dtype);
-    declare("declare void @llvm.masked.scatter.$N.v#p0($M, <# x ptr>, i32, <# x i1>)",
-            {dtype, dtype});
-    line("  call void @llvm.masked.scatter.$N.v#p0($M $s, <# x ptr> $s, i32 $A, <# x i1> $s)",
-         {dtype, dtype, value, places, dtype, mask()});
+  void emit_accumulator(size_t i) {
+    const Instruction& one = nest_.code[i];
+    line("  store $s $s, ptr %acc$d", {accumulator_type(one), identity(one), index(i)});
   }
 
-  // --- conversions -------------------------------------------------------------------------------
-
-  void emit_convert(int id, const Instruction& one) {
-    const int from_id = one.operands[0];
-    const DType from = instruction(from_id).dtype, to = one.dtype;
-    if (to == DType::bf16) return emit_to_bf16(id, from_id);
-    if (from == DType::bf16) return emit_from_bf16(id, from_id);
-    if (to == DType::b1) return emit_to_bool(id, from_id, from);
-    if (graph::is_floating(from) && !graph::is_floating(to))
-      return emit_truncation(id, from_id, from, to);
-    line("  $v = $s $T $v to $T", {id, std::string(cast_name(from, to)), from, from_id, to});
-  }
-
-  static std::string_view cast_name(DType from, DType to) {
-    const int64_t from_size = from == DType::b1 ? 0 : graph::byte_size(from);
-    const int64_t to_size = graph::byte_size(to);
-    if (graph::is_floating(from)) return from_size < to_size ? "fpext" : "fptrunc";
-    if (graph::is_floating(to)) return is_unsigned(from) ? "uitofp" : "sitofp";
-    if (from_size == to_size) return "bitcast";
-    if (from_size > to_size) return "trunc";
-    return is_unsigned(from) ? "zext" : "sext";
-  }
-
-  void emit_to_bool(int id, int from_id, DType from) {
-    const std::string compare = graph::is_floating(from) ? "fcmp une" : "icmp ne";
-    line("  $v = $s $T $v, zeroinitializer", {id, compare, from, from_id});
-  }
-
-  /// To an integer that may be narrower than what the processor converts to: by way of a wider one,
-  /// as C++ compilers do it in eager's kernels.
-  void emit_truncation(int id, int from_id, DType from, DType to) {
-    const DType wide = to == DType::u8 ? DType::i64 : graph::byte_size(to) < 4 ? DType::i32 : to;
-    if (wide == to) return line("  $v = fptosi $T $v to $T", {id, from, from_id, to});
-    const auto integer = temporary();
-    line("  $s = fptosi $T $v to $T", {integer, from, from_id, wide});
-    line("  $v = trunc $T $s to $T", {id, wide, integer, to});
-  }
-
-  void emit_from_bf16(int id, int from_id) {
-    const auto wide = temporary(), shifted = temporary();
-    line("  $s = zext $T $v to $T", {wide, DType::bf16, from_id, DType::i32});
-    line("  $s = shl $T $s, splat (i32 16)", {shifted, DType::i32, wide});
-    line("  $v = bitcast $T $s to $T", {id, DType::i32, shifted, DType::f32});
-  }
-
-  /// Round to nearest, ties to even, on the bits: the processor's instruction would flush
-  /// denormals, and adding to the bits of a NaN could make an infinity of it.
-  void emit_to_bf16(int id, int from_id) {
-    const auto bits = temporary(), high = temporary(), odd = temporary(), half = temporary(),
-               sum = temporary(), shifted = temporary(), rounded = temporary(), nan = temporary();
-    const DType word = DType::i32;
-    line("  $s = bitcast $T $v to $T", {bits, DType::f32, from_id, word});
-    line("  $s = lshr $T $s, splat (i32 16)", {high, word, bits});
-    line("  $s = and $T $s, splat (i32 1)", {odd, word, high});
-    line("  $s = add $T $s, splat (i32 32767)", {half, word, odd});
-    line("  $s = add $T $s, $s", {sum, word, bits, half});
-    line("  $s = lshr $T $s, splat (i32 16)", {shifted, word, sum});
-    line("  $s = trunc $T $s to $T", {rounded, word, shifted, DType::bf16});
-    line("  $s = fcmp uno $T $v, zeroinitializer", {nan, DType::f32, from_id});
-    line("  $v = select $T $s, $T splat (i16 32704), $T $s",
-         {id, DType::b1, nan, DType::bf16, DType::bf16, rounded});
-  }
-
-  // --- functions ---------------------------------------------------------------------------------
-
-  void emit_call(int id, const Instruction& one) {
-    std::string arguments;
-    for (int i = 0; i < one.function->arity; ++i)
-      arguments += expand("$s$T $v", {std::string(i == 0 ? "" : ", "), one.dtype,
-                                      one.operands[static_cast<size_t>(i)]});
-    line("  $v = call $T @$s($s)", {id, one.dtype, callee(*one.function, one.dtype), arguments});
-  }
-
-  /// The name of a function on vectors, declared or defined.
-  std::string callee(const Function& function, DType dtype) {
-    if (!function.intrinsic.empty()) {
-      const std::string name = expand("llvm.$s.$N", {std::string(function.intrinsic), dtype});
-      declare("declare $T @$s($s)", {dtype, name, parameters(function, dtype)});
-      return name;
+  void emit_accumulation(size_t i) {
+    const Instruction& one = nest_.code[i];
+    const std::string type = accumulator_type(one);
+    std::string value = value_name(one.operands[0]);
+    if (accumulated(one) != one.dtype) {
+      const auto wide = temporary();
+      line("  $s = fpext $T $s to $s", {wide, one.dtype, value, type});
+      value = wide;
     }
-    // Without fused multiply-add (vectors of 16 bytes) a library does better.
-    if (dtype == DType::f32 && target_.vector_bytes > 16 && has_vector_math(function.name)) {
-      helpers_.insert(vector_math(function.name, lanes_));
-      for_each_line(vector_math_declarations(lanes_),
-                    [&](std::string_view one) { declarations_.insert(cat(one, "\n")); });
-      return cat("vector.", function.name);
+    if (order_.lanes_reduced && mode_ == Mode::masked) {
+      const auto kept = temporary();
+      line("  $s = select <# x i1> %mask, $s $s, $s $s", {kept, type, value, type, identity(one)});
+      value = kept;
     }
-    const std::string name = vector_name(function, dtype == DType::f64, lanes_);
-    if (target_.has_function && target_.has_function(name)) {
-      declare("declare $T @$s($s) nounwind willreturn memory(none)",
-              {dtype, name, parameters(function, dtype)});
-      return name;
-    }
-    return lane_by_lane(function, dtype);
+    const auto before = temporary();
+    line("  $s = load $s, ptr %acc$d", {before, type, index(i)});
+    const std::string after = emit_combine(one, before, value);
+    line("  store $s $s, ptr %acc$d", {type, after, index(i)});
   }
 
-  std::string parameters(const Function& function, DType dtype) const {
-    std::string out;
-    for (int i = 0; i < function.arity; ++i)
-      out += expand("$s$T", {std::string(i == 0 ? "" : ", "), dtype});
-    return out;
-  }
-
-  /// Defines a function on vectors by the C library's.
-  std::string lane_by_lane(const Function& function, DType dtype) {
-    const std::string scalar = scalar_name(function, dtype == DType::f64);
-    const std::string name = cat("lanes.", scalar);
-    const bool two = function.arity == 2;
-    declare("declare $E @$s($E$s)",
-            {dtype, scalar, dtype, two ? cat(", ", element_type(dtype)) : std::string()});
-    std::string code =
-        expand("define internal $T @$s($T %a$s) noinline {\n",
-               {dtype, name, dtype, two ? expand(", $T %b", {dtype}) : std::string()});
-    std::string result = "poison";
-    for (int64_t lane = 0; lane < lanes_; ++lane) {
-      code += expand("  %a$d = extractelement $T %a, i64 $d\n", {lane, dtype, lane});
-      if (two) code += expand("  %b$d = extractelement $T %b, i64 $d\n", {lane, dtype, lane});
-      code += expand("  %c$d = call $E @$s($E %a$d$s)\n",
-                     {lane, dtype, scalar, dtype, lane,
-                      two ? expand(", $E %b$d", {dtype, lane}) : std::string()});
-      code += expand("  %d$d = insertelement $T $s, $E %c$d, i64 $d\n",
-                     {lane, dtype, result, dtype, lane, lane});
-      result = cat("%d", lane);
+  /// `a` combined with `b`, both of the accumulator's type. The extremum of a NaN is NaN.
+  std::string emit_combine(const Instruction& one, const std::string& a, const std::string& b) {
+    const DType dtype = accumulated(one);
+    const std::string type = vector_type(dtype);
+    const bool floating = graph::is_floating(dtype);
+    const auto result = temporary();
+    const auto binary = [&](const char* name) {
+      line("  $s = $s $s $s, $s", {result, std::string(name), type, a, b});
+      return result;
+    };
+    switch (one.combine) {
+      case Combine::sum:
+        return binary(floating ? "fadd" : "add");
+      case Combine::product:
+        return binary(floating ? "fmul" : dtype == DType::b1 ? "and" : "mul");
+      case Combine::any:
+        return binary("or");
+      case Combine::all:
+        return binary("and");
+      default:
+        break;
     }
-    helpers_.insert(code + expand("  ret $T $s\n}\n", {dtype, result}));
-    return name;
+    const bool maximum = one.combine == Combine::maximum;
+    const auto wins = temporary();
+    const std::string sign = floating ? "o" : is_unsigned(dtype) ? "u" : "s";
+    line("  $s = $s $s$s $s $s, $s", {wins, std::string(floating ? "fcmp" : "icmp"), sign,
+                                      std::string(maximum ? "gt" : "lt"), type, b, a});
+    std::string taken = wins;
+    if (floating) {
+      const auto nan = temporary(), either = temporary();
+      line("  $s = fcmp uno $s $s, $s", {nan, type, b, b});
+      line("  $s = or <# x i1> $s, $s", {either, wins, nan});
+      taken = either;
+    }
+    line("  $s = select <# x i1> $s, $s $s, $s $s", {result, taken, type, b, type, a});
+    return result;
   }
 
-  const LoopNest& nest_;
-  const std::vector<Walk>& walks_;
-  const Target& target_;
+  /// The reduction's value, for what comes after the pass.
+  void emit_combined(size_t i) {
+    const Instruction& one = nest_.code[i];
+    const int id = static_cast<int>(i);
+    const std::string type = accumulator_type(one);
+    std::string all = temporary();
+    line("  $s = load $s, ptr %acc$d", {all, type, index(i)});
+    if (order_.lanes_reduced) all = emit_lanes_combined(one, all);
+    name_value(id);
+    if (accumulated(one) != one.dtype)
+      line("  $v = fptrunc $s $s to $T", {id, type, all, one.dtype});
+    else
+      names_[i] = all;
+  }
+
+  /// All lanes combined by halves, in every lane.
+  std::string emit_lanes_combined(const Instruction& one, std::string all) {
+    const std::string type = accumulator_type(one);
+    for (int half = lanes_ / 2; half > 0; half /= 2) {
+      const auto upper = temporary();
+      std::string lanes = "<";
+      for (int lane = 0; lane < lanes_; ++lane)
+        lanes += cat(lane == 0 ? "" : ", ", "i32 ", lane < half ? cat(lane + half) : "poison");
+      line("  $s = shufflevector $s $s, $s poison, <# x i32> $s",
+           {upper, type, all, type, lanes + ">"});
+      all = emit_combine(one, all, upper);
+    }
+    const auto every = temporary();
+    line("  $s = shufflevector $s $s, $s poison, <# x i32> zeroinitializer",
+         {every, type, all, type});
+    return every;
+  }
+
+  const Order& order_;
   std::vector<Level> levels_;  // of each instruction
-  int lanes_ = 0;
-  Mode mode_ = Mode::outside;
-  int temporaries_ = 0;
-  std::string body_;
-  std::set<std::string> declarations_;
-  std::set<std::string> helpers_;
+  std::vector<int> stages_;
+  int passes_ = 0;
+  int loops_ = 0;
 };
 
 }  // namespace
 
-std::string emit(const LoopNest& nest, const std::vector<Walk>& walks, const Target& target) {
-  TORCHJANUS_CHECK(walks.size() == nest.tensor_count(), "emit: ", walks.size(), " walks for ",
-                   nest.tensor_count(), " tensors");
-  return Emitter(nest, walks, target).emit();
+std::string emit(const LoopNest& nest, const Order& order, const Target& target) {
+  TORCHJANUS_CHECK(order.walks.size() == nest.tensor_count(), "emit: ", order.walks.size(),
+                   " walks for ", nest.tensor_count(), " tensors");
+  return Emitter(nest, order, target).emit();
+}
+
+bool can_widen(const LoopNest& nest, const Target& target) {
+  return std::ranges::all_of(nest.code, [&](const Instruction& one) {
+    return one.opcode != Opcode::call || !one.function->intrinsic.empty() ||
+           (one.dtype == DType::f32 && target.vector_bytes > 16 &&
+            has_vector_math(one.function->name));
+  });
 }
 
 }  // namespace janus::kernels

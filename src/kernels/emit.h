@@ -1,14 +1,16 @@
-// Loop nests to LLVM text: one function that walks two dimensions of the space, the inner one by
-// vectors, with the last, incomplete vector masked. An element's value does not depend on where in
-// a vector it falls, so neither size, strides nor threads change results.
+// Loop nests to LLVM text: one function that walks two dimensions of the space and the reduced
+// ones, the innermost by vectors, with the last, incomplete vector masked. An element's value does
+// not depend on where in a vector it falls, so neither size, strides nor threads change the results
+// of elementwise nests.
 //
 // The function, whatever the nest:
 //
-//   void kernel(ptr tensors, ptr inner_strides, ptr outer_strides, i64 inner, i64 outer, ptr
-//   numbers)
+//   void kernel(ptr tensors, ptr strides, ptr sizes, ptr numbers, ptr extents)
 //
-// tensors: each tensor's first element; strides: in elements, one for each tensor; numbers: 8 bytes
-// each. inner and outer are at least 1.
+// tensors: each tensor's first element. sizes: of the dimension of the lanes, of the rows, and of
+// the reduced dimensions that are left, from the inside. strides: for each of these dimensions
+// kMaxTensors numbers, in elements. numbers: 8 bytes each. extents: the sizes of the space before
+// anything was joined.
 #pragma once
 
 #include <functional>
@@ -20,11 +22,21 @@
 
 namespace janus::kernels {
 
-/// How a tensor is walked along the inner dimension. Code is made for one combination of these.
+/// How a tensor is walked along the dimension of the lanes. Code is made for one combination of
+/// these.
 enum class Walk : uint8_t {
   broadcast,   ///< stride 0: one element for the whole row
   contiguous,  ///< stride 1
   strided,     ///< any stride
+};
+
+/// The order in which the space is walked.
+struct Order {
+  std::vector<Walk> walks;  ///< one for each tensor
+  int reduced_loops = 0;    ///< reduced dimensions beside that of the lanes
+  bool lanes_reduced =
+      false;          ///< the lanes lie along a reduced dimension: a row is combined into one
+  int registers = 1;  ///< vectors that are computed side by side, as one wider vector
 };
 
 struct Target {
@@ -33,7 +45,10 @@ struct Target {
   std::function<bool(std::string_view)> has_function;
 };
 
-/// `walks`: one for each tensor of the nest. Outputs must not be `broadcast`.
-std::string emit(const LoopNest& nest, const std::vector<Walk>& walks, const Target& target);
+/// Outputs that run along the lanes must not be walked as `broadcast`.
+std::string emit(const LoopNest& nest, const Order& order, const Target& target);
+
+/// Whether the nest's functions have code for vectors of any width.
+bool can_widen(const LoopNest& nest, const Target& target);
 
 }  // namespace janus::kernels

@@ -21,9 +21,8 @@
 namespace janus::kernels {
 namespace {
 
-using Code = void (*)(void* const* tensors, const int64_t* inner_strides,
-                      const int64_t* outer_strides, int64_t inner, int64_t outer,
-                      const NumberOperand* numbers);
+using Code = void (*)(void* const* tensors, const int64_t* strides, const int64_t* sizes,
+                      const NumberOperand* numbers, const int64_t* extents);
 
 /// Work (elements times cost, some 3 µs) that outweighs waking a thread.
 constexpr int64_t kWorkPerThread = 1 << 18;
@@ -31,20 +30,37 @@ constexpr int64_t kWorkPerThread = 1 << 18;
 constexpr int64_t kInnerGrain = 64;
 constexpr int kMostVersions = 6;
 
-/// Two bits for each tensor: its Walk.
-using WalkKey = uint64_t;
+/// For which walks through the space code was made. Two bits for each tensor: its Walk.
+struct OrderKey {
+  uint64_t walks = 0;
+  int reduced_loops = 0;
+  bool lanes_reduced = false;
+  int registers = 1;
+
+  friend bool operator==(const OrderKey&, const OrderKey&) = default;
+};
 static_assert(2 * kMaxTensors <= 64);
 
-WalkKey walk_key(const Space& space) {
-  WalkKey key = 0;
-  for (int t = 0; t < space.tensors; ++t) key |= static_cast<WalkKey>(space.walk(t)) << (2 * t);
-  return key;
-}
+/// What a run passes on to the code beside the space.
+struct Run {
+  Code code;
+  const NumberOperand* numbers;
+  const int64_t* extents;
+};
 
-std::vector<Walk> walks_of(WalkKey key, size_t tensors) {
-  std::vector<Walk> walks(tensors);
-  for (size_t t = 0; t < tensors; ++t) walks[t] = static_cast<Walk>((key >> (2 * t)) & 3);
-  return walks;
+/// Vectors side by side where reductions go on for long: they keep the adders busy, and columns are
+/// read in longer pieces.
+constexpr int kRegisters = 4;
+constexpr int64_t kLongRow = 256;
+
+Order order_of(const OrderKey& key, size_t tensors) {
+  Order order{.walks = std::vector<Walk>(tensors),
+              .reduced_loops = key.reduced_loops,
+              .lanes_reduced = key.lanes_reduced,
+              .registers = key.registers};
+  for (size_t t = 0; t < tensors; ++t)
+    order.walks[t] = static_cast<Walk>((key.walks >> (2 * t)) & 3);
+  return order;
 }
 
 class CompiledKernel final : public Kernel {
@@ -52,6 +68,7 @@ class CompiledKernel final : public Kernel {
   explicit CompiledKernel(LoopNest nest) : nest_(std::move(nest)), cost_(nest_.cost()) {
     for (size_t t = 0; t < nest_.tensor_count(); ++t)
       element_sizes_[t] = graph::byte_size(nest_.tensor_dtype(t));
+    widens_ = nest_.reduces && can_widen(nest_, host_target());
   }
 
   ~CompiledKernel() override {
@@ -68,32 +85,35 @@ class CompiledKernel final : public Kernel {
                      "kernel: ", arguments.tensors.size(), " tensors and ",
                      arguments.numbers.size(), " numbers for\n", print(nest_));
     Space space;
-    if (!space.read(arguments)) return;
+    if (!space.read(arguments, nest_.reduced)) return;
     space.simplify(static_cast<int>(nest_.inputs.size()));
-    const Code code = code_for(walk_key(space));
+    const Run run{code_for(order_key(space)), arguments.numbers.data(), arguments.sizes.data()};
     void* starts[kMaxTensors];
     for (int t = 0; t < space.tensors; ++t)
       starts[t] = arguments.tensors[static_cast<size_t>(t)].data;
-    run_on_threads(code, space, starts, arguments.numbers.data());
+    run_on_threads(run, space, starts);
   }
 
   const std::string& llvm_text() const override {
     const Version* version = versions_.load(std::memory_order_acquire);
-    if (version == nullptr) version = make_version(0x5555555555555555 & all_tensors());
+    if (version == nullptr) version = make_version({.walks = 0x5555555555555555 & all_tensors()});
     return version->text;
   }
+
+  std::span<const ops::Axes> axes() const override { return nest_.axes; }
+  size_t rank() const override { return static_cast<size_t>(nest_.rank); }
 
   /// Makes the code for these sizes and strides, so that the first run need not wait.
   void prepare(const Arguments& arguments) const {
     Space space;
-    if (!space.read(arguments)) return;
+    if (!space.read(arguments, nest_.reduced)) return;
     space.simplify(static_cast<int>(nest_.inputs.size()));
-    code_for(walk_key(space));
+    code_for(order_key(space));
   }
 
  private:
   struct Version {
-    WalkKey key = 0;
+    OrderKey key;
     Code code = nullptr;
     std::string text;
     const Version* next = nullptr;
@@ -101,37 +121,45 @@ class CompiledKernel final : public Kernel {
 
   // --- code --------------------------------------------------------------------------------------
 
-  Code code_for(WalkKey key) const {
+  OrderKey order_key(const Space& space) const {
+    OrderKey key{.reduced_loops = space.reduced_loops, .lanes_reduced = space.lanes_reduced()};
+    for (int t = 0; t < space.tensors; ++t)
+      key.walks |= static_cast<uint64_t>(space.walk(t)) << (2 * t);
+    if (widens_ && space.sizes[0] >= kLongRow) key.registers = kRegisters;
+    return key;
+  }
+
+  Code code_for(const OrderKey& key) const {
     const Version* version = find_version(key);
     if (version == nullptr) version = make_version(key);
     return version->code;
   }
 
-  const Version* find_version(WalkKey key) const {
+  const Version* find_version(const OrderKey& key) const {
     for (const Version* version = versions_.load(std::memory_order_acquire); version != nullptr;
          version = version->next)
       if (version->key == key) return version;
     return nullptr;
   }
 
-  WalkKey all_tensors() const {
+  uint64_t all_tensors() const {
     const size_t bits = 2 * nest_.tensor_count();
-    return bits == 64 ? ~WalkKey{0} : (WalkKey{1} << bits) - 1;
+    return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
   }
 
-  const Version* make_version(WalkKey key) const {
+  const Version* make_version(OrderKey key) const {
     const std::lock_guard lock(mutex_);
     if (const Version* made = find_version(key)) return made;
     const Version* first = versions_.load();
     int count = 0;
     for (const Version* version = first; version != nullptr; version = version->next) ++count;
     if (count >= kMostVersions) {
-      key = 0xaaaaaaaaaaaaaaaa & all_tensors();  // every tensor strided
+      key.walks = 0xaaaaaaaaaaaaaaaa & all_tensors();  // every tensor strided
       if (const Version* made = find_version(key)) return made;
     }
     auto version = std::make_unique<Version>();
     version->key = key;
-    version->text = emit(nest_, walks_of(key, nest_.tensor_count()), host_target());
+    version->text = emit(nest_, order_of(key, nest_.tensor_count()), host_target());
     dump_text(version->text);
     version->code = reinterpret_cast<Code>(jit::compile(version->text, "kernel"));
     version->next = first;
@@ -152,61 +180,65 @@ class CompiledKernel final : public Kernel {
 
   // --- walking the space -------------------------------------------------------------------------
 
-  void run_on_threads(Code code, const Space& space, void* const* starts,
-                      const NumberOperand* numbers) const {
+  void run_on_threads(const Run& run, const Space& space, void* const* starts) const {
     const int64_t work = space.element_count() * cost_;
     const int threads = work < 2 * kWorkPerThread ? 1 : thread_count();
-    if (threads == 1) return run_part(code, space, starts, numbers);
-    const int dim = dimension_to_split(space, threads);
+    const int dim = threads == 1 ? -1 : dimension_to_split(space, threads);
+    if (dim < 0) return run_part(run, space, starts);
     const int64_t unit = dim == 0 ? kInnerGrain : 1;
     const int64_t units = (space.sizes[dim] + unit - 1) / unit;
     const int64_t work_per_unit = std::max<int64_t>(work / units, 1);
     parallel_for(units, (kWorkPerThread + work_per_unit - 1) / work_per_unit,
                  [&](int64_t begin, int64_t end) {
-                   run_slice(code, space, starts, numbers, dim, begin * unit,
+                   run_slice(run, space, starts, dim, begin * unit,
                              std::min(end * unit, space.sizes[dim]));
                  });
   }
 
-  /// The outermost dimension if it can be shared out evenly, else the largest.
+  /// The outermost dimension if it can be shared out evenly, else the largest. Reduced ones can't
+  /// be; -1: there is no other.
   static int dimension_to_split(const Space& space, int threads) {
-    const int outermost = space.rank - 1;
-    if (space.sizes[outermost] >= 4 * threads || space.sizes[outermost] % threads == 0)
-      return outermost;
-    return static_cast<int>(std::max_element(space.sizes, space.sizes + space.rank) - space.sizes);
+    int outermost = -1, largest = -1;
+    for (int dim = 0; dim < space.rank; ++dim) {
+      if (space.reduced[dim] || space.sizes[dim] == 1) continue;
+      outermost = dim;
+      if (largest < 0 || space.sizes[dim] > space.sizes[largest]) largest = dim;
+    }
+    if (outermost < 0) return -1;
+    const bool even =
+        space.sizes[outermost] >= 4 * threads || space.sizes[outermost] % threads == 0;
+    return even ? outermost : largest;
   }
 
   /// The part of the space where `begin` <= index of dimension `dim` < `end`.
-  void run_slice(Code code, const Space& space, void* const* starts, const NumberOperand* numbers,
-                 int dim, int64_t begin, int64_t end) const {
+  void run_slice(const Run& run, const Space& space, void* const* starts, int dim, int64_t begin,
+                 int64_t end) const {
     Space slice = space;
     slice.sizes[dim] = end - begin;
     void* moved[kMaxTensors];
     for (int t = 0; t < space.tensors; ++t)
       moved[t] = static_cast<char*>(starts[t]) +
                  begin * space.strides[dim][t] * element_sizes_[static_cast<size_t>(t)];
-    run_part(code, slice, moved, numbers);
+    run_part(run, slice, moved);
   }
 
-  /// The compiled code walks dimensions 0 and 1; the others are counted up here.
-  void run_part(Code code, const Space& space, void* const* starts,
-                const NumberOperand* numbers) const {
-    if (space.rank == 2)
-      return code(starts, space.strides[0], space.strides[1], space.sizes[0], space.sizes[1],
-                  numbers);
+  /// The compiled code walks the first dimensions; the others are counted up here.
+  void run_part(const Run& run, const Space& space, void* const* starts) const {
+    if (space.is_inside(space.rank - 1))
+      return run.code(starts, space.strides[0], space.sizes, run.numbers, run.extents);
     char* places[kMaxTensors];
     for (int t = 0; t < space.tensors; ++t) places[t] = static_cast<char*>(starts[t]);
     int64_t indices[kMaxRank] = {};
     for (;;) {
-      code(reinterpret_cast<void* const*>(places), space.strides[0], space.strides[1],
-           space.sizes[0], space.sizes[1], numbers);
+      run.code(reinterpret_cast<void* const*>(places), space.strides[0], space.sizes, run.numbers,
+               run.extents);
       if (!advance(space, indices, places)) return;
     }
   }
 
-  /// Steps to the next pair of inner dimensions; false after the last.
+  /// Steps to the next point of the outer dimensions; false after the last.
   bool advance(const Space& space, int64_t* indices, char** places) const {
-    for (int dim = 2; dim < space.rank; ++dim) {
+    for (int dim = 2 + space.reduced_loops; dim < space.rank; ++dim) {
       const int64_t steps = ++indices[dim] < space.sizes[dim] ? 1 : 1 - space.sizes[dim];
       if (steps != 1) indices[dim] = 0;
       for (int t = 0; t < space.tensors; ++t)
@@ -219,6 +251,7 @@ class CompiledKernel final : public Kernel {
   LoopNest nest_;
   int64_t cost_;
   int64_t element_sizes_[kMaxTensors] = {};
+  bool widens_ = false;
   mutable std::mutex mutex_;  // guards growing of versions_
   mutable std::atomic<const Version*> versions_ = nullptr;
 };
@@ -226,45 +259,56 @@ class CompiledKernel final : public Kernel {
 // --- what the types foretell ---------------------------------------------------------------------
 
 /// Sizes that stand for all: symbols get a number of their own that no other size divides.
-std::vector<int64_t> typical_sizes(const graph::Shape& shape) {
-  std::map<std::string, int64_t> symbols;
-  std::vector<int64_t> sizes;
-  for (const graph::Dim& dim : shape) {
-    const auto size = dim.evaluate([&](const std::string& name) {
-      return symbols.try_emplace(name, 1009 + 2 * static_cast<int64_t>(symbols.size()))
-          .first->second;
-    });
-    sizes.push_back(size.value_or(1));
+class TypicalSizes {
+ public:
+  std::vector<int64_t> of(const graph::Shape& shape) {
+    std::vector<int64_t> sizes;
+    for (const graph::Dim& dim : shape) {
+      const auto size = dim.evaluate([&](const std::string& name) {
+        return symbols_.try_emplace(name, 1009 + 2 * static_cast<int64_t>(symbols_.size()))
+            .first->second;
+      });
+      sizes.push_back(size.value_or(1));
+    }
+    return sizes;
   }
-  return sizes;
-}
 
-/// Strides in the iteration space of a contiguous tensor that is broadcast to it.
-std::vector<int64_t> typical_strides(const graph::Shape& shape, size_t rank) {
-  const std::vector<int64_t> sizes = typical_sizes(shape);
-  std::vector<int64_t> strides(rank, 0);
-  int64_t stride = 1;
-  for (size_t i = 0; i < sizes.size() && i < rank; ++i) {
-    const int64_t size = sizes[sizes.size() - 1 - i];
-    strides[rank - 1 - i] = size == 1 ? 0 : stride;
-    stride *= size;
-  }
-  return strides;
+ private:
+  std::map<std::string, int64_t> symbols_;
+};
+
+/// The axes of a tensor that is broadcast to a space of that rank.
+ops::Axes trailing_axes(const std::vector<int64_t>& sizes, size_t rank) {
+  ops::Axes axes;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    axes.push_back(sizes[d] == 1 ? -1 : static_cast<int>(rank - sizes.size() + d));
+  return axes;
 }
 
 void prepare_for_types(const CompiledKernel& kernel, const graph::Node& fused) {
-  const graph::Shape& shape = fused.output()->type.shape;
-  const std::vector<int64_t> sizes = typical_sizes(shape);
+  std::vector<const graph::Value*> values;
+  for (const graph::Value* input : fused.inputs)
+    if (input->type.is_tensor()) values.push_back(input);
+  values.insert(values.end(), fused.outputs.begin(), fused.outputs.end());
+  const bool reduces = !kernel.axes().empty();
+  const size_t rank = reduces ? kernel.rank() : fused.output()->type.shape.size();
+  TypicalSizes typical;
+  std::vector<int64_t> space(rank, 1);
   std::vector<std::vector<int64_t>> strides;
-  const auto add = [&](const graph::Value* value) {
-    if (value->type.is_tensor())
-      strides.push_back(typical_strides(value->type.shape, shape.size()));
-  };
-  for (const graph::Value* input : fused.inputs) add(input);
-  for (const graph::Value* output : fused.outputs) add(output);
+  for (size_t t = 0; t < values.size(); ++t) {
+    const std::vector<int64_t> sizes = typical.of(values[t]->type.shape);
+    const ops::Axes axes = reduces ? kernel.axes()[t] : trailing_axes(sizes, rank);
+    std::vector<int64_t>& own = strides.emplace_back(rank, 0);
+    int64_t stride = 1;
+    for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d]) {
+      if (axes[d] < 0) continue;
+      own[static_cast<size_t>(axes[d])] = stride;
+      space[static_cast<size_t>(axes[d])] = sizes[d];
+    }
+  }
   std::vector<TensorOperand> tensors;
   for (const auto& one : strides) tensors.push_back({nullptr, one.data()});
-  kernel.prepare({.sizes = sizes, .tensors = tensors, .numbers = {}});
+  kernel.prepare({.sizes = space, .tensors = tensors, .numbers = {}});
 }
 
 // --- cache ---------------------------------------------------------------------------------------
@@ -293,7 +337,8 @@ void check_limits(const graph::Node& fused, const LoopNest& nest) {
   TORCHJANUS_CHECK(nest.tensor_count() <= kMaxTensors, "fused: ", nest.tensor_count(),
                    " tensors, at most ", kMaxTensors);
   for (const graph::Value* output : fused.outputs) {
-    TORCHJANUS_CHECK(output->type.is_tensor() && output->type.shape == fused.output()->type.shape,
+    TORCHJANUS_CHECK(output->type.is_tensor() &&
+                         (nest.reduces || output->type.shape == fused.output()->type.shape),
                      "fused: results differ in shape: ", output->type, " and ",
                      fused.output()->type);
     TORCHJANUS_CHECK(output->type.rank() <= static_cast<int64_t>(kMaxRank), "fused: rank ",
@@ -336,13 +381,15 @@ void compile_all(const graph::Graph& graph) {
   });
 }
 
-bool can_compile(const graph::Node& elementwise) {
-  if (options().is_disabled("kernels") || elementwise.op == nullptr) return false;
-  if (!elementwise.op->is(graph::Trait::elementwise) || elementwise.outputs.size() != 1)
+bool can_compile(const graph::Node& node) {
+  if (options().is_disabled("kernels") || node.op == nullptr) return false;
+  const auto reduction = ops::reduction_of(node);
+  if (reduction && options().is_disabled("reductions")) return false;
+  if (!reduction && !(node.op->is(graph::Trait::elementwise) && node.outputs.size() == 1))
     return false;
-  const graph::Type& type = elementwise.output()->type;
+  const graph::Type& type = reduction ? node.inputs[0]->type : node.output()->type;
   if (!type.is_tensor() || type.rank() > static_cast<int64_t>(kMaxRank)) return false;
-  return !why_not(elementwise).has_value();
+  return !why_not(node).has_value();
 }
 
 }  // namespace janus::kernels

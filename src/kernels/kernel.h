@@ -1,16 +1,17 @@
 // Native code of one `fused` node: a loop nest over an iteration space, compiled in-process.
 //
-// A `fused` node's block computes element-wise (later: reindex and reindex_reduce) operators; its
-// parameters are the node's inputs, its results the node's outputs. The iteration space is the
-// broadcast of the inputs' shapes. Inputs are read and outputs written through strides, so
-// broadcast inputs and views need no copy. Sizes and strides are run-time arguments: one kernel
-// serves every size.
+// A `fused` node's block computes element-wise operators and reductions; its parameters are the
+// node's inputs, its results the node's outputs. The iteration space is the broadcast of the
+// inputs' shapes, or, where there are reductions, what they reduce. Inputs are read and outputs
+// written through strides, so broadcast inputs and views need no copy. Sizes and strides are
+// run-time arguments: one kernel serves every size.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -46,6 +47,11 @@ class Kernel {
   /// Runs over the whole space, on several threads if it is large. Outputs may be the same memory
   /// as inputs with equal strides (in place); no other overlap is allowed.
   virtual void run(const Arguments& arguments) const = 0;
+  /// Where there are reductions: for each tensor, the dimension of the space along which each of
+  /// its dimensions runs, -1 where its size is 1. Else none: tensors are broadcast to the space.
+  virtual std::span<const std::vector<int>> axes() const = 0;
+  /// Dimensions of the space, where there are reductions.
+  virtual size_t rank() const = 0;
   virtual const std::string& llvm_text() const = 0;
 };
 
@@ -57,6 +63,6 @@ std::shared_ptr<const Kernel> compile(const graph::Node& fused);
 void compile_all(const graph::Graph& graph);
 
 /// Whether this node can be in a kernel (operator, dtypes, rank).
-bool can_compile(const graph::Node& elementwise);
+bool can_compile(const graph::Node& node);
 
 }  // namespace janus::kernels

@@ -9,13 +9,29 @@ namespace janus::kernels {
 namespace {
 
 constexpr const char* kOpcodeNames[] = {
-    "load", "number", "constant", "convert", "add",     "sub",     "mul",    "div",
-    "rem",  "neg",    "bit_and",  "bit_or",  "bit_xor", "compare", "select", "call"};
+    "load", "number",  "constant", "convert", "add",     "sub",    "mul",  "div",    "rem",
+    "neg",  "bit_and", "bit_or",   "bit_xor", "compare", "select", "call", "reduce", "extent"};
 constexpr const char* kComparisonNames[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 
-void print_tensors(std::ostream& out, const std::vector<DType>& dtypes, size_t first) {
-  for (size_t i = 0; i < dtypes.size(); ++i)
-    out << (i == 0 ? "" : ", ") << "t" << first + i << ": " << graph::name(dtypes[i]);
+constexpr const char* kCombineNames[] = {"sum", "product", "maximum", "minimum", "any", "all"};
+
+void print_axes(std::ostream& out, const ops::Axes& axes) {
+  out << " (";
+  for (size_t d = 0; d < axes.size(); ++d) {
+    out << (d == 0 ? "" : " ");
+    if (axes[d] < 0)
+      out << "-";
+    else
+      out << axes[d];
+  }
+  out << ")";
+}
+
+void print_tensors(std::ostream& out, const LoopNest& nest, size_t first, size_t end) {
+  for (size_t t = first; t < end; ++t) {
+    out << (t == first ? "" : ", ") << "t" << t << ": " << graph::name(nest.tensor_dtype(t));
+    if (nest.reduces) print_axes(out, nest.axes[t]);
+  }
 }
 
 /// The exact value: two constants must never share a text.
@@ -34,6 +50,12 @@ void print_instruction(std::ostream& out, const Instruction& instruction) {
       break;
     case Opcode::number:
       out << " n" << instruction.index;
+      break;
+    case Opcode::extent:
+      out << " " << instruction.index;
+      break;
+    case Opcode::reduce:
+      out << " " << kCombineNames[static_cast<size_t>(instruction.combine)];
       break;
     case Opcode::constant:
       out << " ";
@@ -57,6 +79,7 @@ int cost_of(const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::number:
     case Opcode::constant:
+    case Opcode::extent:
       return 0;
     case Opcode::div:
       return 6;
@@ -84,14 +107,25 @@ int LoopNest::append(const Instruction& instruction) {
   return static_cast<int>(code.size()) - 1;
 }
 
+bool LoopNest::runs_along_reduced(size_t tensor) const {
+  return std::ranges::any_of(axes[tensor],
+                             [&](int axis) { return axis >= 0 && (reduced >> axis & 1) != 0; });
+}
+
 std::string print(const LoopNest& nest) {
   std::ostringstream out;
-  print_tensors(out, nest.inputs, 0);
+  if (nest.reduces) {
+    out << "space " << nest.rank << ", reduced";
+    for (int d = 0; d < nest.rank; ++d)
+      if ((nest.reduced >> d & 1) != 0) out << " " << d;
+    out << "\n";
+  }
+  print_tensors(out, nest, 0, nest.inputs.size());
   for (size_t i = 0; i < nest.numbers.size(); ++i)
     out << (i == 0 && nest.inputs.empty() ? "" : ", ") << "n" << i << ": "
         << graph::name(nest.numbers[i]);
   out << " -> ";
-  print_tensors(out, nest.outputs, nest.inputs.size());
+  print_tensors(out, nest, nest.inputs.size(), nest.tensor_count());
   out << "\n";
   for (size_t i = 0; i < nest.code.size(); ++i) {
     out << "%" << i << " = ";

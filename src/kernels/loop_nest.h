@@ -4,7 +4,9 @@
 // The body is a list of instructions in single assignment form: loads of operands' elements,
 // scalar arithmetic, and at the end stores. Walking order, vectors and strides come later (emit.h).
 // Element-wise operators access each operand at the point itself; an access is a node of its own
-// (`load`, `store`) so that reindexing operators can give it index expressions.
+// (`load`, `store`) so that reindexing operators can give it index expressions. A `reduce` combines
+// the values of an instruction along the reduced dimensions of the space; what uses it is computed
+// once they are all there: in another pass over the row, or once for the row.
 //
 // Text form, canonical: equal computations have equal text, whatever the graph's names were. It is
 // the key of the kernel cache and heads the LLVM text as a comment:
@@ -16,6 +18,14 @@
 //   %3 = mul %0, %2 : f32
 //   %4 = call exp %3 : f32
 //   store t2, %4
+//
+// With reductions the space has a rank, and each tensor says along which of its dimensions it runs:
+//
+//   space 2, reduced 1
+//   t0: f32 (0 1) -> t1: f32 (0 -)
+//   %0 = load t0 : f32
+//   %1 = reduce sum %0 : f32
+//   store t1, %1
 #pragma once
 
 #include <array>
@@ -25,6 +35,7 @@
 
 #include "graph/op.h"
 #include "kernels/functions.h"
+#include "ops/index_space.h"
 
 namespace janus::kernels {
 
@@ -48,12 +59,17 @@ enum class Opcode : uint8_t {
   compare,
   select,
   call,
+  reduce,  ///< of operand 0 along the reduced dimensions
+  extent,  ///< size of dimension `index` of the space, as i64
 };
+
+enum class Combine : uint8_t { sum, product, maximum, minimum, any, all };
 
 struct Instruction {
   Opcode opcode = Opcode::constant;
   DType dtype = DType::f32;  ///< of the result
   Compare comparison = Compare::eq;
+  Combine combine = Combine::sum;
   const Function* function = nullptr;
   std::array<int, 3> operands = {-1, -1, -1};  ///< earlier instructions; -1 where there is none
   uint32_t index = 0;
@@ -69,6 +85,14 @@ struct LoopNest {
   std::vector<Instruction> code;
   std::vector<int> results;  ///< for each output the instruction whose value is stored
 
+  // Where there are reductions; else the rank is left open, and tensors are broadcast to the space.
+  bool reduces = false;
+  int rank = 0;
+  uint32_t reduced = 0;         ///< bit d: dimension d of the space
+  std::vector<ops::Axes> axes;  ///< of each tensor
+
+  /// Whether the tensor has more than one element in a row.
+  bool runs_along_reduced(size_t tensor) const;
   size_t tensor_count() const { return inputs.size() + outputs.size(); }
   DType tensor_dtype(size_t index) const {
     return index < inputs.size() ? inputs[index] : outputs[index - inputs.size()];

@@ -6,6 +6,8 @@
 #include <map>
 
 #include "base/check.h"
+#include "ops/index_space.h"
+#include "ops/list.h"
 #include "ops/promotion.h"
 
 namespace janus::kernels {
@@ -42,8 +44,12 @@ class Lowering final : public ScalarCode {
  public:
   using Values = std::map<const Value*, Scalar>;
 
-  Lowering(LoopNest& nest, const Values& values, const Node& node)
-      : nest_(nest), values_(values), node_(node), narrow_(ops::compute_dtype(node)) {}
+  Lowering(LoopNest& nest, const Values& values, const Node& node, const ops::IndexSpace* space)
+      : nest_(nest),
+        values_(values),
+        node_(node),
+        space_(space),
+        narrow_(ops::compute_dtype(node)) {}
 
   const Node& node() const override { return node_; }
   size_t input_count() const override { return node_.inputs.size(); }
@@ -60,7 +66,8 @@ class Lowering final : public ScalarCode {
   }
 
   Scalar raw_input(size_t index) override {
-    const auto found = values_.find(node_.inputs.at(index));
+    const Value* value = node_.inputs.at(index);
+    const auto found = values_.find(space_ == nullptr ? value : space_->resolved(value));
     if (found == values_.end())
       throw Unsupported{cat(node_.op->name, ": operand ", index, " has no element")};
     return found->second;
@@ -191,12 +198,20 @@ class Lowering final : public ScalarCode {
   LoopNest& nest_;
   const Values& values_;
   const Node& node_;
+  const ops::IndexSpace* space_;
   DType narrow_;
 };
 
 /// A loop nest in the making, with what the graph's values are in it.
 class Nest {
  public:
+  Nest() = default;
+  explicit Nest(const ops::IndexSpace& space) : space_(&space) {
+    nest_.reduces = true;
+    nest_.rank = static_cast<int>(space.rank());
+    nest_.reduced = space.reduced();
+  }
+
   /// An operand from outside: a tensor or a number. None operands have no element.
   void add_operand(const Value* value) {
     const Type& type = value->type;
@@ -234,12 +249,51 @@ class Nest {
       throw Unsupported{cat(node.op->name, " has no scalar program")};
     const DType dtype = dtype_of_operand(node.output()->type);
     check_storable(dtype);
-    Lowering code(nest_, values_, node);
+    Lowering code(nest_, values_, node, space_);
     values_[node.output()] = code.convert(node.op->scalar(code), dtype);
   }
 
+  // --- with reductions
+
+  /// A value that another is, under another shape.
+  void add_alias(const Value* value, const Value* other) {
+    if (const auto found = values_.find(resolved(other)); found != values_.end())
+      values_[value] = found->second;
+  }
+
+  void add_size(const Node& node) {
+    const graph::Dim* size = node.attributes.find("of") == nullptr
+                                 ? nullptr
+                                 : std::get_if<graph::Dim>(node.attributes.find("of"));
+    if (size == nullptr || !size->is_constant()) throw Unsupported{"a size that varies"};
+    Instruction instruction{.opcode = Opcode::constant, .dtype = DType::i64};
+    instruction.bits = std::bit_cast<uint64_t>(size->value());
+    values_[node.output()] = {nest_.append(instruction), DType::i64};
+  }
+
+  void add_reduction(const Node& node) {
+    const auto operand = values_.find(resolved(node.inputs[0]));
+    if (operand == values_.end()) throw Unsupported{"a reduction of nothing"};
+    const DType dtype = dtype_of_operand(node.output()->type);
+    if (is_half(dtype) || is_half(operand->second.dtype)) throw Unsupported{"half precision"};
+    const ops::Reduction reduction = *ops::reduction_of(node);
+    const Combine combine = combine_of(node);
+    if (combine == Combine::maximum || combine == Combine::minimum) {
+      for (const int64_t dim : reduction.dims)
+        if (reduction.space[static_cast<size_t>(dim)].lower_bound().value_or(0) < 1)
+          throw Unsupported{"an extremum of what may be empty"};
+    }
+    Lowering code(nest_, values_, node, space_);
+    Instruction instruction{.opcode = Opcode::reduce, .dtype = dtype, .combine = combine};
+    instruction.operands[0] = code.convert(operand->second, dtype).id;
+    Lowering::Scalar result{nest_.append(instruction), dtype};
+    if (node.op == &op::mean)
+      result = code.div(result, code.convert(count(code, reduction), dtype));
+    values_[node.output()] = result;
+  }
+
   void add_result(const Value* value) {
-    const auto found = values_.find(value);
+    const auto found = values_.find(resolved(value));
     TORCHJANUS_CHECK(found != values_.end(), "fused: a result has no element");
     nest_.outputs.push_back(found->second.dtype);
     nest_.results.push_back(found->second.id);
@@ -252,30 +306,106 @@ class Nest {
     if (graph::is_complex(dtype)) throw Unsupported{"complex numbers"};
   }
 
+  static Combine combine_of(const Node& node) {
+    if (node.op == &op::prod || node.op == &op::prod_dim) return Combine::product;
+    if (node.op == &op::amax || node.op == &op::max) return Combine::maximum;
+    if (node.op == &op::amin || node.op == &op::min) return Combine::minimum;
+    if (node.op == &op::any) return Combine::any;
+    if (node.op == &op::all) return Combine::all;
+    return Combine::sum;
+  }
+
+  /// How many elements are combined into one.
+  Lowering::Scalar count(Lowering& code, const ops::Reduction& reduction) {
+    Lowering::Scalar product = code.constant(1, DType::i64);
+    for (const int64_t dim : reduction.dims) {
+      const Instruction extent{
+          .opcode = Opcode::extent, .dtype = DType::i64, .index = static_cast<uint32_t>(dim)};
+      product = code.mul(product, {nest_.append(extent), DType::i64});
+    }
+    return product;
+  }
+
+  const Value* resolved(const Value* value) const {
+    return space_ == nullptr ? value : space_->resolved(value);
+  }
+
+  const ops::IndexSpace* space_ = nullptr;
   LoopNest nest_;
   Lowering::Values values_;
 };
 
 }  // namespace
 
+namespace {
+
+/// Element by element, or no computation at all.
+bool is_plain(const Node* node) {
+  return node->op == &op::constant || !ops::reduction_of(*node).has_value();
+}
+
+void add_node(Nest& nest, const Node& node) {
+  if (node.op->name == "constant")
+    nest.add_constant(node);
+  else if (node.op == &op::size)
+    nest.add_size(node);
+  else if (ops::is_plain_reduction(node))
+    nest.add_reduction(node);
+  else if (node.op->scalar != nullptr)
+    nest.add_node(node);
+  else
+    nest.add_alias(node.output(), node.inputs[0]);
+}
+
+template <class Operands, class Nodes, class Results>
+LoopNest lower_reductions(const Operands& operands, const Nodes& nodes, const Results& results) {
+  const auto space =
+      ops::IndexSpace::of(std::vector<const Node*>(std::begin(nodes), std::end(nodes)));
+  if (!space) throw Unsupported{"reductions of more than one space"};
+  Nest nest(*space);
+  std::vector<ops::Axes> axes;
+  for (const Value* operand : operands) {
+    nest.add_operand(operand);
+    if (!operand->type.is_tensor()) continue;
+    const ops::Axes* seen = space->axes(operand);
+    axes.push_back(seen != nullptr ? *seen : ops::Axes(operand->type.shape.size(), -1));
+  }
+  for (const Node* node : space->nodes()) add_node(nest, *node);
+  for (const Value* result : results) {
+    nest.add_result(result);
+    if (!space->is_storable(result)) throw Unsupported{"a result for a part of the space"};
+    axes.push_back(*space->axes(result));
+  }
+  LoopNest lowered = nest.take();
+  lowered.axes = std::move(axes);
+  return lowered;
+}
+
+}  // namespace
+
 LoopNest lower_block(const Block& block) {
+  if (!std::ranges::all_of(block.nodes, is_plain))
+    return lower_reductions(block.parameters, block.nodes, block.results);
   Nest nest;
   for (const Value* parameter : block.parameters) nest.add_operand(parameter);
-  for (const Node* node : block.nodes) {
-    if (node->op->name == "constant")
-      nest.add_constant(*node);
-    else
-      nest.add_node(*node);
-  }
+  for (const Node* node : block.nodes) add_node(nest, *node);
   for (const Value* result : block.results) nest.add_result(result);
   return nest.take();
 }
 
-std::optional<Unsupported> why_not(const Node& elementwise) {
+std::optional<Unsupported> why_not(const Node& node) {
   try {
+    if (!is_plain(&node)) {
+      const Node* nodes[] = {&node};
+      std::vector<const Value*> results;
+      for (const Value* output : node.outputs)
+        if (output->type.is_tensor()) results.push_back(output);
+      lower_reductions(node.inputs, nodes, results);
+      return std::nullopt;
+    }
     Nest nest;
-    for (const Value* input : elementwise.inputs) nest.add_operand(input);
-    nest.add_node(elementwise);
+    for (const Value* input : node.inputs) nest.add_operand(input);
+    nest.add_node(node);
     return std::nullopt;
   } catch (const Unsupported& unsupported) {
     return unsupported;

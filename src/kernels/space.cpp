@@ -6,7 +6,7 @@
 
 namespace janus::kernels {
 
-bool Space::read(const Arguments& arguments) {
+bool Space::read(const Arguments& arguments, uint32_t reduced_dims) {
   TORCHJANUS_CHECK(arguments.sizes.size() <= kMaxRank, "kernel: rank ", arguments.sizes.size());
   TORCHJANUS_CHECK(arguments.tensors.size() <= kMaxTensors, "kernel: ", arguments.tensors.size(),
                    " tensors");
@@ -14,9 +14,11 @@ bool Space::read(const Arguments& arguments) {
   rank = 0;
   for (size_t dim = arguments.sizes.size(); dim-- > 0;) {
     const int64_t size = arguments.sizes[dim];
-    if (size == 0) return false;
+    const bool is_reduced = (reduced_dims >> dim & 1) != 0;
+    if (size == 0 && !is_reduced) return false;
     if (size == 1) continue;
     sizes[rank] = size;
+    reduced[rank] = is_reduced;
     for (int t = 0; t < tensors; ++t)
       strides[rank][t] = arguments.tensors[static_cast<size_t>(t)].strides[dim];
     ++rank;
@@ -30,10 +32,33 @@ void Space::simplify(int inputs) {
     sort(inputs);
     join();
   }
-  for (; rank < 2; ++rank) {
-    sizes[rank] = 1;
-    std::fill_n(strides[rank], tensors, 0);
-  }
+  arrange();
+}
+
+/// The dimension of the lanes stays in front; then come one of the rows and the reduced ones.
+void Space::arrange() {
+  if (rank == 0) insert_one(0, false);
+  int row = 1;
+  while (row < rank && reduced[row]) ++row;
+  if (row == rank)
+    insert_one(1, false);
+  else
+    move(row, 1);
+  reduced_loops = 0;
+  for (int dim = 2; dim < rank; ++dim)
+    if (reduced[dim]) move(dim, 2 + reduced_loops++);
+}
+
+/// Puts dimension `from` further to the inside.
+void Space::move(int from, int to) {
+  for (; from > to; --from) swap(from, from - 1);
+}
+
+void Space::insert_one(int place, bool is_reduced) {
+  sizes[rank] = 1;
+  reduced[rank] = is_reduced;
+  std::fill_n(strides[rank], tensors, 0);
+  move(rank++, place);
 }
 
 /// Joins each dimension to the one inside it where every tensor goes on with the same stride.
@@ -41,13 +66,14 @@ void Space::join() {
   if (rank == 0) return;
   int inner = 0;
   for (int outer = 1; outer < rank; ++outer) {
-    bool joins = true;
+    bool joins = reduced[outer] == reduced[inner];
     for (int t = 0; t < tensors && joins; ++t)
       joins = strides[outer][t] == strides[inner][t] * sizes[inner];
     if (joins) {
       sizes[inner] *= sizes[outer];
     } else if (++inner != outer) {
       sizes[inner] = sizes[outer];
+      reduced[inner] = reduced[outer];
       std::copy_n(strides[outer], tensors, strides[inner]);
     }
   }
@@ -74,6 +100,7 @@ bool Space::runs_inside(int a, int b, int inputs) const {
 
 void Space::swap(int a, int b) {
   std::swap(sizes[a], sizes[b]);
+  std::swap(reduced[a], reduced[b]);
   std::swap_ranges(strides[a], strides[a] + tensors, strides[b]);
 }
 

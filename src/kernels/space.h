@@ -10,17 +10,24 @@
 
 namespace janus::kernels {
 
-/// Sizes and strides on the stack: a run allocates nothing. Dimension 0 is the innermost.
+/// Sizes and strides on the stack: a run allocates nothing. Dimension 0 is that of the lanes, 1
+/// that of the rows, then `reduced_loops` reduced ones, then the rest.
 struct Space {
-  int rank = 0;  ///< at least 1 once simplified
+  int rank = 0;  ///< at least 2 once simplified
   int tensors = 0;
-  int64_t sizes[kMaxRank];
-  int64_t strides[kMaxRank][kMaxTensors];
+  int reduced_loops = 0;
+  int64_t sizes[kMaxRank + 2];
+  int64_t strides[kMaxRank + 2][kMaxTensors];
+  bool reduced[kMaxRank + 2];
 
-  /// Reads the arguments, dimensions of size 1 left out. False if the space is empty.
-  bool read(const Arguments& arguments);
-  /// Orders and joins dimensions. Afterwards there are at least two, of size 1 if need be.
+  /// Reads the arguments, dimensions of size 1 left out; bit d of `reduced_dims`: dimension d is
+  /// reduced. False if there is nothing to write.
+  bool read(const Arguments& arguments, uint32_t reduced_dims);
+  /// Orders and joins dimensions.
   void simplify(int inputs);
+  bool lanes_reduced() const { return reduced[0]; }
+  /// Whether code counts the dimension itself; the others are counted around it.
+  bool is_inside(int dim) const { return dim < 2 + reduced_loops; }
   int64_t element_count() const;
 
   Walk walk(int tensor) const;
@@ -30,6 +37,9 @@ struct Space {
   void sort(int inputs);
   bool runs_inside(int a, int b, int inputs) const;
   void swap(int a, int b);
+  void move(int from, int to);
+  void insert_one(int place, bool is_reduced);
+  void arrange();
 };
 
 }  // namespace janus::kernels

@@ -190,6 +190,36 @@ Expression softmax_backward(const Node& node, const OpDef& op, const Expression&
   return apply(op, {{"dim", *node.attributes.find("dim")}, {"input_dtype", y.dtype()}}, dy, y);
 }
 
+// What the fusion compiler makes of the native operators.
+
+Expression maximum_along(const Node& node, const Expression& x) {
+  const Shape dims =
+      x.rank() == 0 ? Shape{} : Shape{Dim(integer_attribute(node.attributes, "dim"))};
+  return apply(op::amax, {{"dim", dims}, {"keepdim", true}}, x);
+}
+
+std::vector<Value*> softmax_in_parts(const Decompose& d) {
+  const auto x = in(d, 0);
+  const auto y = apply(op::exp, x - maximum_along(d.node, x));
+  return {y / sum_along(d.node, y)};
+}
+
+std::vector<Value*> log_softmax_in_parts(const Decompose& d) {
+  const auto x = in(d, 0);
+  const auto shifted = x - maximum_along(d.node, x);
+  return {shifted - apply(op::log, sum_along(d.node, apply(op::exp, shifted)))};
+}
+
+std::vector<Value*> softmax_backward_in_parts(const Decompose& d) {
+  const auto dy = in(d, 0), y = in(d, 1);
+  return {(dy - sum_along(d.node, dy * y)) * y};
+}
+
+std::vector<Value*> log_softmax_backward_in_parts(const Decompose& d) {
+  const auto dy = in(d, 0), y = in(d, 1);
+  return {dy - apply(op::exp, y) * sum_along(d.node, dy)};
+}
+
 /// Casts to the dtype attribute, if there is one, and applies the native operator.
 std::vector<Value*> decompose_softmax(const Decompose& d, const OpDef& native) {
   Expression x = in(d, 0);
@@ -623,6 +653,7 @@ constinit const OpDef op::softmax_native{
         [](Vjp& g) {
           g.add(0, softmax_backward(g.node(), op::softmax_backward_data, dout(g), out(g)));
         },
+    .decompose = softmax_in_parts,
 };
 
 constinit const OpDef op::softmax_backward_data{
@@ -638,6 +669,7 @@ constinit const OpDef op::softmax_backward_data{
           if (g.needs(1))
             g.add(1, u * (dy - sum_along(g.node(), dy * y)) - dy * sum_along(g.node(), u * y));
         },
+    .decompose = softmax_backward_in_parts,
 };
 
 constinit const OpDef op::log_softmax_native{
@@ -650,6 +682,7 @@ constinit const OpDef op::log_softmax_native{
         [](Vjp& g) {
           g.add(0, softmax_backward(g.node(), op::log_softmax_backward_data, dout(g), out(g)));
         },
+    .decompose = log_softmax_in_parts,
 };
 
 constinit const OpDef op::log_softmax_backward_data{
@@ -664,6 +697,7 @@ constinit const OpDef op::log_softmax_backward_data{
           if (g.needs(0)) g.add(0, u - sum_along(g.node(), u * p));
           if (g.needs(1)) g.add(1, -(u * p) * sum_along(g.node(), dy));
         },
+    .decompose = log_softmax_backward_in_parts,
 };
 
 constinit const OpDef op::softmax{

@@ -350,6 +350,19 @@ void layer_norm_backward_gradient(Vjp& g) {
   if (!weight.is_none() && g.needs(4)) g.add(4, reshaped(gradients.weight, weight.shape()));
 }
 
+/// What the fusion compiler makes of native_layer_norm.
+std::vector<Value*> layer_norm_in_parts(const Decompose& d) {
+  const auto x = in(d, 0), weight = in(d, 1), bias = in(d, 2);
+  const auto dims = by_sample(x.rank(), inner_rank(d.node.attributes)).reduced;
+  const auto mean = mean_over(x, dims, true);
+  const auto centred = x - mean;
+  const auto scale = apply(op::rsqrt, mean_over(centred * centred, dims, true) + in(d, 3));
+  Expression y = centred * scale;
+  if (!weight.is_none()) y = y * weight;
+  if (!bias.is_none()) y = y + bias;
+  return {y, mean, scale};
+}
+
 std::vector<Type> infer_layer_norm(const Infer& infer) { return {layer_input(infer, {1, 2})}; }
 
 std::vector<Value*> decompose_layer_norm(const Decompose& d) {
@@ -557,6 +570,7 @@ constinit const OpDef op::native_layer_norm{
     .aten = "native_layer_norm",
     .infer = infer_native_layer_norm,
     .vjp = layer_norm_gradient,
+    .decompose = layer_norm_in_parts,
 };
 
 constinit const OpDef op::native_layer_norm_backward{

@@ -22,6 +22,7 @@
 #include <charconv>
 
 #include "graph/constant.h"
+#include "ops/index_space.h"
 #include "ops/list.h"
 
 namespace janus {
@@ -165,8 +166,9 @@ std::vector<Type> infer_fused(const Infer& infer) {
   const Block& block = *infer.blocks[0];
   expect_types(infer, "parameters of the block", block.parameters, infer.inputs);
   for (const Node* node : block.nodes)
-    if (!node->op->is(Trait::elementwise) && node->op != &op::constant && node->op != &op::size)
-      infer.fail(cat(node->op->name, " is not elementwise"));
+    if (!node->op->is(Trait::elementwise) && node->op != &op::constant && node->op != &op::size &&
+        !ops::reduction_of(*node))
+      infer.fail(cat(node->op->name, " is neither elementwise nor a reduction"));
   return types_of(block.results);
 }
 
@@ -411,8 +413,8 @@ constinit const OpDef op::detach{
 constinit const OpDef op::fused{
     .name = "fused",
     .doc =
-        "Elementwise operators that are computed in one loop. The block's parameters are the "
-        "operands; it sees no other values.",
+        "Elementwise operators and reductions that are computed in one kernel. The block's "
+        "parameters are the operands; it sees no other values.",
     .schema = "",
     .traits = Trait::pure,
     .infer = infer_fused,

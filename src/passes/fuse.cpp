@@ -1,11 +1,12 @@
-// Puts elementwise nodes into `fused` nodes, each of which becomes one loop over memory.
+// Puts elementwise nodes and reductions into `fused` nodes, each of which becomes one kernel.
 //
 // Does:       gathers what can be computed in one loop (grouping.h) and replaces it by a `fused`
 //             node. Its block has the operators, and the constants that they use; its parameters
 //             are the operands from outside. Only results that are used outside are stored.
 // Requires:   no composite operators, no `gradient` nodes.
-// Guarantees: each `fused` node has results of one shape, its iteration space. Every operator that
-//             only kernels can compute (an elementwise one without an ATen overload) is in one.
+// Guarantees: each `fused` node has one iteration space (ops/index_space.h). Every operator that
+// only
+//             kernels can compute (an elementwise one without an ATen overload) is in one.
 // Must not:   reorder nodes with effects; make a cycle.
 #include <algorithm>
 #include <memory>
@@ -15,6 +16,7 @@
 
 #include "base/check.h"
 #include "graph/rewriter.h"
+#include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "passes/copied.h"
@@ -40,7 +42,9 @@ bool is_repeated(const Node& node) {
 /// A lone node gains nothing in a kernel that ATen computes as well, but that the call is cheaper:
 /// worth the time of compiling it where it is called again and again.
 bool is_worth_it(const Group& group) {
-  return group.size() > 1 || group.front()->op->aten.empty() || is_repeated(*group.front());
+  const Node& first = *group.front();
+  return group.size() > 1 || first.op->aten.empty() ||
+         (is_repeated(first) && !ops::reduction_of(first));
 }
 
 /// Which groups a graph has, after gather() made the members of each stand side by side.
@@ -67,7 +71,7 @@ class Gathered {
         if (node->op != &op::fused) gather(*nested, can_fuse);
     std::vector<uint32_t> unit_of(block.nodes.size());
     for (uint32_t i = 0; i < unit_of.size(); ++i) unit_of[i] = i;
-    for (const std::vector<uint32_t>& positions : group_elementwise(block, can_fuse)) {
+    for (const std::vector<uint32_t>& positions : find_groups(block, can_fuse)) {
       for (const uint32_t i : positions) unit_of[i] = positions.back();
       Group group;
       for (const uint32_t i : positions) group.push_back(block.nodes[i]);
@@ -131,7 +135,8 @@ class Kernel {
   Kernel(graph::Rewriter& rewriter, const Group& group, const UsedOutside& used_outside)
       : rewriter_(rewriter), group_(group), members_(group.begin(), group.end()) {
     for (const Node* member : group)
-      if (used_outside.contains(member->output())) results_.push_back(member->output());
+      for (Value* output : member->outputs)
+        if (used_outside.contains(output)) results_.push_back(output);
   }
 
   void build() {
@@ -192,8 +197,12 @@ bool can_fuse_by_traits(const Node& node) {
   const auto computable = [](const Value* value) {
     return !value->type.is_tensor() || !graph::is_complex(value->type.dtype);
   };
-  return node.op->is(graph::Trait::elementwise) && node.op->is(graph::Trait::pure) &&
-         ops::has_scalar_program(node) && std::ranges::all_of(node.inputs, computable) &&
+  const bool elementwise = node.op->is(graph::Trait::elementwise) && ops::has_scalar_program(node);
+  if (!elementwise) {
+    const Node* nodes[] = {&node};
+    if (!ops::reduction_of(node) || !ops::IndexSpace::of(nodes)) return false;
+  }
+  return node.op->is(graph::Trait::pure) && std::ranges::all_of(node.inputs, computable) &&
          std::ranges::all_of(node.outputs, computable);
 }
 

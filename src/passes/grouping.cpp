@@ -2,13 +2,18 @@
 #include "passes/grouping.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "ops/index_space.h"
 #include "passes/order.h"
+#include "passes/reachability.h"
 
 namespace janus::passes {
 namespace {
@@ -33,19 +38,70 @@ class UnionFind {
     a = find(a), b = find(b);
     parent_[std::max(a, b)] = std::min(a, b);
   }
+  /// One more element, in a set of its own.
+  uint32_t add() {
+    parent_.push_back(static_cast<uint32_t>(parent_.size()));
+    return parent_.back();
+  }
 
  private:
   std::vector<uint32_t> parent_;
 };
 
+/// Rows are computed one by one on one thread each: a space with few rows is left to the library
+/// where it is so large that threads share it.
+constexpr int64_t kFewRows = 8;
+constexpr int64_t kLargeSpace = int64_t{1} << 17;
+/// What a named dimension is taken to be where sizes are compared.
+constexpr int64_t kTypicalSize = 64;
+
+int64_t typical(const graph::Dim& dim) {
+  return dim.evaluate([](const std::string&) { return kTypicalSize; }).value_or(kTypicalSize);
+}
+
+bool has_rows_enough(const ops::Reduction& reduction) {
+  int64_t rows = 1, points = 1;
+  for (size_t d = 0; d < reduction.space.size(); ++d) {
+    const int64_t size = typical(reduction.space[d]);
+    points *= size;
+    if (std::ranges::find(reduction.dims, static_cast<int64_t>(d)) == reduction.dims.end())
+      rows *= size;
+  }
+  return rows >= kFewRows || points < kLargeSpace;
+}
+
+/// How a node goes over memory.
+struct Kind {
+  graph::Shape space;
+  std::optional<ops::Reduction>
+      reduction;  ///< what is reduced, by it or by what it is computed with
+  bool for_rows =
+      false;  ///< elementwise, once for each row of the reduction that it is computed with
+};
+
 class Grouping {
  public:
-  Grouping(const graph::Block& block, const CanFuse& can_fuse)
-      : nodes_(block.nodes), before_(predecessors(block)), after_(successors(before_)) {
-    for (const Node* node : nodes_)
-      fusible_.push_back(node->outputs.size() == 1 && node->output()->type.is_tensor() &&
-                         node->blocks.empty() && can_fuse(*node));
-    for (uint32_t i = 0; i < nodes_.size(); ++i) positions_.emplace(nodes_[i], i);
+  Grouping(const graph::Block& block, const CanFuse& can_fuse,
+           const std::unordered_set<const Node*>& excluded)
+      : nodes_(block.nodes),
+        before_(predecessors(block)),
+        after_(successors(before_)),
+        sets_(nodes_.size()),
+        set_of_(nodes_.size()) {
+    std::iota(set_of_.begin(), set_of_.end(), 0);
+    for (const Node* node : nodes_) {
+      fusible_.push_back(!excluded.contains(node) && gives_tensors(*node) && node->blocks.empty() &&
+                         can_fuse(*node));
+      Kind& kind = kinds_.emplace_back();
+      if (!fusible_.back()) continue;
+      kind.reduction = ops::reduction_of(*node);
+      kind.space = kind.reduction ? kind.reduction->space : node->output()->type.shape;
+      if (kind.reduction && !has_rows_enough(*kind.reduction)) fusible_.back() = false;
+    }
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      positions_.emplace(nodes_[i], i);
+      reductions_.push_back(fusible_[i] ? kinds_[i].reduction : std::nullopt);
+    }
     is_result_.resize(nodes_.size());
     for (const Value* result : block.results)
       if (const auto found = positions_.find(result->definition); found != positions_.end())
@@ -55,39 +111,131 @@ class Grouping {
   }
 
   Groups groups() {
-    UnionFind sets(nodes_.size());
-    unite_neighbours(sets);
-    unite_readers(sets);
+    unite_neighbours();
+    unite_readers();
     std::map<uint32_t, std::vector<uint32_t>> members;
     for (uint32_t i = 0; i < nodes_.size(); ++i)
-      if (fusible_[i]) members[sets.find(i)].push_back(i);
+      if (fusible_[i]) members[set(i)].push_back(i);
     Groups result;
     for (const auto& [root, positions] : members) cut(positions, result);
     return result;
   }
 
  private:
-  const graph::Shape& shape(uint32_t i) const { return nodes_[i]->output()->type.shape; }
-
-  /// Whether a user of this node's result can be computed in the same loop.
-  bool stays(uint32_t from, uint32_t to) const {
-    return fusible_[from] && fusible_[to] && shape(from) == shape(to);
+  static bool gives_tensors(const Node& node) {
+    return !node.outputs.empty() &&
+           (node.outputs.size() == 1 || ops::reduction_of(node).has_value()) &&
+           std::ranges::all_of(node.outputs, [](const Value* v) { return v->type.is_tensor(); });
   }
+
+  uint32_t set(uint32_t i) { return sets_.find(set_of_[i]); }
+
+  // --- who fits whom
+
+  /// Whether a user of this kind can be computed in the same loops. What sets already hold is not
+  /// asked.
+  bool stays(uint32_t from, uint32_t to, const Kind& kind) const {
+    if (!fusible_[from] || !fusible_[to] || kinds_[from].space != kind.space) return false;
+    const auto& given = kinds_[from].reduction;
+    if (given && kind.reduction && !(*given == *kind.reduction)) return false;
+    return std::ranges::all_of(nodes_[to]->inputs, [&](const Value* operand) {
+      return operand->definition != nodes_[from] || reaches(operand->type.shape, kind);
+    });
+  }
+  bool stays(uint32_t from, uint32_t to) const { return stays(from, to, kinds_[to]); }
+
+  /// Whether a value of a kernel over this space lies in it as its user reads it.
+  static bool reaches(const graph::Shape& shape, const Kind& kind) {
+    if (shape == kind.space) return !kind.for_rows;
+    return shape.size() == kind.space.size() || are_leading(kind);
+  }
+
+  /// Whether what is left of the space after the reduction are its last dimensions.
+  static bool are_leading(const Kind& kind) {
+    if (!kind.reduction) return false;
+    const auto& dims = kind.reduction->dims;
+    return !dims.empty() && dims.back() + 1 == static_cast<int64_t>(dims.size());
+  }
+
+  /// The kind of an elementwise node that goes along with the rows of `from`, whose result it uses.
+  std::optional<Kind> kind_for_rows(uint32_t from, uint32_t to) const {
+    const Kind& kind = kinds_[from];
+    const graph::Shape& shape = nodes_[to]->output()->type.shape;
+    if (!fusible_[from] || !fusible_[to] || kinds_[to].reduction || !kind.reduction ||
+        shape == kind.space || shape.size() != kind.space.size())
+      return std::nullopt;
+    const bool uses_row = std::ranges::any_of(nodes_[to]->inputs, [&](const Value* operand) {
+      return operand->definition == nodes_[from] && operand->type.shape == shape;
+    });
+    if (!uses_row) return std::nullopt;
+    return Kind{kind.space, kind.reduction, true};
+  }
+
+  /// Whether one kernel may hold both sets, and `kind`: it has one set of reduced dimensions.
+  bool compatible(const std::vector<uint32_t>& members,
+                  const std::optional<ops::Reduction>& reduction) {
+    const ops::Reduction* common = reduction ? &*reduction : nullptr;
+    for (const uint32_t member : members) {
+      const auto& other = reductions_[set(member)];
+      if (!other) continue;
+      if (common != nullptr && !(*common == *other)) return false;
+      common = &*other;
+    }
+    return true;
+  }
+
+  void unite(uint32_t a, uint32_t b) {
+    const auto first = reductions_[set(a)], second = reductions_[set(b)];
+    sets_.unite(set_of_[a], set_of_[b]);
+    reductions_[set(a)] = first ? first : second;
+  }
+
+  // --- levels
 
   /// How many levels an edge goes up. Nodes that depend on nothing fusible are free: no way from a
   /// group back into it leads over them.
-  uint32_t cost(uint32_t from, uint32_t to) const {
-    return stays(from, to) || !follows_fusible_[from] ? 0 : 1;
+  uint32_t cost(uint32_t from, uint32_t to, const Kind& kind) const {
+    return stays(from, to, kind) || !follows_fusible_[from] ? 0 : 1;
+  }
+  uint32_t cost(uint32_t from, uint32_t to) const { return cost(from, to, kinds_[to]); }
+
+  uint32_t level_as(uint32_t i, const Kind& kind) const {
+    uint32_t level = 0;
+    for (const uint32_t before : before_[i])
+      level = std::max(level, levels_[before] + cost(before, i, kind));
+    return level;
   }
 
   void find_levels() {
     levels_.resize(nodes_.size());
     follows_fusible_ = fusible_;
-    for (uint32_t i = 0; i < nodes_.size(); ++i)
-      for (const uint32_t before : before_[i]) {
-        levels_[i] = std::max(levels_[i], levels_[before] + cost(before, i));
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      for (const uint32_t before : before_[i])
         if (follows_fusible_[before]) follows_fusible_[i] = true;
+      levels_[i] = level_as(i, kinds_[i]);
+      for (const uint32_t before : before_[i]) {
+        const auto kind = kind_for_rows(before, i);
+        if (!kind || level_as(i, *kind) >= levels_[i]) continue;
+        kinds_[i] = *kind;
+        levels_[i] = level_as(i, *kind);
       }
+      if (fusible_[i]) join_sources(i);
+    }
+  }
+
+  /// Puts a node into one set with those that it is computed with on its level; a level higher if
+  /// they do not fit one kernel.
+  void join_sources(uint32_t i) {
+    std::vector<uint32_t> joined;
+    for (const uint32_t before : before_[i])
+      if (stays(before, i) && levels_[before] == levels_[i]) joined.push_back(before);
+    if (!compatible(joined, kinds_[i].reduction)) {
+      ++levels_[i];
+      if (kinds_[i].for_rows) kinds_[i] = {nodes_[i]->output()->type.shape, std::nullopt, false};
+      joined.clear();
+    }
+    reductions_[set(i)] = kinds_[i].reduction;
+    for (const uint32_t before : joined) unite(before, i);
   }
 
   /// Moves a node up to the level of its users where it joins them and keeps at most one tensor
@@ -97,15 +245,23 @@ class Grouping {
     for (uint32_t i = static_cast<uint32_t>(nodes_.size()); i-- > 0;) {
       if (!fusible_[i] || after_[i].empty() || sources[i] > 1) continue;
       uint32_t highest = UINT32_MAX;
-      bool joins = false;
-      for (const uint32_t user : after_[i]) {
-        const uint32_t limit = levels_[user] - cost(i, user);
-        if (limit < highest) joins = false;
-        highest = std::min(highest, limit);
-        joins |= limit == highest && stays(i, user);
-      }
-      if (joins) levels_[i] = std::max(levels_[i], highest);
+      for (const uint32_t user : after_[i])
+        highest = std::min(highest, levels_[user] - cost(i, user));
+      if (highest <= levels_[i]) continue;
+      std::vector<uint32_t> joined;
+      for (const uint32_t user : after_[i])
+        if (levels_[user] == highest && stays(i, user)) joined.push_back(user);
+      if (joined.empty() || kinds_[i].for_rows || !compatible(joined, kinds_[i].reduction))
+        continue;
+      raise(i, highest, joined);
     }
+  }
+
+  void raise(uint32_t i, uint32_t level, const std::vector<uint32_t>& joined) {
+    levels_[i] = level;
+    set_of_[i] = sets_.add();
+    reductions_.push_back(kinds_[i].reduction);
+    for (const uint32_t user : joined) unite(user, i);
   }
 
   /// For each fusible node, how many full-size tensors that the run computes flow into the chain
@@ -126,24 +282,39 @@ class Grouping {
   }
 
   bool is_full_size(const Value* operand, uint32_t user) const {
-    return operand->type.is_tensor() && operand->type.shape == shape(user);
+    return operand->type.is_tensor() && operand->type.shape == kinds_[user].space;
   }
 
-  void unite_neighbours(UnionFind& sets) const {
+  /// The sets anew, without those that nodes which moved away held together.
+  void unite_neighbours() {
+    sets_ = UnionFind(nodes_.size());
+    std::iota(set_of_.begin(), set_of_.end(), 0);
+    reductions_.clear();
+    for (uint32_t i = 0; i < nodes_.size(); ++i)
+      reductions_.push_back(fusible_[i] ? kinds_[i].reduction : std::nullopt);
     for (uint32_t i = 0; i < nodes_.size(); ++i)
       for (const uint32_t before : before_[i])
-        if (stays(before, i) && levels_[before] == levels_[i]) sets.unite(before, i);
+        if (stays(before, i) && levels_[before] == levels_[i]) unite(before, i);
   }
 
   /// Nodes of one level that read the same tensor read it once.
-  void unite_readers(UnionFind& sets) const {
-    std::map<std::pair<const Value*, uint32_t>, uint32_t> first_reader;
+  void unite_readers() {
+    std::map<std::pair<const Value*, uint32_t>, std::vector<uint32_t>> readers;
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       if (!fusible_[i]) continue;
       for (const Value* operand : nodes_[i]->inputs) {
         if (!is_full_size(operand, i)) continue;
-        const auto [entry, added] = first_reader.try_emplace({operand, levels_[i]}, i);
-        if (!added) sets.unite(entry->second, i);
+        std::vector<uint32_t>& others = readers[{operand, levels_[i]}];
+        const auto found = std::ranges::find_if(others, [&](uint32_t other) {
+          const auto& first = reductions_[set(other)];
+          const auto& second = reductions_[set(i)];
+          return set(other) == set(i) ||
+                 (first.has_value() == second.has_value() && (!first || *first == *second));
+        });
+        if (found != others.end())
+          unite(*found, i);
+        else
+          others.push_back(i);
       }
     }
   }
@@ -170,7 +341,7 @@ class Grouping {
         if (operand->type.is_tensor() && !is_computed) tensors.insert(operand);
       }
       if (is_result_[i] || !std::ranges::all_of(after_[i], is_inside))
-        tensors.insert(nodes_[i]->output());
+        tensors.insert(nodes_[i]->outputs.begin(), nodes_[i]->outputs.end());
     }
     return tensors.size() <= kMaximumTensors;
   }
@@ -183,12 +354,60 @@ class Grouping {
   std::vector<bool> is_result_;        ///< given by the block
   std::vector<bool> follows_fusible_;  ///< is fusible or depends on something that is
   std::vector<uint32_t> levels_;
+  std::vector<Kind> kinds_;
+  UnionFind sets_;
+  std::vector<uint32_t> set_of_;  ///< a node that was moved to another level is in a set of its own
+  std::vector<std::optional<ops::Reduction>> reductions_;  ///< by set
+};
+
+bool is_reduction(const Node* node) { return ops::reduction_of(*node).has_value(); }
+
+/// Whether one kernel can compute the nodes, and store what others use of them.
+class Feasibility {
+ public:
+  explicit Feasibility(const graph::Block& block) {
+    for (const Node* node : block.nodes)
+      for (const Value* operand : operands(*node)) users_[operand].push_back(node);
+    for (const Value* result : block.results) users_[result].push_back(nullptr);
+  }
+
+  bool holds(const std::vector<const Node*>& members) const {
+    const auto space = ops::IndexSpace::of(members);
+    if (!space) return false;
+    const std::unordered_set<const Node*> inside(members.begin(), members.end());
+    for (const Node* member : members)
+      for (const Value* output : member->outputs)
+        if (is_used_outside(output, inside) && !space->is_storable(output)) return false;
+    return true;
+  }
+
+ private:
+  bool is_used_outside(const Value* value, const std::unordered_set<const Node*>& inside) const {
+    const auto found = users_.find(value);
+    return found != users_.end() && !std::ranges::all_of(found->second, [&](const Node* user) {
+             return inside.contains(user);
+           });
+  }
+
+  std::unordered_map<const Value*, std::vector<const Node*>> users_;
 };
 
 }  // namespace
 
-Groups group_elementwise(const graph::Block& block, const CanFuse& can_fuse) {
-  return Grouping(block, can_fuse).groups();
+Groups find_groups(const graph::Block& block, const CanFuse& can_fuse) {
+  std::unordered_set<const Node*> excluded;
+  const Feasibility feasibility(block);
+  for (;;) {
+    Groups groups = Grouping(block, can_fuse, excluded).groups();
+    const size_t before = excluded.size();
+    for (const std::vector<uint32_t>& group : groups) {
+      std::vector<const Node*> members;
+      for (const uint32_t i : group) members.push_back(block.nodes[i]);
+      if (std::ranges::none_of(members, is_reduction) || feasibility.holds(members)) continue;
+      std::ranges::copy_if(members, std::inserter(excluded, excluded.end()), is_reduction);
+    }
+    if (excluded.size() == before) return groups;
+  }
 }
 
 }  // namespace janus::passes

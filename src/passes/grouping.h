@@ -1,10 +1,10 @@
-// Which elementwise nodes of a block become one fused kernel.
+// Which elementwise nodes and reductions of a block become one fused kernel.
 //
 // Nodes are put on levels. An edge from a node to a user of its result stays on the level if both
-// can be fused and iterate over the same shape; any other edge, and any order of effects, goes up
-// at least one. So two nodes of one level and shape have nothing between them that is outside of
-// their group: whatever is grouped on one level, no cycle can arise. Levels are found in one walk
-// forward and improved in one walk backward.
+// can be fused, iterate over the same space and reduce, if they do, the same dimensions; any other
+// edge, and any order of effects, goes up at least one. So two nodes of one level and space have
+// nothing between them that is outside of their group: whatever is grouped on one level, no cycle
+// can arise. Levels are found in one walk forward and improved in one walk backward.
 #pragma once
 
 #include <vector>
@@ -17,6 +17,6 @@ namespace janus::passes {
 /// Positions in the block of the nodes of each group, in program order. Each position occurs at
 /// most once; groups of one node are included.
 using Groups = std::vector<std::vector<uint32_t>>;
-Groups group_elementwise(const graph::Block& block, const CanFuse& can_fuse);
+Groups find_groups(const graph::Block& block, const CanFuse& can_fuse);
 
 }  // namespace janus::passes

@@ -297,7 +297,7 @@ void expect_golden(op::Fused& fused, const std::vector<Walk>& walks, const std::
   const Target target{.vector_bytes = 64, .has_function = [](std::string_view function) {
                         return function == "Sleef_expf16_u10";
                       }};
-  const std::string text = emit(lower_block(fused.block()), walks, target);
+  const std::string text = emit(lower_block(fused.block()), {.walks = walks}, target);
   const std::string path = std::string(TORCHJANUS_SOURCE_DIR) + "/tests/ir/kernels/" + name;
   if (std::getenv("UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
   EXPECT_EQ(text, read_file(path)) << "UPDATE_GOLDEN=1 writes " << path << " anew";
@@ -328,11 +328,12 @@ TEST(KernelText, CallsVectorFunctionsOrTheLibraryLaneByLane) {
   fused.finish({fused.apply(op::call1, {x}, DType::f32, {{"function", std::string("log")}})});
   const LoopNest nest = lower_block(fused.block());
   const std::vector<Walk> walks(2, Walk::contiguous);
-  const std::string without = emit(nest, walks, {.vector_bytes = 32, .has_function = {}});
+  const std::string without =
+      emit(nest, {.walks = walks}, {.vector_bytes = 32, .has_function = {}});
   EXPECT_THAT(without, testing::HasSubstr("call float @logf(float"));
   EXPECT_THAT(without, testing::Not(testing::HasSubstr("Sleef")));
   const Target target{.vector_bytes = 32, .has_function = [](std::string_view) { return true; }};
-  EXPECT_THAT(emit(nest, walks, target),
+  EXPECT_THAT(emit(nest, {.walks = walks}, target),
               testing::HasSubstr("call <8 x float> @Sleef_logf8_u10(<8 x float>"));
 }
 

@@ -42,70 +42,79 @@ define internal <16 x float> @vector.exp(<16 x float> %x) alwaysinline {
   %v26 = fmul <16 x float> %v22, %v25
   ret <16 x float> %v26
 }
-define void @kernel(ptr %tensors, ptr %inner_strides, ptr %outer_strides, i64 %inner, i64 %outer, ptr %numbers) {
+define void @kernel(ptr %tensors, ptr %strides, ptr %sizes, ptr %numbers, ptr %extents) {
 entry:
+  %inner.slot = getelementptr i64, ptr %sizes, i64 0
+  %inner = load i64, ptr %inner.slot
+  %outer.slot = getelementptr i64, ptr %sizes, i64 1
+  %outer = load i64, ptr %outer.slot
   %t0.slot = getelementptr ptr, ptr %tensors, i64 0
   %t0.base = load ptr, ptr %t0.slot
-  %t0.outer.slot = getelementptr i64, ptr %outer_strides, i64 0
+  %t0.outer.slot = getelementptr i64, ptr %strides, i64 32
   %t0.outer = load i64, ptr %t0.outer.slot
   %t1.slot = getelementptr ptr, ptr %tensors, i64 1
   %t1.base = load ptr, ptr %t1.slot
-  %t1.outer.slot = getelementptr i64, ptr %outer_strides, i64 1
+  %t1.outer.slot = getelementptr i64, ptr %strides, i64 33
   %t1.outer = load i64, ptr %t1.outer.slot
   %t2.slot = getelementptr ptr, ptr %tensors, i64 2
   %t2.base = load ptr, ptr %t2.slot
-  %t2.outer.slot = getelementptr i64, ptr %outer_strides, i64 2
+  %t2.outer.slot = getelementptr i64, ptr %strides, i64 34
   %t2.outer = load i64, ptr %t2.outer.slot
   %v5 = fptrunc <16 x double> splat (double 0x3FE0000000000000) to <16 x float>
   %rest = urem i64 %inner, 16
   %whole = sub i64 %inner, %rest
-  %has_whole = icmp ne i64 %whole, 0
   %has_rest = icmp ne i64 %rest, 0
   %rest32 = trunc i64 %rest to i32
   %x0 = insertelement <16 x i32> poison, i32 %rest32, i64 0
   %x1 = shufflevector <16 x i32> %x0, <16 x i32> poison, <16 x i32> zeroinitializer
   %mask = icmp ult <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %x1
-  br label %row
-row:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %row.end ]
-  %t0.offset = mul i64 %r, %t0.outer
-  %t0 = getelementptr float, ptr %t0.base, i64 %t0.offset
-  %t1.offset = mul i64 %r, %t1.outer
-  %t1 = getelementptr float, ptr %t1.base, i64 %t1.offset
-  %t2.offset = mul i64 %r, %t2.outer
-  %t2 = getelementptr float, ptr %t2.base, i64 %t2.offset
-  br i1 %has_whole, label %vectors, label %tail
-vectors:
-  %i = phi i64 [ 0, %row ], [ %i.next, %vectors ]
-  %x2 = getelementptr float, ptr %t0, i64 %i
-  %v0 = load <16 x float>, ptr %x2, align 4
-  %x3 = getelementptr float, ptr %t1, i64 %i
-  %v1 = load <16 x float>, ptr %x3, align 4
+  %l0.any = icmp ne i64 %outer, 0
+  br i1 %l0.any, label %l0, label %l0.end
+l0:
+  %l0.i = phi i64 [ 0, %entry ], [ %l0.i.next, %l0.next ]
+  %x2 = mul i64 %l0.i, %t0.outer
+  %x3 = getelementptr float, ptr %t0.base, i64 %x2
+  %x4 = mul i64 %l0.i, %t1.outer
+  %x5 = getelementptr float, ptr %t1.base, i64 %x4
+  %x6 = mul i64 %l0.i, %t2.outer
+  %x7 = getelementptr float, ptr %t2.base, i64 %x6
+  %l1.any = icmp ne i64 %whole, 0
+  br i1 %l1.any, label %l1, label %l1.end
+l1:
+  %l1.i = phi i64 [ 0, %l0 ], [ %l1.i.next, %l1.next ]
+  %x8 = getelementptr float, ptr %x3, i64 %l1.i
+  %v0 = load <16 x float>, ptr %x8, align 4
+  %x9 = getelementptr float, ptr %x5, i64 %l1.i
+  %v1 = load <16 x float>, ptr %x9, align 4
   %v2 = fadd <16 x float> %v0, %v1
   %v3 = call <16 x float> @vector.exp(<16 x float> %v2)
   %v6 = fmul <16 x float> %v3, %v5
-  %x4 = getelementptr float, ptr %t2, i64 %i
-  store <16 x float> %v6, ptr %x4, align 4
-  %i.next = add nuw i64 %i, 16
-  %i.more = icmp ult i64 %i.next, %whole
-  br i1 %i.more, label %vectors, label %tail
-tail:
-  br i1 %has_rest, label %masked, label %row.end
-masked:
-  %x5 = getelementptr float, ptr %t0, i64 %whole
-  %m0 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %x5, i32 4, <16 x i1> %mask, <16 x float> zeroinitializer)
-  %x6 = getelementptr float, ptr %t1, i64 %whole
-  %m1 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %x6, i32 4, <16 x i1> %mask, <16 x float> zeroinitializer)
-  %m2 = fadd <16 x float> %m0, %m1
-  %m3 = call <16 x float> @vector.exp(<16 x float> %m2)
-  %m6 = fmul <16 x float> %m3, %v5
-  %x7 = getelementptr float, ptr %t2, i64 %whole
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %m6, ptr %x7, i32 4, <16 x i1> %mask)
-  br label %row.end
-row.end:
-  %r.next = add nuw i64 %r, 1
-  %more = icmp ult i64 %r.next, %outer
-  br i1 %more, label %row, label %exit
-exit:
+  %x10 = getelementptr float, ptr %x7, i64 %l1.i
+  store <16 x float> %v6, ptr %x10, align 4
+  br label %l1.next
+l1.next:
+  %l1.i.next = add nuw i64 %l1.i, 16
+  %l1.more = icmp ult i64 %l1.i.next, %whole
+  br i1 %l1.more, label %l1, label %l1.end
+l1.end:
+  br i1 %has_rest, label %l2, label %l2.end
+l2:
+  %x11 = getelementptr float, ptr %x3, i64 %whole
+  %v0.1 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %x11, i32 4, <16 x i1> %mask, <16 x float> zeroinitializer)
+  %x12 = getelementptr float, ptr %x5, i64 %whole
+  %v1.1 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %x12, i32 4, <16 x i1> %mask, <16 x float> zeroinitializer)
+  %v2.1 = fadd <16 x float> %v0.1, %v1.1
+  %v3.1 = call <16 x float> @vector.exp(<16 x float> %v2.1)
+  %v6.1 = fmul <16 x float> %v3.1, %v5
+  %x13 = getelementptr float, ptr %x7, i64 %whole
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %v6.1, ptr %x13, i32 4, <16 x i1> %mask)
+  br label %l2.end
+l2.end:
+  br label %l0.next
+l0.next:
+  %l0.i.next = add nuw i64 %l0.i, 1
+  %l0.more = icmp ult i64 %l0.i.next, %outer
+  br i1 %l0.more, label %l0, label %l0.end
+l0.end:
   ret void
 }

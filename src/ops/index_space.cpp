@@ -1,0 +1,304 @@
+// See index_space.h.
+#include "ops/index_space.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "graph/builder.h"
+#include "ops/list.h"
+#include "ops/promotion.h"
+#include "ops/shape_rules.h"
+
+namespace janus::ops {
+
+using graph::Dim;
+using graph::Node;
+using graph::Shape;
+using graph::Trait;
+using graph::Value;
+
+namespace {
+
+struct NoSpace {};
+
+bool is_one_of(const Node& node, std::initializer_list<const graph::OpDef*> ops) {
+  return std::ranges::find(ops, node.op) != ops.end();
+}
+
+std::vector<int64_t> all_dims(int64_t rank) {
+  std::vector<int64_t> dims(static_cast<size_t>(rank));
+  std::iota(dims.begin(), dims.end(), 0);
+  return dims;
+}
+
+/// The dimension that attribute `dim` names; a tensor of rank 0 has none.
+std::vector<int64_t> named_dim(const Node& node, int64_t rank) {
+  if (rank == 0) return {};
+  return {wrap_dim(integer_attribute(node.attributes, "dim"), rank)};
+}
+
+/// The last dimensions, as many as are normalised together.
+std::vector<int64_t> normalised_dims(const Node& node, int64_t rank) {
+  const auto inner =
+      static_cast<int64_t>(list_attribute(node.attributes, "normalized_shape").size());
+  std::vector<int64_t> dims;
+  for (int64_t dim = rank - inner; dim < rank; ++dim) dims.push_back(dim);
+  return dims;
+}
+
+bool is_view_of_ones(const Node& node) {
+  return is_one_of(node, {&op::view, &op::reshape, &op::unsqueeze, &op::squeeze, &op::expand});
+}
+
+bool is_elementwise(const Node& node) {
+  return node.op->is(Trait::elementwise) && has_scalar_program(node);
+}
+
+/// The dimensions whose size is not 1.
+std::vector<size_t> extended(const Shape& shape) {
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < shape.size(); ++d)
+    if (!shape[d].is(1)) dims.push_back(d);
+  return dims;
+}
+
+}  // namespace
+
+bool is_plain_reduction(const Node& node) {
+  return is_one_of(node, {&op::sum, &op::mean, &op::amax, &op::amin, &op::prod, &op::prod_dim,
+                          &op::any, &op::all, &op::max, &op::min});
+}
+
+std::optional<Reduction> reduction_of(const Node& node) {
+  if (node.inputs.empty() || !node.inputs[0]->type.is_tensor()) return std::nullopt;
+  const Shape& shape = node.inputs[0]->type.shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  if (is_one_of(node, {&op::sum, &op::mean, &op::amax, &op::amin, &op::any, &op::all}))
+    return Reduction{shape, reduced_dims(node.attributes, "dim", rank)};
+  if (is_one_of(node, {&op::prod, &op::max, &op::min})) return Reduction{shape, all_dims(rank)};
+  if (is_one_of(node, {&op::prod_dim, &op::softmax_native, &op::softmax_backward_data,
+                       &op::log_softmax_native, &op::log_softmax_backward_data}))
+    return Reduction{shape, named_dim(node, rank)};
+  if (node.op == &op::native_layer_norm) return Reduction{shape, normalised_dims(node, rank)};
+  return std::nullopt;
+}
+
+// ---- Finding the space --------------------------------------------------------------------------
+
+class IndexSpace::Finder {
+ public:
+  IndexSpace find(std::span<const Node* const> nodes) {
+    for (const Node* node : nodes) take_apart(*node);
+    find_shape();
+    for (const Node* node : space_.nodes_) place(*node);
+    require_spanned();
+    return std::move(space_);
+  }
+
+ private:
+  // --- operators as what they are made of
+
+  void take_apart(const Node& node) {
+    const bool plain = node.op == &op::constant || node.op == &op::size || is_elementwise(node) ||
+                       is_plain_reduction(node) || is_view_of_ones(node);
+    if (plain) {
+      space_.nodes_.push_back(&node);
+      return;
+    }
+    if (node.op->decompose == nullptr) throw NoSpace{};
+    auto& part = *space_.parts_.emplace_back(std::make_unique<graph::Graph>("part"));
+    graph::Builder builder(part);
+    const auto results = node.op->decompose({builder, node, node.inputs});
+    for (const Node* one : part.body().nodes) take_apart(*one);
+    if (results.size() != node.outputs.size()) throw NoSpace{};
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (!(results[i]->type == node.outputs[i]->type)) throw NoSpace{};
+      space_.same_[node.outputs[i]] = results[i];
+    }
+  }
+
+  // --- the space
+
+  void find_shape() {
+    const Node* full = nullptr;
+    for (const Node* node : space_.nodes_) {
+      if (is_plain_reduction(*node)) {
+        add_reduction(*reduction_of(*node));
+      } else if (is_elementwise(*node) && full == nullptr) {
+        full = node;
+      }
+    }
+    if (reduction_) return;
+    if (full == nullptr) throw NoSpace{};
+    space_.shape_ = full->output()->type.shape;
+  }
+
+  void add_reduction(const Reduction& reduction) {
+    if (reduction_ && !(*reduction_ == reduction)) throw NoSpace{};
+    if (reduction.space.size() > 31) throw NoSpace{};
+    reduction_ = reduction;
+    space_.shape_ = reduction.space;
+    for (const int64_t dim : reduction.dims) space_.reduced_ |= uint32_t{1} << dim;
+  }
+
+  /// The axes of a tensor that is broadcast to the whole space.
+  Axes trailing_axes(const Shape& shape) const {
+    if (shape.size() > space_.rank()) throw NoSpace{};
+    const size_t missing = space_.rank() - shape.size();
+    Axes axes;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (shape[d].is(1))
+        axes.push_back(-1);
+      else if (shape[d] == space_.shape_[missing + d])
+        axes.push_back(static_cast<int>(missing + d));
+      else
+        throw NoSpace{};
+    }
+    return axes;
+  }
+
+  // --- the values in it
+
+  const Axes* known(const Value* value) const { return space_.axes(value); }
+
+  void require(const Value* value, const Axes& axes) {
+    value = space_.resolved(value);
+    const auto [found, added] = space_.axes_.try_emplace(value, axes);
+    if (!added && found->second != axes) throw NoSpace{};
+  }
+
+  void place(const Node& node) {
+    if (node.op == &op::constant || node.op == &op::size) return;
+    if (is_plain_reduction(node))
+      place_reduction(node);
+    else if (is_view_of_ones(node))
+      place_view(node);
+    else
+      place_elementwise(node);
+  }
+
+  void place_elementwise(const Node& node) {
+    const Shape& shape = node.output()->type.shape;
+    const Axes axes = elementwise_axes(node, shape);
+    space_.axes_[node.output()] = axes;
+    for (const Value* input : node.inputs) {
+      if (!input->type.is_tensor()) continue;
+      const Shape& operand = input->type.shape;
+      const size_t missing = shape.size() - operand.size();
+      Axes aligned;
+      for (size_t d = 0; d < operand.size(); ++d)
+        aligned.push_back(operand[d].is(1) ? -1 : axes[missing + d]);
+      require(input, aligned);
+    }
+  }
+
+  Axes elementwise_axes(const Node& node, const Shape& shape) const {
+    for (const Value* input : node.inputs) {
+      if (!input->type.is_tensor() || input->type.shape != shape) continue;
+      if (const Axes* axes = known(space_.resolved(input))) return *axes;
+    }
+    return trailing_axes(shape);
+  }
+
+  void place_reduction(const Node& node) {
+    const Shape& shape = node.inputs[0]->type.shape;
+    const Axes whole = trailing_axes(shape);
+    require(node.inputs[0], whole);
+    const size_t rank = node.output()->type.shape.size();
+    const bool keeps = rank == shape.size();
+    Axes axes;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const bool reduced = (space_.reduced_ >> d & 1) != 0;
+      if (!reduced || keeps) axes.push_back(reduced ? -1 : whole[d]);
+    }
+    if (axes.size() != rank) throw NoSpace{};
+    space_.axes_[node.output()] = axes;
+  }
+
+  /// Views that change which dimensions of size 1 there are, and those that broadcast.
+  void place_view(const Node& node) {
+    const Value* operand = space_.resolved(node.inputs[0]);
+    const Shape& from = operand->type.shape;
+    const Shape& to = node.output()->type.shape;
+    if (node.op == &op::expand) {
+      const Axes axes = trailing_axes(to);
+      Axes aligned;
+      for (size_t d = 0; d < from.size(); ++d)
+        aligned.push_back(from[d].is(1) ? -1 : axes[to.size() - from.size() + d]);
+      require(operand, aligned);
+      space_.axes_[node.output()] = axes;
+      return;
+    }
+    const auto dims_from = extended(from), dims_to = extended(to);
+    if (dims_from.size() != dims_to.size()) throw NoSpace{};
+    for (size_t i = 0; i < dims_from.size(); ++i)
+      if (!(from[dims_from[i]] == to[dims_to[i]])) throw NoSpace{};
+    const Axes* axes = known(operand);
+    if (axes == nullptr) {
+      const Axes seen = trailing_axes(to);
+      Axes aligned(from.size(), -1);
+      for (size_t i = 0; i < dims_from.size(); ++i) aligned[dims_from[i]] = seen[dims_to[i]];
+      require(operand, aligned);
+      axes = known(operand);
+    }
+    Axes result(to.size(), -1);
+    for (size_t i = 0; i < dims_from.size(); ++i) result[dims_to[i]] = (*axes)[dims_from[i]];
+    space_.axes_[node.output()] = result;
+  }
+
+  /// The sizes of the space are those of the operands from outside: each dimension needs one.
+  void require_spanned() const {
+    std::vector<bool> spanned(space_.rank());
+    std::unordered_map<const Value*, bool> made;
+    for (const Node* node : space_.nodes_)
+      for (const Value* output : node->outputs) made[output] = true;
+    for (const auto& [value, axes] : space_.axes_) {
+      if (made.contains(value)) continue;
+      for (const int axis : axes)
+        if (axis >= 0) spanned[static_cast<size_t>(axis)] = true;
+    }
+    for (size_t d = 0; d < spanned.size(); ++d)
+      if (!spanned[d] && !space_.shape_[d].is(1)) throw NoSpace{};
+  }
+
+  IndexSpace space_;
+  std::optional<Reduction> reduction_;
+};
+
+std::optional<IndexSpace> IndexSpace::of(std::span<const Node* const> nodes) {
+  try {
+    return Finder().find(nodes);
+  } catch (const NoSpace&) {
+    return std::nullopt;
+  } catch (const graph::TypeError&) {  // what a decomposition does not take
+    return std::nullopt;
+  }
+}
+
+const Value* IndexSpace::resolved(const Value* value) const {
+  for (auto found = same_.find(value); found != same_.end(); found = same_.find(value))
+    value = found->second;
+  return value;
+}
+
+const Axes* IndexSpace::axes(const Value* value) const {
+  const auto found = axes_.find(resolved(value));
+  return found == axes_.end() ? nullptr : &found->second;
+}
+
+bool IndexSpace::is_storable(const Value* value) const {
+  const Axes* found = axes(value);
+  if (found == nullptr) return false;
+  uint32_t seen = 0, rows = 0, points = 0;
+  for (const int axis : *found)
+    if (axis >= 0) seen |= uint32_t{1} << axis;
+  for (size_t d = 0; d < rank(); ++d) {
+    if (shape_[d].is(1)) continue;
+    points |= uint32_t{1} << d;
+    if ((reduced_ >> d & 1) == 0) rows |= uint32_t{1} << d;
+  }
+  return seen == rows || seen == points;
+}
+
+}  // namespace janus::ops

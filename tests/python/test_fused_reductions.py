@@ -1,0 +1,187 @@
+"""Reductions in fused kernels, with what is computed before and after them, against eager on random
+shapes, layouts and dimensions: of size zero and one, odd, larger than a vector; permuted, sliced and
+broadcast operands; special values."""
+
+import math
+
+import pytest
+import torch.nn.functional as F
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import torch
+import torchjanus
+
+SIZES = st.sampled_from([0, 1, 2, 3, 5, 8, 16, 17, 33, 65, 130, 300])
+SPECIAL = [math.nan, math.inf, -math.inf, 0.0, -0.0, 3.0]
+
+
+@st.composite
+def tensors(draw, dtype=None, smallest=0, special=False):
+    """A tensor of rank 1 to 4 that lies in memory in any way."""
+    rank = draw(st.integers(1, 4))
+    sizes = [max(draw(SIZES), smallest) for _ in range(rank)]
+    while math.prod(sizes) > 20000:
+        sizes[sizes.index(max(sizes))] = 3
+    dtype = dtype or draw(st.sampled_from([torch.float32, torch.float64]))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 1000)))
+    layout = draw(st.sampled_from(["contiguous", "permuted", "sliced", "broadcast"]))
+    if layout == "broadcast" and sizes[0] > 1:
+        x = torch.randn([1, *sizes[1:]], generator=generator, dtype=torch.float64).expand(sizes)
+    elif layout == "sliced":
+        x = torch.randn([2 * s + 1 for s in sizes], generator=generator, dtype=torch.float64)
+        x = x[tuple(slice(0, 2 * s, 2) for s in sizes)]
+    else:
+        x = torch.randn(sizes, generator=generator, dtype=torch.float64)
+    x = x.to(dtype) if layout != "sliced" else x.to(dtype, memory_format=torch.preserve_format)
+    if layout == "permuted":
+        order = draw(st.permutations(range(rank)))
+        x = x.permute(order).contiguous().permute([order.index(d) for d in range(rank)])
+    if special and x.numel() > 0 and layout != "broadcast":
+        for value in draw(st.lists(st.sampled_from(SPECIAL), max_size=3)):
+            place = [draw(st.integers(0, s - 1)) for s in x.shape]
+            x[tuple(place)] = value
+    return x
+
+
+def tolerance(dtype):
+    return (
+        {"rtol": 2e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 1e-10, "atol": 1e-10}
+    )
+
+
+def expect_same(function, *operands):
+    """The converted function gives what eager gives, in a kernel that reduces."""
+    expected = function(*operands)
+    converted = torchjanus.function(function)
+    for _ in range(5):
+        actual = converted(*operands)
+    if not isinstance(expected, tuple):
+        expected, actual = (expected,), (actual,)
+    for a, e in zip(actual, expected, strict=True):
+        assert (a.dtype, a.shape, a.stride()) == (e.dtype, e.shape, e.stride()), (
+            operands[0].shape,
+            operands[0].stride(),
+        )
+        torch.testing.assert_close(a, e, equal_nan=True, **tolerance(operands[0].dtype))
+    return str(converted.graph())
+
+
+REDUCTIONS = {
+    "sum": lambda y, dims, keep: y.sum(dims, keepdim=keep),
+    "mean": lambda y, dims, keep: y.mean(dims, keepdim=keep),
+    "amax": lambda y, dims, keep: y.amax(dims, keepdim=keep),
+    "amin": lambda y, dims, keep: y.amin(dims, keepdim=keep),
+    "any": lambda y, dims, keep: (y > 1).any(dims, keepdim=keep),
+    "all": lambda y, dims, keep: (y < 1).all(dims, keepdim=keep),
+    "count": lambda y, dims, keep: (y > 0).sum(dims, keepdim=keep),
+    "product": lambda y, dims, keep: y.prod(dims[0], keepdim=keep),
+}
+
+
+def dims_of(data, rank):
+    return tuple(sorted(data.draw(st.sets(st.integers(0, rank - 1), min_size=1))))
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_a_reduction_of_what_was_computed(name, data):
+    x = data.draw(tensors(smallest=1 if name in ("amax", "amin") else 0, special=name != "product"))
+    dims, keep = dims_of(data, x.dim()), data.draw(st.booleans())
+    reduce = REDUCTIONS[name]
+    expect_same(lambda x: reduce(x * 0.5, dims, keep), x)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_reductions_with_what_follows(data):
+    """Two passes over a row, a result for each row and one for each point."""
+    x = data.draw(tensors(smallest=1))
+    dims = dims_of(data, x.dim())
+
+    def normalise(x):
+        centred = x - x.mean(dims, keepdim=True)
+        scale = (centred * centred).mean(dims, keepdim=True)
+        return centred / (scale + 0.1).sqrt(), scale
+
+    expect_same(normalise, x)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_softmax_and_its_gradient(data):
+    x = data.draw(tensors(smallest=1, special=True))
+    dim = data.draw(st.integers(-x.dim(), x.dim() - 1))
+    expect_same(lambda x: F.softmax(x * 0.5, dim) + 1, x)
+    expect_same(lambda x: F.log_softmax(x * 0.5, dim) * 2, x)
+
+    def gradients(x):
+        x = (x * 0.5).requires_grad_()
+        (y,) = torch.autograd.grad((F.softmax(x, dim) * torch.cos(x)).sum(), x)
+        (z,) = torch.autograd.grad((F.log_softmax(x, dim) * torch.cos(x)).sum(), x)
+        return y.clone() * 2, z.clone() * 2
+
+    if x.isfinite().all() and x.abs().max() < 100:
+        expect_same(gradients, x)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_layer_norm(data):
+    x = data.draw(tensors(smallest=1))
+    inner = data.draw(st.integers(1, x.dim()))
+    shape = tuple(x.shape[-inner:])
+    affine = data.draw(st.booleans())
+    weight, bias = (torch.randn(shape, dtype=x.dtype) for _ in range(2)) if affine else (None, None)
+    text = expect_same(lambda x: F.layer_norm(x * 2 + 1, shape, weight, bias).relu(), x)
+    assert text.count("fused") == 1
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_integers_and_booleans(data):
+    x = data.draw(tensors(dtype=torch.float64, smallest=1))
+    dims, keep = dims_of(data, x.dim()), data.draw(st.booleans())
+    for dtype in (torch.int64, torch.int32, torch.uint8, torch.int8, torch.bool):
+        y = (x * 10).abs().to(dtype)
+        expect_same(lambda y: (y != 3).sum(dims, keepdim=keep), y)
+        if dtype not in (torch.bool,):
+            expect_same(lambda y: (y + 1).sum(dims, keepdim=keep), y)
+            expect_same(lambda y: (y + 1).amax(dims, keepdim=keep), y)
+            expect_same(lambda y: (y + 1).amin(dims, keepdim=keep), y)
+
+
+def test_sums_are_at_least_as_exact_as_eager():
+    x = torch.rand(3, 1_000_003) + 0.5
+    exact = (x.double() * 1).sum(1)
+    converted = torchjanus.function(lambda x: (x * 1).sum(1))
+    for _ in range(5):
+        ours = converted(x)
+    eager = (x * 1).sum(1)
+    assert ((ours - exact).abs() <= (eager - exact).abs() + exact * 1e-7).all()
+    columns = x.t().contiguous()
+    converted = torchjanus.function(lambda x: (x * 1).sum(0))
+    for _ in range(5):
+        ours = converted(columns)
+    assert ((ours - exact).abs() <= exact * 1e-7).all()
+
+
+def test_threads_share_rows_and_columns():
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(4)
+        x = torch.randn(301, 2003)
+        expect_same(lambda x: F.softmax(x * 0.5, 1) * 2, x)
+        expect_same(lambda x: (x * 0.5).sum(0), x)
+        expect_same(lambda x: (x * 0.5).sum(1), x)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_one_graph_for_sizes_that_vary():
+    function = lambda x: F.softmax(x * 2, -1) + (x * 2).sum(-1, keepdim=True)  # noqa: E731
+    converted = torchjanus.function(function)
+    for i in range(12):
+        x = torch.randn(i + 2, 3 * i + 2)
+        torch.testing.assert_close(converted(x), function(x))
