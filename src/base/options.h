@@ -33,6 +33,8 @@ inline constexpr Switch kSwitches[] = {
     {"control_flow",
      "branches and loops that vary are in the graph; off: a graph for each way through them"},
     {"kernels", "element-wise operators are compiled; off: each is a call of ATen's"},
+    {"reductions", "reductions are compiled as well; off: only element-wise operators"},
+    {"kernel_cache", "compiled kernels are kept on disk for the next process"},
     {"layouts", "images are kept channels last between convolutions"},
     {"memory_plan", "results lie in memory planned ahead; off: each is allocated by itself"},
     {"parallel", "kernels use several threads, small products run side by side"},

@@ -24,6 +24,7 @@ class Emitter : VectorText {
     place_instructions();
     count_passes();
     choose_lanes();
+    if (order.keeps) choose_kept();
   }
 
   std::string emit() {
@@ -77,6 +78,61 @@ class Emitter : VectorText {
         passes_ = std::max(passes_, stages_[static_cast<size_t>(nest_.results[i])] + 1);
   }
 
+  // --- what is kept from pass to pass
+
+  /// Work that outweighs a store and a load.
+  static constexpr int kKeptCost = 8;
+  static constexpr size_t kMostKept = 2;
+
+  bool is_element(size_t i) const { return levels_[i] == Level::element; }
+  bool is_kept(size_t i) const { return std::ranges::find(kept_, i) != kept_.end(); }
+
+  /// Work to compute an element-level instruction from what is in memory.
+  int cost_of_element(size_t i) const {
+    std::vector<bool> counted(nest_.code.size());
+    counted[i] = true;
+    int cost = 0;
+    for (size_t k = i + 1; k-- > 0;) {
+      if (!counted[k] || !is_element(k)) continue;
+      cost += kernels::cost(nest_.code[k]);
+      for (const int operand : nest_.code[k].operands)
+        if (operand >= 0) counted[static_cast<size_t>(operand)] = true;
+    }
+    return cost;
+  }
+
+  /// What a pass needs and an earlier one had, where it cost something.
+  void choose_kept() {
+    first_pass_.assign(nest_.code.size(), passes_);
+    for (int pass = 0; pass < passes_; ++pass) {
+      const std::vector<bool> needed = needed_in(pass);
+      for (size_t i = nest_.code.size(); i-- > 0;) {
+        if (!needed[i] || !is_element(i)) continue;
+        first_pass_[i] = std::min(first_pass_[i], pass);
+      }
+    }
+    for (int pass = 1; pass < passes_; ++pass) {
+      std::vector<bool> needed = roots_of(pass);
+      for (size_t i = nest_.code.size(); i-- > 0;) {
+        if (is_reduction(i, pass)) mark_operands(i, needed);
+        if (!needed[i] || !is_element(i)) continue;
+        const DType dtype = nest_.code[i].dtype;
+        const bool keeps = first_pass_[i] < pass && kept_.size() < kMostKept && !is_kept(i) &&
+                           (dtype == DType::f32 || dtype == DType::f64) &&
+                           cost_of_element(i) >= kKeptCost;
+        if (keeps) kept_.push_back(i);
+        if (!is_kept(i)) mark_operands(i, needed);
+      }
+    }
+  }
+
+  void mark_operands(size_t i, std::vector<bool>& needed) const {
+    for (const int operand : nest_.code[i].operands)
+      if (operand >= 0) needed[static_cast<size_t>(operand)] = true;
+  }
+
+  bool is_loaded_in(size_t i, int pass) const { return is_kept(i) && first_pass_[i] < pass; }
+
   /// As many as the widest type of the inner loop has in a vector.
   void choose_lanes() {
     int64_t widest = 1;
@@ -103,6 +159,7 @@ class Emitter : VectorText {
     for (size_t i = 0; i < nest_.code.size(); ++i)
       if (nest_.code[i].opcode == Opcode::reduce)
         line("  %acc$d = alloca $s", {index(i), accumulator_type(nest_.code[i])});
+    if (!kept_.empty()) emit_kept_memory();
     emit_level(Level::kernel, 0);
     line("  %rest = urem i64 %inner, #");
     line("  %whole = sub i64 %inner, %rest");
@@ -111,6 +168,43 @@ class Emitter : VectorText {
     emit_loop("%outer", 1, [&](const std::string& row) { emit_row(row); });
     line("  ret void");
     line("}");
+  }
+
+  /// Room for a row of each value that is kept.
+  void emit_kept_memory() {
+    std::string vectors = "1";
+    if (order_.lanes_reduced) {
+      line("  %kept.more = add i64 %inner, $d", {int64_t{lanes_} - 1});
+      line("  %kept.lanes = udiv i64 %kept.more, #");
+      vectors = "%kept.lanes";
+    }
+    for (int loop = 0; loop < order_.reduced_loops; ++loop) {
+      const auto product = temporary();
+      line("  $s = mul i64 $s, %reduced$d", {product, vectors, int64_t{loop}});
+      vectors = product;
+    }
+    for (const size_t i : kept_)
+      line("  %kept$d = alloca $T, i64 $s, align 64", {index(i), nest_.code[i].dtype, vectors});
+    line("  %kept.vector = alloca i64");
+  }
+
+  std::string emit_kept_place(size_t i) {
+    const auto vector = temporary(), place = temporary();
+    line("  $s = load i64, ptr %kept.vector", {vector});
+    line("  $s = getelementptr $T, ptr %kept$d, i64 $s",
+         {place, nest_.code[i].dtype, index(i), vector});
+    return place;
+  }
+
+  void emit_kept_store(size_t i) {
+    const std::string place = emit_kept_place(i);
+    line("  store $T $v, ptr $s", {nest_.code[i].dtype, index(i), place});
+  }
+
+  void emit_kept_load(size_t i) {
+    const std::string place = emit_kept_place(i);
+    name_value(static_cast<int>(i));
+    line("  $v = load $T, ptr $s", {index(i), nest_.code[i].dtype, place});
   }
 
   void emit_sizes() {
@@ -236,6 +330,7 @@ class Emitter : VectorText {
     const std::vector<bool> needed = needed_in(pass);
     for (size_t i = 0; i < nest_.code.size(); ++i)
       if (is_reduction(i, pass)) emit_accumulator(i);
+    if (!kept_.empty()) line("  store i64 0, ptr %kept.vector");
     emit_reduced_loops(order_.reduced_loops - 1, [&] {
       if (order_.lanes_reduced)
         emit_lanes([&] { emit_elements(pass, needed); });
@@ -251,23 +346,40 @@ class Emitter : VectorText {
     return pass == passes_ - 1 && runs_along_reduced(nest_.inputs.size() + output);
   }
 
-  /// What the loops of a pass have to compute.
-  std::vector<bool> needed_in(int pass) const {
+  /// The values that a pass stores.
+  std::vector<bool> roots_of(int pass) const {
     std::vector<bool> needed(nest_.code.size());
     for (size_t i = 0; i < nest_.results.size(); ++i)
       if (is_stored_in(i, pass)) needed[static_cast<size_t>(nest_.results[i])] = true;
+    return needed;
+  }
+
+  /// What the loops of a pass have to compute, or load where it was kept.
+  std::vector<bool> needed_in(int pass) const {
+    std::vector<bool> needed = roots_of(pass);
     for (size_t i = nest_.code.size(); i-- > 0;) {
-      const bool combined = is_reduction(i, pass);
-      if (!combined && (!needed[i] || levels_[i] != Level::element)) continue;
-      for (const int operand : nest_.code[i].operands)
-        if (operand >= 0) needed[static_cast<size_t>(operand)] = true;
+      const bool computed = needed[i] && is_element(i) && !is_loaded_in(i, pass);
+      if (computed || is_reduction(i, pass)) mark_operands(i, needed);
     }
     return needed;
   }
 
   void emit_elements(int pass, const std::vector<bool>& needed) {
-    for (size_t i = 0; i < nest_.code.size(); ++i)
-      if (levels_[i] == Level::element && needed[i]) emit_instruction(static_cast<int>(i), true);
+    for (size_t i = 0; i < nest_.code.size(); ++i) {
+      if (!is_element(i) || !needed[i]) continue;
+      if (is_loaded_in(i, pass)) {
+        emit_kept_load(i);
+      } else {
+        emit_instruction(static_cast<int>(i), true);
+        if (is_kept(i) && first_pass_[i] == pass) emit_kept_store(i);
+      }
+    }
+    if (!kept_.empty()) {
+      const auto vector = temporary(), next = temporary();
+      line("  $s = load i64, ptr %kept.vector", {vector});
+      line("  $s = add nuw i64 $s, 1", {next, vector});
+      line("  store i64 $s, ptr %kept.vector", {next});
+    }
     for (size_t i = 0; i < nest_.code.size(); ++i)
       if (is_reduction(i, pass)) emit_accumulation(i);
     for (size_t i = 0; i < nest_.results.size(); ++i)
@@ -433,6 +545,8 @@ class Emitter : VectorText {
   const Order& order_;
   std::vector<Level> levels_;  // of each instruction
   std::vector<int> stages_;
+  std::vector<size_t> kept_;
+  std::vector<int> first_pass_;  ///< that computes an instruction, where something may be kept
   int passes_ = 0;
   int loops_ = 0;
 };

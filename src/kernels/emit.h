@@ -35,8 +35,9 @@ struct Order {
   std::vector<Walk> walks;  ///< one for each tensor
   int reduced_loops = 0;    ///< reduced dimensions beside that of the lanes
   bool lanes_reduced =
-      false;          ///< the lanes lie along a reduced dimension: a row is combined into one
-  int registers = 1;  ///< vectors that are computed side by side, as one wider vector
+      false;           ///< the lanes lie along a reduced dimension: a row is combined into one
+  int registers = 1;   ///< vectors that are computed side by side, as one wider vector
+  bool keeps = false;  ///< a row is short enough to keep what later passes need of it
 };
 
 struct Target {
@@ -47,6 +48,9 @@ struct Target {
 
 /// Outputs that run along the lanes must not be walked as `broadcast`.
 std::string emit(const LoopNest& nest, const Order& order, const Target& target);
+
+/// A row (lanes reduced: its elements; else: the reduced dimensions) of so many may be kept.
+inline constexpr int64_t kLongestKeptRow = 8192;
 
 /// Whether the nest's functions have code for vectors of any width.
 bool can_widen(const LoopNest& nest, const Target& target);

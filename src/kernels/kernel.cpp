@@ -36,6 +36,7 @@ struct OrderKey {
   int reduced_loops = 0;
   bool lanes_reduced = false;
   int registers = 1;
+  bool keeps = false;
 
   friend bool operator==(const OrderKey&, const OrderKey&) = default;
 };
@@ -52,12 +53,15 @@ struct Run {
 /// read in longer pieces.
 constexpr int kRegisters = 4;
 constexpr int64_t kLongRow = 256;
+/// More work than this at a point keeps the processor busy by itself.
+constexpr int64_t kLittleWork = 16;
 
 Order order_of(const OrderKey& key, size_t tensors) {
   Order order{.walks = std::vector<Walk>(tensors),
               .reduced_loops = key.reduced_loops,
               .lanes_reduced = key.lanes_reduced,
-              .registers = key.registers};
+              .registers = key.registers,
+              .keeps = key.keeps};
   for (size_t t = 0; t < tensors; ++t)
     order.walks[t] = static_cast<Walk>((key.walks >> (2 * t)) & 3);
   return order;
@@ -68,7 +72,7 @@ class CompiledKernel final : public Kernel {
   explicit CompiledKernel(LoopNest nest) : nest_(std::move(nest)), cost_(nest_.cost()) {
     for (size_t t = 0; t < nest_.tensor_count(); ++t)
       element_sizes_[t] = graph::byte_size(nest_.tensor_dtype(t));
-    widens_ = nest_.reduces && can_widen(nest_, host_target());
+    widens_ = nest_.reduces && cost_ <= kLittleWork && can_widen(nest_, host_target());
   }
 
   ~CompiledKernel() override {
@@ -125,7 +129,9 @@ class CompiledKernel final : public Kernel {
     OrderKey key{.reduced_loops = space.reduced_loops, .lanes_reduced = space.lanes_reduced()};
     for (int t = 0; t < space.tensors; ++t)
       key.walks |= static_cast<uint64_t>(space.walk(t)) << (2 * t);
+    if (!nest_.reduces) return key;
     if (widens_ && space.sizes[0] >= kLongRow) key.registers = kRegisters;
+    key.keeps = space.row_length() <= kLongestKeptRow;
     return key;
   }
 

@@ -75,7 +75,9 @@ void print_instruction(std::ostream& out, const Instruction& instruction) {
   out << " : " << graph::name(instruction.dtype);
 }
 
-int cost_of(const Instruction& instruction) {
+}  // namespace
+
+int cost(const Instruction& instruction) {
   switch (instruction.opcode) {
     case Opcode::number:
     case Opcode::constant:
@@ -92,11 +94,9 @@ int cost_of(const Instruction& instruction) {
   }
 }
 
-}  // namespace
-
 int LoopNest::cost() const {
   int total = static_cast<int>(results.size());
-  for (const Instruction& instruction : code) total += cost_of(instruction);
+  for (const Instruction& instruction : code) total += kernels::cost(instruction);
   return total;
 }
 

@@ -104,6 +104,9 @@ struct LoopNest {
   int append(const Instruction& instruction);
 };
 
+/// Time of an instruction in the same units.
+int cost(const Instruction& instruction);
+
 std::string print(const LoopNest& nest);
 
 }  // namespace janus::kernels

@@ -110,6 +110,13 @@ int64_t Space::element_count() const {
   return count;
 }
 
+int64_t Space::row_length() const {
+  int64_t length = 1;
+  for (int dim = 0; dim < rank; ++dim)
+    if (reduced[dim]) length *= sizes[dim];
+  return length;
+}
+
 Walk Space::walk(int tensor) const {
   if (sizes[0] == 1) return Walk::contiguous;
   const int64_t stride = strides[0][tensor];

@@ -25,6 +25,8 @@ struct Space {
   bool read(const Arguments& arguments, uint32_t reduced_dims);
   /// Orders and joins dimensions.
   void simplify(int inputs);
+  /// How many elements are combined into one.
+  int64_t row_length() const;
   bool lanes_reduced() const { return reduced[0]; }
   /// Whether code counts the dimension itself; the others are counted around it.
   bool is_inside(int dim) const { return dim < 2 + reduced_loops; }

@@ -305,12 +305,8 @@ class Grouping {
       for (const Value* operand : nodes_[i]->inputs) {
         if (!is_full_size(operand, i)) continue;
         std::vector<uint32_t>& others = readers[{operand, levels_[i]}];
-        const auto found = std::ranges::find_if(others, [&](uint32_t other) {
-          const auto& first = reductions_[set(other)];
-          const auto& second = reductions_[set(i)];
-          return set(other) == set(i) ||
-                 (first.has_value() == second.has_value() && (!first || *first == *second));
-        });
+        const auto found = std::ranges::find_if(
+            others, [&](uint32_t other) { return compatible({i, other}, std::nullopt); });
         if (found != others.end())
           unite(*found, i);
         else

@@ -42,8 +42,7 @@ TEST(OperatorTable, TraitsAndRulesAgree) {
   for (const OpDef* op : ops::all()) {
     // What is not composite may say what it is made of, for kernels.
     if (op->is(Trait::composite)) EXPECT_TRUE(op->decompose != nullptr) << op->name;
-    if (op->decompose != nullptr)
-      EXPECT_TRUE(op->is(Trait::pure) && op->scalar == nullptr) << op->name;
+    if (op->decompose != nullptr) EXPECT_TRUE(op->scalar == nullptr) << op->name;
     EXPECT_EQ(op->is(Trait::elementwise), op->scalar != nullptr) << op->name;
     EXPECT_FALSE(op->is(Trait::random) && op->is(Trait::pure)) << op->name;
     if (op->scatter != nullptr) EXPECT_TRUE(op->is(Trait::view)) << op->name;
