@@ -50,6 +50,11 @@ def tolerance(dtype):
     )
 
 
+def strides(x):
+    """Those that say where an element is."""
+    return [stride for stride, size in zip(x.stride(), x.shape, strict=True) if size > 1]
+
+
 def expect_same(function, *operands):
     """The converted function gives what eager gives, in a kernel that reduces."""
     expected = function(*operands)
@@ -59,10 +64,7 @@ def expect_same(function, *operands):
     if not isinstance(expected, tuple):
         expected, actual = (expected,), (actual,)
     for a, e in zip(actual, expected, strict=True):
-        assert (a.dtype, a.shape, a.stride()) == (e.dtype, e.shape, e.stride()), (
-            operands[0].shape,
-            operands[0].stride(),
-        )
+        assert (a.dtype, a.shape, strides(a)) == (e.dtype, e.shape, strides(e))
         torch.testing.assert_close(a, e, equal_nan=True, **tolerance(operands[0].dtype))
     return str(converted.graph())
 
@@ -153,15 +155,15 @@ def test_integers_and_booleans(data):
 
 
 def test_sums_are_at_least_as_exact_as_eager():
-    x = torch.rand(3, 1_000_003) + 0.5
-    exact = (x.double() * 1).sum(1)
-    converted = torchjanus.function(lambda x: (x * 1).sum(1))
+    x = torch.rand(8, 300_003) + 0.5
+    exact = (x.double() * 2).sum(1)
+    converted = torchjanus.function(lambda x: (x * 2).sum(1))
     for _ in range(5):
         ours = converted(x)
-    eager = (x * 1).sum(1)
+    eager = (x * 2).sum(1)
     assert ((ours - exact).abs() <= (eager - exact).abs() + exact * 1e-7).all()
     columns = x.t().contiguous()
-    converted = torchjanus.function(lambda x: (x * 1).sum(0))
+    converted = torchjanus.function(lambda x: (x * 2).sum(0))
     for _ in range(5):
         ours = converted(columns)
     assert ((ours - exact).abs() <= exact * 1e-7).all()
