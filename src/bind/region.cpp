@@ -1,5 +1,7 @@
 // How rewritten code uses a Region R of statements S (torchjanus/regions.py):
 //
+// Whether being cut pays is found by trying: see Trial.
+//
 //   match R.enter():
 //     case 0: S                           # as it stands
 //     case 1:                             # S ran as a graph
@@ -32,9 +34,11 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
+#include "base/options.h"
 #include "bind/cut_function.h"
 #include "bind/cuts.h"
 #include "bind/given.h"
@@ -54,6 +58,47 @@ using speculate::Dispatcher;
 /// What enter() and ran() say.
 enum class Mode : long { plain = 0, ran = 1, profile = 2, cut = 3 };
 
+/// Once a cut region has run a while without anything new (a profile run, a cut, a graph), it is
+/// timed, by turns with and without the graphs of its segments and parts. If Python is faster,
+/// there it stays.
+class Trial {
+ public:
+  bool is_over() const { return plain_.size() >= kRuns; }
+  /// Whether the run that begins is one without graphs.
+  bool next_is_plain() const {
+    return quiet_ >= kQuietRuns && !is_over() && plain_.size() < cut_.size();
+  }
+  /// A run has ended; `is_quiet`: nothing new happened in it. Whether the last one decided.
+  bool add(double milliseconds, bool was_plain, bool is_quiet) {
+    if (is_over()) return false;
+    if (!is_quiet) {
+      *this = {};
+      return false;
+    }
+    if (++quiet_ <= kQuietRuns) return false;
+    std::vector<double>& times = was_plain ? plain_ : cut_;
+    if (times.size() < kRuns) times.push_back(milliseconds);
+    return is_over();
+  }
+  double with_graphs() const { return typical(cut_); }
+  double without() const { return typical(plain_); }
+
+ private:
+  static constexpr size_t kQuietRuns = 16, kRuns = 11;
+  /// A low quantile: what else the machine does only ever adds.
+  static double typical(std::vector<double> times) {
+    std::nth_element(times.begin(), times.begin() + kRuns / 4, times.end());
+    return times[kRuns / 4];
+  }
+  size_t quiet_ = 0;
+  std::vector<double> cut_, plain_;
+};
+
+/// How often anything new has happened in regions.
+uint64_t news = 0;
+
+struct RegionState;
+
 /// One run of cut statements.
 struct Activation {
   PyFrameObject* frame = nullptr;     ///< compared, never followed
@@ -61,6 +106,11 @@ struct Activation {
   Given given;                        ///< by the graph that ran last
   std::shared_ptr<Segment> profiled;  ///< the segment that is being watched
   double profile_start = 0;
+  /// It is no part of a cut region that was running, so it is timed. What was timed before it:
+  bool is_timed = false, around_without_graphs = false;
+  RegionState* around = nullptr;
+  double start = 0;
+  uint64_t news_before = 0;
 };
 
 /// What one thread is at.
@@ -80,6 +130,7 @@ struct RegionState {
   bool was_entered = false;
   bool is_plain = false;  ///< cut, but nothing in it runs as a graph, or will
   uint32_t cut_runs = 0;
+  Trial trial;
   std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
   std::vector<size_t> all;               ///< their numbers
   std::unique_ptr<Cuts> cuts;
@@ -121,10 +172,16 @@ Dispatcher::Roots roots_of_call(const Call& call) {
   return roots;
 }
 
+/// The cut region that this thread is in and that is timed, with all its parts; and whether it runs
+/// without graphs for that.
+thread_local RegionState* timed = nullptr;
+thread_local bool is_without_graphs = false;
+
 /// Tries to run statements of the region, with the variables of the frame that calls, as a graph.
 /// A result that is null: an exception is set.
 Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const syntax::Tree& tree,
                             const std::vector<size_t>& variables, Given& given) {
+  const uint64_t graphs_before = dispatcher.counters().generated;
   const python::Object frame_variables = python::Object::borrow(PyEval_GetLocals());
   if (!frame_variables) throw python::ErrorSet();
   Call call;
@@ -133,6 +190,9 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   call.globals = PyEval_GetGlobals();
   call.facts_key = state.module.get();
   Dispatcher::Attempt attempt = dispatcher.attempt(call);
+  if (attempt.otherwise == Dispatcher::Otherwise::profile ||
+      dispatcher.counters().generated != graphs_before)
+    ++news;
   if (!attempt.ran || !attempt.result) return attempt;
   given = take_given(attempt.result.get(), variables, state.assigned.size());
   if (state.at_module_level) {
@@ -142,15 +202,35 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   return attempt;
 }
 
+/// Whether the region is a part, at any depth, of the one that is timed.
+bool is_within(const RegionState& state) {
+  const auto contains = [&](const auto& self, const RegionState& whole) -> bool {
+    return std::any_of(whole.parts.begin(), whole.parts.end(), [&](const python::Object& part) {
+      const RegionState& each = state_of(part.get());
+      return &each == &state || self(self, each);
+    });
+  };
+  return timed != nullptr && contains(contains, *timed);
+}
+
 void begin_activation(RegionState& state) {
   std::vector<Activation>& activations = state.here().activations;
   PyFrameObject* frame = PyEval_GetFrame();
   std::erase_if(activations, [&](const Activation& each) { return each.frame == frame; });
-  activations.emplace_back().frame = frame;
+  Activation& activation = activations.emplace_back();
+  activation.frame = frame;
+  if (is_within(state)) return;
+  activation.is_timed = true;
+  activation.around = std::exchange(timed, &state);
+  activation.around_without_graphs = is_without_graphs;
+  is_without_graphs = !options().strict && state.trial.next_is_plain();
+  activation.news_before = news;
+  activation.start = speculate::now();
 }
 
 /// A function that the statements call is cut as well, if it was refused there.
 void add_callee(RegionState& state, const speculate::Reason& refusal) {
+  ++news;
   for (const python::Object& region : cut_callee(refusal)) {
     make_part(region.get());
     state.parts.push_back(region);
@@ -161,7 +241,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
     state.was_entered = true;
-    if (state.is_plain) return new_mode(Mode::plain);
+    if (state.is_plain || (is_without_graphs && is_within(state))) return new_mode(Mode::plain);
     if (state.cuts->any()) {
       begin_activation(state);
       return new_mode(Mode::cut);
@@ -220,7 +300,8 @@ void finish_profile(Activation& activation) {
 /// Statement `index`, where a segment may begin, is about to run.
 PyObject* begin_segment(RegionState& state, size_t index) {
   const std::shared_ptr<Segment> segment = state.cuts->starting_at(index);
-  if (segment == nullptr || segment->dispatcher.settled()) return new_mode(Mode::plain);
+  if (segment == nullptr || segment->dispatcher.settled() || (is_without_graphs && timed == &state))
+    return new_mode(Mode::plain);
   Given given;
   const auto outcome =
       attempt(state, segment->dispatcher, *segment->tree, segment->variables, given);
@@ -275,6 +356,28 @@ bool is_hopeless(const RegionState& state) {
   });
 }
 
+/// Neither the region nor its parts run as graphs from now on.
+void make_plain(RegionState& state, const speculate::Reason& reason) {
+  state.is_plain = true;
+  state.dispatcher.settle(reason);
+  for (const auto& segment : state.cuts->segments()) segment->dispatcher.settle(reason);
+  for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
+}
+
+/// A timed region has run: what that says of whether it should be cut.
+void finish_trial_run(RegionState& state, const Activation& activation) {
+  constexpr double kAsGood = 1.03;
+  timed = activation.around;
+  const bool was_plain = std::exchange(is_without_graphs, activation.around_without_graphs);
+  const bool is_quiet = news == activation.news_before;
+  if (!state.trial.add(speculate::now() - activation.start, was_plain, is_quiet)) return;
+  const double with = state.trial.with_graphs(), without = state.trial.without();
+  if (with <= without * kAsGood) return;
+  const std::string why =
+      cat("cut, ", state.dispatcher.name(), " takes ", with, " ms, and ", without, " ms in Python");
+  make_plain(state, {speculate::ReasonCode::limit, why, {}});
+}
+
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
   constexpr uint32_t kRunsBetweenLooks = 64;
   return guarded([&]() -> PyObject* {
@@ -284,6 +387,7 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
       finish_profile(*activation);
       const Activation ended = std::move(*activation);
       state.here().activations.pop_back();
+      if (ended.is_timed) finish_trial_run(state, ended);
     }
     Py_RETURN_NONE;
   });

@@ -725,6 +725,34 @@ def test_module_whose_forward_is_cut():
     return Program(step, calls, watch=[*net.parameters(), recorder, seen], convert=convert)
 
 
+def test_cut_that_does_not_pay_is_given_up():
+    """A graph copies the whole table where Python writes a row."""
+    recorder = Recorder()
+
+    def build():
+        table = torch.zeros(1000, 1000)
+
+        def step(x):
+            recorder.record(x.sum())
+            y = x * 2 + 1
+            table[3] = y
+            table[5] = y * 2
+            return y - table[5]
+
+        return step, table
+
+    (plain, expected), (step, table) = build(), build()
+    converted = torchjanus.function(step)
+    hits_at = {}
+    for count in range(100):
+        x = torch.randn(1000)
+        assert torch.equal(plain(x), converted(x))
+        assert torch.equal(expected, table)
+        hits_at[count] = torchjanus.stats(converted)["hits"]
+    assert 0 < hits_at[60] == hits_at[99]
+    assert "ms in Python" in torchjanus.explain(converted)
+
+
 def test_several_threads():
     recorder, model, _, batches = setting()
     lock = threading.Lock()
