@@ -1,6 +1,7 @@
 """After some hundred calls the steps of the example programs make no further graph, whatever lengths,
 rounds and branches come."""
 
+import itertools
 import random
 import sys
 from pathlib import Path
@@ -17,6 +18,12 @@ import a3c
 import adaptive_computation
 import beam_search
 import dropblock
+import lstm_language_model
+import ppo
+import stateful_model
+import tree_lstm
+import tree_rnn
+import trees
 import varying_length
 
 
@@ -84,7 +91,76 @@ def dropping():
     return step, lambda: (torch.rand(2, 3, 32, 32), torch.randint(0, 2, (2,)))
 
 
-@pytest.mark.parametrize("build", [texts, thoughts, rollouts, counting, dropping])
+def policies():
+    model = ppo.ActorCritic(4, 8, 2)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.003)
+
+    def step(*given):
+        return ppo.update(model, optimizer, *given, 0.2)
+
+    def call():
+        rows = random.randint(2, 40)
+        actions, chances = torch.randint(0, 2, (rows,)), torch.full((rows,), -0.69)
+        return torch.randn(rows, 4), actions, chances, torch.randn(rows), torch.randn(rows)
+
+    return step, call
+
+
+def words():
+    model = lstm_language_model.LanguageModel(30, 8, 2, 0.2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    states = [(torch.zeros(3, 8), torch.zeros(3, 8)) for _ in range(2)]
+
+    def step(tokens, targets):
+        nonlocal states
+        loss, states = lstm_language_model.train_step(model, optimizer, tokens, targets, states)
+        return loss
+
+    def call():
+        length = random.randint(2, 12)
+        return torch.randint(0, 30, (length, 3)), torch.randint(0, 30, (length, 3))
+
+    return step, call
+
+
+def every_tree(module, model_class):
+    examples, count = trees.load(None, limit=100, most_words=12)
+    model = model_class(count, 8, trees.CLASSES)
+    optimizer = torch.optim.Adagrad(model.parameters(), lr=0.01)
+    return (
+        lambda *given: module.train_step(model, optimizer, *given),
+        lambda: random.choice(examples),
+        lambda: random.sample(examples, 2),
+    )
+
+
+def nodes():
+    step, one, _ = every_tree(tree_rnn, tree_rnn.TreeRNN)
+    return step, lambda: (one(),)
+
+
+def gated_nodes():
+    step, _, several = every_tree(tree_lstm, tree_lstm.TreeLSTM)
+    return step, lambda: (several(),)
+
+
+def memories():
+    model = stateful_model.Tracker(4, 8)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    number = itertools.count()
+
+    def step(x, target):
+        return stateful_model.train_step(model, optimizer, x, target)
+
+    return step, lambda: stateful_model.signal(next(number), 6, 4)
+
+
+PROGRAMS = [
+    texts, thoughts, rollouts, counting, dropping, policies, words, nodes, gated_nodes, memories,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", PROGRAMS)
 def test_thousand_steps(build):
     torch.manual_seed(0)
     random.seed(0)

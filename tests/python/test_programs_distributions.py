@@ -46,7 +46,7 @@ def test_sample_of_a_policy():
 
 
 def test_actions_that_do_not_exist_raise_as_in_eager():
-    @differential(reasons=["branch_changed"])
+    @differential(aborts=1)
     def program():
         def step(x, actions):
             return Categorical(logits=x).log_prob(actions)
