@@ -259,19 +259,20 @@ class Planner {
     if (writer < certain_ || instructions()[writer].action != Action::kernel) return false;
     const Layout& layout = learned(cell).layout;
     if (learned(write.slot).layout != layout || !layout.is_dense()) return false;
-    return old_contents_unused_after(writer, cell);
+    return old_contents_unused_after(writer, write.slot, cell);
   }
 
   /// Whether no instruction after `writer` reads the cell's memory, and `writer` itself reads each
   /// element only where it then writes.
-  bool old_contents_unused_after(size_t writer, uint32_t cell) {
+  bool old_contents_unused_after(size_t writer, uint32_t output, uint32_t cell) {
     for (const auto& [slot, positions] : uses_) {
       if (learned(slot).root != learned(cell).root) continue;
       for (size_t position : positions) {
         if (position > writer) return false;
         if (position < writer) continue;
         const bool same_walk = learned(slot).byte_offset == learned(cell).byte_offset &&
-                               learned(slot).layout == learned(cell).layout;
+                               learned(slot).layout == learned(cell).layout &&
+                               has_axes_of(instructions()[writer], slot, output);
         if (!same_walk) return false;
       }
     }
@@ -301,6 +302,21 @@ class Planner {
     }
   }
 
+  /// Whether a kernel reads that operand where it writes that result: with reductions, two tensors
+  /// of one layout may lie along different dimensions of the space.
+  static bool has_axes_of(const Instruction& instruction, uint32_t operand, uint32_t output) {
+    const auto axes = instruction.kernel->axes();
+    if (axes.empty()) return true;
+    std::vector<uint32_t> tensors;
+    for (size_t i = 0; i < instruction.inputs.size(); ++i)
+      if (instruction.node->inputs[i]->type.is_tensor()) tensors.push_back(instruction.inputs[i]);
+    tensors.insert(tensors.end(), instruction.outputs.begin(), instruction.outputs.end());
+    const auto written = std::ranges::find(tensors, output) - tensors.begin();
+    for (size_t t = 0; t < tensors.size(); ++t)
+      if (tensors[t] == operand && axes[t] != axes[static_cast<size_t>(written)]) return false;
+    return true;
+  }
+
   /// The buffer of an operand of kernel `position` that nothing needs afterwards and that can hold
   /// its result `output`.
   size_t reusable_buffer(size_t position, uint32_t output) {
@@ -317,7 +333,8 @@ class Planner {
       const bool alone =
           std::all_of(instruction.inputs.begin(), instruction.inputs.end(), [&](uint32_t other) {
             if (!is_tensor(other) || group(other).buffer != operand.buffer) return true;
-            return learned(other).layout == learned(slot).layout && learned(other).byte_offset == 0;
+            return learned(other).layout == learned(slot).layout &&
+                   learned(other).byte_offset == 0 && has_axes_of(instruction, other, output);
           });
       if (alone) return operand.buffer;
     }

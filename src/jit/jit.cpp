@@ -17,9 +17,13 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "base/check.h"
+#include "base/options.h"
+#include "jit/object_files.h"
 
 namespace janus::jit {
 namespace {
@@ -275,15 +279,69 @@ LLVMOrcLLJITRef linker() {
 
 }  // namespace
 
-void* compile(const std::string& llvm_text, const std::string& symbol) {
-  static std::atomic<int> counter = 0;
-  const std::string name = cat(symbol, ".", counter++);
-  Buffer object = translate(llvm_text, LLVMObjectFile, symbol, name);
+namespace {
+
+/// What an object depends on beside its text.
+const std::string& maker() {
+  static const std::string* const instance = [] {
+    unsigned major = 0, minor = 0, patch = 0;
+    LLVMGetVersion(&major, &minor, &patch);
+    return new std::string(cat("kernels 1\nllvm ", major, ".", minor, ".", patch, "\n",
+                               host().triple, "\n", host().cpu, "\n", host().features, "\n",
+                               vector_bytes(), "\n", kPasses, "\n"));
+  }();
+  return *instance;
+}
+
+/// The functions that were linked, and where objects are kept.
+struct Linked {
+  std::mutex mutex;
+  std::unordered_map<std::string, void*> functions;  ///< by symbol
+  ObjectFiles files{ObjectFiles::default_folder()};
+
+  static Linked& instance() {
+    static auto* const linked = new Linked;
+    return *linked;
+  }
+};
+
+void* link(std::string_view object, const std::string& symbol) {
+  LLVMMemoryBufferRef buffer =
+      LLVMCreateMemoryBufferWithMemoryRangeCopy(object.data(), object.size(), symbol.c_str());
   LLVMOrcLLJITRef jit = linker();
-  check(LLVMOrcLLJITAddObjectFile(jit, LLVMOrcLLJITGetMainJITDylib(jit), object.release()), "link");
+  check(LLVMOrcLLJITAddObjectFile(jit, LLVMOrcLLJITGetMainJITDylib(jit), buffer), "link");
   LLVMOrcExecutorAddress address = 0;
-  check(LLVMOrcLLJITLookup(jit, &address, name.c_str()), "link");
+  check(LLVMOrcLLJITLookup(jit, &address, symbol.c_str()), "link");
   return reinterpret_cast<void*>(address);
+}
+
+}  // namespace
+
+void* compile(const std::string& llvm_text, const std::string& symbol) {
+  const bool keeps = !options().is_disabled("kernel_cache");
+  const std::string key = cat(maker(), symbol, "\n", llvm_text);
+  const std::string name = cat(symbol, ".", digest(key));
+  Linked& linked = Linked::instance();
+  std::optional<std::string> object;
+  {
+    const std::lock_guard lock(linked.mutex);
+    if (const auto found = linked.functions.find(name); found != linked.functions.end())
+      return found->second;
+    if (keeps) object = linked.files.find(key);
+  }
+  const bool is_new = !object.has_value();
+  if (is_new) {
+    const Buffer made = translate(llvm_text, LLVMObjectFile, symbol, name);
+    object.emplace(LLVMGetBufferStart(made.get()), LLVMGetBufferSize(made.get()));
+  }
+  const std::lock_guard lock(linked.mutex);
+  // Another thread may have come first.
+  if (const auto found = linked.functions.find(name); found != linked.functions.end())
+    return found->second;
+  void* address = link(*object, name);
+  linked.functions.emplace(name, address);
+  if (is_new && keeps) linked.files.keep(key, *object);
+  return address;
 }
 
 std::string assembly(const std::string& llvm_text) {

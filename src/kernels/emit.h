@@ -49,9 +49,6 @@ struct Target {
 /// Outputs that run along the lanes must not be walked as `broadcast`.
 std::string emit(const LoopNest& nest, const Order& order, const Target& target);
 
-/// A row (lanes reduced: its elements; else: the reduced dimensions) of so many may be kept.
-inline constexpr int64_t kLongestKeptRow = 8192;
-
 /// Whether the nest's functions have code for vectors of any width.
 bool can_widen(const LoopNest& nest, const Target& target);
 

@@ -55,6 +55,9 @@ constexpr int kRegisters = 4;
 constexpr int64_t kLongRow = 256;
 /// More work than this at a point keeps the processor busy by itself.
 constexpr int64_t kLittleWork = 16;
+/// What is kept of a row lies on the stack.
+constexpr int64_t kMostKeptBytes = 64 << 10;
+constexpr int64_t kMostElementBytes = 8;
 
 Order order_of(const OrderKey& key, size_t tensors) {
   Order order{.walks = std::vector<Walk>(tensors),
@@ -131,7 +134,9 @@ class CompiledKernel final : public Kernel {
       key.walks |= static_cast<uint64_t>(space.walk(t)) << (2 * t);
     if (!nest_.reduces) return key;
     if (widens_ && space.sizes[0] >= kLongRow) key.registers = kRegisters;
-    key.keeps = space.row_length() <= kLongestKeptRow;
+    const int64_t bytes =
+        space.lanes_reduced() ? kMostElementBytes : key.registers * jit::vector_bytes();
+    key.keeps = space.row_length() * bytes <= kMostKeptBytes;
     return key;
   }
 

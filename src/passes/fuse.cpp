@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/options.h"
 #include "graph/rewriter.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
@@ -23,6 +24,7 @@
 #include "passes/grouping.h"
 #include "passes/order.h"
 #include "passes/passes.h"
+#include "passes/typical_size.h"
 
 namespace janus::passes {
 namespace {
@@ -141,6 +143,7 @@ class Kernel {
 
   void build() {
     collect_operands();
+    log_decision();
     std::vector<graph::Type> types;
     for (const Value* result : results_) types.push_back(result->type);
     graph::Builder& outer = rewriter_.builder();
@@ -152,6 +155,22 @@ class Kernel {
   }
 
  private:
+  /// Says what is computed together, and how many bytes need not cross memory for it.
+  void log_decision() const {
+    if (!log_enabled("pass", 2)) return;
+    int64_t apart = 0, together = 0;
+    std::string names;
+    for (const Node* member : group_) {
+      const std::unordered_set<const Value*> read(member->inputs.begin(), member->inputs.end());
+      for (const Value* operand : read) apart += typical_bytes(operand->type);
+      for (const Value* output : member->outputs) apart += typical_bytes(output->type);
+      names += cat(names.empty() ? "" : " ", member->op->name);
+    }
+    for (const Value* operand : operands_) together += typical_bytes(operand->type);
+    for (const Value* result : results_) together += typical_bytes(result->type);
+    log("pass", cat("fused ", names, ": ", together, " bytes instead of ", apart), 2);
+  }
+
   static bool is_constant(const Value* value) {
     return value->definition != nullptr && value->definition->op == &op::constant;
   }

@@ -14,6 +14,7 @@
 #include "ops/index_space.h"
 #include "passes/order.h"
 #include "passes/reachability.h"
+#include "passes/typical_size.h"
 
 namespace janus::passes {
 namespace {
@@ -52,17 +53,11 @@ class UnionFind {
 /// where it is so large that threads share it.
 constexpr int64_t kFewRows = 8;
 constexpr int64_t kLargeSpace = int64_t{1} << 17;
-/// What a named dimension is taken to be where sizes are compared.
-constexpr int64_t kTypicalSize = 64;
-
-int64_t typical(const graph::Dim& dim) {
-  return dim.evaluate([](const std::string&) { return kTypicalSize; }).value_or(kTypicalSize);
-}
 
 bool has_rows_enough(const ops::Reduction& reduction) {
   int64_t rows = 1, points = 1;
   for (size_t d = 0; d < reduction.space.size(); ++d) {
-    const int64_t size = typical(reduction.space[d]);
+    const int64_t size = typical_size(reduction.space[d]);
     points *= size;
     if (std::ranges::find(reduction.dims, static_cast<int64_t>(d)) == reduction.dims.end())
       rows *= size;

@@ -21,6 +21,7 @@
 #include "passes/order.h"
 #include "passes/passes.h"
 #include "passes/reachability.h"
+#include "passes/typical_size.h"
 
 namespace janus::passes {
 namespace {
@@ -28,16 +29,6 @@ namespace {
 using graph::Node;
 using graph::Trait;
 using graph::Value;
-
-/// What a named dimension is taken to be where sizes are compared.
-constexpr int64_t kTypicalSize = 64;
-
-int64_t bytes(const graph::Type& type) {
-  if (!type.is_tensor()) return 0;
-  const auto count =
-      graph::element_count(type.shape).evaluate([](const std::string&) { return kTypicalSize; });
-  return count.value_or(0) * graph::byte_size(type.dtype);
-}
 
 /// The tensor whose memory a value lies in.
 const Value* owner_of(const Value* value) {
@@ -78,9 +69,9 @@ class Memory {
     const Node& node = *block_.nodes[i];
     int64_t sum = 0;
     if (!node.op->is(Trait::view))
-      for (const Value* output : node.outputs) sum += bytes(output->type);
+      for (const Value* output : node.outputs) sum += typical_bytes(output->type);
     for (const Value* owner : owners_used_by(i))
-      if (users_[owner->id].count == 1) sum -= bytes(owner->type);
+      if (users_[owner->id].count == 1) sum -= typical_bytes(owner->type);
     return sum;
   }
 

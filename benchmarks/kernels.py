@@ -1,0 +1,79 @@
+"""How much of the machine's copy bandwidth compiled kernels reach on arrays larger than the cache.
+
+    python benchmarks/kernels.py [--megabytes 64] [--rounds 15]
+
+Each row is one kernel: bytes that have to cross memory (what it reads and writes, once) over the best
+time of the rounds, in GB/s and as a share of what copying an array reaches; and eager's time. Rows
+and the copy take turns, so that they see the same machine."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+
+import torch.nn.functional as F
+
+import torch
+import torchjanus
+
+Kernel = Callable[..., object]
+
+KERNELS: dict[str, tuple[Kernel, int, int]] = {
+    # what is computed; arrays read, arrays written
+    "x * 2 + 1": (lambda x: x * 2 + 1, 1, 1),
+    "x * y + x": (lambda x, y: x * y + x, 2, 1),
+    "tanh(x) * y": (lambda x, y: torch.tanh(x) * y, 2, 1),
+    "gelu(x) + y": (lambda x, y: F.gelu(x) + y, 2, 1),
+    "sum of rows": (lambda x: (x * 2).sum(1), 1, 0),
+    "sum of columns": (lambda x: (x * 2).sum(0), 1, 0),
+    "maximum of rows": (lambda x: (x * 2).amax(1), 1, 0),
+    "relu backward, bias": (lambda x, y: (d := x * (y > 0), d.sum(0)), 2, 1),
+    "softmax(x / 2)": (lambda x: F.softmax(x * 0.5, 1), 1, 1),
+    "log_softmax(x / 2)": (lambda x: F.log_softmax(x * 0.5, 1), 1, 1),
+    "layer_norm(x + y)": (lambda x, y: F.layer_norm(x + y, x.shape[1:]), 2, 1),
+}
+
+
+def seconds(function: Kernel, operands: list[torch.Tensor]) -> float:
+    start = time.perf_counter()
+    function(*operands)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--megabytes", type=int, default=64, help="size of each array")
+    parser.add_argument("--rounds", type=int, default=15)
+    arguments = parser.parse_args()
+    columns = 1024
+    rows = arguments.megabytes * (1 << 20) // (4 * columns)
+    operands = [torch.randn(rows, columns) for _ in range(2)]
+    target = torch.empty_like(operands[0])
+    bytes_of_array = target.numel() * target.element_size()
+    converted = {}
+    for name, (function, reads, _) in KERNELS.items():
+        converted[name] = torchjanus.function(function)
+        for _ in range(4):
+            converted[name](*operands[:reads])
+    copy = min(seconds(target.copy_, operands[:1]) for _ in range(3))
+    best = dict.fromkeys(KERNELS, float("inf"))
+    eager = dict.fromkeys(KERNELS, float("inf"))
+    for _ in range(arguments.rounds):
+        for name, (function, reads, _) in KERNELS.items():
+            best[name] = min(best[name], seconds(converted[name], operands[:reads]))
+            eager[name] = min(eager[name], seconds(function, operands[:reads]))
+            copy = min(copy, seconds(target.copy_, operands[:1]))
+    bandwidth = 2 * bytes_of_array / copy
+    print(f"copy: {bandwidth / 1e9:.1f} GB/s on {torch.get_num_threads()} threads")
+    print(f"{'kernel':24}{'ms':>9}{'GB/s':>9}{'share':>8}{'eager ms':>11}")
+    for name, (_, reads, writes) in KERNELS.items():
+        rate = (reads + writes) * bytes_of_array / best[name]
+        print(
+            f"{name:24}{best[name] * 1e3:9.2f}{rate / 1e9:9.1f}{rate / bandwidth:8.0%}"
+            f"{eager[name] * 1e3:11.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+// See object_files.h.
+#include "jit/object_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <vector>
+
+#include "base/check.h"
+
+namespace janus::jit {
+
+namespace files = std::filesystem;
+
+namespace {
+
+constexpr char kMagic[8] = {'j', 'a', 'n', 'u', 's', 'k', '0', '1'};
+constexpr int64_t kLargestFile = int64_t{16} << 20;
+/// After so many new files the folder's size is looked at.
+constexpr int kFilesBetweenLooks = 64;
+constexpr int64_t kSecondsOfADay = 86400;
+
+struct Header {
+  char magic[8];
+  uint64_t key_bytes, object_bytes, checksum;
+};
+
+/// FNV-1a.
+uint64_t hash(std::string_view text) {
+  uint64_t value = 0xcbf29ce484222325;
+  for (const char c : text) value = (value ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return value;
+}
+
+/// Has nothing in common with the first.
+uint64_t other_hash(std::string_view text) {
+  uint64_t value = text.size();
+  for (const char c : text) {
+    value = std::rotl(value, 23) + 0x9e3779b97f4a7c15 * (static_cast<uint8_t>(c) + uint64_t{1});
+    value ^= value >> 31;
+    value *= 0xbf58476d1ce4e5b9;
+  }
+  return value;
+}
+
+class File {
+ public:
+  File(const std::string& path, int flags, mode_t mode = 0)
+      : descriptor_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mode)) {}
+  ~File() {
+    if (is_open()) ::close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+
+  bool write(const void* data, size_t bytes) {
+    const char* next = static_cast<const char*>(data);
+    while (bytes > 0) {
+      const ssize_t written = ::write(descriptor_, next, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) return false;
+      next += written;
+      bytes -= static_cast<size_t>(written);
+    }
+    return true;
+  }
+
+  std::string read_all(size_t bytes) {
+    std::string text(bytes, '\0');
+    size_t have = 0;
+    while (have < bytes) {
+      const ssize_t count = ::read(descriptor_, text.data() + have, bytes - have);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) break;
+      have += static_cast<size_t>(count);
+    }
+    text.resize(have);
+    return text;
+  }
+
+ private:
+  int descriptor_;
+};
+
+/// The object in a file's text; nullopt if it is damaged or was made for another key.
+std::optional<std::string> object_in(const std::string& text, std::string_view key) {
+  Header header;
+  if (text.size() < sizeof(header)) return std::nullopt;
+  std::memcpy(&header, text.data(), sizeof(header));
+  const std::string_view rest = std::string_view(text).substr(sizeof(header));
+  if (std::memcmp(header.magic, kMagic, sizeof(kMagic)) != 0 || header.key_bytes != key.size() ||
+      rest.size() < key.size() || header.object_bytes != rest.size() - key.size() ||
+      rest.substr(0, key.size()) != key || header.checksum != hash(rest))
+    return std::nullopt;
+  return std::string(rest.substr(key.size()));
+}
+
+bool is_private(const struct stat& status) {
+  return S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 077) == 0;
+}
+
+}  // namespace
+
+std::string digest(std::string_view text) {
+  char digits[33];
+  std::snprintf(digits, sizeof(digits), "%016llx%016llx",
+                static_cast<unsigned long long>(hash(text)),
+                static_cast<unsigned long long>(other_hash(text)));
+  return digits;
+}
+
+ObjectFiles::ObjectFiles(std::string folder, int64_t most_bytes)
+    : folder_(std::move(folder)), most_bytes_(most_bytes) {}
+
+std::string ObjectFiles::default_folder() {
+  if (const char* chosen = std::getenv("TORCHJANUS_CACHE")) {
+    const std::string_view text(chosen);
+    return text.empty() || text == "0" ? std::string() : cat(text, "/kernels");
+  }
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return cat(cache, "/torchjanus/kernels");
+  const char* home = std::getenv("HOME");
+  return home == nullptr || *home == '\0' ? std::string() : cat(home, "/.cache/torchjanus/kernels");
+}
+
+std::optional<std::string> ObjectFiles::find(std::string_view key) {
+  if (!is_ready()) return std::nullopt;
+  const std::string path = cat(folder_, "/", digest(key));
+  File file(path, O_RDONLY);
+  struct stat status;
+  if (!file.is_open() || ::fstat(file.descriptor(), &status) != 0) return std::nullopt;
+  std::optional<std::string> object;
+  if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && status.st_size <= kLargestFile)
+    object = object_in(file.read_all(static_cast<size_t>(status.st_size)), key);
+  if (!object)
+    ::unlink(path.c_str());
+  else if (std::time(nullptr) - status.st_mtime > kSecondsOfADay)
+    ::utimensat(AT_FDCWD, path.c_str(), nullptr,
+                AT_SYMLINK_NOFOLLOW);  // used: not among the oldest
+  return object;
+}
+
+void ObjectFiles::keep(std::string_view key, std::string_view object) {
+  if (!is_ready()) return;
+  const std::string path = cat(folder_, "/", digest(key));
+  const std::string aside = cat(path, ".", ::getpid(), ".", kept_);
+  if (!write(aside, key, object) || ::rename(aside.c_str(), path.c_str()) != 0) {
+    const std::string why = std::strerror(errno);
+    ::unlink(aside.c_str());
+    return warn(why);
+  }
+  if (kept_++ % kFilesBetweenLooks == 0) remove_oldest();
+}
+
+bool ObjectFiles::write(const std::string& path, std::string_view key, std::string_view object) {
+  const std::string rest = cat(key, object);
+  Header header{
+      .magic = {}, .key_bytes = key.size(), .object_bytes = object.size(), .checksum = hash(rest)};
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  File file(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  return file.is_open() && file.write(&header, sizeof(header)) &&
+         file.write(rest.data(), rest.size());
+}
+
+/// Makes the folder at the first use.
+bool ObjectFiles::is_ready() {
+  if (is_made_ || folder_.empty()) return !folder_.empty();
+  is_made_ = true;
+  std::error_code error;
+  files::create_directories(files::path(folder_).parent_path(), error);
+  struct stat status;
+  if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
+    warn(std::strerror(errno));
+  } else if (::lstat(folder_.c_str(), &status) != 0 || !is_private(status)) {
+    warn("others can write or read it");
+  } else if (::access(folder_.c_str(), W_OK | X_OK) != 0) {
+    warn(std::strerror(errno));
+  }
+  return !folder_.empty();
+}
+
+/// Says once why nothing is kept from now on.
+void ObjectFiles::warn(const std::string& what) {
+  std::fputs(
+      cat("torchjanus: compiled kernels are not kept in ", folder_, ": ", what, "\n").c_str(),
+      stderr);
+  folder_.clear();
+}
+
+/// Brings the folder well below its bound; also what an interrupted process left aside goes so.
+void ObjectFiles::remove_oldest() {
+  struct Kept {
+    files::path path;
+    files::file_time_type time;
+    int64_t bytes;
+  };
+  std::vector<Kept> all;
+  int64_t total = 0;
+  std::error_code error;
+  for (files::directory_iterator next(folder_, error), end; !error && next != end;
+       next.increment(error)) {
+    std::error_code gone;  // another process may delete as well
+    const auto bytes = static_cast<int64_t>(next->file_size(gone));
+    const auto time = next->last_write_time(gone);
+    if (gone) continue;
+    all.push_back({next->path(), time, bytes});
+    total += bytes;
+  }
+  if (total <= most_bytes_) return;
+  std::ranges::sort(all, {}, &Kept::time);
+  for (const Kept& one : all) {
+    if (total <= most_bytes_ * 3 / 4) return;
+    files::remove(one.path, error);
+    total -= one.bytes;
+  }
+}
+
+}  // namespace janus::jit

@@ -1,0 +1,44 @@
+// Compiled objects on disk, so that the next process need not compile them again.
+//
+// One file an object, in $TORCHJANUS_CACHE/kernels, else $XDG_CACHE_HOME/torchjanus/kernels, else
+// ~/.cache/torchjanus/kernels; TORCHJANUS_CACHE=0 keeps nothing. The folder is readable by nobody
+// else. A file holds the whole key that it was made for and a checksum: what is damaged, or was
+// made for something else, is deleted and counts as not there. Files are written aside and renamed,
+// so that several processes can use the folder at once; the oldest go when there are too many.
+// Where the folder can't be made or written, one warning says so, and compiling goes on without it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace janus::jit {
+
+/// 128 bits of `text`, in hexadecimal.
+std::string digest(std::string_view text);
+
+class ObjectFiles {
+ public:
+  /// `folder`: made at the first use; empty: nothing is kept. More than `most_bytes` are not kept.
+  explicit ObjectFiles(std::string folder, int64_t most_bytes = int64_t{256} << 20);
+
+  std::optional<std::string> find(std::string_view key);
+  void keep(std::string_view key, std::string_view object);
+
+  /// The folder that the environment names.
+  static std::string default_folder();
+
+ private:
+  bool is_ready();
+  void warn(const std::string& what);
+  bool write(const std::string& path, std::string_view key, std::string_view object);
+  void remove_oldest();
+
+  std::string folder_;
+  int64_t most_bytes_;
+  int kept_ = 0;
+  bool is_made_ = false;
+};
+
+}  // namespace janus::jit

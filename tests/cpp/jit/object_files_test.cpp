@@ -1,0 +1,166 @@
+// Objects on disk: found again, never damaged ones or another key's; and what can go wrong with
+// files.
+#include "jit/object_files.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+namespace janus::jit {
+namespace {
+
+namespace files = std::filesystem;
+
+class ObjectFilesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/object_files_XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    root_ = name;
+  }
+  void TearDown() override { files::remove_all(root_); }
+
+  std::string folder() const { return root_ / "cache" / "kernels"; }
+  std::vector<files::path> all_files() const {
+    std::vector<files::path> all;
+    for (const auto& entry : files::directory_iterator(folder())) all.push_back(entry.path());
+    return all;
+  }
+
+  files::path root_;
+};
+
+std::string text_of(const files::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_F(ObjectFilesTest, AreFoundByAnotherProcessAndReadableByNobodyElse) {
+  const std::string object("a\0b", 3);
+  ObjectFiles(folder()).keep("key", object);
+  EXPECT_EQ(ObjectFiles(folder()).find("key"), object);
+  EXPECT_EQ(ObjectFiles(folder()).find("other key"), std::nullopt);
+  struct stat status;
+  ASSERT_EQ(stat(folder().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700U);
+  ASSERT_EQ(stat(all_files().front().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+}
+
+TEST_F(ObjectFilesTest, NothingIsKeptWithoutAFolder) {
+  ObjectFiles none("");
+  none.keep("key", "object");
+  EXPECT_EQ(none.find("key"), std::nullopt);
+}
+
+TEST_F(ObjectFilesTest, DamageIsNoticedWhereverItIs) {
+  ObjectFiles(folder()).keep("key", "object");
+  const files::path path = all_files().front();
+  const std::string whole = text_of(path);
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+    std::ofstream(path, std::ios::binary) << damaged;
+    EXPECT_EQ(ObjectFiles(folder()).find("key"), std::nullopt) << "byte " << i;
+    EXPECT_FALSE(files::exists(path));
+    std::ofstream(path, std::ios::binary) << whole.substr(0, i);
+    EXPECT_EQ(ObjectFiles(folder()).find("key"), std::nullopt) << "cut after " << i;
+  }
+  ObjectFiles(folder()).keep("key", "object");
+  EXPECT_EQ(ObjectFiles(folder()).find("key"), "object");
+}
+
+TEST_F(ObjectFilesTest, AFileOfAnotherKeyUnderThisNameIsNotTaken) {
+  ObjectFiles(folder()).keep("key", "object");
+  files::rename(all_files().front(), files::path(folder()) / digest("other"));
+  EXPECT_EQ(ObjectFiles(folder()).find("other"), std::nullopt);
+}
+
+TEST_F(ObjectFilesTest, AFolderThatCannotBeMadeIsSaidOnce) {
+  std::ofstream(root_ / "cache") << "a file";
+  testing::internal::CaptureStderr();
+  ObjectFiles objects(folder());
+  for (int i = 0; i < 3; ++i) {
+    objects.keep("key", "object");
+    EXPECT_EQ(objects.find("key"), std::nullopt);
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST_F(ObjectFilesTest, AFolderThatOthersCanWriteIsNotUsed) {
+  files::create_directories(folder());
+  chmod(folder().c_str(), 0777);
+  testing::internal::CaptureStderr();
+  ObjectFiles objects(folder());
+  objects.keep("key", "object");
+  EXPECT_NE(testing::internal::GetCapturedStderr(), "");
+  EXPECT_TRUE(all_files().empty());
+}
+
+TEST_F(ObjectFilesTest, AFullDiskIsSaidOnceAndLeavesNothing) {
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit;
+  getrlimit(RLIMIT_FSIZE, &limit);
+  const rlimit small{.rlim_cur = 1000, .rlim_max = limit.rlim_max};
+  testing::internal::CaptureStderr();
+  ObjectFiles objects(folder());
+  objects.keep("small", "object");
+  setrlimit(RLIMIT_FSIZE, &small);
+  objects.keep("large", std::string(5000, 'x'));
+  objects.keep("large", std::string(5000, 'x'));
+  setrlimit(RLIMIT_FSIZE, &limit);
+  std::signal(SIGXFSZ, before);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_EQ(all_files().size(), 1U);
+}
+
+TEST_F(ObjectFilesTest, SeveralProcessesMayWriteAtOnce) {
+  const auto object_of = [](int i) { return std::string(static_cast<size_t>(1000 + i), 'x'); };
+  std::vector<pid_t> children;
+  for (int process = 0; process < 4; ++process) {
+    const pid_t child = fork();
+    if (child != 0) {
+      children.push_back(child);
+      continue;
+    }
+    bool right = true;
+    ObjectFiles objects(folder());
+    for (int i = 0; i < 200; ++i) {
+      const std::string key = std::to_string(i % 20);
+      if (const auto found = objects.find(key)) right = right && *found == object_of(i % 20);
+      objects.keep(key, object_of(i % 20));
+    }
+    _exit(right ? 0 : 1);
+  }
+  for (const pid_t child : children) {
+    int status = 1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(all_files().size(), 20U);
+}
+
+TEST_F(ObjectFilesTest, TheOldestGoWhenThereAreTooMany) {
+  constexpr int64_t kMost = 100000;
+  ObjectFiles objects(folder(), kMost);
+  for (int i = 0; i < 400; ++i) objects.keep(std::to_string(i), std::string(1000, 'x'));
+  ObjectFiles(folder(), kMost).keep("last", "x");  // looks at once
+  int64_t total = 0;
+  for (const files::path& path : all_files()) total += static_cast<int64_t>(files::file_size(path));
+  EXPECT_LE(total, kMost);
+  EXPECT_EQ(objects.find("0"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace janus::jit

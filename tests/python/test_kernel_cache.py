@@ -1,0 +1,75 @@
+"""Kernels on disk: a second process finds those of the first, and whatever is wrong with the folder,
+programs compute what they compute."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import torch, torchjanus
+import torch.nn.functional as F
+x = torch.linspace(-1, 1, 60).view(6, 10)
+step = lambda x: F.softmax(x * 0.5, -1) * 3
+f = torchjanus.function(step)
+for _ in range(5):
+    y = f(x)
+torch.testing.assert_close(y, step(x))
+assert f.stats()["hits"] > 0
+"""
+
+
+@pytest.fixture
+def run(tmp_path_factory):
+    script = tmp_path_factory.mktemp("program") / "program.py"
+    script.write_text(PROGRAM)
+    return lambda **environment: run_script(script, environment)
+
+
+def run_script(script, environment):
+    result = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stderr
+
+
+def kept(folder):
+    return sorted((folder / "kernels").glob("*")) if (folder / "kernels").exists() else []
+
+
+def test_a_second_process_finds_the_kernels_of_the_first(run, tmp_path):
+    run(TORCHJANUS_CACHE=str(tmp_path))
+    first = {path: path.stat().st_mtime_ns for path in kept(tmp_path)}
+    assert first
+    assert run(TORCHJANUS_CACHE=str(tmp_path)) == ""
+    assert {path: path.stat().st_mtime_ns for path in kept(tmp_path)} == first
+
+
+def test_damaged_kernels_are_compiled_again(run, tmp_path):
+    run(TORCHJANUS_CACHE=str(tmp_path))
+    files = kept(tmp_path)
+    for number, path in enumerate(files):
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) // 2] if number % 2 else whole[:-1] + b"?")
+    assert run(TORCHJANUS_CACHE=str(tmp_path)) == ""
+    assert kept(tmp_path) == files
+
+
+@pytest.mark.parametrize(
+    "switch", [{"TORCHJANUS_DISABLE": "kernel_cache"}, {"TORCHJANUS_CACHE": "0"}]
+)
+def test_it_can_be_switched_off(run, tmp_path, switch):
+    run(**{"XDG_CACHE_HOME": str(tmp_path), **switch})
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_a_home_that_cannot_be_written_is_said_once(run, tmp_path):
+    (tmp_path / "file").write_text("")
+    said = run(TORCHJANUS_CACHE=str(tmp_path / "file"))
+    assert said.count("torchjanus:") == 1, said
