@@ -11,6 +11,7 @@
 #include "frontend/custom_gradient.h"
 #include "frontend/expressions.h"
 #include "frontend/tensor.h"
+#include "frontend/torch_services.h"
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
@@ -554,11 +555,17 @@ std::string backward_name(std::string_view op) {
 
 }  // namespace
 
+std::string grad_fn_name(const Tensor& tensor) {
+  if (!tensor.grad_fn_name.empty()) return tensor.grad_fn_name;
+  std::string name;
+  if (tensor.produced_by != nullptr) name = torch_services().grad_fn_name(*tensor.produced_by);
+  return name.empty() ? backward_name(tensor.producer) : name;
+}
+
 void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, size_t index) {
   speculate::Generated::DifferentiableResult result;
   result.result = index;
-  result.grad_fn_name =
-      tensor.grad_fn_name.empty() ? backward_name(tensor.producer) : tensor.grad_fn_name;
+  result.grad_fn_name = grad_fn_name(tensor);
   const std::vector<graph::Value*> values =
       beyond_custom_gradients(interpreter, {tensor.value}, result.consumed);
   for (const graph::Node* node : gradient_nodes(values))

@@ -417,6 +417,8 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
     }
     auto tensor = make_tensor(interpreter, value, differentiable);
     tensor->producer = std::string(op.name);
+    if (differentiable)
+      tensor->produced_by = describe_call(interpreter, callable, arguments, results.size());
     tensor->strides = call.wants_order ? contiguous_strides(output->type.shape)
                                        : strides_of_result(op, output->type.shape, call.tensors);
     if (op.is(graph::Trait::view) && !call.tensors.empty()) {
@@ -442,7 +444,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
 
 /// The result of an in-place form: the operand itself, with new contents.
 Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
-                      graph::Node* node) {
+                      graph::Node* node, PyObject* callable, const CallArguments& arguments) {
   const std::shared_ptr<Tensor>& self = call.tensors[0];
   graph::Value* contents = node->output();
   const graph::Type& type = self->value->type;
@@ -450,8 +452,10 @@ Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph:
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: shape of an in-place operation");
   if (contents->type.dtype != type.dtype) contents = cast(interpreter, contents, type.dtype);
   bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
+  auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_tracked(interpreter, self, contents, tracked);
   self->producer = std::string(op.name);
+  self->produced_by = std::move(produced_by);
   return self;
 }
 
@@ -557,7 +561,7 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
       assume_that_numbers_fit(interpreter, *node);
       node = settle_reshaping(interpreter, call, node);
       if (node == nullptr) return call_opaque(interpreter, callable, arguments, {});
-      if (in_place) return finish_in_place(interpreter, call, *op, node);
+      if (in_place) return finish_in_place(interpreter, call, *op, node, callable, arguments);
       return finish_call(interpreter, call, *op, node, callable, arguments);
     } catch (const graph::TypeError& error) {
       *message = error.what();

@@ -62,6 +62,10 @@ Value call_operator(Interpreter& interpreter, PyObject* callable, const CallArgu
 Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
                   const std::string& native_refusal = {});
 
+/// The call as grad_fn_name() of TorchServices takes it; null if an argument can't be described.
+std::shared_ptr<const ProducingCall> describe_call(Interpreter& interpreter, PyObject* callable,
+                                                   const CallArguments& arguments, size_t result);
+
 /// Calls an operator found by its Python name ("Tensor.add", "matmul").
 Value call_named(Interpreter& interpreter, std::string_view python_name,
                  const CallArguments& arguments);

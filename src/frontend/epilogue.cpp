@@ -224,12 +224,13 @@ class TemplateWriter {
   }
 
   Template write_elements(const Rolled& list, const ElementForm& form, size_t& next) {
-    if (form.tracked && form.kind == ElementForm::Kind::tensor && is_freed(list.lists[next])) {
+    if (form.tracked && form.kind == ElementForm::Kind::tensor && is_freed(list.lists[next]) &&
+        list.memory->grad_fn_name != kManyOperators) {
       graph::Value* value = list.lists[next++];
       Template freed = result(value);
       speculate::Generated::DifferentiableResult record;
       record.result = freed.index;
-      record.grad_fn_name = "CloneBackward0";  // which operator made each, nobody remembers
+      record.grad_fn_name = list.memory->grad_fn_name;
       record.consumed = true;
       interpreter_.output().differentiable_results.push_back(std::move(record));
       return freed;

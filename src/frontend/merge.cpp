@@ -259,6 +259,7 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
     merged.value = merge_graph_values(a.value, b.value);
     ++merged.version;
     if (a.producer != b.producer) merged.producer.clear();
+    if (a.produced_by != b.produced_by) merged.produced_by = nullptr;
   }
   if (tensor.source != nullptr && counted_writes(a) != counted_writes(b))
     throw NotMerged{"the sides write a tensor a different number of times"};

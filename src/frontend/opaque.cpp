@@ -16,9 +16,9 @@ using python::Object;
 namespace {
 
 /// Arguments of the call as torch needs to know them, with the graph value of each operand.
-class OpaqueArguments {
+class DescribedArguments {
  public:
-  explicit OpaqueArguments(Interpreter& interpreter) : interpreter_(interpreter) {}
+  explicit DescribedArguments(Interpreter& interpreter) : interpreter_(interpreter) {}
 
   bool add_all(const CallArguments& arguments) {
     for (const Value& value : arguments.positional) {
@@ -93,7 +93,7 @@ class OpaqueArguments {
   std::map<const OperatorArgument*, Value> sources_;
 };
 
-graph::Value* operand_value(Interpreter& interpreter, const OpaqueArguments& arguments,
+graph::Value* operand_value(Interpreter& interpreter, const DescribedArguments& arguments,
                             const OperatorArgument* operand) {
   if (operand == nullptr) return interpreter.builder().none();
   const Value& value = arguments.source_of(operand);
@@ -102,7 +102,7 @@ graph::Value* operand_value(Interpreter& interpreter, const OpaqueArguments& arg
 }
 
 /// A result may share memory with an operand; how is not known, so neither may be written.
-void note_alias(const OpaqueArguments& arguments, const ResolvedOperator& resolved, size_t index,
+void note_alias(const DescribedArguments& arguments, const ResolvedOperator& resolved, size_t index,
                 Tensor& result) {
   int operand = index < resolved.alias_of.size() ? resolved.alias_of[index] : -1;
   if (operand < 0) return;
@@ -138,12 +138,20 @@ std::optional<std::string> functional_name(const std::string& name) {
 
 }  // namespace
 
+std::shared_ptr<const ProducingCall> describe_call(Interpreter& interpreter, PyObject* callable,
+                                                   const CallArguments& arguments, size_t result) {
+  DescribedArguments described(interpreter);
+  if (callable == nullptr || !described.add_all(arguments)) return nullptr;
+  return std::make_shared<const ProducingCall>(
+      ProducingCall{Object::borrow(callable), std::move(described.list), result});
+}
+
 Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
                   const std::string& native_refusal) {
   std::optional<std::string> name = torch_services().operator_name(callable);
   if (!name) return nullptr;
   std::optional<std::string> functional = functional_name(*name);
-  OpaqueArguments described(interpreter);
+  DescribedArguments described(interpreter);
   if (!described.add_all(arguments)) return nullptr;
   std::string why_not;
   std::optional<ResolvedOperator> resolved =

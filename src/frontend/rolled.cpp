@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/autograd.h"
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
@@ -126,6 +127,11 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
   }
   auto tensor = shared_as<Tensor>(value);
   leaves.push_back(read(interpreter, *tensor));
+  if (form.tracked) {
+    const std::string name = grad_fn_name(*tensor);
+    std::string& known = memory.grad_fn_name;
+    known = known.empty() || known == name ? name : kManyOperators;
+  }
   // Python could tell a view from what the graph hands out.
   const bool is_view = tensor->base != nullptr || tensor->taken_from != nullptr;
   if (is_view && tensor->producer != "detach") memory.uncertain_alias = true;

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/interpreter.h"
@@ -23,6 +24,9 @@ struct ElementForm {
   std::vector<ElementForm> parts;  ///< tuple
   friend bool operator==(const ElementForm&, const ElementForm&) = default;
 };
+
+/// The grad_fn_name of a list's memory if different operators made its elements.
+inline constexpr std::string_view kManyOperators = "many";
 
 struct Rolled {
   TestKey test;  ///< the loop or branch that is followed if the elements are needed one by one

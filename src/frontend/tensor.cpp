@@ -138,6 +138,7 @@ bool is_untracked_alias(const Tensor& tensor) {
 void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                    graph::Value* contents, bool tracked) {
   Tensor& root = root_of(*tensor);
+  tensor->produced_by = nullptr;
   if (!interpreter.grad_enabled || is_untracked_alias(*tensor)) {
     if (root.requires_grad && !root.is_leaf)
       interpreter.refuse(ReasonCode::autograd,

@@ -42,6 +42,13 @@ struct OperatorArgument {
   std::vector<OperatorArgument> elements;
 };
 
+/// A call of an operator as Python made it, and which of its results is meant.
+struct ProducingCall {
+  python::Object callable;
+  std::vector<OperatorArgument> arguments;
+  size_t result = 0;
+};
+
 /// An overload and what it gives for such arguments.
 struct ResolvedOperator {
   graph::Attributes attributes;  ///< of the `opaque` node
@@ -78,6 +85,10 @@ class TorchServices {
   virtual std::optional<ResolvedOperator> resolve(std::string_view name,
                                                   std::span<const OperatorArgument> arguments,
                                                   std::string* why_not) const = 0;
+
+  /// Eager's name of the autograd node behind the result, "AddmmBackward0"; empty if the call
+  /// can't be tried on tensors without data.
+  virtual std::string grad_fn_name(const ProducingCall& call) const = 0;
 };
 
 /// Set once by torch/ at start-up.

@@ -134,6 +134,7 @@ struct RuntimeObject final : AbstractValue {
 };
 
 struct Tensor;
+struct ProducingCall;
 
 /// A tensor whose memory another one may share. As long as somebody holds it, neither may be
 /// written.
@@ -157,6 +158,7 @@ struct TensorState {
   bool written = false;        ///< its contents differ from those at entry: needs a commit
   std::string grad_fn_name;    ///< eager's name of the autograd node that made it
   std::string producer;        ///< name of the operator that computed the current value
+  std::shared_ptr<const ProducingCall> produced_by;  ///< the call of it, where that is known
   // --- aliasing
   std::shared_ptr<Tensor> base;            ///< of a view: the tensor it was taken from
   std::shared_ptr<Tensor> taken_from;      ///< of an opaque result: whose memory it may share

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "torch/arguments.h"
+#include "torch/grad_fn_name.h"
 #include "torch/operator_names.h"
 #include "torch/overload.h"
 #include "torch/parts.h"
@@ -511,6 +512,10 @@ class Services final : public frontend::TorchServices {
  public:
   std::optional<std::string> operator_name(PyObject* callable) const override {
     return torch::operator_name(callable);
+  }
+
+  std::string grad_fn_name(const frontend::ProducingCall& call) const override {
+    return torch::grad_fn_name(call);
   }
 
   std::optional<ResolvedOperator> resolve(std::string_view name,

@@ -22,7 +22,7 @@ without parameters, which are run between calls to change something: the failing
 
 Compared after every call: the result or the exception (type, message, lines of the user's code),
 printed text, the arguments, the watched objects, the random state. Tensors are compared in dtype,
-shape, strides, values, requires_grad, grad_fn or not, and in who shares memory with whom. Versions
+shape, strides, values, requires_grad, name of the grad_fn, and in who shares memory with whom. Versions
 are compared for what existed before the call, by how far it moved them; a fresh result's or
 gradient's only tells how often autograd's engine added to it.
 """
@@ -190,6 +190,7 @@ class TensorView:
     strides: tuple[int, ...]
     requires_grad: bool
     is_leaf: bool
+    grad_fn: str  # as it is printed; empty: none
     version: int  # how far the call moved it; -1 for a tensor that the call made
     identity: int  # number in order of first appearance: aliases have equal ones
     storage: int
@@ -261,6 +262,7 @@ def snapshot_tensor(tensor: torch.Tensor, memo: dict[Any, Any]) -> Any:
         strides=tensor.stride(),
         requires_grad=tensor.requires_grad,
         is_leaf=tensor.is_leaf,
+        grad_fn=tensor.grad_fn.name() if tensor.grad_fn is not None else "",
         version=-1 if fresh else tensor._version - earlier,
         identity=tensors[id(tensor)][0],
         storage=storage,
@@ -296,8 +298,13 @@ def compare(expected: Any, actual: Any, where: str, tolerance: float) -> None:
         assert expected == actual, f"{where}: {expected!r} against {actual!r}"
 
 
+COMPARED = (
+    "kind", "strides", "requires_grad", "is_leaf", "grad_fn", "version", "identity", "storage"
+)  # fmt: skip
+
+
 def compare_tensors(expected: TensorView, actual: TensorView, where: str, tolerance: float) -> None:
-    for name in ("kind", "strides", "requires_grad", "is_leaf", "version", "identity", "storage"):
+    for name in COMPARED:
         one, other = getattr(expected, name), getattr(actual, name)
         assert one == other, f"{where}: {name} is {one} against {other}"
     try:

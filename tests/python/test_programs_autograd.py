@@ -322,3 +322,131 @@ def test_whether_a_gradient_requires_grad(name):
         assert actual.requires_grad == expected.requires_grad, converted.stats()
     stats = converted.stats()
     assert stats["hits"] == 3 or [r["code"] for r in stats["reasons"]] == ["autograd"], stats
+
+
+# --- the names of autograd's nodes, which printed tensors show ----------------------------------
+
+MATRIX = torch.randn(3, 4, requires_grad=True)
+STACK = torch.randn(2, 3, 4, requires_grad=True)
+BIAS = torch.randn(3, requires_grad=True)
+VECTOR = torch.randn(4)
+IMAGES = torch.randn(2, 3, 8, 8)
+FILTERS = torch.randn(5, 3, 3, 3, requires_grad=True)
+
+NAMED = [
+    lambda: F.linear(torch.ones(2, 4), MATRIX, BIAS),
+    lambda: F.linear(torch.ones(2, 5, 4), MATRIX, BIAS),
+    lambda: F.linear(torch.ones(2, 4), MATRIX),
+    lambda: F.linear(torch.ones(2, 5, 4), MATRIX),
+    lambda: F.linear(VECTOR, MATRIX, BIAS),
+    lambda: STACK @ STACK.transpose(1, 2),
+    lambda: MATRIX @ MATRIX.t(),
+    lambda: MATRIX @ VECTOR,
+    lambda: STACK @ VECTOR,
+    lambda: torch.einsum("ij,kj->ik", MATRIX, MATRIX),
+    lambda: F.conv2d(IMAGES, FILTERS),
+    lambda: F.batch_norm(F.conv2d(IMAGES, FILTERS), None, None, training=True),
+    lambda: F.layer_norm(MATRIX, (4,)),
+    lambda: F.group_norm(F.conv2d(IMAGES, FILTERS), 5),
+    lambda: F.softmax(MATRIX, -1),
+    lambda: F.cross_entropy(MATRIX, torch.tensor([0, 1, 2])),
+    lambda: F.mse_loss(MATRIX, torch.ones(3, 4)),
+    lambda: F.l1_loss(MATRIX, torch.ones(3, 4)),
+    lambda: F.huber_loss(MATRIX, torch.ones(3, 4)),
+    lambda: F.smooth_l1_loss(MATRIX, torch.ones(3, 4)),
+    lambda: F.binary_cross_entropy_with_logits(MATRIX, torch.ones(3, 4)),
+    lambda: MATRIX + 1,
+    lambda: 1 - MATRIX,
+    lambda: 1 / MATRIX,
+    lambda: MATRIX**2,
+    lambda: 2**MATRIX,
+    lambda: -MATRIX,
+    lambda: MATRIX.max(),
+    lambda: MATRIX.max(1)[0],
+    lambda: MATRIX.mean(),
+    lambda: MATRIX.mean(0),
+    lambda: MATRIX.sum(),
+    lambda: MATRIX.sum(0),
+    lambda: MATRIX.std(),
+    lambda: MATRIX.var(0),
+    lambda: MATRIX.norm(),
+    lambda: torch.cat([MATRIX, MATRIX]),
+    lambda: torch.stack([MATRIX, MATRIX]),
+    lambda: MATRIX[0],
+    lambda: MATRIX[:, 1:],
+    lambda: MATRIX[torch.tensor([0, 1])],
+    lambda: MATRIX.view(-1),
+    lambda: MATRIX.reshape(2, 6),
+    lambda: MATRIX.flatten(),
+    lambda: MATRIX.permute(1, 0),
+    lambda: MATRIX.t(),
+    lambda: MATRIX.T,
+    lambda: MATRIX.exp(),
+    lambda: F.relu(MATRIX),
+    lambda: F.gelu(MATRIX),
+    lambda: F.silu(MATRIX),
+    lambda: F.leaky_relu(MATRIX),
+    lambda: F.elu(MATRIX),
+    lambda: torch.tanh(MATRIX),
+    lambda: F.dropout(MATRIX, 0.5),
+    lambda: F.max_pool2d(F.conv2d(IMAGES, FILTERS), 2),
+    lambda: F.avg_pool2d(F.conv2d(IMAGES, FILTERS), 2),
+    lambda: F.adaptive_avg_pool2d(F.conv2d(IMAGES, FILTERS), 1),
+    lambda: F.embedding(torch.tensor([0, 1]), MATRIX),
+    lambda: torch.where(MATRIX > 0, MATRIX, 1.0),
+    lambda: MATRIX.clamp(0, 1),
+    lambda: MATRIX.square(),
+    lambda: MATRIX.abs().sqrt(),
+    lambda: F.log_softmax(MATRIX, -1),
+    lambda: F.logsigmoid(MATRIX),
+    lambda: F.nll_loss(MATRIX, torch.tensor([0, 1, 2])),
+    lambda: MATRIX.chunk(2, 1)[0],
+    lambda: MATRIX.split(2, 1)[0],
+    lambda: MATRIX.unbind(0)[0],
+    lambda: MATRIX.expand(2, 3, 4),
+    lambda: MATRIX.repeat(2, 1),
+    lambda: MATRIX.unsqueeze(0),
+    lambda: MATRIX[:1].squeeze(0),
+    lambda: MATRIX.transpose(0, 1),
+    lambda: MATRIX.clone(),
+    lambda: MATRIX.t().contiguous(),
+    lambda: MATRIX.double(),
+    lambda: MATRIX.to(torch.float64),
+    lambda: MATRIX.gather(1, torch.zeros(3, 1, dtype=torch.long)),
+    lambda: MATRIX.cumsum(0),
+    lambda: MATRIX.prod(),
+    lambda: MATRIX.logsumexp(0),
+    lambda: MATRIX.masked_fill(MATRIX > 0, 1.0),
+    lambda: (MATRIX * 1).add_(1),
+    lambda: torch.addmm(BIAS, torch.ones(2, 4), MATRIX.t()),
+    lambda: F.scaled_dot_product_attention(STACK, STACK, STACK),
+    lambda: F.cosine_similarity(MATRIX, MATRIX),
+    lambda: F.pad(MATRIX, (1, 1)),
+    lambda: F.interpolate(F.conv2d(IMAGES, FILTERS), scale_factor=2),
+    lambda: F.softplus(MATRIX),
+    lambda: F.hardswish(MATRIX),
+    lambda: MATRIX.roll(1, 0),
+    lambda: MATRIX.tril(),
+    lambda: torch.minimum(MATRIX, MATRIX * 2),
+    lambda: torch.lerp(MATRIX, MATRIX * 2, 0.5),
+    lambda: MATRIX.erf(),
+    lambda: MATRIX.abs().log1p(),
+    lambda: MATRIX.sigmoid(),
+    lambda: MATRIX.sin(),
+    lambda: torch.outer(VECTOR, BIAS),
+    lambda: torch.dot(BIAS, BIAS),
+    lambda: MATRIX.nansum(),
+    lambda: MATRIX.amax(0),
+    lambda: MATRIX.topk(2)[0],
+    lambda: MATRIX.sort()[0],
+    lambda: MATRIX.flip(0),
+]
+
+
+@pytest.mark.parametrize("index", range(len(NAMED)))
+def test_name_of_the_node(index):
+    expected = NAMED[index]().grad_fn.name()
+    converted = torchjanus.function(NAMED[index])
+    for _ in range(5):
+        assert converted().grad_fn.name() == expected
+    assert converted.stats()["hits"] == 2

@@ -1,0 +1,99 @@
+// The node's name depends on which operators torch makes of a call: the call is made once more, on
+// tensors without data.
+#include "torch/grad_fn_name.h"
+
+#include <ATen/ops/empty.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "torch/tensor.h"
+
+namespace janus::torch {
+
+using frontend::OperatorArgument;
+using python::Object;
+
+namespace {
+
+/// What every named dimension is taken to be.
+constexpr int64_t kTypicalSize = 6;
+
+Object tensor_without_data(const OperatorArgument& argument) {
+  std::vector<int64_t> sizes;
+  for (const graph::Dim& dim : argument.type.shape)
+    sizes.push_back(dim.evaluate([](const std::string&) { return kTypicalSize; }).value_or(1));
+  const auto options = at::TensorOptions(scalar_type(argument.type.dtype)).device(at::kMeta);
+  at::Tensor tensor = at::empty(sizes, options);
+  // No leaf, as those can't be written in place.
+  if (argument.requires_grad) tensor = tensor.requires_grad_().clone();
+  return Object::steal(THPVariable_Wrap(tensor));
+}
+
+Object python_value(const OperatorArgument& argument);
+
+Object tuple_of(const std::vector<OperatorArgument>& elements) {
+  Object tuple = Object::steal(PyTuple_New(static_cast<Py_ssize_t>(elements.size())));
+  for (size_t i = 0; tuple && i < elements.size(); ++i) {
+    Object element = python_value(elements[i]);
+    if (!element) return {};
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), element.release());
+  }
+  return tuple;
+}
+
+/// Null if there is none, with Python's error set.
+Object python_value(const OperatorArgument& argument) {
+  using Kind = OperatorArgument::Kind;
+  switch (argument.kind) {
+    case Kind::tensor:
+      return tensor_without_data(argument);
+    case Kind::number:
+      if (argument.type.kind == graph::Type::Kind::f64)
+        return Object::steal(PyFloat_FromDouble(0.5));
+      if (argument.type.kind == graph::Type::Kind::boolean) return Object::borrow(Py_True);
+      return Object::steal(PyLong_FromLong(1));
+    case Kind::dimension: {
+      const auto size = argument.dim.evaluate([](const std::string&) { return kTypicalSize; });
+      return Object::steal(PyLong_FromLongLong(size.value_or(1)));
+    }
+    case Kind::constant:
+      return argument.object;
+    case Kind::sequence:
+      return tuple_of(argument.elements);
+  }
+  return {};
+}
+
+Object call_again(const frontend::ProducingCall& call) {
+  std::vector<OperatorArgument> positional;
+  const Object keywords = Object::steal(PyDict_New());
+  for (const OperatorArgument& argument : call.arguments) {
+    if (argument.keyword.empty()) {
+      positional.push_back(argument);
+      continue;
+    }
+    const Object value = python_value(argument);
+    if (!value || PyDict_SetItemString(keywords.get(), argument.keyword.c_str(), value.get()) < 0)
+      return {};
+  }
+  const Object arguments = tuple_of(positional);
+  if (!arguments) return {};
+  const c10::AutoGradMode with_gradients(true);
+  return Object::steal(PyObject_Call(call.callable.get(), arguments.get(), keywords.get()));
+}
+
+}  // namespace
+
+std::string grad_fn_name(const frontend::ProducingCall& call) {
+  Object result = call_again(call);
+  if (result && PyTuple_Check(result.get()))
+    result = Object::borrow(static_cast<Py_ssize_t>(call.result) < PyTuple_GET_SIZE(result.get())
+                                ? PyTuple_GET_ITEM(result.get(), call.result)
+                                : nullptr);
+  PyErr_Clear();
+  if (!result || !THPVariable_Check(result.get())) return {};
+  const auto& node = THPVariable_Unpack(result.get()).grad_fn();
+  return node ? node->name() : std::string();
+}
+
+}  // namespace janus::torch
