@@ -177,10 +177,11 @@ def seconds_until_caught_up(variant: Variant, eager: Variant) -> float | None:
 
 def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -> dict:
     built = variants(benchmark, with_compile)
+    steps = min(100, 12 + 2 * built[0].batch_count)  # all lengths, trees and branches
     for variant in built[:2]:
-        variant.warm(12)
+        variant.warm(steps)
     for variant in built[2:]:
-        variant.try_to_warm(12, limit)
+        variant.try_to_warm(steps, limit)
     systems = [variant for variant in built if not variant.is_out]
     for _ in range(rounds):
         for variant in systems:
