@@ -79,8 +79,12 @@ class Maker {
     code_.can_be_planned = (code_.commits.empty() || !code_.hands_out_containers) &&
                            code_.run_time_symbols.empty() && !options().is_disabled("memory_plan");
     std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
-    for (const Write& write : code_.commits) kept.insert(write.slot);
-    for (const Write& write : code_.rebinds) kept.insert(write.slot);
+    for (const auto* writes : {&code_.commits, &code_.rebinds}) {
+      for (const Write& write : *writes) {
+        kept.insert(write.slot);
+        if (write.second) kept.insert(*write.second);
+      }
+    }
     mark_dead(code_.body, kept);
     find_objects();
     return std::move(code_);
@@ -109,6 +113,7 @@ class Maker {
 
   void add_write(const Node& node) {
     Write write{&node, slot_of(node.inputs[0]), cell_of(node)};
+    if (node.inputs.size() > 1) write.second = slot_of(node.inputs[1]);
     (node.op == &op::commit ? code_.commits : code_.rebinds).push_back(write);
   }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -77,6 +78,8 @@ struct Write {
   const graph::Node* node = nullptr;
   uint32_t slot = 0;
   size_t cell = 0;
+  /// Slot of the second operand: of `commit` a number of writes, of `rebind` whether it is to none.
+  std::optional<uint32_t> second = {};
 };
 
 /// A number or none that stands in the graph itself.

@@ -469,6 +469,15 @@ Slot given(Library& library, const Owners& owners, const Slot& value) {
 
 }  // namespace
 
+int64_t writes_of(const Write& commit, const Frame& frame) {
+  const int64_t more = commit.second ? frame.slots[*commit.second].i64() : 0;
+  return commit.node->attributes.get_or<int64_t>("versions", 1) + more;
+}
+
+bool is_rebound(const Write& rebind, const Frame& frame) {
+  return !rebind.second || frame.slots[*rebind.second].boolean();
+}
+
 void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
             std::span<Slot> results, std::span<Slot> rebound) {
   Owners owners(code, library, frame);
@@ -488,8 +497,8 @@ void finish(const Code& code, Library& library, Frame& frame, std::span<const Sl
   }
   for (size_t i = 0; i < rebound.size(); ++i) {
     const Slot& value = frame.slots[code.rebinds[i].slot];
-    rebound[i] = value;
-    if (!value.is_tensor()) continue;
+    rebound[i] = is_rebound(code.rebinds[i], frame) ? value : Slot::none();
+    if (!rebound[i].is_tensor()) continue;
     const void* storage = library.storage(value);
     const bool own = owners.hand_out(storage) && !owners.is_outside(storage) &&
                      library.layout(value).is_contiguous();
@@ -514,8 +523,7 @@ void finish(const Code& code, Library& library, Frame& frame, std::span<const Sl
     if (contents[i].tensor() != cell.tensor()) library.copy(cell, contents[i]);
   }
   for (const Write& write : code.commits) {
-    library.bump_version(frame.slots[cell_slot(code, write.cell)],
-                         write.node->attributes.get_or<int64_t>("versions", 1));
+    library.bump_version(frame.slots[cell_slot(code, write.cell)], writes_of(write, frame));
   }
 }
 

@@ -142,7 +142,8 @@ bool Plan::run(Library& library, Frame& frame, std::span<Slot> replaceable) {
   library.enter_certain_part();
   const bool done = run_steps(first_write_, steps_.size(), library, frame);
   TORCHJANUS_CHECK(done, "plan: a step has failed that can't fail");
-  for (const auto& [slot, writes] : versions_) library.bump_version(frame.slots[slot], writes);
+  for (const Write& write : code_.commits)
+    library.bump_version(frame.slots[cell_slot(code_, write.cell)], writes_of(write, frame));
   return true;
 }
 
@@ -276,7 +277,9 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
 
 void Plan::give(Frame& frame, std::span<Slot> results, std::span<Slot> rebound) {
   for (size_t i = 0; i < result_slots_.size(); ++i) results[i] = frame.slots[result_slots_[i]];
-  for (size_t i = 0; i < rebound_slots_.size(); ++i) rebound[i] = frame.slots[rebound_slots_[i]];
+  for (size_t i = 0; i < rebound_slots_.size(); ++i)
+    rebound[i] =
+        is_rebound(code_.rebinds[i], frame) ? frame.slots[rebound_slots_[i]] : Slot::none();
 }
 
 void Plan::clear(Frame& frame) const {

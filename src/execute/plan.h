@@ -115,7 +115,6 @@ class Plan {
   std::vector<View> views_;
   std::vector<Allocation> allocations_;
   std::vector<Transfer> copies_, adoptions_;
-  std::vector<std::pair<uint32_t, int64_t>> versions_;  ///< slot of a cell, in-place writes
   std::vector<uint32_t> result_slots_, rebound_slots_;
   std::vector<uint32_t> replaced_slots_;  ///< by rebound value: what it may take the place of
   std::vector<uint32_t> transient_;

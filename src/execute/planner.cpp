@@ -373,7 +373,7 @@ class Planner {
     plan_.first_write_ = plan_.steps_.size();
     for (size_t i = certain_; i < end_; ++i) emit(i);
     emit_late_copies();
-    emit_commits();
+    for (const Plan::Transfer& transfer : committed_) emit_copy(transfer.to, transfer.from);
     for (uint32_t slot = 0; slot < frame_.slots.size(); ++slot) {
       if (!permanent_.contains(slot) && !is_constant(slot)) plan_.transient_.push_back(slot);
     }
@@ -670,14 +670,6 @@ class Planner {
   void emit_copy(uint32_t to, uint32_t from) {
     plan_.copies_.push_back({to, from});
     step(Step::Kind::copy, plan_.copies_.size() - 1);
-  }
-
-  void emit_commits() {
-    for (const Plan::Transfer& transfer : committed_) emit_copy(transfer.to, transfer.from);
-    for (const Write& write : code_.commits) {
-      plan_.versions_.emplace_back(cell_slot(code_, write.cell),
-                                   write.node->attributes.get_or<int64_t>("versions", 1));
-    }
   }
 
   Plan& plan_;

@@ -8,6 +8,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/optional.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -558,6 +559,7 @@ bool is_container_method(PyObject* object, const std::string& name) {
 }  // namespace
 
 Value attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name) {
+  expect_settled(value);
   switch (value->kind) {
     case ValueKind::known: {
       if (name == "__class__") return type_of(interpreter, value);
@@ -752,6 +754,7 @@ void write_own_attribute(Interpreter& interpreter, const Value& value, const std
 // --- classes ------------------------------------------------------------------------------------
 
 PyTypeObject* class_of(const Value& value) {
+  expect_settled(value);
   switch (value->kind) {
     case ValueKind::known:
       return Py_TYPE(as<Known>(value)->object.get());

@@ -10,6 +10,8 @@
 #include "frontend/containers.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/expressions.h"
+#include "frontend/optional.h"
+#include "frontend/reached.h"
 #include "frontend/tensor.h"
 #include "frontend/torch_services.h"
 #include "graph/functions.h"
@@ -21,6 +23,21 @@ namespace janus::frontend {
 using python::Object;
 
 // --- .grad --------------------------------------------------------------------------------------
+
+namespace {
+
+bool is_none(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known != nullptr && known->object.is(Py_None);
+}
+
+void set_grad(Tensor& tensor, Value value) {
+  tensor.grad_unread |= tensor.grad == nullptr;
+  tensor.grad = std::move(value);
+  tensor.grad_replaced = true;
+}
+
+}  // namespace
 
 Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
   if (tensor->grad != nullptr) return tensor->grad;
@@ -52,20 +69,28 @@ void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: .grad of another shape or dtype");
   if (grad != nullptr && (grad->base != nullptr || grad->requires_grad))
     interpreter.refuse(ReasonCode::autograd, "the assignment of a view to .grad");
-  tensor->grad = value;
-  tensor->grad_replaced = true;
+  set_grad(*tensor, value);
+}
+
+void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  if (tensor->source == nullptr || !tensor->is_leaf)
+    expect_settled(read_grad(interpreter, tensor));
+  if (!is_none(tensor->grad)) set_grad(*tensor, interpreter.none());
 }
 
 void finish_autograd(Interpreter& interpreter) {
   for (const auto& tensor : interpreter.entry_tensor_order) {
     if (!tensor->grad_replaced) continue;
-    auto grad = shared_as<Tensor>(tensor->grad);
-    if (grad == nullptr && !had_grad(*tensor)) continue;  // None as before
+    const auto* optional = as<Optional>(tensor->grad);
+    auto grad = shared_as<Tensor>(optional != nullptr ? optional->value : tensor->grad);
+    if (grad == nullptr && !tensor->grad_unread && !had_grad(*tensor)) continue;  // None as before
     std::string cell = interpreter.add_cell(speculate::CellBinding::Kind::grad, tensor->source);
-    graph::Value* value = grad == nullptr ? interpreter.builder().none() : read(interpreter, *grad);
     if (grad != nullptr && grad->source != nullptr)
       interpreter.refuse(ReasonCode::autograd, "an existing tensor becomes a .grad");
-    interpreter.builder().append(op::rebind, {value}, {{"cell", cell}});
+    std::vector<graph::Value*> bound = {grad == nullptr ? interpreter.builder().none()
+                                                        : read(interpreter, *grad)};
+    if (optional != nullptr) bound.push_back(optional->flag);
+    interpreter.builder().append(op::rebind, bound, {{"cell", cell}});
   }
 }
 
@@ -266,6 +291,7 @@ bool gradient_requires_grad(Interpreter& interpreter, const Outputs& outputs,
 struct ReachedLeaf {
   std::shared_ptr<Tensor> leaf;
   std::vector<graph::Value*> values;
+  ReachedFlags::Reached reached;
 };
 
 std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs& outputs) {
@@ -273,37 +299,75 @@ std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs&
   candidates.insert(candidates.end(), interpreter.made_leaves.begin(),
                     interpreter.made_leaves.end());
   std::vector<ReachedLeaf> result;
+  ReachedFlags flags(interpreter, outputs.values);
   for (const auto& tensor : candidates) {
     if (!tensor->requires_grad) continue;
     std::vector<graph::Value*> values = tensor->past_values;
     values.push_back(tensor->value);
     std::vector<bool> reached = passes::reachable(outputs.values, values);
-    ReachedLeaf found{tensor, {}};
+    ReachedLeaf found{tensor, {}, {}};
     for (size_t i = 0; i < values.size(); ++i)
       if (reached[i] && interpreter.differentiable.contains(values[i]))
         found.values.push_back(values[i]);
     if (found.values.empty()) continue;
     if (!tensor->is_leaf)
       interpreter.refuse(ReasonCode::autograd, "backward into a graph made before the call");
-    check_certain(interpreter, outputs.values, found.values);
+    found.reached = flags.of(found.values);
     result.push_back(std::move(found));
   }
   return result;
 }
 
-void accumulate(Interpreter& interpreter, const std::shared_ptr<Tensor>& leaf,
-                graph::Value* gradient) {
-  Value current = read_grad(interpreter, leaf);
-  auto existing = shared_as<Tensor>(current);
-  if (existing == nullptr) {
-    leaf->grad = make_tensor(interpreter, gradient, false);
-    leaf->grad_replaced = true;
-    return;
+/// Adds a gradient that comes to a leaf, to what it has already.
+class Accumulation {
+ public:
+  Accumulation(Interpreter& interpreter, std::shared_ptr<Tensor> leaf, graph::Value* gradient,
+               const ReachedFlags::Reached& reached)
+      : interpreter_(interpreter), leaf_(std::move(leaf)), gradient_(gradient), reached_(reached) {}
+
+  void run() {
+    const Value current = settled(interpreter_, read_grad(interpreter_, leaf_));
+    if (const auto* optional = as<Optional>(current)) return add_to_optional(*optional);
+    if (auto existing = shared_as<Tensor>(current))
+      return where_reached([&] { add_to(*existing); });
+    Value grad = make_tensor(interpreter_, gradient_, false);
+    if (!reached_.certain)
+      grad = std::make_shared<Optional>(reached_.flag, grad, reached_.test);
+    set_grad(*leaf_, grad);
   }
-  graph::Value* sum =
-      operator_named("add")(interpreter.builder(), {read(interpreter, *existing), gradient});
-  write(interpreter, *existing, sum);
-}
+
+ private:
+  void where_reached(const std::function<void()>& body) {
+    if (reached_.certain) return body();
+    only_if(interpreter_, reached_.flag, reached_.test, body);
+  }
+
+  void add_to(Tensor& existing) {
+    graph::Value* sum = operator_named("add")(interpreter_.builder(),
+                                              {read(interpreter_, existing), gradient_});
+    write(interpreter_, existing, sum);
+  }
+
+  /// Where there is none yet, its tensor holds nothing of meaning.
+  void add_to_optional(const Optional& optional) {
+    auto existing = shared_as<Tensor>(optional.value);
+    graph::Value* missing = interpreter_.negated_flag(optional.flag);
+    where_reached([&] {
+      only_if(interpreter_, optional.flag, optional.test, [&] { add_to(*existing); });
+      only_if(interpreter_, missing, optional.test,
+              [&] { write(interpreter_, *existing, gradient_); });
+    });
+    if (reached_.certain) return set_grad(*leaf_, existing);
+    graph::Value* either =
+        op::scalar_or(interpreter_.builder(), {optional.flag, reached_.flag});
+    set_grad(*leaf_, std::make_shared<Optional>(either, existing, optional.test));
+  }
+
+  Interpreter& interpreter_;
+  const std::shared_ptr<Tensor> leaf_;
+  graph::Value* const gradient_;
+  const ReachedFlags::Reached& reached_;
+};
 
 bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {
   if (value == nullptr) return otherwise;
@@ -347,7 +411,7 @@ Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
     graph::Value* sum = gradients[next++];
     for (size_t i = 1; i < leaf.values.size(); ++i)
       sum = operator_named("add")(interpreter.builder(), {sum, gradients[next++]});
-    accumulate(interpreter, leaf.leaf, sum);
+    Accumulation(interpreter, leaf.leaf, sum, leaf.reached).run();
   }
   return interpreter.none();
 }

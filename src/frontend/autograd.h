@@ -9,6 +9,8 @@ namespace janus::frontend {
 Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                 const Value& value);
+/// tensor.grad = None, without a look at what it is.
+void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 
 /// Eager leaves None where no gradient comes to: which of the targets that is must not depend on a
 /// branch. Throws CannotMerge for one that it depends on.

@@ -15,8 +15,11 @@ constexpr size_t kDeepestForks = 40;  // inside each other
 }  // namespace
 
 Fork::Fork(Interpreter& interpreter, const Truth& truth, int fact)
+    : Fork(interpreter, truth, TestKey{interpreter.frame().code->facts_key, fact}) {}
+
+Fork::Fork(Interpreter& interpreter, const Truth& truth, TestKey test)
     : interpreter_(interpreter),
-      test_{interpreter.frame().code->facts_key, fact},
+      test_(std::move(test)),
       flag_(truth.flag),
       example_(truth.example),
       outer_(interpreter.builder().block()),
@@ -83,10 +86,13 @@ Value Fork::merge() {
   return result;
 }
 
+bool has_room_for_fork(const Interpreter& interpreter) {
+  return interpreter.open_scopes() < kDeepestForks && interpreter.scope_count() < kMostForks;
+}
+
 bool may_merge(Interpreter& interpreter, int fact) {
   if (!interpreter.merges() || interpreter.frame().yielded != nullptr) return false;
-  if (interpreter.open_scopes() >= kDeepestForks || interpreter.scope_count() >= kMostForks)
-    return false;
+  if (!has_room_for_fork(interpreter)) return false;
   return interpreter.followed({interpreter.frame().code->facts_key, fact}) == nullptr;
 }
 

@@ -29,6 +29,7 @@ class Fork final : public Scope {
  public:
   /// Side 0 is the one where the test holds.
   Fork(Interpreter& interpreter, const Truth& truth, int fact);
+  Fork(Interpreter& interpreter, const Truth& truth, TestKey test);
   ~Fork() override;
 
   const TestKey* test() const override { return &test_; }
@@ -47,6 +48,9 @@ class Fork final : public Scope {
     return block == sides_[at_].block.get();
   }
   void add_entry_object(Changeable& object) override { before_.add(object); }
+  std::optional<bool> outcome(const graph::Value* flag) const override {
+    return flag == flag_ ? std::optional(at_ == 0) : std::nullopt;
+  }
 
   /// How the side ended that is not the one at hand.
   Completion other_completion() const { return sides_[1 - at_].completion; }
@@ -80,6 +84,8 @@ class Fork final : public Scope {
   size_t at_ = 0;
 };
 
+/// Whether one more branch or loop is not too many.
+bool has_room_for_fork(const Interpreter& interpreter);
 /// Whether the test or loop may become part of the graph at all.
 bool may_merge(Interpreter& interpreter, int fact);
 /// Whether both sides of the test shall be in the graph: the profile saw both, and nothing speaks

@@ -9,6 +9,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
+#include "frontend/optional.h"
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
 #include "frontend/strings.h"
@@ -493,9 +494,11 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
   const auto& known = *as<Known>(callee);
   PyObject* object = known.object.get();
   if (Handler handler = special_handler(object)) {
+    expect_settled(arguments);
     interpreter.assume_identity(known);
     if (Value result = handler(interpreter, arguments)) return result;
   }
+  if (!PyFunction_Check(object) && !PyMethod_Check(object)) expect_settled(arguments);
   if (Value result = call_operator(interpreter, object, arguments)) {
     interpreter.assume_identity(known);
     return result;

@@ -10,6 +10,7 @@
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/operators.h"
+#include "frontend/optional.h"
 #include "frontend/rolled.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
@@ -213,6 +214,7 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
 }  // namespace
 
 Value opened(Interpreter& interpreter, const Value& value) {
+  expect_settled(value);
   const auto* known = as<Known>(value);
   if (known == nullptr) return value;
   PyObject* object = known->object.get();

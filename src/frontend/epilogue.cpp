@@ -28,6 +28,7 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
                      std::set<const AbstractValue*>& seen) {
   if (value == nullptr || !seen.insert(value.get()).second) return;
   if (const auto* tensor = as<Tensor>(value)) tensors.insert(tensor);
+  if (const auto* optional = as<Optional>(value)) collect_tensors(optional->value, tensors, seen);
   if (const Rolled* list = rolled(value)) {
     tensors.insert(list->memory.get());
   } else if (const auto* sequence = as<Sequence>(value)) {
@@ -79,6 +80,8 @@ class TemplateWriter {
         return result(as<RuntimeObject>(value)->value);
       case ValueKind::deferred:
         return as<Deferred>(value)->recipe;
+      case ValueKind::optional:
+        return optional(value);
       case ValueKind::tensor:
       case ValueKind::sequence:
       case ValueKind::dictionary:
@@ -122,6 +125,18 @@ class TemplateWriter {
     const auto& number = *as<Number>(value);
     if (number.source != nullptr) return from_source(number.source);
     return result(interpreter_.graph_value(value));
+  }
+
+  /// (None, value)[flag]
+  Template optional(const Value& value) {
+    for (const auto& leaf : interpreter_.entry_tensor_order)
+      if (leaf->grad_replaced && leaf->grad == value) return attribute_of(leaf, "grad");
+    const auto& optional = *as<Optional>(value);
+    Template form = call_of("operator.getitem", made(Template::Kind::tuple));
+    form.children[0].children.push_back(write(interpreter_.none()));
+    form.children[0].children.push_back(write(optional.value));
+    form.children.push_back(result(optional.flag));
+    return form;
   }
 
   Template result(graph::Value* value) {
@@ -412,9 +427,12 @@ void commit_tensors(Interpreter& interpreter) {
           ReasonCode::autograd,
           cat(tensor->source->describe(), " becomes part of autograd's graph by a write in place"));
     const std::string& cell = cell_of(interpreter, *tensor);
-    interpreter.builder().append(
-        op::commit, {tensor->value},
-        {{"cell", cell}, {"versions", int64_t{tensor->version - tensor->silent_writes}}});
+    std::vector<graph::Value*> written = {tensor->value};
+    if (tensor->varying_writes != nullptr) written.push_back(tensor->varying_writes);
+    graph::Attributes attributes{{"cell", cell}};
+    const int64_t writes = tensor->version - tensor->silent_writes;
+    if (writes != 1) attributes.set("versions", writes);
+    interpreter.builder().append(op::commit, written, std::move(attributes));
   }
 }
 

@@ -7,6 +7,7 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/operators.h"
+#include "frontend/optional.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
@@ -175,7 +176,9 @@ Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
 
 }  // namespace
 
-Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
+namespace {
+
+Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expression) {
   using namespace syntax;  // NOLINT: the node classes of this one function
   interpreter.at(expression);
   switch (expression.kind) {
@@ -300,6 +303,12 @@ Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
   interpreter.refuse(ReasonCode::expression, syntax::name(expression.kind));
 }
 
+}  // namespace
+
+Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
+  return settled(interpreter, evaluate_node(interpreter, expression));
+}
+
 // --- tests --------------------------------------------------------------------------------------
 
 namespace {
@@ -374,6 +383,9 @@ Truth truth_of(Interpreter& interpreter, const Value& value) {
     case ValueKind::native:
     case ValueKind::context:
       return {.known = true};
+    case ValueKind::optional:
+      expect_settled(value);
+      break;
     case ValueKind::deferred:
     case ValueKind::undefined:
     case ValueKind::unmerged:

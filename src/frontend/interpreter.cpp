@@ -204,7 +204,21 @@ bool Interpreter::follow(graph::Value* test, const Object& example, int fact_num
   if (why != nullptr && !why->why.empty()) note += cat("; no branch in the graph: ", why->why);
   mark(speculate::LineMark::Kind::assumed, std::move(note));
   learn_classes(test, outcome);
+  guarded_.try_emplace(test, Guarded{&builder_.block(), outcome});
   return outcome;
+}
+
+std::optional<bool> Interpreter::outcome_of(const graph::Value* flag) const {
+  bool negated = false;
+  for (;;) {
+    for (const Scope* scope : open_scopes_)
+      if (const auto outcome = scope->outcome(flag)) return *outcome != negated;
+    if (auto known = guarded_.find(flag); known != guarded_.end() && is_open(known->second.block))
+      return known->second.outcome != negated;
+    if (flag->definition == nullptr || flag->definition->op != &op::scalar_not) return std::nullopt;
+    flag = flag->definition->inputs[0];
+    negated = !negated;
+  }
 }
 
 int64_t Interpreter::kinds_test(int fact_number) {

@@ -61,6 +61,8 @@ class Scope {
   virtual bool keeps(const Tensor& tensor) const { return false; }
   /// The test that is to be followed if the branch or loop can't be in the graph; null if none.
   virtual const TestKey* test() const = 0;
+  /// What the block at hand knows of a flag.
+  virtual std::optional<bool> outcome(const graph::Value* /*flag*/) const { return std::nullopt; }
 };
 
 /// One function, comprehension or run of statements being interpreted.
@@ -161,7 +163,11 @@ class Interpreter {
   /// Why that test is followed and not merged; null if it is not.
   const CannotMerge* followed(const TestKey& test) const;
   /// The test that is to be followed if what is interpreted now can't be converted.
-  const std::optional<TestKey>& suspect() const { return suspect_; }
+  const std::optional<TestKey>& suspect() const { return suspect_ ? suspect_ : unsettled; }
+  /// The branch that the Optional came from that was read last.
+  std::optional<TestKey> unsettled;
+  /// What is known of a flag at this point: by the branches around it, and by guards.
+  std::optional<bool> outcome_of(const graph::Value* flag) const;
 
   // --- recursion (frontend/recursion.h)
   Recursion& recursion() { return *recursion_; }
@@ -300,6 +306,11 @@ class Interpreter {
   };
   std::unordered_map<const Tensor*, std::shared_ptr<TensorHooks>> tensor_hooks;
 
+  /// Tensors whose `.grad` is None for the code at hand (frontend/optimizers.cpp).
+  std::set<const Tensor*> without_grad;
+  /// Where gradients are clipped: whether those that only some runs have are taken to be there.
+  bool clips = false, sees_all_grads = false;
+
   /// Tensors reached from the entry, by the identity of the real tensor.
   std::map<const void*, std::shared_ptr<Tensor>> entry_tensors;
   /// In the order in which they were reached.
@@ -342,6 +353,11 @@ class Interpreter {
   size_t scope_count_ = 0;
   bool merges_ = !options().is_disabled("control_flow");
   std::optional<TestKey> suspect_;
+  struct Guarded {
+    const graph::Block* block;
+    bool outcome;
+  };
+  std::map<const graph::Value*, Guarded> guarded_;  // flags
   std::shared_ptr<Variables> statement_variables_;      // of the run of statements, if it is one
   int statement_ = -1;                                  // which of those is being run
   std::map<std::string, int, std::less<>> written_by_;  // which of them wrote a variable last

@@ -92,6 +92,11 @@ Value same_length(const Value& a, const Value& b) {
 
 uint32_t counted_writes(const TensorState& state) { return state.version - state.silent_writes; }
 
+bool is_none(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known != nullptr && known->object.is(Py_None);
+}
+
 }  // namespace
 
 Merger::Merger(Fork& fork)
@@ -261,13 +266,29 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
     if (a.producer != b.producer) merged.producer.clear();
     if (a.produced_by != b.produced_by) merged.produced_by = nullptr;
   }
-  if (tensor.source != nullptr && counted_writes(a) != counted_writes(b))
-    throw NotMerged{"the sides write a tensor a different number of times"};
-  merged.silent_writes = merged.version - counted_writes(a);
+  if (tensor.source != nullptr) merge_writes(merged, a, b);
   merged.past_values.insert(merged.past_values.end(), b.past_values.begin(), b.past_values.end());
   std::erase_if(merged.past_values, [&](const graph::Value* value) { return !is_visible(value); });
   static_cast<TensorState&>(tensor) = merged;
   written_.push_back(&tensor);
+}
+
+/// How often a tensor was written is a number of the graph where the sides differ in that.
+void Merger::merge_writes(TensorState& merged, const TensorState& a, const TensorState& b) {
+  uint32_t count = counted_writes(a);
+  if (count != counted_writes(b) || a.varying_writes != b.varying_writes) {
+    merged.varying_writes = merge_graph_values(number_of_writes(0, a), number_of_writes(1, b));
+    count = 0;
+  }
+  merged.silent_writes = merged.version - count;
+}
+
+graph::Value* Merger::number_of_writes(size_t side, const TensorState& state) {
+  interpreter_.enter_block(*fork_.sides_[side].block);
+  graph::Builder& builder = interpreter_.builder();
+  graph::Value* count = builder.constant(int64_t{counted_writes(state)});
+  if (state.varying_writes == nullptr) return count;
+  return op::scalar_add(builder, {state.varying_writes, count});
 }
 
 // --- values -------------------------------------------------------------------------------------
@@ -280,6 +301,8 @@ Value Merger::merge_value(const Value& a, const Value& b) {
   if (is_number(a) && is_number(b)) return merge_numbers(a, b);
   if (as<RuntimeObject>(a) != nullptr || as<RuntimeObject>(b) != nullptr)
     return merge_objects(a, b);
+  if (is_none(a) != is_none(b) || as<Optional>(a) != nullptr || as<Optional>(b) != nullptr)
+    return merge_optionals(a, b);
   auto different = [&] {
     return NotMerged{cat(name_of(a), " on one side, ", name_of(b), " on the other")};
   };
@@ -309,6 +332,33 @@ Value Merger::merge_value(const Value& a, const Value& b) {
     default:
       throw different();
   }
+}
+
+/// A value that is None on one side, or may be.
+Value Merger::merge_optionals(const Value& a, const Value& b) {
+  auto place = merged_.find({a.get(), b.get()});
+  if (place != merged_.end()) return place->second;
+  const Value* sides[] = {&a, &b};
+  graph::Value* flags[2];
+  Value parts[2];
+  for (size_t side = 0; side < 2; ++side) {
+    const auto* optional = as<Optional>(*sides[side]);
+    parts[side] = optional != nullptr ? optional->value
+                  : is_none(*sides[side]) ? std::make_shared<Undefined>()
+                                          : *sides[side];
+    interpreter_.enter_block(*fork_.sides_[side].block);
+    flags[side] = optional != nullptr ? optional->flag
+                                      : interpreter_.builder().constant(!is_none(*sides[side]));
+  }
+  for (const Value& part : parts)
+    if (as<Tensor>(part) == nullptr && !is_number(part) && as<Undefined>(part) == nullptr)
+      throw NotMerged{cat(name_of(a), " on one side, ", name_of(b), " on the other")};
+  Value value = merge_value(parts[0], parts[1]);
+  if (!is_none(a) && is_none(b) && as<Optional>(a) == nullptr)
+    return merged_[{a.get(), b.get()}] =
+               std::make_shared<Optional>(fork_.flag_, value, fork_.test_);
+  return merged_[{a.get(), b.get()}] = std::make_shared<Optional>(
+             merge_graph_values(flags[0], flags[1]), value, fork_.test_);
 }
 
 /// The value that only the other side has.

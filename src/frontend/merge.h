@@ -42,9 +42,12 @@ class Merger {
   void merge_object(Changeable& object);
   void merge_tensor_contents(Tensor& tensor, const TensorState& a, const TensorState& b);
   void merge_variables(Variables& variables, const VariableValues& a, const VariableValues& b);
+  void merge_writes(TensorState& merged, const TensorState& a, const TensorState& b);
+  graph::Value* number_of_writes(size_t side, const TensorState& state);
   Value merge_grad(const TensorState& a, const TensorState& b);
 
   Value merge_value(const Value& a, const Value& b);
+  Value merge_optionals(const Value& a, const Value& b);
   Value merge_undefined(size_t side, const Value& other);
   Value placeholder_like(const Value& value, size_t side_of_value);
   Value merge_known(const Known& a, const Known& b);

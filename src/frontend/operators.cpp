@@ -8,6 +8,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
+#include "frontend/optional.h"
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
@@ -426,6 +427,7 @@ namespace {
 
 /// The members of an enumeration of ints compute as these.
 Value plain_number(Interpreter& interpreter, const Value& value) {
+  expect_settled(value);
   const auto* known = as<Known>(value);
   if (known == nullptr || !PyLong_Check(known->object.get()) || is_number(value)) return value;
   PyTypeObject* type = Py_TYPE(known->object.get());
@@ -579,6 +581,8 @@ bool may_be_one(const Tensor& a, const Tensor& b) {
 
 bool identical(Interpreter& interpreter, const Value& left, const Value& right) {
   if (left == right) return true;
+  expect_settled(left);
+  expect_settled(right);
   if (const auto *one = as<Tensor>(left), *other = as<Tensor>(right);
       one != nullptr && other != nullptr && may_be_one(*one, *other))
     interpreter.refuse(ReasonCode::expression, "the identity of a tensor that may be another");
@@ -691,12 +695,29 @@ Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value
   return interpreter.number(interpreter.negated_flag(interpreter.graph_value(same)));
 }
 
+bool is_none(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known != nullptr && known->object.is(Py_None);
+}
+
+/// `x is None`, `x is not None`
+Value optional_compare(Interpreter& interpreter, CompareOperator op, const Optional& optional) {
+  return interpreter.number(op == CompareOperator::IsNot ? optional.flag
+                                                         : interpreter.negated_flag(optional.flag));
+}
+
 }  // namespace
 
 Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_left,
               const Value& given_right) {
   if (as<RuntimeObject>(given_left) != nullptr || as<RuntimeObject>(given_right) != nullptr)
     return compare_run_time(interpreter, op, given_left, given_right);
+  if (op == CompareOperator::Is || op == CompareOperator::IsNot) {
+    if (const auto* left = as<Optional>(given_left); left != nullptr && is_none(given_right))
+      return optional_compare(interpreter, op, *left);
+    if (const auto* right = as<Optional>(given_right); right != nullptr && is_none(given_left))
+      return optional_compare(interpreter, op, *right);
+  }
   switch (op) {
     case CompareOperator::Is:
       return interpreter.boolean(identical(interpreter, given_left, given_right));

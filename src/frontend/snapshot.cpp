@@ -39,6 +39,7 @@ namespace {
 
 bool same_tensor_state(const TensorState& a, const TensorState& b) {
   return a.value == b.value && a.version == b.version && a.silent_writes == b.silent_writes &&
+         a.varying_writes == b.varying_writes && a.grad_unread == b.grad_unread &&
          a.requires_grad == b.requires_grad && a.is_leaf == b.is_leaf && a.grad == b.grad &&
          a.grad_replaced == b.grad_replaced && a.seen_version == b.seen_version &&
          a.written == b.written && a.uncertain_alias == b.uncertain_alias && a.base == b.base;

@@ -289,7 +289,12 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   if (name == "requires_grad") return interpreter.boolean(tensor->requires_grad);
   if (name == "is_leaf") return interpreter.boolean(tensor->is_leaf);
   if (name == "data") return data_of(interpreter, tensor);
-  if (name == "grad") return read_grad(interpreter, tensor);
+  if (name == "grad" && interpreter.without_grad.contains(tensor.get())) return interpreter.none();
+  if (name == "grad") {
+    Value grad = read_grad(interpreter, tensor);
+    const auto* optional = as<Optional>(grad);
+    return optional != nullptr && interpreter.sees_all_grads ? optional->value : grad;
+  }
   if (name == "grad_fn" && !tensor->requires_grad) return interpreter.none();
   if (name == "grad_fn" && tensor->is_leaf) return interpreter.none();
   if (name == "itemsize") return interpreter.integer(graph::byte_size(type.dtype));

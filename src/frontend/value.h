@@ -10,6 +10,7 @@
 //   Sequence, Dictionary, Instance, SetValue, SliceValue, Closure, Method, Iterator, Super, Native,
 //   Context
 //               objects that the function makes itself, kept as their parts (virtual objects)
+//   Optional    None in some runs, something else in others
 //   Deferred    an object that is made after the run from results (a formatted string)
 //   Undefined   what is not set yet, and not read before it is
 //   Unmerged    what a variable holds after two sides of a branch that can't become one value
@@ -52,6 +53,7 @@ enum class ValueKind {
   super,
   native,
   context,
+  optional,
   deferred,
   undefined,
   unmerged
@@ -155,6 +157,8 @@ struct TensorState {
   bool is_parameter = false;
   uint32_t version = 0;        ///< counts in-place writes through this tensor or an alias
   uint32_t silent_writes = 0;  ///< of these, those that eager's `_version` does not count
+  /// An i64: so many writes more, which differ from run to run; null: none.
+  graph::Value* varying_writes = nullptr;
   bool written = false;        ///< its contents differ from those at entry: needs a commit
   std::string grad_fn_name;    ///< eager's name of the autograd node that made it
   std::string producer;        ///< name of the operator that computed the current value
@@ -176,8 +180,9 @@ struct TensorState {
   std::shared_ptr<Tensor> list_memory;  ///< of an element of a list of the graph: Rolled::memory
   // --- autograd
   std::vector<graph::Value*> past_values;  ///< contents before each in-place write
-  Value grad;                  ///< of a leaf: null = not read yet; Known None; or a Tensor
+  Value grad;  ///< of a leaf: null = not read yet; Known None; a Tensor, or an Optional one
   bool grad_replaced = false;  ///< `.grad` refers to another object than at entry: needs a rebind
+  bool grad_unread = false;    ///< and nobody looked at what it was at entry
 };
 
 struct Tensor final : AbstractValue, Changeable, TensorState {
@@ -335,6 +340,16 @@ struct TestKey {
   bool operator==(const TestKey& other) const {
     return facts_key.is(other.facts_key.get()) && fact == other.fact;
   }
+};
+
+/// None unless the flag holds.
+struct Optional final : AbstractValue {
+  static constexpr auto kKind = ValueKind::optional;
+  Optional(graph::Value* flag, Value value, TestKey test)
+      : AbstractValue(kKind), flag(flag), value(std::move(value)), test(std::move(test)) {}
+  graph::Value* flag;
+  Value value;
+  TestKey test;  ///< of the branch that it came from
 };
 
 /// What nothing reads unless it was set first (what a loop returns, before it does): it goes

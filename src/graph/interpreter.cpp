@@ -182,7 +182,9 @@ class Run {
     else if (name == "commit")
       outcome_.committed[node.attributes.get<std::string>("cell")] = get(node.inputs[0]);
     else if (name == "rebind")
-      outcome_.rebound[node.attributes.get<std::string>("cell")] = get(node.inputs[0]);
+      outcome_.rebound[node.attributes.get<std::string>("cell")] =
+          node.inputs.size() == 1 || std::get<bool>(get(node.inputs[1])) ? get(node.inputs[0])
+                                                                         : Datum(None{});
     else if (name == "guard")
       guard(node);
     else if (name == "size")

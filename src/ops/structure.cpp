@@ -31,15 +31,12 @@ using namespace graph;
 
 namespace {
 
-const std::string& cell_of(const Infer& infer) { return infer.attributes.get<std::string>("cell"); }
-
-std::vector<Type> infer_write(const Infer& infer) {
-  if (cell_of(infer).empty()) infer.fail("expected the name of a cell");
-  return {};
-}
-
-std::vector<Type> infer_rebind(const Infer& infer) {
-  if (infer.inputs.size() != 1) infer.fail(cat("expected one value, got ", infer.inputs.size()));
+/// What is written, and maybe one thing more, of that kind.
+std::vector<Type> infer_write(const Infer& infer, Type::Kind second) {
+  const size_t given = infer.inputs.size();
+  if (given != 1 && given != 2) infer.fail(cat("expected one value or two, got ", given));
+  if (given == 2 && infer.type(1).kind != second)
+    infer.fail(cat("expected another second operand than ", infer.type(1)));
   const std::string* cell = nullptr;
   if (const AttributeValue* value = infer.attributes.find("cell"))
     cell = std::get_if<std::string>(value);
@@ -47,9 +44,16 @@ std::vector<Type> infer_rebind(const Infer& infer) {
   return {};
 }
 
+std::vector<Type> infer_rebind(const Infer& infer) {
+  return infer_write(infer, Type::Kind::boolean);
+}
+
 std::vector<Type> infer_commit(const Infer& infer) {
-  if (!infer.type(0).is_tensor()) infer.fail(cat("expected a tensor, got ", infer.type(0)));
-  return infer_write(infer);
+  if (infer.inputs.empty() || !infer.type(0).is_tensor()) infer.fail("expected a tensor");
+  if (const AttributeValue* versions = infer.attributes.find("versions");
+      versions != nullptr && !std::holds_alternative<int64_t>(*versions))
+    infer.fail("expected a number of writes");
+  return infer_write(infer, Type::Kind::i64);
 }
 
 std::vector<Type> infer_guard(const Infer& infer) {
@@ -342,15 +346,17 @@ constinit const OpDef op::state{
 
 constinit const OpDef op::commit{
     .name = "commit",
-    .doc = "New contents of a cell's tensor. `versions`: how many in-place writes it stands for.",
-    .schema = "(Tensor value, *, str cell, int versions=1) -> ()",
+    .doc = "New contents of a cell's tensor: attributes cell, versions=1. `versions`: how many "
+           "in-place writes it stands for; a second operand: so many more, which only the run knows.",
+    .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
     .infer = infer_commit,
 };
 
 constinit const OpDef op::rebind{
     .name = "rebind",
-    .doc = "What a cell refers to from now on: attributes cell.",
+    .doc = "What a cell refers to from now on: attributes cell. A second operand: whether it does; "
+           "else to none.",
     .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
     .infer = infer_rebind,

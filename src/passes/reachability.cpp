@@ -204,8 +204,8 @@ SavedValues saved_by_parts(const Node& composite) {
   return result;
 }
 
-/// The operands that a gradient of `output` can flow on to. A composite operator's parts say it:
-/// the target of a loss, say, may only be compared.
+}  // namespace
+
 std::vector<Value*> operands_reached(const Value& output, Paths paths,
                                      const FunctionReach* functions) {
   const Node& node = *output.definition;
@@ -225,8 +225,6 @@ std::vector<Value*> operands_reached(const Value& output, Paths paths,
     return operands(node);  // what may be reached counts as reached
   }
 }
-
-}  // namespace
 
 bool passes_gradient(const Node& node) {
   if (node.op->is(graph::Trait::no_gradient) || node.op == &op::detach) return false;

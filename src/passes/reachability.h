@@ -27,20 +27,26 @@ std::vector<graph::Value*> operands(const graph::Node& node);
 /// Only the latter.
 std::vector<graph::Value*> outer_values(const graph::Node& node);
 
-/// The values where gradients of `outputs` end: those that can have a gradient and that no gradient
-/// passes through. In order of definition, each once; an output may itself be one.
-std::vector<graph::Value*> differentiable_leaves(std::span<graph::Value* const> outputs);
-
 /// Which ways of a gradient count: those through any side of an `if` and any number of rounds of a
 /// loop, or only those that are there however the run goes. What a gradient comes to for certain
 /// has one in eager as well; the others may have None there.
 enum class Paths { any, certain };
+class FunctionReach;
+
+/// The operands that a gradient of `output` can flow on to. A composite operator's parts say it:
+/// the target of a loss, say, may only be compared.
+/// `functions`: what calls hand gradients on to where that is being found out (control_reach.h).
+std::vector<graph::Value*> operands_reached(const graph::Value& output, Paths paths,
+                                            const FunctionReach* functions = nullptr);
+
+/// The values where gradients of `outputs` end: those that can have a gradient and that no gradient
+/// passes through. In order of definition, each once; an output may itself be one.
+std::vector<graph::Value*> differentiable_leaves(std::span<graph::Value* const> outputs);
 
 /// Every value that a gradient of `outputs` flows to, outputs included; within a block, if one is
 /// given, and to what it uses from outside. A `gradient` node counts as if all its results depended
 /// on all its operands.
 /// `functions`: what calls hand gradients on to where that is being found out (control_reach.h).
-class FunctionReach;
 using Reached = std::unordered_set<graph::Value*>;
 Reached reached_from(std::span<graph::Value* const> outputs, Paths paths,
                      const graph::Block* within = nullptr,

@@ -1,0 +1,23 @@
+// Values that are None in some runs and something else in others: what a branch left of which one
+// side had None, the `.grad` of a parameter that one side uses.
+//
+// Where the program has asked (`if x is not None:`), the side at hand says which of the two it is.
+// Whoever needs to know and can't, begins the generation anew with the branch followed.
+#pragma once
+
+#include "frontend/branches.h"
+
+namespace janus::frontend {
+
+/// What the value is at this point, where that is known; else the value itself.
+Value settled(Interpreter& interpreter, const Value& value);
+/// Gives up the branch that the value came from if it is an Optional.
+void expect_settled(const Value& value);
+void expect_settled(const CallArguments& arguments);
+
+/// Interprets `body` as what is done only where the flag holds. `key`: what is followed if that
+/// can't be merged.
+void only_if(Interpreter& interpreter, graph::Value* flag, const TestKey& key,
+             const std::function<void()>& body);
+
+}  // namespace janus::frontend
