@@ -76,7 +76,8 @@ void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
 /// Learns the layouts of inputs and cells.
 void learn_operands(const Code& code, Frame& frame, const Library& library);
 
-/// For how many writes in place a `commit` stands in this run, and whether a `rebind` is to a value.
+/// For how many writes in place a `commit` stands in this run, and whether a `rebind` is to a
+/// value.
 int64_t writes_of(const Write& commit, const Frame& frame);
 bool is_rebound(const Write& rebind, const Frame& frame);
 

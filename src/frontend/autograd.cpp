@@ -73,8 +73,7 @@ void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
 }
 
 void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
-  if (tensor->source == nullptr || !tensor->is_leaf)
-    expect_settled(read_grad(interpreter, tensor));
+  if (tensor->source == nullptr || !tensor->is_leaf) expect_settled(read_grad(interpreter, tensor));
   if (!is_none(tensor->grad)) set_grad(*tensor, interpreter.none());
 }
 
@@ -331,8 +330,7 @@ class Accumulation {
     if (auto existing = shared_as<Tensor>(current))
       return where_reached([&] { add_to(*existing); });
     Value grad = make_tensor(interpreter_, gradient_, false);
-    if (!reached_.certain)
-      grad = std::make_shared<Optional>(reached_.flag, grad, reached_.test);
+    if (!reached_.certain) grad = std::make_shared<Optional>(reached_.flag, grad, reached_.test);
     set_grad(*leaf_, grad);
   }
 
@@ -343,8 +341,8 @@ class Accumulation {
   }
 
   void add_to(Tensor& existing) {
-    graph::Value* sum = operator_named("add")(interpreter_.builder(),
-                                              {read(interpreter_, existing), gradient_});
+    graph::Value* sum =
+        operator_named("add")(interpreter_.builder(), {read(interpreter_, existing), gradient_});
     write(interpreter_, existing, sum);
   }
 
@@ -358,8 +356,7 @@ class Accumulation {
               [&] { write(interpreter_, *existing, gradient_); });
     });
     if (reached_.certain) return set_grad(*leaf_, existing);
-    graph::Value* either =
-        op::scalar_or(interpreter_.builder(), {optional.flag, reached_.flag});
+    graph::Value* either = op::scalar_or(interpreter_.builder(), {optional.flag, reached_.flag});
     set_grad(*leaf_, std::make_shared<Optional>(either, existing, optional.test));
   }
 

@@ -357,7 +357,7 @@ class Interpreter {
     const graph::Block* block;
     bool outcome;
   };
-  std::map<const graph::Value*, Guarded> guarded_;  // flags
+  std::map<const graph::Value*, Guarded> guarded_;      // flags
   std::shared_ptr<Variables> statement_variables_;      // of the run of statements, if it is one
   int statement_ = -1;                                  // which of those is being run
   std::map<std::string, int, std::less<>> written_by_;  // which of them wrote a variable last

@@ -343,7 +343,7 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
   Value parts[2];
   for (size_t side = 0; side < 2; ++side) {
     const auto* optional = as<Optional>(*sides[side]);
-    parts[side] = optional != nullptr ? optional->value
+    parts[side] = optional != nullptr     ? optional->value
                   : is_none(*sides[side]) ? std::make_shared<Undefined>()
                                           : *sides[side];
     interpreter_.enter_block(*fork_.sides_[side].block);
@@ -357,8 +357,8 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
   if (!is_none(a) && is_none(b) && as<Optional>(a) == nullptr)
     return merged_[{a.get(), b.get()}] =
                std::make_shared<Optional>(fork_.flag_, value, fork_.test_);
-  return merged_[{a.get(), b.get()}] = std::make_shared<Optional>(
-             merge_graph_values(flags[0], flags[1]), value, fork_.test_);
+  return merged_[{a.get(), b.get()}] =
+             std::make_shared<Optional>(merge_graph_values(flags[0], flags[1]), value, fork_.test_);
 }
 
 /// The value that only the other side has.

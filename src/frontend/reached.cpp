@@ -81,8 +81,7 @@ ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
     auto test = interpreter_.scope_nodes.find(&node);
     if (test != interpreter_.scope_nodes.end())
       throw CannotMerge{test->second, "whether something has a gradient depends on it"};
-    interpreter_.refuse(ReasonCode::autograd,
-                        "whether something has a gradient depends on a loop");
+    interpreter_.refuse(ReasonCode::autograd, "whether something has a gradient depends on a loop");
   }
   return flag;
 }

@@ -159,9 +159,9 @@ struct TensorState {
   uint32_t silent_writes = 0;  ///< of these, those that eager's `_version` does not count
   /// An i64: so many writes more, which differ from run to run; null: none.
   graph::Value* varying_writes = nullptr;
-  bool written = false;        ///< its contents differ from those at entry: needs a commit
-  std::string grad_fn_name;    ///< eager's name of the autograd node that made it
-  std::string producer;        ///< name of the operator that computed the current value
+  bool written = false;      ///< its contents differ from those at entry: needs a commit
+  std::string grad_fn_name;  ///< eager's name of the autograd node that made it
+  std::string producer;      ///< name of the operator that computed the current value
   std::shared_ptr<const ProducingCall> produced_by;  ///< the call of it, where that is known
   // --- aliasing
   std::shared_ptr<Tensor> base;            ///< of a view: the tensor it was taken from

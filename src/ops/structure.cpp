@@ -346,8 +346,9 @@ constinit const OpDef op::state{
 
 constinit const OpDef op::commit{
     .name = "commit",
-    .doc = "New contents of a cell's tensor: attributes cell, versions=1. `versions`: how many "
-           "in-place writes it stands for; a second operand: so many more, which only the run knows.",
+    .doc =
+        "New contents of a cell's tensor: attributes cell, versions=1. `versions`: how many "
+        "in-place writes it stands for; a second operand: so many more, which only the run knows.",
     .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
     .infer = infer_commit,
@@ -355,8 +356,9 @@ constinit const OpDef op::commit{
 
 constinit const OpDef op::rebind{
     .name = "rebind",
-    .doc = "What a cell refers to from now on: attributes cell. A second operand: whether it does; "
-           "else to none.",
+    .doc =
+        "What a cell refers to from now on: attributes cell. A second operand: whether it does; "
+        "else to none.",
     .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
     .infer = infer_rebind,
