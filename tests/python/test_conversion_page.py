@@ -519,6 +519,37 @@ def gradient_outside():
     return lambda x, n: Clipped.apply(x * weight)
 
 
+@converted("None on one side, a tensor or number on the other")
+def none_on_one_side():
+    def f(x, n):
+        extra = None
+        if x.sum() > 0:
+            extra = x * 2
+        y = x + 1
+        if extra is not None:
+            y = y * extra
+        return y
+
+    return f
+
+
+@converted("parameter that one side of a branch uses")
+def parameter_of_one_side():
+    torch.manual_seed(0)
+    first, second = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
+    parameters = [*first.parameters(), *second.parameters()]
+    optimizer = torch.optim.SGD(parameters, 0.1, momentum=0.9)
+
+    def f(x, n):
+        optimizer.zero_grad()
+        logits = first(x) if x.sum() > 0 else second(x)
+        F.cross_entropy(logits, torch.tensor([0, 1, 1, 0])).backward()
+        optimizer.step()
+        return [parameter.detach().clone() for parameter in parameters]
+
+    return f
+
+
 @converted("whole training step")
 def training_step():
     torch.manual_seed(0)

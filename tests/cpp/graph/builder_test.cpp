@@ -35,8 +35,8 @@ TEST_F(BuilderTest, infers_types_and_fills_in_defaults) {
   EXPECT_EQ(y->type, x->type);
   ASSERT_EQ(y->definition->inputs.size(), 3u) << "alpha, the trailing operand";
   EXPECT_EQ(constant_integer(y->definition->inputs[2]), 1);
-  const Node* commit = builder.append(op::commit, {x}, {{"cell", std::string("w")}});
-  EXPECT_EQ(commit->attributes.get<int64_t>("versions"), 1);
+  const Node* guard = builder.append(op::guard, {builder.constant(true)}, {{"id", int64_t{0}}});
+  EXPECT_EQ(guard->attributes.get<std::string>("reason"), "");
 }
 
 TEST_F(BuilderTest, writes_constant_dimensions_as_numbers) {
@@ -48,9 +48,15 @@ TEST_F(BuilderTest, writes_constant_dimensions_as_numbers) {
 
 TEST_F(BuilderTest, refuses_what_does_not_fit) {
   EXPECT_EQ(refusal([&] { builder.append(op::detach, {}); }), "detach: expected 1 operands, got 0");
-  EXPECT_EQ(refusal([&] { builder.append(op::commit, {x}); }), "commit: attribute cell is missing");
+  EXPECT_EQ(refusal([&] { builder.append(op::commit, {x}); }),
+            "commit: expected the name of a cell");
   EXPECT_EQ(refusal([&] { builder.append(op::commit, {x}, {{"cell", int64_t{1}}}); }),
-            "commit: attribute cell cannot be 1");
+            "commit: expected the name of a cell");
+  const graph::Attributes cell{{"cell", std::string("w")}};
+  EXPECT_EQ(refusal([&] { builder.append(op::commit, {x, builder.constant(true)}, cell); }),
+            "commit: expected another second operand than bool");
+  EXPECT_EQ(refusal([&] { builder.append(op::rebind, {x, builder.constant(1.0)}, cell); }),
+            "rebind: expected another second operand than f64");
   EXPECT_EQ(refusal([&] { builder.append(op::detach, {builder.none()}); }),
             "detach: operand self cannot be none");
   EXPECT_EQ(

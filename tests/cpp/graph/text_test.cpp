@@ -121,13 +121,13 @@ TEST(Text, spans_are_comments) {
 }
 
 TEST(Text, defaults_are_left_out_and_filled_in_again) {
-  const Graph graph = read(R"(graph @g(%x: f32[2]) {
-  commit %x {cell="a", versions=1}
+  const Graph graph = read(R"(graph @g(%x: bool) {
+  guard %x {id=1, reason=""}
   return
 })");
-  EXPECT_EQ(graph.body().nodes[0]->attributes.get<int64_t>("versions"), 1);
-  EXPECT_THAT(print(graph), HasSubstr("commit %x {cell=\"a\"}\n"));
-  EXPECT_EQ(read(print(graph)).body().nodes[0]->attributes.get<int64_t>("versions"), 1);
+  EXPECT_EQ(graph.body().nodes[0]->attributes.get<std::string>("reason"), "");
+  EXPECT_THAT(print(graph), HasSubstr("guard %x {id=1}\n"));
+  EXPECT_EQ(read(print(graph)).body().nodes[0]->attributes.get<std::string>("reason"), "");
 }
 
 TEST(Text, errors_say_where_and_what) {
