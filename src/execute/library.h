@@ -57,6 +57,9 @@ struct Placement {
   size_t output = 0;  ///< index among the call's outputs
 };
 
+/// When a run gives up Python's lock: that takes microseconds, and serves only other threads.
+enum class Unlock : uint8_t { never, if_others_want_it, always };
+
 /// Gives the value of a dimension symbol.
 using SymbolLookup = std::function<std::optional<int64_t>(const std::string&)>;
 
@@ -134,8 +137,8 @@ class Library {
   // --- runs
   virtual std::unique_ptr<RandomState> random_state() = 0;
   /// Calls `body(context)` where a run may happen: no gradients are recorded, and Python's lock is
-  /// given up if `release_lock`. Exceptions become a Failure; InternalError passes through.
-  virtual std::optional<Failure> protect(bool release_lock, void (*body)(void*), void* context) = 0;
+  /// given up as `unlock` says. Exceptions become a Failure; InternalError passes through.
+  virtual std::optional<Failure> protect(Unlock unlock, void (*body)(void*), void* context) = 0;
   /// Called inside protect where a run can't be given up any more: it is not interrupted from here
   /// on.
   virtual void enter_certain_part() {}

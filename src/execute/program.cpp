@@ -176,9 +176,11 @@ class Instance {
   }
 
   void run_planned(std::span<Slot> results, std::span<Slot> rebound) {
-    if (!plan_) {
-      plan_ = std::make_unique<Plan>(code_, library_, frame_);
-      library_.give_back_free_memory();  // of the first run, and of compiling before it
+    if (!plan_) plan_ = std::make_unique<Plan>(code_, library_, frame_);
+    // What the first run and compiling before it left, and then what the plan has replaced of that.
+    if (planned_runs_ < 2) {
+      library_.give_back_free_memory();
+      ++planned_runs_;
     }
     const auto start = std::chrono::steady_clock::now();
     const bool ran = plan_->run(library_, frame_, rebound);
@@ -195,6 +197,7 @@ class Instance {
   std::unique_ptr<RandomState> random_;
   std::unique_ptr<Plan> plan_;
   double seconds_ = 0;
+  int planned_runs_ = 0;  ///< counted up to 2
   bool learned_ = false;
 };
 
@@ -210,7 +213,9 @@ class CompiledProgram final : public Program {
     TORCHJANUS_CHECK(heap_ != nullptr || (code_.heap_reads.empty() && code_.objects.empty()),
                      "program: the graph reads objects, but there is no heap");
     const bool long_enough = code_.body.instructions.size() >= least_unlocked_instructions;
-    unlocked_ = !code_.uses_objects && (code_.needs_unlock || long_enough || code_.control);
+    if (code_.uses_objects) return;
+    if (long_enough || code_.control) unlock_ = Unlock::if_others_want_it;
+    if (code_.needs_unlock) unlock_ = Unlock::always;
   }
 
   std::span<const std::string> cells() const override { return code_.cells; }
@@ -223,8 +228,8 @@ class CompiledProgram final : public Program {
     Run run{*this, inputs, cells, results, rebound, deepest_call, take(inputs, cells)};
     std::optional<Failure> thrown;
     try {
-      thrown = library_.protect(
-          unlocked_, [](void* context) { static_cast<Run*>(context)->go(); }, &run);
+      thrown =
+          library_.protect(unlock_, [](void* context) { static_cast<Run*>(context)->go(); }, &run);
     } catch (...) {
       run.instance->leave(Failure{});
       throw;  // the instance is dropped: its state is not known
@@ -291,7 +296,7 @@ class CompiledProgram final : public Program {
   const Code code_;
   const Symbols symbols_;
   std::vector<size_t> rebound_cells_;
-  bool unlocked_ = false;
+  Unlock unlock_ = Unlock::never;
   double seconds_ = 0;
   std::vector<std::unique_ptr<Instance>> idle_;  // the one used last is at the end
 };

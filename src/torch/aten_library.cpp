@@ -158,9 +158,9 @@ class TorchLibrary final : public execute::Library {
 
   std::unique_ptr<execute::RandomState> random_state() override { return make_random_state(); }
 
-  std::optional<execute::Failure> protect(bool release_lock, void (*body)(void*),
+  std::optional<execute::Failure> protect(execute::Unlock unlock, void (*body)(void*),
                                           void* context) override {
-    return run_protected(release_lock, body, context);
+    return run_protected(unlock, body, context);
   }
 
   bool is_certain(const graph::Node& node) const override { return fails_only_for_memory(node); }

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -222,28 +223,63 @@ void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span
   node->keep(inputs, cell_names, cells, results);
 }
 
-/// Gives the tensor, or those of a list, a grad_fn whose backward has run.
-void mark_consumed(const Slot& slot, const std::string& grad_fn_name) {
-  if (!slot.is_tensor()) {
-    for (Slot rest = slot; execute::list_size(rest) > 0; rest = execute::without_last(rest))
-      mark_consumed(execute::last_item(rest), grad_fn_name);
-    return;
+/// Gives results a grad_fn whose backward has run. Nodes of results that are gone are taken again.
+class Consumed {
+ public:
+  explicit Consumed(GradientGraph::Result result) : result_(std::move(result)) {}
+
+  void mark(std::span<const Slot> results) { mark(results[result_.index]); }
+
+ private:
+  using NodePointer = c10::intrusive_ptr<ConsumedBackward>;
+
+  void mark(const Slot& slot) {
+    if (!slot.is_tensor()) {
+      for (Slot rest = slot; execute::list_size(rest) > 0; rest = execute::without_last(rest))
+        mark(execute::last_item(rest));
+      return;
+    }
+    const at::Tensor tensor = tensor_of(slot);
+    autograd::impl::set_gradient_edge(tensor, Edge(node_for(tensor), 0));
   }
-  const at::Tensor tensor = tensor_of(slot);
-  const auto node = c10::make_intrusive<ConsumedBackward>(grad_fn_name);
-  autograd::impl::set_gradient_edge(tensor, Edge(node, node->add_input_metadata(tensor)));
-}
+
+  NodePointer node_for(const at::Tensor& tensor) {
+    const auto found = std::ranges::find_if(
+        spare_, [&](const NodePointer& node) { return is_free(node) && fits(*node, tensor); });
+    if (found != spare_.end()) return *found;
+    auto node = c10::make_intrusive<ConsumedBackward>(result_.grad_fn_name);
+    node->add_input_metadata(tensor);
+    spare_[next_++ % spare_.size()] = node;
+    return node;
+  }
+
+  /// Whether nobody else has it, nor left anything on it.
+  static bool is_free(const NodePointer& node) {
+    return node && node.use_count() == 1 && node->pyobj_slot()->load_pyobj() == nullptr &&
+           node->pre_hooks().empty() && node->post_hooks().empty() &&
+           node->tensor_pre_hooks().empty() && node->retains_grad_hooks().empty();
+  }
+
+  static bool fits(const ConsumedBackward& node, const at::Tensor& tensor) {
+    const autograd::InputMetadata& metadata = node.input_metadata(0);
+    return metadata.is_same_shape(tensor) && metadata.dtype() == tensor.dtype();
+  }
+
+  GradientGraph::Result result_;
+  std::array<NodePointer, 3> spare_;  // the last result is alive while the next one is made
+  size_t next_ = 0;
+};
 
 class GraphDifferentiable final : public speculate::Differentiable {
  public:
   /// `plain`: the graph itself where no result can be differentiated any more.
   GraphDifferentiable(std::shared_ptr<GradientGraph> gradient_graph,
                       std::optional<graph::Graph> plain,
-                      std::vector<GradientGraph::Result> consumed)
+                      const std::vector<GradientGraph::Result>& consumed)
       : gradient_graph_(std::move(gradient_graph)),
         plain_(std::move(plain)),
         plain_results_(plain_ ? plain_->results().size() : 0),
-        consumed_(std::move(consumed)) {}
+        consumed_(consumed.begin(), consumed.end()) {}
 
   graph::Graph take_forward() override {
     return gradient_graph_ ? gradient_graph_->take_forward() : std::move(*plain_);
@@ -253,8 +289,7 @@ class GraphDifferentiable final : public speculate::Differentiable {
   }
   void attach(std::span<const Slot> inputs, std::span<const std::string> cell_names,
               std::span<const Slot> cells, std::span<Slot> results) override {
-    for (const GradientGraph::Result& result : consumed_)
-      mark_consumed(results[result.index], result.grad_fn_name);
+    for (Consumed& each : consumed_) each.mark(results);
     if (gradient_graph_) attach_node(gradient_graph_, inputs, cell_names, cells, results);
   }
 
@@ -262,7 +297,7 @@ class GraphDifferentiable final : public speculate::Differentiable {
   std::shared_ptr<GradientGraph> gradient_graph_;
   std::optional<graph::Graph> plain_;
   size_t plain_results_;
-  std::vector<GradientGraph::Result> consumed_;
+  std::vector<Consumed> consumed_;
 };
 
 /// A copy of a graph, node by node.
@@ -292,14 +327,12 @@ class GraphDifferentiation final : public speculate::Differentiation {
       (result.consumed ? consumed : live).push_back({result.result, result.grad_fn_name});
     }
     if (live.empty()) {
-      return std::make_unique<GraphDifferentiable>(nullptr, copy_of(generated.graph),
-                                                   std::move(consumed));
+      return std::make_unique<GraphDifferentiable>(nullptr, copy_of(generated.graph), consumed);
     }
     auto gradient_graph = std::make_shared<GradientGraph>(
         copy_of(generated.graph), std::move(live), generated.differentiable_inputs,
         generated.differentiable_cells, written_inputs(generated));
-    return std::make_unique<GraphDifferentiable>(std::move(gradient_graph), std::nullopt,
-                                                 std::move(consumed));
+    return std::make_unique<GraphDifferentiable>(std::move(gradient_graph), std::nullopt, consumed);
   }
 };
 

@@ -15,6 +15,7 @@
 namespace janus::torch {
 
 using execute::Failure;
+using execute::Unlock;
 
 namespace {
 
@@ -28,6 +29,17 @@ thread_local std::chrono::steady_clock::time_point last_check;
 
 constexpr unsigned calls_between_checks = 32;
 constexpr std::chrono::milliseconds time_between_checks(50);
+
+/// Whether Python knows of another thread than this one, which has the lock.
+bool has_other_threads() {
+  PyThreadState* first = PyInterpreterState_ThreadHead(PyInterpreterState_Get());
+  return first == nullptr || PyThreadState_Next(first) != nullptr;
+}
+
+bool gives_up_lock(Unlock unlock) {
+  if (unlock == Unlock::never || PyGILState_Check() == 0) return false;
+  return unlock == Unlock::always || has_other_threads();
+}
 
 class Unlocked {
  public:
@@ -70,9 +82,9 @@ Failure failure(Failure::Kind kind, std::string message) {
 
 }  // namespace
 
-std::optional<Failure> run_protected(bool release_lock, void (*body)(void*), void* context) {
+std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* context) {
   try {
-    const Unlocked unlocked(release_lock && PyGILState_Check() != 0);
+    const Unlocked unlocked(gives_up_lock(unlock));
     const BelowAutograd below;
     const PooledScope pooled;
     body(context);

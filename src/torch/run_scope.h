@@ -5,12 +5,12 @@
 
 #include <optional>
 
-#include "execute/program.h"
+#include "execute/library.h"
 
 namespace janus::torch {
 
 /// Implements Library::protect.
-std::optional<execute::Failure> run_protected(bool release_lock, void (*body)(void*),
+std::optional<execute::Failure> run_protected(execute::Unlock unlock, void (*body)(void*),
                                               void* context);
 
 /// From here to the end of the run it can't be given up, and is not interrupted.

@@ -246,7 +246,7 @@ std::unique_ptr<RandomState> Library::random_state() {
   return std::make_unique<FakeRandomState>(*this);
 }
 
-std::optional<Failure> Library::protect(bool, void (*body)(void*), void* context) {
+std::optional<Failure> Library::protect(Unlock, void (*body)(void*), void* context) {
   try {
     body(context);
     return std::nullopt;

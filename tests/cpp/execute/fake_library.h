@@ -55,7 +55,7 @@ class Library : public execute::Library {
   void run_beside(Operation& one, const Operands& its, Operation& other,
                   const Operands& others) override;
   std::unique_ptr<RandomState> random_state() override;
-  std::optional<Failure> protect(bool release_lock, void (*body)(void*), void* context) override;
+  std::optional<Failure> protect(Unlock unlock, void (*body)(void*), void* context) override;
 
   int allocations = 0;
   int copies = 0;
