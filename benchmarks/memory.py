@@ -69,6 +69,16 @@ def measure(name: str, system: str, steps: int) -> float:
     return (peak_bytes() - before) / 2**20
 
 
+def peaks(name: str, steps: int) -> dict[str, float]:
+    """MiB of each system, each in a process of its own."""
+    result = {}
+    for system in SYSTEMS:
+        command = [sys.executable, __file__, "--steps", str(steps), "--one", name, system]
+        run = subprocess.run(command, check=True, capture_output=True, text=True)
+        result[system] = float(run.stdout)
+    return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
@@ -80,13 +90,7 @@ def main() -> None:
         return
     print("| program | eager MiB | torchjanus MiB |\n|---|--:|--:|")
     for name in chosen(parser, options.programs):
-        cells = []
-        for system in SYSTEMS:
-            command = [sys.executable, __file__, "--steps", str(options.steps)]
-            run = subprocess.run(
-                [*command, "--one", name, system], check=True, capture_output=True, text=True
-            )
-            cells.append(f"{float(run.stdout):.0f}")
+        cells = [f"{mib:.0f}" for mib in peaks(name, options.steps).values()]
         print(f"| {BENCHMARKS[name].title} | {' | '.join(cells)} |", flush=True)
 
 

@@ -5,8 +5,9 @@
 For each program: the median of a step in milliseconds for each system; the floor (the bare convolutions and
 matrix products of that step, as eager calls them); seconds until each compiled version has caught up with
 eager, warm-up included; how many graphs torchjanus made, and how many of them in the last steps of up to
-1,000. torch.compile gets so many seconds for its warm-up, and where it fails or needs longer the table says
-so. Writes table.md and table.json into the output folder.
+1,000; the most memory that a step of eager and of torchjanus holds (memory.py). torch.compile gets so many
+seconds for its warm-up, and where it fails or needs longer the table says so. Writes table.md and table.json
+into the output folder.
 """
 
 import argparse
@@ -23,6 +24,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import memory
 from programs import BENCHMARKS, Benchmark, chosen
 from torch._dynamo.utils import counters
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -225,8 +227,8 @@ def as_markdown(rows: dict[str, dict]) -> str:
     lines = [
         "| program | eager ms | torch.compile ms | torchjanus ms | floor ms | against eager | "
         "against torch.compile | caught up: torch.compile | caught up: torchjanus | graphs | "
-        "in the last steps |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "in the last steps | peak MiB: eager | peak MiB: torchjanus |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows.values():
         systems = row["systems"]
@@ -245,6 +247,7 @@ def as_markdown(rows: dict[str, dict]) -> str:
             seconds(ours["caught_up_s"]),
             str(row["torchjanus"]["generated"]),
             f"{row['graphs_made_later']} in {row['later_steps']:,}",
+            *(f"{row['peak_mib'][system]:.0f}" for system in memory.SYSTEMS),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", f"Machine: {machine()}.", ""])
@@ -289,6 +292,7 @@ def main() -> None:
         command += ["--no-compile"] * options.no_compile
         subprocess.run(command, check=True)
         rows[name] = json.loads((options.output / f"{name}.json").read_text())
+        rows[name]["peak_mib"] = memory.peaks(name, steps=20)
         print(as_markdown({name: rows[name]}), flush=True)
     (options.output / "table.md").write_text(as_markdown(rows))
     (options.output / "table.json").write_text(json.dumps(rows, indent=1))

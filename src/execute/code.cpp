@@ -374,4 +374,17 @@ class Maker {
 
 Code make_code(const graph::Graph& graph) { return Maker(graph).make(); }
 
+std::vector<bool> cells_of_kernels(const Code& code) {
+  std::set<uint32_t> elsewhere(code.body.results.begin(), code.body.results.end());
+  for (const Write& write : code.rebinds) elsewhere.insert(write.slot);
+  for (const Instruction& instruction : code.body.instructions) {
+    if (instruction.action == Action::kernel) continue;
+    elsewhere.insert(instruction.operands().begin(), instruction.operands().end());
+  }
+  std::vector<bool> only(code.cells.size(), true);
+  for (const auto& [slot, cell] : code.cell_reads)
+    if (elsewhere.contains(slot)) only[cell] = false;
+  return only;
+}
+
 }  // namespace janus::execute

@@ -112,4 +112,7 @@ struct Code {
 
 Code make_code(const graph::Graph& graph);
 
+/// By cell: whether it is read by kernels of the body alone.
+std::vector<bool> cells_of_kernels(const Code& code);
+
 }  // namespace janus::execute

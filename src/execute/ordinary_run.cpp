@@ -17,13 +17,20 @@ namespace janus::execute {
 using graph::Node;
 using graph::Value;
 
+namespace {
+
+/// What the caller did not count for itself, it keeps for the run as well.
+Slot as_given(const Slot& slot) { return slot.is_alias() ? slot.alias() : slot; }
+
+}  // namespace
+
 void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
            std::span<const Slot> cells) {
   for (size_t i = 0; i < inputs.size(); ++i) frame.slots[code.body.parameters[i]] = inputs[i];
   for (size_t c = 0; c < cells.size(); ++c) {
-    if (!cells[c].is_empty()) frame.slots[cell_slot(code, c)] = cells[c];
+    if (!cells[c].is_empty()) frame.slots[cell_slot(code, c)] = as_given(cells[c]);
   }
-  for (const auto& [slot, cell] : code.cell_reads) frame.slots[slot] = cells[cell];
+  for (const auto& [slot, cell] : code.cell_reads) frame.slots[slot] = as_given(cells[cell]);
 }
 
 void learn_operands(const Code& code, Frame& frame, const Library& library) {

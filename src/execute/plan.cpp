@@ -263,7 +263,7 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
       allocate(allocations_[step.index], library, frame);
       break;
     case Step::Kind::adopt:
-      slots[adoptions_[step.index].to] = slots[adoptions_[step.index].from];
+      slots[adoptions_[step.index].to] = slots[adoptions_[step.index].from].alias();
       break;
     case Step::Kind::copy:
       library.copy(slots[copies_[step.index].to], slots[copies_[step.index].from]);

@@ -208,7 +208,8 @@ class CompiledProgram final : public Program {
         library_(library),
         heap_(std::move(heap)),
         code_(make_code(graph_)),
-        symbols_(graph_, code_.cells) {
+        symbols_(graph_, code_.cells),
+        kernels_only_(cells_of_kernels(code_)) {
     for (const Write& write : code_.rebinds) rebound_cells_.push_back(write.cell);
     TORCHJANUS_CHECK(heap_ != nullptr || (code_.heap_reads.empty() && code_.objects.empty()),
                      "program: the graph reads objects, but there is no heap");
@@ -219,6 +220,7 @@ class CompiledProgram final : public Program {
   }
 
   std::span<const std::string> cells() const override { return code_.cells; }
+  bool is_touched_by_kernels_only(size_t cell) const override { return kernels_only_[cell]; }
   std::span<const size_t> rebound_cells() const override { return rebound_cells_; }
   const graph::Graph& graph() const override { return graph_; }
 
@@ -296,6 +298,7 @@ class CompiledProgram final : public Program {
   const Code code_;
   const Symbols symbols_;
   std::vector<size_t> rebound_cells_;
+  std::vector<bool> kernels_only_;  ///< by cell
   Unlock unlock_ = Unlock::never;
   double seconds_ = 0;
   std::vector<std::unique_ptr<Instance>> idle_;  // the one used last is at the end

@@ -56,6 +56,9 @@ class Program {
 
   /// Names of the cells in the order in which run() takes them: those read or written, each once.
   virtual std::span<const std::string> cells() const = 0;
+  /// Whether only native kernels touch what cell number `cell` holds: nobody counts references to
+  /// it then, and its slot may be an alias.
+  virtual bool is_touched_by_kernels_only(size_t cell) const = 0;
   /// Indices into cells() of the places that `rebind` nodes set, in program order.
   virtual std::span<const size_t> rebound_cells() const = 0;
 

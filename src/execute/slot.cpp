@@ -56,6 +56,12 @@ Slot Slot::borrow_tensor(void* handle) {
   return steal_tensor(handle);
 }
 
+Slot Slot::alias_tensor(void* handle) {
+  Slot slot = steal_tensor(handle);
+  slot.is_alias_ = true;
+  return slot;
+}
+
 Slot Slot::borrow_object(void* handle) {
   objects.retain(handle);
   return steal_object(handle);

@@ -18,7 +18,7 @@ HandleOperations& object_operations();
 
 class Container;  // execute/container.h
 
-/// An owning, tagged value of 16 bytes.
+/// A tagged value of 16 bytes that owns what it refers to, unless it is an alias. Copies own.
 class Slot {
  public:
   enum class Kind : uint8_t { empty, none, boolean, i64, f64, tensor, object, container };
@@ -34,26 +34,35 @@ class Slot {
   static Slot steal_container(const Container* container);  ///< null: an empty one
   static Slot borrow_tensor(void* handle);                  ///< adds a reference
   static Slot borrow_object(void* handle);
+  /// The same tensor, not counted: for as long as somebody else surely keeps it. To count the first
+  /// owner beside a tensor's Python object takes Python's lock, and a while.
+  static Slot alias_tensor(void* handle);
+  Slot alias() const { return is_tensor() ? alias_tensor(payload_.handle) : *this; }
 
   Slot(const Slot& other);
   Slot(Slot&& other) noexcept
-      : kind_(std::exchange(other.kind_, Kind::empty)), payload_(other.payload_) {}
+      : kind_(std::exchange(other.kind_, Kind::empty)),
+        is_alias_(std::exchange(other.is_alias_, false)),
+        payload_(other.payload_) {}
   Slot& operator=(Slot other) noexcept {
     std::swap(kind_, other.kind_);
+    std::swap(is_alias_, other.is_alias_);
     std::swap(payload_, other.payload_);
     return *this;
   }
   ~Slot() { clear(); }
   void clear() {
-    if (kind_ >= Kind::tensor) {
+    if (kind_ >= Kind::tensor && !is_alias_) {
       release();
     } else {
       kind_ = Kind::empty;
+      is_alias_ = false;
     }
   }
 
   Kind kind() const { return kind_; }
   bool is_tensor() const { return kind_ == Kind::tensor; }
+  bool is_alias() const { return is_alias_; }
   bool is_none() const { return kind_ == Kind::none; }
   bool is_empty() const { return kind_ == Kind::empty; }
   bool boolean() const { return payload_.boolean; }
@@ -72,6 +81,7 @@ class Slot {
   explicit Slot(Kind kind) : kind_(kind) {}
   void release();
   Kind kind_ = Kind::empty;
+  bool is_alias_ = false;
   union {
     bool boolean;
     int64_t i64;

@@ -197,8 +197,8 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
     for (const CellBinding& each : generated.cells)
       if (each.name == name) binding = &each;
     TORCHJANUS_CHECK(binding != nullptr, "entry: the cell ", name, " is bound to nothing");
-    cells_.push_back(
-        {binding->kind, captures.of(binding->source), binding->key, read.contains(name)});
+    cells_.push_back({binding->kind, captures.of(binding->source), binding->key,
+                      read.contains(name), program_->is_touched_by_kernels_only(cells_.size())});
   }
 
   const auto capture = [&](const Source* source) { return captures.of(source); };
@@ -229,7 +229,7 @@ execute::Slot Entry::cell(const Cell& cell, PyObject* object) const {
   using execute::Slot;
   switch (cell.kind) {
     case CellBinding::Kind::tensor:
-      return tensor_access().to_slot(object);
+      return cell.is_alias ? tensor_access().alias_slot(object) : tensor_access().to_slot(object);
     case CellBinding::Kind::grad:
       if (!cell.is_read) return Slot();
       return tensor_access().grad_slot(object);

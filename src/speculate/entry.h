@@ -63,6 +63,7 @@ class Entry {
     size_t captured = 0;
     python::Object key;
     bool is_read = false;
+    bool is_alias = false;  ///< the captured object keeps the tensor alive, for a run's purposes
   };
   class Running;
   Entry() = default;

@@ -79,6 +79,8 @@ class TensorAccess {
   /// `tensor.grad = grad` (a tensor or none), unchecked: they fit.
   virtual void set_grad(PyObject* tensor, const execute::Slot& grad) const = 0;
   virtual execute::Slot to_slot(PyObject* tensor) const = 0;
+  /// The same as an alias: for as long as the object lives and holds that tensor.
+  virtual execute::Slot alias_slot(PyObject* tensor) const = 0;
   virtual python::Object to_python(const execute::Slot& tensor) const = 0;
   /// Process-wide events that make every graph doubtful (e.g. torch.set_default_device); cheap to
   /// poll.

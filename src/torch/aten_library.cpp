@@ -69,7 +69,8 @@ class TorchLibrary final : public execute::Library {
 
   bool has_no_other_owner(const Slot& tensor) const override {
     const at::TensorImpl* impl = impl_of(tensor);
-    return c10::raw::intrusive_ptr::use_count(const_cast<at::TensorImpl*>(impl)) == 1 &&
+    return !tensor.is_alias() &&
+           c10::raw::intrusive_ptr::use_count(const_cast<at::TensorImpl*>(impl)) == 1 &&
            impl->unsafe_storage().use_count() == 1;
   }
 

@@ -275,6 +275,10 @@ class Access final : public speculate::TensorAccess {
     place = grad.is_tensor() ? tensor_of(grad) : at::Tensor();
   }
 
+  Slot alias_slot(PyObject* object) const override {
+    return Slot::alias_tensor(THPVariable_Unpack(object).unsafeGetTensorImpl());
+  }
+
   Slot to_slot(PyObject* object) const override {
     return Slot::borrow_tensor(THPVariable_Unpack(object).unsafeGetTensorImpl());
   }

@@ -141,7 +141,7 @@ void* Library::data(const Slot& tensor) const { return get(tensor).data; }
 const void* Library::storage(const Slot& tensor) const { return get(tensor).storage.get(); }
 
 bool Library::has_no_other_owner(const Slot& tensor) const {
-  return get(tensor).references == 1 && get(tensor).storage.use_count() == 1;
+  return !tensor.is_alias() && get(tensor).references == 1 && get(tensor).storage.use_count() == 1;
 }
 
 bool Library::is_replaceable(const Slot& tensor) const {
