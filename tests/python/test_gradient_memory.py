@@ -278,3 +278,65 @@ def test_a_failing_call_leaves_all_as_eager_does(bad_call):
         return ends, list(model.parameters())
 
     torch.testing.assert_close(run(torchjanus.function), run(lambda step: step))
+
+
+def test_losses_have_nodes_of_their_own():
+    """Nodes of losses that are gone are taken again, as long as nothing was left on them."""
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    @torchjanus.function
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    kept = []
+    for call in range(24):
+        loss = step(torch.randn(5, 4))
+        assert loss.grad_fn.name() == "MeanBackward0"
+        assert "mark" not in loss.grad_fn.metadata
+        if call % 3 == 0:
+            kept.append(loss)
+        if call % 4 == 1:
+            loss.register_hook(lambda gradient: pytest.fail("a hook of another loss"))
+            loss.grad_fn.metadata["mark"] = call
+        if call % 8 == 2:
+            with pytest.raises(RuntimeError, match="second time"):
+                loss.backward()
+    assert len({id(each.grad_fn) for each in kept}) == len(kept)
+    assert step.stats()["hits"] > 15
+
+
+def test_state_of_optimizers_dies_with_them():
+    """Its tensors are not counted in runs: nothing keeps them, nor misses them."""
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.Adam(model.parameters(), 0.1)
+
+    def make(optimizer):
+        @torchjanus.function
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).pow(2).mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    step = make(optimizer)
+    for _ in range(8):
+        step(torch.randn(5, 4))
+    state = optimizer.state[model.weight]
+    average, before = state["exp_avg"], state["exp_avg"].clone()
+    state["exp_avg"] = torch.zeros_like(average)
+    step(torch.randn(5, 4))
+    assert torch.equal(average, before)
+    assert not torch.equal(state["exp_avg"], torch.zeros_like(average))
+    reference = weakref.ref(state["exp_avg"])
+    assert step.stats()["hits"] > 4
+    del optimizer, step, state
+    gc.collect()
+    assert reference() is None
