@@ -47,11 +47,12 @@ def measure(name: str, configuration: str, steps: int) -> float:
         torchjanus.options.disabled = left_out
         step = torchjanus.function(step)
     times = []
-    for index in range(steps + 12):
+    warm_up = min(100, 12 + 2 * len(batches))  # all lengths, trees and branches
+    for index in range(steps + warm_up):
         start = time.perf_counter()
         step(*batches[index % len(batches)])
         times.append(time.perf_counter() - start)
-    return statistics.median(times[12:]) * 1e3
+    return statistics.median(times[warm_up:]) * 1e3
 
 
 def run(name: str, configuration: str, steps: int) -> float:
