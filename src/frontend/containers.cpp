@@ -7,11 +7,13 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
+#include "frontend/counted.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
 #include "frontend/rolled.h"
+#include "frontend/run_time.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -392,6 +394,8 @@ Value length_of(Interpreter& interpreter, const Value& value) {
       interpreter.refuse(ReasonCode::would_raise, "TypeError: len() of a 0-d tensor");
     return interpreter.dimension(tensor->value->type.shape[0]);
   }
+  if (const auto* object = as<RuntimeObject>(value))
+    return run_time_length(interpreter, *object, -1);
   if (as<Instance>(value) != nullptr)
     if (Value method = special_method(interpreter, value, "__len__"))
       return call(interpreter, method, {});
@@ -1015,12 +1019,15 @@ namespace {
 class ElementStream {
  public:
   ElementStream(Interpreter& interpreter, const std::vector<syntax::Comprehension>& generators,
-                const syntax::Scope* scope, std::function<Value()> element)
+                const syntax::Scope* scope, Value iterable, std::function<Value()> element)
       : interpreter_(interpreter), generators_(generators), element_(std::move(element)) {
     for (const syntax::Comprehension& clause : generators)
       if (clause.is_async) interpreter.refuse(ReasonCode::generator, "an async comprehension");
     // The first iterable belongs to the scope around.
-    Value iterable = evaluate(interpreter, *generators[0].iter);
+    if (iterable == nullptr) iterable = evaluate(interpreter, *generators[0].iter);
+    if (const auto* object = as<RuntimeObject>(iterable))
+      iterable = expected_elements(interpreter, *object, generators[0].iter->fact,
+                                   generators[0].iter->fact);
     iterators_.push_back(iterate(interpreter, iterable));
     code_ = interpreter.frame().code;
     is_library_ = interpreter.frame().is_library;
@@ -1074,9 +1081,10 @@ class ElementStream {
 
 std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
                                             const std::vector<syntax::Comprehension>& generators,
-                                            const syntax::Scope* scope,
+                                            const syntax::Scope* scope, Value iterable,
                                             std::function<Value()> element) {
-  auto stream = std::make_shared<ElementStream>(interpreter, generators, scope, std::move(element));
+  auto stream = std::make_shared<ElementStream>(interpreter, generators, scope, std::move(iterable),
+                                                std::move(element));
   auto generator = std::make_shared<Iterator>([stream] { return stream->next(); });
   generator->type = &PyGen_Type;
   return generator;

@@ -51,10 +51,11 @@ bool same_key(Interpreter& interpreter, PyObject* left, PyObject* right);
 /// Iteration over the elements of a container held by value.
 std::shared_ptr<Iterator> iterate_elements(std::vector<Value> elements);
 
-/// Comprehensions and generator expressions.
+/// Comprehensions and generator expressions; `iterable`: what the first clause goes over, if that
+/// is evaluated already.
 std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
                                             const std::vector<syntax::Comprehension>& generators,
-                                            const syntax::Scope* scope,
+                                            const syntax::Scope* scope, Value iterable,
                                             std::function<Value()> element);
 
 /// A method of a builtin container, given with its self (`dict.update`, `list.__getitem__`), or

@@ -310,35 +310,12 @@ Completion for_in_graph(Interpreter& interpreter, const syntax::For& loop, const
 
 }  // namespace
 
-namespace {
-
-/// The elements of a list that only the run meets, as many as there always were.
-Value expected_elements(Interpreter& interpreter, const RuntimeObject& object,
-                        const syntax::For& loop) {
-  const speculate::NodeFact* rounds = interpreter.fact(loop.fact);
-  const speculate::NodeFact* seen = interpreter.fact(loop.iter->fact);
-  if (rounds == nullptr || seen == nullptr || rounds->most_trips < 0 ||
-      rounds->least_trips != rounds->most_trips)
-    interpreter.refuse(ReasonCode::dynamic_control, "the rounds over a list met at run time");
-  Value length = run_time_length(interpreter, object, loop.iter->fact);
-  Value same = compare(interpreter, syntax::CompareOperator::Eq, length,
-                       interpreter.integer(rounds->most_trips));
-  interpreter.guard_kinds(interpreter.graph_value(same), loop.fact);
-  std::vector<Value> elements;
-  for (int64_t i = 0; i < rounds->most_trips; ++i)
-    elements.push_back(run_time_item(interpreter, object, interpreter.integer(i), &seen->element,
-                                     loop.iter->fact));
-  return make_tuple(std::move(elements));
-}
-
-}  // namespace
-
 Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
   if (!rounds_vary(interpreter, loop.fact)) {
     Value iterable = evaluate(interpreter, *loop.iter);
     interpreter.at(loop);
     if (const auto* object = as<RuntimeObject>(iterable))
-      iterable = expected_elements(interpreter, *object, loop);
+      iterable = expected_elements(interpreter, *object, loop.fact, loop.iter->fact);
     return unroll_for(interpreter, loop, iterable);
   }
   TestKey key{interpreter.frame().code->facts_key, loop.fact};

@@ -248,6 +248,24 @@ Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& e
   return result;
 }
 
+Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, int loop,
+                        int iterable) {
+  const speculate::NodeFact* rounds = interpreter.fact(loop);
+  const speculate::NodeFact* seen = interpreter.fact(iterable);
+  if (rounds == nullptr || seen == nullptr || rounds->most_trips < 0 ||
+      rounds->least_trips != rounds->most_trips)
+    interpreter.refuse(ReasonCode::dynamic_control, "the rounds over a list met at run time");
+  Value length = run_time_length(interpreter, object, iterable);
+  Value same =
+      compare(interpreter, CompareOperator::Eq, length, interpreter.integer(rounds->most_trips));
+  interpreter.guard_kinds(interpreter.graph_value(same), loop);
+  std::vector<Value> elements;
+  for (int64_t i = 0; i < rounds->most_trips; ++i)
+    elements.push_back(
+        run_time_item(interpreter, object, interpreter.integer(i), &seen->element, iterable));
+  return make_tuple(std::move(elements));
+}
+
 Value rounds_of(Interpreter& interpreter, const Counted& counted) {
   std::optional<graph::Dim> least;
   for (const Value& length : counted.lengths) {

@@ -26,6 +26,11 @@ struct Iterated {
 Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
                            const TestKey& loop);
 
+/// The elements of a list that only the run meets, as many as the profile always saw. `loop` and
+/// `iterable` are the facts of the loop and of what it goes over.
+Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, int loop,
+                        int iterable);
+
 /// How many elements there are, as an expression of dimensions; null: only the run knows.
 Value rounds_of(Interpreter& interpreter, const Counted& counted);
 

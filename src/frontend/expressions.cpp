@@ -6,6 +6,8 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/counted.h"
+#include "frontend/loops.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
 #include "frontend/rolled.h"
@@ -120,7 +122,7 @@ std::vector<Value> drain(Interpreter& interpreter, Iterator& iterator) {
 Value evaluate_dict_comprehension(Interpreter& interpreter, const syntax::DictComp& expression) {
   auto dictionary = std::make_shared<Dictionary>();
   auto pairs = generate_elements(
-      interpreter, expression.generators, expression.scope, [&interpreter, &expression] {
+      interpreter, expression.generators, expression.scope, nullptr, [&interpreter, &expression] {
         Value key = evaluate(interpreter, *expression.key);
         return make_tuple({key, evaluate(interpreter, *expression.value)});
       });
@@ -132,11 +134,59 @@ Value evaluate_dict_comprehension(Interpreter& interpreter, const syntax::DictCo
 }
 
 template <class Comprehension>
-std::shared_ptr<Iterator> element_stream(Interpreter& interpreter,
-                                         const Comprehension& expression) {
+std::shared_ptr<Iterator> element_stream(Interpreter& interpreter, const Comprehension& expression,
+                                         Value iterable = nullptr) {
   return generate_elements(
-      interpreter, expression.generators, expression.scope,
+      interpreter, expression.generators, expression.scope, std::move(iterable),
       [&interpreter, &expression] { return evaluate(interpreter, *expression.elt); });
+}
+
+/// The list of a comprehension whose number of elements only the run knows, as a loop in the graph.
+template <class Comprehension>
+Value list_in_graph(Interpreter& interpreter, const Comprehension& expression, const TestKey& key,
+                    const Counted& counted) {
+  Frame& outer = interpreter.frame();
+  auto list = std::make_shared<Sequence>(true);
+  auto state = std::make_shared<Variables>();
+  state->values["position"] = interpreter.integer(0);
+  auto test = [&] {
+    interpreter.at(expression);
+    return truth_of(interpreter, is_inside(interpreter, counted, state->values["position"]));
+  };
+  auto round = [&] {
+    interpreter.at(expression);
+    Value at = state->values["position"];
+    state->values["position"] =
+        binary(interpreter, syntax::Operator::Add, at, interpreter.integer(1));
+    auto variables = std::make_shared<Variables>();
+    variables->scope = expression.scope;
+    variables->parent = outer.variables;
+    Frame frame = interpreter.make_frame(outer.code, variables, outer.name);
+    frame.is_library = outer.is_library;
+    append(interpreter, *list, interpreter.run_frame(frame, [&] {
+      assign(interpreter, *expression.generators[0].target, counted.element(at));
+      return evaluate(interpreter, *expression.elt);
+    }));
+    return Completion::normal;
+  };
+  loop_in_graph(interpreter, key, {test, round, [&] { return rounds_of(interpreter, counted); }});
+  interpreter.mark(speculate::LineMark::Kind::graph, "a loop in the graph");
+  return list;
+}
+
+template <class Comprehension>
+Value evaluate_list_comprehension(Interpreter& interpreter, const Comprehension& expression) {
+  const syntax::Comprehension& clause = expression.generators[0];
+  Value iterable;
+  const bool is_plain = expression.generators.size() == 1 && clause.ifs.empty() && !clause.is_async;
+  if (is_plain && rounds_vary(interpreter, clause.iter->fact)) {
+    const TestKey key{interpreter.frame().code->facts_key, clause.iter->fact};
+    Iterated iterated = evaluate_iterated(interpreter, *clause.iter, key);
+    if (iterated.counted) return list_in_graph(interpreter, expression, key, *iterated.counted);
+    iterable = iterated.value;
+  }
+  auto elements = element_stream(interpreter, expression, std::move(iterable));
+  return make_list(drain(interpreter, *elements));
 }
 
 Value evaluate_slice(Interpreter& interpreter, const syntax::Slice& expression) {
@@ -166,8 +216,24 @@ void yield_value(Interpreter& interpreter, const Value& value) {
     interpreter.refuse(ReasonCode::limit, "a generator of too many values");
 }
 
+/// What sum() and list() make of a generator is what they make of the list of its elements.
+bool takes_all_elements(const Value& callee, const syntax::Call& expression) {
+  const auto* known = as<Known>(callee);
+  if (known == nullptr || expression.args.size() != 1 || !expression.keywords.empty()) return false;
+  return expression.args[0]->kind == syntax::ExpressionKind::GeneratorExp &&
+         (known->object.is(imported("builtins.sum")) ||
+          known->object.is(imported("builtins.list")));
+}
+
 Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
   Value callee = evaluate(interpreter, *expression.func);
+  if (takes_all_elements(callee, expression)) {
+    CallArguments all;
+    all.positional = {evaluate_list_comprehension(
+        interpreter, syntax::as<syntax::GeneratorExp>(expression.args[0]))};
+    interpreter.at(expression);
+    return call(interpreter, callee, all);
+  }
   CallArguments arguments = evaluate_arguments(interpreter, expression);
   interpreter.at(expression);
   interpreter.check_size();
@@ -262,10 +328,8 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
                       evaluate_elements(interpreter, syntax::as<Set>(&expression).elts));
     case ExpressionKind::Dict:
       return evaluate_dict(interpreter, syntax::as<Dict>(&expression));
-    case ExpressionKind::ListComp: {
-      auto elements = element_stream(interpreter, syntax::as<ListComp>(&expression));
-      return make_list(drain(interpreter, *elements));
-    }
+    case ExpressionKind::ListComp:
+      return evaluate_list_comprehension(interpreter, syntax::as<ListComp>(&expression));
     case ExpressionKind::SetComp: {
       auto elements = element_stream(interpreter, syntax::as<SetComp>(&expression));
       return make_set(interpreter, drain(interpreter, *elements));

@@ -82,6 +82,8 @@ class Loop final : public Scope {
       while (!attempt_round())
         if (++attempt_ == kMostAttempts) fail("what its rounds change does not settle");
     } catch (const UnknownResult&) {
+      if (!interpreter_.recursion().leaves_loops_out) throw;
+      interpreter_.recursion().left_loop_out = true;
       interpreter_.frame().forks.resize(forks);
       return leave_out();
     }

@@ -269,7 +269,7 @@ class Recursion::Building final : public Scope {
   Building& operator=(const Building&) = delete;
 
   void run() {
-    for (int pass = 0; !interpret(pass == 0);)
+    for (int pass = 0; !(pass == 0 ? interpret_first() : interpret(false));)
       if (++pass == kMostPasses) refuse("what it gives back does not settle");
     finish();
   }
@@ -297,6 +297,24 @@ class Recursion::Building final : public Scope {
  private:
   [[noreturn]] void refuse(const std::string& why) const {
     interpreter_.refuse(ReasonCode::limit, cat("the recursion of ", activation_.name, ": ", why));
+  }
+
+  /// What follows a loop without rounds may not be possible: then there is another way out.
+  bool interpret_first() {
+    recursion_.left_loop_out = false;
+    try {
+      return interpret(true);
+    } catch (const Refusal&) {
+      if (!recursion_.left_loop_out || !recursion_.leaves_loops_out) throw;
+    }
+    PyErr_Clear();
+    interpreter_.abandon_scopes(*this);
+    struct Restore {
+      Recursion& recursion;
+      ~Restore() { recursion.leaves_loops_out = true; }
+    } restore{recursion_};
+    recursion_.leaves_loops_out = false;
+    return interpret(true);
   }
 
   /// Interprets the body once more; true if that found nothing new.

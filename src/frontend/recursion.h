@@ -72,6 +72,10 @@ class Recursion {
   /// Whether a function is being made: what fails then, fails for it.
   bool is_building() const;
 
+  /// Whether a loop that needs an unknown result is taken for one without rounds; if not, the side
+  /// of a branch that it stands in is left out. And whether one was.
+  bool leaves_loops_out = true, left_loop_out = false;
+
  private:
   struct Function;
   struct Growth;

@@ -364,19 +364,11 @@ Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DTy
   return make_tensor(interpreter, value, false);
 }
 
-Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
-  if (list.form.kind == ElementForm::Kind::tuple) return nullptr;
-  Value some = compare(interpreter, CompareOperator::Gt, length_of(interpreter, list),
-                       interpreter.integer(0));
-  Truth begins = truth_of(interpreter, some);
-  if (begins.known ? !*begins.known
-                   : !interpreter.follow(begins.flag, python::Object::borrow(Py_True), -1))
-    return start;
-  auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
-  auto rest = std::make_shared<Sequence>(true);
-  rest->elements = ElementList(first->rest);
-  auto state = std::make_shared<Variables>();
-  state->values["total"] = binary(interpreter, Operator::Add, start, first->element);
+namespace {
+
+/// Adds what is left of the list to the total.
+Value sum_of_rest(Interpreter& interpreter, const TestKey& test,
+                  const std::shared_ptr<Sequence>& rest, const std::shared_ptr<Variables>& state) {
   LoopParts parts;
   parts.test = [&] {
     return truth_of(interpreter, compare(interpreter, CompareOperator::Gt,
@@ -391,8 +383,33 @@ Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
     return Completion::normal;
   };
   parts.may_be_empty = true;
-  loop_in_graph(interpreter, list.test, parts);
+  loop_in_graph(interpreter, test, parts);
   return state->values["total"];
+}
+
+}  // namespace
+
+Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
+  if (list.form.kind == ElementForm::Kind::tuple) return nullptr;
+  auto rest = std::make_shared<Sequence>(true);
+  auto state = std::make_shared<Variables>();
+  const bool may_be_empty = list.form.kind == ElementForm::Kind::number && is_number(start) &&
+                            interpreter.graph_value(start)->type == list.form.type;
+  if (may_be_empty) {
+    rest->elements = ElementList(to_be_consumed(interpreter, list));
+    state->values["total"] = start;
+    return sum_of_rest(interpreter, list.test, rest, state);
+  }
+  Value some = compare(interpreter, CompareOperator::Gt, length_of(interpreter, list),
+                       interpreter.integer(0));
+  Truth begins = truth_of(interpreter, some);
+  if (begins.known ? !*begins.known
+                   : !interpreter.follow(begins.flag, python::Object::borrow(Py_True), -1))
+    return start;
+  auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
+  rest->elements = ElementList(first->rest);
+  state->values["total"] = binary(interpreter, Operator::Add, start, first->element);
+  return sum_of_rest(interpreter, list.test, rest, state);
 }
 
 }  // namespace janus::frontend

@@ -460,6 +460,12 @@ Value run_time_equality(Interpreter& interpreter, const RuntimeObject& object,
 
 Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object) {
   auto [classes, is_certain] = classes_here(interpreter, object);
+  const auto is_sequence = [](const Object& type) {
+    return as_type(type) == &PyList_Type || as_type(type) == &PyTuple_Type;
+  };
+  if (!classes.empty() && std::all_of(classes.begin(), classes.end(), is_sequence))
+    return compare(interpreter, syntax::CompareOperator::Gt,
+                   run_time_length(interpreter, object, -1), interpreter.integer(0));
   for (const Object& each : classes) {
     const PyTypeObject* type = as_type(each);
     bool decides = (type->tp_as_number != nullptr && type->tp_as_number->nb_bool != nullptr) ||

@@ -544,3 +544,66 @@ def test_written_tensor_several_times():
         return parts
 
     return rounds(step)
+
+
+# --- comprehensions of a varying number of elements ---------------------------------------------
+
+
+@differential(graphs=1, hits=8)
+def test_comprehension_over_a_range():
+    def step(x, n):
+        return torch.stack([x * i for i in range(n)]).sum(0)
+
+    return rounds(step)
+
+
+@differential(graphs=1, hits=8)
+def test_comprehension_that_outlives_the_run():
+    kept = nn.Module()
+
+    def step(x, n):
+        kept.parts = [x + i for i in range(n)]
+        return [part * 2 for part in kept.parts], len(kept.parts)
+
+    return Program(step, [(torch.randn(3), 2 + i % 4) for i in range(14)], watch=[kept])
+
+
+@differential(graphs=1, hits=8)
+def test_comprehension_that_counts():
+    kept = nn.Module()
+    kept.calls = 0
+
+    def scaled(x):
+        kept.calls += 1
+        return x * kept.calls
+
+    def step(x, n):
+        return torch.stack([scaled(x) for _ in range(n)])
+
+    return Program(step, [(torch.randn(3), 2 + i % 4) for i in range(14)], watch=[kept])
+
+
+@differential(hits=6)
+def test_comprehension_without_elements():
+    def step(x, n):
+        return sum(x.sum() * i for i in range(n)), [x * i for i in range(n)], list(range(n))
+
+    return Program(step, [(torch.randn(3), i % 4) for i in range(16)])
+
+
+@differential(hits=6)
+def test_comprehension_of_closures_and_of_pairs():
+    def step(x, n):
+        scales = [lambda y, by=i: y * by for i in range(n)]
+        pairs = [(i, x * i) for i in range(n)]
+        return scales[0](x) + scales[-1](x), pairs
+
+    return rounds(step)
+
+
+@differential(hits=6)
+def test_comprehension_with_a_condition():
+    def step(x, n):
+        return [x * i for i in range(n) if i % 2]
+
+    return rounds(step)

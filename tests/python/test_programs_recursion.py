@@ -890,3 +890,79 @@ def test_what_nobody_else_sees_may_differ_between_calls():
         return torch.stack(found)
 
     return Program(step, with_vectors())
+
+
+# --- children in a comprehension ----------------------------------------------------------------
+
+
+class Family:
+    def __init__(self, value, children):
+        self.value, self.children = value, children
+
+
+def family(size):
+    children = []
+    size -= 1
+    while size > 0:
+        part = random.randrange(1, size + 1)
+        children.append(family(part))
+        size -= part
+    return Family(random.randrange(20) / 10, children)
+
+
+def with_nodes(count=20):
+    return [(family(random.randrange(2, 9)), torch.randn(3)) for _ in range(count)]
+
+
+@differential(graphs=2, hits=10)
+def test_sum_of_a_comprehension_trains():
+    layer = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+
+    def go(node, x):
+        if not node.children:
+            return torch.sin(layer(x * node.value))
+        return torch.tanh(layer(sum([go(child, x) for child in node.children])))
+
+    def step(root, x):
+        loss = go(root, x).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, with_nodes(), watch=[layer, optimizer])
+
+
+@differential(graphs=2, hits=10)
+def test_sum_of_a_generator_expression():
+    def go(node, x):
+        if len(node.children) == 0:
+            return torch.sin(x * node.value)
+        return torch.tanh(sum(go(child, x) for child in node.children))
+
+    return Program(lambda root, x: go(root, x), with_nodes())
+
+
+@differential(graphs=2, hits=10)
+def test_number_of_nodes():
+    def size(node):
+        return 1 + sum(size(child) for child in node.children)
+
+    return Program(lambda root, x: x * size(root), with_nodes())
+
+
+@differential(reasons=["kind_changed"])
+def test_children_become_a_tuple_or_none():
+    def size(node):
+        return 1 + sum([size(child) for child in node.children])
+
+    calls = with_nodes(24)
+
+    def change():
+        for root, _ in calls[9:12]:
+            root.children = tuple(root.children)
+        for root, _ in calls[15:18]:
+            root.children[0].children.append(Family(0.5, []))
+
+    return Program(lambda root, x: x * size(root), [*calls[:9], change, *calls[9:]])
