@@ -298,10 +298,18 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   if (name == "grad_fn" && !tensor->requires_grad) return interpreter.none();
   if (name == "grad_fn" && tensor->is_leaf) return interpreter.none();
   if (name == "itemsize") return interpreter.integer(graph::byte_size(type.dtype));
+  if (name == "layout") {
+    static PyObject* const strided = imported("torch.strided");
+    return interpreter.constant_borrowed(strided);
+  }
+  if (name == "is_cpu") return interpreter.boolean(true);
+  if (name == "H" && type.rank() == 2 && !graph::is_complex(type.dtype))
+    return matrix_transposed(interpreter, tensor);
   if (name == "T") return transposed(interpreter, tensor);
   if (name == "mT") return matrix_transposed(interpreter, tensor);
   for (const char* never : {"is_cuda", "is_sparse", "is_quantized", "is_meta", "is_nested",
-                            "is_mkldnn", "is_mps", "is_xpu", "is_sparse_csr"})
+                            "is_mkldnn", "is_mps", "is_xpu", "is_sparse_csr", "is_mtia", "is_xla",
+                            "is_vulkan", "is_ipu", "is_maia"})
     if (name == never) return interpreter.boolean(false);
   return nullptr;
 }

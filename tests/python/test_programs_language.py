@@ -422,3 +422,15 @@ def test_stays_imperative_with_its_reason(name):
         return Program(step, [(torch.randn(3),) for _ in range(7)], watch=[counter])
 
     differential(reasons=[IMPERATIVE[name]])(build)()
+
+
+@differential(graphs=1, hits=3)
+def test_what_a_tensor_says_of_where_it_lies():
+    def step(x):
+        y = x * 2
+        flags = [y.is_cpu, y.is_cuda, y.is_sparse, y.is_mtia, y.is_xla, y.is_vulkan]
+        if y.layout == torch.strided and y.layout is x.layout:
+            y = y.H @ y
+        return y, flags, str(x.layout)
+
+    return Program(step, [(torch.randn(3, 2),) for _ in range(7)])
