@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 import torch.nn.functional as F
+from differential import rounded
 
 import torch
 import torchjanus
@@ -583,7 +584,9 @@ def called(f: Callable, calls: int = 10) -> list:
 
 
 def assert_same(actual, expected):
-    if isinstance(expected, (torch.Tensor, float)):
+    if isinstance(expected, float):  # of f32 sums, which kernels add up in another order
+        assert actual == pytest.approx(expected, rel=1e-5)
+    elif isinstance(expected, torch.Tensor):
         torch.testing.assert_close(actual, expected)
     elif isinstance(expected, (list, tuple)):
         assert len(actual) == len(expected)
@@ -605,7 +608,7 @@ def test_converted(construct, capsys):
     expected, printed = called(build()), capsys.readouterr().out
     f = torchjanus.function(build())
     assert_same(called(f), expected)
-    assert capsys.readouterr().out == printed
+    assert rounded(capsys.readouterr().out) == rounded(printed)
     assert f.stats()["hits"] >= 3, f.stats()["reasons"]
 
 
