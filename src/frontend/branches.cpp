@@ -1,5 +1,6 @@
 #include "frontend/branches.h"
 
+#include "frontend/effects.h"
 #include "frontend/merge.h"
 #include "frontend/recursion.h"
 
@@ -27,6 +28,8 @@ Fork::Fork(Interpreter& interpreter, const Truth& truth, TestKey test)
       before_(Snapshot::take()),
       heap_before_(interpreter.heap),
       effects_(interpreter.output().effects.size()),
+      results_(interpreter.results().size()),
+      differentiable_results_(interpreter.output().differentiable_results.size()),
       history_(interpreter.history),
       known_classes_(interpreter.known_classes) {
   interpreter.begin_scope(*this);
@@ -43,15 +46,20 @@ void Fork::enter(size_t side) {
     sides_[side].state->restore();
     interpreter_.grad_enabled = sides_[side].grad_enabled;
   }
+  auto& effects = interpreter_.output().effects;
+  effects.resize(effects_);
+  for (speculate::Effect& effect : sides_[side].effects) effects.push_back(std::move(effect));
+  sides_[side].effects.clear();
   interpreter_.enter_block(*sides_[side].block);
   interpreter_.known_classes = sides_[side].state ? sides_[side].known_classes : known_classes_;
   if (!sides_[side].state) interpreter_.learn_classes(flag_, side == 0);
 }
 
 void Fork::leave(Completion completion, Value result) {
-  if (interpreter_.output().effects.size() != effects_)
-    throw CannotMerge{test_, "one side prints or has another effect outside"};
+  if (interpreter_.output().differentiable_results.size() != differentiable_results_)
+    throw CannotMerge{test_, "one side shows a tensor that has a gradient"};
   Side& side = sides_[at_];
+  put_effects_aside(side);
   side.state = before_.again();
   side.heap = interpreter_.heap;
   side.completion = completion;
@@ -59,6 +67,16 @@ void Fork::leave(Completion completion, Value result) {
   side.grad_enabled = interpreter_.grad_enabled;
   side.history = interpreter_.history;
   side.known_classes = interpreter_.known_classes;
+}
+
+void Fork::put_effects_aside(Side& side) {
+  auto& effects = interpreter_.output().effects;
+  for (size_t i = effects_; i < effects.size(); ++i) {
+    if (!may_be_conditional(effects[i].call))
+      throw CannotMerge{test_, "one side warns or has another effect outside"};
+    side.effects.push_back(std::move(effects[i]));
+  }
+  effects.resize(effects_);
 }
 
 void Fork::adopt(size_t side) {

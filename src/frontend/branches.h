@@ -67,7 +67,9 @@ class Fork final : public Scope {
     bool grad_enabled = true;
     Interpreter::History history;
     KnownClasses known_classes;
+    std::vector<speculate::Effect> effects;  ///< what it shows
   };
+  void put_effects_aside(Side& side);
 
   Interpreter& interpreter_;
   TestKey test_;
@@ -77,7 +79,7 @@ class Fork final : public Scope {
   graph::SourceSpan span_;
   Snapshot before_;
   Heap heap_before_;
-  size_t effects_;
+  size_t effects_, results_, differentiable_results_;  // how many there were before
   Interpreter::History history_;
   KnownClasses known_classes_;
   Side sides_[2];

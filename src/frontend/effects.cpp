@@ -4,6 +4,7 @@
 
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/effects.h"
 #include "frontend/epilogue.h"
 #include "frontend/expressions.h"
 #include "frontend/strings.h"
@@ -292,6 +293,37 @@ Value call_log(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 }  // namespace
+
+bool may_be_conditional(const Template& call) {
+  static PyObject* const set_default = imported("builtins.dict.setdefault");
+  if (call.kind == Template::Kind::call && call.object.is(set_default)) return false;
+  return std::ranges::all_of(call.children, may_be_conditional);
+}
+
+Template chosen(Template if_false, Template if_true, size_t flag) {
+  Template form;
+  form.kind = Template::Kind::call;
+  form.object = Object::borrow(imported("operator.getitem"));
+  Template& both = form.children.emplace_back();
+  both.kind = Template::Kind::tuple;
+  both.children.push_back(std::move(if_false));
+  both.children.push_back(std::move(if_true));
+  Template& which = form.children.emplace_back();
+  which.kind = Template::Kind::result;
+  which.index = flag;
+  return form;
+}
+
+/// operator.call((nothing, callable)[flag], ...); `"".format` takes whatever it is given.
+Template conditional_call(Template call, size_t flag, bool outcome) {
+  static PyObject* const nothing = python::attribute(python::string("").get(), "format").release();
+  Template is = constant(call.object), is_not = constant(Object::borrow(nothing));
+  Template callee = outcome ? chosen(std::move(is_not), std::move(is), flag)
+                            : chosen(std::move(is), std::move(is_not), flag);
+  call.object = Object::borrow(imported("operator.call"));
+  call.children.insert(call.children.begin(), std::move(callee));
+  return call;
+}
 
 std::span<const SpecialCallable> effect_callables() {
   static constexpr SpecialCallable table[] = {

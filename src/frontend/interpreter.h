@@ -262,6 +262,8 @@ class Interpreter {
     return results_.size() - 1;
   }
   const std::vector<graph::Value*>& results() const { return results_; }
+  /// Result `index` is what a branch gives in place of what one of its sides computes.
+  void replace_result(size_t index, graph::Value* value) { results_[index] = value; }
 
   /// Refusals at the end of a run of statements are laid to the statement that wrote variable
   /// `index` of its result last, until blame_nobody().

@@ -70,6 +70,7 @@ class Loop final : public Scope {
         span_(interpreter.user_span()),
         before_(Snapshot::take()),
         effects_(interpreter.output().effects.size()),
+        results_(interpreter.results().size()),
         heap_(interpreter.heap),
         grad_enabled_(interpreter.grad_enabled),
         history_(interpreter.history),
@@ -150,6 +151,12 @@ class Loop final : public Scope {
     condition_->results = {flag};
   }
 
+  bool is_of_round(const graph::Value& value) const {
+    const graph::Block* block =
+        value.definition != nullptr ? value.definition->parent : value.owner;
+    return block == body_.get() || block == condition_.get() || !interpreter_.is_open(block);
+  }
+
   void interpret_round() {
     size_t forks = interpreter_.frame().forks.size();
     parts_.round();
@@ -158,6 +165,8 @@ class Loop final : public Scope {
     while (interpreter_.frame().forks.size() > forks)
       close_forks_that(interpreter_, forks, interpreter_.frame().forks.back()->other_completion());
     if (interpreter_.output().effects.size() != effects_) fail("it prints");
+    for (size_t i = results_; i < interpreter_.results().size(); ++i)
+      if (is_of_round(*interpreter_.results()[i])) fail("it makes texts of what a round computes");
     if (interpreter_.grad_enabled != grad_enabled_) fail("it changes the grad mode");
     graph::for_each_node(*body_, [&](const graph::Node& node) {
       if (node.op == &op::gradient) fail("gradients inside a loop");
@@ -912,8 +921,8 @@ class Loop final : public Scope {
   graph::Block& outer_;
   graph::SourceSpan span_;
   Snapshot before_;
-  size_t effects_;
-  Heap heap_;  ///< before the loop; with what the rounds change as it is then
+  size_t effects_, results_;  // how many there were before
+  Heap heap_;                 ///< before the loop; with what the rounds change as it is then
   /// By table, and which of its changes.
   std::map<std::pair<PyObject*, size_t>, Form> heap_forms_;
   bool grad_enabled_;

@@ -6,6 +6,7 @@
 
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/effects.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
@@ -118,6 +119,8 @@ Value Merger::run() {
   } catch (const NotMerged& reason) {
     throw CannotMerge{fork_.test_, reason.why};
   }
+  merge_effects();
+  merge_results();
   for (Fork::Side& side : fork_.sides_) {
     side.block->parent = node_;
     node_->blocks.push_back(std::move(side.block));
@@ -127,6 +130,76 @@ Value Merger::run() {
   interpreter_.scope_nodes[node_] = fork_.test_;
   finish_tensors();
   return result;
+}
+
+/// What a side shows, in order: made only if it was taken.
+void Merger::merge_effects() {
+  for (size_t side = 0; side < 2; ++side) {
+    for (speculate::Effect& effect : fork_.sides_[side].effects) {
+      const size_t flag = interpreter_.add_result(fork_.flag_);
+      effect.call = conditional_call(std::move(effect.call), flag, side == 0);
+      interpreter_.output().effects.push_back(std::move(effect));
+    }
+  }
+}
+
+/// What the sides compute for texts and the like becomes a result of the `if`.
+void Merger::merge_results() {
+  for (size_t i = fork_.results_; i < interpreter_.results().size(); ++i) {
+    graph::Value* value = interpreter_.results()[i];
+    if (is_visible(value)) continue;
+    const graph::Block* block =
+        value->definition != nullptr ? value->definition->parent : value->owner;
+    const size_t side = block == fork_.sides_[0].block.get() ? 0 : 1;
+    if (block != fork_.sides_[side].block.get())
+      throw CannotMerge{fork_.test_, "what it shows is not known behind it"};
+    try {
+      interpreter_.enter_block(*fork_.sides_[1 - side].block);
+      graph::Value* other = placeholder_of(value->type);
+      interpreter_.replace_result(
+          i, side == 0 ? merge_graph_values(value, other) : merge_graph_values(other, value));
+    } catch (const NotMerged& reason) {
+      throw CannotMerge{fork_.test_, reason.why};
+    }
+  }
+}
+
+/// A value of that type, made in the block at hand, that nobody sees.
+graph::Value* Merger::placeholder_of(const Type& type) {
+  graph::Builder& builder = interpreter_.builder();
+  switch (type.kind) {
+    case Type::Kind::boolean:
+      return builder.constant(false);
+    case Type::Kind::i64:
+      return builder.constant(int64_t{0});
+    case Type::Kind::f64:
+      return builder.constant(0.0);
+    case Type::Kind::tensor:
+      return op::full(builder, {builder.constant(0.0)},
+                      {{"size", type.shape}, {"dtype", type.dtype}});
+    default:
+      throw NotMerged{cat(graph::to_string(type), " on one side only")};
+  }
+}
+
+/// Texts that are made after the run: which one, a flag says then.
+Value Merger::merge_deferred(const Value& a, const Value& b) {
+  PyObject* const text = reinterpret_cast<PyObject*>(&PyUnicode_Type);
+  const auto recipe = [&](const Value& value) {
+    const auto* known = as<Known>(value);
+    if (const auto* deferred = as<Deferred>(value); deferred != nullptr && deferred->type.is(text))
+      return deferred->recipe;
+    if (known == nullptr || !PyUnicode_CheckExact(known->object.get()))
+      throw NotMerged{cat(name_of(a), " on one side, ", name_of(b), " on the other")};
+    speculate::Template constant;
+    constant.object = known->object;
+    return constant;
+  };
+  auto merged = std::make_shared<Deferred>();
+  speculate::Template if_true = recipe(a);
+  merged->recipe = chosen(recipe(b), std::move(if_true), interpreter_.add_result(fork_.flag_));
+  merged->type = Object::borrow(text);
+  return merged;
 }
 
 void Merger::merge_heap() {
@@ -301,6 +374,7 @@ Value Merger::merge_value(const Value& a, const Value& b) {
   if (is_number(a) && is_number(b)) return merge_numbers(a, b);
   if (as<RuntimeObject>(a) != nullptr || as<RuntimeObject>(b) != nullptr)
     return merge_objects(a, b);
+  if (as<Deferred>(a) != nullptr || as<Deferred>(b) != nullptr) return merge_deferred(a, b);
   if (is_none(a) != is_none(b) || as<Optional>(a) != nullptr || as<Optional>(b) != nullptr)
     return merge_optionals(a, b);
   auto different = [&] {
@@ -371,17 +445,14 @@ Value Merger::merge_undefined(size_t side, const Value& other) {
 /// A value of the same form, made in the block at hand, that nothing reads.
 Value Merger::placeholder_like(const Value& value, size_t side_of_value) {
   if (as<Known>(value) != nullptr || as<Undefined>(value) != nullptr) return value;
-  graph::Builder& builder = interpreter_.builder();
   if (const auto* number = as<Number>(value))
-    return interpreter_.number(number->type == Type::Kind::boolean ? builder.constant(false)
-                               : number->type == Type::Kind::i64   ? builder.constant(int64_t{0})
-                                                                   : builder.constant(0.0));
+    return interpreter_.number(placeholder_of(number->type == Type::Kind::boolean ? Type::boolean()
+                                              : number->type == Type::Kind::i64   ? Type::i64()
+                                                                                  : Type::f64()));
   if (const auto* tensor = as<Tensor>(value)) {
     const TensorState& state = tensor_in(side_of_value, *tensor);
     auto placeholder = std::make_shared<Tensor>();
-    placeholder->value =
-        op::full(builder, {builder.constant(0.0)},
-                 {{"size", state.value->type.shape}, {"dtype", state.value->type.dtype}});
+    placeholder->value = placeholder_of(state.value->type);
     placeholder->requires_grad = state.requires_grad;
     placeholder->is_leaf = state.is_leaf;
     placeholder->is_parameter = state.is_parameter;

@@ -47,8 +47,12 @@ class Merger {
   Value merge_grad(const TensorState& a, const TensorState& b);
 
   Value merge_value(const Value& a, const Value& b);
+  void merge_results();
+  void merge_effects();
+  Value merge_deferred(const Value& a, const Value& b);
   Value merge_optionals(const Value& a, const Value& b);
   Value merge_undefined(size_t side, const Value& other);
+  graph::Value* placeholder_of(const graph::Type& type);
   Value placeholder_like(const Value& value, size_t side_of_value);
   Value merge_known(const Known& a, const Known& b);
   Value merge_numbers(const Value& a, const Value& b);

@@ -212,6 +212,8 @@ Completion execute_one(Interpreter& interpreter, const syntax::Statement& statem
       return execute_with(interpreter, syntax::as<With>(&statement));
     case StatementKind::Try:
       return execute_try(interpreter, syntax::as<Try>(&statement));
+    case StatementKind::Match:
+      return execute_match(interpreter, syntax::as<Match>(&statement));
     case StatementKind::Pass:
     case StatementKind::Global:
     case StatementKind::Nonlocal:

@@ -14,6 +14,7 @@ Completion execute_for(Interpreter& interpreter, const syntax::For& loop);
 Completion execute_while(Interpreter& interpreter, const syntax::While& loop);
 Completion execute_with(Interpreter& interpreter, const syntax::With& with);
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement);
+Completion execute_match(Interpreter& interpreter, const syntax::Match& statement);  // match.cpp
 
 /// Leaves the function with the value. Out of a loop in the graph that is noted; what follows the
 /// loop then does it.

@@ -520,6 +520,30 @@ def gradient_outside():
     return lambda x, n: Clipped.apply(x * weight)
 
 
+@converted("`match`")
+def match_statement():
+    def f(x, n):
+        match n, (x > 0).sum().item():
+            case 2, _:
+                return x * 2
+            case 3, (0 | 1 | 2) as count:
+                return x - count
+            case _:
+                return -x
+
+    return f
+
+
+@otherwise("`match`")
+def rest_of_a_mapping():
+    def f(x, n):
+        match {"a": 1, "b": x}:
+            case {"a": 1, **rest}:
+                return rest["b"] * 2
+
+    return f
+
+
 @converted("None on one side, a tensor or number on the other")
 def none_on_one_side():
     def f(x, n):

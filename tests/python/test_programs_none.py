@@ -141,7 +141,7 @@ def test_two_tests_at_once():
 @differential(hits=4)
 def test_shown():
     def step(x):
-        a = x.sum().item() if x.sum() > 0 else None
+        a = x[0].item() if x.sum() > 0 else None
         print(a)
         return x * 2
 
@@ -168,3 +168,77 @@ def test_equality_and_kind():
         return x - 1 if a == None else x  # noqa: E711
 
     return Program(step, batches())
+
+
+@differential(hits=8)
+def test_printed_on_one_side():
+    def step(x):
+        if x.sum() > 0:
+            print("positive", x[1].item())
+            y = x * 2
+        else:
+            y = x - 1
+            print("negative", end="\n\n")
+        print("then", y)
+        return y
+
+    return Program(step, batches())
+
+
+@differential(hits=8)
+def test_printed_on_sides_of_sides():
+    def step(x):
+        y = x * 2
+        if x.sum() > 0:
+            print(f"outer {y.sum().item():.3f}")
+            if x[0] > 0:
+                y = y + 1
+                print(f"inner {y.mean().item():.3f}", y)
+            print("outer again")
+        if x[1] > 0:
+            return y
+        print("not returned early")
+        return y * 3
+
+    return Program(step, batches(40))
+
+
+@differential(hits=8)
+def test_texts_of_sides():
+    def step(x):
+        if x.sum() > 0:
+            text = f"mean {x.mean().item():.2f}"
+        else:
+            text = "negative"
+        return x * 2, text
+
+    return Program(step, batches(24))
+
+
+@differential(hits=8)
+def test_text_of_one_side_that_nobody_reads():
+    def step(x):
+        y = x * 1
+        if x.sum() > 0:
+            text = f"{x.mean().item():.2f}"
+            y = y + len(str(3))
+            del text
+        return y
+
+    return Program(step, batches(24))
+
+
+@differential(hits=8)
+def test_file_written_on_one_side():
+    import io
+
+    stream = io.StringIO()
+    log = []
+
+    def step(x):
+        if x.max() > 1:
+            print("large", x.max().item(), file=stream)
+        log.append(stream.getvalue().count("large") if len(log) > 100 else 0)
+        return x * 2
+
+    return Program(step, batches(24), watch=[log])

@@ -1,0 +1,17 @@
+// What a run shows (frontend/effects.cpp), on one side of a branch.
+#pragma once
+
+#include "frontend/interpreter.h"
+
+namespace janus::frontend {
+
+/// Whether what the call is made of may be made, and dropped, where the call itself is not.
+bool may_be_conditional(const speculate::Template& call);
+
+/// The call, made only if result `flag` of the graph is `outcome`.
+speculate::Template conditional_call(speculate::Template call, size_t flag, bool outcome);
+
+/// Result `flag` of the graph decides which of the two it is.
+speculate::Template chosen(speculate::Template if_false, speculate::Template if_true, size_t flag);
+
+}  // namespace janus::frontend
