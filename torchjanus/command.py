@@ -49,10 +49,12 @@ def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
     if is_module:
         sys.path.insert(0, os.getcwd())
         spec = importlib.util.find_spec(name)
+        missing = name
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
+            missing = f"{name}.__main__; {name!r} is a package and cannot be directly executed"
         if spec is None or spec.origin is None:
-            print(f"torchjanus: no module named {name}", file=sys.stderr)
+            print(f"torchjanus: No module named {missing}", file=sys.stderr)
             return 1
         path = Path(spec.origin)
     else:
@@ -74,7 +76,9 @@ def _run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
     sys.argv = [name if spec is None else file, *arguments]
     module = types.ModuleType("__main__")
     module.__dict__.update(__file__=file, __spec__=spec, __cached__=None, __annotations__={})
+    module.__loader__ = importlib.machinery.SourceFileLoader("__main__", file)
     if spec is not None:
+        module.__loader__ = spec.loader
         module.__package__ = spec.parent
     sys.modules["__main__"] = module
     return _execute(source, file, module)

@@ -392,7 +392,7 @@ def _told(assumptions: list[str]) -> list[str]:
     told = []
     for each in assumptions:
         if " shares no memory with " in each:
-            group = "pairs of tensors share no memory"
+            group = "that tensors share no memory"
         elif "type(" in each or "__globals__" in each or each.startswith("the class "):
             group = "about classes and library code"
         elif " has no item '" in each:

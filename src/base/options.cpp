@@ -1,10 +1,12 @@
 #include "base/options.h"
 
 #include <atomic>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "base/check.h"
 
@@ -26,19 +28,44 @@ void for_each_word(std::string_view text, const std::function<void(std::string_v
   }
 }
 
+void complain(const char* variable, std::string_view value, std::string_view wanted) {
+  std::fputs(
+      cat("torchjanus: ", variable, "=", value, " is ignored: ", wanted, " is expected\n").c_str(),
+      stderr);
+}
+
+std::optional<int> number(const char* variable, std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.begin(), text.end(), value);
+  if (error == std::errc() && end == text.end()) return value;
+  complain(variable, text, "a number");
+  return std::nullopt;
+}
+
+bool flag(const char* variable) {
+  const std::string_view text = environment(variable);
+  for (const std::string_view on : {"1", "true", "yes", "on"})
+    if (text == on) return true;
+  for (const std::string_view off : {"", "0", "false", "no", "off"})
+    if (text == off) return false;
+  complain(variable, text, "1 or 0");
+  return false;
+}
+
 Options read_environment() {
   Options result;
   for_each_word(environment("TORCHJANUS_LOG"), [&](std::string_view word) {
     const size_t colon = word.find(':');
-    const std::string level(colon == std::string_view::npos ? "1" : word.substr(colon + 1));
-    result.log_levels[std::string(word.substr(0, colon))] = std::atoi(level.c_str());
+    const bool plain = colon == std::string_view::npos;
+    if (const auto level = plain ? 1 : number("TORCHJANUS_LOG", word.substr(colon + 1)))
+      result.log_levels[std::string(word.substr(0, colon))] = *level;
   });
   for_each_word(environment("TORCHJANUS_DISABLE"),
                 [&](std::string_view word) { result.disabled.emplace(word); });
   result.dump_folder = environment("TORCHJANUS_DUMP");
-  if (const std::string stop(environment("TORCHJANUS_STOP_AFTER")); !stop.empty())
-    result.stop_after = std::atoi(stop.c_str());
-  result.strict = environment("TORCHJANUS_STRICT") == "1";
+  if (const auto stop = environment("TORCHJANUS_STOP_AFTER"); !stop.empty())
+    result.stop_after = number("TORCHJANUS_STOP_AFTER", stop);
+  result.strict = flag("TORCHJANUS_STRICT");
   return result;
 }
 

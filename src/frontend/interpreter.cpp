@@ -3,6 +3,7 @@
 
 #include "frontend/branches.h"
 #include "frontend/callables.h"
+#include "frontend/formula.h"
 #include "frontend/calls.h"
 #include "frontend/epilogue.h"
 #include "frontend/recursion.h"
@@ -199,7 +200,10 @@ bool Interpreter::follow(graph::Value* test, const Object& example, int fact_num
           ? test
           : operator_named(test->type.is_tensor() ? "logical_not" : "scalar_not")(builder_, {test});
   builder_.append(op::guard, {condition}, {{"id", id}, {"reason", std::string("branch_changed")}});
-  std::string note = outcome ? "assumes true" : "assumes false";
+  // A test that the source does not show (that a slice ends within the tensor) is written out.
+  std::string note = fact_number < 0 ? cat("assumes ", formula(*condition))
+                     : outcome       ? "assumes true"
+                                     : "assumes false";
   const CannotMerge* why = followed({frame_->code->facts_key, fact_number});
   if (why != nullptr && !why->why.empty()) note += cat("; no branch in the graph: ", why->why);
   mark(speculate::LineMark::Kind::assumed, std::move(note));

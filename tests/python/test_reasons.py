@@ -353,3 +353,17 @@ def place_in(program):
 
 def test_every_code_has_a_program():
     assert {program.values[1] for program in PROGRAMS} == set(_core.reason_codes())
+
+
+def test_tests_that_the_source_does_not_show_are_written_out():
+    images = torch.randn(100, 4)
+
+    @torchjanus.function
+    def rows(start, count):
+        return images[start : start + count] * 2
+
+    for start in range(0, 80, 8):
+        rows(start, 8)
+    text = torchjanus.explain(rows)
+    assert "assumes 0 <= start" in text
+    assert "assumes start+8 <= 100" in text

@@ -258,6 +258,21 @@ def test_module_option_and_missing_script(tmp_path):
     assert module.stdout == "['one', '--two'] __main__ program\n", module.stderr
     missing = run(tmp_path, "-m", "torchjanus", "run", "missing.py")
     assert missing.returncode == 2 and "can't open file" in missing.stderr
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    for name in ("package", "nowhere"):
+        told = run(tmp_path, "-m", "torchjanus", "run", "-m", name).stderr
+        python = run(tmp_path, "-m", name).stderr
+        assert told.split(": ")[1:] == python.split(": ")[1:]
+
+
+def test_script_has_a_loader(tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import pkgutil\nprint(type(__loader__).__name__, pkgutil.get_data('__main__', 'program.py')[:6])\n"
+    )
+    assert run(tmp_path, "-m", "torchjanus", "run", "program.py").stdout == (
+        run(tmp_path, "program.py").stdout
+    )
 
 
 def test_explain_option_reports_on_standard_error(tmp_path):

@@ -124,6 +124,20 @@ def test_unknown_names_are_reported_once():
     assert "merge_common" in lines[1] and "kernels" in lines[1]
 
 
+def test_values_that_mean_nothing_are_reported():
+    wrong = {"TORCHJANUS_LOG": "pass:x", "TORCHJANUS_STOP_AFTER": "1x", "TORCHJANUS_STRICT": "si"}
+    outcome = subprocess.run(
+        [sys.executable, "-c", "import torchjanus; print(torchjanus.options.strict)"],
+        env={**ENVIRONMENT, **wrong}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert outcome.stdout == "False\n"
+    assert outcome.stderr.splitlines() == [
+        "torchjanus: TORCHJANUS_LOG=x is ignored: a number is expected",
+        "torchjanus: TORCHJANUS_STOP_AFTER=1x is ignored: a number is expected",
+        "torchjanus: TORCHJANUS_STRICT=si is ignored: 1 or 0 is expected",
+    ]
+
+
 def test_known_names_are_not_reported():
     outcome = subprocess.run(
         [sys.executable, "-c", "import torchjanus"],
