@@ -616,7 +616,7 @@ std::string backward_name(std::string_view op) {
 
 }  // namespace
 
-std::string grad_fn_name(const Tensor& tensor) {
+std::string grad_fn_name(const TensorState& tensor) {
   if (!tensor.grad_fn_name.empty()) return tensor.grad_fn_name;
   std::string name;
   if (tensor.produced_by != nullptr) name = torch_services().grad_fn_name(*tensor.produced_by);

@@ -27,7 +27,7 @@ std::vector<graph::Value*> append_gradient(Interpreter& interpreter,
                                            bool create_graph);
 
 /// What eager calls the autograd node behind the tensor, "NllLossBackward0".
-std::string grad_fn_name(const Tensor& tensor);
+std::string grad_fn_name(const TensorState& tensor);
 
 /// Result `index` of the graph is a tensor that eager would give a grad_fn.
 void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, size_t index);

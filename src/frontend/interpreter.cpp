@@ -3,9 +3,9 @@
 
 #include "frontend/branches.h"
 #include "frontend/callables.h"
-#include "frontend/formula.h"
 #include "frontend/calls.h"
 #include "frontend/epilogue.h"
+#include "frontend/formula.h"
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
 #include "ops/list.h"

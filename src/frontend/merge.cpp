@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/effects.h"
@@ -37,6 +38,16 @@ bool same_constant(PyObject* a, PyObject* b) {
 }
 
 namespace {
+
+/// The name of the autograd node that eager has there, if it has one name on both sides.
+void name_merged(TensorState& merged, const TensorState& a, const TensorState& b) {
+  merged.producer = a.producer == b.producer ? a.producer : std::string();
+  merged.produced_by = nullptr;
+  merged.grad_fn_name.clear();
+  if (!merged.requires_grad || merged.is_leaf) return;
+  std::string name = grad_fn_name(a);
+  if (name == grad_fn_name(b)) merged.grad_fn_name = std::move(name);
+}
 
 /// Two values have no common one; becomes an Unmerged variable, or ends the merge.
 struct NotMerged {
@@ -336,8 +347,7 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
   if (a.value != b.value) {
     merged.value = merge_graph_values(a.value, b.value);
     ++merged.version;
-    if (a.producer != b.producer) merged.producer.clear();
-    if (a.produced_by != b.produced_by) merged.produced_by = nullptr;
+    name_merged(merged, a, b);
   }
   if (tensor.source != nullptr) merge_writes(merged, a, b);
   merged.past_values.insert(merged.past_values.end(), b.past_values.begin(), b.past_values.end());
@@ -585,7 +595,7 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
   if (first.strides == second.strides) merged->strides = first.strides;
   merged->uncertain_alias = first.uncertain_alias || second.uncertain_alias;
   merged->version = std::max(first.version, second.version);
-  if (first.producer == second.producer) merged->producer = first.producer;
+  name_merged(*merged, first, second);
   MergedTensor record{merged, {}};
   collect_roots(0, a, record.roots);
   collect_roots(1, b, record.roots);

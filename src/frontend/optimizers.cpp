@@ -172,7 +172,8 @@ bool sets_to_none(Interpreter& interpreter, const Arguments& arguments) {
 Value call_module_zero_grad(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.empty() || !sets_to_none(interpreter, arguments)) return nullptr;
   const Value& self = arguments.positional[0];
-  if (truth(interpreter, attribute(interpreter, self, "_is_replica"), -1)) return nullptr;
+  const Value replica = attribute_or_null(interpreter, self, "_is_replica");
+  if (replica != nullptr && truth(interpreter, replica, -1)) return nullptr;
   const Value parameters = call(interpreter, attribute(interpreter, self, "parameters"), {});
   for (const Value& parameter : elements_of(interpreter, parameters))
     if (auto tensor = shared_as<Tensor>(parameter)) clear_grad(interpreter, tensor);

@@ -135,10 +135,24 @@ bool is_untracked_alias(const Tensor& tensor) {
 
 }  // namespace
 
+namespace {
+
+/// What autograd calls the nodes of a tensor that was written, and of the one it was taken from.
+void name_after_write(Tensor& tensor, Tensor& root) {
+  root.produced_by = tensor.produced_by = nullptr;
+  root.grad_fn_name = tensor.grad_fn_name = {};
+  if (&tensor == &root) return;
+  root.grad_fn_name = "torch::autograd::CopySlices";
+  for (Tensor* step = &tensor; step != &root; step = step->base.get())
+    step->grad_fn_name = "AsStridedBackward0";
+}
+
+}  // namespace
+
 void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                    graph::Value* contents, bool tracked) {
   Tensor& root = root_of(*tensor);
-  tensor->produced_by = nullptr;
+  if (tracked && interpreter.grad_enabled) name_after_write(*tensor, root);
   if (!interpreter.grad_enabled || is_untracked_alias(*tensor)) {
     if (root.requires_grad && !root.is_leaf)
       interpreter.refuse(ReasonCode::autograd,
@@ -307,9 +321,9 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
     return matrix_transposed(interpreter, tensor);
   if (name == "T") return transposed(interpreter, tensor);
   if (name == "mT") return matrix_transposed(interpreter, tensor);
-  for (const char* never : {"is_cuda", "is_sparse", "is_quantized", "is_meta", "is_nested",
-                            "is_mkldnn", "is_mps", "is_xpu", "is_sparse_csr", "is_mtia", "is_xla",
-                            "is_vulkan", "is_ipu", "is_maia"})
+  for (const char* never :
+       {"is_cuda", "is_sparse", "is_quantized", "is_meta", "is_nested", "is_mkldnn", "is_mps",
+        "is_xpu", "is_sparse_csr", "is_mtia", "is_xla", "is_vulkan", "is_ipu", "is_maia"})
     if (name == never) return interpreter.boolean(false);
   return nullptr;
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include "graph/rewriter.h"
 #include "torch/gradient_graph.h"
 #include "torch/parts.h"
+#include "torch/random_state.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -44,6 +46,10 @@ class Kept {
     TORCH_CHECK(!is_released_, autograd::ERR_BACKWARD_TWICE);
     return is_tensor_ ? slot_of(tensor_.unpack(saved_for)) : plain_;
   }
+  /// Whether it takes Python's lock to copy or to drop it.
+  bool is_pythons() const {
+    return plain_.kind() == Slot::Kind::object || plain_.kind() == Slot::Kind::container;
+  }
   void release() {
     if (is_tensor_) tensor_.reset_data();
     is_released_ = plain_.kind() == Slot::Kind::container || plain_.is_tensor();
@@ -64,6 +70,12 @@ class GraphBackward final : public autograd::Node {
  public:
   GraphBackward(std::shared_ptr<GradientGraph> gradient_graph, autograd::edge_list edges)
       : Node(std::move(edges)), gradient_graph_(std::move(gradient_graph)) {}
+
+  /// The engine, which has not got Python's lock, may be the last to refer to it.
+  ~GraphBackward() override {
+    const auto lock = lock_python();
+    for (auto* all : {&saved_, &unrepeatable_, &inputs_, &cells_}) all->clear();
+  }
 
   std::string name() const override { return gradient_graph_->results().front().grad_fn_name; }
 
@@ -89,6 +101,7 @@ class GraphBackward final : public autograd::Node {
 
   variable_list apply(variable_list&& gradients) override {
     const std::lock_guard lock(mutex_);
+    const auto python = lock_python();
     for (size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) gradients[i] = input_metadata(i).zeros_like();
     }
@@ -97,12 +110,26 @@ class GraphBackward final : public autograd::Node {
 
   void release_variables() override {
     const std::lock_guard lock(mutex_);
+    const auto python = lock_python();
     for (auto* all : {&saved_, &unrepeatable_, &inputs_, &cells_}) {
       for (Kept& kept : *all) kept.release();
     }
   }
 
  private:
+  /// Holds Python's lock where objects of Python's are kept.
+  std::unique_ptr<WithGil> lock_python() const {
+    const auto is_pythons = [](const std::vector<Kept>& all) {
+      return std::any_of(all.begin(), all.end(),
+                         [](const Kept& kept) { return kept.is_pythons(); });
+    };
+    std::unique_ptr<WithGil> lock;
+    if ((is_pythons(inputs_) || is_pythons(saved_) || is_pythons(unrepeatable_)) &&
+        Py_IsInitialized() != 0)
+      lock = std::make_unique<WithGil>();
+    return lock;
+  }
+
   std::vector<Slot> unpacked(const std::vector<Kept>& all) {
     std::vector<Slot> slots;
     for (const Kept& kept : all) slots.push_back(kept.get(getptr()));

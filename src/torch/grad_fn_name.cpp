@@ -6,6 +6,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include "torch/random_state.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -85,6 +86,7 @@ Object call_again(const frontend::ProducingCall& call) {
 }  // namespace
 
 std::string grad_fn_name(const frontend::ProducingCall& call) {
+  const KeptGenerator kept;
   Object result = call_again(call);
   if (result && PyTuple_Check(result.get()))
     result = Object::borrow(static_cast<Py_ssize_t>(call.result) < PyTuple_GET_SIZE(result.get())

@@ -19,6 +19,29 @@ at::CPUGeneratorImpl& generator() {
   return *at::detail::getDefaultCPUGenerator().get<at::CPUGeneratorImpl>();
 }
 
+/// Of torch's default generator.
+class TorchState {
+ public:
+  void save() {
+    const std::lock_guard lock(generator().mutex_);
+    engine_ = generator().engine();
+    float_sample_ = generator().next_float_normal_sample();
+    double_sample_ = generator().next_double_normal_sample();
+  }
+
+  void restore() const {
+    const std::lock_guard lock(generator().mutex_);
+    generator().set_engine(engine_);
+    generator().set_next_float_normal_sample(float_sample_);
+    generator().set_next_double_normal_sample(double_sample_);
+  }
+
+ private:
+  at::mt19937 engine_;
+  std::optional<float> float_sample_;
+  std::optional<double> double_sample_;
+};
+
 /// random.Random has getstate and setstate, RandomState get_state and set_state, Generator a bit
 /// generator with an attribute.
 class PythonState {
@@ -61,19 +84,11 @@ class SavedGenerators final : public execute::RandomState {
   void save() override {
     forget_python();
     active = this;
-    const std::lock_guard lock(generator().mutex_);
-    engine_ = generator().engine();
-    float_sample_ = generator().next_float_normal_sample();
-    double_sample_ = generator().next_double_normal_sample();
+    torch_.save();
   }
 
   void restore() override {
-    {
-      const std::lock_guard lock(generator().mutex_);
-      generator().set_engine(engine_);
-      generator().set_next_float_normal_sample(float_sample_);
-      generator().set_next_double_normal_sample(double_sample_);
-    }
+    torch_.restore();
     if (python_.empty()) return;
     const WithGil gil;
     const python::ErrorScope errors;
@@ -97,9 +112,7 @@ class SavedGenerators final : public execute::RandomState {
     python_.clear();
   }
 
-  at::mt19937 engine_;
-  std::optional<float> float_sample_;
-  std::optional<double> double_sample_;
+  TorchState torch_;
   std::vector<PythonState> python_;
 };
 
@@ -110,6 +123,12 @@ thread_local SavedGenerators* SavedGenerators::active = nullptr;
 std::unique_ptr<execute::RandomState> make_random_state() {
   return std::make_unique<SavedGenerators>();
 }
+
+struct KeptGenerator::State : TorchState {};
+
+KeptGenerator::KeptGenerator() : state_(std::make_unique<State>()) { state_->save(); }
+
+KeptGenerator::~KeptGenerator() { state_->restore(); }
 
 void save_python_generator(PyObject* generator) {
   TORCHJANUS_CHECK(SavedGenerators::active != nullptr, "random state: no run draws");

@@ -24,6 +24,20 @@ class WithGil {
 
 std::unique_ptr<execute::RandomState> make_random_state();
 
+/// Puts the state of torch's default CPU generator back at its end: what is tried out draws
+/// numbers that the program has not drawn.
+class KeptGenerator {
+ public:
+  KeptGenerator();
+  ~KeptGenerator();
+  KeptGenerator(const KeptGenerator&) = delete;
+  KeptGenerator& operator=(const KeptGenerator&) = delete;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 /// The run of this thread is about to draw from the generator (a random.Random, or NumPy's
 /// RandomState or Generator). Throws python::ErrorSet. Python's lock is held.
 void save_python_generator(PyObject* generator);

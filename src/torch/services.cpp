@@ -18,6 +18,7 @@
 #include "torch/operator_names.h"
 #include "torch/overload.h"
 #include "torch/parts.h"
+#include "torch/random_state.h"
 #include "torch/resolved_memo.h"
 #include "torch/shape_fit.h"
 #include "torch/tensor.h"
@@ -598,6 +599,7 @@ class Services final : public frontend::TorchServices {
   static bool try_out(const FunctionSchema& schema, const c10::OperatorHandle& overload,
                       const Binding& binding, std::span<const OperatorArgument> arguments,
                       ResolvedOperator& result, std::string& why) {
+    const KeptGenerator kept;
     Trial trial(overload, binding);
     std::vector<Dim> dims;
     for (const OperatorArgument& argument : arguments) collect_dims(argument, dims);

@@ -170,6 +170,18 @@ def test_operators_that_give_other_sizes_than_torch_says():
     return Program(step, calls)
 
 
+@differential()
+def test_what_is_tried_out_draws_nothing():
+    """Sizes that vary make torch be asked what the operator gives; it draws to tell."""
+
+    def step(x, n):
+        labels = torch.randint(0, 10, (4,))
+        noise = torch.rand(4, n)
+        return noise.sum(1) + labels + x
+
+    return Program(step, [(torch.randn(4), 2 + i % 5) for i in range(20)])
+
+
 # --- operators that the program registered ------------------------------------------------------
 
 

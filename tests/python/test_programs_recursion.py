@@ -966,3 +966,19 @@ def test_children_become_a_tuple_or_none():
             root.children[0].children.append(Family(0.5, []))
 
     return Program(lambda root, x: x * size(root), [*calls[:9], change, *calls[9:]])
+
+
+@differential(graphs=1, hits=6)
+def test_backward_outside():
+    """Autograd's engine is the last to hold the node, with objects of Python's in it."""
+    model = TreeRNN()
+    converted = []
+
+    def step(root):
+        return model(root)
+
+    def convert(_):
+        converted.append(torchjanus.function(step))
+        return lambda root: converted[0](root)[1].backward(), converted[0]
+
+    return Program(lambda root: step(root)[1].backward(), trees(12), watch=[model], convert=convert)

@@ -83,13 +83,13 @@ def generator():
     return called(rows, *ones(2))
 
 
-@produces("statement", "the statement 'Match' is not converted yet")
+@produces("statement", "the statement 'ClassDef' is not converted yet")
 def statement():
     def f(x):
-        match x.shape[0]:  # here
-            case 2:
-                return x + 1
-        return x
+        class Scale:  # here
+            by = 2
+
+        return x * Scale.by
 
     return called(f, *ones(2))
 
