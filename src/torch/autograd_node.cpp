@@ -102,10 +102,17 @@ class GraphBackward final : public autograd::Node {
   variable_list apply(variable_list&& gradients) override {
     const std::lock_guard lock(mutex_);
     const auto python = lock_python();
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      if (!gradients[i].defined()) gradients[i] = input_metadata(i).zeros_like();
+    const std::vector<bool> given = complete(gradients);
+    variable_list made =
+        c10::GradMode::is_enabled() ? apply_differentiably(gradients) : run_backward(gradients);
+    // What only results without a gradient lead to has none, as in eager.
+    for (size_t i = 0; i < made.size(); ++i) {
+      bool is_reached = false;
+      for (size_t r = 0; r < given.size(); ++r)
+        is_reached |= given[r] && gradient_graph_->reaches(r, i);
+      if (!is_reached) made[i] = at::Tensor();
     }
-    return c10::GradMode::is_enabled() ? apply_differentiably(gradients) : run_backward(gradients);
+    return made;
   }
 
   void release_variables() override {
@@ -117,6 +124,16 @@ class GraphBackward final : public autograd::Node {
   }
 
  private:
+  /// Puts zeros where a result has no gradient; gives which have one.
+  std::vector<bool> complete(variable_list& gradients) const {
+    std::vector<bool> given;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      given.push_back(gradients[i].defined());
+      if (!given.back()) gradients[i] = input_metadata(i).zeros_like();
+    }
+    return given;
+  }
+
   /// Holds Python's lock where objects of Python's are kept.
   std::unique_ptr<WithGil> lock_python() const {
     const auto is_pythons = [](const std::vector<Kept>& all) {

@@ -12,6 +12,7 @@
 #include "ops/promotion.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/reachability.h"
 #include "torch/aten_library.h"
 
 namespace janus::torch {
@@ -82,6 +83,7 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
       default_dtype_(ops::default_dtype()) {
   find_unrepeatable();
   return_unrepeatable();
+  find_reach();
   std::vector<size_t> indices;
   for (const Result& result : results_) indices.push_back(result.index);
   passes::SplitGradient split = passes::split_gradient(graph_, indices, inputs_, cells_);
@@ -97,6 +99,19 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
   result_count_ = all.size();
   forward_ = std::make_unique<Graph>(std::move(split.forward));
   backward_graph_ = std::make_unique<Graph>(std::move(split.backward));
+}
+
+void GradientGraph::find_reach() {
+  std::vector<Value*> targets;
+  for (const size_t input : inputs_) targets.push_back(graph_.inputs()[input]);
+  for (const std::string& cell : cells_) {
+    targets.push_back(state_of(graph_, cell));
+    TORCHJANUS_CHECK(targets.back() != nullptr, "the graph does not read ", cell);
+  }
+  for (const Result& result : results_) {
+    Value* from = graph_.results()[result.index];
+    reaches_.push_back(passes::reachable(std::span(&from, 1), targets));
+  }
 }
 
 /// Finds what computing the results again could not give again.

@@ -38,6 +38,10 @@ class GradientGraph {
   const std::vector<size_t>& inputs() const { return inputs_; }
   const std::vector<std::string>& cells() const { return cells_; }
 
+  /// Whether a gradient of differentiable result `result` can flow to differentiable input or cell
+  /// `target`, counted as backward() gives their gradients.
+  bool reaches(size_t result, size_t target) const { return reaches_[result][target]; }
+
   /// Takes the saved values, then one gradient for each differentiable result; gives the gradients
   /// of the differentiable inputs, then cells.
   execute::Program& backward();
@@ -52,6 +56,7 @@ class GradientGraph {
  private:
   void find_unrepeatable();
   void return_unrepeatable();
+  void find_reach();
   graph::Graph gradients_of_inputs() const;
 
   graph::Graph graph_;  ///< decomposed
@@ -68,6 +73,7 @@ class GradientGraph {
   std::unique_ptr<graph::Graph> forward_, backward_graph_;
   size_t result_count_ = 0;
   std::vector<size_t> saved_results_;
+  std::vector<std::vector<bool>> reaches_;  ///< by result, by target
   std::mutex mutex_;
   std::unique_ptr<execute::Program> backward_, program_;
   std::unique_ptr<GradientGraph> recomputed_;
