@@ -89,6 +89,23 @@ bool Plan::put_into_place(const Placed& call, Library& library, Frame& frame) co
   return true;
 }
 
+/// A result that has no place may have been made in that of another one of its size.
+void Plan::leave_places(const Placed& call, Library& library, Frame& frame) {
+  for (size_t i = 0; i < call.made.size(); ++i) {
+    Slot& made = frame.slots[call.made[i]];
+    const auto is_its_own = [&](const Placement& placement) { return placement.output == i; };
+    const auto is_there = [&](const Placement& placement) {
+      return placement.memory != nullptr && placement.memory == library.data(made);
+    };
+    if (!made.is_tensor() || std::ranges::any_of(call.placements, is_its_own) ||
+        std::ranges::none_of(call.placements, is_there))
+      continue;
+    Slot moved = library.allocate(library.layout(made));
+    library.copy(moved, made);
+    made = std::move(moved);
+  }
+}
+
 bool Plan::run_placed(Placed& call, Library& library, Frame& frame) {
   const Instruction& instruction = planned_.instructions[call.instruction];
   Slot* const slots = frame.slots.data();
@@ -99,6 +116,7 @@ bool Plan::run_placed(Placed& call, Library& library, Frame& frame) {
   }
   library.run_placed(*frame.operations[instruction.operation],
                      {slots, instruction.inputs, call.made}, call.placements);
+  leave_places(call, library, frame);
   if (!put_into_place(call, library, frame)) return false;
   for (const Placement& placement : call.placements) slots[call.made[placement.output]].clear();
   for (size_t i = 0; i < call.made.size(); ++i) {

@@ -102,6 +102,7 @@ class Plan {
   void run_pair(Pair& pair, Library& library, Frame& frame) const;
   bool run_operation(const Instruction& instruction, Library& library, Frame& frame);
   bool run_placed(Placed& call, Library& library, Frame& frame);
+  static void leave_places(const Placed& call, Library& library, Frame& frame);
   bool put_into_place(const Placed& call, Library& library, Frame& frame) const;
   bool check_layout(const Instruction& instruction, size_t output, const Slot& made,
                     Library& library, Frame& frame) const;

@@ -7,6 +7,7 @@ import pytest
 from differential import Program, compare, default_dtype, differential, observe, seeded
 
 import torch
+import torchjanus
 
 
 def check_same(step, batches):
@@ -187,3 +188,40 @@ def test_objects_made_by_a_chain_of_constructors_that_check():
         return Scaled(x).result
 
     return Program(step, [(torch.randn(3),) for _ in range(8)] + [(torch.full((3,), 200.0),)])
+
+
+@differential(hits=3)
+def test_results_of_one_size_where_only_some_have_a_place():
+    """The gradients of one row and of the norm's parameters are of one size; the first is handed out."""
+    norm = torch.nn.LayerNorm(4)
+
+    def step(x):
+        m = x.reshape(-1).view(-1, 4)
+        loss = (norm(m) * x.detach()).pow(2).mean()
+        loss.backward()
+        return x.grad
+
+    return Program(step, [(torch.randn(1, 4).requires_grad_(),) for _ in range(7)], watch=[norm])
+
+
+@differential()
+def test_gradients_of_what_no_result_with_a_gradient_comes_from():
+    """Parts of a cut function give several results; backward() may come from one of them only."""
+    first, second = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+
+    def parts(x):
+        return first(x), second(x).mean()
+
+    converted = torchjanus.function(parts)
+
+    def step(f, x):
+        for each in (*first.parameters(), *second.parameters()):
+            each.grad = None
+        hidden, loss = f(x)
+        loss.backward()
+        return [each.grad is None for each in (*first.parameters(), *second.parameters())]
+
+    return Program(
+        lambda x: step(parts, x), [(torch.randn(2, 4),) for _ in range(6)],
+        convert=lambda _: (lambda x: step(converted, x), converted),
+    )  # fmt: skip
