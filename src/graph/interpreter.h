@@ -48,8 +48,8 @@ struct Outcome {
   bool ok() const { return !failed_guard && !failure; }
 };
 
-/// `objects`: those that the graph knows by number. InternalError if the inputs do not fit the graph
-/// or an operator is not known.
+/// `objects`: those that the graph knows by number. InternalError if the inputs do not fit the
+/// graph or an operator is not known.
 Outcome interpret(const Graph& graph, std::span<const Datum> inputs,
                   const std::map<std::string, Datum>& cells, const Reference& reference,
                   std::span<const ObjectReference> objects = {});
