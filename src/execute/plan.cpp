@@ -59,6 +59,23 @@ bool Plan::run_operation(const Instruction& instruction, Library& library, Frame
   return true;
 }
 
+namespace {
+
+bool lies_in_a_place(std::span<const Placement> placements, const void* data) {
+  return std::ranges::any_of(placements,
+                             [&](const Placement& each) { return each.memory == data; });
+}
+
+/// Into memory of its own.
+void move_away(Slot& made, Layout layout, Library& library) {
+  if (!layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
+  Slot moved = library.allocate(layout);
+  library.copy(moved, made);
+  made = std::move(moved);
+}
+
+}  // namespace
+
 /// Copies the results that do not lie where and how they are planned to. Those that lie where one
 /// is planned to are moved out of the way first.
 bool Plan::put_into_place(const Placed& call, Library& library, Frame& frame) const {
@@ -74,15 +91,7 @@ bool Plan::put_into_place(const Placed& call, Library& library, Frame& frame) co
     if (layout.sizes != wanted.sizes || layout.dtype != wanted.dtype) {
       return check_layout(instruction, placement.output, made, library, frame);
     }
-    const bool in_the_way =
-        std::any_of(call.placements.begin(), call.placements.end(),
-                    [&](const Placement& other) { return other.memory == data; });
-    if (in_the_way) {
-      if (!layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
-      Slot moved = library.allocate(layout);
-      library.copy(moved, made);
-      made = std::move(moved);
-    }
+    if (lies_in_a_place(call.placements, data)) move_away(made, std::move(layout), library);
     copies.emplace_back(slot, made);
   }
   for (const auto& [slot, made] : copies) library.copy(frame.slots[slot], made);
@@ -94,15 +103,10 @@ void Plan::leave_places(const Placed& call, Library& library, Frame& frame) {
   for (size_t i = 0; i < call.made.size(); ++i) {
     Slot& made = frame.slots[call.made[i]];
     const auto is_its_own = [&](const Placement& placement) { return placement.output == i; };
-    const auto is_there = [&](const Placement& placement) {
-      return placement.memory != nullptr && placement.memory == library.data(made);
-    };
-    if (!made.is_tensor() || std::ranges::any_of(call.placements, is_its_own) ||
-        std::ranges::none_of(call.placements, is_there))
-      continue;
-    Slot moved = library.allocate(library.layout(made));
-    library.copy(moved, made);
-    made = std::move(moved);
+    if (!made.is_tensor() || std::ranges::any_of(call.placements, is_its_own)) continue;
+    const void* data = library.data(made);
+    if (data != nullptr && lies_in_a_place(call.placements, data))
+      move_away(made, library.layout(made), library);
   }
 }
 

@@ -40,16 +40,6 @@ void collect_used(const Node& node, std::unordered_set<const Value*>& own,
   }
 }
 
-/// Calls `visit` for the node and all that runs when it does.
-template <class Visit>
-void for_each_run(const Node& node, Visit&& visit) {
-  if (node.op == &op::function) return;
-  visit(node);
-  for (const auto& block : node.blocks) graph::for_each_node(*block, visit);
-  for (const Node* function : graph::functions_run_by(node))
-    graph::for_each_node(*function->blocks.front(), visit);
-}
-
 /// Nodes by number, with edges from what must run before to what must run after.
 class Order {
  public:
@@ -64,7 +54,6 @@ class Order {
     add_data_edges();
     add_effect_edges();
     add_symbol_edges();
-    add_clock_edges();
   }
 
   Schedule make() {
@@ -101,30 +90,20 @@ class Order {
     }
   }
 
-  /// A clock is read when all before it is done and nothing behind it has begun.
-  void add_clock_edges() {
-    size_t since = 0;
-    for (size_t n = 0; n < nodes_.size(); ++n) {
-      if (since > 0) edge(since - 1, n);
-      bool reads_clock = false;
-      for_each_run(*nodes_[n], [&](const Node& node) { reads_clock |= ops::reads_clock(node); });
-      if (!reads_clock) continue;
-      for (size_t other = since; other < n; ++other)
-        if (!is_write(*nodes_[other])) edge(other, n);
-      since = n + 1;
-    }
-  }
-
-  /// Nodes that draw random numbers or use the heap keep their order.
+  /// Nodes that draw random numbers or use the heap keep their order. A clock is read when all
+  /// before it is done and nothing behind it has begun.
   void add_effect_edges() {
     size_t last_random = nodes_.size();
     size_t last_heap = nodes_.size();
+    size_t since_clock = 0;  // one behind the last one that was read
     for (size_t n = 0; n < nodes_.size(); ++n) {
       bool random = false;
       bool heap = false;
-      for_each_run(*nodes_[n], [&](const Node& node) {
+      bool clock = false;
+      graph::for_each_run(*nodes_[n], [&](const Node& node) {
         random |= draws(node);
         heap |= node.op->is(Trait::reads_heap) || node.op->is(Trait::writes_heap);
+        clock |= ops::reads_clock(node);
       });
       if (random) {
         if (last_random < nodes_.size()) edge(last_random, n);
@@ -134,6 +113,11 @@ class Order {
         if (last_heap < nodes_.size()) edge(last_heap, n);
         last_heap = n;
       }
+      if (since_clock > 0) edge(since_clock - 1, n);
+      if (!clock) continue;
+      for (size_t other = since_clock; other < n; ++other)
+        if (!is_write(*nodes_[other])) edge(other, n);
+      since_clock = n + 1;
     }
   }
 

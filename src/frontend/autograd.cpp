@@ -26,11 +26,6 @@ using python::Object;
 
 namespace {
 
-bool is_none(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known != nullptr && known->object.is(Py_None);
-}
-
 void set_grad(Tensor& tensor, Value value) {
   tensor.grad_unread |= tensor.grad == nullptr;
   tensor.grad = std::move(value);

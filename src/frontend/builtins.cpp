@@ -36,11 +36,6 @@ void expect(Interpreter& interpreter, const Arguments& arguments, size_t least, 
     refuse_arguments(interpreter, function);
 }
 
-bool is_none(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known != nullptr && known->object.is(Py_None);
-}
-
 // --- sizes and numbers --------------------------------------------------------------------------
 
 Value call_len(Interpreter& interpreter, const Arguments& arguments) {

@@ -39,8 +39,6 @@ PyObject* known_object(const Value& value) {
   return known == nullptr ? nullptr : known->object.get();
 }
 
-bool is_none(const Value& value) { return known_object(value) == Py_None; }
-
 /// One attempt to fit a call to one overload.
 class OperatorCall {
  public:

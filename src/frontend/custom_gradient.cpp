@@ -17,10 +17,8 @@ using python::Object;
 
 namespace {
 
-bool is_none(const Value& value) {
-  const auto* known = as<Known>(value);
-  return value == nullptr || (known != nullptr && known->object.is(Py_None));
-}
+/// None, or nothing at all.
+bool is_missing(const Value& value) { return value == nullptr || is_none(value); }
 
 /// Grad mode for a while.
 class GradMode {
@@ -117,7 +115,7 @@ class FunctionContext : public std::enable_shared_from_this<FunctionContext> {
     for (const Value& value : arguments.positional) {
       if (auto tensor = shared_as<Tensor>(value))
         saved_.emplace_back(tensor, tensor->version);
-      else if (!is_none(value))
+      else if (!is_missing(value))
         interpreter.refuse(ReasonCode::would_raise, "TypeError: save_for_backward()");
     }
     set(interpreter, "saved_tensors", make_tuple(arguments.positional));
@@ -323,7 +321,7 @@ Value run_hooks(Interpreter& interpreter, const Hooks& hooks, Value gradient) {
     CallArguments arguments;
     arguments.positional = {gradient};
     Value replaced = call(interpreter, hook, arguments);
-    if (is_none(replaced)) continue;
+    if (is_missing(replaced)) continue;
     if (as<Tensor>(replaced) == nullptr)
       interpreter.refuse(ReasonCode::would_raise, "TypeError: what a hook gives");
     gradient = replaced;
@@ -389,7 +387,7 @@ Value call_retain_grad(Interpreter& interpreter, const CallArguments& arguments)
                   "retain_grad", [self](Interpreter& inner, const CallArguments& given) -> Value {
                     auto kept = self.lock();
                     if (kept == nullptr) return inner.none();
-                    if (!is_none(kept->grad))
+                    if (!is_missing(kept->grad))
                       inner.refuse(ReasonCode::autograd, "a kept gradient that is added to");
                     auto gradient = as<Tensor>(given.positional.at(0));
                     kept->grad = make_tensor(inner, read(inner, *gradient), false);
@@ -427,7 +425,7 @@ void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*
     const std::vector<Value> results = record.backward(interpreter, gradients);
     for (size_t k = 0; k < record.inputs.size(); ++k) {
       auto* gradient = as<Tensor>(results[k]);
-      if (record.inputs[k] == nullptr || is_none(results[k])) continue;
+      if (record.inputs[k] == nullptr || is_missing(results[k])) continue;
       if (gradient == nullptr || gradient->value->type != record.inputs[k]->type)
         interpreter.refuse(ReasonCode::autograd, "a gradient of another shape or dtype");
       outputs.push_back(record.inputs[k]);

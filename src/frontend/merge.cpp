@@ -104,11 +104,6 @@ Value same_length(const Value& a, const Value& b) {
 
 uint32_t counted_writes(const TensorState& state) { return state.version - state.silent_writes; }
 
-bool is_none(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known != nullptr && known->object.is(Py_None);
-}
-
 }  // namespace
 
 Merger::Merger(Fork& fork)

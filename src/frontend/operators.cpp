@@ -695,11 +695,6 @@ Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value
   return interpreter.number(interpreter.negated_flag(interpreter.graph_value(same)));
 }
 
-bool is_none(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known != nullptr && known->object.is(Py_None);
-}
-
 /// `x is None`, `x is not None`
 Value optional_compare(Interpreter& interpreter, CompareOperator op, const Optional& optional) {
   return interpreter.number(op == CompareOperator::IsNot ? optional.flag

@@ -22,11 +22,6 @@ namespace {
 
 using Arguments = CallArguments;
 
-bool is_none(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known != nullptr && known->object.is(Py_None);
-}
-
 Type number_type(Type::Kind kind) {
   if (kind == Type::Kind::boolean) return Type::boolean();
   return kind == Type::Kind::f64 ? Type::f64() : Type::i64();

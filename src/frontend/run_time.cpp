@@ -423,18 +423,13 @@ Value is_none(Interpreter& interpreter, const RuntimeObject& object) {
   return interpreter.number(flag);
 }
 
-bool is_known_none(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known != nullptr && known->object.is(Py_None);
-}
-
 }  // namespace
 
 Value run_time_identity(Interpreter& interpreter, const Value& left, const Value& right) {
   if (left == right) return interpreter.boolean(true);
   const auto *a = as<RuntimeObject>(left), *b = as<RuntimeObject>(right);
-  if (a != nullptr && is_known_none(right)) return is_none(interpreter, *a);
-  if (b != nullptr && is_known_none(left)) return is_none(interpreter, *b);
+  if (a != nullptr && is_none(right)) return is_none(interpreter, *a);
+  if (b != nullptr && is_none(left)) return is_none(interpreter, *b);
   graph::Value* first = object_value(interpreter, left);
   graph::Value* second = object_value(interpreter, right);
   if (first == nullptr || second == nullptr)

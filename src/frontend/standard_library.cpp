@@ -23,11 +23,6 @@ Value call_one(Interpreter& interpreter, const Value& callable, std::vector<Valu
   return call(interpreter, callable, arguments);
 }
 
-bool is_none(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known != nullptr && known->object.is(Py_None);
-}
-
 int64_t known_integer(Interpreter& interpreter, const Value& value) {
   const int64_t number = PyLong_AsLongLong(folded(interpreter, value).get());
   if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();

@@ -379,4 +379,10 @@ std::shared_ptr<T> shared_as(const Value& value) {
   return value != nullptr && value->kind == T::kKind ? std::static_pointer_cast<T>(value) : nullptr;
 }
 
+/// Whether it is Python's None.
+inline bool is_none(const Value& value) {
+  const auto* known = as<Known>(value);
+  return known != nullptr && known->object.is(Py_None);
+}
+
 }  // namespace janus::frontend

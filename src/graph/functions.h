@@ -27,6 +27,16 @@ std::vector<Node*> functions_run_by(const Node& node);
 /// The same for whatever stands in `block`.
 std::vector<Node*> functions_run_by(const Block& block);
 
+/// Calls `visit` for the node and all that runs when it does, in its blocks and in functions.
+template <class Visit>
+void for_each_run(const Node& node, Visit&& visit) {
+  if (is_function(node)) return;
+  visit(node);
+  for (const auto& block : node.blocks) for_each_node(*block, visit);
+  for (const Node* function : functions_run_by(node))
+    for_each_node(*function->blocks.front(), visit);
+}
+
 /// A name that no function of `body` has, made from `name`.
 std::string unused_function_name(const Block& body, const std::string& name);
 

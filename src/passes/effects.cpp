@@ -14,20 +14,11 @@ using graph::Trait;
 
 namespace {
 
-bool holds_guard(const graph::Block& block) {
-  bool found = false;
-  graph::for_each_node(block, [&](const Node& node) { found |= node.op == &op::guard; });
-  return found;
-}
-
 /// Whether the node is a guard, or one runs when it does.
 bool holds_guard(const Node& node) {
-  if (node.op == &op::function) return false;
-  return node.op == &op::guard ||
-         std::ranges::any_of(node.blocks, [](const auto& block) { return holds_guard(*block); }) ||
-         std::ranges::any_of(graph::functions_run_by(node), [](const Node* function) {
-           return holds_guard(*function->blocks.front());
-         });
+  bool found = false;
+  graph::for_each_run(node, [&](const Node& each) { found |= each.op == &op::guard; });
+  return found;
 }
 
 }  // namespace

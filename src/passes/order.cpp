@@ -23,12 +23,8 @@ namespace {
 
 /// Whether the node, or what runs when it does, reads a clock.
 bool reads_clock(const Node& node) {
-  bool found = ops::reads_clock(node);
-  const auto look = [&](const Node& each) { found = found || ops::reads_clock(each); };
-  if (node.op == &op::function) return false;
-  for (const auto& block : node.blocks) graph::for_each_node(*block, look);
-  for (const Node* function : graph::functions_run_by(node))
-    graph::for_each_node(*function->blocks.front(), look);
+  bool found = false;
+  graph::for_each_run(node, [&](const Node& each) { found |= ops::reads_clock(each); });
   return found;
 }
 

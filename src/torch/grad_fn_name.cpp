@@ -6,6 +6,9 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
+#include <span>
+
 #include "torch/random_state.h"
 #include "torch/tensor.h"
 
@@ -32,7 +35,7 @@ Object tensor_without_data(const OperatorArgument& argument) {
 
 Object python_value(const OperatorArgument& argument);
 
-Object tuple_of(const std::vector<OperatorArgument>& elements) {
+Object tuple_of(std::span<const OperatorArgument> elements) {
   Object tuple = Object::steal(PyTuple_New(static_cast<Py_ssize_t>(elements.size())));
   for (size_t i = 0; tuple && i < elements.size(); ++i) {
     Object element = python_value(elements[i]);
@@ -66,18 +69,15 @@ Object python_value(const OperatorArgument& argument) {
 }
 
 Object call_again(const frontend::ProducingCall& call) {
-  std::vector<OperatorArgument> positional;
+  const auto named = std::ranges::find_if(
+      call.arguments, [](const OperatorArgument& each) { return !each.keyword.empty(); });
   const Object keywords = Object::steal(PyDict_New());
-  for (const OperatorArgument& argument : call.arguments) {
-    if (argument.keyword.empty()) {
-      positional.push_back(argument);
-      continue;
-    }
+  for (const OperatorArgument& argument : std::span(named, call.arguments.end())) {
     const Object value = python_value(argument);
     if (!value || PyDict_SetItemString(keywords.get(), argument.keyword.c_str(), value.get()) < 0)
       return {};
   }
-  const Object arguments = tuple_of(positional);
+  const Object arguments = tuple_of(std::span(call.arguments.begin(), named));
   if (!arguments) return {};
   const c10::AutoGradMode with_gradients(true);
   return Object::steal(PyObject_Call(call.callable.get(), arguments.get(), keywords.get()));

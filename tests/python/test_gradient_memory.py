@@ -174,9 +174,7 @@ def test_nobody_can_tell(look):
         assert functions[0].stats()["aborts"] == 0
 
 
-def test_gradients_stay_where_they_are():
-    """What this is for."""
-    model = nn.Linear(64, 64)
+def converted_step(model: nn.Module) -> torchjanus.Function:
     optimizer = torch.optim.SGD(model.parameters(), 0.1)
 
     @torchjanus.function
@@ -185,6 +183,13 @@ def test_gradients_stay_where_they_are():
         model(x).pow(2).mean().backward()
         optimizer.step()
 
+    return step
+
+
+def test_gradients_stay_where_they_are():
+    """What this is for."""
+    model = nn.Linear(64, 64)
+    step = converted_step(model)
     x = torch.randn(8, 64)
     for _ in range(8):
         step(x)
@@ -205,15 +210,7 @@ def most_resident_mib() -> float:
 
 
 def test_gradients_are_not_held_twice():
-    model = nn.Linear(4096, 1024, bias=False)  # 16 MiB
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-
-    @torchjanus.function
-    def step(x):
-        optimizer.zero_grad()
-        model(x).pow(2).mean().backward()
-        optimizer.step()
-
+    step = converted_step(nn.Linear(4096, 1024, bias=False))  # 16 MiB
     x = torch.randn(8, 4096)
     for _ in range(8):
         step(x)
