@@ -61,6 +61,8 @@
   X(logsumexp) X(cumsum) X(sort) X(argsort) X(topk)                                             \
   /* matmul.cpp */                                                                              \
   X(mm) X(bmm) X(mv) X(dot) X(outer) X(addmm) X(baddbmm) X(addmv) X(matmul) X(linear)           \
+  /* recurrent.cpp */                                                                           \
+  X(gru_cell) X(lstm_cell) X(rnn_tanh_cell) X(rnn_relu_cell)                                    \
   /* convolution.cpp */                                                                         \
   X(convolution) X(convolution_backward) X(conv1d) X(conv1d_padding) X(conv_transpose1d)        \
   X(conv2d) X(conv2d_padding) X(conv_transpose2d) X(conv3d) X(conv3d_padding)                   \

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "graph/op.h"
+#include "ops/attributes.h"
 #include "ops/expression.h"
 #include "ops/list.h"
 #include "passes/control_gradient.h"
@@ -107,7 +108,37 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
     if (a->type.kind == Type::Kind::list) return op::list_sum(builder_, {a, b});
     if (!a->type.is_tensor())
       throw graph::TypeError(cat("gradient: the sum of two values of type ", a->type));
-    return op::add(builder_, {a, b});
+    Value* joined = joined_parts(a, b);
+    if (joined == nullptr) joined = joined_parts(b, a);
+    return joined != nullptr ? joined : op::add(builder_, {a, b});
+  }
+
+  /// Two gradients of which each is zero but for a part, where the second part follows the first:
+  /// both parts side by side, as eager puts together what `chunk` took apart. Else null.
+  Value* joined_parts(const Value* first, const Value* second) {
+    const Node *a = first->definition, *b = second->definition;
+    if (a == nullptr || b == nullptr || a->op != &op::slice_backward || b->op != a->op)
+      return nullptr;
+    const auto number = [](const Node& node, std::string_view name) {
+      return ops::dim_attribute(node.attributes, name);
+    };
+    const bool adjoin = number(*a, "dim") == number(*b, "dim") && number(*a, "step").is(1) &&
+                        number(*b, "step").is(1) && number(*a, "end") == number(*b, "start");
+    if (!adjoin) return nullptr;
+    const int64_t dim = number(*a, "dim").value();
+    std::vector<ops::Expression> joined;
+    for (const Node* each : {a, b}) {
+      const Node* made = each->inputs[0]->definition;
+      const bool is_joined =
+          made != nullptr && made->op == &op::cat && number(*made, "dim").is(dim);
+      const auto& parts = is_joined ? made->inputs : each->inputs;
+      for (Value* part : parts) joined.emplace_back(builder_, part);
+    }
+    Value* parts = ops::apply_node(op::cat, joined, {{"dim", dim}})->output();
+    if (parts->type == first->type) return parts;
+    graph::Attributes attributes = a->attributes;
+    attributes.set("end", *b->attributes.find("end"));
+    return op::slice_backward(builder_, {parts}, std::move(attributes));
   }
 
   /// `sum` plus a product, or plus a row: computed by one operator, which needs no memory for what

@@ -2,8 +2,8 @@
 //
 // Does:       puts the side of an `if` that is known to be taken in its place; takes the value that
 //             both sides, or every round, give from outside; computes in front of a loop or a
-//             function what every round or call computes alike; takes apart at once what was just
-//             packed.
+//             function what every round or call computes alike (hoist.h); takes apart at once what
+//             was just packed.
 // Requires:   no `gradient` nodes.
 // Guarantees: the same values.
 // Must not:   move what has effects; move anything out of a side that may not be taken. (What is
@@ -16,6 +16,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "passes/copied.h"
+#include "passes/hoist.h"
 #include "passes/passes.h"
 
 namespace janus::passes {
@@ -25,13 +26,6 @@ using graph::Block;
 using graph::Node;
 using graph::Trait;
 using graph::Value;
-
-bool is_inside(const Value& value, const Block& block) {
-  const Block* around = value.definition != nullptr ? value.definition->parent : value.owner;
-  while (around != nullptr && around != &block)
-    around = around->parent == nullptr ? nullptr : around->parent->parent;
-  return around != nullptr;
-}
 
 /// Edits a pass's own copy of a graph, from the first node to the last.
 class Simplifier {
@@ -103,30 +97,6 @@ class Simplifier {
     const auto same = [](const Value* a, const Value* b) { return a->type == b->type; };
     if (!fits || !std::ranges::equal(made->inputs, node.outputs, same)) return;
     for (size_t i = 0; i < node.outputs.size(); ++i) now_[node.outputs[i]] = made->inputs[i];
-  }
-
-  /// How many nodes were moved.
-  static size_t move_in_front(Block& block, size_t position) {
-    const Node& repeated = *block.nodes[position];
-    std::vector<Node*> moved;
-    for (const auto& nested : repeated.blocks) {
-      std::erase_if(nested->nodes, [&](Node* node) {
-        if (!can_be_moved(*node, *nested)) return false;
-        node->parent = &block;
-        moved.push_back(node);
-        return true;
-      });
-    }
-    block.nodes.insert(block.nodes.begin() + static_cast<std::ptrdiff_t>(position), moved.begin(),
-                       moved.end());
-    return moved.size();
-  }
-
-  static bool can_be_moved(const Node& node, const Block& block) {
-    if (!node.op->is(Trait::pure) || !node.blocks.empty()) return false;
-    if (node.op->is(Trait::random) || node.op->is(Trait::control)) return false;
-    return std::ranges::none_of(node.inputs,
-                                [&](const Value* input) { return is_inside(*input, block); });
   }
 
   std::unordered_map<const Value*, Value*> now_;  ///< what stands for a value

@@ -57,6 +57,7 @@ graph::Graph prepared(const graph::Graph& original) {
   PassRunner run;
   graph::Graph graph = run("decompose", decompose, copied(original), required);
   graph = run("pool_first", pool_first, std::move(graph));
+  graph = run("hoist", hoist, std::move(graph));
   graph = run("differentiate", differentiate, std::move(graph), required);
   return run("merge_common", merge_common, std::move(graph), required);
 }
