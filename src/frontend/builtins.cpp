@@ -5,6 +5,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/entry_lists.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "frontend/python_calls.h"
@@ -202,7 +203,8 @@ Value call_sum(Interpreter& interpreter, const Arguments& arguments) {
       arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("start");
   if (arguments.positional.empty()) refuse_arguments(interpreter, "sum");
   Value total = start != nullptr ? *start : interpreter.integer(0);
-  if (const Rolled* list = rolled(arguments.positional[0]))
+  const Value given = opened_if_varying(interpreter, arguments.positional[0]);
+  if (const Rolled* list = rolled(given))
     if (Value result = sum(interpreter, *list, total)) return result;
   std::shared_ptr<Iterator> iterator = iterate(interpreter, arguments.positional[0]);
   int64_t count = 0;
@@ -387,7 +389,8 @@ Value call_id(Interpreter& interpreter, const Arguments& arguments) {
 Value call_list(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 0, 1, "list");
   if (arguments.positional.empty()) return make_list({});
-  if (const Rolled* list = rolled(arguments.positional[0])) {
+  const Value given = opened_if_varying(interpreter, arguments.positional[0]);
+  if (const Rolled* list = rolled(given)) {
     auto copy = std::make_shared<Sequence>(true);
     copy->elements = ElementList(std::make_shared<Rolled>(*list));
     return copy;

@@ -8,6 +8,7 @@
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
+#include "frontend/entry_lists.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/operators.h"
@@ -138,6 +139,10 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
   if ((PyTuple_Check(object) && !PyTuple_CheckExact(object)) || is_deque(object))
     sequence->type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   sequence->source = known.source;
+  if (auto elements = varying_list(interpreter, known)) {
+    sequence->elements = ElementList(std::move(elements));
+    return sequence;
+  }
   const Py_ssize_t length = PyObject_Size(object);
   if (length > Interpreter::most_rounds())
     interpreter.refuse(ReasonCode::limit, cat("a container of ", length, " elements"));
@@ -157,20 +162,33 @@ std::shared_ptr<Sequence> elements_at_entry(Interpreter& interpreter, const Know
   return sequence;
 }
 
+/// What is read by one path was assumed of another: both must lead to the same container again.
+void assume_same(Interpreter& interpreter, const Source* path, const Source* twin) {
+  if (path == twin || path == nullptr || twin == nullptr) return;
+  Assumption same;
+  same.kind = Assumption::Kind::same_object;
+  same.source = path;
+  same.other = twin;
+  interpreter.assume(std::move(same));
+}
+
 /// A list has one twin for the whole run, which takes its changes.
 Value open_sequence(Interpreter& interpreter, const Known& known) {
   PyObject* object = known.object.get();
   if ((!PyList_CheckExact(object) && !is_deque(object)) || known.source == nullptr)
     return elements_at_entry(interpreter, known);
-  if (const Heap::List* open = interpreter.heap.list(object, known.source); open && open->twin)
+  if (const Heap::List* open = interpreter.heap.list(object, known.source); open && open->twin) {
+    assume_same(interpreter, known.source, open->twin->source);
     return open->twin;
+  }
   auto twin = elements_at_entry(interpreter, known);
   Heap::List& list = interpreter.heap.list_of(object, known.source);
   list.at_entry = twin->elements;
-  const std::vector<Value>& appended = list.appended->elements;
-  twin->elements.insert(twin->elements.end(), appended.begin(), appended.end());
-  list.appended->elements.clear();
-  trim_deque(*twin, true);
+  if (const std::vector<Value>& appended = list.appended->elements; !appended.empty()) {
+    twin->elements.insert(twin->elements.end(), appended.begin(), appended.end());
+    list.appended->elements.clear();
+    trim_deque(*twin, true);
+  }
   list.twin = twin;
   return twin;
 }
@@ -197,6 +215,7 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
   Heap& heap = interpreter.heap;
   if (Heap::Table* open = heap.table(object); open != nullptr && open->twin) {
     open->paths.insert(known.source);
+    assume_same(interpreter, known.source, open->twin->source);
     return open->twin;
   }
   auto dictionary = std::make_shared<Dictionary>();
@@ -372,7 +391,8 @@ std::optional<bool> container_truth(Interpreter& interpreter, const Value& value
   PyObject* object = known->object.get();
   if (!PyList_CheckExact(object) && !is_plain_dict(object)) return std::nullopt;
   if (const Heap::List* list = interpreter.heap.list(object, known->source)) {
-    if (list->twin != nullptr) return !list->twin->elements.empty();
+    if (list->twin != nullptr && list->twin->elements != list->at_entry)
+      return !list->twin->elements.empty();
     if (!list->appended->elements.empty()) return true;
   }
   if (interpreter.heap.table(object) != nullptr)
@@ -405,7 +425,7 @@ Value length_of(Interpreter& interpreter, const Value& value) {
                    PyAnySet_CheckExact(object);
     if (PySet_CheckExact(object) && known->source != nullptr)
       return interpreter.integer(set_length(interpreter, *known));
-    if (is_deque(object) && known->source != nullptr)
+    if ((is_deque(object) && known->source != nullptr) || varying_list(interpreter, *known))
       return length_of(interpreter, opened(interpreter, value));
     const Heap::List* list = interpreter.heap.list(object, known->source);
     if (list != nullptr && list->twin == nullptr && PyList_CheckExact(object)) {

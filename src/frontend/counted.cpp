@@ -1,9 +1,12 @@
 #include "frontend/counted.h"
 
+#include <algorithm>
+
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/entry_lists.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
@@ -89,8 +92,8 @@ std::optional<Counted> counted_rows(Interpreter& interpreter, const Value& value
 
 /// The elements of a list that grew in the graph are taken from a copy of it that gets shorter.
 std::optional<Counted> counted_list(Interpreter& interpreter, const Value& value, bool backwards) {
-  auto list = shared_as<Sequence>(value);
-  if (rolled(value) == nullptr) return std::nullopt;
+  auto list = shared_as<Sequence>(opened_if_varying(interpreter, value));
+  if (list == nullptr || rolled(list) == nullptr) return std::nullopt;
   std::shared_ptr<const Rolled> all = list->elements.rolled();
   auto rest = std::make_shared<Sequence>(true);
   rest->elements = ElementList(to_be_consumed(interpreter, backwards ? *reversed(*all) : *all));
@@ -160,10 +163,16 @@ Counted enumerated(Interpreter& interpreter, Counted inner, const Value& start) 
   return counted;
 }
 
+/// `strict=False` of zip() says nothing.
+bool says_nothing(const syntax::Keyword* keyword) {
+  const auto* value = syntax::try_as<syntax::Constant>(keyword->value);
+  return keyword->arg == "strict" && value != nullptr && value->value.is(Py_False);
+}
+
 bool is_plain_call(const syntax::Call& call) {
   for (const syntax::Expression* argument : call.args)
     if (argument->kind == syntax::ExpressionKind::Starred) return false;
-  return call.keywords.empty();
+  return std::all_of(call.keywords.begin(), call.keywords.end(), says_nothing);
 }
 
 /// A value for what could have been counted but is not, with its parts evaluated already.
@@ -218,7 +227,7 @@ Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
   bool one_start = is(PyEnum_Type) && parts.size() == 2 && is_int_number(parts[1].value);
   Value start = one_start ? parts[1].value : interpreter.integer(0);
   std::vector<Iterated> iterated(parts.begin(), parts.end() - (one_start ? 1 : 0));
-  bool fits = !is(PyEnum_Type) || iterated.size() == 1;
+  bool fits = !is(PyEnum_Type) || (iterated.size() == 1 && expression.keywords.empty());
   if (auto counted = counted_parts(interpreter, iterated); fits && counted && !counted->empty()) {
     Counted whole = is(PyEnum_Type) ? enumerated(interpreter, counted->front(), start)
                                     : zipped(std::move(*counted));
@@ -227,6 +236,8 @@ Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
       return result;
     }
   }
+  if (is(PyEnum_Type) && !expression.keywords.empty())
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: a keyword argument of enumerate()");
   for (Iterated& part : parts)
     if (part.value == nullptr) throw CannotMerge{loop, "it goes over a counted thing and another"};
   result.value = uncounted(interpreter, callee, parts);

@@ -328,7 +328,8 @@ class TemplateWriter {
       auto other = alias.tensor.lock();
       if (other == nullptr || !seen.insert(other.get()).second) continue;
       check_possible_aliases(tensor, *other, seen);
-      bool shown = memory_of(other.get())->source != nullptr;
+      const Tensor* memory = memory_of(other.get());
+      bool shown = memory->source != nullptr || memory->is_borrowed;
       for (const Tensor* escaping : escaping_)
         shown = shown || (escaping != &tensor && may_share(*escaping, other.get()));
       if (shown)
@@ -441,7 +442,10 @@ void assume_separate(Interpreter& interpreter) {
   const auto& tensors = interpreter.entry_tensor_order;
   if (std::none_of(tensors.begin(), tensors.end(), [](const auto& t) { return t->written; }))
     return;
-  speculate::SeparateMemory separate(tensors.size());
+  size_t count = tensors.size();
+  for (const auto& [source, list] : interpreter.entry_lists)
+    count += count_tensors(*list.pattern, list.object.get());
+  speculate::SeparateMemory separate(count);
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (const auto other = separate.add(i, tensors[i]->storage, tensors[i]->written))
       interpreter.refuse(ReasonCode::unsupported_tensor,
@@ -451,6 +455,18 @@ void assume_separate(Interpreter& interpreter) {
     assumption.kind = Assumption::Kind::separate_memory;
     assumption.source = tensors[i]->source;
     assumption.number = tensors[i]->written ? 1 : 0;
+    interpreter.assume(std::move(assumption));
+  }
+  for (const auto& [source, list] : interpreter.entry_lists) {
+    for_each_tensor(*list.pattern, list.object.get(), [&](PyObject* element) {
+      if (separate.add(count, speculate::tensor_access().storage_of(element), false))
+        throw CannotMerge{list.elements->test,
+                          "a tensor in it shares memory with one that is written"};
+    });
+    Assumption assumption;
+    assumption.kind = Assumption::Kind::separate_memory;
+    assumption.source = source;
+    assumption.elements = list.pattern;
     interpreter.assume(std::move(assumption));
   }
 }

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "frontend/interpreter.h"
 #include "frontend/recursion.h"
+#include "frontend/rolled.h"
 #include "graph/op.h"
 #include "ops/promotion.h"
 
@@ -53,14 +54,17 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       followed.push_back(reason);
     } catch (const Refusal& refusal) {
       PyErr_Clear();
-      if (!interpreter.suspect() || interpreter.recursion().is_building() ||
-          generalisation.owns(*interpreter.suspect()))
-        return refusal.reason;
-      // What is followed already is not to blame, nor is what comes after all tests are.
-      if (attempt > kMostAttempts || interpreter.followed(*interpreter.suspect()) != nullptr)
-        return refusal.reason;
+      if (interpreter.recursion().is_building() || attempt > kMostAttempts) return refusal.reason;
       log("merge", refusal.reason.details);
-      followed.push_back({*interpreter.suspect(), refusal.reason.details});
+      // What is followed already is not to blame, nor is what comes after all tests are.
+      const auto& suspect = interpreter.suspect();
+      if (suspect && !generalisation.owns(*suspect) && interpreter.followed(*suspect) == nullptr)
+        followed.push_back({*suspect, refusal.reason.details});
+      else if (interpreter.entry_lists.empty())
+        return refusal.reason;
+      else  // their elements, one by one, may be what can be converted
+        for (const auto& [source, list] : interpreter.entry_lists)
+          followed.push_back({list.elements->test, refusal.reason.details});
     }
   }
 }

@@ -332,6 +332,7 @@ class HeapMerger {
   static std::shared_ptr<Sequence> grown(const Heap::List* list) {
     if (list == nullptr) return std::make_shared<Sequence>(true);
     if (list->twin == nullptr) return list->appended;
+    if (list->twin->elements == list->at_entry) return std::make_shared<Sequence>(true);
     const std::vector<Value>& now = list->twin->elements;
     bool kept = now.size() >= list->at_entry.size() &&
                 std::equal(list->at_entry.begin(), list->at_entry.end(), now.begin());
@@ -580,7 +581,8 @@ class Aliases {
                     assumption.kind == Assumption::Kind::has_key;
       bool of_all = assumption.kind == Assumption::Kind::keys ||
                     assumption.kind == Assumption::Kind::length ||
-                    assumption.kind == Assumption::Kind::truth;
+                    assumption.kind == Assumption::Kind::truth ||
+                    assumption.kind == Assumption::Kind::elements;
       if (of_key || of_all) add_read(assumption.source, of_key ? assumption.object.get() : nullptr);
     }
   }

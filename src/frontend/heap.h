@@ -45,7 +45,7 @@ class Heap {
     std::set<const speculate::Source*> paths;  ///< by which the run reached it
     std::shared_ptr<Sequence> appended = std::make_shared<Sequence>(true);  ///< unless opened
     std::shared_ptr<Sequence> twin;                                         ///< once it is
-    std::vector<Value> at_entry;  ///< the elements that the twin had first
+    ElementList at_entry;  ///< the elements that the twin had first
   };
 
   /// What the run has put there: null if nothing, a null value if it deleted what was there.

@@ -42,6 +42,13 @@ struct CannotMerge {
   std::string why;
 };
 
+/// A list or tuple of before the call whose length is a dimension of the graph.
+struct EntryList {
+  python::Object object;
+  std::shared_ptr<const speculate::ElementPattern> pattern;
+  std::shared_ptr<const Rolled> elements;
+};
+
 class Fork;
 class Recursion;
 struct Generalisation;
@@ -222,12 +229,25 @@ class Interpreter {
   graph::Value* graph_value(const Value& number);
   /// The i64 graph value of a dimension expression.
   graph::Value* dimension_value(const graph::Dim& dim);
+  /// An input of the graph that is a list of it: a part of each element of the list at the source.
+  graph::Value* list_input(const Source* source, const graph::Type& element,
+                           speculate::ElementPart part);
+  /// Gives a named dimension of the entry its value: the int at the source.
+  void give_dimension(const graph::Dim& dim, const Source* source);
+  /// Gives the named dimensions of the tensor at the source their values.
+  void give_dimensions(const graph::Type& tensor, const Source* source);
+  /// Lists and tuples of the entry whose length is a dimension (frontend/entry_lists.h).
+  std::map<const Source*, EntryList> entry_lists;
   /// An input of the graph that is the object itself; it must have a source.
   graph::Value* object_input(const Known& known);
   /// A dimension for a size that the graph computes; the run is given up if it is less than 2.
   /// Nothing where it might have several values in a run.
   std::optional<graph::Dim> run_time_dimension(graph::Value* size);
   bool has_run_time_dimensions() const { return !run_time_dimensions_.empty(); }
+  /// A name for a size of the entry that varies from call to call: one for all that are equal now.
+  graph::Dim entry_dimension(int64_t size);
+  /// What was seen at the path; null if nothing.
+  const speculate::ValueFact* path_fact(const std::string& path) const;
   /// What the dimension is in the call at hand.
   std::optional<int64_t> evaluate(const graph::Dim& dim) const;
   /// Records that two dimensions, equal in this call, must be so at each entry.
@@ -326,8 +346,6 @@ class Interpreter {
   Value wrap_varying_tuple(PyObject* object, const Source* source);
   Value wrap_number(PyObject* object, const Source* source);
   Value number_input(PyObject* object, const Source* source);
-  const speculate::ValueFact* path_fact(const Source* source) const;
-  graph::Dim entry_dimension(int64_t size);
   CallArguments entry_arguments();
   Value run_function();
   Value run_statements();

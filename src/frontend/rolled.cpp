@@ -6,6 +6,7 @@
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/entry_lists.h"
 #include "frontend/expressions.h"
 #include "frontend/loops.h"
 #include "frontend/operators.h"
@@ -160,6 +161,7 @@ Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value*
   tensor->uncertain_alias = true;
   tensor->possible_aliases.push_back({memory, memory->version});
   tensor->list_memory = memory;
+  tensor->is_borrowed = memory->is_borrowed;
   return tensor;
 }
 
@@ -343,13 +345,15 @@ std::optional<int64_t> dim_argument(const CallArguments& arguments) {
 
 Value call_on_rolled(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
   if (arguments.positional.empty()) return nullptr;
-  const Rolled* list = rolled(arguments.positional[0]);
-  if (list == nullptr) return nullptr;
   bool stacks = callable == imported("torch.stack");
   bool concatenates = callable == imported("torch.cat") || callable == imported("torch.concat") ||
                       callable == imported("torch.concatenate");
+  if (!stacks && !concatenates) return nullptr;
+  const Value given = opened_if_varying(interpreter, arguments.positional[0]);
+  const Rolled* list = rolled(given);
+  if (list == nullptr) return nullptr;
   std::optional<int64_t> dim = dim_argument(arguments);
-  if (!dim || (!stacks && !concatenates)) return nullptr;
+  if (!dim) return nullptr;
   return stacks ? stacked(interpreter, *list, *dim) : concatenated(interpreter, *list, *dim);
 }
 

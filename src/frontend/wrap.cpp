@@ -133,15 +133,15 @@ Value Interpreter::wrap_varying_tuple(PyObject* object, const Source* source) {
   return sequence;
 }
 
-const ValueFact* Interpreter::path_fact(const Source* source) const {
+const ValueFact* Interpreter::path_fact(const std::string& path) const {
   if (entry_facts_ == nullptr) return nullptr;
-  auto found = entry_facts_->paths.find(source->describe());
+  auto found = entry_facts_->paths.find(path);
   return found == entry_facts_->paths.end() ? nullptr : &found->second;
 }
 
 bool Interpreter::differs_from_call_to_call(const Source* source) const {
   for (; source != nullptr; source = source->base) {
-    const ValueFact* seen = path_fact(source);
+    const ValueFact* seen = path_fact(source->describe());
     if (seen != nullptr && seen->level() > Level::value) return true;
   }
   return false;
@@ -150,7 +150,7 @@ bool Interpreter::differs_from_call_to_call(const Source* source) const {
 // --- numbers ------------------------------------------------------------------------------------
 
 Value Interpreter::wrap_number(PyObject* object, const Source* source) {
-  const ValueFact* seen = path_fact(source);
+  const ValueFact* seen = path_fact(source->describe());
   bool general =
       generalises("specialise_numbers") && (PyFloat_CheckExact(object) || is_handed_over(source));
   bool varies = general || (seen != nullptr && seen->level() > Level::value) ||
@@ -200,6 +200,29 @@ graph::Value* Interpreter::object_input(const Known& known) {
     output_.inputs.push_back({known.source});
   }
   return input;
+}
+
+graph::Value* Interpreter::list_input(const Source* source, const Type& element,
+                                      speculate::ElementPart part) {
+  graph::Value* input = builder_.input(Type::list(element), graph_name(source));
+  output_.inputs.push_back({source, std::move(part)});
+  return input;
+}
+
+void Interpreter::give_dimension(const Dim& dim, const Source* source) {
+  const std::string name = graph::to_string(dim);
+  graph::Value*& input = symbol_inputs_[name];
+  if (input != nullptr) return;
+  input = builder_.input(Type::i64(), name);
+  output_.inputs.push_back({source});
+}
+
+void Interpreter::give_dimensions(const Type& tensor, const Source* source) {
+  if (std::all_of(tensor.shape.begin(), tensor.shape.end(),
+                  [](const Dim& dim) { return dim.is_constant(); }))
+    return;
+  builder_.input(tensor, graph_name(source));
+  output_.inputs.push_back({source});
 }
 
 graph::Value* Interpreter::run_time_input(const Source* source) {
@@ -336,14 +359,12 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   if (fact->has_hooks) refuse(ReasonCode::hook, cat("the tensor ", source->describe()));
 
   const bool contiguous = are_contiguous(dims_of(fact->sizes), dims_of(fact->strides));
-  const ValueFact* seen = path_fact(source);
+  const ValueFact* seen = path_fact(source->describe());
   const bool general = generalises("specialise_shapes") && is_handed_over(source);
   auto varied = [&](size_t i) {
     if (!contiguous || fact->sizes[i] < 2) return false;
     if (general || seen == nullptr) return general;
-    if (seen->level() >= Level::type) return true;
-    return seen->level() == Level::varying_shape && i < seen->sizes().size() &&
-           seen->sizes()[i] < 0;
+    return seen->varies(i);
   };
   Assumption assumption;
   assumption.kind = Assumption::Kind::tensor;

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "execute/container.h"
 #include "graph/functions.h"
 #include "graph/text.h"
 #include "kernels/kernel.h"
@@ -189,7 +190,10 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
   TORCHJANUS_CHECK(generated.inputs.size() == input_kinds_.size(),
                    "entry: ", generated.inputs.size(), " inputs are bound, the graph has ",
                    input_kinds_.size());
-  for (const InputBinding& each : generated.inputs) inputs_.push_back(captures.of(each.source));
+  for (const InputBinding& each : generated.inputs) {
+    inputs_.push_back(captures.of(each.source));
+    parts_.push_back(each.part);
+  }
 
   const std::set<std::string> read = cells_read(program_->graph());
   for (const std::string& name : program_->cells()) {
@@ -211,6 +215,14 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
   guards_ = std::make_unique<Guards>(generated, call, captures.sources(), on_death);
 }
 
+execute::Slot Entry::list_input(size_t index, PyObject* list) const {
+  execute::Slot made = execute::empty_list();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); ++i)
+    made =
+        execute::push(made, number_slot(part_of(PySequence_Fast_GET_ITEM(list, i), parts_[index])));
+  return made;
+}
+
 execute::Slot Entry::input(size_t index, PyObject* object) const {
   using execute::Slot;
   switch (input_kinds_[index]) {
@@ -218,6 +230,8 @@ execute::Slot Entry::input(size_t index, PyObject* object) const {
       return tensor_access().to_slot(object);
     case graph::Type::Kind::object:
       return Slot::borrow_object(object);
+    case graph::Type::Kind::list:
+      return list_input(index, object);
     case graph::Type::Kind::f64:
       return Slot::of(PyFloat_AsDouble(object));
     default:

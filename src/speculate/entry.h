@@ -69,6 +69,7 @@ class Entry {
   Entry() = default;
   void bind(const Generated& generated, const Call& call, PyObject* on_death);
   execute::Slot input(size_t index, PyObject* object) const;
+  execute::Slot list_input(size_t index, PyObject* list) const;
   execute::Slot cell(const Cell& cell, PyObject* object) const;
   void rebind(const Cell& cell, PyObject* object, PyObject* value) const;
   void commit(const execute::Program& program, std::span<const python::Object> captured,
@@ -88,7 +89,8 @@ class Entry {
   std::shared_ptr<execute::Program> program_;
   std::shared_ptr<Differentiable> differentiable_;
   std::vector<graph::Type::Kind> input_kinds_;
-  std::vector<size_t> inputs_;  ///< positions among the captured objects
+  std::vector<size_t> inputs_;      ///< positions among the captured objects
+  std::vector<ElementPart> parts_;  ///< of lists: InputBinding::part
   std::vector<Cell> cells_;     ///< as program_->cells()
   size_t result_count_ = 0;
   Recipe result_;

@@ -49,6 +49,11 @@ class ValueFact {
   bool is_tensor() const { return is_tensor_; }
   graph::DType dtype() const { return dtype_; }
   const std::vector<int64_t>& sizes() const { return sizes_; }
+  /// Of tensors: whether the size of that dimension varied.
+  bool varies(size_t dimension) const {
+    if (level_ != Level::varying_shape) return level_ >= Level::type;
+    return dimension < sizes_.size() && sizes_[dimension] < 0;
+  }
   /// The smallest size seen of each dimension; as long as sizes().
   const std::vector<int64_t>& least_sizes() const { return least_sizes_; }
   std::string describe() const;

@@ -12,6 +12,7 @@
 
 #include "execute/program.h"
 #include "graph/graph.h"
+#include "speculate/element_pattern.h"
 #include "speculate/reason.h"
 #include "speculate/source.h"
 #include "speculate/tensor_access.h"
@@ -37,10 +38,12 @@ struct Assumption {
     floating,       ///< exactly a float
     boolean,        ///< exactly a bool (value free)
     no_grad_value,  ///< the tensor's .grad is None
+    elements,       ///< a list or tuple of `symbol` elements, each of which matches `elements`
     same_object,    ///< x is the object at `other`
     not_same_object,
     separate_memory  ///< of all tensors with this assumption, the tensor shares memory with none,
-                     ///< if it is written (`number` is 1), or with none that is written
+                     ///< if it is written (`number` is 1), or with none that is written; with
+                     ///< `elements`: so do those in the list
   };
   Kind kind;
   const Source* source = nullptr;
@@ -49,6 +52,7 @@ struct Assumption {
   int64_t number = 0;
   std::string symbol;
   TensorPattern tensor;
+  std::shared_ptr<const ElementPattern> elements;
   graph::SourceSpan span;  ///< the line that made us assume it
 };
 
@@ -58,9 +62,11 @@ struct DimAssumption {
   graph::SourceSpan span;
 };
 
-/// Graph input i, in the graph's order: the object at `source` as a tensor or number.
+/// Graph input i, in the graph's order: the object at `source` as a tensor or number; an input that
+/// is a list of the graph: that part of each of its elements.
 struct InputBinding {
   const Source* source;
+  ElementPart part = {};
 };
 
 /// A place that the graph reads (`state`) or writes (`commit`, `rebind`), by the name used in the

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <map>
+#include <optional>
+#include <utility>
 
 #include "speculate/guards.h"
 #include "speculate/path.h"
@@ -33,6 +35,13 @@ struct Relation {
   graph::SourceSpan span;
 };
 
+/// What is assumed of each element of a list.
+struct ElementCheck {
+  ElementPattern::Kind kind = ElementPattern::Kind::integer;
+  TensorCheck tensor;  ///< its sizes are those of the element looked at last
+  std::vector<ElementCheck> parts;
+};
+
 struct Check {
   Assumption::Kind kind = Assumption::Kind::identity;
   uint32_t other = 0;  ///< the other object's step
@@ -41,6 +50,7 @@ struct Check {
   int64_t number = 0;
   ptrdiff_t symbol = -1;
   TensorCheck tensor;
+  ElementCheck elements;
   std::string text;
   graph::SourceSpan span;
 };
@@ -62,7 +72,33 @@ struct MemoryCheck {
   uint32_t step = 0;
   bool is_written = false;
   graph::SourceSpan span;
+  std::shared_ptr<const ElementPattern> elements;  ///< it is about the tensors in a list
 };
+
+/// Two checks whose tensors share memory that one of them is written through; `storage_of` gives
+/// that of a check about one tensor.
+template <class StorageOf>
+std::optional<std::pair<size_t, size_t>> find_shared_memory(const std::vector<MemoryCheck>& checks,
+                                                            PyObject* const* objects,
+                                                            StorageOf&& storage_of) {
+  size_t count = 0;
+  for (const MemoryCheck& each : checks)
+    count += each.elements ? count_tensors(*each.elements, objects[each.step]) : 1;
+  SeparateMemory separate(count);
+  for (size_t i = 0; i < checks.size(); ++i) {
+    std::optional<size_t> other;
+    const auto add = [&](const void* storage) {
+      if (!other) other = separate.add(i, storage, checks[i].is_written);
+    };
+    if (checks[i].elements == nullptr)
+      add(storage_of(i));
+    else
+      for_each_tensor(*checks[i].elements, objects[checks[i].step],
+                      [&](PyObject* tensor) { add(tensor_access().storage_of(tensor)); });
+    if (other) return std::pair(i, *other);
+  }
+  return std::nullopt;
+}
 
 /// What one walk finds beside objects.
 struct Walk {

@@ -30,6 +30,25 @@ std::string separate_memory_text(const std::string& path, bool is_written) {
              is_written ? "another tensor" : "a tensor that is written");
 }
 
+std::string pattern_text(const ElementPattern& pattern) {
+  switch (pattern.kind) {
+    case ElementPattern::Kind::integer:
+      return "int";
+    case ElementPattern::Kind::floating:
+      return "float";
+    case ElementPattern::Kind::boolean:
+      return "bool";
+    case ElementPattern::Kind::tensor:
+      return graph::to_string(graph::Type::tensor(pattern.tensor.dtype, pattern.tensor.dims));
+    case ElementPattern::Kind::tuple:
+      break;
+  }
+  std::string text = "(";
+  for (const ElementPattern& part : pattern.parts)
+    text += (text.size() > 1 ? ", " : "") + pattern_text(part);
+  return text + ")";
+}
+
 std::string comparison(const Assumption& a, const std::string& path) {
   switch (a.kind) {
     case Kind::identity:
@@ -63,6 +82,8 @@ std::string comparison(const Assumption& a, const std::string& path) {
       return cat(path, " is a bool");
     case Kind::no_grad_value:
       return cat(path, ".grad is None");
+    case Kind::elements:
+      return cat(path, " has ", a.symbol, " elements ", pattern_text(*a.elements));
     case Kind::same_object:
       return cat(path, " is ", a.other->describe());
     case Kind::not_same_object:
@@ -103,7 +124,8 @@ namespace {
 
 bool is_value_check(const Check& check, PyObject* object) {
   if (check.kind == Kind::equals) return PyLong_CheckExact(object) || PyFloat_CheckExact(object);
-  return check.kind == Kind::tensor || check.kind == Kind::integer || check.kind == Kind::floating;
+  return check.kind == Kind::tensor || check.kind == Kind::integer ||
+         check.kind == Kind::floating || check.kind == Kind::elements || check.kind == Kind::length;
 }
 
 bool holds_length(PyObject* object, int64_t number) {
@@ -183,6 +205,39 @@ bool holds_tensor(const TensorCheck& check, PyObject* object, Walk& walk) {
   return true;
 }
 
+bool holds_element(const ElementCheck& check, PyObject* object, Walk& walk) {
+  switch (check.kind) {
+    case ElementPattern::Kind::integer: {
+      int overflow = 0;
+      if (PyLong_CheckExact(object)) PyLong_AsLongLongAndOverflow(object, &overflow);
+      return PyLong_CheckExact(object) && overflow == 0;
+    }
+    case ElementPattern::Kind::floating:
+      return PyFloat_CheckExact(object);
+    case ElementPattern::Kind::boolean:
+      return PyBool_Check(object);
+    case ElementPattern::Kind::tensor:
+      return holds_tensor(check.tensor, object, walk);
+    case ElementPattern::Kind::tuple:
+      break;
+  }
+  if (!PyTuple_CheckExact(object) || !holds_length(object, std::ssize(check.parts))) return false;
+  for (size_t i = 0; i < check.parts.size(); ++i)
+    if (!holds_element(check.parts[i], PyTuple_GET_ITEM(object, static_cast<Py_ssize_t>(i)), walk))
+      return false;
+  return true;
+}
+
+/// Lengths 0 and 1 are no ordinary ones, as sizes are not.
+bool holds_elements(const Check& check, PyObject* object, Walk& walk) {
+  if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object)) return false;
+  const Py_ssize_t length = PySequence_Fast_GET_SIZE(object);
+  if (length < 2 || !walk.bind(static_cast<size_t>(check.symbol), length)) return false;
+  for (Py_ssize_t i = 0; i < length; ++i)
+    if (!holds_element(check.elements, PySequence_Fast_GET_ITEM(object, i), walk)) return false;
+  return true;
+}
+
 bool is_none_grad(PyObject* tensor) {
   return tensor_access().is_tensor(tensor) && tensor_access().grad_slot(tensor).is_none();
 }
@@ -219,6 +274,8 @@ bool holds(const Check& check, PyObject* object, Walk& walk) {
       return PyBool_Check(object);
     case Kind::no_grad_value:
       return is_none_grad(object);
+    case Kind::elements:
+      return holds_elements(check, object, walk);
     default:
       return false;  // pairs are checked after the walk
   }
@@ -252,6 +309,7 @@ class Compiler {
  private:
   size_t symbol(const std::string& name);
   TensorCheck tensor_check(const TensorPattern& pattern, const Assumption& assumption);
+  ElementCheck element_check(const ElementPattern& pattern, const Assumption& assumption);
   bool is_new(const Assumption& assumption);
 
   Guards::Tree& tree_;
@@ -310,6 +368,16 @@ TensorCheck Compiler::tensor_check(const TensorPattern& pattern, const Assumptio
   return check;
 }
 
+ElementCheck Compiler::element_check(const ElementPattern& pattern, const Assumption& assumption) {
+  ElementCheck check;
+  check.kind = pattern.kind;
+  if (pattern.kind == ElementPattern::Kind::tensor)
+    check.tensor = tensor_check(pattern.tensor, assumption);
+  for (const ElementPattern& part : pattern.parts)
+    check.parts.push_back(element_check(part, assumption));
+  return check;
+}
+
 bool Compiler::is_new(const Assumption& a) {
   auto& seen = seen_[a.source];
   const bool known =
@@ -325,7 +393,7 @@ void Compiler::add(const Assumption& assumption) {
   if (!is_new(assumption)) return;
   const uint32_t at = step(assumption.source);
   if (assumption.kind == Kind::separate_memory) {
-    tree_.memory.push_back({at, assumption.number != 0, assumption.span});
+    tree_.memory.push_back({at, assumption.number != 0, assumption.span, assumption.elements});
     return;
   }
   Check check;
@@ -340,9 +408,10 @@ void Compiler::add(const Assumption& assumption) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(assumption.object.get()); ++i)
       check.keys.emplace_back(PyTuple_GET_ITEM(assumption.object.get(), i), on_death_);
   }
-  if (assumption.kind == Kind::integer && !assumption.symbol.empty())
-    check.symbol = static_cast<ptrdiff_t>(symbol(assumption.symbol));
+  if (!assumption.symbol.empty()) check.symbol = static_cast<ptrdiff_t>(symbol(assumption.symbol));
   if (assumption.kind == Kind::tensor) check.tensor = tensor_check(assumption.tensor, assumption);
+  if (assumption.kind == Kind::elements)
+    check.elements = element_check(*assumption.elements, assumption);
   if (!is_pair(assumption.kind)) {
     if (is_value_check(check,
                        assumption.object.get() == nullptr ? Py_None : assumption.object.get()))
@@ -455,15 +524,13 @@ std::optional<Mismatch> Guards::Tree::check_pairs(Objects& objects) const {
       return mismatch(cat("assumed that ", pair.check.text), steps[pair.step].text,
                       pair.check.span);
   }
-  SeparateMemory separate(memory.size());
-  for (size_t i = 0; i < memory.size(); ++i) {
-    const MemoryCheck& each = memory[i];
-    const void* storage = tensor_access().storage_of(objects[each.step]);
-    if (const auto other = separate.add(i, storage, each.is_written))
-      return mismatch(cat("assumed that ", steps[each.step].text, " shares no memory with ",
-                          steps[memory[*other].step].text),
-                      steps[each.step].text, each.span);
-  }
+  const auto shared = find_shared_memory(memory, objects.data(), [&](size_t i) {
+    return tensor_access().storage_of(objects[memory[i].step]);
+  });
+  if (shared)
+    return mismatch(cat("assumed that ", steps[memory[shared->first].step].text,
+                        " shares no memory with ", steps[memory[shared->second].step].text),
+                    steps[memory[shared->first].step].text, memory[shared->first].span);
   return std::nullopt;
 }
 
@@ -559,13 +626,36 @@ void Guards::forget() {
 
 uint64_t Guards::recalled() const { return recollection_->hits(); }
 
+namespace {
+
+/// The tensors in an element of a list, as those of one element.
+void visit_tensors(const std::string& path, PyObject* object, const Guards::Visit& visit) {
+  if (PyTuple_CheckExact(object))
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
+      visit_tensors(cat(path, "[", i, "]"), PyTuple_GET_ITEM(object, i), visit);
+  if (!tensor_access().is_tensor(object)) return;
+  const auto fact = tensor_access().describe(object, nullptr);
+  if (fact && !fact->is_parameter) visit(path, object);
+}
+
+/// Of a list or tuple its length, and the tensors in it.
+void visit_value(const std::string& path, PyObject* object, const Guards::Visit& visit) {
+  if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object)) return visit(path, object);
+  const Py_ssize_t length = PySequence_Fast_GET_SIZE(object);
+  visit(length_text(path), python::check(PyLong_FromSsize_t(length)).get());
+  for (Py_ssize_t i = 0; i < length; ++i)
+    visit_tensors(element_text(path), PySequence_Fast_GET_ITEM(object, i), visit);
+}
+
+}  // namespace
+
 void Guards::visit_values(const Call& call, const Visit& visit) const {
   Walk walk(tree_->size_count, tree_->symbols.size());
   Tree::Objects objects(tree_->steps.size());
   tree_->walk(call, objects, walk, nullptr);
   for (size_t i = 0; i < tree_->steps.size(); ++i)
     if (tree_->steps[i].about_value && objects[i] != nullptr)
-      visit(tree_->steps[i].text, objects[i]);
+      visit_value(tree_->steps[i].text, objects[i], visit);
 }
 
 std::vector<std::string> Guards::describe() const {

@@ -74,6 +74,7 @@ PyObject* keep(PyObject* new_reference, std::vector<python::Object>& owned) {
 /// A new reference; null if it has none that is asked without running the user's code.
 PyObject* length_of(PyObject* base) {
   if (PyList_Check(base)) return PyLong_FromSsize_t(PyList_GET_SIZE(base));
+  if (PyTuple_Check(base)) return PyLong_FromSsize_t(PyTuple_GET_SIZE(base));
   if (PyDict_Check(base)) return PyLong_FromSsize_t(PyDict_GET_SIZE(base));
   if (PyAnySet_Check(base)) return PyLong_FromSsize_t(PySet_GET_SIZE(base));
   return nullptr;

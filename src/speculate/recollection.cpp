@@ -470,6 +470,10 @@ void Recollection::Noting::note_pairs() {
     if (walked) to_.pairs_.push_back(&pair);
   }
   for (const MemoryCheck& each : tree.memory) {
+    if (each.elements != nullptr) {
+      to_.memory_.push_back(0);
+      continue;
+    }
     const auto found = tensors_.find(each.step);
     // Every tensor whose memory matters has a pattern; should one have none, all is walked.
     if (found == tensors_.end()) {
@@ -554,7 +558,7 @@ bool Recollection::check_values(Walk& walk) const {
 }
 
 bool Recollection::check_tensors(Walk& walk) const {
-  if (tensors_.empty()) return true;
+  if (tensors_.empty() && memory_.empty()) return true;
   if (!tensor_access().all_match(tensors_, objects_.data(), walk.sizes.data(), storages_))
     return false;
   for (const Check* check : symbolic_) {
@@ -566,10 +570,8 @@ bool Recollection::check_tensors(Walk& walk) const {
         return false;
     }
   }
-  SeparateMemory separate(memory_.size());
-  for (size_t i = 0; i < memory_.size(); ++i)
-    if (separate.add(i, storages_[memory_[i]], tree_.memory[i].is_written)) return false;
-  return true;
+  return !find_shared_memory(tree_.memory, objects_.data(),
+                             [&](size_t i) { return storages_[memory_[i]]; });
 }
 
 bool Recollection::holds(const Call& call, std::vector<python::Object>& captured) {

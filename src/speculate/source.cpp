@@ -62,7 +62,7 @@ std::string Source::describe() const {
     case Kind::index:
       return cat(of, "[", index, "]");
     case Kind::length:
-      return cat("len(", of, ")");
+      return length_text(of);
     case Kind::global:
       return base->kind == Kind::function
                  ? name_of(key.get())

@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/check.h"
 #include "python/object.h"
 
 namespace janus::speculate {
@@ -46,6 +47,10 @@ struct Source {
   /// As the user would write it: "self.fc.weight", "batch[0]", "F.relu".
   std::string describe() const;
 };
+
+/// How the length of the list or tuple at the path, and any one element of it, are called.
+inline std::string length_text(const std::string& path) { return cat("len(", path, ")"); }
+inline std::string element_text(const std::string& path) { return cat(path, "[*]"); }
 
 class SourceTable {
  public:

@@ -24,6 +24,7 @@ import torchjanus
 
 PAGE = Path(__file__).parents[2] / "docs" / "conversion.md"
 count = 0
+handed: list[float] = []  # of another length in each call
 
 
 def rows() -> dict[str, str]:
@@ -109,6 +110,17 @@ def varying_range():
         for i in range(n):
             y = y * 0.5 + i
         return y
+
+    return f
+
+
+@converted("list or tuple of before the call, of another length each time")
+def varying_list():
+    def f(x, n):
+        total = x
+        for weight in handed:
+            total = total + x * weight
+        return total, torch.tensor(handed), len(handed)
 
     return f
 
@@ -594,6 +606,7 @@ def training_step():
 
 def arguments(call: int) -> tuple[torch.Tensor, int]:
     torch.manual_seed(call)
+    handed[:] = [call + i / 2 for i in range(2 + call % 3)]
     return torch.randn(4, 4) * (-1) ** call, call % 3 + 2
 
 

@@ -63,7 +63,7 @@ def rollouts():
         return a3c.update(model, optimizer, *given, 0.99, 0.01)
 
     def call():
-        length = random.randint(2, 6)  # a graph each
+        length = random.randint(2, 30)
         actions = torch.randint(0, 2, (length,))
         return torch.randn(length, 4), actions, [1.0] * length, torch.rand(())
 
