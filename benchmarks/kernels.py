@@ -19,6 +19,17 @@ import torchjanus
 
 Kernel = Callable[..., object]
 
+
+def cross_entropy(x: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(x, torch.zeros(len(x), dtype=torch.int64))
+
+
+def gradient_of_cross_entropy(x: torch.Tensor) -> torch.Tensor:
+    x = x.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(cross_entropy(x), x)
+    return gradient
+
+
 KERNELS: dict[str, tuple[Kernel, int, int]] = {
     # what is computed; arrays read, arrays written
     "x * 2 + 1": (lambda x: x * 2 + 1, 1, 1),
@@ -31,6 +42,8 @@ KERNELS: dict[str, tuple[Kernel, int, int]] = {
     "relu backward, bias": (lambda x, y: (d := x * (y > 0), d.sum(0)), 2, 1),
     "softmax(x / 2)": (lambda x: F.softmax(x * 0.5, 1), 1, 1),
     "log_softmax(x / 2)": (lambda x: F.log_softmax(x * 0.5, 1), 1, 1),
+    "cross_entropy(x)": (cross_entropy, 1, 0),
+    "with its gradient": (gradient_of_cross_entropy, 2, 1),
     "layer_norm(x + y)": (lambda x, y: F.layer_norm(x + y, x.shape[1:]), 2, 1),
 }
 

@@ -21,6 +21,7 @@ class Emitter : VectorText {
   Emitter(const LoopNest& nest, const Order& order, const Target& target)
       : VectorText(nest, target), order_(order) {
     walks_ = order.walks;
+    reduced_loops_ = order.reduced_loops;
     place_instructions();
     count_passes();
     choose_lanes();
@@ -53,13 +54,17 @@ class Emitter : VectorText {
 
   void place_instructions() {
     for (const Instruction& one : nest_.code) {
-      Level level = one.opcode == Opcode::load ? level_of_load(one.index) : Level::kernel;
+      Level level = Level::kernel;
+      if (one.opcode == Opcode::load) level = level_of_load(one.index);
+      if (one.opcode == Opcode::position)
+        level = level_of_load(nest_.tensor_of_position(one.index));
       int stage = 0;
       for (int operand : one.operands) {
         if (operand < 0) continue;
         level = std::max(level, levels_[static_cast<size_t>(operand)]);
         stage = std::max(stage, stages_[static_cast<size_t>(operand)]);
       }
+      if (one.opcode == Opcode::pick) level = std::max(level, level_beside_reduced());
       const bool reduce = one.opcode == Opcode::reduce;
       levels_.push_back(reduce ? level_beside_reduced() : level);
       stages_.push_back(reduce ? stage + 1 : stage);
@@ -133,11 +138,14 @@ class Emitter : VectorText {
 
   bool is_loaded_in(size_t i, int pass) const { return is_kept(i) && first_pass_[i] < pass; }
 
-  /// As many as the widest type of the inner loop has in a vector.
+  /// As many as the widest type of the inner loop has in a vector; of positions, which are only
+  /// compared, several vectors.
   void choose_lanes() {
     int64_t widest = 1;
     for (size_t i = 0; i < nest_.code.size(); ++i)
-      if (levels_[i] >= Level::vector || nest_.code[i].opcode == Opcode::reduce)
+      if (nest_.code[i].opcode == Opcode::position)
+        continue;
+      else if (levels_[i] >= Level::vector || nest_.code[i].opcode == Opcode::reduce)
         widest = std::max(widest, computing_bytes(nest_.code[i].dtype));
     for (DType output : nest_.outputs) widest = std::max(widest, computing_bytes(output));
     lanes_ = static_cast<int>(target_.vector_bytes / widest) * order_.registers;

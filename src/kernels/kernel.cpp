@@ -87,17 +87,16 @@ class CompiledKernel final : public Kernel {
   }
 
   void run(const Arguments& arguments) const override {
-    TORCHJANUS_CHECK(arguments.tensors.size() == nest_.tensor_count() &&
+    TORCHJANUS_CHECK(arguments.tensors.size() == nest_.held_count() &&
                          arguments.numbers.size() == nest_.numbers.size(),
                      "kernel: ", arguments.tensors.size(), " tensors and ",
                      arguments.numbers.size(), " numbers for\n", print(nest_));
     Space space;
-    if (!space.read(arguments, nest_.reduced)) return;
+    if (!space.read(arguments, nest_)) return;
     space.simplify(static_cast<int>(nest_.inputs.size()));
     const Run run{code_for(order_key(space)), arguments.numbers.data(), arguments.sizes.data()};
-    void* starts[kMaxTensors];
-    for (int t = 0; t < space.tensors; ++t)
-      starts[t] = arguments.tensors[static_cast<size_t>(t)].data;
+    void* starts[kMaxTensors] = {};
+    for (size_t t = 0; t < arguments.tensors.size(); ++t) starts[t] = arguments.tensors[t].data;
     run_on_threads(run, space, starts);
   }
 
@@ -113,7 +112,7 @@ class CompiledKernel final : public Kernel {
   /// Makes the code for these sizes and strides, so that the first run need not wait.
   void prepare(const Arguments& arguments) const {
     Space space;
-    if (!space.read(arguments, nest_.reduced)) return;
+    if (!space.read(arguments, nest_)) return;
     space.simplify(static_cast<int>(nest_.inputs.size()));
     code_for(order_key(space));
   }

@@ -8,9 +8,10 @@
 namespace janus::kernels {
 namespace {
 
-constexpr const char* kOpcodeNames[] = {
-    "load", "number",  "constant", "convert", "add",     "sub",    "mul",  "div",    "rem",
-    "neg",  "bit_and", "bit_or",   "bit_xor", "compare", "select", "call", "reduce", "extent"};
+constexpr const char* kOpcodeNames[] = {"load",    "number", "constant", "convert", "add",
+                                        "sub",     "mul",    "div",      "rem",     "neg",
+                                        "bit_and", "bit_or", "bit_xor",  "compare", "select",
+                                        "call",    "reduce", "extent",   "pick",    "position"};
 constexpr const char* kComparisonNames[] = {"eq", "ne", "lt", "le", "gt", "ge"};
 
 constexpr const char* kCombineNames[] = {"sum", "product", "maximum", "minimum", "any", "all"};
@@ -46,6 +47,7 @@ void print_instruction(std::ostream& out, const Instruction& instruction) {
   out << kOpcodeNames[static_cast<size_t>(instruction.opcode)];
   switch (instruction.opcode) {
     case Opcode::load:
+    case Opcode::pick:
       out << " t" << instruction.index;
       break;
     case Opcode::number:
@@ -53,6 +55,9 @@ void print_instruction(std::ostream& out, const Instruction& instruction) {
       break;
     case Opcode::extent:
       out << " " << instruction.index;
+      break;
+    case Opcode::position:
+      out << " -" << instruction.index;
       break;
     case Opcode::reduce:
       out << " " << kCombineNames[static_cast<size_t>(instruction.combine)];
@@ -107,6 +112,11 @@ int LoopNest::append(const Instruction& instruction) {
   return static_cast<int>(code.size()) - 1;
 }
 
+size_t LoopNest::tensor_of_position(uint32_t dim) const {
+  const auto found = std::ranges::find(positions, dim);
+  return held_count() + static_cast<size_t>(found - positions.begin());
+}
+
 bool LoopNest::runs_along_reduced(size_t tensor) const {
   return std::ranges::any_of(axes[tensor],
                              [&](int axis) { return axis >= 0 && (reduced >> axis & 1) != 0; });
@@ -125,7 +135,7 @@ std::string print(const LoopNest& nest) {
     out << (i == 0 && nest.inputs.empty() ? "" : ", ") << "n" << i << ": "
         << graph::name(nest.numbers[i]);
   out << " -> ";
-  print_tensors(out, nest, nest.inputs.size(), nest.tensor_count());
+  print_tensors(out, nest, nest.inputs.size(), nest.held_count());
   out << "\n";
   for (size_t i = 0; i < nest.code.size(); ++i) {
     out << "%" << i << " = ";

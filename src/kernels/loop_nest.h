@@ -59,8 +59,10 @@ enum class Opcode : uint8_t {
   compare,
   select,
   call,
-  reduce,  ///< of operand 0 along the reduced dimensions
-  extent,  ///< size of dimension `index` of the space, as i64
+  reduce,    ///< of operand 0 along the reduced dimensions
+  extent,    ///< size of dimension `index` of the space, as i64
+  pick,      ///< element of tensor `index` at the i64 operand 0 along the only reduced dimension
+  position,  ///< along dimension `index` of the space, counted from the last, which is 1; i64
 };
 
 enum class Combine : uint8_t { sum, product, maximum, minimum, any, all };
@@ -90,13 +92,21 @@ struct LoopNest {
   int rank = 0;
   uint32_t reduced = 0;         ///< bit d: dimension d of the space
   std::vector<ops::Axes> axes;  ///< of each tensor
+  /// Dimensions, counted from the last, along which a position is asked for. Each is a tensor that
+  /// nobody holds: of bytes, the first at address 0, with stride 1 along that dimension and 0 along
+  /// all others; so an element's address is its position, however the space is walked. These
+  /// tensors follow the outputs.
+  std::vector<uint32_t> positions;
 
   /// Whether the tensor has more than one element in a row.
   bool runs_along_reduced(size_t tensor) const;
-  size_t tensor_count() const { return inputs.size() + outputs.size(); }
+  size_t held_count() const { return inputs.size() + outputs.size(); }
+  size_t tensor_count() const { return held_count() + positions.size(); }
   DType tensor_dtype(size_t index) const {
+    if (index >= held_count()) return DType::u8;
     return index < inputs.size() ? inputs[index] : outputs[index - inputs.size()];
   }
+  size_t tensor_of_position(uint32_t dim) const;
   /// Time of one point in units of a simple vector instruction: decides about threads.
   int cost() const;
 

@@ -9,6 +9,7 @@
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
+#include "ops/shape_rules.h"
 
 namespace janus::kernels {
 namespace {
@@ -137,6 +138,7 @@ class Lowering final : public ScalarCode {
   }
 
   Scalar call(std::string_view name, std::span<const Scalar> arguments) override {
+    if (name == "position") return position();
     const Function* function = find_function(name);
     if (function == nullptr) throw Unsupported{cat("the function ", name)};
     TORCHJANUS_CHECK(static_cast<int>(arguments.size()) == function->arity, name, ": takes ",
@@ -152,7 +154,31 @@ class Lowering final : public ScalarCode {
     return add_instruction(instruction);
   }
 
+  /// Where the point is along a dimension of the space.
+  Scalar position_along(uint32_t dim) {
+    return position_from_last(static_cast<uint32_t>(space_->rank()) - dim);
+  }
+
  private:
+  /// Along the node's dimension, which may have size 1 where the space goes on.
+  Scalar position() {
+    const graph::Shape& shape = node_.output()->type.shape;
+    const auto rank = static_cast<int64_t>(shape.size());
+    const int64_t dim =
+        rank == 0 ? 0 : ops::wrap_dim(ops::integer_attribute(node_.attributes, "dim"), rank);
+    if (rank == 0 || shape[static_cast<size_t>(dim)].is(1)) return constant(0, DType::i64);
+    if (space_ != nullptr)
+      return position_along(
+          static_cast<uint32_t>(space_->axes(node_.output())->at(static_cast<size_t>(dim))));
+    return position_from_last(static_cast<uint32_t>(rank - dim));
+  }
+
+  Scalar position_from_last(uint32_t along) {
+    if (std::ranges::find(nest_.positions, along) == nest_.positions.end())
+      nest_.positions.push_back(along);
+    return add_instruction({.opcode = Opcode::position, .dtype = DType::i64, .index = along});
+  }
+
   Scalar add_instruction(const Instruction& instruction) {
     return {nest_.append(instruction), instruction.dtype};
   }
@@ -292,6 +318,29 @@ class Nest {
     values_[node.output()] = result;
   }
 
+  /// What lies in memory is read at its place; what is computed is combined, all others being 0.
+  void add_pick(const Node& node) {
+    const auto operand = values_.at(resolved(node.inputs[0]));
+    const auto index = values_.at(resolved(node.inputs[1]));
+    const ops::Reduction reduction = *ops::reduction_of(node);
+    const auto dim = static_cast<uint32_t>(reduction.dims.front());
+    if (reduction.space[dim].lower_bound().value_or(0) < 1)
+      throw Unsupported{"an element of what may be empty"};
+    if (is_half(operand.dtype)) throw Unsupported{"half precision"};
+    Lowering code(nest_, values_, node, space_);
+    const Instruction& source = nest_.code[static_cast<size_t>(operand.id)];
+    Instruction taken{.opcode = Opcode::pick, .dtype = operand.dtype, .index = source.index};
+    if (source.opcode == Opcode::load) {
+      taken.operands[0] = in_range(code, index, dim).id;
+    } else {
+      const auto here = code.compare(Compare::eq, code.position_along(dim), index);
+      const auto nothing = code.constant(0, operand.dtype);
+      taken.opcode = Opcode::reduce;
+      taken.operands[0] = code.select(here, operand, nothing).id;
+    }
+    values_[node.output()] = {nest_.append(taken), operand.dtype};
+  }
+
   void add_result(const Value* value) {
     const auto found = values_.find(resolved(value));
     TORCHJANUS_CHECK(found != values_.end(), "fused: a result has no element");
@@ -313,6 +362,15 @@ class Nest {
     if (node.op == &op::any) return Combine::any;
     if (node.op == &op::all) return Combine::all;
     return Combine::sum;
+  }
+
+  /// The index, or the end of the dimension that it lies beyond.
+  Lowering::Scalar in_range(Lowering& code, Lowering::Scalar index, uint32_t dim) {
+    const auto low = code.constant(0, DType::i64);
+    const Instruction extent{.opcode = Opcode::extent, .dtype = DType::i64, .index = dim};
+    const auto high = code.sub({nest_.append(extent), DType::i64}, code.constant(1, DType::i64));
+    index = code.select(code.compare(Compare::lt, index, low), low, index);
+    return code.select(code.compare(Compare::gt, index, high), high, index);
   }
 
   /// How many elements are combined into one.
@@ -349,6 +407,8 @@ void add_node(Nest& nest, const Node& node) {
     nest.add_constant(node);
   else if (node.op == &op::size)
     nest.add_size(node);
+  else if (node.op == &op::pick)
+    nest.add_pick(node);
   else if (ops::is_plain_reduction(node))
     nest.add_reduction(node);
   else if (node.op->scalar != nullptr)
@@ -377,6 +437,8 @@ LoopNest lower_reductions(const Operands& operands, const Nodes& nodes, const Re
     axes.push_back(*space->axes(result));
   }
   LoopNest lowered = nest.take();
+  for (const uint32_t along : lowered.positions)
+    axes.push_back({static_cast<int>(space->rank() - along)});
   lowered.axes = std::move(axes);
   return lowered;
 }

@@ -6,21 +6,26 @@
 
 namespace janus::kernels {
 
-bool Space::read(const Arguments& arguments, uint32_t reduced_dims) {
+bool Space::read(const Arguments& arguments, const LoopNest& nest) {
   TORCHJANUS_CHECK(arguments.sizes.size() <= kMaxRank, "kernel: rank ", arguments.sizes.size());
-  TORCHJANUS_CHECK(arguments.tensors.size() <= kMaxTensors, "kernel: ", arguments.tensors.size(),
-                   " tensors");
-  tensors = static_cast<int>(arguments.tensors.size());
+  TORCHJANUS_CHECK(arguments.tensors.size() + nest.positions.size() <= kMaxTensors,
+                   "kernel: ", arguments.tensors.size(), " tensors");
+  const int held = static_cast<int>(arguments.tensors.size());
+  tensors = held + static_cast<int>(nest.positions.size());
   rank = 0;
   for (size_t dim = arguments.sizes.size(); dim-- > 0;) {
     const int64_t size = arguments.sizes[dim];
-    const bool is_reduced = (reduced_dims >> dim & 1) != 0;
+    const bool is_reduced = (nest.reduced >> dim & 1) != 0;
     if (size == 0 && !is_reduced) return false;
     if (size == 1) continue;
     sizes[rank] = size;
     reduced[rank] = is_reduced;
-    for (int t = 0; t < tensors; ++t)
+    for (int t = 0; t < held; ++t)
       strides[rank][t] = arguments.tensors[static_cast<size_t>(t)].strides[dim];
+    for (int t = held; t < tensors; ++t) {
+      const uint32_t along = nest.positions[static_cast<size_t>(t - held)];
+      strides[rank][t] = dim + along == arguments.sizes.size() ? 1 : 0;
+    }
     ++rank;
   }
   return true;

@@ -20,9 +20,9 @@ struct Space {
   int64_t strides[kMaxRank + 2][kMaxTensors];
   bool reduced[kMaxRank + 2];
 
-  /// Reads the arguments, dimensions of size 1 left out; bit d of `reduced_dims`: dimension d is
-  /// reduced. False if there is nothing to write.
-  bool read(const Arguments& arguments, uint32_t reduced_dims);
+  /// Reads the arguments of a nest, dimensions of size 1 left out. False if there is nothing to
+  /// write.
+  bool read(const Arguments& arguments, const LoopNest& nest);
   /// Orders and joins dimensions.
   void simplify(int inputs);
   /// How many elements are combined into one.

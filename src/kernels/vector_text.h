@@ -174,6 +174,10 @@ class VectorText {
         return emit_number(id, one);
       case Opcode::extent:
         return emit_extent(id, one);
+      case Opcode::pick:
+        return emit_pick(id, one, along_lanes);
+      case Opcode::position:
+        return emit_position(id, one, along_lanes);
       case Opcode::constant:
       case Opcode::reduce:
         return;
@@ -290,6 +294,21 @@ class VectorText {
     emit_splat(id, DType::i64, size);
   }
 
+  void emit_position(int id, const Instruction& one, bool along_lanes) {
+    const size_t tensor = nest_.tensor_of_position(one.index);
+    const Walk walk = along_lanes ? walks_[tensor] : Walk::broadcast;
+    const auto first = temporary();
+    line("  $s = ptrtoint ptr $s to i64", {first, places_[tensor]});
+    if (walk == Walk::broadcast) return emit_splat(id, DType::i64, first);
+    const bool strided = walk == Walk::strided;
+    const auto offset = strided ? temporary() : position_, start = temporary();
+    if (strided) line("  $s = mul i64 $s, %t$d.inner", {offset, position_, index(tensor)});
+    line("  $s = add i64 $s, $s", {start, first, offset});
+    const std::string starts = splat("i64", start);
+    line("  $v = add <# x i64> $s, $s",
+         {id, starts, strided ? cat("%t", tensor, ".lanes") : lane_numbers("i64")});
+  }
+
   /// Gives all lanes the element `scalar` that was read from memory.
   void emit_splat(int id, DType dtype, const std::string& scalar) {
     const auto first = temporary();
@@ -365,8 +384,56 @@ class VectorText {
     return places;
   }
 
+  /// An element of the row at hand; `along_lanes`: one of each lane's column.
+  void emit_pick(int id, const Instruction& one, bool along_lanes) {
+    const std::string chosen = value_name(one.operands[0]);
+    if (!along_lanes) {
+      const auto lane = temporary(), offset = temporary(), place = temporary(), raw = temporary();
+      line("  $s = extractelement <# x i64> $s, i64 0", {lane, chosen});
+      line("  $s = mul i64 $s, $s", {offset, lane, lane_stride(one.index)});
+      line("  $s = getelementptr $E, ptr $s, i64 $s",
+           {place, one.dtype, places_[one.index], offset});
+      line("  $s = load $E, ptr $s, align $A", {raw, one.dtype, place, one.dtype});
+      return emit_splat(id, one.dtype, raw);
+    }
+    const auto column = temporary(), lanes = temporary(), offset = temporary(),
+               places = temporary();
+    line("  $s = mul i64 $s, $s", {column, position_, lane_stride(one.index)});
+    line("  $s = getelementptr $E, ptr $s, i64 $s", {lanes, one.dtype, places_[one.index], column});
+    const std::string stride = splat("i64", column_stride(one.index));
+    line("  $s = mul <# x i64> $s, $s", {offset, chosen, stride});
+    const std::string across = splat("i64", lane_stride(one.index));
+    const auto own = temporary(), both = temporary();
+    line("  $s = mul <# x i64> $s, $s", {own, across, lane_numbers("i64")});
+    line("  $s = add <# x i64> $s, $s", {both, own, offset});
+    line("  $s = getelementptr $E, ptr $s, <# x i64> $s", {places, one.dtype, lanes, both});
+    const bool boolean = one.dtype == DType::b1;
+    const std::string loaded = boolean ? temporary() : value_name(id);
+    emit_gather_from(loaded, places, one.dtype);
+    if (boolean) line("  $v = icmp ne $M $s, zeroinitializer", {id, one.dtype, loaded});
+  }
+
+  /// From element to element of a column.
+  std::string column_stride(size_t tensor) const {
+    return reduced_loops_ == 0 ? "0" : cat("%t", tensor, ".reduced0");
+  }
+
+  std::string lane_stride(size_t tensor) const {
+    switch (walks_[tensor]) {
+      case Walk::broadcast:
+        return "0";
+      case Walk::contiguous:
+        return "1";
+      default:
+        return cat("%t", tensor, ".inner");
+    }
+  }
+
   void emit_gather(const std::string& name, size_t tensor, DType dtype) {
-    const std::string places = strided_places(tensor, dtype);
+    emit_gather_from(name, strided_places(tensor, dtype), dtype);
+  }
+
+  void emit_gather_from(const std::string& name, const std::string& places, DType dtype) {
     declare("declare $M @llvm.masked.gather.$N.v#p0(<# x ptr>, i32, <# x i1>, $M)",
             {dtype, dtype, dtype});
     line(
@@ -547,6 +614,7 @@ class VectorText {
   const LoopNest& nest_;
   const Target& target_;
   int lanes_ = 0;
+  int reduced_loops_ = 0;
   Mode mode_ = Mode::whole;
   std::string block_;                ///< label of the block at hand
   std::string position_;             ///< first element of the current vector in the row

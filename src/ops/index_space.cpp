@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "graph/builder.h"
+#include "graph/typical_size.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/shape_rules.h"
@@ -67,7 +68,7 @@ std::vector<size_t> extended(const Shape& shape) {
 
 bool is_plain_reduction(const Node& node) {
   return is_one_of(node, {&op::sum, &op::mean, &op::amax, &op::amin, &op::prod, &op::prod_dim,
-                          &op::any, &op::all, &op::max, &op::min});
+                          &op::any, &op::all, &op::max, &op::min, &op::pick});
 }
 
 std::optional<Reduction> reduction_of(const Node& node) {
@@ -78,10 +79,23 @@ std::optional<Reduction> reduction_of(const Node& node) {
     return Reduction{shape, reduced_dims(node.attributes, "dim", rank)};
   if (is_one_of(node, {&op::prod, &op::max, &op::min})) return Reduction{shape, all_dims(rank)};
   if (is_one_of(node, {&op::prod_dim, &op::softmax_native, &op::softmax_backward_data,
-                       &op::log_softmax_native, &op::log_softmax_backward_data}))
+                       &op::log_softmax_native, &op::log_softmax_backward_data, &op::class_loss,
+                       &op::pick}))
     return Reduction{shape, named_dim(node, rank)};
   if (node.op == &op::native_layer_norm) return Reduction{shape, normalised_dims(node, rank)};
   return std::nullopt;
+}
+
+bool has_rows_enough(const Reduction& reduction) {
+  constexpr int64_t few_rows = 8, large_space = int64_t{1} << 17;
+  int64_t rows = 1, points = 1;
+  for (size_t d = 0; d < reduction.space.size(); ++d) {
+    const int64_t size = graph::typical_size(reduction.space[d]);
+    points *= size;
+    if (std::ranges::find(reduction.dims, static_cast<int64_t>(d)) == reduction.dims.end())
+      rows *= size;
+  }
+  return rows >= few_rows || points < large_space;
 }
 
 // ---- Finding the space --------------------------------------------------------------------------
@@ -214,6 +228,7 @@ class IndexSpace::Finder {
     }
     if (axes.size() != rank) throw NoSpace{};
     space_.axes_[node.output()] = axes;
+    if (node.op == &op::pick) require(node.inputs[1], axes);
   }
 
   /// Views that change which dimensions of size 1 there are, and those that broadcast.

@@ -28,6 +28,10 @@ struct Reduction {
 /// nullopt for operators that are not, or not made of, reductions over one set of dimensions.
 std::optional<Reduction> reduction_of(const graph::Node& node);
 
+/// Whether kernels are to compute it. Rows are computed one by one on one thread each: a space with
+/// few rows is left to the library where it is so large that threads share it.
+bool has_rows_enough(const Reduction& reduction);
+
 /// Whether the operator itself combines elements: a sum, not what is made of sums.
 bool is_plain_reduction(const graph::Node& node);
 

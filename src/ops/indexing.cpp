@@ -622,4 +622,46 @@ constinit const OpDef op::one_hot{
     },
 };
 
+constinit const OpDef op::pick{
+    .name = "pick",
+    .doc =
+        "The element at an index along a dimension, which stays with size 1. The index is taken "
+        "into range: whoever uses the operator sees to it that it is in range.",
+    .schema = "(Tensor self, Tensor index, *, int dim) -> Tensor",
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      const Type& type = tensor_type(infer, 0);
+      Shape shape = type.shape;
+      if (shape.empty()) infer.fail("of a number");
+      const int64_t dim = wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
+      shape[static_cast<size_t>(dim)] = 1;
+      if (!(tensor_type(infer, 1) == Type::tensor(DType::i64, shape)))
+        infer.fail(janus::cat(type, ", index ", infer.type(1)));
+      return {Type::tensor(type.dtype, shape)};
+    },
+    .vjp =
+        [](Vjp& g) {
+          const Attributes dim{{"dim", *g.node().attributes.find("dim")}};
+          const auto here = apply(op::eq, apply(op::position, dim, in(g, 0)), in(g, 1));
+          g.add(0, apply(op::where, here, dout(g), 0.0));
+        },
+};
+
+constinit const OpDef op::position{
+    .name = "position",
+    .doc =
+        "Where an element stands along a dimension, for each of a tensor. No memory in kernels, "
+        "which know where they are.",
+    .schema = "(Tensor self, *, int dim) -> Tensor",
+    .traits = Trait::pure | Trait::elementwise | Trait::no_gradient,
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      const Type& type = tensor_type(infer, 0);
+      wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
+      return {Type::tensor(DType::i64, type.shape)};
+    },
+    .scalar =
+        [](ScalarCode& code) {
+          return code.call("position", std::span<const ScalarCode::Scalar>());
+        },
+};
+
 }  // namespace janus

@@ -84,6 +84,7 @@
   X(functional_kl_div) X(binary_cross_entropy) X(functional_binary_cross_entropy)               \
   X(binary_cross_entropy_with_logits) X(functional_binary_cross_entropy_with_logits)            \
   X(nll_loss_forward) X(nll_loss_backward) X(nll_loss2d_forward) X(nll_loss2d_backward)         \
+  X(class_loss) X(count_classes)                                                                \
   X(nll_loss) X(functional_nll_loss) X(cross_entropy_loss) X(functional_cross_entropy)          \
   /* shape.cpp */                                                                               \
   X(view) X(reshape) X(view_as) X(reshape_as) X(flatten) X(unflatten) X(squeeze)                \
@@ -96,7 +97,7 @@
   /* indexing.cpp */                                                                            \
   X(gather) X(scatter) X(scatter_value) X(scatter_add) X(index_select) X(index_add)             \
   X(take_along_dim) X(index) X(index_put) X(cat) X(stack) X(repeat) X(tile) X(flip) X(roll)     \
-  X(constant_pad_nd) X(pad) X(tril) X(triu) X(one_hot)                                          \
+  X(constant_pad_nd) X(pad) X(tril) X(triu) X(one_hot) X(position) X(pick)                      \
   /* creation.cpp */                                                                            \
   X(zeros) X(ones) X(full) X(scalar_tensor) X(zeros_like) X(new_zeros) X(ones_like)             \
   X(new_ones) X(full_like) X(new_full) X(arange) X(arange_start) X(linspace) X(eye) X(eye_m)    \

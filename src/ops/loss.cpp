@@ -5,6 +5,7 @@
 
 #include "ops/element.h"
 #include "ops/expression.h"
+#include "ops/index_space.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -232,13 +233,77 @@ std::vector<Type> infer_nll_backward(const Infer& infer) {
   return {floating_tensor(infer, 1)};
 }
 
+// A sample's own class is where the position along the classes equals the target: to look it up
+// or to give it a gradient needs no pass of its own over the scores.
+
+/// Whether kernels compute such losses well: many samples, in the precision of the sums.
+bool suits_kernels(const Type& scores, int64_t dim) {
+  return (scores.dtype == DType::f32 || scores.dtype == DType::f64) &&
+         scores.shape[static_cast<size_t>(dim)].lower_bound().value_or(0) > 0 &&
+         has_rows_enough({scores.shape, {dim}});
+}
+
+int64_t class_dim(const Expression& scores) { return scores.rank() == 1 ? 0 : 1; }
+
+/// `values` where the element is that of its sample's class, 0 elsewhere.
+Expression at_class(const Expression& scores, const Expression& target, int64_t dim,
+                    const Expression& values) {
+  const auto place = apply(op::position, {{"dim", dim}}, scores);
+  return apply(op::where, apply(op::eq, place, target), values, 0.0);
+}
+
+std::vector<Type> infer_class_loss(const Infer& infer) {
+  const Type& scores = floating_tensor(infer, 0);
+  const int64_t dim = wrap_dim(infer, integer_attribute(infer.attributes, "dim"), scores.rank());
+  Shape shape = scores.shape;
+  shape[static_cast<size_t>(dim)] = 1;
+  if (!(tensor_type(infer, 1) == Type::tensor(DType::i64, shape)))
+    infer.fail(cat("scores ", scores, ", target ", infer.type(1)));
+  const Type row = Type::tensor(scores.dtype, shape);
+  return {row, row, row};
+}
+
+/// What the fusion compiler makes of class_loss.
+std::vector<Value*> class_loss_in_parts(const Decompose& d) {
+  const auto scores = in(d, 0), target = in(d, 1);
+  const int64_t dim = integer_attribute(d.node.attributes, "dim");
+  const auto maximum = apply(op::amax, {{"dim", Shape{dim}}, {"keepdim", true}}, scores);
+  const auto shifted = scores - maximum;
+  const auto total = sum_over(apply(op::exp, shifted), std::array{dim}, true);
+  return {apply(op::pick, {{"dim", dim}}, scores, target) - maximum, maximum, total};
+}
+
+/// The maximum only keeps numbers small: nothing depends on it, so it gets no gradient.
+void class_loss_gradient(Vjp& g) {
+  if (!g.needs(0)) return;
+  const auto scores = in(g, 0);
+  const int64_t dim = integer_attribute(g.node().attributes, "dim");
+  if (g.dout(2) != nullptr) g.add(0, apply(op::exp, scores - out(g, 1)) * dout(g, 2));
+  if (g.dout(0) != nullptr) g.add(0, at_class(scores, in(g, 1), dim, dout(g, 0)));
+}
+
 Attributes likelihood_attributes(const Node& node) {
   return {{"reduction", reduction_of(node.attributes)},
           {"ignore_index", *node.attributes.find("ignore_index")}};
 }
 
+Expression ignored_class(const Node& node) {
+  return integer_attribute(node.attributes, "ignore_index");
+}
+
 void nll_gradient(Vjp& g, const OpDef& backward) {
   if (g.dout(0) == nullptr || !g.needs(0)) return;
+  const auto scores = in(g, 0);
+  const int64_t dim = class_dim(scores);
+  if (in(g, 2).is_none() && suits_kernels(scores.type(), dim)) {
+    const int64_t reduction = reduction_of(g.node().attributes);
+    const auto target = unsqueezed(in(g, 1), dim);
+    Expression dy = dout(g, 0);
+    if (reduction == none) dy = unsqueezed(dy, dim);
+    if (reduction == mean) dy = dy / out(g, 1);
+    const auto counted = apply(op::ne, target, ignored_class(g.node()));
+    return g.add(0, at_class(scores, target, dim, apply(op::where, counted, -dy, 0.0)));
+  }
   g.add(0, apply(backward, likelihood_attributes(g.node()), dout(g), in(g, 0), in(g, 1), in(g, 2),
                  out(g, 1)));
 }
@@ -302,9 +367,28 @@ std::vector<Type> infer_cross_entropy(const Infer& infer) {
   return {Type::tensor(input.dtype, reduced(reduction, target_shape(input.shape)))};
 }
 
+/// Without the logarithms of all scores in memory.
+Expression cross_entropy_of_classes(const Node& node, const Expression& x,
+                                    const Expression& target) {
+  const int64_t dim = class_dim(x), reduction = reduction_of(node.attributes);
+  const auto parts = apply_all(op::class_loss, {{"dim", dim}}, x, unsqueezed(target, dim));
+  const auto own = squeezed(parts[0], dim), powers = squeezed(parts[2], dim);
+  const auto counted = apply(op::ne, target, ignored_class(node));
+  const auto loss = apply(op::where, counted, -(own - apply(op::log, powers)), 0.0);
+  const auto count = apply(op::count_classes,
+                           {{"classes", to_attribute(x.shape()[static_cast<size_t>(dim)])},
+                            {"ignore_index", *node.attributes.find("ignore_index")}},
+                           target);
+  if (reduction == none) return loss;
+  return reduction == total ? sum_all(loss) : sum_all(loss) / count;
+}
+
 std::vector<Value*> decompose_cross_entropy(const Decompose& d) {
   const auto x = in(d, 0);
-  const int64_t dim = x.rank() == 1 ? 0 : 1;
+  const int64_t dim = class_dim(x);
+  if (!is_probability_target(x.type(), d.inputs[1]->type) && in(d, 2).is_none() &&
+      suits_kernels(x.type(), dim))
+    return {cross_entropy_of_classes(d.node, x, in(d, 1))};
   const auto scores = apply(op::log_softmax, {{"dim", dim}}, x);
   const auto target = in(d, 1);
   if (!is_probability_target(x.type(), target.type()))
@@ -529,6 +613,31 @@ constinit const OpDef op::nll_loss2d_backward{
     .aten = "nll_loss2d_backward",
     .infer = infer_nll_backward,
     .vjp = [](Vjp& g) { nll_backward_gradient(g, op::nll_loss2d_forward); },
+};
+
+constinit const OpDef op::class_loss{
+    .name = "class_loss",
+    .doc =
+        "What the losses of samples need of their scores, the largest of which keeps numbers "
+        "small. "
+        "Results: the score of the sample's class less the largest; the largest; the sum of the "
+        "powers of all scores less the largest.",
+    .schema = "(Tensor self, Tensor target, *, int dim) -> (Tensor, Tensor, Tensor)",
+    .infer = infer_class_loss,
+    .vjp = class_loss_gradient,
+    .decompose = class_loss_in_parts,
+};
+
+constinit const OpDef op::count_classes{
+    .name = "count_classes",
+    .doc = "How many elements are classes, not ignore_index; ends the run if one is neither.",
+    .schema = "(Tensor target, *, int classes, int ignore_index) -> Tensor",
+    .traits = Trait::may_fail | Trait::no_gradient,
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      if (tensor_type(infer, 0).dtype != DType::i64)
+        infer.fail(janus::cat("target ", infer.type(0)));
+      return {Type::tensor(DType::i64, {})};
+    },
 };
 
 constinit const OpDef op::nll_loss{

@@ -17,6 +17,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "graph/rewriter.h"
+#include "graph/typical_size.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
@@ -24,7 +25,6 @@
 #include "passes/grouping.h"
 #include "passes/order.h"
 #include "passes/passes.h"
-#include "passes/typical_size.h"
 
 namespace janus::passes {
 namespace {
@@ -162,12 +162,12 @@ class Kernel {
     std::string names;
     for (const Node* member : group_) {
       const std::unordered_set<const Value*> read(member->inputs.begin(), member->inputs.end());
-      for (const Value* operand : read) apart += typical_bytes(operand->type);
-      for (const Value* output : member->outputs) apart += typical_bytes(output->type);
+      for (const Value* operand : read) apart += graph::typical_bytes(operand->type);
+      for (const Value* output : member->outputs) apart += graph::typical_bytes(output->type);
       names += cat(names.empty() ? "" : " ", member->op->name);
     }
-    for (const Value* operand : operands_) together += typical_bytes(operand->type);
-    for (const Value* result : results_) together += typical_bytes(result->type);
+    for (const Value* operand : operands_) together += graph::typical_bytes(operand->type);
+    for (const Value* result : results_) together += graph::typical_bytes(result->type);
     log("pass", cat("fused ", names, ": ", together, " bytes instead of ", apart), 2);
   }
 

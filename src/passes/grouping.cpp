@@ -14,7 +14,6 @@
 #include "ops/index_space.h"
 #include "passes/order.h"
 #include "passes/reachability.h"
-#include "passes/typical_size.h"
 
 namespace janus::passes {
 namespace {
@@ -49,22 +48,6 @@ class UnionFind {
   std::vector<uint32_t> parent_;
 };
 
-/// Rows are computed one by one on one thread each: a space with few rows is left to the library
-/// where it is so large that threads share it.
-constexpr int64_t kFewRows = 8;
-constexpr int64_t kLargeSpace = int64_t{1} << 17;
-
-bool has_rows_enough(const ops::Reduction& reduction) {
-  int64_t rows = 1, points = 1;
-  for (size_t d = 0; d < reduction.space.size(); ++d) {
-    const int64_t size = typical_size(reduction.space[d]);
-    points *= size;
-    if (std::ranges::find(reduction.dims, static_cast<int64_t>(d)) == reduction.dims.end())
-      rows *= size;
-  }
-  return rows >= kFewRows || points < kLargeSpace;
-}
-
 /// How a node goes over memory.
 struct Kind {
   graph::Shape space;
@@ -91,7 +74,7 @@ class Grouping {
       if (!fusible_.back()) continue;
       kind.reduction = ops::reduction_of(*node);
       kind.space = kind.reduction ? kind.reduction->space : node->output()->type.shape;
-      if (kind.reduction && !has_rows_enough(*kind.reduction)) fusible_.back() = false;
+      if (kind.reduction && !ops::has_rows_enough(*kind.reduction)) fusible_.back() = false;
     }
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       positions_.emplace(nodes_[i], i);

@@ -15,13 +15,13 @@
 
 #include "base/check.h"
 #include "graph/op.h"
+#include "graph/typical_size.h"
 #include "ops/list.h"
 #include "passes/copied.h"
 #include "passes/effects.h"
 #include "passes/order.h"
 #include "passes/passes.h"
 #include "passes/reachability.h"
-#include "passes/typical_size.h"
 
 namespace janus::passes {
 namespace {
@@ -69,9 +69,9 @@ class Memory {
     const Node& node = *block_.nodes[i];
     int64_t sum = 0;
     if (!node.op->is(Trait::view))
-      for (const Value* output : node.outputs) sum += typical_bytes(output->type);
+      for (const Value* output : node.outputs) sum += graph::typical_bytes(output->type);
     for (const Value* owner : owners_used_by(i))
-      if (users_[owner->id].count == 1) sum -= typical_bytes(owner->type);
+      if (users_[owner->id].count == 1) sum -= graph::typical_bytes(owner->type);
     return sum;
   }
 

@@ -4,6 +4,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/batch_norm.h"
+#include "torch/classes.h"
 #include "torch/pooling.h"
 #include "torch/products.h"
 #include "torch/python_call.h"
@@ -19,6 +20,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto product = bind_product(node)) return product;
   if (auto row = bind_row(node, symbols)) return row;
   if (auto norm = bind_batch_norm(node, symbols)) return norm;
+  if (auto classes = bind_classes(node, symbols)) return classes;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   return bind_boxed(node, symbols);
 }
