@@ -291,8 +291,11 @@ class Lookup : NamedAttribute {
     return nullptr;
   }
 
-  Value field() {
-    for (const auto& [key, value] : instance_->fields->items)
+  Value field() { return made_item(*instance_->fields); }
+
+  /// What a dict that the run made has under the name.
+  Value made_item(const Dictionary& dict) {
+    for (const auto& [key, value] : dict.items)
       if (same_key(interpreter_, key.get(), name_.get())) return value;
     return nullptr;
   }
@@ -338,6 +341,10 @@ class Lookup : NamedAttribute {
   Value module_part() {
     for (const char* table : {"_parameters", "_buffers", "_modules"}) {
       Value dict = module_table(table);
+      if (const auto* made = as<Dictionary>(dict)) {
+        if (Value value = made_item(*made)) return value;
+        continue;
+      }
       const auto* known = as<Known>(dict);
       if (known == nullptr || !PyDict_Check(known->object.get())) continue;
       if (const Value* changed = interpreter_.heap.find(
@@ -361,7 +368,7 @@ class Lookup : NamedAttribute {
     Lookup getattr(interpreter_, self_, "__getattr__");
     getattr.find_descriptor();
     if (getattr.descriptor_ == nullptr) return nullptr;
-    if (getattr.descriptor_ == module_fallback && instance_ == nullptr) return module_part();
+    if (getattr.descriptor_ == module_fallback) return module_part();
     if (!PyFunction_Check(getattr.descriptor_))
       interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
     CallArguments arguments;

@@ -35,13 +35,12 @@ PyObject* of_object(const char* name) {
 /// Whether an object of the class is its attributes and nothing else: no base written in C, no
 /// destructor, no say in how its objects are made.
 bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
-  static auto* const module = reinterpret_cast<PyTypeObject*>(imported("torch.nn.Module"));
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || Py_TYPE(type)->tp_call != PyType_Type.tp_call)
     return false;
   if ((type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) != 0 || type->tp_itemsize != 0) return false;
   for (PyTypeObject* base = type; base != &PyBaseObject_Type; base = base->tp_base)
     if ((base->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;
-  if (type->tp_new != PyBaseObject_Type.tp_new || PyType_IsSubtype(type, module) != 0) return false;
+  if (type->tp_new != PyBaseObject_Type.tp_new) return false;
   return class_entry(interpreter, type, "__new__") == of_object("__new__") &&
          class_entry(interpreter, type, "__del__") == nullptr;
 }

@@ -43,7 +43,7 @@ Value call_module(Interpreter& interpreter, const CallArguments& arguments) {
   static PyObject* const own = imported("torch.nn.Module._call_impl");
   if (arguments.positional.empty()) return nullptr;
   const Value& self = arguments.positional[0];
-  if (as<Known>(self) == nullptr) return nullptr;
+  if (as<Known>(self) == nullptr && as<Instance>(self) == nullptr) return nullptr;
   Value compiled_call = attribute(interpreter, self, "_compiled_call_impl");
   const auto* compiled = as<Known>(compiled_call);
   if (compiled == nullptr || !compiled->object.is(Py_None)) return nullptr;

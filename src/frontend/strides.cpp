@@ -117,9 +117,23 @@ Strides elementwise_strides(const Shape& shape,
 
 /// Operators whose results lie in order whatever the order of their operands is.
 bool gives_in_order(const graph::OpDef& op) {
-  static constexpr std::array names = {"mm",  "addmm",       "bmm",       "baddbmm",
-                                       "mv",  "linear",      "softmax",   "matmul",
-                                       "dot", "log_softmax", "embedding", "layer_norm"};
+  static constexpr std::array names = {"mm",
+                                       "addmm",
+                                       "bmm",
+                                       "baddbmm",
+                                       "mv",
+                                       "linear",
+                                       "softmax",
+                                       "matmul",
+                                       "dot",
+                                       "log_softmax",
+                                       "functional_softmax",
+                                       "functional_log_softmax",
+                                       "embedding",
+                                       "functional_embedding",
+                                       "gather",
+                                       "index_select",
+                                       "layer_norm"};
   return std::ranges::find(names, op.name) != names.end();
 }
 

@@ -343,11 +343,17 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   note(mismatch.reason);
   trouble(may_generate() ? kTroubleOfMiss : kTroubleOfLastingMiss, mismatch.reason.details);
   if (settled_ || !may_generate() || !can_afford_generation()) return {};
+  // Calls that can't be converted, and come by turns with others, leave those their chances.
+  const std::string& key = mismatch.reason.details;
+  if (refusals_of_[key] >= kMostRefusalsOfOutcome) return {};
   const bool relaxed = observe(call);
   if (relaxed) ++counters_.relaxations;
   if (pending_ && !relaxed) {
-    pending_ = false;
-    return generate_and_run(call, environment, {}, committed);
+    const uint64_t generated = counters_.generated;
+    Attempt attempt = generate_and_run(call, environment, {}, committed);
+    pending_ = counters_.generated == generated;
+    if (pending_) ++refusals_of_[key];
+    return attempt;
   }
   pending_ = true;
   return {false, {}, Otherwise::profile};

@@ -171,7 +171,7 @@ class Dispatcher {
   int trouble_ = 0;
   double first_met_ = 0;                    ///< in milliseconds, as now() counts
   std::map<std::string, int> aborts_of_;    ///< by outcomes wanted
-  std::map<std::string, int> refusals_of_;  ///< by outcomes wanted
+  std::map<std::string, int> refusals_of_;  ///< by outcomes wanted, or by what did not hold
   Observations observations_;
   std::deque<std::shared_ptr<Entry>> entries_;
   std::shared_ptr<Entry> outgrown_;  ///< by what the run of a graph met

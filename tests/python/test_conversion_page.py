@@ -237,6 +237,20 @@ def containers():
     return f
 
 
+MADE_MODULE = "module made inside: a loss, an activation, a slice of a `Sequential` or `ModuleList`"
+
+
+@converted(MADE_MODULE)
+def made_modules():
+    body = torch.nn.Sequential(torch.nn.Identity(), torch.nn.Tanh(), torch.nn.ReLU())
+    return lambda x, n: torch.nn.MSELoss()(body[:2](x), torch.zeros_like(x))
+
+
+@otherwise(MADE_MODULE)
+def made_parameters():
+    return lambda x, n: torch.nn.BatchNorm1d(x.shape[1])(x)
+
+
 @converted("attribute written")
 def attribute():
     state = State()

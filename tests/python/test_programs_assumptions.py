@@ -532,3 +532,13 @@ def test_graphs_do_not_keep_modules_alive():
     del model
     gc.collect()
     assert alive() is None and weight() is None
+
+
+@differential(hits=8, reasons=["unknown_callable"])
+def test_calls_that_are_refused_by_turns_with_others_leave_those_their_graphs():
+    def step(x, turn):
+        if turn % 3 == 0:
+            return x.masked_select(x > 0).view(-1, 1).sum()
+        return x.sin().sum() if turn % 3 == 1 else x.cos().sum()
+
+    return Program(step, [(torch.randn(4, 3), turn) for turn in range(24)])

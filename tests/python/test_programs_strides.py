@@ -155,3 +155,20 @@ def test_recurrent_layers_without_dropout_have_gradients(layer):
         return loss
 
     return Program(step, [(torch.randn(3, 2, 4),) for _ in range(6)], watch=[model])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda x, index: torch.nn.functional.embedding(index, x),
+        lambda x, index: x.t().gather(1, index.repeat(1, 3)),
+        lambda x, index: x.t().softmax(0),
+        lambda x, index: torch.nn.functional.log_softmax(x.t(), 1),
+    ],
+)
+@differential()
+def test_dropout_of_what_lies_in_order_whatever_it_was_made_of(rows):
+    def step(x, indices):
+        return torch.nn.functional.dropout(rows(x, indices[:, 1].unsqueeze(1)), 0.5).view(-1)
+
+    return Program(step, [(torch.randn(4, 4), torch.randint(0, 4, (4, 3))) for _ in range(6)])
