@@ -117,6 +117,14 @@ Failure overflow(const Node& node, std::string_view what = "the result does not 
   return failure;
 }
 
+Failure too_small(const Node& dimension, int64_t size) {
+  Failure failure;
+  failure.kind = Failure::Kind::operation;
+  failure.message = cat("the data decide a size of ", size, ", which is special to operators");
+  failure.span = dimension.span;
+  return failure;
+}
+
 }  // namespace
 
 bool OrdinaryRun::run() { return run(code_.body); }
@@ -253,7 +261,7 @@ bool OrdinaryRun::run_guard(const Instruction& instruction) {
 bool OrdinaryRun::run_dimension(const Instruction& instruction) {
   const Slot& size = frame_.slots[instruction.inputs[0]];
   if (size.i64() < 2) {
-    frame_.failure = overflow(*instruction.node, "less than 2");
+    frame_.failure = too_small(*instruction.node, size.i64());
     return false;
   }
   frame_.symbols.set(instruction.node->attributes.get<std::string>("symbol"), size.i64());

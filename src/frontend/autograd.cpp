@@ -167,8 +167,11 @@ void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value
     if (!node->blocks.empty() || !any_differentiable(interpreter, node->outputs)) continue;
     passes::SavedValues saved = saved_by(*node);
     auto stale = [&](const std::vector<graph::Value*>& values, const std::vector<bool>& used) {
-      for (size_t i = 0; i < values.size() && i < used.size(); ++i)
-        if (used[i] && interpreter.history.overwritten.contains(values[i])) return true;
+      for (size_t i = 0; i < values.size() && i < used.size(); ++i) {
+        const auto written = interpreter.history.overwritten.find(values[i]);
+        if (used[i] && written != interpreter.history.overwritten.end() && written->second != node)
+          return true;
+      }
       return false;
     };
     if (stale(node->inputs, saved.inputs) || stale(node->outputs, saved.outputs))

@@ -34,11 +34,6 @@ std::optional<graph::Dim> as_dimension(const Value& value) {
   return number != nullptr && number->type == graph::Type::Kind::i64 ? number->dim : std::nullopt;
 }
 
-PyObject* known_object(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known == nullptr ? nullptr : known->object.get();
-}
-
 /// One attempt to fit a call to one overload.
 class OperatorCall {
  public:
@@ -386,7 +381,7 @@ void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
     graph::Value* before = running.value;
     write(interpreter, running, op::detach(interpreter.builder(), {statistic}));
     ++running.silent_writes;
-    interpreter.history.overwritten.erase(before);  // the operator's own write makes nothing stale
+    interpreter.history.overwritten[before] = &node;
   }
 }
 
@@ -451,7 +446,7 @@ Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph:
   if (contents->type.dtype != type.dtype) contents = cast(interpreter, contents, type.dtype);
   bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
   auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
-  write_tracked(interpreter, self, contents, tracked);
+  write_in_place(interpreter, self, *node, contents, tracked);
   self->producer = std::string(op.name);
   self->produced_by = std::move(produced_by);
   return self;

@@ -26,6 +26,7 @@ struct SpecialCallable {
 /// The tables of the files that have such callables.
 std::span<const SpecialCallable> builtin_callables();  // builtins.cpp
 std::span<const SpecialCallable> tensor_callables();   // tensor_callables.cpp
+std::span<const SpecialCallable> mask_callables();     // masks.cpp
 std::span<const SpecialCallable> library_callables();  // library.cpp
 std::span<const SpecialCallable> python_callables();   // python_calls.cpp
 std::span<const SpecialCallable> effect_callables();   // effects.cpp

@@ -182,9 +182,10 @@ Template registry_of(PyObject* globals) {
   return form;
 }
 
-/// warnings.warn of the frame at hand, as warn_explicit with what it would find out.
-void warn_here(Interpreter& interpreter, const Value& message, const Value& category) {
-  const Place place = place_of(interpreter, interpreter.frame());
+/// warnings.warn for a frame that is followed, as warn_explicit with what it would find out.
+void warn_inside(Interpreter& interpreter, const Frame& frame, const Value& message,
+                 const Value& category) {
+  const Place place = place_of(interpreter, frame);
   const Object name = python::dict_item(place.globals, "__name__");
   Arguments arguments;
   arguments.positional = {
@@ -198,16 +199,20 @@ void warn_here(Interpreter& interpreter, const Value& message, const Value& cate
   add_effect(interpreter, std::move(form));
 }
 
-/// What `stacklevel` counts from the frame that the graph stands for: Python's own frames are there
-/// when the effects are made.
-void warn_outside(Interpreter& interpreter, const Value& message, const Value& category,
-                  int64_t level) {
-  const Frame& frame = interpreter.frame();
+/// warnings.warn with what `stacklevel` counts from the frame at hand. Frames beyond the one that
+/// the graph stands for are Python's own, and there when the effects are made.
+void warn(Interpreter& interpreter, const Value& message, const Value& category, int64_t level) {
   const bool is_function = interpreter.call().function != nullptr;
-  const Frame* outermost = is_function ? frame.caller : &frame;
-  // nn.Module's frames stand between a module's caller and its forward.
-  if (outermost == nullptr || outermost->caller != nullptr || frame.name == "forward")
-    interpreter.refuse(ReasonCode::unknown_callable, "warnings.warn with a stacklevel");
+  const Frame* frame = &interpreter.frame();
+  for (; level > 1; --level) {
+    // nn.Module's frames stand between a module's caller and its forward.
+    if (frame->name == "forward")
+      interpreter.refuse(ReasonCode::unknown_callable, "warnings.warn with a stacklevel");
+    const Frame* caller = frame->caller;
+    if (caller == nullptr || (is_function && caller->caller == nullptr)) break;
+    frame = caller;
+  }
+  if (level <= 1) return warn_inside(interpreter, *frame, message, category);
   Arguments arguments;
   arguments.positional = {message, category, interpreter.integer(is_function ? level - 1 : level)};
   add_call(interpreter, imported("warnings.warn"), arguments);
@@ -242,10 +247,7 @@ Value call_warn(Interpreter& interpreter, const Arguments& arguments) {
   assume_that_warnings_are_shown(interpreter);
   const int64_t stacklevel = PyLong_AsLongLong(level->object.get());
   PyErr_Clear();
-  if (stacklevel <= 1)
-    warn_here(interpreter, message, category);
-  else
-    warn_outside(interpreter, message, category, stacklevel);
+  warn(interpreter, message, category, stacklevel);
   return interpreter.none();
 }
 

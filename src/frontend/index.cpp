@@ -3,6 +3,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
+#include "frontend/masks.h"
 #include "frontend/operators.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
@@ -12,11 +13,6 @@ namespace janus::frontend {
 using python::Object;
 
 namespace {
-
-PyObject* known_object(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known == nullptr ? nullptr : known->object.get();
-}
 
 bool is_int(const Value& value) {
   PyObject* object = known_object(value);
@@ -350,6 +346,7 @@ class Indexing {
     if (type.dtype == graph::DType::u8 || (type.rank() == 0 && type.dtype == graph::DType::b1))
       interpreter_.refuse(ReasonCode::expression, "an index that is a mask of bytes or one flag");
     if (!gathers() || indices_.back().first + 1 == dim_) {
+      if (type.dtype == graph::DType::b1 && !for_write_) return apply_mask(index);
       if (type.dtype == graph::DType::b1 || graph::is_integral(type.dtype)) {
         indices_.emplace_back(dim_, index);
         dim_ += static_cast<int64_t>(consumed(index));
@@ -357,6 +354,24 @@ class Indexing {
       }
     }
     interpreter_.refuse(ReasonCode::expression, "an index of several tensors apart");
+  }
+
+  /// A mask is read as the positions that it chooses along the dimensions that it covers.
+  void apply_mask(std::shared_ptr<Tensor> mask) {
+    const graph::Shape& covered = mask->value->type.shape;
+    const graph::Shape& shape = current_->value->type.shape;
+    const int64_t last = dim_ + static_cast<int64_t>(covered.size()) - 1;
+    if (!std::equal(covered.begin(), covered.end(), shape.begin() + dim_))
+      interpreter_.refuse(ReasonCode::would_raise, "IndexError: the shape of a mask");
+    if (covered.size() > 1) {
+      current_ = apply_named("flatten",
+                             {current_, interpreter_.integer(dim_), interpreter_.integer(last)});
+      mask = apply_named("flatten", {mask});
+    }
+    const auto positions = nonzero(interpreter_, mask);
+    indices_.emplace_back(dim_, apply_named("Tensor.select", {positions, interpreter_.integer(1),
+                                                              interpreter_.integer(0)}));
+    ++dim_;
   }
 
   /// x[...] and x[:] are new tensors that share x's memory.

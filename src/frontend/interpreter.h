@@ -306,8 +306,9 @@ class Interpreter {
   std::unordered_set<const graph::Value*> differentiable;
   /// What has become of values that backward() may need.
   struct History {
-    /// Values that an in-place operation replaced: whoever saved them for backward is stale.
-    std::unordered_set<const graph::Value*> overwritten;
+    /// Values that an in-place operation replaced: who saved them for backward is stale, but for
+    /// the operator that did it, where there is one that kept a copy.
+    std::unordered_map<const graph::Value*, const graph::Node*> overwritten;
     /// Nodes whose saved values a backward() has freed.
     std::unordered_set<const graph::Node*> consumed;
     void add(const History& other) {
@@ -315,8 +316,9 @@ class Interpreter {
       consumed.insert(other.consumed.begin(), other.consumed.end());
     }
   } history;
-  /// Lengths of lists of the graph that tensors were made of.
-  std::unordered_map<const graph::Value*, graph::Dim> list_dimensions;
+  /// Lengths of lists of the graph that tensors were made of, and numbers of elements that masks
+  /// choose.
+  std::unordered_map<const graph::Value*, graph::Dim> run_time_sizes;
   /// Leaves that require grad and were made in the run.
   std::vector<std::shared_ptr<Tensor>> made_leaves;
   /// Where gradients go through the program's own code, in the order in which it was reached.

@@ -23,6 +23,10 @@ Value call_default_dtype(Interpreter& interpreter, const Arguments&) {
   return interpreter.constant(dtype_object(interpreter.output().environment.default_dtype));
 }
 
+Value call_deterministic(Interpreter& interpreter, const Arguments&) {
+  return interpreter.boolean(interpreter.output().environment.deterministic);
+}
+
 /// typing.cast(type, value), torch's annotations: the value itself.
 Value call_second(Interpreter&, const Arguments& arguments) {
   return arguments.positional.size() == 2 ? arguments.positional[1] : nullptr;
@@ -85,6 +89,7 @@ std::span<const SpecialCallable> library_callables() {
       {"torch.is_autocast_enabled", call_never},
       {"torch.is_inference_mode_enabled", call_never},
       {"torch.get_default_dtype", call_default_dtype},
+      {"torch._C._get_deterministic_algorithms", call_deterministic},
       {"torch._assert", call_assert},
       {"typing.cast", call_second},
       {"itertools.chain", call_chain},

@@ -246,7 +246,7 @@ class Loop final : public Scope {
 
   /// Contents that are written in place: the same object with other contents.
   void begin_contents(Tensor& tensor, const Parameter& parameter) {
-    interpreter_.history.overwritten.insert(tensor.value);
+    interpreter_.history.overwritten.emplace(tensor.value, nullptr);
     tensor.past_values.push_back(tensor.value);
     tensor.value = parameter(tensor.value);
     if (tracked_contents_.contains(&tensor)) {

@@ -180,7 +180,7 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
         node->output()->type.shape != self->value->type.shape ||
         node->output()->type.dtype != self->value->type.dtype)  // most would raise
       interpreter.refuse(ReasonCode::unknown_callable, *name);
-    write_tracked(interpreter, self, node->output(), any_tracked);
+    write_in_place(interpreter, self, *node, node->output(), any_tracked);
     self->producer = name->substr(name->find(':') + 2);
     return self;
   }

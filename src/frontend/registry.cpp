@@ -72,6 +72,7 @@ struct Registry {
     for (const graph::OpDef* op : ops::all()) add_operator(*op);
     add_handlers(builtin_callables());
     add_handlers(tensor_callables());
+    add_handlers(mask_callables());
     add_handlers(library_callables());
     add_handlers(python_callables());
     add_handlers(effect_callables());

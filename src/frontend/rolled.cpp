@@ -236,8 +236,8 @@ std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool 
 
 Value length_of(Interpreter& interpreter, const Rolled& list) {
   if (list.length != nullptr) return list.length;
-  auto known = interpreter.list_dimensions.find(list.lists.front());
-  if (known != interpreter.list_dimensions.end()) return interpreter.dimension(known->second);
+  auto known = interpreter.run_time_sizes.find(list.lists.front());
+  if (known != interpreter.run_time_sizes.end()) return interpreter.dimension(known->second);
   return interpreter.number(op::list_size(interpreter.builder(), {list.lists.front()}));
 }
 
@@ -274,7 +274,7 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
   if (const auto* known = as<Known>(length)) return int64_t{PyLong_AsLongLong(known->object.get())};
   const auto& number = *as<Number>(length);
   if (number.dim && number.dim->lower_bound().value_or(0) >= 2) return *number.dim;
-  auto& dimensions = interpreter.list_dimensions;
+  auto& dimensions = interpreter.run_time_sizes;
   auto known = dimensions.find(list.lists.front());
   if (known != dimensions.end()) return known->second;
   std::optional<graph::Dim> dim = interpreter.run_time_dimension(interpreter.graph_value(length));

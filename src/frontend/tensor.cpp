@@ -2,6 +2,9 @@
 // scatters into its base, and views of a base that was written are taken again when next read.
 #include "frontend/tensor.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
@@ -112,7 +115,7 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
   } else {
     tensor.written = true;
   }
-  interpreter.history.overwritten.insert(tensor.value);
+  interpreter.history.overwritten.emplace(tensor.value, nullptr);
   tensor.past_values.push_back(tensor.value);
   tensor.value = contents;
   ++tensor.version;
@@ -172,6 +175,37 @@ void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tens
     }
   }
   write(interpreter, *tensor, contents);
+}
+
+namespace {
+
+bool is_negative_or_unknown(const graph::Value* number) {
+  const graph::Node* node = number->definition;
+  if (node == nullptr || node->op != &op::constant) return !number->type.is_none();
+  if (number->type.kind == graph::Type::Kind::f64)
+    return !(node->attributes.get<double>("value") >= 0);
+  return number->type.kind != graph::Type::Kind::i64 || node->attributes.get<int64_t>("value") < 0;
+}
+
+/// Whether eager's autograd keeps a copy of what an in-place operator had as its first operand, or
+/// needs its result only. With negative slopes that is impossible: backward() raises.
+bool survives_its_own_write(const graph::Node& node) {
+  if (std::ranges::count(node.inputs, node.inputs[0]) > 1) return false;  // kept without a copy
+  static constexpr std::string_view of_result[] = {"leaky_relu", "elu", "functional_elu", "celu"};
+  if (std::ranges::find(of_result, node.op->name) != std::end(of_result))
+    return std::ranges::none_of(node.inputs | std::views::drop(1), is_negative_or_unknown);
+  return node.op != &op::opaque ||
+         node.attributes.get<std::string>("operator").find("rrelu") == std::string::npos;
+}
+
+}  // namespace
+
+void write_in_place(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                    const graph::Node& node, graph::Value* contents, bool tracked) {
+  const graph::Value* before = tensor->value;
+  write_tracked(interpreter, tensor, contents, tracked);
+  if (!node.inputs.empty() && node.inputs[0] == before && survives_its_own_write(node))
+    interpreter.history.overwritten[before] = &node;
 }
 
 graph::Value* cast(Interpreter& interpreter, graph::Value* contents, graph::DType dtype) {

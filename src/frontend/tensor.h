@@ -18,6 +18,10 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents);
 /// what eager would raise, and keeps the tensor's autograd state.
 void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                    graph::Value* contents, bool tracked);
+/// As write_tracked(), by the in-place form of the operator that computed `contents` by `node`, of
+/// which the tensor is the first operand.
+void write_in_place(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                    const graph::Node& node, graph::Value* contents, bool tracked);
 /// Contents converted to another dtype, as torch's `to`.
 graph::Value* cast(Interpreter& interpreter, graph::Value* contents, graph::DType dtype);
 

@@ -24,11 +24,6 @@ std::shared_ptr<Tensor> self_of(const Arguments& arguments) {
   return arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
 }
 
-PyObject* known_object(const Value& value) {
-  const auto* known = as<Known>(value);
-  return known == nullptr ? nullptr : known->object.get();
-}
-
 Value call_size(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
   if (self == nullptr) return nullptr;

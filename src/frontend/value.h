@@ -379,10 +379,13 @@ std::shared_ptr<T> shared_as(const Value& value) {
   return value != nullptr && value->kind == T::kKind ? std::static_pointer_cast<T>(value) : nullptr;
 }
 
-/// Whether it is Python's None.
-inline bool is_none(const Value& value) {
+/// The object that it is known to be, borrowed; null if that is not known.
+inline PyObject* known_object(const Value& value) {
   const auto* known = as<Known>(value);
-  return known != nullptr && known->object.is(Py_None);
+  return known == nullptr ? nullptr : known->object.get();
 }
+
+/// Whether it is Python's None.
+inline bool is_none(const Value& value) { return known_object(value) == Py_None; }
 
 }  // namespace janus::frontend

@@ -1,5 +1,4 @@
-// Reading and writing by tensors of positions, joining and repeating tensors, and padding. Results
-// whose size depends on values (boolean masks) are refused.
+// Reading and writing by tensors of positions, joining and repeating tensors, and padding.
 #include <algorithm>
 #include <array>
 
@@ -462,6 +461,19 @@ constinit const OpDef op::index{
     .python = "Tensor.index",  // the subscript with tensors; no attribute of that name exists
     .infer = infer_index,
     .vjp = index_gradient,
+};
+
+constinit const OpDef op::nonzero_static{
+    .name = "nonzero_static",
+    .doc = "The positions of the first `size` elements that are not zero, one a row.",
+    .schema = "(Tensor self, *, int size, int fill_value=-1) -> Tensor",
+    .aten = "nonzero_static",
+    .python = "nonzero_static Tensor.nonzero_static",
+    .traits = Trait::pure | Trait::no_gradient,
+    .infer = [](const Infer& infer) -> std::vector<Type> {
+      return {Type::tensor(
+          DType::i64, {dim_attribute(infer.attributes, "size"), tensor_type(infer, 0).rank()})};
+    },
 };
 
 constinit const OpDef op::index_put{

@@ -76,7 +76,7 @@
   /* normalisation.cpp */                                                                       \
   X(batch_norm_train) X(batch_norm_no_stats) X(batch_norm_backward) X(batch_norm)               \
   X(functional_batch_norm) X(native_layer_norm) X(native_layer_norm_backward) X(layer_norm)     \
-  X(group_norm) X(normalize) X(embedding) X(embedding_dense_backward)                           \
+  X(group_norm) X(instance_norm) X(normalize) X(embedding) X(embedding_dense_backward)                           \
   X(functional_embedding)                                                                       \
   /* loss.cpp */                                                                                \
   X(mse_loss) X(functional_mse_loss) X(l1_loss) X(functional_l1_loss) X(smooth_l1_loss)         \
@@ -96,8 +96,8 @@
   X(split_with_sizes) X(chunk) X(unbind) X(row) X(row_backward) X(add_to_row)                   \
   /* indexing.cpp */                                                                            \
   X(gather) X(scatter) X(scatter_value) X(scatter_add) X(index_select) X(index_add)             \
-  X(take_along_dim) X(index) X(index_put) X(cat) X(stack) X(repeat) X(tile) X(flip) X(roll)     \
-  X(constant_pad_nd) X(pad) X(tril) X(triu) X(one_hot) X(position) X(pick)                      \
+  X(take_along_dim) X(index) X(index_put) X(nonzero_static) X(cat) X(stack) X(repeat) X(tile)   \
+  X(flip) X(roll) X(constant_pad_nd) X(pad) X(tril) X(triu) X(one_hot) X(position) X(pick)      \
   /* creation.cpp */                                                                            \
   X(zeros) X(ones) X(full) X(scalar_tensor) X(zeros_like) X(new_zeros) X(ones_like)             \
   X(new_ones) X(full_like) X(new_full) X(arange) X(arange_start) X(linspace) X(eye) X(eye_m)    \

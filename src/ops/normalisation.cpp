@@ -381,20 +381,33 @@ std::vector<Type> infer_group_norm(const Infer& infer) {
   return {input};
 }
 
-/// Each group as one row of a layer norm, then the affine map of channels.
-std::vector<Value*> decompose_group_norm(const Decompose& d) {
+/// Each of so many groups of channels of a sample as one row of a layer norm, then the affine map
+/// of channels.
+std::vector<Value*> groups_normalised(const Decompose& d, const Dim& groups, size_t eps) {
   const auto x = in(d, 0), weight = in(d, 1), bias = in(d, 2);
-  const int64_t groups = integer_attribute(d.node.attributes, "num_groups");
-  Dim inner = x.shape()[1].value() / groups;
+  Dim inner = floor_divide(x.shape()[1], groups);
   for (size_t i = 2; i < x.shape().size(); ++i) inner = inner * x.shape()[i];
   const Expression none(d.builder, d.builder.none());
   const auto rows = reshaped(x, {x.shape()[0] * groups, inner});
   Expression y = reshaped(apply(op::native_layer_norm, {{"normalized_shape", Shape{inner}}}, rows,
-                                none, none, in(d, 3)),
+                                none, none, in(d, eps)),
                           x.shape());
   if (!weight.is_none()) y = y * along(weight, 1, x.rank());
   if (!bias.is_none()) y = y + along(bias, 1, x.rank());
   return {y};
+}
+
+std::vector<Value*> decompose_group_norm(const Decompose& d) {
+  return groups_normalised(d, integer_attribute(d.node.attributes, "num_groups"), 3);
+}
+
+std::vector<Type> infer_instance_norm(const Infer& infer) {
+  const Type& input = batch_input(infer);
+  require_vectors(infer, {1, 2});
+  if (!infer.type(3).is_none() || !infer.type(4).is_none())
+    infer.fail("running statistics are written");
+  if (!flag_attribute(infer.attributes, "use_input_stats")) infer.fail("no statistics are given");
+  return {input};
 }
 
 // ---- Vectors ----------------------------------------------------------------------------------
@@ -594,6 +607,18 @@ constinit const OpDef op::layer_norm{
     .traits = composite,
     .infer = infer_layer_norm,
     .decompose = decompose_layer_norm,
+};
+
+constinit const OpDef op::instance_norm{
+    .name = "instance_norm",
+    .doc = "Normalisation of each channel of each sample.",
+    .schema =
+        "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+        "bool use_input_stats, float momentum, float eps, bool cudnn_enabled=True) -> Tensor",
+    .python = "instance_norm",
+    .traits = composite,
+    .infer = infer_instance_norm,
+    .decompose = [](const Decompose& d) { return groups_normalised(d, in(d, 0).shape()[1], 6); },
 };
 
 constinit const OpDef op::group_norm{

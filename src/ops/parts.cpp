@@ -89,9 +89,9 @@ std::vector<Type> infer_narrow(const Infer& infer) {
   const Dim length = dim_attribute(infer.attributes, "length");
   const Dim rest = size - length;
   if (length.is_constant() && length.value() < 0) infer.fail(cat("length ", length));
-  if (start.is_constant() && rest.is_constant() &&
-      (start.value() > rest.value() || start.value() < -size.value()))
-    infer.fail(cat("start ", start, ", length ", length, " of ", size));
+  const bool is_behind = start.is_constant() && rest.is_constant() && start.value() > rest.value();
+  const bool is_before = start.is_constant() && size.is_constant() && start.value() < -size.value();
+  if (is_behind || is_before) infer.fail(cat("start ", start, ", length ", length, " of ", size));
   size = length;
   return typed(infer, shape);
 }

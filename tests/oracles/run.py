@@ -83,6 +83,7 @@ def step_of(case: databases.Case, gradient: bool):
         if not gradient:
             return result
         outputs = [result] if isinstance(result, torch.Tensor) else list(result)
+        outputs = [torch.view_as_real(o) if o.is_complex() else o for o in outputs]
         loss = sum(output.float().sum() * 0.5 for output in outputs if output.requires_grad)
         return result, torch.autograd.grad(loss, inputs, allow_unused=True)
 

@@ -2,6 +2,7 @@
 what the row says to stay imperative does so for the reason that it names."""
 
 import collections
+import contextlib
 import functools
 import io
 import itertools
@@ -597,6 +598,36 @@ def parameter_of_one_side():
         F.cross_entropy(logits, torch.tensor([0, 1, 1, 0])).backward()
         optimizer.step()
         return [parameter.detach().clone() for parameter in parameters]
+
+    return f
+
+
+@converted("elements that a mask chooses, `nonzero`")
+def chosen():
+    return lambda x, n: (x[x != 7].sum(), torch.nonzero(x != 7))
+
+
+@converted("in-place operator")
+def in_place():
+    def f(x, n):
+        y = x.clone().requires_grad_()
+        z = (y * 2).cosh_()
+        z.sum().backward()
+        return z.detach(), y.grad
+
+    return f
+
+
+@otherwise("in-place operator")
+def in_place_of_what_is_needed():
+    def f(x, n):
+        y = x.clone().requires_grad_()
+        z = y * 2
+        used = z.cos()
+        z.sin_()
+        with contextlib.suppress(RuntimeError):
+            used.sum().backward()
+        return z.detach()
 
     return f
 

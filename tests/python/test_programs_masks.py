@@ -1,0 +1,139 @@
+"""Tensors whose sizes the data decide: elements that a mask chooses, positions of what is not zero."""
+
+import pytest
+from differential import Program, differential
+from torch.nn import functional as F
+
+import torch
+from torch import nn
+
+CALLS = 8
+
+
+def trained(loss_of, shape=(16, 4)):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = loss_of(model(x), x)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, [(torch.randn(shape),) for _ in range(CALLS)], watch=[model])
+
+
+LOSSES = {
+    "elements": lambda y, x: y[y > 0].pow(2).mean(),
+    "rows": lambda y, x: y[x[:, 0] > 0].pow(2).mean(),
+    "the same mask written twice": lambda y, x: (
+        (y[x[:, 0] > 0] - x[x[:, 0] > 0][:, :3]).pow(2).mean()
+    ),
+    "targets of the same rows": lambda y, x: F.cross_entropy(
+        y[x[:, 1] > 0], (x[x[:, 1] > 0].sum(1) > 0).long()
+    ),
+    "masked_select": lambda y, x: y.masked_select(x[:, :3] > 0).sum(),
+    "masked_select that is broadcast": lambda y, x: torch.masked_select(y, x[:, :1] > 0).sum(),
+    "rounds of a loop that is unrolled": lambda y, x: sum(y[x[:, k] > 0].sum() for k in range(3)),
+    "a test that always holds": lambda y, x: y[y > 0].mean() if (y > 0).any() else y.sum(),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@differential(graphs=1)
+def test_gradients_through_masks(loss):
+    return trained(LOSSES[loss])
+
+
+def doubled_where(x, mask):
+    x[mask] = x[mask] * 2
+    return x
+
+
+FUNCTIONS = {
+    "nonzero": lambda x: torch.nonzero(x > 0),
+    "nonzero of numbers": lambda x: x.round().nonzero(),
+    "nonzero as a tuple": lambda x: torch.nonzero(x > 0, as_tuple=True),
+    "where of a condition": lambda x: torch.where(x > 0),
+    "argwhere": lambda x: torch.argwhere(x > 0),
+    "lengths": lambda x: (len(x[x > 0]), x[x > 0].numel(), x[x > 0].shape),
+    "a transposed tensor": lambda x: x.t()[x.t() > 0] * 2,
+    "rows of a transposed tensor": lambda x: x.t()[x.t()[:, 0] > -9] * 2,
+    "a mask behind a slice": lambda x: x[:, x[0] > -9] * 2,
+    "a mask beside a number": lambda x: x[x[:, 0] > 0, 1],
+    "unique": lambda x: torch.unique((x * 2).long()),
+    "unique with inverse and counts": lambda x: torch.unique(
+        x.round(), return_inverse=True, return_counts=True
+    ),
+    "a write of what was read": lambda x: doubled_where(x, x > 0),
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@differential(graphs=1)
+def test_sizes_that_the_data_decide(function):
+    return Program(FUNCTIONS[function], [(torch.randn(16, 4),) for _ in range(CALLS)])
+
+
+@differential(aborts=1, reasons=["operation_failed"])
+def test_fewer_than_two_elements():
+    """A dimension with a name is at least 2: what a mask chooses once or never ends the run."""
+
+    def step(x):
+        chosen = x[x > 0]
+        return chosen.sum(), chosen.shape
+
+    values = torch.arange(1.0, 6.0)
+    counts = [5, 4, 3, 5, 4, 1, 0, 3, 0, 5]
+    return Program(step, [(torch.where(torch.arange(5) < n, values, -values),) for n in counts])
+
+
+@differential(reasons=["would_raise"])
+def test_mask_of_another_shape():
+    def step(x):
+        return x[torch.ones(3, dtype=torch.bool)]
+
+    return Program(step, [(torch.randn(4),) for _ in range(5)])
+
+
+@differential(reasons=["shape_mismatch"])
+def test_mask_beside_as_many_positions():
+    """Nothing says that there are as many."""
+
+    def step(x):
+        return x[x[:, 0] > -9, torch.arange(16) % 4]
+
+    return Program(step, [(torch.randn(16, 4),) for _ in range(5)])
+
+
+@differential(reasons=["branch_changed"], graphs=2)
+def test_in_a_branch():
+    """Only the body of a graph has dimensions that the run decides: a graph for each outcome."""
+
+    def step(x):
+        if x.sum() > 0:
+            x = x[x > 0]
+        return x.sum()
+
+    signs = [1, -1, 1, -1, 1, -1, 1, -1]
+    return Program(step, [(torch.rand(6) * 2 + (0.2 if s > 0 else -3.0),) for s in signs])
+
+
+@differential(reasons=["guard_failed"], hits=1)
+def test_in_a_loop():
+    def step(x, rounds):
+        total = x.sum() * 0
+        for _ in range(rounds):
+            total = total + x[x > -total].sum() * 0.1
+        return total
+
+    return Program(step, [(torch.rand(6), n) for n in (2, 3, 4, 2, 5, 3, 4, 6)])
+
+
+@differential(reasons=["autograd"])
+def test_gradient_due_outside():
+    def step(x):
+        return (x * 1.0)[x > 0]
+
+    return Program(step, [(torch.randn(9, requires_grad=True),) for _ in range(5)])
