@@ -182,6 +182,8 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
       interpreter.refuse(ReasonCode::unknown_callable, *name);
     write_in_place(interpreter, self, *node, node->output(), any_tracked);
     self->producer = name->substr(name->find(':') + 2);
+    if (any_tracked && self->base == nullptr && !resolved->grad_fn_names.empty())
+      self->grad_fn_name = resolved->grad_fn_names[0];
     return self;
   }
   std::vector<Value> results;

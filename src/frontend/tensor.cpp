@@ -188,9 +188,12 @@ bool is_negative_or_unknown(const graph::Value* number) {
 }
 
 /// Whether eager's autograd keeps a copy of what an in-place operator had as its first operand, or
-/// needs its result only. With negative slopes that is impossible: backward() raises.
+/// needs its result only. Where not, backward() raises: with negative slopes, and where torch has
+/// no such derivative.
 bool survives_its_own_write(const graph::Node& node) {
   if (std::ranges::count(node.inputs, node.inputs[0]) > 1) return false;  // kept without a copy
+  static constexpr std::string_view without[] = {"acosh", "asinh", "atanh"};
+  if (std::ranges::find(without, node.op->name) != std::end(without)) return false;
   static constexpr std::string_view of_result[] = {"leaky_relu", "elu", "functional_elu", "celu"};
   if (std::ranges::find(of_result, node.op->name) != std::end(of_result))
     return std::ranges::none_of(node.inputs | std::views::drop(1), is_negative_or_unknown);

@@ -2,6 +2,7 @@
 #include "torch/run_scope.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/record_function.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/Exception.h>
 #include <torch/csrc/Exceptions.h>
@@ -84,6 +85,7 @@ Failure failure(Failure::Kind kind, std::string message) {
 
 std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* context) {
   try {
+    RECORD_FUNCTION("torchjanus::graph", {});  // what torch.profiler shows of a run
     const Unlocked unlocked(gives_up_lock(unlock));
     const BelowAutograd below;
     const PooledScope pooled;

@@ -764,3 +764,12 @@ def test_model_that_dies_with_its_graph():
         assert converted.stats()["hits"] >= 3
         del model, optimizer, step, converted
         gc.collect()
+
+
+def test_profiler_shows_runs():
+    f = torchjanus.function(lambda x: (x * 2 + 1).sum())
+    for _ in range(5):
+        f(torch.ones(3))
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        f(torch.ones(3))
+    assert {event.key: event.count for event in profile.key_averages()}["torchjanus::graph"] == 1
