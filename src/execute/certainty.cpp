@@ -93,6 +93,8 @@ bool is_certain(const Instruction& instruction, const Library& library, const Fr
     case Action::relayout:
     case Action::item:
     case Action::identity:
+    case Action::skip:
+    case Action::give:
       return true;
     case Action::operation:
       return frame.operations[instruction.operation] != nullptr &&

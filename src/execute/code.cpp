@@ -126,6 +126,7 @@ class Maker {
       code_.constants.push_back({node.output()->id, constant_slot(node)});
       return;
     }
+    if (node.op == &op::undefined) return;  // its slot stays empty
     if (node.op == &op::function) return add_function(node);
     if (node.op == &op::object_constant) {
       code_.objects.emplace_back(node.output()->id, node.attributes.get<int64_t>("object"));

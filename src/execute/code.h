@@ -29,6 +29,8 @@ enum class Action : uint8_t {
   guard,      ///< gives the run up unless its operand is true
   container,  ///< an operator on frames and lists
   relayout,   ///< copies into memory of another layout; only in plans
+  skip,       ///< leaves out the next instructions, a side of an `if`; only in plans
+  give,       ///< what a side gives as a result of its `if`; only in plans
   heap,       ///< reads something of an object of Python's
   identity,   ///< whether two objects are one
   choose,     ///< `if`
@@ -62,6 +64,10 @@ struct Instruction {
   bool keeps_operands = false;  ///< a frame that it gives refers to their memory
   std::vector<Sequence> blocks;
   std::vector<bool> moved_inputs;  ///< nothing needs them afterwards
+  // Of skips:
+  bool wanted = true;    ///< nothing is left out where the condition is this
+  size_t side_size = 0;  ///< how many instructions the side has
+  size_t rest_size = 0;  ///< how many instructions come before the end of the whole `if`
   // Of calls:
   const Sequence* function = nullptr;
   std::vector<uint32_t> saved;  ///< what is put aside

@@ -166,6 +166,8 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       frame_.failure = overflow(*instruction.node, "the list is empty");
       return false;
     case Action::relayout:
+    case Action::skip:
+    case Action::give:
       TORCHJANUS_CHECK(false, "ordinary run: an instruction of a plan");
     case Action::identity:
       operands.out(0) = Slot::of(operands.in(0).object() == operands.in(1).object());
@@ -403,10 +405,24 @@ void OrdinaryRun::check_type(const Value& value, const Layout& layout) const {
   throw InternalError(what);
 }
 
+/// A tensor that the side which was taken leaves undefined is given like this by the other one.
+void OrdinaryRun::expect_undefined(uint32_t slot, const Value& value) {
+  if (!value.type.is_tensor()) return;
+  Learned& learned = frame_.learned[slot];
+  learned = {.origin = Learned::Origin::computed, .root = slot};
+  learned.layout.dtype = value.type.dtype;
+  for (const graph::Dim& dim : value.type.shape)
+    learned.layout.sizes.push_back(dim.evaluate(frame_.symbols.lookup()).value());
+  learned.layout.strides = contiguous_strides(learned.layout.sizes);
+}
+
 void OrdinaryRun::learn(const Instruction& instruction) {
   for (size_t i = 0; i < instruction.outputs.size(); ++i) {
     const uint32_t slot = instruction.outputs[i];
-    if (!frame_.slots[slot].is_tensor()) continue;
+    if (!frame_.slots[slot].is_tensor()) {
+      expect_undefined(slot, *instruction.node->outputs[i]);
+      continue;
+    }
     Learned& learned = frame_.learned[slot];
     learned.origin = Learned::Origin::computed;
     learned.layout = library_.layout(frame_.slots[slot]);

@@ -51,6 +51,7 @@ class OrdinaryRun {
   void view_operand(const Instruction& instruction, Operation& operation);
   bool take_first_input(const Instruction& instruction);
   void note_outputs(const Instruction& instruction, Repeated& repeated);
+  void expect_undefined(uint32_t slot, const graph::Value& value);
   void learn(const Instruction& instruction);
   void check_type(const graph::Value& value, const Layout& layout) const;
 

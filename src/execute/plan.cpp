@@ -173,6 +173,11 @@ bool Plan::run_steps(size_t begin, size_t end, Library& library, Frame& frame) {
   const bool timed = log_enabled("time");
   if (timed) times_.resize(steps_.size());
   for (size_t i = begin; i < end; ++i) {
+    if (steps_[i].kind == Step::Kind::skip) {
+      const Skip& skip = skips_[steps_[i].index];
+      if (guard_holds(frame.slots[skip.condition], library) != skip.wanted) i += skip.steps;
+      continue;
+    }
     const double start = timed ? thread_seconds() : 0;
     if (!run(steps_[i], library, frame)) return false;
     if (!timed) continue;
@@ -287,7 +292,13 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
     case Step::Kind::adopt:
       slots[adoptions_[step.index].to] = slots[adoptions_[step.index].from].alias();
       break;
+    case Step::Kind::skip:
+      TORCHJANUS_CHECK(false, "plan: a skip is no step to run");
+    case Step::Kind::hand:
+      slots[hands_[step.index].to] = slots[hands_[step.index].from];
+      break;
     case Step::Kind::copy:
+      if (slots[copies_[step.index].from].is_empty()) break;  // undefined, and nobody reads it
       library.copy(slots[copies_[step.index].to], slots[copies_[step.index].from]);
       break;
     case Step::Kind::release:
@@ -370,6 +381,14 @@ std::string Plan::describe() const {
                  outputs(instruction.operands())));
         break;
       }
+      case Step::Kind::skip: {
+        const Skip& skip = skips_[step.index];
+        line(cat("skip ", skip.steps, skip.wanted ? " unless $" : " if $", skip.condition));
+        break;
+      }
+      case Step::Kind::hand:
+        line(cat('$', hands_[step.index].to, " = $", hands_[step.index].from));
+        break;
       case Step::Kind::guard:
         line(cat("guard $", planned_.instructions[step.index].inputs[0]));
         break;

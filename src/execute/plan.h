@@ -33,6 +33,8 @@ struct Step {
     item,
     guard,
     identity,
+    skip,       ///< leave out steps, a side of an `if`, as skip `index` says
+    hand,       ///< a number of transfer `index`: what a side gives
     control,    ///< what instruction `index` runs is not planned: `if`, `while`, calls, the heap
     container,  ///< the operator on containers of instruction `index`
     repoint,    ///< move view `index`, a tensor of the plan, to where its root is now
@@ -96,6 +98,11 @@ class Plan {
     std::array<double, 2> seconds{};  ///< one after the other, side by side
     int runs = 0;
   };
+  struct Skip {
+    uint32_t condition = 0;  ///< its slot
+    bool wanted = true;      ///< nothing is left out where the condition is this
+    size_t steps = 0;
+  };
   bool run_steps(size_t begin, size_t end, Library& library, Frame& frame);
   bool run(const Step& step, Library& library, Frame& frame);
   void allocate(const Allocation& allocation, Library& library, Frame& frame) const;
@@ -113,9 +120,10 @@ class Plan {
   std::vector<Call> calls_;
   std::vector<Placed> placed_;
   std::vector<Pair> pairs_;
+  std::vector<Skip> skips_;
   std::vector<View> views_;
   std::vector<Allocation> allocations_;
-  std::vector<Transfer> copies_, adoptions_;
+  std::vector<Transfer> copies_, adoptions_, hands_;
   std::vector<uint32_t> result_slots_, rebound_slots_;
   std::vector<uint32_t> replaced_slots_;  ///< by rebound value: what it may take the place of
   std::vector<uint32_t> transient_;

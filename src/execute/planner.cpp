@@ -9,6 +9,7 @@
 #include "execute/certainty.h"
 #include "execute/ordinary_run.h"
 #include "execute/plan.h"
+#include "execute/sides.h"
 #include "graph/op.h"
 
 namespace janus::execute {
@@ -26,9 +27,9 @@ enum class Place : uint8_t {
 /// All slots that lie in one piece of memory.
 struct Group {
   Place place = Place::fresh;
-  size_t defined = 0;    ///< instruction that makes the memory
-  size_t last_use = 0;   ///< instruction that uses it last; instruction count: the end
-  bool escapes = false;  ///< a result or rebound value lies in it
+  size_t defined = SIZE_MAX;  ///< instruction that makes the memory: the first, of sides of an `if`
+  size_t last_use = 0;        ///< instruction that uses it last; instruction count: the end
+  bool escapes = false;       ///< a result or rebound value lies in it
   bool is_cell = false;
   int64_t bytes = 0;  ///< from the root's first element to the end of the furthest slot
   size_t buffer = SIZE_MAX;
@@ -45,8 +46,10 @@ class Planner {
   void make() {
     plan_.planned_ = choose_layouts(code_, frame_);
     compute_numbers_first(plan_.planned_, library_, frame_);
+    open_branches(plan_.planned_, frame_);
     first_of_two_ = pair_operations(plan_.planned_, frame_);
     end_ = instructions().size();
+    sides_ = find_sides(plan_.planned_);
     find_groups();
     choose_places();
     find_certain_part();
@@ -87,7 +90,11 @@ class Planner {
     for (size_t i = 0; i < end_; ++i) {
       for (uint32_t slot : instructions()[i].outputs) {
         if (!is_tensor(slot)) continue;
-        if (learned(slot).root == slot) group(slot).defined = is_second_of_two(i) ? i - 1 : i;
+        if (learned(slot).root == slot) {
+          const size_t position = is_second_of_two(i) ? i - 1 : i;
+          group(slot).defined = std::min(group(slot).defined, position);
+          definitions_[slot].push_back(position);
+        }
         use(slot, i);
       }
       for (uint32_t slot : instructions()[i].operands()) {
@@ -183,7 +190,9 @@ class Planner {
       }
       const bool planned =
           instruction.action == Action::operation && making(instruction) != Making::fresh;
-      if (!kernel && !planned && instruction.action != Action::relayout) continue;
+      const bool copied =
+          instruction.action == Action::relayout || instruction.action == Action::give;
+      if (!kernel && !planned && !copied) continue;
       for (uint32_t slot : instruction.outputs) {
         if (is_tensor(slot) && !group(slot).escapes) group(slot).place = Place::arena;
       }
@@ -201,6 +210,12 @@ class Planner {
     for (uint32_t slot : code_.body.results) copy_before(slot);
     for (const Write& write : code_.rebinds) copy_before(write.slot);
     for (const Write& write : code_.commits) copy_before(write.slot);
+    // Not in the middle of a side, nor between two.
+    for (size_t i = 0; i < certain_; ++i) {
+      const Instruction& instruction = instructions()[i];
+      if (instruction.action == Action::skip)
+        certain_ = std::max(certain_, i + 1 + instruction.rest_size);
+    }
   }
 
   bool is_certain(size_t position) const {
@@ -255,11 +270,24 @@ class Planner {
     if (!is_tensor(write.slot) || !is_tensor(cell)) return false;
     Group& value = group(write.slot);
     if (value.place != Place::arena || learned(write.slot).root != write.slot) return false;
-    const size_t writer = value.defined;
-    if (writer < certain_ || instructions()[writer].action != Action::kernel) return false;
     const Layout& layout = learned(cell).layout;
     if (learned(write.slot).layout != layout || !layout.is_dense()) return false;
-    return old_contents_unused_after(writer, write.slot, cell);
+    return std::ranges::all_of(definitions_[write.slot], [&](size_t writer) {
+      return writer >= certain_ && may_write_at(writer, write.slot, cell);
+    });
+  }
+
+  bool may_write_at(size_t writer, uint32_t output, uint32_t cell) {
+    const Instruction& instruction = instructions()[writer];
+    if (instruction.action == Action::give && is_same(instruction.inputs[0], cell)) return true;
+    return (instruction.action == Action::give || instruction.action == Action::kernel) &&
+           old_contents_unused_after(writer, output, cell);
+  }
+
+  /// Whether the two are on different sides of one `if`.
+  bool exclude_each_other(size_t one, size_t other) const {
+    return one < end_ && other < end_ && sides_[one].branch != 0 &&
+           sides_[one].branch == sides_[other].branch && sides_[one].side != sides_[other].side;
   }
 
   /// Whether no instruction after `writer` reads the cell's memory, and `writer` itself reads each
@@ -268,8 +296,8 @@ class Planner {
     for (const auto& [slot, positions] : uses_) {
       if (learned(slot).root != learned(cell).root) continue;
       for (size_t position : positions) {
-        if (position > writer) return false;
-        if (position < writer) continue;
+        if (position < writer || exclude_each_other(position, writer)) continue;
+        if (position > writer || instructions()[writer].action != Action::kernel) return false;
         const bool same_walk = learned(slot).byte_offset == learned(cell).byte_offset &&
                                learned(slot).layout == learned(cell).layout &&
                                has_axes_of(instructions()[writer], slot, output);
@@ -288,7 +316,7 @@ class Planner {
       for (uint32_t slot : instruction.outputs) {
         if (!is_tensor(slot) || learned(slot).root != slot) continue;
         Group& made = group(slot);
-        if (made.place != Place::arena) continue;
+        if (made.place != Place::arena || made.buffer != SIZE_MAX) continue;
         const size_t reused =
             instruction.action == Action::kernel ? reusable_buffer(i, slot) : SIZE_MAX;
         if (reused != SIZE_MAX && taken.insert(reused).second) {
@@ -415,6 +443,12 @@ class Planner {
         emit_own_allocations(position);
         emit_copy(instruction.outputs[0], instruction.inputs[0]);
         break;
+      case Action::skip:
+        emit_skip(position);
+        break;
+      case Action::give:
+        if (!instruction.outputs.empty()) emit_give(position);
+        break;
       case Action::container:
         step(Step::Kind::container, position);
         break;
@@ -428,6 +462,33 @@ class Planner {
         step(Step::Kind::control, position);
     }
     emit_releases(position);
+    while (!open_sides_.empty() && open_sides_.back().end == position) {
+      Plan::Skip& skip = plan_.skips_[open_sides_.back().skip];
+      skip.steps = plan_.steps_.size() - open_sides_.back().first_step;
+      open_sides_.pop_back();
+    }
+  }
+
+  void emit_skip(size_t position) {
+    const Instruction& instruction = instructions()[position];
+    step(Step::Kind::skip, plan_.skips_.size());
+    open_sides_.push_back({.end = position + instruction.side_size,
+                           .skip = plan_.skips_.size(),
+                           .first_step = plan_.steps_.size()});
+    plan_.skips_.push_back({instruction.inputs[0], instruction.wanted, 0});
+  }
+
+  void emit_give(size_t position) {
+    const uint32_t from = instructions()[position].inputs[0];
+    const uint32_t to = instructions()[position].outputs[0];
+    if (!is_tensor(to)) {
+      plan_.hands_.push_back({to, from});
+      return step(Step::Kind::hand, plan_.hands_.size() - 1);
+    }
+    emit_own_allocations(position);
+    emit_adoptions(position);
+    const Group& given = group(to);
+    if (given.place != Place::cell || !is_same(from, given.cell)) emit_copy(to, from);
   }
 
   void emit_operation(size_t position) {
@@ -499,7 +560,8 @@ class Planner {
   /// Whether its results are written into memory that it is given.
   bool is_given_memory(const Instruction& instruction) const {
     if (instruction.action != Action::operation)
-      return instruction.action == Action::kernel || instruction.action == Action::relayout;
+      return instruction.action == Action::kernel || instruction.action == Action::relayout ||
+             instruction.action == Action::give;
     return !is_view(instruction) && making(instruction) != Making::fresh;
   }
 
@@ -514,6 +576,7 @@ class Planner {
         instruction.action == Action::operation && making(instruction) == Making::placed;
     for (uint32_t slot : instruction.outputs) {
       if (!is_tensor(slot) || group(slot).place != Place::fresh) continue;
+      if (position >= certain_ && !allocated_.insert(slot).second) continue;
       const auto replaced = replacing_.find(slot);
       if (replaced != replacing_.end())
         plan_.allocations_.push_back({slot, replaced->second, learned(slot).layout});
@@ -525,13 +588,18 @@ class Planner {
     }
   }
 
-  void emit_kernel(size_t position) {
-    const Instruction& instruction = instructions()[position];
-    for (uint32_t slot : instruction.outputs) {
+  /// What is written in place is the cell's tensor.
+  void emit_adoptions(size_t position) {
+    for (uint32_t slot : instructions()[position].outputs) {
       if (group(slot).place != Place::cell) continue;
       plan_.adoptions_.push_back({slot, group(slot).cell});
       step(Step::Kind::adopt, plan_.adoptions_.size() - 1);
     }
+  }
+
+  void emit_kernel(size_t position) {
+    const Instruction& instruction = instructions()[position];
+    emit_adoptions(position);
     std::vector<Layout> outputs;
     for (uint32_t slot : instruction.outputs) outputs.push_back(learned(slot).layout);
     Plan::Call call{KernelCall(instruction, input_layouts(instruction), outputs), {}};
@@ -681,6 +749,15 @@ class Planner {
   std::map<uint32_t, Group> groups_;  // by root slot
   std::map<uint32_t, std::vector<size_t>> uses_;
   std::vector<Buffer> buffers_;
+  std::map<uint32_t, std::vector<size_t>> definitions_;  // by root slot: one, or one on each side
+  std::vector<Standing> sides_;                          // by instruction
+  struct OpenSide {
+    size_t end = 0;  ///< its last instruction
+    size_t skip = 0;
+    size_t first_step = 0;
+  };
+  std::vector<OpenSide> open_sides_;        // while steps are emitted
+  std::set<uint32_t> allocated_;            // in the certain part
   std::vector<bool> first_of_two_;          // by instruction: runs beside the next one
   std::set<uint32_t> in_place_;             // values written into their cell
   std::set<uint32_t> permanent_;            // slots whose tensors belong to the plan

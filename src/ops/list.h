@@ -17,7 +17,7 @@
   X(list_item) X(list_reverse) X(list_resize) X(list_sum) X(list_only) X(list_stack)            \
   X(list_unstack)                                                                               \
   /* structure.cpp */                                                                           \
-  X(constant) X(state) X(commit) X(rebind) X(guard) X(size) X(dimension) X(gradient) X(detach) X(fused)      \
+  X(constant) X(state) X(commit) X(rebind) X(guard) X(size) X(dimension) X(gradient) X(detach) X(undefined) X(fused) \
   X(if_) X(while_) X(function) X(call) X(opaque) X(opaque_backward)                             \
   /* object.cpp */                                                                              \
   X(object_constant) X(object_is_instance_of_class) X(object_is) X(object_has_attribute)        \

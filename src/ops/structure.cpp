@@ -344,6 +344,14 @@ constinit const OpDef op::state{
     .traits = Trait::pure,
 };
 
+constinit const OpDef op::undefined{
+    .name = "undefined",
+    .doc =
+        "A value that nobody reads: what one side of an `if` gives where only the other's is used.",
+    .schema = "() -> Tensor",
+    .traits = Trait::pure | Trait::no_gradient,
+};
+
 constinit const OpDef op::commit{
     .name = "commit",
     .doc =

@@ -13,6 +13,7 @@ graph::Graph differentiate(const graph::Graph& graph);
 graph::Graph fold(const graph::Graph& graph);
 graph::Graph simplify(const graph::Graph& graph);
 graph::Graph simplify_control(const graph::Graph& graph);
+graph::Graph leave_undefined(const graph::Graph& graph);
 graph::Graph merge_common(const graph::Graph& graph);
 graph::Graph remove_dead(const graph::Graph& graph);
 graph::Graph schedule(const graph::Graph& graph);

@@ -23,6 +23,7 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("fold", fold, std::move(graph));
   graph = run("simplify_control", simplify_control, std::move(graph));
   graph = run("merge_common", merge_common, std::move(graph));
+  graph = run("leave_undefined", leave_undefined, std::move(graph));
   graph = run("remove_dead", remove_dead, std::move(graph));
 
   // Less memory traffic: elementwise operators become loops, each tensor is freed early.

@@ -19,6 +19,7 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"fold", fold},
       NamedPass{"simplify", simplify},
       NamedPass{"simplify_control", simplify_control},
+      NamedPass{"leave_undefined", leave_undefined},
       NamedPass{"merge_common", merge_common},
       NamedPass{"remove_dead", remove_dead},
       NamedPass{"fuse", [](const graph::Graph& graph) { return fuse(graph, can_fuse_by_traits); }},
