@@ -12,6 +12,7 @@
 #include "frontend/expressions.h"
 #include "frontend/optional.h"
 #include "frontend/reached.h"
+#include "frontend/recursion.h"
 #include "frontend/tensor.h"
 #include "frontend/torch_services.h"
 #include "graph/functions.h"
@@ -528,10 +529,28 @@ Value call_enable_grad(Interpreter& interpreter, const CallArguments& arguments)
 /// torch.inference_mode(False) enables gradients, as leaving inference mode does.
 Value call_inference_mode(Interpreter& interpreter, const CallArguments& arguments) {
   const Value* mode = argument(arguments, 0, "mode");
-  const auto* known = mode == nullptr ? nullptr : as<Known>(*mode);
-  if (known == nullptr || !known->object.is(Py_False))
-    interpreter.refuse(ReasonCode::mode_active, "inference mode");
-  return grad_mode(true);
+  const bool is_on = mode == nullptr || truth(interpreter, *mode, -1);
+  auto grads = shared_as<ContextManager>(grad_mode(!is_on));
+  auto context = std::make_shared<ContextManager>();
+  auto before = std::make_shared<std::vector<bool>>();
+  context->decorates = true;
+  context->enter = [grads, before, is_on](Interpreter& inner) {
+    if (inner.recursion().is_building())
+      inner.refuse(ReasonCode::mode_active, "inference mode in a recursion");
+    before->push_back(inner.inference_mode);
+    inner.inference_mode = is_on;
+    return grads->enter(inner);
+  };
+  context->exit = [grads, before](Interpreter& inner) {
+    inner.inference_mode = before->back();
+    before->pop_back();
+    grads->exit(inner);
+  };
+  return context;
+}
+
+Value call_is_inference_mode_enabled(Interpreter& interpreter, const CallArguments&) {
+  return interpreter.boolean(interpreter.inference_mode);
 }
 
 /// torch.set_grad_enabled changes the mode at once; as a context it restores the one before.
@@ -642,6 +661,7 @@ std::span<const SpecialCallable> autograd_callables() {
       {"torch.enable_grad", call_enable_grad},
       {"torch.set_grad_enabled", call_set_grad_enabled},
       {"torch.inference_mode", call_inference_mode},
+      {"torch.is_inference_mode_enabled", call_is_inference_mode_enabled},
       {"torch.is_grad_enabled", call_is_grad_enabled},
       {"torch.Tensor.requires_grad_", call_requires_grad_},
       {"torch.Tensor.detach_", call_detach_},

@@ -205,6 +205,10 @@ namespace {
 /// A generator is run to its end at once. That is the same only if nothing that it does can be
 /// told apart from doing it later: it may read, but neither compute tensors nor change anything.
 Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& body) {
+  if (interpreter.at_next_yield) {  // it is a context manager, and not run ahead
+    frame.at_yield = std::exchange(interpreter.at_next_yield, nullptr);
+    return interpreter.run_frame(frame, [&] { return run_body(interpreter, &body, nullptr); });
+  }
   if (interpreter.at_entry()) interpreter.refuse(ReasonCode::generator, frame.name);
   auto yielded = std::make_shared<std::vector<Value>>();
   frame.yielded = yielded.get();
@@ -314,6 +318,57 @@ Value call_closure(Interpreter& interpreter, const Closure& closure,
                                          closure.code->facts_key, closure.name,
                                          std::move(variables), run});
 }
+
+}  // namespace
+
+// --- context managers that are generators -------------------------------------------------------
+
+namespace {
+
+bool is_generator_function(const Value& value) {
+  if (const auto* method = as<Method>(value)) return is_generator_function(method->function);
+  if (const auto* closure = as<Closure>(value)) return closure->scope->has_yield;
+  const auto* known = as<Known>(value);
+  PyObject* function = known == nullptr ? nullptr : known->object.get();
+  if (function != nullptr && PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
+  if (function == nullptr || !PyFunction_Check(function)) return false;
+  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  return (code->co_flags & CO_GENERATOR) != 0;
+}
+
+}  // namespace
+
+/// What `@contextlib.contextmanager` makes of a call: the generator runs up to its `yield`, there
+/// what the `with` statement surrounds, then the rest.
+Value call_generator_context(Interpreter& interpreter, const CallArguments& arguments) {
+  if (arguments.positional.size() != 3 || !is_generator_function(arguments.positional[0]))
+    return nullptr;
+  const Value function = arguments.positional[0];
+  CallArguments given;
+  given.positional = elements_of(interpreter, arguments.positional[1]);
+  const Value named = opened(interpreter, arguments.positional[2]);
+  const auto* keywords = as<Dictionary>(named);
+  if (keywords == nullptr) return nullptr;
+  for (const auto& [name, value] : keywords->items)
+    given.keywords.emplace_back(text_of(name.get()), value);
+  auto context = std::make_shared<ContextManager>();
+  context->around = [function, given](Interpreter& inner, const ContextManager::Body& body) {
+    Frame& outer = inner.frame();
+    const size_t scopes = inner.open_scopes();
+    bool yields = false;
+    inner.at_next_yield = [&](const Value& value) {
+      if (yields || inner.open_scopes() != scopes)
+        inner.refuse(ReasonCode::generator, "a context manager that yields twice or in a branch");
+      yields = true;
+      inner.in_frame(outer, [&] { body(value); });
+    };
+    call(inner, function, given);
+    if (!yields) inner.refuse(ReasonCode::would_raise, "RuntimeError: generator didn't yield");
+  };
+  return context;
+}
+
+namespace {
 
 // --- known callables ----------------------------------------------------------------------------
 

@@ -16,6 +16,9 @@ Value inline_function(Interpreter& interpreter, PyObject* function, const Source
 Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code,
                const CallArguments& arguments);
 
+/// contextlib._GeneratorContextManager(function, arguments, keywords)
+Value call_generator_context(Interpreter& interpreter, const CallArguments& arguments);
+
 /// A def or lambda met during the run.
 Value make_closure(Interpreter& interpreter, const std::string& name,
                    const syntax::Arguments& arguments, const syntax::Scope* scope,

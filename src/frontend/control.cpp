@@ -342,6 +342,14 @@ Completion execute_with_items(Interpreter& interpreter, const syntax::With& with
   const syntax::WithItem& item = with.items[index];
   Value manager = evaluate(interpreter, *item.context_expr);
   interpreter.at(with);
+  if (auto* context = as<ContextManager>(manager); context != nullptr && context->around) {
+    Completion completion = Completion::normal;
+    context->around(interpreter, [&](const Value& entered) {
+      if (item.optional_vars != nullptr) assign(interpreter, *item.optional_vars, entered);
+      completion = execute_with_items(interpreter, with, index + 1);
+    });
+    return completion;
+  }
   if (auto* context = as<ContextManager>(manager)) {
     Value entered = context->enter(interpreter);
     if (item.optional_vars != nullptr) assign(interpreter, *item.optional_vars, entered);

@@ -228,6 +228,8 @@ class TemplateWriter {
   /// A list of which the graph makes the elements.
   Template write_rolled(const Rolled& list) {
     check_possible_aliases(*list.memory);
+    if (interpreter_.made_in_inference && !interpreter_.output().environment.inference_mode)
+      interpreter_.refuse(ReasonCode::mode_active, "a list of tensors made in inference mode");
     if (list.memory->uncertain_alias)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a list that outlives the run and holds views, or a tensor twice");
@@ -308,9 +310,18 @@ class TemplateWriter {
     check_possible_aliases(*tensor);
     if (is_shown_view(*tensor)) return write_view(tensor);
     graph::Value* value = read(interpreter_, *tensor);
+    if (interpreter_.made_in_inference) return of_inference(result(value));
     Template form = result(value);
     if (tensor->requires_grad) note_differentiable_result(interpreter_, *tensor, form.index);
     return form;
+  }
+
+  /// A tensor that was made in inference mode: where the call itself is, what the run makes is so.
+  Template of_inference(Template form) {
+    if (interpreter_.made_outside_inference)
+      interpreter_.refuse(ReasonCode::mode_active, "a result made in inference mode, or outside");
+    if (interpreter_.output().environment.inference_mode) return form;
+    return call_of("torchjanus.inference.made_in_inference_mode", std::move(form));
   }
 
   /// Whether the tensor shares memory with another one that Python holds must not depend on a

@@ -3,6 +3,7 @@
 #include "frontend/expressions.h"
 
 #include "frontend/attributes.h"
+#include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
@@ -41,16 +42,22 @@ Value evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expressio
   return outcome == stop_at ? value : go_on();
 }
 
-Value evaluate_compare(Interpreter& interpreter, const syntax::Compare& expression) {
-  Value left = evaluate(interpreter, *expression.left);
-  for (size_t i = 0;; ++i) {
-    Value right = evaluate(interpreter, *expression.comparators[i]);
-    interpreter.at(expression);
-    Value result = compare(interpreter, expression.ops[i], left, right);
-    if (i + 1 == expression.ops.size()) return result;
-    if (!truth(interpreter, result, expression.fact)) return result;
-    left = std::move(right);
-  }
+/// `left` compared with the comparators from `index` on. What decides whether the next one is
+/// looked at was not counted by itself: both sides are taken.
+Value evaluate_compare(Interpreter& interpreter, const syntax::Compare& expression,
+                       const Value& left, size_t index) {
+  Value right = evaluate(interpreter, *expression.comparators[index]);
+  interpreter.at(expression);
+  Value result = compare(interpreter, expression.ops[index], left, right);
+  if (index + 1 == expression.ops.size()) return result;
+  const Truth holds = truth_of(interpreter, result);
+  auto stop = [&] { return result; };
+  auto go_on = [&] { return evaluate_compare(interpreter, expression, right, index + 1); };
+  if (!holds.known && expression.fact >= 0 && may_merge(interpreter, expression.fact))
+    return choose(interpreter, holds, expression.fact, go_on, stop);
+  const bool outcome =
+      holds.known ? *holds.known : interpreter.follow(holds.flag, holds.example, expression.fact);
+  return outcome ? go_on() : result;
 }
 
 std::vector<Value> evaluate_elements(Interpreter& interpreter,
@@ -141,6 +148,27 @@ std::shared_ptr<Iterator> element_stream(Interpreter& interpreter, const Compreh
       [&interpreter, &expression] { return evaluate(interpreter, *expression.elt); });
 }
 
+/// Does what is left of a round of a comprehension if its conditions from `index` on hold.
+Completion execute_if_all(Interpreter& interpreter,
+                          const std::vector<syntax::Expression*>& conditions, size_t index,
+                          const std::function<void()>& rest) {
+  if (index == conditions.size()) {
+    rest();
+    return Completion::normal;
+  }
+  const syntax::Expression& condition = *conditions[index];
+  int fact = condition.fact;
+  const Truth holds = evaluate_truth(interpreter, condition, fact);
+  interpreter.at(condition);
+  auto go_on = [&] { return execute_if_all(interpreter, conditions, index + 1, rest); };
+  auto skip = [] { return Completion::normal; };
+  if (!holds.known && takes_both(interpreter, fact))
+    return choose_statements(interpreter, holds, fact, go_on, skip);
+  const bool outcome =
+      holds.known ? *holds.known : interpreter.follow(holds.flag, holds.example, fact);
+  return outcome ? go_on() : skip();
+}
+
 /// The list of a comprehension whose number of elements only the run knows, as a loop in the graph.
 template <class Comprehension>
 Value list_in_graph(Interpreter& interpreter, const Comprehension& expression, const TestKey& key,
@@ -163,10 +191,13 @@ Value list_in_graph(Interpreter& interpreter, const Comprehension& expression, c
     variables->parent = outer.variables;
     Frame frame = interpreter.make_frame(outer.code, variables, outer.name);
     frame.is_library = outer.is_library;
-    append(interpreter, *list, interpreter.run_frame(frame, [&] {
-      assign(interpreter, *expression.generators[0].target, counted.element(at));
-      return evaluate(interpreter, *expression.elt);
-    }));
+    const syntax::Comprehension& clause = expression.generators[0];
+    interpreter.run_frame(frame, [&] {
+      assign(interpreter, *clause.target, counted.element(at));
+      execute_if_all(interpreter, clause.ifs, 0,
+                     [&] { append(interpreter, *list, evaluate(interpreter, *expression.elt)); });
+      return Value();
+    });
     return Completion::normal;
   };
   loop_in_graph(interpreter, key, {test, round, [&] { return rounds_of(interpreter, counted); }});
@@ -178,7 +209,7 @@ template <class Comprehension>
 Value evaluate_list_comprehension(Interpreter& interpreter, const Comprehension& expression) {
   const syntax::Comprehension& clause = expression.generators[0];
   Value iterable;
-  const bool is_plain = expression.generators.size() == 1 && clause.ifs.empty() && !clause.is_async;
+  const bool is_plain = expression.generators.size() == 1 && !clause.is_async;
   if (is_plain && rounds_vary(interpreter, clause.iter->fact)) {
     const TestKey key{interpreter.frame().code->facts_key, clause.iter->fact};
     Iterated iterated = evaluate_iterated(interpreter, *clause.iter, key);
@@ -209,6 +240,7 @@ Value evaluate_not(Interpreter& interpreter, const syntax::Expression& expressio
 }
 
 void yield_value(Interpreter& interpreter, const Value& value) {
+  if (interpreter.frame().at_yield) return interpreter.frame().at_yield(value);
   std::vector<Value>* yielded = interpreter.frame().yielded;
   if (yielded == nullptr) interpreter.refuse(ReasonCode::generator, interpreter.frame().name);
   yielded->push_back(value);
@@ -296,8 +328,10 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
     }
     case ExpressionKind::BoolOp:
       return evaluate_bool_op(interpreter, syntax::as<BoolOp>(&expression), 0);
-    case ExpressionKind::Compare:
-      return evaluate_compare(interpreter, syntax::as<Compare>(&expression));
+    case ExpressionKind::Compare: {
+      const auto& node = syntax::as<Compare>(&expression);
+      return evaluate_compare(interpreter, node, evaluate(interpreter, *node.left), 0);
+    }
     case ExpressionKind::IfExp: {
       const auto& node = syntax::as<IfExp>(&expression);
       int fact = expression.fact;

@@ -83,7 +83,9 @@ struct Frame {
   bool is_library = false;       ///< code of torch: spans shown to the user are those of its caller
   Value returned;                ///< by `return`
   std::vector<Value> arguments;  ///< for super(): the first positional argument
-  std::vector<Value>* yielded = nullptr;     ///< of a generator: where its values go
+  std::vector<Value>* yielded = nullptr;  ///< of a generator: where its values go
+  /// Of a generator that is a context manager: what stands between its two halves.
+  std::function<void(const Value&)> at_yield;
   std::vector<std::shared_ptr<Fork>> forks;  ///< tests one side of which has left (branches.h)
   const void* environment = nullptr;         ///< tells apart functions made of the same code
   size_t open_scopes = 0;                    ///< branches and loops around the call
@@ -255,6 +257,10 @@ class Interpreter {
 
   /// Runs code in a new frame: caller, span and depth are kept right.
   Value run_frame(Frame& frame, const std::function<Value()>& body);
+  /// Goes on in a frame that is not the innermost one, for as long as the body takes.
+  void in_frame(Frame& frame, const std::function<void()>& body);
+  /// Frame::at_yield of the generator that is called next.
+  std::function<void(const Value&)> at_next_yield;
   /// The frame of a piece of code; facts are looked up.
   Frame make_frame(std::shared_ptr<const Code> code, std::shared_ptr<Variables> variables,
                    std::string name);
@@ -298,6 +304,9 @@ class Interpreter {
 
   // --- torch's surroundings as the interpreted program has set them
   bool grad_enabled = true;
+  bool inference_mode = false;
+  /// Where the run made tensors: those of inference mode are of another kind.
+  bool made_in_inference = false, made_outside_inference = false;
   /// Of a loop that is unrolled, and of what is made of a container element by element.
   static int64_t most_rounds() { return options().most_rounds; }
   void check_size();

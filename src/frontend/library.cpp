@@ -1,6 +1,7 @@
 // Functions of torch and of Python's library that ask about the surroundings: their answers are
 // what the entry assumes of them.
 #include "frontend/callables.h"
+#include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
@@ -87,13 +88,13 @@ std::span<const SpecialCallable> library_callables() {
       {"torch._C._has_torch_function_variadic", call_never},
       {"torch._C._is_torch_function_mode_enabled", call_never},
       {"torch.is_autocast_enabled", call_never},
-      {"torch.is_inference_mode_enabled", call_never},
       {"torch.get_default_dtype", call_default_dtype},
       {"torch._C._get_deterministic_algorithms", call_deterministic},
       {"torch._assert", call_assert},
       {"typing.cast", call_second},
       {"itertools.chain", call_chain},
       {"types.SimpleNamespace", make_namespace},
+      {"contextlib._GeneratorContextManager", call_generator_context},
       {"torch.distributions.utils._lazy_property_and_property", call_lazy_property},
       {"torch.autograd.profiler.record_function", call_no_context},
   };

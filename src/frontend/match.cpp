@@ -1,6 +1,8 @@
 // `match`: a case at a time, its pattern part by part. What the patterns bind is bound when the
 // whole pattern holds, before the guard; a test of a number that only the run knows has both sides
 // in the graph.
+#include <algorithm>
+
 #include "frontend/attributes.h"
 #include "frontend/branches.h"
 #include "frontend/callables.h"
@@ -169,10 +171,7 @@ class Matcher {
       const auto& name = syntax::as<syntax::MatchStar>(pattern.patterns[i]).name;
       if (name.empty()) continue;
       const auto first = elements.begin() + static_cast<std::ptrdiff_t>(star);
-      rests_.push_back(std::make_unique<syntax::MatchAs>());
-      rests_.back()->name = name;
-      rests_.back()->span = pattern.span;
-      parts.emplace_back(rests_.back().get(),
+      parts.emplace_back(capture(name, pattern),
                          make_list({first, first + static_cast<std::ptrdiff_t>(surplus)}));
     }
     return true;
@@ -180,14 +179,40 @@ class Matcher {
 
   bool mapping_parts(const syntax::MatchMapping& pattern, const Value& value, Parts& parts) {
     if (!has_flag(value, Py_TPFLAGS_MAPPING)) return false;
-    if (!pattern.rest.empty())
-      interpreter_.refuse(ReasonCode::statement, "the rest of a mapping in a pattern");
+    std::vector<Value> keys;
     for (size_t i = 0; i < pattern.keys.size(); ++i) {
       const Value key = evaluate(interpreter_, *pattern.keys[i]);
       if (!contains(interpreter_, value, key)) return false;
       parts.emplace_back(pattern.patterns[i], subscript(interpreter_, value, key));
+      keys.push_back(key);
     }
+    if (!pattern.rest.empty())
+      parts.emplace_back(capture(pattern.rest, pattern), rest_of(value, keys));
     return true;
+  }
+
+  /// A dict of the items that no pattern names.
+  Value rest_of(const Value& value, const std::vector<Value>& keys) {
+    const Value twin = opened(interpreter_, value);
+    const auto* all = as<Dictionary>(twin);
+    if (all == nullptr)
+      interpreter_.refuse(ReasonCode::statement, "the rest of a mapping that is no dict");
+    auto rest = std::make_shared<Dictionary>();
+    for (const auto& item : all->items) {
+      const bool named = std::any_of(keys.begin(), keys.end(), [&](const Value& key) {
+        return same_key(interpreter_, item.first.get(), key_object(interpreter_, key).get());
+      });
+      if (!named) rest->items.push_back(item);
+    }
+    return rest;
+  }
+
+  /// A pattern that takes whatever is there.
+  const syntax::Pattern* capture(const std::string& name, const syntax::Pattern& in) {
+    rests_.push_back(std::make_unique<syntax::MatchAs>());
+    rests_.back()->name = name;
+    rests_.back()->span = in.span;
+    return rests_.back().get();
   }
 
   bool class_parts(const syntax::MatchClass& pattern, const Value& value, Parts& parts) {
@@ -238,7 +263,8 @@ class Matcher {
   Interpreter& interpreter_;
   const syntax::Match& statement_;
   const Value subject_;
-  std::vector<std::unique_ptr<syntax::MatchAs>> rests_;  // captures of starred parts
+  std::vector<std::unique_ptr<syntax::MatchAs>>
+      rests_;  // captures of starred parts and rests of mappings
 };
 
 }  // namespace

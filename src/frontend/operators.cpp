@@ -149,6 +149,25 @@ std::optional<Dim> dim_arithmetic(Operator op, const Value& left, const Value& r
   }
 }
 
+/// An int times or by a power of two, whose exponent is not negative; a power of more than 64 bits
+/// ends the run.
+Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Value& right,
+              const Object& example) {
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* count = interpreter.graph_value(right);
+  graph::Value* fits = operator_named("scalar_ge")(builder, {count, builder.constant(int64_t{0})});
+  if (!interpreter.follow(fits, Object::borrow(Py_True), -1)) return nullptr;
+  // Exact as a float, which an int must not be: its power is one only if the exponent says so.
+  const Value power = convert_number(
+      interpreter,
+      interpreter.number(operator_named("scalar_pow")(builder, {builder.constant(2.0), count})),
+      Type::Kind::i64);
+  const char* name = op == Operator::LShift ? "scalar_mul" : "scalar_floordiv";
+  return interpreter.number(operator_named(name)(builder, {interpreter.graph_value(left),
+                                                           interpreter.graph_value(power)}),
+                            example);
+}
+
 Value number_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
   Object example;
   Object left_example = example_of(left), right_example = example_of(right);
@@ -158,6 +177,9 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
     Value result = interpreter.dimension(*dim);
     return result;
   }
+  const bool shifts = op == Operator::LShift || op == Operator::RShift;
+  if (shifts && number_kind(left) == Type::Kind::i64 && number_kind(right) == Type::Kind::i64)
+    return shifted(interpreter, op, left, right, example);
   const char* name = scalar_operator(op);
   if (name == nullptr)
     interpreter.refuse(ReasonCode::expression, cat("a number ", syntax::symbol(op), " a number"));

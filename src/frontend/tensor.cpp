@@ -108,6 +108,8 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
   if (tensor.uncertain_alias || has_live_alias(tensor))
     interpreter.refuse(ReasonCode::unsupported_tensor,
                        "an in-place write to a tensor that may share memory with another");
+  if (interpreter.made_in_inference && !interpreter.inference_mode && tensor.source == nullptr)
+    interpreter.refuse(ReasonCode::mode_active, "an in-place write after inference mode");
   if (tensor.base != nullptr) {
     graph::Value* base = read(interpreter, *tensor.base);
     write(interpreter, *tensor.base, scatter(interpreter, tensor, base, contents));
@@ -224,6 +226,10 @@ graph::Value* cast(Interpreter& interpreter, graph::Value* contents, graph::DTyp
 
 std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* value,
                                     bool requires_grad) {
+  if (requires_grad && interpreter.made_in_inference)
+    interpreter.refuse(ReasonCode::mode_active, "gradients after inference mode");
+  (interpreter.inference_mode ? interpreter.made_in_inference
+                              : interpreter.made_outside_inference) = true;
   auto tensor = std::make_shared<Tensor>();
   tensor->value = value;
   tensor->requires_grad = requires_grad;

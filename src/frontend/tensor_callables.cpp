@@ -81,6 +81,20 @@ Value call_is_tensor(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.boolean(as<Tensor>(arguments.positional[0]) != nullptr);
 }
 
+/// tensor.stride() and tensor.stride(dim): those of dimensions of size 0 or 1 are not followed.
+Value call_stride(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || !self->strides) return nullptr;
+  for (const graph::Dim& size : self->value->type.shape)
+    if (size.lower_bound().value_or(0) < 2) return nullptr;
+  std::vector<Value> strides;
+  for (const graph::Dim& stride : *self->strides) strides.push_back(interpreter.dimension(stride));
+  Value all = make_tuple(std::move(strides));
+  if (arguments.positional.size() == 1 && arguments.keywords.empty()) return all;
+  const Value* dim = arguments.keyword("dim");
+  return subscript(interpreter, all, dim != nullptr ? *dim : arguments.positional.at(1));
+}
+
 Value call_is_contiguous(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
   if (self == nullptr || arguments.positional.size() > 1 || !arguments.keywords.empty())
@@ -363,6 +377,7 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.is_complex", call_is_complex},
       {"torch.is_tensor", call_is_tensor},
       {"torch.Tensor.is_contiguous", call_is_contiguous},
+      {"torch.Tensor.stride", call_stride},
       {"torch.Tensor.contiguous", call_contiguous},
       {"torch.Tensor.to", call_to},
       {"torch.Tensor.float", call_cast<DType::f32>},

@@ -28,9 +28,26 @@ namespace {
 
 /// The keys of an ordinary dense tensor of the CPU: not conjugated, wrapped, tracked by a mode, ...
 c10::DispatchKeySet ordinary_keys() {
-  static const c10::DispatchKeySet keys =
-      at::empty({0}, at::TensorOptions(at::kFloat)).unsafeGetTensorImpl()->key_set();
+  static const c10::DispatchKeySet keys = [] {
+    const c10::InferenceMode outside(false);
+    return at::empty({0}, at::TensorOptions(at::kFloat)).unsafeGetTensorImpl()->key_set();
+  }();
   return keys;
+}
+
+/// As ordinary_keys(), of a tensor made in inference mode.
+c10::DispatchKeySet inference_keys() {
+  static const c10::DispatchKeySet keys = [] {
+    const c10::InferenceMode inside(true);
+    return at::empty({0}, at::TensorOptions(at::kFloat)).unsafeGetTensorImpl()->key_set();
+  }();
+  return keys;
+}
+
+/// Where inference mode is active, tensors made in it are as good as others.
+bool has_ordinary_keys(const at::TensorImpl* impl) {
+  const c10::DispatchKeySet keys = impl->key_set();
+  return keys == ordinary_keys() || (keys == inference_keys() && c10::InferenceMode::is_enabled());
 }
 
 const at::TensorImpl* impl_of(PyObject* tensor) {
@@ -92,7 +109,7 @@ bool sizes_match(at::IntArrayRef found, const ExpectedTensor& expected) {
 }
 
 bool layout_matches(const at::TensorImpl* impl, const ExpectedTensor& expected) {
-  if (impl->key_set() != ordinary_keys()) return false;
+  if (!has_ordinary_keys(impl)) return false;
   if (at::typeMetaToScalarType(impl->dtype()) != scalar_type(expected.dtype)) return false;
   if (!sizes_match(impl->sizes(), expected)) return false;
   if (expected.strides == nullptr) return impl->is_contiguous();
@@ -129,9 +146,10 @@ const char* obstacle(PyObject* object) {
   if (!tensor.defined()) return "it is undefined";
   if (!tensor.device().is_cpu()) return "it is not on the CPU";
   if (tensor.layout() != at::kStrided) return "its layout is not strided";
-  if (tensor.is_inference()) return "it was made in inference mode";
+  if (tensor.is_inference() && !c10::InferenceMode::is_enabled())
+    return "it was made in inference mode";
   if (tensor.is_conj() || tensor.is_neg()) return "it is a lazy conjugate or negative";
-  if (tensor.unsafeGetTensorImpl()->key_set() != ordinary_keys()) {
+  if (!has_ordinary_keys(tensor.unsafeGetTensorImpl())) {
     return "it is quantised, nested, wrapped or of another special kind";
   }
   if (!dtype_of(tensor.scalar_type())) return "graphs do not have its dtype";
@@ -194,7 +212,7 @@ class Access final : public speculate::TensorAccess {
     if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != wanted) return false;
     const at::Tensor& tensor = THPVariable_Unpack(object);
     const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-    if (impl->key_set() != ordinary_keys()) return false;
+    if (!has_ordinary_keys(impl)) return false;
     if (at::typeMetaToScalarType(impl->dtype()) != scalar_type(pattern.dtype)) return false;
     const at::IntArrayRef actual = impl->sizes();
     if (actual.size() != pattern.dims.size()) return false;

@@ -555,18 +555,68 @@ def match_statement():
                 return x * 2
             case 3, (0 | 1 | 2) as count:
                 return x - count
-            case _:
-                return -x
+        match {"a": n, "b": x}:
+            case {"a": 4, **rest}:
+                return rest["b"] * len(rest)
+        return -x
 
     return f
 
 
-@otherwise("`match`")
-def rest_of_a_mapping():
+@converted("chained comparison")
+def chained_comparison():
     def f(x, n):
-        match {"a": 1, "b": x}:
-            case {"a": 1, **rest}:
-                return rest["b"] * 2
+        total = x.sum().item()
+        return x * 2 if -4 < total <= 4 < n * 2 else x, 0 < total < 3
+
+    return f
+
+
+@converted("list comprehension of a varying number of elements, also with conditions")
+def list_comprehension():
+    return lambda x, n: sum([x * i for i in range(n) if i != 1])
+
+
+@converted("shift of a varying int")
+def shifted():
+    return lambda x, n: (x * (1 << n), 100 >> n)
+
+
+@converted("`torch.inference_mode`, inside or around")
+def inference():
+    def f(x, n):
+        with torch.inference_mode():
+            return (x * 2).relu(), x.sum().item()
+
+    return f
+
+
+@otherwise("`torch.inference_mode`, inside or around")
+def inside_and_outside():
+    def f(x, n):
+        with torch.inference_mode():
+            y = x * 2
+        return y, x * 3
+
+    return f
+
+
+@converted("`with` on a generator that `contextlib.contextmanager` made a context manager")
+def generator_context():
+    @contextlib.contextmanager
+    def doubled(state):
+        state.scale *= 2
+        try:
+            yield state.scale
+        finally:
+            state.scale /= 2
+
+    state = State()
+
+    def f(x, n):
+        with doubled(state) as scale:
+            y = x * scale
+        return y * state.scale
 
     return f
 
