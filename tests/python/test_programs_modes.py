@@ -488,7 +488,7 @@ def test_comprehension_with_conditions_on_data():
 
     def step(x):
         rows = [row * weight for row in x if row.sum() > 0 if row[0] < 1]
-        total = sum(rows, torch.zeros(4))
+        total = sum(rows, weight * 0)
         total.sum().backward()
         return len(rows), total.detach()
 
