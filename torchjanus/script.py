@@ -50,10 +50,18 @@ def compile_script(source: str | bytes, file: str) -> types.CodeType:
 
 def _note_originals(code: types.CodeType, original: types.CodeType) -> None:
     """Functions that were rewritten have the source of what the user wrote in their place."""
-    written = {_place(each): each for each in _definitions(original)}
+    written: dict[tuple[str, int], list[types.CodeType]] = {}
+    for each in _definitions(original):
+        written.setdefault(_place(each), []).append(each)
     for each in _definitions(code):
-        if each != (found := written.get(_place(each), each)):
-            _core.note_copy(each, found)
+        found = written.get(_place(each), [])
+        # Which of several lambdas in a line this one was cannot be told.
+        if found and (len(found) == 1 or not _is_lambda(each)) and each != found[-1]:
+            _core.note_copy(each, found[-1])
+
+
+def _is_lambda(code: types.CodeType) -> bool:
+    return code.co_name == "<lambda>"
 
 
 def _place(code: types.CodeType) -> tuple[str, int]:
@@ -61,10 +69,10 @@ def _place(code: types.CodeType) -> tuple[str, int]:
 
 
 def _definitions(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code of all `def`s in this code, nested ones too."""
+    """The code of all `def`s and lambdas in this code, nested ones too."""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            if not constant.co_name.startswith("<"):
+            if not constant.co_name.startswith("<") or _is_lambda(constant):
                 yield constant
             yield from _definitions(constant)
 

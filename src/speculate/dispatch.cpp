@@ -22,6 +22,7 @@ constexpr int kMostRefusalsOfOutcome = 2;
 constexpr int kMostOfNumberedOutcome =
     4;  // graphs, for various values behind one test without fact
 constexpr int kRefusalsBeforeCut = 2;
+constexpr size_t kFirstValues = 4, kMostGraphsOfNumbers = 8;  // of a number
 constexpr int kProfiledAborts = 1;      // aborts of one kind that are profiled before a new graph
 constexpr int kMostTimesOutgrown = 16;  // a profile and a new graph each count
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
@@ -390,6 +391,7 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
   // What varies may be more than can be converted; then one graph for these very values.
   for (const bool relaxed : {true, false}) {
     if (relaxed && !observations_.any_varies() && !generalises()) continue;
+    if (!relaxed && reason && has_ever_new_numbers()) break;
     if (auto entry = generate_with(call, chosen, relaxed, reason)) return entry;
     log("speculate", cat(name_, relaxed ? " (with what varies): " : ": ", reason->describe()));
     if (is_permanent(reason->code)) break;
@@ -491,6 +493,13 @@ std::map<std::string, ValueFact, std::less<>> Dispatcher::path_facts(const Call&
     for (const auto& [path, object] : roots(call)) add(path, object);
   for (const auto& entry : entries_) entry->guards().visit_values(call, add);
   return facts;
+}
+
+/// Whether a graph for the very numbers of a call will hardly see them again: in the calls so far a
+/// number was another one each time, or it has had more values than there should be graphs.
+bool Dispatcher::has_ever_new_numbers() const {
+  const bool had_graphs = counters_.generated > 0;
+  return observations_.most_values() >= (had_graphs ? kMostGraphsOfNumbers : kFirstValues);
 }
 
 bool Dispatcher::may_generate() const {

@@ -144,6 +144,7 @@ class Dispatcher {
   void refused(const Reason& reason);
   bool observe(const Call& call);
   std::map<std::string, ValueFact, std::less<>> path_facts(const Call& call) const;
+  bool has_ever_new_numbers() const;
   bool may_generate() const;
   /// Whether what generating took so far is in proportion to the time that the program runs.
   bool can_afford_generation() const;

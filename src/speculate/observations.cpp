@@ -1,5 +1,7 @@
 #include "speculate/observations.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace janus::speculate {
@@ -56,6 +58,10 @@ bool Observations::see(const std::string& path, PyObject* object) {
   for_each_element(path, object, [&](const std::string& element_path, PyObject* element) {
     see(element_path, element);
   });
+  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) {
+    std::set<Py_hash_t>& values = numbers_[path];
+    if (values.size() < kMostCounted) values.insert(PyObject_Hash(object));
+  }
   ValueFact& fact = facts_[{path, kind}];
   const ValueFact::Level level = fact.level();
   const std::vector<int64_t> sizes = fact.sizes();
@@ -82,6 +88,12 @@ bool Observations::any_varies() const {
       return true;
   }
   return false;
+}
+
+size_t Observations::most_values() const {
+  size_t most = 0;
+  for (const auto& [path, values] : numbers_) most = std::max(most, values.size());
+  return most;
 }
 
 }  // namespace janus::speculate

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -25,9 +26,13 @@ class Observations {
                 std::map<std::string, ValueFact, std::less<>>& facts) const;
   /// Whether any fact is more general than one value or shape.
   bool any_varies() const;
+  /// How many values were seen of the number that had most, as far as they are counted.
+  size_t most_values() const;
 
  private:
+  static constexpr size_t kMostCounted = 8;
   std::map<std::pair<std::string, std::string>, ValueFact> facts_;
+  std::map<std::string, std::set<Py_hash_t>, std::less<>> numbers_;
 };
 
 }  // namespace janus::speculate

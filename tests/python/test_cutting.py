@@ -798,3 +798,24 @@ def test_report_names_the_cuts():
     line = step.__wrapped__.__code__.co_firstlineno + 3
     assert f"cut at line {line}" in text and "[unknown_callable]" in text
     assert step.graph().count("graph @") == 2
+
+
+def test_lambdas_of_statements_that_are_profiled_have_their_source(tmp_path):
+    """What a loop was given by one that is being profiled is refused for no reason that stays."""
+    stats = run_both(
+        SETTING
+        + """
+    def solved(apply, x):
+        for _ in range(4):
+            x = x + apply(x).sin()
+        return x
+
+    shift = torch.ones(3)
+    for step in range(12):
+        scale = torch.randn(3)
+        total = solved(lambda v: v * scale + shift, scale)
+        metrics.update(total.sum())
+    """,
+        tmp_path,
+    )
+    assert "no_source" not in {each["code"] for one in stats for each in one["reasons"]}
