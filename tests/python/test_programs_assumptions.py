@@ -538,7 +538,7 @@ def test_graphs_do_not_keep_modules_alive():
 def test_calls_that_are_refused_by_turns_with_others_leave_those_their_graphs():
     def step(x, turn):
         if turn % 3 == 0:
-            return x.masked_select(x > 0).view(-1, 1).sum()
+            return x.sum() + len(open(__file__).readline())
         return x.sin().sum() if turn % 3 == 1 else x.cos().sum()
 
     return Program(step, [(torch.randn(4, 3), turn) for turn in range(24)])
