@@ -9,7 +9,9 @@
 #include <array>
 #include <numeric>
 
+#include "graph/typical_size.h"
 #include "ops/expression.h"
+#include "ops/index_space.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -312,10 +314,29 @@ Normalised by_sample(const Node& node, const Expression& x, const Expression& me
           .grouping = by_sample(x.rank(), inner_rank(node.attributes))};
 }
 
+/// Whether kernels compute the gradients of a layer norm well. One goes over rows and another over
+/// columns, where ATen's operator reads once: as good only while the operands stay in the cache.
+bool suits_kernels(const Type& input, const Grouping& grouping) {
+  constexpr int64_t cached_bytes = int64_t{1} << 20;
+  return (input.dtype == DType::f32 || input.dtype == DType::f64) && !grouping.shared.empty() &&
+         typical_bytes(input) <= cached_bytes && has_rows_enough({input.shape, grouping.reduced});
+}
+
+/// What depends on the output alone; the saved statistics have gradients of their own.
+void layer_norm_gradient_in_parts(Vjp& g, const Normalised& n) {
+  const auto dy = dout(g), weight = in(g, 1);
+  const auto h = weight.is_none() ? dy : dy * weight;
+  if (g.needs(0)) g.add(0, n.scale * n.projected(h));
+  if (g.needs(1)) g.add(1, sum_over(dy * n.hat(), n.grouping.shared, false));
+  if (g.needs(2)) g.add(2, sum_over(dy, n.grouping.shared, false));
+}
+
 void layer_norm_gradient(Vjp& g) {
   const auto x = in(g, 0);
   const auto n = by_sample(g.node(), x, out(g, 1), out(g, 2));
-  if (g.dout(0) != nullptr) {
+  if (g.dout(0) != nullptr && suits_kernels(x.type(), n.grouping)) {
+    layer_norm_gradient_in_parts(g, n);
+  } else if (g.dout(0) != nullptr) {
     const std::vector<bool> mask{g.needs(0), g.needs(1), g.needs(2)};
     const Attributes attributes{{"normalized_shape", *g.node().attributes.find("normalized_shape")},
                                 {"output_mask", mask}};
