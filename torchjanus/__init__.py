@@ -11,11 +11,25 @@
 import torch  # noqa: F401  (the compiled part needs torch's libraries to be loaded)
 
 from . import inference  # noqa: F401  (what graphs give goes through it)
+from . import meta
 from ._core import Function, Region
 from .convert import explain, function, graph, stats
 from .inline import code
+from .meta import stop_fuse, stop_grad
 from .settings import options
 
 __version__ = "0.1.0"
 
-__all__ = ["Function", "Region", "code", "explain", "function", "graph", "options", "stats"]
+__all__ = [
+    "Function",
+    "Region",
+    "code",
+    "explain",
+    "function",
+    "graph",
+    "meta",
+    "options",
+    "stats",
+    "stop_fuse",
+    "stop_grad",
+]

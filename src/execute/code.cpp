@@ -132,7 +132,7 @@ class Maker {
       code_.objects.emplace_back(node.output()->id, node.attributes.get<int64_t>("object"));
       return;
     }
-    if (node.op == &op::detach) {  // the value itself: it has the operand's slot
+    if (node.op == &op::detach || node.op == &op::stop_fuse) {  // the value itself: it has the operand's slot
       same_[node.output()->id] = slot_of(node.inputs[0]);
       return;
     }

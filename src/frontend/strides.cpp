@@ -315,7 +315,7 @@ Strides strides_of_view(const graph::Node& node, size_t output, const TensorStat
     return squeezed(node, shape, strides, op == &op::squeeze_all);
   if (op == &op::unsqueeze) return unsqueezed(node, shape, strides);
   if (is({&op::expand, &op::expand_as})) return broadcast_strides(shape, strides, wanted);
-  if (op == &op::detach) return strides;
+  if (op == &op::detach || op == &op::stop_fuse) return strides;
   return std::nullopt;
 }
 

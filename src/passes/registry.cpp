@@ -14,6 +14,7 @@ std::span<const NamedPass> all_passes() {
   static constexpr std::array passes = {
       NamedPass{"decompose", decompose},
       NamedPass{"pool_first", pool_first},
+      NamedPass{"map_indices", map_indices},
       NamedPass{"hoist", hoist},
       NamedPass{"differentiate", differentiate},
       NamedPass{"fold", fold},

@@ -8,6 +8,7 @@
 #include "torch/pooling.h"
 #include "torch/products.h"
 #include "torch/python_call.h"
+#include "torch/reindex.h"
 #include "torch/rows.h"
 
 namespace janus::torch {
@@ -21,6 +22,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto row = bind_row(node, symbols)) return row;
   if (auto norm = bind_batch_norm(node, symbols)) return norm;
   if (auto classes = bind_classes(node, symbols)) return classes;
+  if (auto reindex = bind_reindex(node, symbols)) return reindex;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   return bind_boxed(node, symbols);
 }

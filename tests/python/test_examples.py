@@ -28,6 +28,7 @@ SHORT = {
     "stateful_model": "--steps 12 --every 1 --hidden 8 --inputs 4",
     "dropblock": "--steps 10 --every 1 --batch 4 --width 4",
     "a3c": "--updates 12 --every 1 --longest 6 --hidden 16",
+    "meta_operators": "--steps 10 --every 1 --batch 4 --channels 3 --size 6",
     "ppo": "--rounds 3 --episodes 2 --every 1 --longest 30 --hidden 8 --batch 16",
 }
 LONG = {

@@ -143,6 +143,29 @@ def test_layer_norm(data):
     assert text.count("fused") == 1
 
 
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_gradients_of_layer_norm(data):
+    x = data.draw(tensors(smallest=1))
+    inner = data.draw(st.integers(1, x.dim()))
+    shape = tuple(x.shape[-inner:])
+    affine, second = data.draw(st.booleans()), data.draw(st.booleans())
+    weight, bias = torch.randn(shape, dtype=x.dtype), torch.randn(shape, dtype=x.dtype)
+
+    def gradients(x, weight, bias):
+        x, weight, bias = (t.clone().requires_grad_() for t in (x, weight, bias))
+        y = F.layer_norm(x, shape, weight, bias) if affine else F.layer_norm(x, shape)
+        targets = (x, weight, bias) if affine else (x,)
+        first = torch.autograd.grad(torch.sin(y).sum(), targets, create_graph=second)
+        if second:
+            first += torch.autograd.grad((first[0] * torch.cos(x)).sum(), targets[:2])
+        return tuple(g.detach() for g in first)
+
+    # Rows of one element, or of equal ones, have a deviation of the rounding errors alone.
+    if math.prod(shape) > 2 and x.unique().numel() == x.numel():
+        expect_same(gradients, x, weight, bias)
+
+
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_integers_and_booleans(data):

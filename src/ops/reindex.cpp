@@ -1,0 +1,117 @@
+// The meta-operators: `reindex` reads a tensor at an index that depends on the place, and
+// `reindex_reduce` puts each element there. For sums each is the other's gradient.
+#include "ops/reindex.h"
+
+#include <limits>
+
+#include "ops/expression.h"
+#include "ops/shape_rules.h"
+
+namespace janus {
+
+using namespace graph;
+using namespace ops;
+
+namespace {
+
+std::vector<int64_t> numbers_of(const Attributes& attributes, std::string_view name) {
+  std::vector<int64_t> numbers;
+  for (const Dim& dim : list_attribute(attributes, name)) {
+    if (!dim.is_constant()) throw TypeError(cat("reindex: ", name, " with ", dim));
+    numbers.push_back(dim.value());
+  }
+  return numbers;
+}
+
+void require_map(const Infer& infer, size_t space_rank, size_t mapped_rank) {
+  const IndexMap map = index_map(infer.attributes, space_rank);
+  if (map.mapped_rank() != mapped_rank || map.factors.size() != mapped_rank * space_rank)
+    infer.fail(cat(map.offset.size(), " indices with ", map.factors.size(), " factors"));
+}
+
+std::vector<Type> infer_reindex(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (is_complex(type.dtype)) infer.fail(cat("of ", type));
+  const Shape size = list_attribute(infer.attributes, "size");
+  if (!constant_number(infer.inputs[1])) infer.fail("the number outside must be known");
+  require_map(infer, size.size(), type.shape.size());
+  return {Type::tensor(type.dtype, size)};
+}
+
+std::vector<Type> infer_reindex_reduce(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  const Shape size = list_attribute(infer.attributes, "size");
+  const std::string reduce = text_attribute(infer.attributes, "reduce");
+  if (reduce != "sum" && reduce != "amax" && reduce != "amin") infer.fail(cat("by ", reduce));
+  if (type.dtype != DType::f32 && type.dtype != DType::f64 && type.dtype != DType::i64)
+    infer.fail(cat("of ", type));
+  require_map(infer, type.shape.size(), size.size());
+  return {Type::tensor(type.dtype, size)};
+}
+
+Attributes with_size(const Node& node, const Shape& size) {
+  return {{"size", size},
+          {"matrix", *node.attributes.find("matrix")},
+          {"offset", *node.attributes.find("offset")}};
+}
+
+/// Extrema share their gradient among the elements that are equal to them, as those of rows do.
+void reindex_reduce_gradient(Vjp& g) {
+  const auto x = in(g, 0);
+  const Attributes back = with_size(g.node(), x.shape());
+  if (text_attribute(g.node().attributes, "reduce") == "sum")
+    return g.add(0, apply(op::reindex, back, dout(g), 0.0));
+  const double nowhere = std::numeric_limits<double>::quiet_NaN();
+  const auto chosen = apply(op::eq, x, apply(op::reindex, back, out(g), nowhere));
+  const auto count =
+      apply(op::reindex_reduce, with_size(g.node(), out(g).shape()), cast(chosen, x.dtype()));
+  const auto share = apply(op::reindex, back, dout(g) / count, 0.0);
+  g.add(0, apply(op::where, chosen, share, 0.0));
+}
+
+}  // namespace
+
+IndexMap ops::index_map(const Attributes& attributes, size_t space_rank) {
+  return {.space_rank = space_rank,
+          .factors = numbers_of(attributes, "matrix"),
+          .offset = numbers_of(attributes, "offset")};
+}
+
+constinit const OpDef op::reindex{
+    .name = "reindex",
+    .doc =
+        "Elements of a tensor at indices that depend on the place: `matrix` times the place plus "
+        "`offset`. A number where that is outside.",
+    .schema = "(Tensor self, int[] size, int[] matrix, int[] offset, Scalar fill=0.0) -> Tensor",
+    .python = "ops.torchjanus_meta.reindex",
+    .infer = infer_reindex,
+    .vjp =
+        [](Vjp& g) {
+          if (g.needs(0))
+            g.add(0, apply(op::reindex_reduce, with_size(g.node(), in(g, 0).shape()), dout(g)));
+        },
+};
+
+constinit const OpDef op::stop_fuse{
+    .name = "stop_fuse",
+    .doc = "The same tensor, which is in memory: no kernel computes both it and what uses it.",
+    .schema = "(Tensor self) -> Tensor",
+    .python = "ops.torchjanus_meta.stop_fuse",
+    .traits = Trait::pure | Trait::view | Trait::linear,
+    .infer = [](const Infer& infer) -> std::vector<Type> { return {tensor_type(infer, 0)}; },
+    .vjp = [](Vjp& g) { g.add(0, g.dout()); },
+    .scatter = [](const Scatter& s) { return s.replacement; },
+};
+
+constinit const OpDef op::reindex_reduce{
+    .name = "reindex_reduce",
+    .doc =
+        "Combines the elements of a tensor that `matrix` times their place plus `offset` puts to "
+        "the same place. What is put outside is left out.",
+    .schema = "(Tensor self, int[] size, int[] matrix, int[] offset, str reduce=\"sum\") -> Tensor",
+    .python = "ops.torchjanus_meta.reindex_reduce",
+    .infer = infer_reindex_reduce,
+    .vjp = reindex_reduce_gradient,
+};
+
+}  // namespace janus

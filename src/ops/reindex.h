@@ -1,0 +1,22 @@
+// Maps between the indices of two tensors: each index of the one is a sum of multiples of the
+// indices of the other and a number. `torchjanus.meta` gives them to programs.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace janus::ops {
+
+/// index k of the mapped tensor = offset[k] + sum over j of factor(k, j) * index j of the space.
+struct IndexMap {
+  size_t space_rank = 0;
+  std::vector<int64_t> factors;  ///< of all indices of the mapped tensor, one after the other
+  std::vector<int64_t> offset;
+
+  int64_t factor(size_t mapped, size_t space) const { return factors[mapped * space_rank + space]; }
+  size_t mapped_rank() const { return offset.size(); }
+};
+
+/// Of a `reindex` or `reindex_reduce` node.
+IndexMap index_map(const graph::Attributes& attributes, size_t space_rank);
+
+}  // namespace janus::ops

@@ -1,0 +1,275 @@
+"""The public meta-operators: what they compute outside of graphs against loops, graphs against eager with
+gradients of second order, and what graphs make of them: views, convolutions."""
+
+import itertools
+import math
+
+import pytest
+import torch.nn.functional as F
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import torch
+import torchjanus
+from torchjanus import meta
+
+PROPERTY = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def reference_reindex(x, shape, indices, fill):
+    y = torch.full(shape, fill, dtype=x.dtype)
+    for place in itertools.product(*map(range, shape)):
+        source = indices(*place)
+        if all(0 <= i < s for i, s in zip(source, x.shape, strict=True)):
+            y[place] = x[tuple(source)]
+    return y
+
+
+def reference_reindex_sum(x, shape, indices):
+    y = torch.zeros(shape, dtype=x.dtype)
+    for place in itertools.product(*map(range, x.shape)):
+        goal = indices(*place)
+        if all(0 <= i < s for i, s in zip(goal, shape, strict=True)):
+            y[tuple(goal)] += x[place]
+    return y
+
+
+def strides(x):
+    """Those that say where an element is."""
+    sizes = x.shape if x.numel() > 0 else ()
+    return [stride for stride, size in zip(x.stride(), sizes, strict=False) if size > 1]
+
+
+def graph_of(function, *operands):
+    """The graph of a function that gives tensors, after its results were compared with eager's."""
+    expected = function(*operands)
+    converted = torchjanus.function(function)
+    for _ in range(5):
+        actual = converted(*operands)
+    for a, e in zip(actual, expected, strict=True):
+        assert (a.dtype, a.shape, strides(a)) == (e.dtype, e.shape, strides(e))
+        torch.testing.assert_close(a, e, equal_nan=True, rtol=1e-4, atol=1e-4)
+    return str(converted.graph())
+
+
+@st.composite
+def maps(draw):
+    """Sizes of two tensors and a linear map from the indices of the first to those of the second."""
+    space = [draw(st.integers(0, 5)) for _ in range(draw(st.integers(0, 3)))]
+    mapped = [draw(st.integers(1, 6)) for _ in range(draw(st.integers(1, 3)))]
+    rows = [([draw(st.integers(-2, 2)) for _ in space], draw(st.integers(-2, 4))) for _ in mapped]
+
+    def indices(*place):
+        return [
+            sum((a * i for a, i in zip(factors, place, strict=True) if a), offset)
+            for factors, offset in rows
+        ]
+
+    return space, mapped, indices
+
+
+@PROPERTY
+@given(maps(), st.sampled_from([0.0, 7.5]))
+def test_reindex_reads_where_the_indices_say(case, fill):
+    space, mapped, indices = case
+    x = torch.randn(mapped, dtype=torch.float64)
+    expected = reference_reindex(x, space, indices, fill)
+    assert torch.equal(meta.reindex(x, space, indices, fill), expected)
+
+    def step(x):
+        x = x.clone().requires_grad_()
+        y = meta.reindex(x * 2, space, indices, fill)
+        (gradient,) = torch.autograd.grad((y * y * y).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((gradient * gradient).sum(), x)
+        return y.detach(), gradient.detach(), second
+
+    graph_of(step, x)
+
+
+@PROPERTY
+@given(maps())
+def test_reindex_reduce_adds_where_the_indices_say(case):
+    space, mapped, indices = case
+    x = torch.randn(space, dtype=torch.float64)
+    expected = reference_reindex_sum(x, mapped, indices)
+    torch.testing.assert_close(meta.reindex_reduce(x, mapped, indices), expected)
+
+    def step(x):
+        x = x.clone().requires_grad_()
+        y = meta.reindex_reduce(x * 2, mapped, indices)
+        (gradient,) = torch.autograd.grad((y * y * y).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((gradient * gradient).sum(), x)
+        return y.detach(), gradient.detach(), second
+
+    graph_of(step, x)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
+def test_reductions_of_rows(reduce):
+    x = torch.randn(4, 5)
+
+    def step(x):
+        x = x.clone().requires_grad_()
+        y = meta.reindex_reduce(x, (4,), lambda i, j: (i,), reduce)
+        (gradient,) = torch.autograd.grad((y * torch.cos(y)).sum(), x)
+        return y.detach(), gradient
+
+    graph_of(step, x)
+    expected = x.mean(1) if reduce == "mean" else getattr(x, reduce)(1)
+    torch.testing.assert_close(meta.reindex_reduce(x, (4,), lambda i, j: (i,), reduce), expected)
+
+
+def test_where_nothing_is_put_is_what_changes_nothing():
+    x = torch.ones(2)
+    for reduce, number in {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.items():
+        y = meta.reindex_reduce(x, (3,), lambda i: (i * 2,), reduce)
+        assert y.tolist() == [1, number, 1]
+
+
+def test_indices_that_are_no_sums():
+    x, classes = torch.randn(6, 4), torch.tensor([3, 0, 1, 1, 2, 3])
+
+    def step(x, classes):
+        x = x.clone().requires_grad_()
+        own = meta.reindex(x, (6,), lambda i: (i, meta.at(classes, i)))
+        folded = meta.reindex(x, (24,), lambda i: (i // 4, i % 4))
+        counts = meta.reindex_reduce(x, (4,), lambda i, j: (meta.at(classes, i),))
+        (gradient,) = torch.autograd.grad(own.sum() + (folded * counts.sum()).sum(), x)
+        return own.detach(), folded.detach(), counts.detach(), gradient
+
+    graph_of(step, x, classes)
+    own = meta.reindex(x, (6,), lambda i: (i, meta.at(classes, i)))
+    assert torch.equal(own, x.gather(1, classes[:, None])[:, 0])
+    assert torch.equal(meta.reindex(x, (24,), lambda i: (i // 4, i % 4)), x.reshape(-1))
+
+
+def test_wrong_numbers_of_indices_raise():
+    with pytest.raises(ValueError, match="1 indices of a tensor that has 2"):
+        meta.reindex(torch.ones(2, 2), (2,), lambda i: (i,))
+
+
+def test_indices_that_follow_one_another_are_views():
+    def step(x):
+        turned = meta.reindex(x, (7, 5), lambda i, j: (j, 6 - i))
+        spread = meta.reindex(x, (3, 5, 7), lambda b, i, j: (i, j))
+        bordered = meta.reindex(x, (7, 9), lambda i, j: (i - 1, j - 1), 2.0)
+        every_other = meta.reindex(x, (3, 7), lambda i, j: (2 * i, j))
+        return turned * 2, spread * 2, bordered * 2, every_other * 2
+
+    assert "reindex" not in graph_of(step, torch.randn(5, 7))
+
+
+def test_results_are_tensors_of_their_own():
+    def step(x):
+        turned = meta.reindex(x, (7, 5), lambda i, j: (j, i))
+        spread = meta.reindex(x, (3, 5, 7), lambda b, i, j: (i, j))
+        same = meta.reindex(x, (5, 7), lambda i, j: (i, j))
+        again = meta.reindex(x, (5, 7), lambda i, j: (i, j)) * 1
+        rows = meta.reindex(x, (7, 5), lambda i, j: (j, i)) * 2
+        wide = meta.reindex(x, (3, 5, 7), lambda b, i, j: (i, j)) + 1
+        return turned, spread, same, again, rows, wide
+
+    converted = torchjanus.function(step)
+    for _ in range(5):
+        x = torch.randn(5, 7)
+        before = x.clone()
+        for ours, theirs in zip(converted(x), step(x), strict=True):
+            assert torch.equal(ours, theirs) and ours.stride() == theirs.stride()
+            ours.add_(1)
+            assert torch.equal(x, before)
+
+
+def convolution(x, w, border=1, stride=1, dilation=1):
+    (n, c, h, v), (o, _, p, q) = x.shape, w.shape
+    rows = (h + 2 * border - dilation * (p - 1) - 1) // stride + 1
+    columns = (v + 2 * border - dilation * (q - 1) - 1) // stride + 1
+    image = meta.reindex(
+        x,
+        (n, o, rows, columns, c, p, q),
+        lambda n, o, i, j, c, p, q: (
+            n,
+            c,
+            stride * i + dilation * p - border,
+            stride * j + dilation * q - border,
+        ),
+    )
+    weight = meta.reindex(w, image.shape, lambda n, o, i, j, c, p, q: (o, c, p, q))
+    return (image * weight).sum((4, 5, 6))
+
+
+@pytest.mark.parametrize("border, stride, dilation", [(1, 1, 1), (0, 1, 1), (1, 2, 1), (2, 3, 2)])
+def test_a_convolution_is_run_by_the_library(border, stride, dilation):
+    x, w = torch.randn(2, 3, 10, 8), torch.randn(4, 3, 3, 3)
+    torch.testing.assert_close(
+        convolution(x, w, border, stride, dilation),
+        F.conv2d(x, w, padding=border, stride=stride, dilation=dilation),
+        rtol=1e-4,
+        atol=1e-4,
+    )
+
+    def step(x, w):
+        x, w = x.clone().requires_grad_(), w.clone().requires_grad_()
+        y = convolution(x, w, border, stride, dilation).relu()
+        dx, dw = torch.autograd.grad((y * y).sum(), (x, w))
+        return y.detach(), dx, dw
+
+    text = graph_of(step, x, w)
+    assert "= convolution " in text and "reindex" not in text
+
+
+def test_convolutions_of_other_forms():
+    def turned(x, w):
+        """The weight turned around, the result's channels last, indices in another order."""
+        image = meta.reindex(
+            x, (3, 3, 2, 8, 2, 4), lambda c, k, n, i, s, o: (n, c, i - k + s * 2 - 1)
+        )
+        weight = meta.reindex(w, image.shape, lambda c, k, n, i, s, o: (k, o, c))
+        return ((weight * image).sum((0, 1)),)
+
+    def one_dimension(x, w):
+        image = meta.reindex(x, (3, 3, 2, 8, 4), lambda c, k, n, i, o: (n, c, i - k + 1))
+        weight = meta.reindex(w, image.shape, lambda c, k, n, i, o: (k, o, c))
+        return ((weight * image).sum((0, 1)),)
+
+    def uneven(x, w):
+        image = meta.reindex(x, (2, 4, 9, 3, 3), lambda n, o, i, c, k: (n, c, i + k - 3))
+        weight = meta.reindex(w, image.shape, lambda n, o, i, c, k: (k, o, c))
+        return ((image * weight).sum((3, 4)),)
+
+    def wrong_fill(x, w):
+        image = meta.reindex(x, (2, 4, 8, 3, 3), lambda n, o, i, c, k: (n, c, i + k - 1), 1.0)
+        weight = meta.reindex(w, image.shape, lambda n, o, i, c, k: (k, o, c))
+        return ((image * weight).sum((3, 4)),)
+
+    def a_part_of_the_channels(x, w):
+        image = meta.reindex(x, (2, 4, 8, 2, 3), lambda n, o, i, c, k: (n, c, i + k - 1))
+        weight = meta.reindex(w, image.shape, lambda n, o, i, c, k: (k, o, c))
+        return ((image * weight).sum((3, 4)),)
+
+    def batches_multiplied(x, w):
+        image = meta.reindex(x, (2, 4, 8, 3, 3), lambda n, o, i, c, k: (n, c, i + k - 1))
+        weight = meta.reindex(w, image.shape, lambda n, o, i, c, k: (k, n, c))
+        return ((image * weight).sum((3, 4)),)
+
+    x, w = torch.randn(2, 3, 8), torch.randn(3, 4, 3)
+    assert "= convolution " in graph_of(one_dimension, x, w)
+    assert "= convolution " in graph_of(uneven, x, w)
+    for other in (turned, wrong_fill, a_part_of_the_channels, batches_multiplied):
+        assert "= convolution " not in graph_of(other, x, w)
+
+
+def test_stop_fuse_keeps_kernels_apart():
+    def step(x):
+        y = torchjanus.stop_fuse(torch.sin(x) * 2)
+        return torch.cos(y) + 1, y
+
+    text = graph_of(step, torch.randn(40))
+    assert text.count("= fused") == 2
+
+    def gradients(x):
+        x = x.clone().requires_grad_()
+        kept = torchjanus.stop_fuse(x * x)
+        (dx,) = torch.autograd.grad((kept * torchjanus.stop_grad(kept)).sum(), x)
+        return (dx,)
+
+    graph_of(gradients, torch.randn(40))

@@ -1,0 +1,273 @@
+"""The compiler's meta-operators, for operators that torch lacks: `reindex` and `reindex_reduce`.
+
+Both are written with a function from the indices of a place to the indices of another:
+
+    transposed = meta.reindex(x, (m, n), lambda i, j: (j, i))              # y[i, j] = x[j, i]
+    windows = meta.reindex(x, (n - 2, 3), lambda i, k: (i + k,))           # y[i, k] = x[i + k]
+    own = meta.reindex(x, (n,), lambda i: (i, meta.at(classes, i)))        # y[i] = x[i, classes[i]]
+    totals = meta.reindex_reduce(x, (n,), lambda i, j: (i,))               # y[i] += x[i, j]
+
+Together with arithmetic they say what most operators compute, a convolution for instance:
+
+    def convolution(x, w, border=1):
+        (n, c, h, v), (o, _, p, q) = x.shape, w.shape
+        space = (n, o, h + 2 * border - p + 1, v + 2 * border - q + 1, c, p, q)
+        image = meta.reindex(
+            x, space, lambda n, o, i, j, c, p, q: (n, c, i + p - border, j + q - border)
+        )
+        weight = meta.reindex(w, space, lambda n, o, i, j, c, p, q: (o, c, p, q))
+        return (image * weight).sum((4, 5, 6))
+
+Outside of graphs that computes what it says. In the graph of a converted function, indices that each
+follow one other are views, and a convolution is run by the convolution library. Both have gradients of
+any order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+__all__ = ["at", "reindex", "reindex_reduce"]
+
+Sizes = Sequence[int]
+Number = int | float | bool
+
+
+class Index:
+    """One index of a place, or what was computed from some. Sums, and products with numbers, are known
+    as factors of the place's indices and an offset; anything else as a number for each place."""
+
+    def __init__(
+        self, shape: Sizes, factors: list[int], offset: int, values: torch.Tensor | None = None
+    ) -> None:
+        self.shape = shape
+        self.factors = factors
+        self.offset = offset
+        self.values = values
+
+    def tensor(self) -> torch.Tensor:
+        """A number for each place; of size 1 along what it doesn't depend on."""
+        if self.values is not None:
+            return self.values
+        result = torch.full([1] * len(self.shape), self.offset, dtype=torch.int64)
+        for dim, factor in enumerate(self.factors):
+            if factor != 0:
+                sizes = [1] * len(self.shape)
+                sizes[dim] = self.shape[dim]
+                result = result + factor * torch.arange(self.shape[dim]).view(sizes)
+        return result
+
+    def computed(self, values: torch.Tensor) -> Index:
+        return Index(self.shape, [], 0, values)
+
+    def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, int):
+            if self.values is not None:
+                return self.computed(self.values + other)
+            return Index(self.shape, self.factors, self.offset + other)
+        if self.values is not None or other.values is not None:
+            return self.computed(self.tensor() + other.tensor())
+        factors = [a + b for a, b in zip(self.factors, other.factors, strict=True)]
+        return Index(self.shape, factors, self.offset + other.offset)
+
+    def __radd__(self, other: int) -> Index:
+        return self + other
+
+    def __mul__(self, other: Index | int) -> Index:
+        if isinstance(other, Index):
+            return self.computed(self.tensor() * other.tensor())
+        if self.values is not None:
+            return self.computed(self.values * other)
+        return Index(self.shape, [a * other for a in self.factors], self.offset * other)
+
+    def __rmul__(self, other: int) -> Index:
+        return self * other
+
+    def __neg__(self) -> Index:
+        return self * -1
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self + other * -1
+
+    def __rsub__(self, other: int) -> Index:
+        return self * -1 + other
+
+    def __floordiv__(self, other: Index | int) -> Index:
+        divisor = other.tensor() if isinstance(other, Index) else other
+        return self.computed(self.tensor() // divisor)
+
+    def __mod__(self, other: Index | int) -> Index:
+        divisor = other.tensor() if isinstance(other, Index) else other
+        return self.computed(self.tensor() % divisor)
+
+
+Indices = Callable[..., Sequence[Index | int]]
+
+
+def at(tensor: torch.Tensor, *indices: Index | int) -> Index:
+    """The element of a tensor of integers at indices of a place, as an index."""
+    known = [index for index in indices if isinstance(index, Index)]
+    if not known:
+        raise ValueError("torchjanus.meta.at: none of the indices depends on the place")
+    place = tuple(index.tensor() if isinstance(index, Index) else index for index in indices)
+    return known[0].computed(tensor[place].to(torch.int64))
+
+
+def reindex(x: torch.Tensor, shape: Sizes, indices: Indices, fill: Number = 0) -> torch.Tensor:
+    """y of that shape with `y[i, j, ...] = x[indices(i, j, ...)]`, and `fill` where that is outside of x.
+
+    `indices` gets the indices of a place of y and gives those of x: numbers, the indices it got, their
+    sums, differences, products, `//`, `%`, and elements of tensors of integers (`at`)."""
+    shape = list(shape)
+    mapped = indices_at(shape, indices, x.dim())
+    factors, offset = linear(mapped)
+    if factors is None:
+        return gathered(x, shape, [index.tensor() for index in mapped], fill)
+    result: torch.Tensor = torch.ops.torchjanus_meta.reindex(x, shape, factors, offset, fill)
+    return result
+
+
+def reindex_reduce(
+    x: torch.Tensor, shape: Sizes, indices: Indices, reduce: str = "sum"
+) -> torch.Tensor:
+    """y of that shape with `y[indices(i, j, ...)] = reduce of all such x[i, j, ...]`.
+
+    `reduce` is sum, mean, prod, amax or amin. What is put outside of y is left out; where nothing is
+    put, y is what changes nothing: 0, 1, or an infinity (of a mean, not a number)."""
+    if reduce == "mean":
+        total = reindex_reduce(x, shape, indices)
+        return total / reindex_reduce(torch.ones_like(x), shape, indices)
+    shape = list(shape)
+    mapped = indices_at(list(x.shape), indices, len(shape))
+    factors, offset = linear(mapped)
+    if factors is None:
+        return scattered(x, shape, [index.tensor() for index in mapped], reduce)
+    result: torch.Tensor = torch.ops.torchjanus_meta.reindex_reduce(
+        x, shape, factors, offset, reduce
+    )
+    return result
+
+
+def indices_at(shape: list[int], indices: Indices, count: int) -> list[Index]:
+    """What the function gives at a place of a tensor of this shape."""
+    rank = len(shape)
+    place = [Index(shape, [int(i == j) for j in range(rank)], 0) for i in range(rank)]
+    given = indices(*place)
+    if len(given) != count:
+        raise ValueError(f"torchjanus.meta: {len(given)} indices of a tensor that has {count}")
+    return [i if isinstance(i, Index) else Index(shape, [0] * rank, i) for i in given]
+
+
+def linear(indices: list[Index]) -> tuple[list[int] | None, list[int]]:
+    """The factors of all indices one after the other, and their offsets; None if some have none."""
+    factors: list[int] = []
+    for index in indices:
+        if index.values is not None:
+            return None, []
+        factors += index.factors
+    return factors, [index.offset for index in indices]
+
+
+# ---- What they compute --------------------------------------------------------------------------
+
+
+def placed(
+    sizes: Sizes, indices: list[torch.Tensor], space: Sizes, device: torch.device
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Where in a dense tensor of these sizes the indices lead, and whether that is inside, for each
+    place of the space."""
+    place = torch.zeros([1] * len(space), dtype=torch.int64, device=device)
+    inside = torch.ones([1] * len(space), dtype=torch.bool, device=device)
+    for size, given in zip(sizes, indices, strict=True):
+        index = given.to(device)
+        inside = inside & (index >= 0) & (index < size)
+        place = place * size + index.clamp(0, max(size - 1, 0))
+    return place.expand(space), inside.expand(space)
+
+
+def gathered(
+    x: torch.Tensor, shape: Sizes, indices: list[torch.Tensor], fill: Number
+) -> torch.Tensor:
+    if x.numel() == 0:
+        return torch.full(shape, fill, dtype=x.dtype, device=x.device)
+    place, inside = placed(x.shape, indices, shape, x.device)
+    outside = torch.full((), fill, dtype=x.dtype, device=x.device)
+    return torch.where(inside, x.reshape(-1)[place], outside)
+
+
+def scattered(
+    x: torch.Tensor, shape: Sizes, indices: list[torch.Tensor], reduce: str
+) -> torch.Tensor:
+    place, inside = placed(shape, indices, x.shape, x.device)
+    count = math.prod(shape)
+    place = torch.where(inside, place, count).reshape(-1)  # outside: behind the last place
+    nothing = identity(reduce, x.dtype)
+    result = torch.full((count + 1,), nothing, dtype=x.dtype, device=x.device)
+    if reduce == "sum":
+        result = result.index_add(0, place, x.reshape(-1))
+    else:
+        result = result.scatter_reduce(0, place, x.reshape(-1), reduce)
+    return result[:count].reshape(shape)
+
+
+def identity(reduce: str, dtype: torch.dtype) -> Number:
+    if reduce == "sum":
+        return 0
+    if reduce == "prod":
+        return 1
+    if reduce not in ("amax", "amin"):
+        raise ValueError(f"torchjanus.meta.reindex_reduce: no reduction {reduce!r}")
+    if dtype.is_floating_point:
+        return -math.inf if reduce == "amax" else math.inf
+    limits = torch.iinfo(dtype)
+    return limits.min if reduce == "amax" else limits.max
+
+
+# ---- What graphs know them by -------------------------------------------------------------------
+
+
+def from_factors(space: Sizes, factors: Sizes, offset: Sizes) -> list[torch.Tensor]:
+    rank = len(space)
+    return [
+        Index(space, list(factors[k * rank : (k + 1) * rank]), offset[k]).tensor()
+        for k in range(len(offset))
+    ]
+
+
+def reindex_by_factors(
+    x: torch.Tensor, size: Sizes, matrix: Sizes, offset: Sizes, fill: Number = 0.0
+) -> torch.Tensor:
+    return gathered(x, size, from_factors(size, matrix, offset), fill)
+
+
+def reindex_reduce_by_factors(
+    x: torch.Tensor, size: Sizes, matrix: Sizes, offset: Sizes, reduce: str = "sum"
+) -> torch.Tensor:
+    return scattered(x, size, from_factors(x.shape, matrix, offset), reduce)
+
+
+def stop_fuse(x: torch.Tensor) -> torch.Tensor:
+    """x itself: a hint that it should be in memory, and not computed again where it is used."""
+    same: torch.Tensor = torch.ops.torchjanus_meta.stop_fuse(x)
+    return same
+
+
+def stop_grad(x: torch.Tensor) -> torch.Tensor:
+    """x as a number that nothing is differentiated through: `x.detach()`."""
+    return x.detach()
+
+
+LIBRARY: Any = torch.library.Library("torchjanus_meta", "DEF")  # type: ignore[no-untyped-call]
+LIBRARY.define(
+    "reindex(Tensor self, int[] size, int[] matrix, int[] offset, Scalar fill=0.0) -> Tensor"
+)
+LIBRARY.define(
+    'reindex_reduce(Tensor self, int[] size, int[] matrix, int[] offset, str reduce="sum") -> Tensor'
+)
+LIBRARY.define("stop_fuse(Tensor(a) self) -> Tensor(a)")
+LIBRARY.impl("reindex", reindex_by_factors, "CompositeImplicitAutograd")
+LIBRARY.impl("reindex_reduce", reindex_reduce_by_factors, "CompositeImplicitAutograd")
+LIBRARY.impl("stop_fuse", lambda x: x.view_as(x), "CompositeImplicitAutograd")
