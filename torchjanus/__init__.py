@@ -10,8 +10,10 @@
 
 import torch  # noqa: F401  (the compiled part needs torch's libraries to be loaded)
 
-from . import inference  # noqa: F401  (what graphs give goes through it)
-from . import meta
+from . import (
+    inference,  # noqa: F401  (what graphs give goes through it)
+    meta,
+)
 from ._core import Function, Region
 from .convert import explain, function, graph, stats
 from .inline import code
