@@ -180,6 +180,8 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
         node->output()->type.shape != self->value->type.shape ||
         node->output()->type.dtype != self->value->type.dtype)  // most would raise
       interpreter.refuse(ReasonCode::unknown_callable, *name);
+    // A dropout that drops nothing; only conj_physical_ counts as a write nevertheless.
+    if (resolved->same_as[0] != nullptr && *functional != "aten::conj_physical") return self;
     write_in_place(interpreter, self, *node, node->output(), any_tracked);
     self->producer = name->substr(name->find(':') + 2);
     if (any_tracked && self->base == nullptr && !resolved->grad_fn_names.empty())

@@ -503,9 +503,10 @@ bool writes_unsaid(const std::string& name) {
 /// Operators that give their argument itself for some arguments, whatever its strides are.
 bool may_give_argument(const std::string& name) {
   static const std::set<std::string> names = {
-      "aten::conj",       "aten::resolve_conj", "aten::resolve_neg", "aten::atleast_1d",
-      "aten::atleast_2d", "aten::atleast_3d",   "aten::sum_to_size", "aten::cartesian_prod",
-      "aten::real",       "aten::conj_physical"};
+      "aten::conj",          "aten::resolve_conj",   "aten::resolve_neg",
+      "aten::atleast_1d",    "aten::atleast_2d",     "aten::atleast_3d",
+      "aten::sum_to_size",   "aten::cartesian_prod", "aten::real",
+      "aten::conj_physical", "aten::alpha_dropout",  "aten::feature_alpha_dropout"};
   return names.contains(name);
 }
 
