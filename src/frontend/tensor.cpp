@@ -360,8 +360,12 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
     return interpreter.constant_borrowed(strided);
   }
   if (name == "is_cpu") return interpreter.boolean(true);
-  if (name == "H" && type.rank() == 2 && !graph::is_complex(type.dtype))
+  const bool is_real = !graph::is_complex(type.dtype);
+  if (is_real && (name == "mH" || (name == "H" && type.rank() == 2)))
     return matrix_transposed(interpreter, tensor);
+  if (is_real && name == "real") return tensor;
+  if (name == "nbytes")
+    return interpreter.dimension(graph::element_count(type.shape) * graph::byte_size(type.dtype));
   if (name == "T") return transposed(interpreter, tensor);
   if (name == "mT") return matrix_transposed(interpreter, tensor);
   for (const char* never :

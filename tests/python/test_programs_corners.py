@@ -402,3 +402,17 @@ def test_list_that_holds_itself_where_a_number_was_assumed():
     x = torch.ones(2)
     arguments = [(x, 1), (x, 2), (x, 3), (x, 4), (x, 5), (x, endless)]
     return Program(lambda x, k: x * (2 if isinstance(k, int) else 3), arguments)
+
+
+@differential(graphs=1)
+def test_attributes_that_real_tensors_share():
+    def step(x):
+        return x.mH, x.H @ x, x.real is x, x.nbytes
+
+    return Program(step, [(torch.randn(5, 4),) for _ in range(5)])
+
+
+@differential(graphs=1)
+def test_dropout_that_drops_nothing():
+    model = nn.Sequential(nn.Linear(4, 4), nn.AlphaDropout(0.5), nn.FeatureAlphaDropout(0.5)).eval()
+    return Program(lambda x: model(x), [(torch.randn(5, 4),) for _ in range(5)])
