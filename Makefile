@@ -104,6 +104,10 @@ bench-growth: build
 	$(BIN)/pip install -q matplotlib
 	$(BIN)/python benchmarks/growth.py $(ARGS)
 
+# Whether Python's numbers that change from call to call are what they are in eager, beside torch.compile.
+bench-state: build
+	$(BIN)/python benchmarks/state.py $(ARGS)
+
 demo: build
 	$(BIN)/python examples/demo.py
 
