@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test bench bench-overheads bench-ablation bench-growth demo format lint sanitize fuzz fuzz-programs wheel golden clean
+.PHONY: all packages environment build test bench bench-overheads bench-ablation bench-growth bench-state demo format lint sanitize fuzz fuzz-programs wheel golden clean
 
 all: build
 
