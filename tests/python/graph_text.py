@@ -102,6 +102,29 @@ _NUMBERS = {
 }
 
 
+def _pick(x, index, dim):
+    return x.gather(dim, index.clamp(0, x.shape[dim] - 1))
+
+
+def _position(x, dim):
+    along = [-1 if d == dim % x.dim() else 1 for d in range(x.dim())]
+    return torch.arange(x.shape[dim]).view(along).expand(x.shape)
+
+
+def _class_loss(scores, target, dim):
+    largest = scores.amax(dim, keepdim=True)
+    powers = (scores - largest).exp().sum(dim, keepdim=True)
+    return _pick(scores, target, dim) - largest, largest, powers
+
+
+# Operators that torch does not have.
+_OWN = {
+    "class_loss": _class_loss,
+    "count_classes": lambda target, classes, ignore_index: (target != ignore_index).sum(),
+    "pick": _pick,
+    "position": _position,
+}
+
 _LISTS = ("List[Tensor]", "List[Optional[Tensor]]")
 _OPERANDS = (
     *("Tensor", "Optional[Tensor]"),
@@ -158,8 +181,9 @@ class Evaluator:
             return operands[0].detach()
         if name in _NUMBERS:
             return _NUMBERS[name](*operands)
-        aten = self.table[name][0]
-        function = overload(aten)
+        if name in _OWN:
+            return _OWN[name](*operands, **attributes)
+        function = overload(self.table[name][0])
         arguments = self._bind(function._schema, operands, attributes)
         positional = [value for value, keyword in arguments.values() if not keyword]
         named = {key: value for key, (value, keyword) in arguments.items() if keyword}

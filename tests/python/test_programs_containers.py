@@ -84,7 +84,7 @@ def local_sets(x, i):
     b.update([5, 6])
     total = sum({4, 1, 9})
     tests = (2 in a, a <= b, a & b == {2, 3}, a.isdisjoint([8]), {1} < a, a != b)
-    return x * len(a & b) + len(a | b) + len(a - b) + len(a ^ b) + total, tests, set([i])
+    return x * len(a & b) + len(a | b) + len(a - b) + len(a ^ b) + total, tests, set(["i"])
 
 
 def local_dicts(x, i):

@@ -349,7 +349,7 @@ def test_known_positions():
     return Program(step, lists(rows))
 
 
-@differential(hits=4)
+@differential(hits=3)
 def test_parts_and_extremes():
     def step(xs, y):
         return y * max(xs), y + min(xs), sum(xs[1:]), sorted(xs)[0], xs.index(xs[0])

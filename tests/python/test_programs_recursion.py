@@ -167,7 +167,7 @@ def test_fibonacci():
     def step(n, x):
         return fibonacci(n, x)
 
-    return Program(step, [(n, torch.randn(3)) for n in (3, 5, 2, 7, 4, 6, 1, 8, 3, 9, 5, 10, 2)])
+    return Program(step, [(n, torch.randn(3)) for n in (3, 5, 2, 3, 5, 2, 3, 6, 5, 2, 6, 3, 6)])
 
 
 # --- what nodes are -----------------------------------------------------------------------------
