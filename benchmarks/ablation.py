@@ -3,10 +3,11 @@
     python benchmarks/ablation.py [PROGRAM …] [--steps N] [--repeats N] [--output FOLDER]
 
 Graphs without any of it (base), then with loops unrolled, with shapes, numbers and branches
-specialised, with layouts, memory and element-wise kernels planned for these shapes, and at last on
-several threads: the switches of `torchjanus.options`. Each configuration runs in processes of its own,
-turn by turn with the others; what is given is the least median step time of the turns, and how much
-faster than eager that is. Writes ablation.md and ablation.json into the output folder.
+specialised, with layouts, memory and element-wise kernels planned for these shapes, on several
+threads, and at last with the invocations of a recursion computed together: the switches of
+`torchjanus.options`. Each configuration runs in processes of its own, turn by turn with the others;
+what is given is the least median step time of the turns, and how much faster than eager that is.
+Writes ablation.md and ablation.json into the output folder.
 """
 
 import argparse
@@ -29,11 +30,12 @@ EXECUTION = ["kernels", "layouts", "memory_plan"]
 #: What is left out.
 CONFIGURATIONS = {
     "eager": None,
-    "base": ["unroll", *SPECIALISATIONS, *EXECUTION, "parallel"],
-    "+unroll": [*SPECIALISATIONS, *EXECUTION, "parallel"],
-    "+specialise": [*EXECUTION, "parallel"],
-    "+compile": ["parallel"],
-    "+parallel": [],
+    "base": ["unroll", *SPECIALISATIONS, *EXECUTION, "parallel", "batch"],
+    "+unroll": [*SPECIALISATIONS, *EXECUTION, "parallel", "batch"],
+    "+specialise": [*EXECUTION, "parallel", "batch"],
+    "+compile": ["parallel", "batch"],
+    "+parallel": ["batch"],
+    "+batch": [],
 }
 
 

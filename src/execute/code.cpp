@@ -2,6 +2,7 @@
 #include "execute/code.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <numeric>
 #include <set>
@@ -15,6 +16,7 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "ops/rows.h"
 #include "ops/structure.h"
 
 namespace janus::execute {
@@ -78,6 +80,7 @@ class Maker {
     code_.run_time_symbols = graph::symbols_given_in(graph_.body());
     code_.can_be_planned = (code_.commits.empty() || !code_.hands_out_containers) &&
                            code_.run_time_symbols.empty() && !options().is_disabled("memory_plan");
+    code_.run_time_symbols.insert(rows_symbols_.begin(), rows_symbols_.end());
     std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
     for (const auto* writes : {&code_.commits, &code_.rebinds}) {
       for (const Write& write : *writes) {
@@ -195,6 +198,16 @@ class Maker {
     } else if (node.op == &op::if_ || node.op == &op::while_) {
       instruction.action = node.op == &op::if_ ? Action::choose : Action::loop;
       add_blocks(node, instruction);
+    } else if (node.op == &op::rows) {
+      instruction.action = Action::rows;
+      instruction.operation = static_cast<size_t>(node.attributes.get<int64_t>("kind"));
+      instruction.rank = static_cast<uint32_t>(node.attributes.get<int64_t>("rank"));
+      code_.has_rows = true;
+      instruction.sums = static_cast<size_t>(node.attributes.get<int64_t>("sums"));
+      rows_symbols_.insert(node.attributes.get<std::string>("symbol"));
+      add_blocks(node, instruction);
+      instruction.least_rows = least_rows(instruction);
+      check_outer_values(node);
     } else if (is_container_operator(*node.op)) {
       instruction.action = Action::container;
     } else if (const ops::NumberFunction number = ops::number_function(*node.op)) {
@@ -210,6 +223,38 @@ class Maker {
           node.op == &op::opaque && !ops::recorded_operands(node.attributes).empty();
       code_.needs_unlock |= node.op == &op::opaque || node.op == &op::opaque_backward;
     }
+  }
+
+  /// What stands in a function may be gone by the time that its `rows` are computed.
+  void check_outer_values(const Node& rows) const {
+    for (const Value* value : used_values(rows)) {
+      const Node* definition = value->definition;
+      const bool stays = definition == nullptr ? value->owner == &graph_.body()
+                                               : definition->parent == &graph_.body() ||
+                                                     definition->op == &op::constant;
+      const bool is_operand =
+          std::find(rows.inputs.begin(), rows.inputs.end(), value) != rows.inputs.end();
+      TORCHJANUS_CHECK(stays || is_operand, "rows: uses a value of a function");
+    }
+  }
+
+  /// By how long instructions take on small tensors, in kernels' times: a product reads a matrix,
+  /// an operator of the library finds its way, a view makes an object. To gather rows takes some
+  /// of them, and half of one an operand. It should take half as long, as estimates go.
+  static size_t least_rows(const Instruction& rows) {
+    const auto time = [](const Sequence& sequence) {
+      double sum = 0;
+      for (const Instruction& each : sequence.instructions) {
+        const bool is_product = each.node->op == &op::linear || each.node->op == &op::mm ||
+                                each.node->op == &op::mv || each.node->op == &op::bmm ||
+                                each.node->op == &op::addmm;
+        sum += is_product ? 4 : each.is_view ? 0.5 : each.action == Action::kernel ? 1 : 1.5;
+      }
+      return sum;
+    };
+    const double together =
+        6 + 0.5 * static_cast<double>(rows.inputs.size()) + time(rows.blocks[0]);
+    return static_cast<size_t>(std::ceil(2.5 * together / std::max(0.5, time(rows.blocks[1]))));
   }
 
   void add_blocks(const Node& node, Instruction& instruction) {
@@ -240,7 +285,9 @@ class Maker {
   }
 
   void mark_repeated(Sequence& sequence) {
+    size_t in_block = 0;
     for (Instruction& instruction : sequence.instructions) {
+      instruction.repeated_in_block = in_block++;
       if (instruction.action == Action::kernel || instruction.action == Action::operation)
         instruction.repeated = code_.repeated_count++;
     }
@@ -368,6 +415,7 @@ class Maker {
   const graph::Graph& graph_;
   Code code_;
   std::vector<uint32_t> same_;  // slot by value id
+  std::set<std::string> rows_symbols_;
   std::unordered_map<std::string, size_t> cell_numbers_;
 };
 

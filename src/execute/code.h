@@ -35,6 +35,7 @@ enum class Action : uint8_t {
   identity,   ///< whether two objects are one
   choose,     ///< `if`
   loop,       ///< `while`
+  rows,       ///< put off, to be computed with others of its kind
   call        ///< runs a function's block
 };
 
@@ -57,9 +58,10 @@ struct Instruction {
   std::vector<uint32_t> used;     ///< inputs and what nested blocks use from outside
   std::vector<uint32_t> dead;     ///< slots that nothing uses after this instruction
   std::shared_ptr<const kernels::Kernel> kernel;
-  size_t operation = 0;        ///< index among the program's library operators, or heap reads
+  size_t operation = 0;        ///< index among library operators or heap reads; of `rows` the kind
   bool is_view = false;        ///< an operator that gives a view of its only operand
   size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
+  size_t repeated_in_block = 0;  ///< the same within the block
   ops::NumberFunction number = nullptr;
   bool keeps_operands = false;  ///< a frame that it gives refers to their memory
   std::vector<Sequence> blocks;
@@ -68,6 +70,10 @@ struct Instruction {
   bool wanted = true;    ///< nothing is left out where the condition is this
   size_t side_size = 0;  ///< how many instructions the side has
   size_t rest_size = 0;  ///< how many instructions come before the end of the whole `if`
+  // Of `rows`:
+  size_t sums = 0;  ///< how many of the last operands are added to
+  uint32_t rank = 0;
+  size_t least_rows = 0;  ///< with fewer it takes less time to run the second block for each
   // Of calls:
   const Sequence* function = nullptr;
   std::vector<uint32_t> saved;  ///< what is put aside
@@ -100,9 +106,9 @@ struct Code {
   std::vector<Constant> constants;
   std::vector<std::pair<uint32_t, size_t>> cell_reads;  ///< slot of a `state` node, cell
   std::vector<Write> commits, rebinds;
-  std::vector<const graph::Node*> operations;  ///< nodes to be bound by the library
-  std::set<std::string> run_time_symbols;      ///< dimensions that nodes of the body give values
-  std::vector<const graph::Node*> heap_reads;  ///< nodes to be bound by the heap
+  std::vector<const graph::Node*> operations;         ///< nodes to be bound by the library
+  std::set<std::string> run_time_symbols;             ///< dimensions that get values in a run
+  std::vector<const graph::Node*> heap_reads;         ///< nodes to be bound by the heap
   std::vector<std::pair<uint32_t, int64_t>> objects;  ///< slot of a known object, its number
   std::map<std::string, std::unique_ptr<Sequence>> functions;
   std::vector<std::string> cells;
@@ -112,6 +118,7 @@ struct Code {
   bool hands_out_containers = false;  ///< frames leave the run, with what they keep
   bool needs_unlock = false;          ///< runs code that may take Python's lock itself
   bool uses_objects = false;          ///< has pointers to Python's objects, so it needs the lock
+  bool has_rows = false;              ///< has `rows` instructions
   size_t slot_count = 0;
   size_t repeated_count = 0;
 };

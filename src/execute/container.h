@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,7 @@ class Container {
   friend int64_t list_size(const Slot& list);
   friend const Slot& last_item(const Slot& list);
   friend Slot without_last(const Slot& list);
+  friend void replace_items(const Slot& container, const std::function<void(Slot&)>& replace);
 
   mutable std::atomic<uint32_t> owners_ = 1;
   std::vector<Slot> items_;          ///< of a frame
@@ -42,5 +44,25 @@ int64_t list_size(const Slot& list);
 /// Of a list that is not empty.
 const Slot& last_item(const Slot& list);
 Slot without_last(const Slot& list);
+
+/// What an invocation that was put off will have given (execute/rows.h), known by a number. In a
+/// slot it is a container that there is not: where that would lie is an odd number.
+inline bool is_number(const Container* container) {
+  return (reinterpret_cast<uintptr_t>(container) & 1) != 0;
+}
+inline Slot make_row(int64_t number) {
+  return Slot::steal_container(
+      reinterpret_cast<const Container*>(static_cast<uintptr_t>(number) << 1 | 1));
+}
+inline bool is_row(const Slot& slot) {
+  return slot.kind() == Slot::Kind::container && is_number(slot.container());
+}
+inline int64_t row_number(const Slot& row) {
+  return static_cast<int64_t>(reinterpret_cast<uintptr_t>(row.container()) >> 1);
+}
+
+/// Lets `replace` put other slots for those in the container, and in all that are in it, which
+/// stand for the same values.
+void replace_items(const Slot& container, const std::function<void(Slot&)>& replace);
 
 }  // namespace janus::execute

@@ -12,6 +12,7 @@
 #include "execute/layout.h"
 #include "execute/library.h"
 #include "execute/repeated.h"
+#include "execute/rows.h"
 #include "execute/symbols.h"
 
 namespace janus::execute {
@@ -36,6 +37,7 @@ struct Frame {
   std::vector<Learned> learned;    ///< by slot; filled by the first run
   SymbolValues symbols;
   Activations activations;
+  Rows rows;
   int64_t deepest_call = 0;  ///< how deeply calls may nest in this run
   /// Memory of the plan's own tensors: nothing that outlives a step may refer to it.
   std::unordered_set<const void*> borrowed;

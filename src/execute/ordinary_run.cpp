@@ -9,6 +9,7 @@
 #include "execute/container.h"
 #include "execute/container_call.h"
 #include "execute/kernel_call.h"
+#include "execute/list_call.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
@@ -129,6 +130,85 @@ Failure too_small(const Node& dimension, int64_t size) {
 
 bool OrdinaryRun::run() { return run(code_.body); }
 
+// ---- rows -------------------------------------------------------------------------------------
+
+namespace {
+
+/// Whether it needs more of a tensor than to hand it on.
+bool looks_into_tensors(const Instruction& instruction) {
+  switch (instruction.action) {
+    case Action::kernel:
+    case Action::operation:
+    case Action::item:
+    case Action::guard:
+      return true;
+    case Action::container:
+      return is_list_access(*instruction.node->op);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool OrdinaryRun::put_off(const Instruction& instruction) {
+  Slot* const slots = frame_.slots.data();
+  if (frame_.rows.put_off(instruction, slots)) return true;
+  if (!compute_rows()) return false;
+  TORCHJANUS_CHECK(frame_.rows.put_off(instruction, slots), "rows: an operand is not computed");
+  return true;
+}
+
+bool OrdinaryRun::compute_rows() {
+  if (!frame_.rows.is_waiting()) return true;
+  ++frame_.activations.repeating;
+  const bool done = frame_.rows.compute(
+      library_, frame_.slots.data(), frame_.symbols,
+      [&](const Sequence& inner, RowsOfNumber* known) { return run_rows(inner, known); });
+  --frame_.activations.repeating;
+  return done;
+}
+
+/// What instructions of the block know of the last time, they know for this number of rows.
+bool OrdinaryRun::run_rows(const Sequence& inner, RowsOfNumber* known) {
+  rows_ = known;
+  const bool done = run(inner);
+  rows_ = nullptr;
+  return done;
+}
+
+/// What an instruction in a block knows of the last time; null: nothing is kept.
+Repeated* OrdinaryRun::repeated(const Instruction& instruction) {
+  if (instruction.repeated >= frame_.repeated.size()) return nullptr;
+  return rows_ != nullptr ? &rows_->repeated[instruction.repeated_in_block]
+                          : &frame_.repeated[instruction.repeated];
+}
+
+/// Puts the tensor in the place of a row, or those of the rows that a container holds.
+bool OrdinaryRun::settle(Slot& slot) {
+  if (!is_row(slot) && slot.kind() != Slot::Kind::container) return true;
+  if (!compute_rows()) return false;
+  if (is_row(slot)) {
+    slot = frame_.rows.tensor(slot, library_);
+    return true;
+  }
+  replace_items(slot, [&](Slot& item) {
+    if (is_row(item)) item = frame_.rows.own_tensor(item, library_);
+  });
+  return true;
+}
+
+bool OrdinaryRun::settle(std::span<const uint32_t> slots) {
+  return std::all_of(slots.begin(), slots.end(),
+                     [&](uint32_t slot) { return settle(frame_.slots[slot]); });
+}
+
+bool OrdinaryRun::settle_results() {
+  if (!puts_off_) return true;
+  if (!compute_rows()) return false;
+  return settle(code_.body.results);
+}
+
 bool OrdinaryRun::run(const Sequence& sequence) {
   for (const Instruction& instruction : sequence.instructions) {
     if (!run(instruction)) return false;
@@ -139,7 +219,12 @@ bool OrdinaryRun::run(const Sequence& sequence) {
 
 bool OrdinaryRun::run(const Instruction& instruction) {
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
+  if (puts_off_ && rows_ == nullptr && looks_into_tensors(instruction) &&
+      !settle(instruction.inputs))
+    return false;
   switch (instruction.action) {
+    case Action::rows:
+      return put_off(instruction);
     case Action::kernel:
       run_kernel(instruction);
       break;
@@ -210,11 +295,24 @@ bool OrdinaryRun::run_control(const Instruction& instruction) {
   in_block_ = true;
   const bool done =
       instruction.action == Action::heap ? run_heap(instruction) : run_blocks(instruction);
+  const bool computed = done && compute_rows() && settle_outputs(instruction);
   in_block_ = false;
   for (Repeated& repeated : frame_.repeated) repeated.forget_large_tensors();
-  if (done) give_memory(instruction);
+  if (computed) give_memory(instruction);
   learn_ = learns;
-  return done;
+  return computed;
+}
+
+/// What comes out of blocks are tensors, containers as they are: what is in them is looked at in
+/// blocks again.
+bool OrdinaryRun::settle_outputs(const Instruction& instruction) {
+  for (const uint32_t slot : instruction.outputs) {
+    Slot& value = frame_.slots[slot];
+    if (!is_row(value)) continue;
+    value = frame_.rows.take_tensor(value, library_);
+    if (!library_.has_no_other_owner(value)) value = cloned(library_, value, true);
+  }
+  return true;
 }
 
 /// Copies those results that lie in memory of values from outside of the blocks, of each other, or
@@ -293,26 +391,25 @@ void OrdinaryRun::call_operation(const Instruction& instruction) {
   }
   Operation& operation = *frame_.operations[instruction.operation];
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
-  const bool in_loop =
-      frame_.activations.repeating > 0 && instruction.repeated < frame_.repeated.size();
-  if (in_loop && instruction.is_view) return view_operand(instruction, operation);
+  Repeated* const known = frame_.activations.repeating > 0 ? repeated(instruction) : nullptr;
+  const bool in_loop = known != nullptr;
+  if (in_loop && instruction.is_view) return view_operand(instruction, operation, *known);
   if (in_loop && operation.can_run_in_place() && take_first_input(instruction))
     return operation.run_into(operands);
   if (!in_loop || !operation.can_run_into() || operation.can_run_in_place())
     return operation.run(operands);
-  Repeated& repeated = frame_.repeated[instruction.repeated];
-  if (!repeated.fits(instruction, operands.slots, library_)) {
+  if (!known->fits(instruction, operands.slots, library_)) {
     operation.run(operands);
-    return note_outputs(instruction, repeated);
+    return note_outputs(instruction, *known);
   }
-  if (!repeated.knows_outputs()) return operation.run(operands);
-  repeated.make_outputs(instruction, operands.slots, library_, true);
+  if (!known->knows_outputs()) return operation.run(operands);
+  known->make_outputs(instruction, operands.slots, library_, true);
   operation.run_into(operands);
 }
 
 /// A view is made here once it is known where it lies.
-void OrdinaryRun::view_operand(const Instruction& instruction, Operation& operation) {
-  Repeated& repeated = frame_.repeated[instruction.repeated];
+void OrdinaryRun::view_operand(const Instruction& instruction, Operation& operation,
+                               Repeated& repeated) {
   Slot* const slots = frame_.slots.data();
   const Slot& base = slots[instruction.inputs[0]];
   Slot& output = slots[instruction.outputs[0]];
@@ -360,11 +457,9 @@ void OrdinaryRun::note_outputs(const Instruction& instruction, Repeated& repeate
 }
 
 void OrdinaryRun::run_kernel(const Instruction& instruction) {
-  if (instruction.repeated >= frame_.repeated.size()) {
-    Repeated once;
-    return run_kernel(instruction, once);
-  }
-  run_kernel(instruction, frame_.repeated[instruction.repeated]);
+  if (Repeated* const known = repeated(instruction)) return run_kernel(instruction, *known);
+  Repeated once;
+  run_kernel(instruction, once);
 }
 
 void OrdinaryRun::run_kernel(const Instruction& instruction, Repeated& repeated) {

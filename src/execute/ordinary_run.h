@@ -2,6 +2,8 @@
 // learns what a plan has to know, and every run of programs with control flow.
 #pragma once
 
+#include <span>
+
 #include "execute/code.h"
 #include "execute/frame.h"
 
@@ -10,7 +12,7 @@ namespace janus::execute {
 class OrdinaryRun {
  public:
   OrdinaryRun(const Code& code, Library& library, Frame& frame, bool learn)
-      : code_(code), library_(library), frame_(frame), learn_(learn) {}
+      : code_(code), library_(library), frame_(frame), learn_(learn), puts_off_(code.has_rows) {}
 
   /// Runs the body; inputs, cells and constants are in their slots. False: frame.failure says why
   /// not, and nothing outside has changed.
@@ -19,8 +21,19 @@ class OrdinaryRun {
   /// are tensors of their own. Where their layouts are known already (Frame::learned), they get
   /// those.
   bool run_control(const Instruction& instruction);
+  /// Computes what was put off, and puts tensors in the place of what is not known to be more than
+  /// an invocation's result, for those outside of the run.
+  bool settle_results();
 
  private:
+  // What is put off (ordinary_run.cpp):
+  bool put_off(const Instruction& instruction);
+  bool compute_rows();
+  bool run_rows(const Sequence& inner, RowsOfNumber* known);
+  Repeated* repeated(const Instruction& instruction);
+  bool settle_outputs(const Instruction& instruction);
+  bool settle(Slot& slot);
+  bool settle(std::span<const uint32_t> slots);
   bool run(const Sequence& sequence);
   bool run(const Instruction& instruction);
   bool run_guard(const Instruction& instruction);
@@ -48,7 +61,7 @@ class OrdinaryRun {
   void prepare_kernel(const Instruction& instruction, Repeated& repeated);
   void run_operation(const Instruction& instruction);
   void call_operation(const Instruction& instruction);
-  void view_operand(const Instruction& instruction, Operation& operation);
+  void view_operand(const Instruction& instruction, Operation& operation, Repeated& repeated);
   bool take_first_input(const Instruction& instruction);
   void note_outputs(const Instruction& instruction, Repeated& repeated);
   void expect_undefined(uint32_t slot, const graph::Value& value);
@@ -59,7 +72,9 @@ class OrdinaryRun {
   Library& library_;
   Frame& frame_;
   bool learn_;
+  bool puts_off_;  ///< what `rows` instructions compute
   bool in_block_ = false;
+  RowsOfNumber* rows_ = nullptr;  ///< of the `rows` instruction that is computed
 };
 
 /// A copy of a tensor, with the same layout where that has no gaps.

@@ -457,6 +457,7 @@ class Planner {
         break;
       case Action::heap:
       case Action::choose:
+      case Action::rows:
       case Action::loop:
       case Action::call:
         step(Step::Kind::control, position);

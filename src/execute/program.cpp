@@ -112,6 +112,7 @@ class Instance {
     if (frame_.failure && frame_.is_certain) frame_.failure->kind = Failure::Kind::broken;
     if (frame_.failure && random_) random_->restore();
     frame_.activations.clear();
+    frame_.rows.clear();
     if (plan_) {
       plan_->clear(frame_);
     } else {
@@ -170,7 +171,8 @@ class Instance {
                       std::span<Slot> rebound) {
     const bool learn = code_.can_be_planned;
     if (learn) learn_operands(code_, frame_, library_);
-    if (!OrdinaryRun(code_, library_, frame_, learn).run()) return;
+    OrdinaryRun run(code_, library_, frame_, learn);
+    if (!run.run() || !run.settle_results()) return;
     finish(code_, library_, frame_, cells, results, rebound);
     learned_ = true;
   }
@@ -185,7 +187,8 @@ class Instance {
     const auto start = std::chrono::steady_clock::now();
     const bool ran = plan_->run(library_, frame_, rebound);
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (ran) plan_->give(frame_, results, rebound);
+    if (ran && OrdinaryRun(code_, library_, frame_, false).settle_results())
+      plan_->give(frame_, results, rebound);
   }
 
   const Code& code_;

@@ -12,10 +12,6 @@ namespace {
 /// run is given up in the order in which it was made.
 constexpr size_t tried_tensors = 3;
 
-/// Larger tensors are not kept until the next run: their memory may serve others meanwhile, and to
-/// make them takes little of the time that it takes to fill them.
-constexpr int64_t largest_kept = 64 << 10;
-
 }  // namespace
 
 bool Repeated::fits(const Instruction& instruction, const Slot* slots,
@@ -57,7 +53,7 @@ void Repeated::make_outputs(const Instruction& instruction, Slot* slots, Library
 }
 
 /// The one taken last if it is free again, else one of those that were made before the others.
-const Slot& Repeated::Pool::take(const Layout& layout, Library& library) {
+const Slot& TensorPool::take(const Layout& layout, Library& library) {
   if (last_ < tensors_.size() && library.has_no_other_owner(tensors_[last_]))
     return tensors_[last_];
   for (size_t i = 1; i <= std::min(tried_tensors, tensors_.size()); ++i) {
@@ -71,26 +67,26 @@ const Slot& Repeated::Pool::take(const Layout& layout, Library& library) {
   return tensors_.back();
 }
 
-void Repeated::Pool::forget_shared(const Library& library) {
+void TensorPool::forget_shared(const Library& library) {
   std::erase_if(tensors_, [&](const Slot& tensor) { return !library.has_no_other_owner(tensor); });
   last_ = tensors_.empty() ? 0 : tensors_.size() - 1;
 }
 
 void Repeated::forget_shared(const Library& library) {
-  for (Pool& pool : pools_) pool.forget_shared(library);
+  for (TensorPool& pool : pools_) pool.forget_shared(library);
 }
 
-void Repeated::Pool::forget(const Slot& tensor) {
+void TensorPool::forget(const Slot& tensor) {
   std::erase_if(tensors_, [&](const Slot& kept) { return kept.tensor() == tensor.tensor(); });
 }
 
 void Repeated::forget(const Slot& tensor) {
-  for (Pool& pool : pools_) pool.forget(tensor);
+  for (TensorPool& pool : pools_) pool.forget(tensor);
 }
 
-void Repeated::forget_large_tensors() {
+void Repeated::forget_large_tensors(int64_t largest) {
   for (size_t i = 0; i < pools_.size(); ++i)
-    if (outputs_[i].span_bytes() > largest_kept) pools_[i] = Pool();
+    if (outputs_[i].span_bytes() > largest) pools_[i] = TensorPool();
 }
 
 void Repeated::forget_tensors() { pools_.clear(); }

@@ -10,6 +10,22 @@
 
 namespace janus::execute {
 
+/// Tensors of one layout, to be used again once nobody else refers to them.
+class TensorPool {
+ public:
+  const Slot& take(const Layout& layout, Library& library);
+  void forget(const Slot& tensor);
+  void forget_shared(const Library& library);
+
+ private:
+  std::vector<Slot> tensors_;
+  size_t last_ = 0;  ///< which was taken last
+};
+
+/// Larger tensors are not kept until the next run: their memory may serve others meanwhile, and to
+/// make them takes little of the time that it takes to fill them.
+constexpr int64_t largest_kept = 64 << 10;
+
 class Repeated {
  public:
   /// Whether the instruction's tensor operands are laid out as they were the last time.
@@ -39,28 +55,16 @@ class Repeated {
   void forget(const Slot& tensor);
   /// Gives up those that somebody else has.
   void forget_shared(const Library& library);
-  void forget_large_tensors();
+  void forget_large_tensors(int64_t largest = largest_kept);
   void forget_tensors();
 
  private:
-  /// Tensors of one layout.
-  class Pool {
-   public:
-    const Slot& take(const Layout& layout, Library& library);
-    void forget(const Slot& tensor);
-    void forget_shared(const Library& library);
-
-   private:
-    std::vector<Slot> tensors_;
-    size_t last_ = 0;  ///< which was taken last
-  };
-
   bool is_noted_ = false;
   std::vector<Layout> inputs_;   ///< of the tensor operands
   std::vector<Layout> outputs_;  ///< of all results
   std::optional<KernelCall> kernel_call_;
   std::optional<View> view_;
-  std::vector<Pool> pools_;  ///< by result
+  std::vector<TensorPool> pools_;  ///< by result
 };
 
 }  // namespace janus::execute

@@ -197,6 +197,8 @@ class Run {
       loop(node);
     else if (name == "fused")
       inner_block(node, *node.blocks[0]);
+    else if (name == "rows")
+      rows(node);
     else if (name == "call")
       invoke(node);
     else if (name == "function")
@@ -250,6 +252,36 @@ class Run {
       set(inner.parameters[i], get(node.inputs[i]));
     block(inner);
     for (size_t i = 0; i < inner.results.size(); ++i) set(node.outputs[i], get(inner.results[i]));
+  }
+
+  /// A single row.
+  void rows(const Node& node) {
+    const Block& inner = *node.blocks[0];
+    const size_t sums = static_cast<size_t>(node.attributes.get<int64_t>("sums"));
+    symbols_[node.attributes.get<std::string>("symbol")] = 1;
+    for (size_t i = 0; i < inner.parameters.size(); ++i) {
+      const Type& type = inner.parameters[i]->type;
+      Datum datum = get(node.inputs[i]);
+      if (i + sums < inner.parameters.size()) {
+        DenseTensor row(type.dtype, sizes_of(type));
+        if (const auto* tensor = std::get_if<DenseTensor>(&datum)) {
+          row.elements = tensor->elements;
+        } else {
+          row.elements[0] = element_of(datum, {}).number;
+        }
+        datum = std::move(row);
+      }
+      set(inner.parameters[i], std::move(datum));
+    }
+    block(inner);
+    for (size_t i = 0; i < inner.results.size(); ++i) {
+      Datum datum = get(inner.results[i]);
+      if (sums == 0) {
+        auto& tensor = std::get<DenseTensor>(datum);
+        tensor.sizes.erase(tensor.sizes.begin());
+      }
+      set(node.outputs[i], std::move(datum));
+    }
   }
 
   void branch(const Node& node) {

@@ -1,10 +1,12 @@
 #include "ops/list.h"
 
+#include "ops/rows.h"
+
 namespace janus::ops {
 
 std::span<const graph::OpDef* const> all() {
 #define X(name) &op::name,
-  static constexpr const graph::OpDef* ops[] = {TORCHJANUS_OPS(X)};
+  static constexpr const graph::OpDef* ops[] = {TORCHJANUS_OPS(X) X(rows)};
 #undef X
   return ops;
 }

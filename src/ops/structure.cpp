@@ -24,6 +24,7 @@
 #include "graph/constant.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
+#include "ops/rows.h"
 
 namespace janus {
 
@@ -193,6 +194,49 @@ std::vector<Type> infer_function(const Infer& infer) {
 /// Whether the types are those of the function, the verifier says: here it need not be there yet.
 void check_call(const Infer& infer) {
   if (text_of(infer, "callee").empty()) infer.fail("expected the name of a function");
+}
+
+/// What the block of `rows` has for one operand: a row of each call, or a number of each.
+Type stacked_type(const Type& type, const Dim& rows) {
+  Shape shape = type.shape;
+  shape.insert(shape.begin(), rows);
+  if (type.is_tensor()) return Type::tensor(type.dtype, shape);
+  const bool whole = type.kind == Type::Kind::i64;
+  return Type::tensor(whole                              ? DType::i64
+                      : type.kind == Type::Kind::boolean ? DType::b1
+                                                         : DType::f64,
+                      {rows});
+}
+
+std::vector<Type> infer_rows(const Infer& infer) {
+  const Dim rows = Dim::symbol(text_of(infer, "symbol"));
+  const size_t sums = count_of(infer, "sums"), given = infer.inputs.size();
+  expect_blocks(infer, 2);
+  const Block &block = *infer.blocks[0], &single = *infer.blocks[1];
+  if (sums > given || block.parameters.size() != given)
+    infer.fail(cat("expected ", given, " parameters, got ", block.parameters.size()));
+  if (sums > 0 && block.results.size() != sums)
+    infer.fail(cat("expected ", sums, " results, got ", block.results.size()));
+  for (size_t i = 0; i < given; ++i) {
+    const Type& type = infer.type(i);
+    if (!type.is_tensor() && !type.is_number())
+      infer.fail(cat("operand ", i, " is ", type, ", expected a tensor or a number"));
+    const Type expected = i < given - sums ? stacked_type(type, rows) : type;
+    if (block.parameters[i]->type != expected)
+      infer.fail(cat("parameter ", i, " is ", block.parameters[i]->type, ", expected ", expected));
+  }
+  if (sums > 0) expect_types(infer, "results", block.results, infer.inputs.subspan(given - sums));
+  std::vector<Type> types = types_of(block.results);
+  for (Type& type : types) {
+    if (sums > 0) continue;
+    if (!type.is_tensor() || type.shape.empty() || !(type.shape.front() == rows))
+      infer.fail(cat("a result of the block is ", type, ", expected one with a row of each call"));
+    type.shape.erase(type.shape.begin());
+  }
+  expect_types(infer, "parameters of the second block", single.parameters, infer.inputs);
+  if (types_of(single.results) != types)
+    infer.fail(cat("the second block gives ", describe(single.results)));
+  return types;
 }
 
 // ---- Opaque calls -----------------------------------------------------------------------------
@@ -470,6 +514,18 @@ constinit const OpDef op::call{
     .schema = "",
     .traits = Trait::none,
     .check = check_call,
+};
+
+constinit const OpDef op::rows{
+    .name = "rows",
+    .doc =
+        "Computes its second block, or its first for the operands of many such nodes at once: the "
+        "tensors of that have one more dimension in front, attribute `symbol`, for as many rows as "
+        "there are. The last `sums` operands are what each row is added to. Nodes of one `kind` "
+        "compute the same; what leads to another has no greater `rank`.",
+    .schema = "",
+    .traits = Trait::control,
+    .infer = infer_rows,
 };
 
 // ---- Opaque calls -----------------------------------------------------------------------------

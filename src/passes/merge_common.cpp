@@ -18,6 +18,7 @@
 
 #include "graph/rewriter.h"
 #include "ops/list.h"
+#include "ops/rows.h"
 #include "passes/escaping.h"
 #include "passes/passes.h"
 
@@ -98,11 +99,16 @@ class Available {
   }
 
  private:
+  /// What stands in a function is not there any more when its `rows` are computed.
   static bool encloses(const graph::Block& block, const Node& node) {
+    bool is_put_off = false;
     const graph::Block* around = node.parent;
-    while (around != nullptr && around != &block)
-      around = around->parent == nullptr ? nullptr : around->parent->parent;
-    return around != nullptr;
+    while (around != nullptr && around != &block) {
+      const Node* owner = around->parent;
+      is_put_off |= owner != nullptr && owner->op == &op::rows;
+      around = owner == nullptr ? nullptr : owner->parent;
+    }
+    return around != nullptr && (!is_put_off || around->parent == nullptr);
   }
 
   std::unordered_multimap<size_t, std::pair<const Node*, const graph::Block*>> entries_;

@@ -105,4 +105,22 @@ std::vector<uint32_t> sort_topologically(const Predecessors& predecessors,
   return order;
 }
 
+std::vector<std::vector<Node*>> grouped(std::span<Node* const> nodes,
+                                        const Predecessors& predecessors,
+                                        std::span<const uint32_t> unit_of) {
+  Predecessors units_before(nodes.size());
+  std::vector<std::vector<Node*>> members(nodes.size());
+  std::vector<uint64_t> priority(nodes.size());
+  for (uint32_t i = 0; i < nodes.size(); ++i) {
+    priority[i] = i;
+    members[unit_of[i]].push_back(nodes[i]);
+    for (const uint32_t other : predecessors[i])
+      if (unit_of[other] != unit_of[i]) units_before[unit_of[i]].push_back(unit_of[other]);
+  }
+  std::vector<std::vector<Node*>> result;
+  for (const uint32_t unit : sort_topologically(units_before, priority))
+    if (!members[unit].empty()) result.push_back(std::move(members[unit]));
+  return result;
+}
+
 }  // namespace janus::passes

@@ -23,4 +23,10 @@ std::vector<std::vector<uint32_t>> successors(const Predecessors& predecessors);
 std::vector<uint32_t> sort_topologically(const Predecessors& predecessors,
                                          std::span<const uint64_t> priority);
 
+/// Nodes of a block as units, in an order in which each unit can follow the others. `unit_of`: by
+/// position, that of the unit's first node.
+std::vector<std::vector<graph::Node*>> grouped(std::span<graph::Node* const> nodes,
+                                               const Predecessors& predecessors,
+                                               std::span<const uint32_t> unit_of);
+
 }  // namespace janus::passes

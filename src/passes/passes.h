@@ -17,6 +17,7 @@ graph::Graph simplify_control(const graph::Graph& graph);
 graph::Graph leave_undefined(const graph::Graph& graph);
 graph::Graph merge_common(const graph::Graph& graph);
 graph::Graph remove_dead(const graph::Graph& graph);
+graph::Graph batch(const graph::Graph& graph);
 graph::Graph schedule(const graph::Graph& graph);
 graph::Graph fuse(const graph::Graph& graph, const CanFuse& can_fuse);
 /// `fuse` for the operators alone that only kernels can compute.

@@ -1,10 +1,23 @@
 // See pipeline.h. What each pass does stands at the top of its file.
 #include "passes/pipeline.h"
 
+#include "ops/list.h"
+#include "ops/rows.h"
 #include "passes/passes.h"
 #include "passes/runner.h"
 
 namespace janus::passes {
+
+namespace {
+
+bool has_rows(const graph::Graph& graph) {
+  bool found = false;
+  graph::for_each_node(graph.body(),
+                       [&](const graph::Node& node) { found |= node.op == &op::rows; });
+  return found;
+}
+
+}  // namespace
 
 graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const CanFuse& can_fuse) {
   constexpr auto required = PassRunner::Need::required;
@@ -26,6 +39,15 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("merge_common", merge_common, std::move(graph));
   graph = run("leave_undefined", leave_undefined, std::move(graph));
   graph = run("remove_dead", remove_dead, std::move(graph));
+
+  // Invocations of a recursion side by side; what many rows take is simplified once more.
+  graph = run("batch", batch, std::move(graph));
+  if (has_rows(graph)) {
+    graph = run("simplify", simplify, std::move(graph));
+    graph = run("fold", fold, std::move(graph));
+    graph = run("merge_common", merge_common, std::move(graph));
+    graph = run("remove_dead", remove_dead, std::move(graph));
+  }
 
   // Less memory traffic: elementwise operators become loops, each tensor is freed early.
   graph = run("fuse", [&](const auto& g) { return fuse(g, fusible); }, std::move(graph));

@@ -23,6 +23,7 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"leave_undefined", leave_undefined},
       NamedPass{"merge_common", merge_common},
       NamedPass{"remove_dead", remove_dead},
+      NamedPass{"batch", batch},
       NamedPass{"fuse", [](const graph::Graph& graph) { return fuse(graph, can_fuse_by_traits); }},
       NamedPass{"wrap", [](const graph::Graph& graph) { return wrap(graph, can_fuse_by_traits); }},
       NamedPass{"schedule", schedule},

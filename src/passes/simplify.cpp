@@ -73,7 +73,11 @@ Value* join_reshapes(const Site& site) {
   if (inner == nullptr || !is_reshape(inner->op)) return nullptr;
   Value* base = inner->inputs.front();
   if (base->type == site.type()) return base;
-  return op::reshape(site.builder, {base}, {{"shape", site.type().shape}});
+  // A size of -1 stays: nothing has to be known for it.
+  const bool has_shape = site.node.op == &op::reshape;
+  return op::reshape(
+      site.builder, {base},
+      {{"shape", has_shape ? site.node.attributes.get<graph::Shape>("shape") : site.type().shape}});
 }
 
 /// What the operand was a copy for may be gone: only `reshape` takes every layout.

@@ -29,8 +29,8 @@ TEST(OperatorTable, EveryOperatorIsDocumented) {
 }
 
 TEST(OperatorTable, EveryDifferentiableOperatorHasAGradientOrSaysThatItHasNone) {
-  const std::set<std::string_view> structural = {"state", "constant", "gradient", "if",
-                                                 "while", "call",     "fused",    "function"};
+  const std::set<std::string_view> structural = {"state", "constant", "gradient", "if",  "while",
+                                                 "call",  "fused",    "function", "rows"};
   for (const OpDef* op : ops::all()) {
     if (structural.contains(op->name)) continue;
     EXPECT_TRUE(op->vjp != nullptr || op->is(Trait::no_gradient) || op->is(Trait::composite))
@@ -52,39 +52,13 @@ TEST(OperatorTable, TraitsAndRulesAgree) {
 TEST(OperatorTable, EveryOperatorCanBeRun) {
   // By ATen, by the fusion compiler, by number arithmetic, by decomposition, or by the executor
   // itself, which knows these.
-  const std::set<std::string_view> executors_own = {"constant",
-                                                    "state",
-                                                    "commit",
-                                                    "rebind",
-                                                    "guard",
-                                                    "gradient",
-                                                    "detach",
-                                                    "opaque",
-                                                    "if",
-                                                    "while",
-                                                    "call",
-                                                    "fused",
-                                                    "opaque_backward",
-                                                    "size",
-                                                    "item",
-                                                    "list_new",
-                                                    "list_push",
-                                                    "list_pop",
-                                                    "dimension",
-                                                    "list_size",
-                                                    "row",
-                                                    "row_backward",
-                                                    "add_to_row",
-                                                    "frame_pack",
-                                                    "frame_unpack",
-                                                    "function",
-                                                    "position",
-                                                    "pick",
-                                                    "class_loss",
-                                                    "count_classes",
-                                                    "reindex",
-                                                    "reindex_reduce",
-                                                    "stop_fuse"};
+  const std::set<std::string_view> executors_own = {
+      "constant",        "state",         "commit",  "rebind",         "guard",      "gradient",
+      "detach",          "opaque",        "if",      "while",          "call",       "fused",
+      "opaque_backward", "size",          "item",    "list_new",       "list_push",  "list_pop",
+      "dimension",       "list_size",     "row",     "row_backward",   "add_to_row", "frame_pack",
+      "frame_unpack",    "function",      "rows",    "undefined",      "position",   "pick",
+      "class_loss",      "count_classes", "reindex", "reindex_reduce", "stop_fuse"};
   for (const OpDef* op : ops::all()) {
     if (executors_own.contains(op->name) || op->name.starts_with("object_") ||
         op->name.starts_with("python_") || op->name.starts_with("list_"))

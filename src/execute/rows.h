@@ -1,0 +1,131 @@
+// `rows` nodes (ops/structure.cpp) that were met in this run: they are put off, and those that do
+// not need each other are computed together.
+//
+// What an invocation gives is known by its number (make_row) until somebody has to look at it.
+// Those of the smallest rank are computed first, as no other leads to them; of one rank an
+// invocation is of the level behind those whose results it takes. All of one rank, level and kind
+// are computed at once; last those that only add to sums, at once for all levels.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "execute/code.h"
+#include "execute/container.h"
+#include "execute/library.h"
+#include "execute/repeated.h"
+#include "execute/symbols.h"
+
+namespace janus::execute {
+
+/// What is known of a `rows` instruction for one number of rows.
+struct RowsOfNumber {
+  std::vector<Repeated> repeated;  ///< by Instruction::repeated, from the block's first on
+  std::vector<Layout> layouts;     ///< of the parameters that are stacked
+  std::vector<Layout> rows;        ///< the same without the first dimension
+  std::vector<TensorPool> pools;   ///< for the same
+  void forget_large_tensors();
+};
+
+class Rows {
+ public:
+  /// Notes an invocation of a `rows` instruction. False: it needs a sum that has to be computed
+  /// first.
+  bool put_off(const Instruction& instruction, Slot* slots);
+
+  bool is_waiting() const { return first_waiting_ < invocations_.size(); }
+  bool is_computed(const Slot& row) const { return invocation_of(row) < first_waiting_; }
+
+  /// Computes what is waiting: `run` a sequence whose parameters are in their slots, for many rows
+  /// with what is known for that number, else with null.
+  template <class Run>
+  bool compute(Library& library, Slot* slots, SymbolValues& symbols, Run&& run) {
+    for (const Group& group : take_waiting()) {
+      if (group.members.size() < group.instruction->least_rows) {
+        for (const uint32_t number : group.members) {
+          enter_single(invocations_[number], library, slots);
+          if (!run(group.instruction->blocks[1], nullptr)) return false;
+          leave_single(invocations_[number], library, slots);
+        }
+        continue;
+      }
+      RowsOfNumber& known = enter(group, library, slots, symbols);
+      if (!run(group.instruction->blocks[0], &known)) return false;
+      leave(group, library, slots);
+      known.forget_large_tensors();
+    }
+    return true;
+  }
+
+  /// The tensor of a row that is computed; it shares memory with others.
+  Slot tensor(const Slot& row, Library& library) const;
+  /// The same where nothing else will ask for it: a sum is handed over.
+  Slot take_tensor(const Slot& row, Library& library);
+
+  /// The same in memory of its own: for containers, as they may leave the run.
+  Slot own_tensor(const Slot& row, Library& library);
+
+  void clear();
+
+ private:
+  struct Invocation {
+    const Instruction* instruction = nullptr;
+    uint32_t first_operand = 0;
+    uint32_t rank = 0, level = 0;
+    uint32_t batch = 0;  ///< once computed
+    uint32_t row = 0;    ///< in the batch
+  };
+  /// Invocations that are computed at once.
+  struct Group {
+    const Instruction* instruction = nullptr;
+    std::vector<uint32_t> members;
+  };
+  /// What a group gave, or a single invocation: that has no dimension of rows.
+  struct Batch {
+    bool is_single = false;
+    std::vector<Slot> results;
+    std::vector<const char*> data;  ///< null: not in order
+    size_t count = 0;
+    std::vector<Layout> row;  ///< of each result; not of a single one
+  };
+  /// A value that invocations add to.
+  struct Sum {
+    Slot value;         ///< a tensor, or the row that it begins with
+    uint32_t last = 0;  ///< the invocation that added to it last
+  };
+
+  static uint32_t invocation_of(const Slot& row) {
+    return static_cast<uint32_t>(row_number(row) >> 16);
+  }
+  static size_t result_of(const Slot& row) { return static_cast<size_t>(row_number(row) & 0xffff); }
+  const Slot* operands_of(uint32_t invocation) const {
+    return operands_.data() + invocations_[invocation].first_operand;
+  }
+  const Instruction& representative(const Instruction& instruction);
+  void follow(Invocation& invocation, const Invocation& giver) const;
+  uint32_t sum_operand(const Slot& operand);
+  uint32_t sum_of(const Slot& row) const;
+  std::vector<Group> take_waiting();
+  RowsOfNumber& enter(const Group& group, Library& library, Slot* slots, SymbolValues& symbols);
+  RowsOfNumber& of_number(const Group& group, const SymbolValues& symbols);
+  Slot stack(const Group& group, size_t operand, Library& library, RowsOfNumber& known) const;
+  Slot part_of_batch(const Group& group, size_t operand, Library& library, const Layout& layout,
+                     int64_t row_bytes) const;
+  void leave(const Group& group, Library& library, Slot* slots);
+  void enter_single(const Invocation& invocation, Library& library, Slot* slots);
+  void leave_single(Invocation& invocation, Library& library, Slot* slots);
+
+  std::vector<Invocation> invocations_;
+  std::vector<Slot> operands_;
+  std::vector<Batch> batches_;
+  std::vector<Sum> sums_;
+  std::unordered_map<int64_t, Slot> own_tensors_;  ///< one for all places where a row stands
+  uint32_t first_waiting_ = 0;
+  std::vector<const Instruction*> representatives_;  ///< by kind: whose block is run
+  /// By kind and number of rows; kept from run to run. One stands for all large numbers.
+  std::vector<std::unordered_map<size_t, RowsOfNumber>> known_;
+};
+
+}  // namespace janus::execute
