@@ -468,6 +468,32 @@ bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call)
   return false;
 }
 
+/// Whether it is a dropout that drops nothing: eager gives the operand itself. Of a probability
+/// that varies it is guarded that there is one.
+bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const OperatorCall& call) {
+  if (&op != &op::dropout && &op != &op::functional_dropout && &op != &op::feature_dropout)
+    return false;
+  if (!call.attributes.get_or<bool>("train", true) ||
+      !call.attributes.get_or<bool>("training", true))
+    return true;
+  const graph::Shape& shape = call.tensors[0]->value->type.shape;
+  if (std::ranges::any_of(shape, [](const graph::Dim& dim) { return dim.is(0); })) return true;
+  graph::Value* probability = call.operands[1];
+  if (probability->definition == nullptr || probability->definition->op != &op::constant) {
+    graph::Builder& builder = interpreter.builder();
+    graph::Value* zero = probability->type.kind == graph::Type::Kind::f64
+                             ? builder.constant(0.0)
+                             : builder.constant(int64_t{0});
+    graph::Value* drops = operator_named("scalar_ne")(builder, {probability, zero});
+    interpreter.follow(drops, Object::borrow(Py_True), /*fact_number=*/-1);
+    return false;
+  }
+  const graph::AttributeValue& number = *probability->definition->attributes.find("value");
+  const auto* real = std::get_if<double>(&number);
+  const auto* integer = std::get_if<int64_t>(&number);
+  return (real != nullptr && *real == 0) || (integer != nullptr && *integer == 0);
+}
+
 /// The least and the largest number of an integer dtype narrower than Python's ints.
 std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
   if (dtype == graph::DType::u8) return {0, 255};
@@ -546,6 +572,7 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
     if (draws_in_order_of_strides(*op, call))
       interpreter.refuse(ReasonCode::unsupported_tensor,
                          cat(op->name, " of a tensor whose memory is in another order"));
+    if (gives_its_operand(interpreter, *op, call)) return call.tensors[0];
     try {
       put_in_order(interpreter, call, *op);
       graph::Node* node =

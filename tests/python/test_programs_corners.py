@@ -5,6 +5,7 @@ import sys
 
 import pytest
 from differential import Program, differential
+from torch.nn import functional as F
 
 import torch
 import torchjanus
@@ -416,3 +417,37 @@ def test_attributes_that_real_tensors_share():
 def test_dropout_that_drops_nothing():
     model = nn.Sequential(nn.Linear(4, 4), nn.AlphaDropout(0.5), nn.FeatureAlphaDropout(0.5)).eval()
     return Program(lambda x: model(x), [(torch.randn(5, 4),) for _ in range(5)])
+
+
+DROPOUTS = {
+    "not in training": lambda x: F.dropout(x, 0.5, training=False),
+    "with probability 0": lambda x: F.dropout(x, 0.0),
+    "of channels": lambda x: F.dropout1d(x, 0.0),
+    "in place": lambda x: F.dropout(x, 0.5, training=False, inplace=True),
+    "of nothing": lambda x: F.dropout(x[:0], 0.5),
+}
+
+
+@pytest.mark.parametrize("dropout", DROPOUTS)
+@differential(graphs=1)
+def test_dropout_that_gives_its_operand(dropout):
+    """What is then written in place is the operand."""
+
+    def step(x):
+        y = x * 1
+        z = DROPOUTS[dropout](y)
+        z += 1
+        return z is y, y, z.sum()
+
+    return Program(step, [(torch.randn(3, 4, requires_grad=True),) for _ in range(6)])
+
+
+@differential(hits=4)
+def test_dropout_whose_probability_varies_and_is_sometimes_nothing():
+    def step(x, p):
+        z = F.dropout(x, p)
+        z += 1
+        return x, z
+
+    chances = (0.1, 0.2, 0.3, 0.4, 0.0, 0.5, 0.6, 0.0, 0.7)
+    return Program(step, [(torch.randn(3, 4), p) for p in chances])
