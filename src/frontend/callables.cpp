@@ -438,6 +438,8 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
 /// The result of an in-place form: the operand itself, with new contents.
 Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
                       graph::Node* node, PyObject* callable, const CallArguments& arguments) {
+  if (op.is(graph::Trait::view))  // it would change where the tensor looks
+    interpreter.refuse(ReasonCode::unsupported_tensor, cat(op.name, "_ of a tensor"));
   const std::shared_ptr<Tensor>& self = call.tensors[0];
   graph::Value* contents = node->output();
   const graph::Type& type = self->value->type;

@@ -176,7 +176,9 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   interpreter.mark(speculate::LineMark::Kind::graph);
   if (functional) {
     auto self = arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
-    if (self == nullptr || node->outputs.size() != 1 ||
+    // transpose_ and its like write nothing: they change where the tensor looks.
+    const bool is_view = !resolved->alias_of.empty() && resolved->alias_of[0] >= 0;
+    if (self == nullptr || is_view || node->outputs.size() != 1 ||
         node->output()->type.shape != self->value->type.shape ||
         node->output()->type.dtype != self->value->type.dtype)  // most would raise
       interpreter.refuse(ReasonCode::unknown_callable, *name);

@@ -138,10 +138,10 @@ class Grouping {
   /// The kind of an elementwise node that goes along with the rows of `from`, whose result it uses.
   std::optional<Kind> kind_for_rows(uint32_t from, uint32_t to) const {
     const Kind& kind = kinds_[from];
-    const graph::Shape& shape = nodes_[to]->output()->type.shape;
-    if (!fusible_[from] || !fusible_[to] || kinds_[to].reduction || !kind.reduction ||
-        shape == kind.space || shape.size() != kind.space.size())
+    if (!fusible_[from] || !fusible_[to] || kinds_[to].reduction || !kind.reduction)
       return std::nullopt;
+    const graph::Shape& shape = nodes_[to]->output()->type.shape;
+    if (shape == kind.space || shape.size() != kind.space.size()) return std::nullopt;
     const bool uses_row = std::ranges::any_of(nodes_[to]->inputs, [&](const Value* operand) {
       return operand->definition == nodes_[from] && operand->type.shape == shape;
     });
