@@ -30,7 +30,7 @@ from typing import Any
 
 import torch
 
-__all__ = ["at", "reindex", "reindex_reduce"]
+__all__ = ["at", "reindex", "reindex_reduce", "stop_fuse", "stop_grad"]
 
 Sizes = Sequence[int]
 Number = int | float | bool

@@ -19,8 +19,6 @@ constexpr int64_t largest_kept_rows = 8 << 10;
 /// What is known for more rows than these is not kept number by number.
 constexpr size_t largest_known = 64;
 
-/// With fewer invocations computed at once it takes longer to gather them than it saves.
-
 Layout layout_of(const Type& type, const SymbolValues& symbols) {
   Layout layout;
   layout.dtype = type.dtype;

@@ -162,17 +162,41 @@ void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& o
   interpreter.refuse(ReasonCode::autograd, "whether something has a gradient depends on a branch");
 }
 
+namespace {
+
+/// Whether what `node` saved of the value has been overwritten by another: the value itself, or
+/// what it is a view of.
+bool is_stale(const Interpreter& interpreter, const graph::Node& node, const graph::Value* value) {
+  const auto& overwritten = interpreter.history.overwritten;
+  while (true) {
+    const auto written = overwritten.find(value);
+    if (written != overwritten.end()) return written->second != &node;
+    const graph::Node* definition = value->definition;
+    if (definition == nullptr || !definition->op->is(graph::Trait::view)) return false;
+    value = definition->inputs[0];
+  }
+}
+
+/// In-place forms that save their result where the others save a copy of the operand.
+bool saves_its_result(const Interpreter& interpreter, const graph::Node& node) {
+  static constexpr std::string_view names[] = {"leaky_relu", "elu", "functional_elu", "celu",
+                                               "selu"};
+  if (std::ranges::find(names, node.op->name) == std::end(names)) return false;
+  const auto written = interpreter.history.overwritten.find(node.inputs[0]);
+  return written != interpreter.history.overwritten.end() && written->second == &node;
+}
+
+}  // namespace
+
 void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
   if (interpreter.history.overwritten.empty()) return;
   for (const graph::Node* node : gradient_nodes(outputs)) {
     if (!node->blocks.empty() || !any_differentiable(interpreter, node->outputs)) continue;
     passes::SavedValues saved = saved_by(*node);
+    if (saves_its_result(interpreter, *node)) saved.outputs.assign(node->outputs.size(), true);
     auto stale = [&](const std::vector<graph::Value*>& values, const std::vector<bool>& used) {
-      for (size_t i = 0; i < values.size() && i < used.size(); ++i) {
-        const auto written = interpreter.history.overwritten.find(values[i]);
-        if (used[i] && written != interpreter.history.overwritten.end() && written->second != node)
-          return true;
-      }
+      for (size_t i = 0; i < values.size() && i < used.size(); ++i)
+        if (used[i] && is_stale(interpreter, *node, values[i])) return true;
       return false;
     };
     if (stale(node->inputs, saved.inputs) || stale(node->outputs, saved.outputs))

@@ -650,10 +650,42 @@ std::optional<Graph> batch_together(const graph::Graph& graph, const std::string
 
 }  // namespace
 
+namespace {
+
+bool is_transposition(const Node& node) {
+  if (node.op != &op::t && node.op != &op::transpose && node.op != &op::permute) return false;
+  return std::ranges::count_if(node.output()->type.shape,
+                               [](const Dim& dim) { return !dim.is(1); }) > 1;
+}
+
+/// Whether something but a product reads what a function transposes. Rows lie in order, and
+/// programs see the strides of what is computed of transposed tensors.
+bool shows_transposed(const Node& function) {
+  static const std::set<const graph::OpDef*> products = {&op::mm, &op::matmul, &op::addmm, &op::bmm,
+                                                         &op::linear};
+  std::unordered_set<const Value*> transposed;
+  bool shown = false;
+  const auto look = [&](const Value* value) { shown |= transposed.contains(value); };
+  graph::for_each_node(block_of(function), [&](const Node& node) {
+    if (is_transposition(node)) transposed.insert(node.output());
+  });
+  graph::for_each_node(block_of(function), [&](const Node& node) {
+    if (!products.contains(node.op)) std::ranges::for_each(node.inputs, look);
+    for (const auto& block : node.blocks) std::ranges::for_each(block->results, look);
+  });
+  std::ranges::for_each(block_of(function).results, look);
+  return shown;
+}
+
+}  // namespace
+
 graph::Graph batch(const graph::Graph& graph) {
   Graph result = copied(graph);
   const std::vector<Node*> recursive = recursive_functions(result);
-  if (recursive.empty()) return result;
+  if (recursive.empty() || std::ranges::any_of(recursive, [](const Node* function) {
+        return shows_transposed(*function);
+      }))
+    return result;
   std::unordered_set<const Node*> done;
   const std::string symbol = unused_symbol(result);
   if (auto together = batch_together(result, symbol)) return std::move(*together);

@@ -21,6 +21,17 @@ def written_after_use(y):
     return y.sin_() + use
 
 
+def written_result(y):
+    return F.elu(y, inplace=True).add_(1)
+
+
+def view_saved(y):
+    view = y[:2]
+    used = view * view
+    y.add_(1)
+    return used.sum() + y.sum()
+
+
 def written_row(y):
     y[0].cosh_()
     return y
@@ -51,6 +62,8 @@ def test_operand_that_is_kept(operator):
 
 LOST = {
     "no derivative of this form": lambda y: y.asinh_(),
+    "a result that is saved": written_result,
+    "a view of what is saved": view_saved,
     "both operands": lambda y: y.mul_(y),
     "used by another operator": written_after_use,
     "a negative slope": lambda y: F.leaky_relu(y, -0.1, inplace=True),
