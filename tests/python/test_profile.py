@@ -7,6 +7,7 @@ import io
 import linecache
 import pathlib
 import re
+import signal
 import textwrap
 import threading
 import time
@@ -18,7 +19,7 @@ import weakref
 import build_module
 import profile_programs as programs
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 support = build_module.load("_profile_support")
@@ -383,6 +384,31 @@ def f(*args, **kwargs):
 """
 
 
+class Endless(BaseException):
+    pass
+
+
+def ends(function, *arguments):
+    """Whether the call ends at all: a loop may feed what it goes over."""
+
+    def stop(*_):
+        raise Endless
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, 2, 0.2)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            function(*arguments)
+    except Exception:
+        return True
+    except Endless:
+        return False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return True
+
+
 @settings(max_examples=120, deadline=None)
 @given(st.lists(statements(2), min_size=1, max_size=4), st.sampled_from([0, 1, "s", None]))
 @pytest.mark.filterwarnings("ignore::SyntaxWarning")
@@ -395,6 +421,9 @@ def test_random_programs(tmp_path_factory, lines, argument):
     except SyntaxError:
         return
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    module = types.ModuleType("random_program")
+    exec(code, module.__dict__)
+    assume(ends(module.main, argument, [1, 2]))
     outcomes = []
     for call in (plain_call, support.profiled_call):
         module = types.ModuleType("random_program")
