@@ -177,11 +177,9 @@ bool is_stale(const Interpreter& interpreter, const graph::Node& node, const gra
   }
 }
 
-/// In-place forms that save their result where the others save a copy of the operand.
+/// Whether the node wrote its result over its operand, and keeps that for its gradient.
 bool saves_its_result(const Interpreter& interpreter, const graph::Node& node) {
-  static constexpr std::string_view names[] = {"leaky_relu", "elu", "functional_elu", "celu",
-                                               "selu"};
-  if (std::ranges::find(names, node.op->name) == std::end(names)) return false;
+  if (!saves_result_in_place(*node.op)) return false;
   const auto written = interpreter.history.overwritten.find(node.inputs[0]);
   return written != interpreter.history.overwritten.end() && written->second == &node;
 }

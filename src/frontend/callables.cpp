@@ -11,6 +11,7 @@
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "frontend/torch_services.h"
+#include "graph/constant.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
@@ -481,19 +482,14 @@ bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const O
   const graph::Shape& shape = call.tensors[0]->value->type.shape;
   if (std::ranges::any_of(shape, [](const graph::Dim& dim) { return dim.is(0); })) return true;
   graph::Value* probability = call.operands[1];
-  if (probability->definition == nullptr || probability->definition->op != &op::constant) {
-    graph::Builder& builder = interpreter.builder();
-    graph::Value* zero = probability->type.kind == graph::Type::Kind::f64
-                             ? builder.constant(0.0)
-                             : builder.constant(int64_t{0});
-    graph::Value* drops = operator_named("scalar_ne")(builder, {probability, zero});
-    interpreter.follow(drops, Object::borrow(Py_True), /*fact_number=*/-1);
-    return false;
-  }
-  const graph::AttributeValue& number = *probability->definition->attributes.find("value");
-  const auto* real = std::get_if<double>(&number);
-  const auto* integer = std::get_if<int64_t>(&number);
-  return (real != nullptr && *real == 0) || (integer != nullptr && *integer == 0);
+  if (const auto known = graph::constant_number(probability)) return *known == 0;
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* zero = probability->type.kind == graph::Type::Kind::f64
+                           ? builder.constant(0.0)
+                           : builder.constant(int64_t{0});
+  graph::Value* drops = operator_named("scalar_ne")(builder, {probability, zero});
+  interpreter.follow(drops, Object::borrow(Py_True), /*fact_number=*/-1);
+  return false;
 }
 
 /// The least and the largest number of an integer dtype narrower than Python's ints.
@@ -641,6 +637,23 @@ Value call_named(Interpreter& interpreter, std::string_view python_name,
     if (Value result = call_opaque(interpreter, callable, arguments, message)) return result;
   interpreter.refuse(ReasonCode::shape_mismatch,
                      cat(python_name, ": ", message.empty() ? "unsupported arguments" : message));
+}
+
+std::shared_ptr<Tensor> tensor_by(Interpreter& interpreter, std::string_view python_name,
+                                  std::vector<Value> operands) {
+  CallArguments arguments;
+  arguments.positional = std::move(operands);
+  auto tensor = shared_as<Tensor>(call_named(interpreter, python_name, arguments));
+  TORCHJANUS_CHECK(tensor != nullptr, python_name, " gave no tensor");
+  return tensor;
+}
+
+Value full(Interpreter& interpreter, std::vector<Value> sizes, const Value& number,
+           graph::DType dtype) {
+  CallArguments arguments;
+  arguments.positional = {make_tuple(std::move(sizes)), number};
+  arguments.keywords.emplace_back("dtype", interpreter.constant(dtype_object(dtype)));
+  return call_named(interpreter, "full", arguments);
 }
 
 }  // namespace janus::frontend

@@ -70,6 +70,12 @@ std::shared_ptr<const ProducingCall> describe_call(Interpreter& interpreter, PyO
 /// Calls an operator found by its Python name ("Tensor.add", "matmul").
 Value call_named(Interpreter& interpreter, std::string_view python_name,
                  const CallArguments& arguments);
+/// The same of operands in order, by an operator that gives one tensor.
+std::shared_ptr<Tensor> tensor_by(Interpreter& interpreter, std::string_view python_name,
+                                  std::vector<Value> operands);
+/// A new tensor of these sizes whose elements are all `number`.
+Value full(Interpreter& interpreter, std::vector<Value> sizes, const Value& number,
+           graph::DType dtype);
 
 /// Whether the object is a constant of torch: a dtype, device, layout, memory format.
 bool is_torch_constant(PyObject* object);

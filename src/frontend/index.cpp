@@ -64,7 +64,7 @@ class Indexing {
   std::shared_ptr<Tensor> result() {
     if (!gathers()) return current_;
     std::vector<Value> list = padded_indices();
-    return apply_named("Tensor.index", {current_, make_list(std::move(list))});
+    return tensor_by(interpreter_, "Tensor.index", {current_, make_list(std::move(list))});
   }
   const std::shared_ptr<Tensor>& viewed() const { return current_; }
   std::vector<Value> padded_indices() const {
@@ -77,14 +77,6 @@ class Indexing {
   }
 
  private:
-  std::shared_ptr<Tensor> apply_named(std::string_view name, std::vector<Value> arguments) {
-    CallArguments call;
-    call.positional = std::move(arguments);
-    auto tensor = shared_as<Tensor>(call_named(interpreter_, name, call));
-    TORCHJANUS_CHECK(tensor != nullptr, "index: ", name, " gave no tensor");
-    return tensor;
-  }
-
   /// How many dimensions of the tensor a part consumes.
   size_t consumed(const Value& part) const {
     PyObject* object = known_object(part);
@@ -118,7 +110,8 @@ class Indexing {
   void apply(const Value& part) {
     PyObject* object = known_object(part);
     if (object == Py_None) {
-      current_ = apply_named("Tensor.unsqueeze", {current_, interpreter_.integer(dim_)});
+      current_ =
+          tensor_by(interpreter_, "Tensor.unsqueeze", {current_, interpreter_.integer(dim_)});
       ++dim_;
       return;
     }
@@ -127,7 +120,8 @@ class Indexing {
       if (const auto* number = as<Number>(part); number != nullptr && !number->dim && !for_write_)
         return dim_ == 0 && is_contiguous(*current_) ? select_row(part)
                                                      : select_at(as_tensor(part), part);
-      current_ = apply_named("Tensor.select", {current_, interpreter_.integer(dim_), part});
+      current_ =
+          tensor_by(interpreter_, "Tensor.select", {current_, interpreter_.integer(dim_), part});
       return;
     }
     if (auto tensor = shared_as<Tensor>(part)) return apply_tensor(tensor);
@@ -311,7 +305,8 @@ class Indexing {
 
   void select_at(const std::shared_ptr<Tensor>& index, const Value& number) {
     if (!is_contiguous(*current_)) {  // the copy that is made here would have other strides
-      current_ = apply_named("Tensor.select", {current_, interpreter_.integer(dim_), number});
+      current_ =
+          tensor_by(interpreter_, "Tensor.select", {current_, interpreter_.integer(dim_), number});
       return;
     }
     CallArguments place;
@@ -364,13 +359,14 @@ class Indexing {
     if (!std::equal(covered.begin(), covered.end(), shape.begin() + dim_))
       interpreter_.refuse(ReasonCode::would_raise, "IndexError: the shape of a mask");
     if (covered.size() > 1) {
-      current_ = apply_named("flatten",
-                             {current_, interpreter_.integer(dim_), interpreter_.integer(last)});
-      mask = apply_named("flatten", {mask});
+      current_ = tensor_by(interpreter_, "flatten",
+                           {current_, interpreter_.integer(dim_), interpreter_.integer(last)});
+      mask = tensor_by(interpreter_, "flatten", {mask});
     }
     const auto positions = nonzero(interpreter_, mask);
-    indices_.emplace_back(dim_, apply_named("Tensor.select", {positions, interpreter_.integer(1),
-                                                              interpreter_.integer(0)}));
+    indices_.emplace_back(dim_,
+                          tensor_by(interpreter_, "Tensor.select",
+                                    {positions, interpreter_.integer(1), interpreter_.integer(0)}));
     ++dim_;
   }
 
@@ -399,10 +395,7 @@ class Indexing {
 Value filled(Interpreter& interpreter, const Value& number, graph::DType dtype) {
   if (!is_number(number))
     interpreter.refuse(ReasonCode::expression, "assignment at a tensor index");
-  CallArguments arguments;
-  arguments.positional = {make_tuple({}), number};
-  arguments.keywords.emplace_back("dtype", interpreter.constant(dtype_object(dtype)));
-  return call_named(interpreter, "full", arguments);
+  return full(interpreter, {}, number, dtype);
 }
 
 }  // namespace

@@ -14,15 +14,6 @@ namespace {
 
 using Arguments = CallArguments;
 
-std::shared_ptr<Tensor> apply(Interpreter& interpreter, std::string_view name,
-                              std::vector<Value> operands) {
-  Arguments arguments;
-  arguments.positional = std::move(operands);
-  auto result = shared_as<Tensor>(call_named(interpreter, name, arguments));
-  TORCHJANUS_CHECK(result != nullptr, "masks: ", name, " gave no tensor");
-  return result;
-}
-
 /// Whether both are computed in the same way from the same values, as far as a few steps tell:
 /// masks that the program writes down twice.
 bool are_same_computation(const graph::Value* a, const graph::Value* b, int steps = 4) {
@@ -43,7 +34,7 @@ graph::Dim chosen_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& ma
   auto& dimensions = interpreter.run_time_sizes;
   for (const auto& [other, dimension] : dimensions)
     if (are_same_computation(of, other)) return dimension;
-  const auto sum = apply(interpreter, "sum", {mask});
+  const auto sum = tensor_by(interpreter, "sum", {mask});
   graph::Value* count = op::item(interpreter.builder(), {read(interpreter, *sum)});
   const std::optional<graph::Dim> dimension = interpreter.run_time_dimension(count);
   if (!dimension)
@@ -121,18 +112,10 @@ Value call_masked_select(Interpreter& interpreter, const Arguments& arguments) {
   return chosen;
 }
 
-/// A new vector whose elements are all `number`.
-Value filled(Interpreter& interpreter, int64_t size, int64_t number, graph::DType dtype) {
-  Arguments arguments;
-  arguments.positional = {make_tuple({interpreter.integer(size)}), interpreter.integer(number)};
-  arguments.keywords.emplace_back("dtype", interpreter.constant(dtype_object(dtype)));
-  return call_named(interpreter, "full", arguments);
-}
-
 /// All elements of the vector but the first (`start` 1) or the last (0).
 Value all_but_one(Interpreter& interpreter, const std::shared_ptr<Tensor>& vector, int64_t start) {
   const graph::Dim rest = read(interpreter, *vector)->type.shape[0] - 1;
-  return apply(
+  return tensor_by(
       interpreter, "narrow",
       {vector, interpreter.integer(0), interpreter.integer(start), interpreter.dimension(rest)});
 }
@@ -140,8 +123,8 @@ Value all_but_one(Interpreter& interpreter, const std::shared_ptr<Tensor>& vecto
 /// Neighbours, by one of torch's operators on two tensors.
 Value with_the_one_before(Interpreter& interpreter, const char* name,
                           const std::shared_ptr<Tensor>& vector) {
-  return apply(interpreter, name,
-               {all_but_one(interpreter, vector, 1), all_but_one(interpreter, vector, 0)});
+  return tensor_by(interpreter, name,
+                   {all_but_one(interpreter, vector, 1), all_but_one(interpreter, vector, 0)});
 }
 
 /// What torch._unique2 gives: the elements, of which kind each element is, and how many a kind has.
@@ -153,24 +136,25 @@ struct Unique {
 Unique unique(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
               const graph::Dim& size) {
   Arguments flat;
-  flat.positional = {apply(interpreter, "flatten", {tensor})};
+  flat.positional = {tensor_by(interpreter, "flatten", {tensor})};
   const Value pair = call_named(interpreter, "sort", flat);
   const auto sorted = shared_as<Tensor>(as<Sequence>(pair)->elements[0]);
   const Value order = as<Sequence>(pair)->elements[1];
-  const auto starts = apply(interpreter, "cat",
-                            {make_tuple({filled(interpreter, 1, 1, graph::DType::b1),
-                                         with_the_one_before(interpreter, "ne", sorted)})});
   const Value zero = interpreter.integer(0), one = interpreter.integer(1);
-  const Value kind = apply(interpreter, "sub", {apply(interpreter, "cumsum", {starts, zero}), one});
-  const auto places = apply(interpreter, "flatten", {nonzero(interpreter, starts)});
+  const auto starts = tensor_by(interpreter, "cat",
+                                {make_tuple({full(interpreter, {one}, one, graph::DType::b1),
+                                             with_the_one_before(interpreter, "ne", sorted)})});
+  const Value kind =
+      tensor_by(interpreter, "sub", {tensor_by(interpreter, "cumsum", {starts, zero}), one});
+  const auto places = tensor_by(interpreter, "flatten", {nonzero(interpreter, starts)});
   const auto bounds =
-      apply(interpreter, "cat",
-            {make_tuple({places, apply(interpreter, "mul",
-                                       {filled(interpreter, 1, 1, graph::DType::i64),
-                                        interpreter.dimension(size)})})});
+      tensor_by(interpreter, "cat",
+                {make_tuple({places, tensor_by(interpreter, "mul",
+                                               {full(interpreter, {one}, one, graph::DType::i64),
+                                                interpreter.dimension(size)})})});
   return {index_tensor(interpreter, sorted, starts),
-          apply(interpreter, "Tensor.view_as",
-                {apply(interpreter, "scatter", {order, zero, order, kind}), tensor}),
+          tensor_by(interpreter, "Tensor.view_as",
+                    {tensor_by(interpreter, "scatter", {order, zero, order, kind}), tensor}),
           with_the_one_before(interpreter, "sub", bounds)};
 }
 
@@ -185,7 +169,8 @@ Value call_unique(Interpreter& interpreter, const Arguments& arguments) {
     return flag != nullptr && known_object(*flag) == Py_True;
   };
   const Unique found = unique(interpreter, tensor, size);
-  const Value nothing = filled(interpreter, 0, 0, graph::DType::i64);
+  const Value zero = interpreter.integer(0);
+  const Value nothing = full(interpreter, {zero}, zero, graph::DType::i64);
   return make_tuple({found.elements, is_wanted("return_inverse") ? found.inverse : nothing,
                      is_wanted("return_counts") ? found.counts : nothing});
 }
@@ -197,7 +182,8 @@ std::shared_ptr<Tensor> nonzero(Interpreter& interpreter, const std::shared_ptr<
   if (type.rank() == 0)
     interpreter.refuse(ReasonCode::unsupported_tensor, "nonzero of a tensor without dimensions");
   const bool is_mask = type.dtype == graph::DType::b1;
-  const auto mask = is_mask ? tensor : apply(interpreter, "ne", {tensor, interpreter.integer(0)});
+  const auto mask =
+      is_mask ? tensor : tensor_by(interpreter, "ne", {tensor, interpreter.integer(0)});
   const graph::Dim size = chosen_by(interpreter, mask);
   graph::Value* positions = op::nonzero_static(interpreter.builder(), {read(interpreter, *mask)},
                                                {{"size", graph::AttributeValue(size)}});

@@ -10,6 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/operators.h"
 #include "frontend/strides.h"
+#include "graph/constant.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
@@ -182,11 +183,8 @@ void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tens
 namespace {
 
 bool is_negative_or_unknown(const graph::Value* number) {
-  const graph::Node* node = number->definition;
-  if (node == nullptr || node->op != &op::constant) return !number->type.is_none();
-  if (number->type.kind == graph::Type::Kind::f64)
-    return !(node->attributes.get<double>("value") >= 0);
-  return number->type.kind != graph::Type::Kind::i64 || node->attributes.get<int64_t>("value") < 0;
+  const auto known = graph::constant_number(number);
+  return known ? !(*known >= 0) : !number->type.is_none();
 }
 
 /// Whether eager's autograd keeps a copy of what an in-place operator had as its first operand, or
@@ -196,14 +194,19 @@ bool survives_its_own_write(const graph::Node& node) {
   if (std::ranges::count(node.inputs, node.inputs[0]) > 1) return false;  // kept without a copy
   static constexpr std::string_view without[] = {"acosh", "asinh", "atanh"};
   if (std::ranges::find(without, node.op->name) != std::end(without)) return false;
-  static constexpr std::string_view of_result[] = {"leaky_relu", "elu", "functional_elu", "celu"};
-  if (std::ranges::find(of_result, node.op->name) != std::end(of_result))
+  if (saves_result_in_place(*node.op))
     return std::ranges::none_of(node.inputs | std::views::drop(1), is_negative_or_unknown);
   return node.op != &op::opaque ||
          node.attributes.get<std::string>("operator").find("rrelu") == std::string::npos;
 }
 
 }  // namespace
+
+bool saves_result_in_place(const graph::OpDef& op) {
+  static constexpr std::string_view names[] = {"leaky_relu", "elu", "functional_elu", "celu",
+                                               "selu"};
+  return std::ranges::find(names, op.name) != std::end(names);
+}
 
 void write_in_place(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                     const graph::Node& node, graph::Value* contents, bool tracked) {
