@@ -78,13 +78,8 @@ class Maker {
     code_.hands_out_containers =
         std::any_of(graph_.body().results.begin(), graph_.body().results.end(), holds_values);
     code_.run_time_symbols = graph::symbols_given_in(graph_.body());
-    // What loops of the executor give (reindex_reduce) has memory of its own.
-    bool has_loops = false;
-    graph::for_each_node(graph_.body(),
-                         [&](const Node& node) { has_loops |= node.op == &op::reindex_reduce; });
     code_.can_be_planned = (code_.commits.empty() || !code_.hands_out_containers) &&
-                           code_.run_time_symbols.empty() && !has_loops &&
-                           !options().is_disabled("memory_plan");
+                           code_.run_time_symbols.empty() && !options().is_disabled("memory_plan");
     code_.run_time_symbols.insert(rows_symbols_.begin(), rows_symbols_.end());
     std::unordered_set<uint32_t> kept(code_.body.results.begin(), code_.body.results.end());
     for (const auto* writes : {&code_.commits, &code_.rebinds}) {

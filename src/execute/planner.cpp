@@ -716,7 +716,8 @@ class Planner {
     if (contiguous || !gift.layout.is_dense()) {
       gift.layout.strides = contiguous_strides(gift.layout.sizes);
     }
-    gift.early = group(slot).place == Place::outside || group(slot).defined < certain_;
+    // A view may be made in the certain part although its memory is there before.
+    gift.early = group(slot).place == Place::outside || uses_.at(slot).front() < certain_;
     gift.clone = new_slot();
     gifts_.push_back(gift);
     return gift.clone;
@@ -746,9 +747,9 @@ class Planner {
   Library& library_;
   Frame& frame_;
   size_t end_ = 0;
-  size_t certain_ = 0;                ///< from this instruction on nothing can fail
-  std::map<uint32_t, Group> groups_;  // by root slot
-  std::map<uint32_t, std::vector<size_t>> uses_;
+  size_t certain_ = 0;                            ///< from this instruction on nothing can fail
+  std::map<uint32_t, Group> groups_;              // by root slot
+  std::map<uint32_t, std::vector<size_t>> uses_;  // by slot: what makes it first
   std::vector<Buffer> buffers_;
   std::map<uint32_t, std::vector<size_t>> definitions_;  // by root slot: one, or one on each side
   std::vector<Standing> sides_;                          // by instruction

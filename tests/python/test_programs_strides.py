@@ -4,6 +4,7 @@ import pytest
 from differential import Program, differential
 
 import torch
+import torchjanus
 
 
 def transposed(rows, columns):
@@ -172,3 +173,27 @@ def test_dropout_of_what_lies_in_order_whatever_it_was_made_of(rows):
         return torch.nn.functional.dropout(rows(x, indices[:, 1].unsqueeze(1)), 0.5).view(-1)
 
     return Program(step, [(torch.randn(4, 4), torch.randint(0, 4, (4, 3))) for _ in range(6)])
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda x: x.sort(0)[0],
+        lambda x: x.cumprod(0),
+        lambda x: x.logcumsumexp(0),
+        lambda x: x[torch.tensor([0, 3, 3])],
+        lambda x: x.gather(0, torch.zeros(2, 3, dtype=torch.long)),
+        lambda x: torch.nn.functional.pad(x[None], (1, 1), mode="reflect"),
+        lambda x: torch.nn.functional.interpolate(x[None], scale_factor=2),
+        lambda x: torchjanus.meta.reindex(x, (3, 4), lambda i, j: (j, i)),
+    ],
+)
+@differential()
+def test_gradient_that_is_a_view_of_what_an_operator_that_may_fail_gave(of):
+    def step(x):
+        x.grad = None
+        y = of(x.t())
+        (y * torch.linspace(-1, 1, y.numel()).view(y.shape)).sum().backward()
+        return y.detach(), x.grad
+
+    return Program(step, [(torch.randn(3, 4, requires_grad=True),) for _ in range(6)])
