@@ -13,6 +13,7 @@
 #include "frontend/optional.h"
 #include "frontend/reached.h"
 #include "frontend/recursion.h"
+#include "frontend/requires_grad.h"
 #include "frontend/tensor.h"
 #include "frontend/torch_services.h"
 #include "graph/functions.h"
@@ -289,9 +290,8 @@ bool gradient_requires_grad(Interpreter& interpreter, const Outputs& outputs,
   std::vector<graph::Value*> leaves;
   for (const auto* tensors : {&interpreter.entry_tensor_order, &interpreter.made_leaves})
     for (const auto& tensor : *tensors) {
-      if (!tensor->requires_grad) continue;
-      leaves.insert(leaves.end(), tensor->past_values.begin(), tensor->past_values.end());
-      leaves.push_back(tensor->value);
+      const std::vector<graph::Value*> tracked = tracked_values(interpreter, *tensor);
+      leaves.insert(leaves.end(), tracked.begin(), tracked.end());
     }
   const auto depends = [&](passes::Paths paths) {
     const std::vector<bool> reached = passes::reachable({&gradient, 1}, leaves, paths);
@@ -322,13 +322,11 @@ std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs&
   ReachedFlags flags(interpreter, outputs.values);
   for (const auto& tensor : candidates) {
     if (!tensor->requires_grad) continue;
-    std::vector<graph::Value*> values = tensor->past_values;
-    values.push_back(tensor->value);
+    const std::vector<graph::Value*> values = tracked_values(interpreter, *tensor);
     std::vector<bool> reached = passes::reachable(outputs.values, values);
     ReachedLeaf found{tensor, {}, {}};
     for (size_t i = 0; i < values.size(); ++i)
-      if (reached[i] && interpreter.differentiable.contains(values[i]))
-        found.values.push_back(values[i]);
+      if (reached[i]) found.values.push_back(values[i]);
     if (found.values.empty()) continue;
     if (!tensor->is_leaf)
       interpreter.refuse(ReasonCode::autograd, "backward into a graph made before the call");
@@ -420,9 +418,10 @@ Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
   std::vector<graph::Value*> targets;
   for (const ReachedLeaf& leaf : leaves)
     targets.insert(targets.end(), leaf.values.begin(), leaf.values.end());
-  if (targets.empty()) return interpreter.none();
-  std::vector<graph::Value*> gradients =
-      append_gradient(interpreter, outputs.values, outputs.seeds, targets, /*create_graph=*/false);
+  std::vector<graph::Value*> gradients;
+  if (!targets.empty())
+    gradients = append_gradient(interpreter, outputs.values, outputs.seeds, targets,
+                                /*create_graph=*/false);
   if (!retain) consume(interpreter, outputs.values);
   size_t next = 0;
   for (const ReachedLeaf& leaf : leaves) {
@@ -595,43 +594,6 @@ Value call_is_grad_enabled(Interpreter& interpreter, const CallArguments&) {
   return interpreter.boolean(interpreter.grad_enabled);
 }
 
-Value call_requires_grad_(Interpreter& interpreter, const CallArguments& arguments) {
-  auto tensor = shared_as<Tensor>(arguments.positional.at(0));
-  const Value* flag = argument(arguments, 1, "requires_grad");
-  bool wanted = flag == nullptr || truth(interpreter, *flag, -1);
-  if (tensor == nullptr) return nullptr;
-  if (tensor->requires_grad == wanted) return tensor;
-  if (tensor->source != nullptr)
-    interpreter.refuse(ReasonCode::heap_write, tensor->source->describe() + ".requires_grad");
-  bool detached = tensor->base == nullptr || tensor->producer == "detach";
-  if (!wanted || !detached)
-    interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor made in the run");
-  tensor->requires_grad = true;
-  tensor->is_leaf = true;
-  // No gradient may flow on to what it was computed from.
-  tensor->value = op::detach(interpreter.builder(), {tensor->value});
-  interpreter.differentiable.insert(tensor->value);
-  interpreter.made_leaves.push_back(tensor);
-  return tensor;
-}
-
-/// The tensor itself leaves autograd's graph.
-Value call_detach_(Interpreter& interpreter, const CallArguments& arguments) {
-  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
-  auto tensor = shared_as<Tensor>(arguments.positional[0]);
-  if (tensor == nullptr) return nullptr;
-  if (tensor->base != nullptr) interpreter.refuse(ReasonCode::autograd, "detach_() of a view");
-  if (!tensor->requires_grad) return tensor;
-  if (tensor->source != nullptr)
-    interpreter.refuse(ReasonCode::heap_write, tensor->source->describe() + ".requires_grad");
-  if (tensor->is_leaf)
-    interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor made in the run");
-  tensor->requires_grad = false;
-  tensor->is_leaf = true;
-  tensor->value = op::detach(interpreter.builder(), {tensor->value});
-  return tensor;
-}
-
 }  // namespace
 
 // --- results ------------------------------------------------------------------------------------
@@ -685,8 +647,6 @@ std::span<const SpecialCallable> autograd_callables() {
       {"torch.inference_mode", call_inference_mode},
       {"torch.is_inference_mode_enabled", call_is_inference_mode_enabled},
       {"torch.is_grad_enabled", call_is_grad_enabled},
-      {"torch.Tensor.requires_grad_", call_requires_grad_},
-      {"torch.Tensor.detach_", call_detach_},
   };
   return table;
 }

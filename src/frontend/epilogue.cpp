@@ -9,6 +9,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/custom_gradient.h"
+#include "frontend/requires_grad.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
@@ -448,24 +449,26 @@ void commit_tensors(Interpreter& interpreter) {
   }
 }
 
-/// A write must not show in another tensor of the graph.
+/// A write must not show in another tensor of the graph, nor a changed requires_grad in a view.
 void assume_separate(Interpreter& interpreter) {
   const auto& tensors = interpreter.entry_tensor_order;
-  if (std::none_of(tensors.begin(), tensors.end(), [](const auto& t) { return t->written; }))
-    return;
+  const auto changes = [&](const std::shared_ptr<Tensor>& tensor) {
+    return tensor->written || was_switched(interpreter, *tensor);
+  };
+  if (std::none_of(tensors.begin(), tensors.end(), changes)) return;
   size_t count = tensors.size();
   for (const auto& [source, list] : interpreter.entry_lists)
     count += count_tensors(*list.pattern, list.object.get());
   speculate::SeparateMemory separate(count);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (const auto other = separate.add(i, tensors[i]->storage, tensors[i]->written))
+    if (const auto other = separate.add(i, tensors[i]->storage, changes(tensors[i])))
       interpreter.refuse(ReasonCode::unsupported_tensor,
                          cat(tensors[i]->source->describe(), " shares memory with ",
                              tensors[*other]->source->describe()));
     Assumption assumption;
     assumption.kind = Assumption::Kind::separate_memory;
     assumption.source = tensors[i]->source;
-    assumption.number = tensors[i]->written ? 1 : 0;
+    assumption.number = changes(tensors[i]) ? 1 : 0;
     interpreter.assume(std::move(assumption));
   }
   for (const auto& [source, list] : interpreter.entry_lists) {
@@ -482,10 +485,14 @@ void assume_separate(Interpreter& interpreter) {
   }
 }
 
-void note_leaf(Interpreter& interpreter, Tensor& leaf, graph::Value* at_entry) {
+void note_leaf(Interpreter& interpreter, Tensor& leaf) {
   speculate::Generated& output = interpreter.output();
+  const graph::Value* first = leaf.past_values.empty() ? leaf.value : leaf.past_values.front();
+  const graph::Value* twin = twin_or_null(interpreter, first);
   auto inputs = output.graph.inputs();
-  auto input = std::find(inputs.begin(), inputs.end(), at_entry);
+  auto input = std::find_if(inputs.begin(), inputs.end(), [&](const graph::Value* value) {
+    return value == first || value == twin;
+  });
   if (input != inputs.end())
     output.differentiable_inputs.push_back(static_cast<size_t>(input - inputs.begin()));
   else
@@ -498,10 +505,10 @@ void note_freed_leaf(Interpreter& interpreter, const std::vector<graph::Value*>&
   const auto& tensors = interpreter.entry_tensor_order;
   for (size_t i = tensors.size(); i-- > 0;) {
     Tensor& tensor = *tensors[i];
-    if (!tensor.requires_grad || !tensor.is_leaf) continue;
-    graph::Value* at_entry = tensor.past_values.empty() ? tensor.value : tensor.past_values.front();
-    std::vector<graph::Value*> targets = {at_entry};
-    if (passes::reachable(results, targets)[0]) return note_leaf(interpreter, tensor, at_entry);
+    if (!tensor.requires_grad || !tensor.is_leaf || is_switched(interpreter, tensor)) continue;
+    const std::vector<bool> reached =
+        passes::reachable(results, tracked_values(interpreter, tensor));
+    if (std::ranges::find(reached, true) != reached.end()) return note_leaf(interpreter, tensor);
   }
   interpreter.refuse(ReasonCode::autograd, "a result requires grad for a leaf made in the run");
 }
@@ -522,16 +529,17 @@ void note_differentiable_leaves(Interpreter& interpreter) {
                        "a gradient due outside of a size that the run decides");
   check_saved_values(interpreter, results);
   for (const auto& tensor : interpreter.entry_tensor_order) {
-    if (!tensor->requires_grad) continue;
-    std::vector<graph::Value*> values = tensor->past_values;
-    values.push_back(tensor->value);
+    const std::vector<graph::Value*> values = tracked_values(interpreter, *tensor);
     std::vector<bool> reached = passes::reachable(results, values);
     if (std::find(reached.begin(), reached.end(), true) == reached.end()) continue;
+    if (!tensor->requires_grad || is_switched(interpreter, *tensor))
+      interpreter.refuse(ReasonCode::autograd, cat("results depend on ", tensor->source->describe(),
+                                                   ", whose requires_grad was changed since"));
     check_certain(interpreter, results, values);
     if (tensor->written)
       interpreter.refuse(ReasonCode::autograd,
                          "results depend on a leaf that is written in the same run");
-    note_leaf(interpreter, *tensor, tensor->value);
+    note_leaf(interpreter, *tensor);
   }
 }
 
@@ -558,6 +566,7 @@ void finish(Interpreter& interpreter, const Value& result) {
   if (interpreter.grad_enabled != interpreter.output().environment.grad_enabled)
     interpreter.refuse(ReasonCode::heap_write, "the grad mode");
   finish_autograd(interpreter);
+  commit_requires_grad(interpreter);
   note_differentiable_leaves(interpreter);
   commit_tensors(interpreter);
   assume_separate(interpreter);

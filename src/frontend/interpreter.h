@@ -4,7 +4,7 @@
 //
 //   expressions, statements, control    the syntax tree's nodes
 //   operators, attributes, containers, strings, calls, builtins    Python's semantics
-//   callables, tensor, modules, autograd, optimizers    torch's semantics
+//   callables, tensor, modules, autograd, requires_grad, optimizers    torch's semantics
 //   epilogue    what the graph gives back and changes
 #pragma once
 
@@ -20,6 +20,7 @@
 #include "base/options.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/heap.h"
+#include "frontend/requires_grad.h"
 #include "frontend/value.h"
 #include "graph/builder.h"
 #include "speculate/facts.h"
@@ -330,6 +331,8 @@ class Interpreter {
   std::unordered_map<const graph::Value*, graph::Dim> run_time_sizes;
   /// Leaves that require grad and were made in the run.
   std::vector<std::shared_ptr<Tensor>> made_leaves;
+  /// Leaves whose requires_grad was changed (frontend/requires_grad.h).
+  GradientSwitches switches;
   /// Where gradients go through the program's own code, in the order in which it was reached.
   std::vector<CustomGradient> custom_gradients;
   /// The hooks of tensors made in the run, and the value that those have behind them.

@@ -28,13 +28,13 @@ void check_aliases_unchanged(const Interpreter& interpreter, const Tensor& tenso
                          "a tensor that may be another one, which was written");
 }
 
+}  // namespace
+
 bool has_live_alias(const Tensor& tensor) {
   for (const PossibleAlias& alias : tensor.possible_aliases)
     if (!alias.tensor.expired()) return true;
   return false;
 }
-
-}  // namespace
 
 graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
   check_aliases_unchanged(interpreter, tensor);
@@ -119,6 +119,8 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
     tensor.written = true;
   }
   interpreter.history.overwritten.emplace(tensor.value, nullptr);
+  if (const graph::Value* twin = twin_or_null(interpreter, tensor.value))
+    interpreter.history.overwritten.emplace(twin, nullptr);
   tensor.past_values.push_back(tensor.value);
   tensor.value = contents;
   ++tensor.version;
@@ -381,7 +383,7 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
 void write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                            const std::string& name, const Value& value) {
   if (name == "grad") return write_grad(interpreter, tensor, value);
-  if (name == "requires_grad" && tensor->source == nullptr) {
+  if (name == "requires_grad") {
     CallArguments arguments;
     arguments.positional = {tensor, value};
     static PyObject* const setter = imported("torch.Tensor.requires_grad_");

@@ -11,6 +11,8 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor);
 /// The tensor at the bottom of views and of opaque results that may be views.
 std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor);
 const Tensor* memory_of(const Tensor* tensor);
+/// Whether the tensor may be another one that still lives.
+bool has_live_alias(const Tensor& tensor);
 /// Replaces the contents (same type); a view writes through to its base.
 void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents);
 

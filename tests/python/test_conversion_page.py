@@ -657,6 +657,35 @@ def chosen():
     return lambda x, n: (x[x != 7].sum(), torch.nonzero(x != 7))
 
 
+@converted("`requires_grad` of a leaf switched")
+def frozen_parameter():
+    torch.manual_seed(0)
+    layer, frozen = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def f(x, n):
+        layer.zero_grad()
+        frozen.requires_grad_(False)
+        frozen(layer(x)).square().sum().backward()
+        frozen.requires_grad_(True)
+        return layer.weight.grad.clone(), frozen.weight.grad is None
+
+    return f
+
+
+@otherwise("`requires_grad` of a leaf switched")
+def switched_under_a_view():
+    weight = torch.ones(4)
+
+    def f(x, n):
+        part = weight[:2]
+        weight.requires_grad_(True)
+        wanted = part.requires_grad
+        weight.requires_grad_(False)
+        return x.sum(), wanted
+
+    return f
+
+
 @converted("in-place operator")
 def in_place():
     def f(x, n):
