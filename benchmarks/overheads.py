@@ -5,8 +5,8 @@
 For each program: microseconds that a call of the converted step takes beyond the instructions of its
 graph (assumptions, entry, commit); the time of a profiled step beside that of a plain one; and
 milliseconds from the end of the last profiled step to the end of the first one that ran as a graph. Then
-the microseconds of a call of a graph that adds ten small tensors. Writes overheads.md and overheads.json
-into the output folder.
+the microseconds of a call of a graph that adds ten small tensors, and the nanoseconds that a call takes
+longer for each thing more that it assumes. Writes overheads.md and overheads.json into the output folder.
 """
 
 import argparse
@@ -71,19 +71,48 @@ def ten_inputs(*tensors):
     return total
 
 
-def call_of_ten_inputs(calls: int = 20_000) -> float:
-    """Microseconds of a call of a graph with ten inputs, its one kernel included."""
-    step = torchjanus.function(ten_inputs, profile_runs=PROFILED)
-    tensors = [torch.randn(4) for _ in range(10)]
+def median_call(step: Callable, arguments: tuple, calls: int = 20_000) -> float:
+    """Seconds of a call, once it runs as a graph."""
     for _ in range(1000):
-        step(*tensors)
+        step(*arguments)
     rounds = []
     for _ in range(20):
         start = time.perf_counter()
         for _ in range(calls // 20):
-            step(*tensors)
+            step(*arguments)
         rounds.append((time.perf_counter() - start) / (calls // 20))
-    return statistics.median(rounds) * 1e6
+    return statistics.median(rounds)
+
+
+def call_of_ten_inputs() -> float:
+    """Microseconds of a call of a graph with ten inputs, its one kernel included."""
+    step = torchjanus.function(ten_inputs, profile_runs=PROFILED)
+    return median_call(step, tuple(torch.randn(4) for _ in range(10))) * 1e6
+
+
+class Part:
+    """One of many objects whose attributes a step reads, all of which it assumes to stay."""
+
+    def __init__(self, name: str):
+        self.name, self.active, self.weight = name, False, 0.5
+
+
+def over_parts(parts: list[Part], x: torch.Tensor) -> torch.Tensor:
+    for part in parts:
+        if part.active and part.name != "none":
+            x = x * part.weight
+    return x + 1
+
+
+def cost_of_an_assumption(few: int = 8, many: int = 200) -> float:
+    """Nanoseconds by which a call grows with each assumption: the graph itself stays the same."""
+    times, counts = [], []
+    for count in (few, many):
+        parts, x = [Part(f"part {index}") for index in range(count)], torch.randn(4)
+        step = torchjanus.function(lambda x, parts=parts: over_parts(parts, x))
+        times.append(median_call(step, (x,)))
+        counts.append(len(step.snapshot()["cache"][0]["assumptions"]))
+    return (times[1] - times[0]) / (counts[1] - counts[0]) * 1e9
 
 
 def profiling_cost(benchmark: Benchmark, rounds: int) -> dict:
@@ -143,11 +172,13 @@ def main() -> None:
         command = [sys.executable, __file__, "--one", name, "--rounds", str(options.rounds)]
         subprocess.run([*command, "--output", str(options.output)], check=True)
         rows[name] = json.loads((options.output / f"overheads_{name}.json").read_text())
-    ten = call_of_ten_inputs()
-    text = as_markdown(rows) + f"\nA call of a graph with 10 inputs: {ten:.1f} µs.\n"
+    ten, assumption = call_of_ten_inputs(), cost_of_an_assumption()
+    text = as_markdown(rows) + (
+        f"\nA call of a graph with 10 inputs: {ten:.1f} µs. An assumption: {assumption:.1f} ns.\n"
+    )
     (options.output / "overheads.md").write_text(text)
     (options.output / "overheads.json").write_text(
-        json.dumps(rows | {"call_of_ten_inputs_us": ten}, indent=1)
+        json.dumps(rows | {"call_of_ten_inputs_us": ten, "assumption_ns": assumption}, indent=1)
     )
     print(text)
 

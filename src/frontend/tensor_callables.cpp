@@ -254,6 +254,14 @@ Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
   return tensor_from(interpreter, arguments.positional[0], dtype.value_or(inferred));
 }
 
+/// A tensor of that dtype already comes back itself; numbers and lists of them are new tensors.
+Value call_as_tensor(Interpreter& interpreter, const Arguments& arguments) {
+  const bool of_tensor =
+      !arguments.positional.empty() && as<Tensor>(arguments.positional[0]) != nullptr;
+  if (!of_tensor) return call_tensor(interpreter, arguments);
+  return arguments.positional.size() == 1 ? call_to(interpreter, arguments) : nullptr;
+}
+
 /// Tensors whose contents are not defined may hold zeros.
 template <const char* const* name>
 Value call_zeros_instead(Interpreter& interpreter, const Arguments& arguments) {
@@ -357,6 +365,13 @@ Value call_operator_method(Interpreter& interpreter, const Arguments& arguments)
   return binary(interpreter, op, arguments.positional[0], arguments.positional[1]);
 }
 
+/// The same with the operands in the other order: x.__radd__(y).
+template <syntax::Operator op>
+Value call_reflected_method(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  return binary(interpreter, op, arguments.positional[1], arguments.positional[0]);
+}
+
 }  // namespace
 
 std::span<const SpecialCallable> tensor_callables() {
@@ -393,6 +408,7 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.type_as", call_type_as},
       {"torch.Tensor.cpu", call_cpu},
       {"torch.tensor", call_tensor},
+      {"torch.as_tensor", call_as_tensor},
       {"torch.empty", call_zeros_instead<&kZeros>},
       {"torch.empty_like", call_zeros_instead<&kZerosLike>},
       {"torch.Tensor.new_empty", call_zeros_instead<&kNewZeros>},
@@ -408,6 +424,8 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.__truediv__", call_operator_method<Operator::Div>},
       {"torch.Tensor.__matmul__", call_operator_method<Operator::MatMult>},
       {"torch.Tensor.__pow__", call_operator_method<Operator::Pow>},
+      {"torch.Tensor.__radd__", call_reflected_method<Operator::Add>},
+      {"torch.Tensor.__rmul__", call_reflected_method<Operator::Mult>},
   };
   return table;
 }

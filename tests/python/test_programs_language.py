@@ -71,6 +71,8 @@ SIMPLE = {
     "numpy constants": lambda x, y: x * float(torch.finfo(torch.float32).eps) + y,
     "dtype": lambda x, y: x.to(torch.float32).double() + y.type_as(x) + (x > 0).to(x.dtype),
     "new tensors": lambda x, y: x + torch.ones(4, 1) + torch.zeros_like(y) + torch.arange(3) + x.new_full((1,), 2.0),
+    "as tensor": lambda x, y: (torch.as_tensor(x) is x, torch.as_tensor([1, 2.0, 3]) + torch.as_tensor(y)),
+    "operator methods": lambda x, y: x.__radd__(2).__mul__(y).__rmul__(3.0),
     "tensor constant": lambda x, y: x * torch.tensor([1.0, 2.0, 3.0]) + torch.tensor(2.0),
 }  # fmt: skip
 
