@@ -35,7 +35,28 @@ FEATURES = (
     "deques", "counters", "sets", "rearranging",
     "optimizer", "grad_function", "no_grad", "raises", "tries", "item", "comprehensions", "strings",
     "shape_changes", "number_changes", "flag_changes", "dtype_changes", "outside_changes", "none",
-    "growing_lists", "loop_returns",
+    "growing_lists", "loop_returns", "operators", "leaves",
+)  # fmt: skip
+
+# Of a matrix, a matrix of the same size: operators that sort, choose, pad, resample, normalise.
+OPERATORS = (
+    "{}.sort(0)[0]", "{}.sort(1, descending=True).values", "{}.cumsum(0)", "{}.cumsum(1)",
+    "{}.tanh().cumprod(1)", "{}.logcumsumexp(0)", "{}.cummax(1).values", "{}.topk(4, 1)[0]",
+    "{}.gather(1, torch.tensor([[1, 3, 0, 2]]))", "{}[:, [3, 1, 0, 2]]",
+    "{}.index_select(1, torch.tensor([2, 0, 3, 1]))", "{}.tril()", "{}.diff(dim=1, append=torch.ones(1, 1))",
+    "{}.masked_fill(torch.tensor([True, False, False, True]), 0.25)", "F.pad({}, (1, 0))[:, :4]",
+    "F.pad({}[None], (1, 1), mode='reflect')[0, :, 1:5]", "F.layer_norm({}, (4,))",
+    "torch.einsum('ij,kj->ik', {}, torch.eye(4))", "torch.cat({}.chunk(2, 1)[::-1], 1)",
+    "{}.unfold(1, 2, 2).flatten(1)", "F.avg_pool1d({}[None], 3, 1, 1)[0]",
+    "F.interpolate({}[None], scale_factor=2.0)[0, :, ::2]",
+    "F.conv1d({}[:, None], torch.full((1, 1, 3), 0.3), padding=1)[:, 0]",
+    "F.embedding({}.argmax(1), torch.eye(4))", "{}.t().cumsum(0).t()", "{}.t().sort(0)[0].t()",
+    "F.normalize({}, dim=1)", "F.gelu({})", "F.log_softmax({}, 1)", "{}.logsumexp(1, keepdim=True).expand(-1, 4)",
+    "torch.lerp({}, torch.ones(4), 0.3)", "{}.repeat_interleave(2, 0)[::2]", "{}.flip(0).roll(1, 1)",
+    "{}.expand(2, -1, -1)[1]", "{}.unsqueeze(2).transpose(1, 2).squeeze(1)",
+    "({}.prod(1, keepdim=True).tanh() + torch.zeros(4))",
+    "({}.std(1, keepdim=True) * torch.ones(4))", "F.leaky_relu({}, 0.1)", "{}.nan_to_num().clamp(min=-2)",
+    "({} @ torch.eye(4).flip(0))", "torch.addmm(torch.ones(4), {}, torch.eye(4))", "{}.renorm(2, 0, 1.5)",
 )  # fmt: skip
 
 HEAD = """\
@@ -179,6 +200,7 @@ class Writer:
             self.when("views", lambda: f"{leaf()}.reshape(-1).view(-1, 4)"),
             self.when("random", lambda: f"torch.{self.pick('rand', 'randn')}_like({leaf()})"),
             self.when("dropout", lambda: f"F.dropout({leaf()}, 0.5)"),
+            self.when("operators", lambda: self.random.choice(OPERATORS).format(leaf())),
             self.when("no_grad", lambda: f"{leaf()}.detach()"),
             self.when("helpers", lambda: self.make_help(depth)),
             self.when("objects", lambda: f"cell.mix({m()})" if self.in_step else leaf()),
@@ -787,6 +809,33 @@ class Writer:
         self.total(f"{gradients}[0].mean()", "scalar")
         return None
 
+    def leaf_work(self) -> None:
+        """A gradient of a tensor of before the call, which is then looked at or used."""
+        if not self.in_step or self.loops:
+            return self.assign()
+        of = self.pick(
+            "cell.weight", "cell.weight.t()", "cell.weight[:2]", "cell.weight[:, ::2].t()"
+        )
+        if self.has("operators") and self.chance(0.8):
+            of = self.random.choice(OPERATORS).format("cell.weight" + self.pick("", ".t()"))
+        if self.chance(0.6):
+            self.line("cell.weight.grad = None")
+        result = self.name("matrix")
+        self.line(f"{result} = {of}")
+        self.line(f"({result} * {result}.detach().cos()).{self.pick('sum', 'mean')}().backward()")
+        with self.block("with torch.no_grad():"):
+            self.line(
+                self.pick(
+                    "cell.weight -= 0.1 * cell.weight.grad.clamp(-1, 1)",
+                    "cell.weight.grad.clamp_(-1, 1)",
+                    "cell.weight.grad = cell.weight.grad.t()",
+                    "cell.state = cell.state + cell.weight.grad.sum(0).tanh()",
+                    f"{result}.detach_()",
+                )
+            )
+        self.total("cell.weight.grad.norm()", "scalar")
+        return None
+
     def no_grad_work(self) -> None:
         with self.block(f"with torch.{self.pick('no_grad', 'enable_grad')}():"):
             self.statements(2)
@@ -830,7 +879,7 @@ STATEMENTS = (
     ("backward", "backward_work", 2), ("grad_function", "grad_function_work", 1),
     ("no_grad", "no_grad_work", 1), ("raises", "raise_work", 1), ("tries", "try_work", 1),
     ("deques", "deque_work", 2), ("counters", "counter_work", 2), ("sets", "set_work", 1),
-    ("rearranging", "rearranged_work", 1),
+    ("rearranging", "rearranged_work", 1), ("leaves", "leaf_work", 3),
 )  # fmt: skip
 
 
@@ -845,6 +894,7 @@ class Inner:
 class Cell:
     def __init__(self):
         self.state = torch.ones(4)
+        self.weight = torch.linspace(-1.5, 2, 16).sin().view(4, 4).requires_grad_()
         self.count = 0
         self.gain = 0.5
         self.log = []
