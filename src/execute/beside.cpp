@@ -42,7 +42,8 @@ class Pairing {
   size_t bring_partner(size_t position) {
     const size_t end = std::min(code_.tail, position + 1 + farthest);
     for (size_t other = position + 1; other < end; ++other) {
-      if (code_.instructions[other].action == Action::skip) break;  // nothing crosses a side's ends
+      const Action action = code_.instructions[other].action;
+      if (action == Action::skip || action == Action::give) break;  // nothing crosses a side's ends
       if (!is_candidate(code_.instructions[other])) continue;
       std::vector<size_t> needed;
       if (!find_needed(position, other, needed)) continue;

@@ -9,6 +9,7 @@
 #include "execute/container.h"
 #include "execute/container_call.h"
 #include "execute/kernel_call.h"
+#include "execute/learning.h"
 #include "execute/list_call.h"
 #include "graph/op.h"
 #include "ops/list.h"
@@ -16,7 +17,6 @@
 namespace janus::execute {
 
 using graph::Node;
-using graph::Value;
 
 namespace {
 
@@ -32,29 +32,6 @@ void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
     if (!cells[c].is_empty()) frame.slots[cell_slot(code, c)] = as_given(cells[c]);
   }
   for (const auto& [slot, cell] : code.cell_reads) frame.slots[slot] = as_given(cells[cell]);
-}
-
-void learn_operands(const Code& code, Frame& frame, const Library& library) {
-  std::vector<uint32_t> known;
-  const auto learn = [&](uint32_t slot, Learned::Origin origin) {
-    if (!frame.slots[slot].is_tensor()) return;
-    Learned& learned = frame.learned[slot];
-    learned.origin = origin;
-    learned.layout = library.layout(frame.slots[slot]);
-    learned.storage = library.storage(frame.slots[slot]);
-    learned.data = static_cast<const char*>(library.data(frame.slots[slot]));
-    learned.root = slot;
-    for (uint32_t other : known) {
-      if (frame.learned[other].storage != learned.storage) continue;
-      learned.root = other;
-      learned.byte_offset = learned.data - frame.learned[other].data;
-      break;
-    }
-    if (learned.root == slot) known.push_back(slot);
-  };
-  for (size_t c = 0; c < code.cells.size(); ++c) learn(cell_slot(code, c), Learned::Origin::cell);
-  for (const auto& [slot, cell] : code.cell_reads) learn(slot, Learned::Origin::cell);
-  for (uint32_t slot : code.body.parameters) learn(slot, Learned::Origin::input);
 }
 
 Slot cloned(Library& library, const Slot& tensor, bool contiguous) {
@@ -267,7 +244,7 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       if (!run_control(instruction)) return false;
       break;
   }
-  if (learn_) learn(instruction);
+  if (learn_) learn(instruction, frame_, library_);
   return true;
 }
 
@@ -485,58 +462,6 @@ void OrdinaryRun::prepare_kernel(const Instruction& instruction, Repeated& repea
   const std::vector<Layout> outputs = fused_layouts(*instruction.node, inputs);
   repeated.note(instruction, frame_.slots.data(), library_, outputs);
   repeated.kernel_call().emplace(instruction, inputs, outputs);
-}
-
-void OrdinaryRun::check_type(const Value& value, const Layout& layout) const {
-  bool same = layout.dtype == value.type.dtype && layout.sizes.size() == value.type.shape.size();
-  for (size_t d = 0; same && d < layout.sizes.size(); ++d) {
-    same = value.type.shape[d].evaluate(frame_.symbols.lookup()) == layout.sizes[d];
-  }
-  if (same) return;
-  const std::string what = cat(value.definition->op->name, ": the graph says ",
-                               graph::to_string(value.type), ", the operator gave ", layout);
-  // Some of torch's operators give other sizes with data than they say without.
-  if (value.definition->op == &op::opaque) throw std::runtime_error(what);
-  throw InternalError(what);
-}
-
-/// A tensor that the side which was taken leaves undefined is given like this by the other one.
-void OrdinaryRun::expect_undefined(uint32_t slot, const Value& value) {
-  if (!value.type.is_tensor()) return;
-  Learned& learned = frame_.learned[slot];
-  learned = {.origin = Learned::Origin::computed, .root = slot};
-  learned.layout.dtype = value.type.dtype;
-  for (const graph::Dim& dim : value.type.shape)
-    learned.layout.sizes.push_back(dim.evaluate(frame_.symbols.lookup()).value());
-  learned.layout.strides = contiguous_strides(learned.layout.sizes);
-}
-
-void OrdinaryRun::learn(const Instruction& instruction) {
-  for (size_t i = 0; i < instruction.outputs.size(); ++i) {
-    const uint32_t slot = instruction.outputs[i];
-    if (!frame_.slots[slot].is_tensor()) {
-      expect_undefined(slot, *instruction.node->outputs[i]);
-      continue;
-    }
-    Learned& learned = frame_.learned[slot];
-    learned.origin = Learned::Origin::computed;
-    learned.layout = library_.layout(frame_.slots[slot]);
-    learned.storage = library_.storage(frame_.slots[slot]);
-    learned.data = static_cast<const char*>(library_.data(frame_.slots[slot]));
-    learned.root = slot;
-    learned.byte_offset = 0;
-    check_type(*instruction.node->outputs[i], learned.layout);
-    const auto alias = [&](uint32_t other) {
-      const Learned& known = frame_.learned[other];
-      if (other == slot || known.origin == Learned::Origin::nothing) return;
-      if (learned.root != slot || known.storage != learned.storage) return;
-      learned.root = known.root;
-      learned.byte_offset = learned.data - known.data + known.byte_offset;
-    };
-    std::for_each(instruction.inputs.begin(), instruction.inputs.end(), alias);
-    std::for_each(instruction.outputs.begin(),
-                  instruction.outputs.begin() + static_cast<ptrdiff_t>(i), alias);
-  }
 }
 
 namespace {

@@ -64,9 +64,6 @@ class OrdinaryRun {
   void view_operand(const Instruction& instruction, Operation& operation, Repeated& repeated);
   bool take_first_input(const Instruction& instruction);
   void note_outputs(const Instruction& instruction, Repeated& repeated);
-  void expect_undefined(uint32_t slot, const graph::Value& value);
-  void learn(const Instruction& instruction);
-  void check_type(const graph::Value& value, const Layout& layout) const;
 
   const Code& code_;
   Library& library_;
@@ -88,9 +85,6 @@ inline uint32_t cell_slot(const Code& code, size_t cell) {
 /// Puts inputs and cells into their slots.
 void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
            std::span<const Slot> cells);
-
-/// Learns the layouts of inputs and cells.
-void learn_operands(const Code& code, Frame& frame, const Library& library);
 
 /// For how many writes in place a `commit` stands in this run, and whether a `rebind` is to a
 /// value.

@@ -46,7 +46,7 @@ class Planner {
   void make() {
     plan_.planned_ = choose_layouts(code_, frame_);
     compute_numbers_first(plan_.planned_, library_, frame_);
-    open_branches(plan_.planned_, frame_);
+    open_branches(code_, plan_.planned_, frame_, library_);
     first_of_two_ = pair_operations(plan_.planned_, frame_);
     end_ = instructions().size();
     sides_ = find_sides(plan_.planned_);
@@ -577,14 +577,13 @@ class Planner {
         instruction.action == Action::operation && making(instruction) == Making::placed;
     for (uint32_t slot : instruction.outputs) {
       if (!is_tensor(slot) || group(slot).place != Place::fresh) continue;
-      if (position >= certain_ && !allocated_.insert(slot).second) continue;
       const auto replaced = replacing_.find(slot);
+      if (placed && replaced == replacing_.end()) continue;
+      if (position >= certain_ && !allocated_.insert(slot).second) continue;
       if (replaced != replacing_.end())
         plan_.allocations_.push_back({slot, replaced->second, learned(slot).layout});
-      else if (!placed)
-        plan_.allocations_.push_back({slot, std::nullopt, learned(slot).layout});
       else
-        continue;
+        plan_.allocations_.push_back({slot, std::nullopt, learned(slot).layout});
       step(Step::Kind::allocate, plan_.allocations_.size() - 1);
     }
   }
@@ -694,9 +693,11 @@ class Planner {
     if (learned(slot).root != slot) return false;
     const Group& value = groups_.at(slot);
     if (value.place != Place::fresh || value.defined < certain_) return false;
-    const Instruction& made = instructions()[value.defined];
-    if (made.action != Action::operation) return true;
-    return makes_own_results(made) && !is_foreign_code(made);
+    return std::ranges::all_of(definitions_.at(slot), [&](size_t position) {
+      const Instruction& made = instructions()[position];
+      return made.action != Action::operation ||
+             (makes_own_results(made) && !is_foreign_code(made));
+    });
   }
 
   uint32_t new_slot() {

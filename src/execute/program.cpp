@@ -12,6 +12,7 @@
 
 #include "execute/code.h"
 #include "execute/frame.h"
+#include "execute/learning.h"
 #include "execute/library.h"
 #include "execute/list_call.h"
 #include "execute/ordinary_run.h"
@@ -170,7 +171,10 @@ class Instance {
   void run_ordinarily(std::span<const Slot> cells, std::span<Slot> results,
                       std::span<Slot> rebound) {
     const bool learn = code_.can_be_planned;
-    if (learn) learn_operands(code_, frame_, library_);
+    if (learn) {
+      frame_.learned.assign(frame_.slots.size(), {});
+      learn_operands(code_, frame_, library_);
+    }
     OrdinaryRun run(code_, library_, frame_, learn);
     if (!run.run() || !run.settle_results()) return;
     finish(code_, library_, frame_, cells, results, rebound);
@@ -178,7 +182,7 @@ class Instance {
   }
 
   void run_planned(std::span<Slot> results, std::span<Slot> rebound) {
-    if (!plan_) plan_ = std::make_unique<Plan>(code_, library_, frame_);
+    if (!plan_) make_plan();
     // What the first run and compiling before it left, and then what the plan has replaced of that.
     if (planned_runs_ < 2) {
       library_.give_back_free_memory();
@@ -189,6 +193,15 @@ class Instance {
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (ran && OrdinaryRun(code_, library_, frame_, false).settle_results())
       plan_->give(frame_, results, rebound);
+  }
+
+  void make_plan() {
+    learned_ = false;  // should that fail, the next run learns anew
+    plan_ = std::make_unique<Plan>(code_, library_, frame_);
+    learned_ = true;
+    // The first run's tensors in blocks are the plan's now; its sides were rehearsed.
+    frame_.repeated = std::vector<Repeated>(code_.repeated_count);
+    if (random_) random_->restore();
   }
 
   const Code& code_;

@@ -3,138 +3,137 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "execute/kernel_call.h"
-#include "graph/op.h"
+#include "execute/rehearsal.h"
 #include "ops/list.h"
 
 namespace janus::execute {
 
 namespace {
 
-/// One `if` on its way into the plan.
+/// The body with `if`s on their way into the plan.
 class Opening {
  public:
-  Opening(const Instruction& choose, const Frame& frame) : choose_(choose), frame_(frame) {}
-
-  /// False: it has to stay as it is.
-  bool open() {
-    if (choose_.action != Action::choose || choose_.node->op != &op::if_) return false;
-    const auto is_known = [&](size_t i) {
-      if (!choose_.node->outputs[i]->type.is_tensor())
-        return choose_.node->outputs[i]->type.is_number();
-      const uint32_t slot = choose_.outputs[i];
-      return find(slot) != nullptr && find(slot)->root == slot;
-    };
-    for (size_t i = 0; i < choose_.outputs.size(); ++i)
-      if (!is_known(i)) return false;
-    const size_t first = begin_side(0);
-    if (!add_side(0)) return false;
-    end_side(first);
-    const size_t second = begin_side(1);
-    if (!add_side(1)) return false;
-    end_side(second);
-    Instruction end = giving();
-    end.dead = choose_.dead;
-    instructions_.push_back(std::move(end));
-    for (const size_t skip : {first, second})
-      instructions_[skip].rest_size = instructions_.size() - skip - 1;
-    return true;
+  Opening(const Code& code, const PlannedCode& planned, Frame& frame, Library& library)
+      : planned_(planned), frame_(frame), rehearsal_(library, frame) {
+    for (const Write& write : code.commits) committed_.insert(write.slot);
   }
 
-  std::vector<Instruction>& instructions() { return instructions_; }
-  const std::map<uint32_t, Learned>& learned() const { return learned_; }
+  PlannedCode open() {
+    PlannedCode opened;
+    for (size_t i = 0; i < planned_.instructions.size(); ++i) {
+      if (i == planned_.tail) opened.tail = instructions_.size();
+      const Instruction& instruction = planned_.instructions[i];
+      if (can_be_opened(instruction))
+        add_sides(instruction);
+      else
+        instructions_.push_back(instruction);
+    }
+    if (planned_.tail == planned_.instructions.size()) opened.tail = instructions_.size();
+    opened.instructions = std::move(instructions_);
+    return opened;
+  }
 
  private:
   const Learned* find(uint32_t slot) const {
-    const auto found = learned_.find(slot);
-    const Learned& learned = found != learned_.end() ? found->second : frame_.learned[slot];
+    const Learned& learned = frame_.learned[slot];
     return learned.origin == Learned::Origin::nothing ? nullptr : &learned;
   }
 
-  size_t begin_side(size_t side) {
+  bool can_be_opened(const Instruction& instruction) {
+    if (instruction.action != Action::choose) return false;
+    for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+      const graph::Type& type = instruction.node->outputs[i]->type;
+      const Learned* known = type.is_tensor() ? find(instruction.outputs[i]) : nullptr;
+      if (!type.is_number() && (known == nullptr || known->root != instruction.outputs[i]))
+        return false;
+    }
+    return rehearsal_.learn_sides(instruction);
+  }
+
+  /// Either side behind an instruction that skips it, and the end of both.
+  void add_sides(const Instruction& choose) {
+    const size_t first = add_side(choose, 0);
+    const size_t second = add_side(choose, 1);
+    Instruction end = giving(choose);
+    end.dead = choose.dead;
+    instructions_.push_back(std::move(end));
+    for (const size_t skip : {first, second})
+      instructions_[skip].rest_size = instructions_.size() - skip - 1;
+  }
+
+  /// Where its skip stands.
+  size_t add_side(const Instruction& choose, size_t index) {
+    const size_t begin = instructions_.size();
     Instruction skip;
     skip.action = Action::skip;
-    skip.node = choose_.node;
-    skip.inputs = skip.used = {choose_.inputs[0]};
-    skip.wanted = side == 0;
+    skip.node = choose.node;
+    skip.inputs = skip.used = {named(choose.inputs[0])};
+    skip.wanted = index == 0;
     instructions_.push_back(std::move(skip));
-    return instructions_.size() - 1;
-  }
-
-  void end_side(size_t skip) { instructions_[skip].side_size = instructions_.size() - skip - 1; }
-
-  bool add_side(size_t index) {
-    const Sequence& side = choose_.blocks[index];
-    names_.clear();
+    const Sequence& side = choose.blocks[index];
+    name_results(choose, side);
     for (const Instruction& instruction : side.instructions) {
-      if (!can_be_planned(instruction)) return false;
-      learn(instruction);
+      if (instruction.action == Action::choose)
+        add_sides(instruction);
+      else
+        instructions_.push_back(renamed(instruction));
     }
-    const graph::Block& block = *choose_.node->blocks[index];
     for (size_t i = 0; i < side.results.size(); ++i)
-      if (side.own_results[i] && is_made_by_kernel(side, side.results[i]) &&
-          find(side.results[i])->layout == find(choose_.outputs[i])->layout)
-        names_[side.results[i]] = choose_.outputs[i];
-    for (const Instruction& instruction : side.instructions)
-      instructions_.push_back(renamed(instruction));
-    for (size_t i = 0; i < side.results.size(); ++i) {
-      const graph::Node* made = block.results[i]->definition;
-      const bool is_undefined = made != nullptr && made->op == &op::undefined;
-      const uint32_t from = named(side.results[i]);
-      if (is_undefined || from == choose_.outputs[i]) continue;
-      if (block.results[i]->type.is_tensor() && find(side.results[i]) == nullptr) return false;
-      Instruction give = giving();
-      give.inputs = give.used = {from};
-      give.outputs = {choose_.outputs[i]};
-      instructions_.push_back(std::move(give));
-    }
-    return true;
+      if (!is_undefined(*choose.node->blocks[index]->results[i]))
+        give(choose, named(side.results[i]), named(choose.outputs[i]));
+    instructions_[begin].side_size = instructions_.size() - begin - 1;
+    return begin;
   }
 
-  Instruction giving() const {
+  static bool is_undefined(const graph::Value& value) {
+    return value.definition != nullptr && value.definition->op == &op::undefined;
+  }
+
+  static Instruction giving(const Instruction& choose) {
     Instruction give;
     give.action = Action::give;
-    give.node = choose_.node;
+    give.node = choose.node;
     return give;
   }
 
-  bool can_be_planned(const Instruction& instruction) const {
-    switch (instruction.action) {
-      case Action::number:
-      case Action::size:
-        return true;
-      case Action::item:
-      case Action::kernel:
-        break;
-      default:
-        return false;
-    }
-    for (size_t i = 0; i < instruction.inputs.size(); ++i)
-      if (instruction.node->inputs[i]->type.is_tensor() && find(instruction.inputs[i]) == nullptr)
-        return false;
-    return true;
+  void give(const Instruction& choose, uint32_t from, uint32_t to) {
+    if (from == to) return;
+    Instruction instruction = giving(choose);
+    instruction.inputs = instruction.used = {from};
+    instruction.outputs = {to};
+    instructions_.push_back(std::move(instruction));
   }
 
-  /// What a kernel gives follows from what it is given.
-  void learn(const Instruction& instruction) {
-    if (instruction.action != Action::kernel) return;
-    std::vector<const Layout*> inputs;
-    for (size_t i = 0; i < instruction.inputs.size(); ++i) {
-      const bool is_tensor = instruction.node->inputs[i]->type.is_tensor();
-      inputs.push_back(is_tensor ? &find(instruction.inputs[i])->layout : nullptr);
-    }
-    const std::vector<Layout> outputs = fused_layouts(*instruction.node, inputs);
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const uint32_t slot = instruction.outputs[i];
-      learned_[slot] = {.origin = Learned::Origin::computed, .layout = outputs[i], .root = slot};
+  /// What the side may make in the memory of the `if`'s result gets that slot, and so do views.
+  void name_results(const Instruction& choose, const Sequence& side) {
+    for (size_t i = 0; i < side.results.size(); ++i) {
+      const uint32_t result = side.results[i], output = named(choose.outputs[i]);
+      if (!side.own_results[i] || !may_be_made_in(output, result, side)) continue;
+      names_[result] = output;
+      for (Learned& learned : frame_.learned)
+        if (learned.root == result) learned.root = output;
     }
   }
 
-  static bool is_made_by_kernel(const Sequence& side, uint32_t slot) {
-    return std::ranges::any_of(side.instructions, [&](const Instruction& instruction) {
-      return instruction.action == Action::kernel &&
-             std::ranges::find(instruction.outputs, slot) != instruction.outputs.end();
+  bool may_be_made_in(uint32_t output, uint32_t slot, const Sequence& side) const {
+    if (find(slot) == nullptr || find(slot)->root != slot ||
+        find(slot)->layout != find(output)->layout)
+      return false;
+    const auto made = std::ranges::find_if(side.instructions, [&](const Instruction& instruction) {
+      return std::ranges::find(instruction.outputs, slot) != instruction.outputs.end();
+    });
+    if (made == side.instructions.end()) return false;
+    // Only kernels and copies write into a parameter's own memory.
+    return made->action != Action::operation ||
+           (!committed_.contains(output) && gives_dense_memory(*made));
+  }
+
+  bool gives_dense_memory(const Instruction& instruction) const {
+    return std::ranges::all_of(instruction.outputs, [&](uint32_t slot) {
+      const Learned* known = find(slot);
+      return known == nullptr || (known->root == named(slot) && known->layout.is_dense());
     });
   }
 
@@ -150,30 +149,20 @@ class Opening {
     return name == names_.end() ? slot : name->second;
   }
 
-  const Instruction& choose_;
-  const Frame& frame_;
+  const PlannedCode& planned_;
+  Frame& frame_;
+  Rehearsal rehearsal_;
+  std::set<uint32_t> committed_;  ///< what becomes the contents of cells
   std::vector<Instruction> instructions_;
-  std::map<uint32_t, Learned> learned_;  ///< of what the sides compute
-  std::map<uint32_t, uint32_t> names_;   ///< results that are made in the slot of the `if`'s
+  std::map<uint32_t, uint32_t> names_;  ///< results that are made in the slot of the `if`'s
 };
 
 }  // namespace
 
-void open_branches(PlannedCode& code, Frame& frame) {
-  std::vector<Instruction> instructions;
-  size_t tail = 0;
-  for (size_t i = 0; i < code.instructions.size(); ++i) {
-    if (i == code.tail) tail = instructions.size();
-    Opening opening(code.instructions[i], frame);
-    if (!opening.open()) {
-      instructions.push_back(std::move(code.instructions[i]));
-      continue;
-    }
-    std::ranges::move(opening.instructions(), std::back_inserter(instructions));
-    for (const auto& [slot, learned] : opening.learned()) frame.learned[slot] = learned;
-  }
-  if (code.tail == code.instructions.size()) tail = instructions.size();
-  code = {.instructions = std::move(instructions), .tail = tail};
+void open_branches(const Code& code, PlannedCode& planned, Frame& frame, Library& library) {
+  const auto is_choice = [](const Instruction& each) { return each.action == Action::choose; };
+  if (std::ranges::any_of(planned.instructions, is_choice))
+    planned = Opening(code, planned, frame, library).open();
 }
 
 std::vector<Standing> find_sides(const PlannedCode& code) {

@@ -10,9 +10,9 @@
 
 namespace janus::execute {
 
-/// Puts in place of each `if` of whose sides all layouts are known: for either side an instruction
-/// that skips the side unless it is taken, its instructions, and what it gives.
-void open_branches(PlannedCode& code, Frame& frame);
+/// Puts in place of each `if` of whose sides all layouts can be learned (rehearsal.h): for either
+/// side an instruction that skips the side unless it is taken, its instructions, and what it gives.
+void open_branches(const Code& code, PlannedCode& planned, Frame& frame, Library& library);
 
 /// Where an instruction stands: which `if` it is of, counted from 1 (0: none), and on which side.
 struct Standing {

@@ -170,9 +170,27 @@ def branch_both_ways():
     return Program(step, calls, watch=[weight])
 
 
+def leave_layers_out():
+    layers = nn.ModuleList(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.3)) for _ in range(3))
+    optimizer = torch.optim.SGD(layers.parameters(), 0.1, momentum=0.9)
+
+    def step(x):
+        for layer in layers:
+            if random.random() < 0.6:
+                x = x + layer(x).tanh()
+        loss = (x * x).mean()
+        optimizer.zero_grad()
+        if loss.requires_grad:
+            loss.backward()
+        optimizer.step()
+        return loss.detach(), random.random()
+
+    return Program(step, [(torch.randn(3, 4),) for _ in range(9)], watch=[layers, optimizer])
+
+
 PROGRAMS = [
     train_with_momentum, draw_and_normalise, branch_on_data, write_in_place, gradient_outside,
-    keep_state_in_objects, loop_until_done, branch_both_ways,
+    keep_state_in_objects, loop_until_done, branch_both_ways, leave_layers_out,
 ]  # fmt: skip
 
 

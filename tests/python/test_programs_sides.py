@@ -1,9 +1,13 @@
 """Tensors of before the call that one side of a branch writes, against eager: where that side is not taken they
-stay as they are, whatever else reads or gives them."""
+stay as they are, whatever else reads or gives them. And sides with layers in them, whose memory is planned before
+they are taken."""
+
+import random
 
 from differential import Program, differential
 
 import torch
+from torch import nn
 
 
 def buffers(count, size=6):
@@ -152,3 +156,108 @@ def test_a_later_test_fails():
     given = [(*each, torch.tensor(1.0)) for each in calls(16)]
     given[11:11] = [(torch.randn(6), torch.tensor(1.0), torch.tensor(-1.0))]
     return Program(step, given, watch=[a, b])
+
+
+def left_out(layers, batches, survives=0.6, optimizer=None):
+    """A residual network whose layers are left out at random."""
+    optimizer = optimizer or torch.optim.SGD(layers.parameters(), 0.05, momentum=0.9)
+
+    def step(x):
+        for layer in layers:
+            if random.random() < survives:
+                x = x + layer(x)
+        loss = x.pow(2).mean() + sum(p.sum() for p in layers[0].parameters()) * 1e-3
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, batches, watch=[layers, optimizer])
+
+
+@differential()
+def test_layers_left_out():
+    layers = nn.ModuleList(
+        nn.Sequential(nn.LayerNorm(6), nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 6))
+        for _ in range(4)
+    )
+    return left_out(layers, [(torch.randn(5, 6),) for _ in range(24)])
+
+
+@differential()
+def test_layers_that_are_hardly_ever_taken():
+    layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(5))
+    return left_out(layers, [(torch.randn(5, 6),) for _ in range(40)], survives=0.15)
+
+
+@differential()
+def test_layers_that_draw():
+    layers = nn.ModuleList(nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.4)) for _ in range(3))
+    return left_out(layers, [(torch.randn(5, 6),) for _ in range(20)])
+
+
+@differential()
+def test_convolutions_left_out():
+    layers = nn.ModuleList(
+        nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU()) for _ in range(3)
+    )
+    return left_out(layers, [(torch.randn(2, 4, 5, 5),) for _ in range(20)])
+
+
+@differential()
+def test_batches_of_other_sizes():
+    layers = nn.ModuleList(nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(3))
+    sizes = [4, 4, 4, 4, 7, 4, 7, 7, 5, 4, 7, 5, 1, 4, 2, 7, 5, 4, 7, 4]
+    return left_out(layers, [(torch.randn(size, 6),) for size in sizes])
+
+
+@differential()
+def test_products_on_both_sides():
+    a, b = (torch.randn(6, 6, requires_grad=True) for _ in range(2))
+
+    def step(x, flag):
+        if flag > 0:
+            y = (x @ a).t().contiguous()
+        elif flag < 0:
+            y = x @ b @ a
+        else:
+            y = b.t()[0] + x
+        loss = (y * y).sum()
+        loss.backward()
+        return loss, y
+
+    return Program(step, [(torch.randn(6, 6), flag) for _, flag in calls(18)], watch=[a, b])
+
+
+@differential()
+def test_a_side_that_may_raise():
+    table = torch.randn(4, 3, requires_grad=True)
+
+    def step(index, flag):
+        if flag > 0:
+            y = torch.nn.functional.embedding(index, table) @ table.t()
+        else:
+            y = torch.ones(index.shape[0], 4) @ table @ table.t()
+        y.sum().backward()
+        return y
+
+    given = [(torch.randint(0, 4, (5,)), flag) for _, flag in calls(16)]
+    given[10] = (torch.full((5,), 9), torch.tensor(1.0))
+    given[13] = (torch.full((5,), 9), torch.tensor(-1.0))
+    return Program(step, given, watch=[table])
+
+
+@differential()
+def test_a_layer_left_out_keeps_its_old_gradient():
+    layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+
+    def step(x, flag):
+        y = layers[0](x)
+        if flag > 0:
+            y = layers[1](y).relu()
+        else:
+            y = y + layers[2](y.tanh())
+        y.mean().backward()
+        return y.detach()
+
+    return Program(step, [(torch.randn(4, 6), flag) for _, flag in calls(18)], watch=[layers])

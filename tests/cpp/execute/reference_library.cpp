@@ -171,6 +171,10 @@ class ReferenceRead final : public HeapRead {
 
 }  // namespace
 
+bool ReferenceLibrary::is_certain(const graph::Node& node) const {
+  return node.op->is(graph::Trait::pure) && !node.op->is(graph::Trait::may_fail);
+}
+
 std::unique_ptr<Operation> ReferenceLibrary::bind(const graph::Node& node,
                                                   const SymbolLookup& symbols) {
   return std::make_unique<ReferenceOperation>(*this, node, symbols);

@@ -11,6 +11,7 @@ namespace janus::execute::fake {
 class ReferenceLibrary : public Library {
  public:
   std::unique_ptr<Operation> bind(const graph::Node& node, const SymbolLookup& symbols) override;
+  bool is_certain(const graph::Node& node) const override;
 };
 
 /// Objects are those of the reference interpreter, which tests keep alive.

@@ -1,0 +1,97 @@
+// See learning.h.
+#include "execute/learning.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "execute/ordinary_run.h"
+#include "graph/op.h"
+#include "ops/list.h"
+
+namespace janus::execute {
+
+using graph::Value;
+
+namespace {
+
+/// That of the slot's tensor, as if it had memory of its own.
+Learned learned_of(uint32_t slot, Learned::Origin origin, const Frame& frame,
+                   const Library& library) {
+  const Slot& tensor = frame.slots[slot];
+  Learned learned{.origin = origin, .layout = library.layout(tensor), .root = slot};
+  learned.storage = library.storage(tensor);
+  learned.data = static_cast<const char*>(library.data(tensor));
+  return learned;
+}
+
+void check_type(const Value& value, const Layout& layout, const Frame& frame) {
+  if (has_type(layout, value, frame)) return;
+  const std::string what = cat(value.definition->op->name, ": the graph says ",
+                               graph::to_string(value.type), ", the operator gave ", layout);
+  // Some of torch's operators give other sizes with data than they say without.
+  if (value.definition->op == &op::opaque) throw std::runtime_error(what);
+  throw InternalError(what);
+}
+
+}  // namespace
+
+bool has_type(const Layout& layout, const Value& value, const Frame& frame) {
+  bool same = layout.dtype == value.type.dtype && layout.sizes.size() == value.type.shape.size();
+  for (size_t d = 0; same && d < layout.sizes.size(); ++d)
+    same = value.type.shape[d].evaluate(frame.symbols.lookup()) == layout.sizes[d];
+  return same;
+}
+
+void learn_operands(const Code& code, Frame& frame, const Library& library) {
+  std::vector<uint32_t> known;
+  const auto learn = [&](uint32_t slot, Learned::Origin origin) {
+    if (!frame.slots[slot].is_tensor()) return;
+    Learned& learned = frame.learned[slot];
+    learned = learned_of(slot, origin, frame, library);
+    for (uint32_t other : known) {
+      if (frame.learned[other].storage != learned.storage) continue;
+      learned.root = other;
+      learned.byte_offset = learned.data - frame.learned[other].data;
+      break;
+    }
+    if (learned.root == slot) known.push_back(slot);
+  };
+  for (size_t c = 0; c < code.cells.size(); ++c) learn(cell_slot(code, c), Learned::Origin::cell);
+  for (const auto& [slot, cell] : code.cell_reads) learn(slot, Learned::Origin::cell);
+  for (uint32_t slot : code.body.parameters) learn(slot, Learned::Origin::input);
+}
+
+void expect_undefined(uint32_t slot, const Value& value, Frame& frame) {
+  if (!value.type.is_tensor()) return;
+  Learned& learned = frame.learned[slot];
+  learned = {.origin = Learned::Origin::computed, .root = slot};
+  learned.layout.dtype = value.type.dtype;
+  for (const graph::Dim& dim : value.type.shape)
+    learned.layout.sizes.push_back(dim.evaluate(frame.symbols.lookup()).value());
+  learned.layout.strides = contiguous_strides(learned.layout.sizes);
+}
+
+void learn(const Instruction& instruction, Frame& frame, const Library& library) {
+  for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+    const uint32_t slot = instruction.outputs[i];
+    if (!frame.slots[slot].is_tensor()) {
+      expect_undefined(slot, *instruction.node->outputs[i], frame);
+      continue;
+    }
+    Learned& learned = frame.learned[slot];
+    learned = learned_of(slot, Learned::Origin::computed, frame, library);
+    check_type(*instruction.node->outputs[i], learned.layout, frame);
+    const auto alias = [&](uint32_t other) {
+      const Learned& known = frame.learned[other];
+      if (other == slot || known.origin == Learned::Origin::nothing) return;
+      if (learned.root != slot || known.storage != learned.storage) return;
+      learned.root = known.root;
+      learned.byte_offset = learned.data - known.data + known.byte_offset;
+    };
+    std::ranges::for_each(instruction.inputs, alias);
+    std::for_each(instruction.outputs.begin(),
+                  instruction.outputs.begin() + static_cast<ptrdiff_t>(i), alias);
+  }
+}
+
+}  // namespace janus::execute
