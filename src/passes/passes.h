@@ -18,6 +18,8 @@ graph::Graph leave_undefined(const graph::Graph& graph);
 graph::Graph merge_common(const graph::Graph& graph);
 graph::Graph remove_dead(const graph::Graph& graph);
 graph::Graph batch(const graph::Graph& graph);
+graph::Graph sum_products(const graph::Graph& graph);
+graph::Graph stack_products(const graph::Graph& graph);
 graph::Graph schedule(const graph::Graph& graph);
 graph::Graph fuse(const graph::Graph& graph, const CanFuse& can_fuse);
 /// `fuse` for the operators alone that only kernels can compute.

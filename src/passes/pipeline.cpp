@@ -49,6 +49,12 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
     graph = run("remove_dead", remove_dead, std::move(graph));
   }
 
+  // Fewer, larger matrix products.
+  graph = run("sum_products", sum_products, std::move(graph));
+  graph = run("stack_products", stack_products, std::move(graph));
+  graph = run("merge_common", merge_common, std::move(graph));
+  graph = run("remove_dead", remove_dead, std::move(graph));
+
   // Less memory traffic: elementwise operators become loops, each tensor is freed early.
   graph = run("fuse", [&](const auto& g) { return fuse(g, fusible); }, std::move(graph));
   graph = run("wrap", [&](const auto& g) { return wrap(g, fusible); }, std::move(graph), required);

@@ -24,6 +24,8 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"merge_common", merge_common},
       NamedPass{"remove_dead", remove_dead},
       NamedPass{"batch", batch},
+      NamedPass{"sum_products", sum_products},
+      NamedPass{"stack_products", stack_products},
       NamedPass{"fuse", [](const graph::Graph& graph) { return fuse(graph, can_fuse_by_traits); }},
       NamedPass{"wrap", [](const graph::Graph& graph) { return wrap(graph, can_fuse_by_traits); }},
       NamedPass{"schedule", schedule},

@@ -1,0 +1,280 @@
+// Multiplies all rows that meet the same matrix at once: a product of many rows takes less time
+// than many products of few.
+//
+// Does:       makes one product of those with one matrix (and bias) that do not depend on each
+//             other, as an unrolled loop's are with its inputs; their rows come one after the
+//             other. Takes a view for a `cat` or `stack` of what lies so already.
+// Requires:   no composite operators, no `gradient` nodes; best after `sum_products`, whose stacks
+//             are used again.
+// Guarantees: the same values up to the rounding of sums.
+// Must not:   make a cycle; copy more than it saves; let what leaves the graph (escaping.h) be a
+//             part of a larger tensor.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/op.h"
+#include "graph/rewriter.h"
+#include "graph/typical_size.h"
+#include "ops/attributes.h"
+#include "ops/expression.h"
+#include "ops/list.h"
+#include "ops/rows.h"
+#include "ops/view_rules.h"
+#include "passes/copied.h"
+#include "passes/escaping.h"
+#include "passes/order.h"
+#include "passes/passes.h"
+#include "passes/side_by_side.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::Block;
+using graph::Dim;
+using graph::Node;
+using graph::Value;
+
+/// A product of some rows with a matrix.
+struct Product {
+  Node* node;
+  Value *rows, *matrix;
+  Value* bias;  ///< null: none
+
+  static std::optional<Product> of(Node& node) {
+    const bool is_linear = node.op == &op::linear, is_vector = node.op == &op::mv;
+    if (!is_linear && !is_vector && node.op != &op::mm) return std::nullopt;
+    const Product product{&node, node.inputs[is_vector ? 1 : 0], node.inputs[is_vector ? 0 : 1],
+                          is_linear && !node.inputs[2]->type.is_none() ? node.inputs[2] : nullptr};
+    const graph::Type& type = product.rows->type;
+    const bool fits = (type.dtype == graph::DType::f32 || type.dtype == graph::DType::f64) &&
+                      type.rank() <= 2 && ops::at_least_zero(product.row_count());
+    return fits ? std::optional(product) : std::nullopt;
+  }
+
+  bool is_row() const { return rows->type.rank() == 1; }
+  Dim row_count() const { return is_row() ? Dim(1) : rows->type.shape.front(); }
+};
+
+using Group = std::vector<Product>;
+
+Values rows_of(const Group& group) {
+  Values rows;
+  for (const Product& product : group) rows.push_back(product.rows);
+  return rows;
+}
+
+bool puts_side_by_side(const Node& node) {
+  return (node.op == &op::cat || node.op == &op::stack) &&
+         ops::dim_of(node, node.output()->type.rank()) == 0;
+}
+
+Stacks stacks_in(const Block& block) {
+  Stacks stacks;
+  for (const Node* node : block.nodes)
+    if (puts_side_by_side(*node)) stacks.add(node->inputs);
+  return stacks;
+}
+
+/// The nodes of a block, of which some are to run as one.
+class Units {
+ public:
+  explicit Units(const Block& block)
+      : before_(predecessors(block)), unit_of_(before_.size()), priority_(before_.size()) {
+    std::iota(unit_of_.begin(), unit_of_.end(), 0);
+    std::iota(priority_.begin(), priority_.end(), 0);
+  }
+
+  /// Some nodes in groups of which no member leads to another: by how many of the nodes are on the
+  /// way to each at most.
+  std::vector<std::vector<uint32_t>> independent(const std::vector<uint32_t>& positions) {
+    sort();
+    std::vector<uint32_t> depth(before_.size()), counts(before_.size());
+    for (const uint32_t i : positions) counts[i] = 1;
+    for (const uint32_t unit : order_)
+      for (const uint32_t other : units_before_[unit])
+        depth[unit] = std::max(depth[unit], depth[other] + counts[other]);
+    std::map<uint32_t, std::vector<uint32_t>> groups;
+    for (const uint32_t i : positions) groups[depth[i]].push_back(i);
+    std::vector<std::vector<uint32_t>> result;
+    for (auto& [each, group] : groups) result.push_back(std::move(group));
+    return result;
+  }
+
+  void join(const std::vector<uint32_t>& positions) {
+    for (const uint32_t i : positions) unit_of_[i] = positions.front();
+    order_.clear();
+  }
+
+  /// So that nodes of one unit are neighbours.
+  void put_in_order(Block& block) const {
+    const auto units = grouped(block.nodes, before_, unit_of_);
+    block.nodes.clear();
+    for (const std::vector<Node*>& unit : units)
+      block.nodes.insert(block.nodes.end(), unit.begin(), unit.end());
+  }
+
+ private:
+  void sort() {
+    if (!order_.empty()) return;
+    units_before_.assign(before_.size(), {});
+    for (uint32_t i = 0; i < before_.size(); ++i)
+      for (const uint32_t other : before_[i])
+        if (unit_of_[other] != unit_of_[i]) units_before_[unit_of_[i]].push_back(unit_of_[other]);
+    order_ = sort_topologically(units_before_, priority_);
+  }
+
+  const Predecessors before_;
+  std::vector<uint32_t> unit_of_;  ///< the position of its first node, by position
+  std::vector<uint64_t> priority_;
+  Predecessors units_before_;
+  std::vector<uint32_t> order_;  ///< of the units; empty: they changed since
+};
+
+/// Which products of a graph are done together. Its blocks are put in an order in which the members
+/// of each group stand side by side.
+class Gathered {
+ public:
+  Gathered(graph::Graph& graph, const Escaping& escaping) : escaping_(escaping) {
+    gather(graph.body());
+  }
+
+  /// Null: in none.
+  const Group* group_of(const Node& node) const {
+    const auto found = group_of_.find(&node);
+    return found == group_of_.end() ? nullptr : found->second;
+  }
+
+ private:
+  void gather(Block& block) {
+    for (const Node* node : block.nodes)
+      if (node->op != &op::rows)
+        for (const auto& nested : node->blocks) gather(*nested);
+    const auto alike = products(block);
+    if (alike.empty()) return;
+    const Stacks stacks = stacks_in(block);
+    Units units(block);
+    for (const std::vector<uint32_t>& all : alike)
+      for (const std::vector<uint32_t>& positions : units.independent(all)) {
+        Group group = ordered(block, stacks, positions);
+        if (group.size() < 2 || !is_worth_it(group, stacks)) continue;
+        units.join(positions);
+        groups_.push_back(std::make_unique<Group>(std::move(group)));
+        for (const Product& product : *groups_.back())
+          group_of_.emplace(product.node, groups_.back().get());
+      }
+    units.put_in_order(block);
+  }
+
+  /// The positions of products of rows with the same matrix, more than one each.
+  std::vector<std::vector<uint32_t>> products(const Block& block) const {
+    using Key = std::tuple<const graph::OpDef*, const Value*, const Value*, int64_t>;
+    std::map<Key, std::vector<uint32_t>> positions;
+    for (uint32_t i = 0; i < block.nodes.size(); ++i) {
+      const auto product = Product::of(*block.nodes[i]);
+      if (product && !escaping_.contains(product->node->output()))
+        positions[{product->node->op, product->matrix, product->bias, product->rows->type.rank()}]
+            .push_back(i);
+    }
+    std::vector<std::vector<uint32_t>> result;
+    for (auto& [key, each] : positions)
+      if (each.size() > 1) result.push_back(std::move(each));
+    std::ranges::sort(result);  // not by where things happen to be in memory
+    return result;
+  }
+
+  static Group ordered(const Block& block, const Stacks& stacks,
+                       const std::vector<uint32_t>& positions) {
+    Group group, result;
+    for (const uint32_t i : positions) group.push_back(*Product::of(*block.nodes[i]));
+    const Values rows = rows_of(group);
+    auto order = stacks.find(rows);
+    if (!order) order = natural_order(rows);
+    for (const size_t i : *order) result.push_back(group[i]);
+    return result;
+  }
+
+  /// A product is a call, and reads the whole matrix however few rows it has.
+  static bool is_worth_it(const Group& group, const Stacks& stacks) {
+    const int64_t matrix =
+        graph::typical_size(graph::element_count(group.front().matrix->type.shape));
+    const auto fewer = static_cast<int64_t>(group.size()) - 1;
+    return fewer * (matrix + price_of_call) > stacks.price_of_moving(rows_of(group));
+  }
+
+  const Escaping& escaping_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::unordered_map<const Node*, const Group*> group_of_;
+};
+
+class Stacking {
+ public:
+  explicit Stacking(graph::Graph& graph)
+      : escaping_(graph), gathered_(graph, escaping_), rewriter_(graph) {}
+
+  graph::Graph run() {
+    rewriter_.run([&](const Node& node) {
+      if (const Group* group = gathered_.group_of(node)) {
+        if (++met_[group] == group->size()) multiply(*group);
+        return true;
+      }
+      return node.outputs.size() == 1 && puts_side_by_side(node) && find(node);
+    });
+    return rewriter_.finish();
+  }
+
+ private:
+  void multiply(const Group& group) {
+    graph::Builder& builder = rewriter_.builder();
+    const Product& first = group.front();
+    const ops::Expression rows(builder, put_side_by_side(builder, rewriter_[rows_of(group)]));
+    const ops::Expression matrix(builder, rewriter_[first.matrix]);
+    Value* product =
+        first.node->op == &op::linear
+            ? op::linear(builder, {rows, matrix,
+                                   first.bias == nullptr ? builder.none() : rewriter_[first.bias]})
+        : first.node->op == &op::mv ? op::mm(builder, {rows, ops::transposed(matrix, 0, 1)})
+                                    : op::mm(builder, {rows, matrix});
+    Dim start(0);
+    for (const Product& each : group) {
+      const Dim stop = start + each.row_count();
+      const ops::Expression whole(builder, product);
+      rewriter_.replace(
+          *each.node,
+          {each.is_row()
+               ? ops::apply(op::select, {{"dim", int64_t{0}}, {"index", ops::to_attribute(start)}},
+                            whole)
+               : ops::sliced(whole, 0, start, stop)});
+      start = stop;
+    }
+  }
+
+  /// Whether what the node puts side by side lies so.
+  bool find(const Node& node) {
+    const Values parts = rewriter_[node.inputs];
+    if (escaping_.contains(node.output()) || !lie_together(parts)) return false;
+    rewriter_.replace(node,
+                      {found_side_by_side(rewriter_.builder(), parts, node.output()->type.shape)});
+    return true;
+  }
+
+  const Escaping escaping_;
+  const Gathered gathered_;
+  graph::Rewriter rewriter_;
+  std::unordered_map<const Group*, size_t> met_;
+};
+
+}  // namespace
+
+graph::Graph stack_products(const graph::Graph& graph) {
+  graph::Graph own = copied(graph);
+  return Stacking(own).run();
+}
+
+}  // namespace janus::passes

@@ -1,0 +1,230 @@
+"""Matrix products that graphs do together (`sum_products`, `stack_products`), against eager."""
+
+from differential import Program, differential
+
+import torch
+import torchjanus
+from torch import nn
+
+
+class Cell(nn.Module):
+    def __init__(self, inputs, hidden):
+        super().__init__()
+        self.from_input = nn.Linear(inputs, 4 * hidden)
+        self.from_hidden = nn.Linear(hidden, 4 * hidden, bias=False)
+
+    def forward(self, x, state):
+        hidden, cell = state
+        gates = self.from_input(x) + self.from_hidden(hidden)
+        enter, forget, candidate, leave = gates.chunk(4, dim=1)
+        cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
+        return torch.sigmoid(leave) * torch.tanh(cell), cell
+
+
+def recurrent():
+    cells = nn.ModuleList(Cell(32, 32) for _ in range(2))
+    decoder = nn.Linear(32, 7)
+    optimizer = torch.optim.SGD([*cells.parameters(), *decoder.parameters()], 0.1)
+
+    def step(inputs):
+        states = [(inputs.new_zeros(inputs.shape[1], 32),) * 2 for _ in cells]
+        outputs = []
+        for x in inputs:
+            for layer, cell in enumerate(cells):
+                states[layer] = cell(x, states[layer])
+                x = states[layer][0]
+            outputs.append(x)
+        loss = decoder(torch.stack(outputs)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss, states
+
+    return step, [cells, decoder, optimizer]
+
+
+@differential()
+def test_layers_of_a_recurrent_network():
+    step, watch = recurrent()
+    return Program(step, [(torch.randn(12, 3, 32),) for _ in range(6)], watch=watch)
+
+
+@differential(dtype=torch.float32, tolerance=1e-4)
+def test_layers_of_a_recurrent_network_in_single_precision():
+    step, watch = recurrent()
+    return Program(step, [(torch.randn(12, 3, 32),) for _ in range(6)], watch=watch)
+
+
+@differential()
+def test_a_recurrent_network_on_batches_of_any_size():
+    step, watch = recurrent()
+    return Program(step, [(torch.randn(12, 2 + i % 5, 32),) for i in range(12)], watch=watch)
+
+
+def products(f):
+    return sum(f.graph().count(f" = {name} ") for name in ("linear", "mm", "addmm"))
+
+
+def test_what_needs_no_result_of_another_product_is_done_at_once():
+    rounds = 12
+
+    def count(f):
+        for _ in range(6):
+            f(torch.randn(rounds, 3, 32))
+        return products(f)
+
+    step, _ = recurrent()
+    # Forward and backward, the states' products need each other. For each layer, the inputs' are one, forward and
+    # backward, and the weights' gradients are one each; the decoder has three. (The first input has no gradient.)
+    dependent = 2 * rounds + 2 * (rounds - 1)
+    assert count(torchjanus.function(step)) == dependent + 2 + 1 + 4 + 3
+    with torchjanus.options.without("sum_products", "stack_products"):
+        step, _ = recurrent()
+        assert count(torchjanus.function(step)) == dependent + (2 + 1 + 4) * rounds + 3
+
+
+@differential()
+def test_both_directions():
+    there, back = nn.RNNCell(8, 8), nn.RNNCell(8, 8)
+    embedding = nn.Embedding(10, 8)
+
+    def step(words):
+        inputs = embedding(words)
+        a = b = torch.zeros(2, 8)
+        firsts, seconds = [], []
+        for t in range(6):
+            a = there(inputs[t], a)
+            b = back(inputs[5 - t], b)
+            firsts.append(a)
+            seconds.insert(0, b)
+        loss = (torch.stack(firsts) * torch.stack(seconds)).sum()
+        for parameter in (*there.parameters(), *back.parameters(), *embedding.parameters()):
+            parameter.grad = None
+        loss.backward()
+        return loss
+
+    calls = [(torch.randint(0, 10, (6, 2)),) for _ in range(6)]
+    return Program(step, calls, watch=[there, back, embedding])
+
+
+@differential()
+def test_vectors_and_bare_matrices():
+    w, u = (nn.Parameter(torch.randn(9, 9) / 3) for _ in range(2))
+
+    def step(inputs):
+        state = torch.zeros(9)
+        outputs = []
+        for x in inputs:
+            state = torch.tanh(w @ x + state @ u)
+            outputs.append(state)
+        torch.stack(outputs).sum().backward()  # into the gradients of the steps before
+        return outputs
+
+    return Program(step, [(torch.randn(7, 9),) for _ in range(6)], watch=[w, u])
+
+
+@differential()
+def test_results_are_tensors_of_their_own():
+    layer = nn.Linear(6, 6)
+
+    def step(inputs):
+        with torch.no_grad():
+            first, second, third = (layer(x) for x in inputs)
+            second.mul_(2)
+            views = first.t(), layer(inputs[0] + third)[0]
+        return first, second, torch.relu(third), views
+
+    return Program(step, [(torch.randn(3, 4, 6),) for _ in range(6)], watch=[layer])
+
+
+@differential()
+def test_gradients_of_the_inputs():
+    layer = nn.Linear(6, 5)
+
+    def step(inputs, single):
+        total = sum(torch.tanh(layer(x)).sum() for x in inputs) + layer(single).sum()
+        total = total + (inputs[1] * inputs[3]).sum()
+        total.backward()
+        return total
+
+    calls = [
+        (torch.randn(4, 3, 6).requires_grad_(), torch.randn(3, 6).requires_grad_())
+        for _ in range(6)
+    ]
+    return Program(step, calls, watch=[layer])
+
+
+@differential()
+def test_gradients_of_some_inputs():
+    table = nn.Parameter(torch.randn(6, 3, 4))
+    layer = nn.Linear(4, 4)
+
+    def step(skip):
+        total = sum(torch.sin(layer(x)).sum() for x in table[2:5])
+        total = total + layer(table[0]).sum() + layer(table[skip]).sum()
+        table.grad = layer.weight.grad = layer.bias.grad = None
+        total.backward()
+        return total
+
+    return Program(step, [(1 + i % 2,) for i in range(8)], watch=[table, layer])
+
+
+@differential()
+def test_gradients_of_gradients():
+    layer = nn.Linear(5, 5)
+
+    def step(inputs):
+        total = sum(torch.sin(layer(x)).sum() for x in inputs)
+        (first,) = torch.autograd.grad(total, layer.weight, create_graph=True)
+        layer.weight.grad = layer.bias.grad = None
+        (first.square().sum() + total).backward()
+        return total
+
+    return Program(step, [(torch.randn(9, 3, 5),) for _ in range(6)], watch=[layer])
+
+
+@differential()
+def test_a_test_between_the_products():
+    layer = nn.Linear(5, 5)
+
+    def step(inputs):
+        state = inputs[0]
+        for x in inputs:
+            state = state + torch.tanh(layer(x))
+            if state.sum() > 100:
+                return state * 0
+            state = state + layer(x * 2)
+        state.sum().backward()
+        return state
+
+    calls = [(torch.randn(4, 3, 5) + (50 if i == 8 else 0),) for i in range(12)]
+    return Program(step, calls, watch=[layer])
+
+
+@differential()
+def test_infinities_and_nothing_stay_in_their_rows():
+    layer = nn.Linear(4, 4)
+
+    def step(inputs):
+        with torch.no_grad():
+            return [layer(x).exp() for x in inputs]
+
+    special = torch.randn(5, 3, 4)
+    special[1, 2, 0], special[3, 0, 1] = float("inf"), float("nan")
+    return Program(step, [(torch.randn(5, 3, 4),) for _ in range(5)] + [(special,)], watch=[layer])
+
+
+@differential()
+def test_two_networks_that_meet():
+    a, b = nn.Linear(64, 64), nn.Linear(64, 64)
+    optimizer = torch.optim.Adam([*a.parameters(), *b.parameters()], 0.01)
+
+    def step(x, y):
+        loss = (torch.relu(b(torch.relu(a(x)))) * torch.relu(a(torch.relu(b(y))))).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    calls = [(torch.randn(2, 64), torch.randn(2, 64)) for _ in range(6)]
+    return Program(step, calls, watch=[a, b, optimizer])
