@@ -11,7 +11,8 @@
 import torch  # noqa: F401  (the compiled part needs torch's libraries to be loaded)
 
 from . import (
-    inference,  # noqa: F401  (what graphs give goes through it)
+    containers,  # noqa: F401  (what graphs give goes through these two)
+    inference,  # noqa: F401
     meta,
 )
 from ._core import Function, Region

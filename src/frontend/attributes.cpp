@@ -499,8 +499,8 @@ Value named_tuple_method(Interpreter& interpreter, const std::shared_ptr<Sequenc
                          const std::string& name) {
   if (!tuple->type || name != "_replace") return nullptr;
   static PyObject* const maker = imported("collections.namedtuple");
-  auto* type = reinterpret_cast<PyTypeObject*>(tuple->type.get());
-  PyObject* method = PyDict_GetItemString(type->tp_dict, name.c_str());
+  PyObject* method = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(tuple->type.get()),
+                                    name_object(interpreter, name).get());
   if (method == nullptr || !PyFunction_Check(method) ||
       PyFunction_GET_GLOBALS(method) != PyFunction_GET_GLOBALS(maker))
     return nullptr;
@@ -530,6 +530,10 @@ Value virtual_attribute(Interpreter& interpreter, const Value& value, const std:
     if (Value field = sequence_field(interpreter, *sequence, name)) return field;
     if (Value method = named_tuple_method(interpreter, sequence, name)) return method;
   }
+  const auto* dictionary = as<Dictionary>(value);
+  if (dictionary != nullptr && dictionary->attributes != nullptr)
+    for (const auto& [key, own] : dictionary->attributes->items)
+      if (same_key(interpreter, key.get(), name_object(interpreter, name).get())) return own;
   if (Value method = container_method(interpreter, value, name)) return method;
   if (const auto* closure = as<Closure>(value))
     if (name == "__name__") return interpreter.string(closure->name);
@@ -537,6 +541,10 @@ Value virtual_attribute(Interpreter& interpreter, const Value& value, const std:
     if (name == "__self__") return method->self;
     if (name == "__func__") return method->function;
     if (name == "__name__") return attribute(interpreter, method->function, name);
+  }
+  if (dictionary != nullptr && dictionary->source != nullptr) {
+    const auto real = std::make_shared<Known>(dictionary->object, dictionary->source);
+    return Lookup(interpreter, real, name).run();
   }
   if (Value method = class_method(interpreter, value, name)) return method;
   PyTypeObject* type = class_of(value);
@@ -740,6 +748,8 @@ void write_attribute(Interpreter& interpreter, const Value& value, const std::st
                      const Value& element) {
   if (auto tensor = shared_as<Tensor>(value))
     return write_tensor_property(interpreter, tensor, name, element);
+  if (const auto* made = as<Dictionary>(value); made != nullptr && made->attributes != nullptr)
+    return change_item(interpreter, *made->attributes, name_object(interpreter, name), element);
   if (as<Known>(value) == nullptr && as<Instance>(value) == nullptr)
     interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
   Store(interpreter, value, name, element).run();

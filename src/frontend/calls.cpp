@@ -6,7 +6,7 @@
 #include "frontend/attributes.h"
 #include "frontend/branches.h"
 #include "frontend/callables.h"
-#include "frontend/containers.h"
+#include "frontend/container_parts.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/optional.h"
@@ -457,10 +457,40 @@ Value call_partial(Interpreter& interpreter, const Value& value, const CallArgum
   return call(interpreter, attribute(interpreter, value, "func"), all);
 }
 
+/// Whether the class makes its objects as namedtuple's own `__new__` does: of the fields as they
+/// are.
 bool is_namedtuple(PyTypeObject* type) {
-  return PyType_IsSubtype(type, &PyTuple_Type) != 0 && type->tp_base == &PyTuple_Type &&
-         PyDict_GetItemString(type->tp_dict, "_fields") != nullptr &&
-         PyDict_GetItemString(type->tp_dict, "_make") != nullptr;
+  if (tuple_fields(type) == nullptr) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    PyObject* constructor = PyDict_GetItemString(base->tp_dict, "__new__");
+    if (constructor == nullptr) continue;
+    return base->tp_base == &PyTuple_Type &&
+           PyDict_GetItemString(base->tp_dict, "_make") != nullptr &&
+           (PyFunction_Check(constructor) || Py_TYPE(constructor) == &PyStaticMethod_Type);
+  }
+  return false;
+}
+
+Value make_namedtuple(Interpreter& interpreter, const Known& known,
+                      const CallArguments& arguments) {
+  PyObject* fields = tuple_fields(reinterpret_cast<PyTypeObject*>(known.object.get()));
+  auto result = std::make_shared<Sequence>(false);
+  result->type = known.object;
+  const auto count = static_cast<size_t>(PyTuple_GET_SIZE(fields));
+  result->elements = arguments.positional;
+  for (size_t i = result->elements.size(); i < count; ++i) {
+    const Value* value =
+        arguments.keyword(text_of(PyTuple_GET_ITEM(fields, static_cast<Py_ssize_t>(i))));
+    if (value == nullptr)
+      interpreter.refuse(ReasonCode::unknown_callable,
+                         describe_callable(interpreter.constant(known.object)));
+    result->elements.push_back(*value);
+  }
+  if (result->elements.size() != count ||
+      arguments.positional.size() + arguments.keywords.size() != count)
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: arguments of a named tuple");
+  return result;
 }
 
 /// Enumeration(value): the member, which has been there all the time.
@@ -481,30 +511,7 @@ Value call_class(Interpreter& interpreter, const Known& known, const CallArgumen
   if (is_enumeration(reinterpret_cast<PyTypeObject*>(known.object.get())))
     if (Value member = member_of(interpreter, known, arguments)) return member;
   auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
-  if (is_namedtuple(type)) {
-    PyObject* constructor = PyDict_GetItemString(type->tp_dict, "__new__");
-    // namedtuple's own __new__ takes the fields as they are.
-    if (constructor != nullptr &&
-        (PyFunction_Check(constructor) || Py_TYPE(constructor) == &PyStaticMethod_Type)) {
-      Object fields = Object::borrow(PyDict_GetItemString(type->tp_dict, "_fields"));
-      auto result = std::make_shared<Sequence>(false);
-      result->type = known.object;
-      auto count = static_cast<size_t>(PyTuple_GET_SIZE(fields.get()));
-      result->elements = arguments.positional;
-      for (size_t i = result->elements.size(); i < count; ++i) {
-        const Value* value =
-            arguments.keyword(text_of(PyTuple_GET_ITEM(fields.get(), static_cast<Py_ssize_t>(i))));
-        if (value == nullptr)
-          interpreter.refuse(ReasonCode::unknown_callable,
-                             describe_callable(interpreter.constant(known.object)));
-        result->elements.push_back(*value);
-      }
-      if (result->elements.size() != count ||
-          arguments.positional.size() + arguments.keywords.size() != count)
-        interpreter.refuse(ReasonCode::would_raise, "TypeError: arguments of a named tuple");
-      return result;
-    }
-  }
+  if (is_namedtuple(type)) return make_namedtuple(interpreter, known, arguments);
   if (is_torch_constant_class(type)) {
     Object positional = interpreter.must(PyTuple_New(Py_ssize_t(arguments.positional.size())));
     for (size_t i = 0; i < arguments.positional.size(); ++i)

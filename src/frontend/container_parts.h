@@ -12,6 +12,9 @@ bool is_plain_dict(PyObject* object);
 bool is_counter(PyTypeObject* type);
 bool is_deque(PyObject* object);
 bool is_deque(const Sequence& sequence);
+/// The names of the fields of a named tuple's class, or of one derived from it that changes nothing
+/// of what tuples do (borrowed); null for any other.
+PyObject* tuple_fields(PyTypeObject* type);
 /// The dict of the real world that a value is or is the twin of.
 struct RealDict {
   PyObject* object = nullptr;
@@ -45,6 +48,8 @@ void trim_deque(Sequence& deque, bool left);
 
 // --- dicts (dicts.cpp) ---------------------------------------------------------------------------
 
+/// An empty dict of the class (null: dict), made in the run.
+std::shared_ptr<Dictionary> made_dict(python::Object type);
 Value dictionary_part(Interpreter& interpreter, const std::pair<python::Object, Value>& item,
                       const std::string& part);
 Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::string& name);

@@ -70,6 +70,19 @@ void note_length(Interpreter& interpreter, const Source* source) {
   interpreter.note_written(length_path(interpreter, source), interpreter.integer(-1));
 }
 
+PyObject* tuple_fields(PyTypeObject* type) {
+  if (PyType_IsSubtype(type, &PyTuple_Type) == 0) return nullptr;
+  for (const char* method : {"__iter__", "__len__", "__getitem__", "__contains__", "__eq__",
+                             "__lt__", "__add__", "__hash__", "__init__"}) {
+    const Object name = Object::steal(PyUnicode_InternFromString(method));
+    if (_PyType_Lookup(type, name.get()) != _PyType_Lookup(&PyTuple_Type, name.get()))
+      return nullptr;
+  }
+  static PyObject* const name = PyUnicode_InternFromString("_fields");
+  PyObject* fields = _PyType_Lookup(type, name);
+  return fields != nullptr && PyTuple_Check(fields) ? fields : nullptr;
+}
+
 // --- opening ------------------------------------------------------------------------------------
 
 namespace {
@@ -78,8 +91,7 @@ namespace {
 /// torch.return_types.
 bool is_tuple_like(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  return PyTuple_CheckExact(object) || type == size_class() ||
-         (PyTuple_Check(object) && PyDict_GetItemString(type->tp_dict, "_fields") != nullptr);
+  return PyTuple_CheckExact(object) || type == size_class() || tuple_fields(type) != nullptr;
 }
 
 Value part(Interpreter& interpreter, PyObject* object, const Known& known, Source::Kind kind,

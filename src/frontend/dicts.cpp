@@ -30,13 +30,20 @@ PyTypeObject* counter_type() {
 }
 
 std::shared_ptr<Dictionary> empty_like(const Dictionary& dictionary) {
-  auto empty = std::make_shared<Dictionary>();
-  empty->type = dictionary.type;
+  auto empty = made_dict(dictionary.type);
   empty->factory = dictionary.factory;
   return empty;
 }
 
 }  // namespace
+
+std::shared_ptr<Dictionary> made_dict(Object type) {
+  auto dictionary = std::make_shared<Dictionary>();
+  dictionary->type = std::move(type);
+  PyTypeObject* of = class_of(dictionary);
+  if (of->tp_dictoffset != 0) dictionary->attributes = std::make_shared<Dictionary>();
+  return dictionary;
+}
 
 bool is_counter(PyTypeObject* type) { return type == counter_type(); }
 
@@ -227,21 +234,19 @@ Value real_dict_method(const Value& self, const std::string& name) {
 
 namespace {
 
-std::shared_ptr<Dictionary> made_dict(PyTypeObject* type) {
-  auto dictionary = std::make_shared<Dictionary>();
-  dictionary->type = Object::borrow(reinterpret_cast<PyObject*>(type));
-  return dictionary;
+std::shared_ptr<Dictionary> dict_of(PyTypeObject* type) {
+  return made_dict(Object::borrow(reinterpret_cast<PyObject*>(type)));
 }
 
 Value call_ordered_dict(Interpreter& interpreter, const Arguments& arguments) {
-  auto dictionary = made_dict(ordered_dict_type());
+  auto dictionary = dict_of(ordered_dict_type());
   if (arguments.positional.size() > 1) return nullptr;
   update_dict(interpreter, dictionary, arguments);
   return dictionary;
 }
 
 Value call_default_dict(Interpreter& interpreter, const Arguments& arguments) {
-  auto dictionary = made_dict(default_dict_type());
+  auto dictionary = dict_of(default_dict_type());
   if (arguments.positional.size() > 2) return nullptr;
   dictionary->factory = arguments.positional.empty() ? interpreter.none() : arguments.positional[0];
   Arguments items = arguments;
@@ -251,7 +256,7 @@ Value call_default_dict(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 Value call_counter(Interpreter& interpreter, const Arguments& arguments) {
-  auto dictionary = made_dict(counter_type());
+  auto dictionary = dict_of(counter_type());
   if (arguments.positional.empty() && arguments.keywords.empty()) return dictionary;
   call(interpreter, attribute(interpreter, dictionary, "update"), arguments);
   return dictionary;

@@ -7,7 +7,7 @@
 
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
-#include "frontend/containers.h"
+#include "frontend/container_parts.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/requires_grad.h"
 #include "frontend/rolled.h"
@@ -36,8 +36,10 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
     for (const Value& element : sequence->elements.known()) collect_tensors(element, tensors, seen);
   }
   if (const auto* instance = as<Instance>(value)) collect_tensors(instance->fields, tensors, seen);
-  if (const auto* dictionary = as<Dictionary>(value))
+  if (const auto* dictionary = as<Dictionary>(value)) {
     for (const auto& [key, element] : dictionary->items) collect_tensors(element, tensors, seen);
+    collect_tensors(dictionary->attributes, tensors, seen);
+  }
 }
 
 const Tensor* root_of(const Tensor* tensor) {
@@ -214,8 +216,7 @@ class TemplateWriter {
     Template form = made(Template::Kind::call);
     form.object = sequence.type;
     auto* type = reinterpret_cast<PyTypeObject*>(sequence.type.get());
-    bool takes_parts = PyDict_GetItemString(type->tp_dict, "_fields") != nullptr;
-    if (takes_parts) {
+    if (tuple_fields(type) != nullptr) {
       for (const Value& element : sequence.elements) form.children.push_back(write(element));
       return form;
     }
@@ -292,7 +293,10 @@ class TemplateWriter {
     typed.object = dictionary.type;
     if (dictionary.factory != nullptr) typed.children.push_back(write(dictionary.factory));
     typed.children.push_back(std::move(form));
-    return typed;
+    if (dictionary.attributes == nullptr || dictionary.attributes->items.empty()) return typed;
+    Template whole = call_of("torchjanus.containers.with_attributes", std::move(typed));
+    whole.children.push_back(write_dictionary(*dictionary.attributes));
+    return whole;
   }
 
   Template write_tensor(const std::shared_ptr<Tensor>& tensor) {
@@ -453,7 +457,7 @@ void commit_tensors(Interpreter& interpreter) {
 void assume_separate(Interpreter& interpreter) {
   const auto& tensors = interpreter.entry_tensor_order;
   const auto changes = [&](const std::shared_ptr<Tensor>& tensor) {
-    return tensor->written || was_switched(interpreter, *tensor);
+    return tensor->written || interpreter.kept_apart.contains(tensor.get());
   };
   if (std::none_of(tensors.begin(), tensors.end(), changes)) return;
   size_t count = tensors.size();

@@ -106,8 +106,9 @@ Form Flattening::take(const Value& value, const std::string& part) {
       sequence != nullptr && sequence->source == nullptr && sequence->viewed == nullptr &&
       (!sequence->is_list || !existed_(*value)))
     return take_sequence(*sequence, part);
-  if (const auto* dictionary = as<Dictionary>(value);
-      dictionary != nullptr && dictionary->source == nullptr && !existed_(*value))
+  if (const auto* dictionary = as<Dictionary>(value); dictionary != nullptr &&
+                                                      dictionary->source == nullptr &&
+                                                      !dictionary->type && !existed_(*value))
     return take_fields(*dictionary, Kind::dictionary, part);
   if (const auto* instance = as<Instance>(value);
       instance != nullptr && !existed_(*instance->fields)) {

@@ -333,6 +333,8 @@ class Interpreter {
   std::vector<std::shared_ptr<Tensor>> made_leaves;
   /// Leaves whose requires_grad was changed (frontend/requires_grad.h).
   GradientSwitches switches;
+  /// Tensors that no other one of before the call may share memory with, as if they were written.
+  std::set<const Tensor*> kept_apart;
   /// Where gradients go through the program's own code, in the order in which it was reached.
   std::vector<CustomGradient> custom_gradients;
   /// The hooks of tensors made in the run, and the value that those have behind them.

@@ -6,7 +6,7 @@
 
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
-#include "frontend/containers.h"
+#include "frontend/container_parts.h"
 #include "frontend/effects.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
@@ -686,10 +686,11 @@ Value Merger::merge_dictionaries(const Dictionary& a, const Dictionary& b) {
   if (a.type.get() != b.type.get() || a.factory != b.factory)
     throw NotMerged{"dicts of different classes"};
   expect_one_partner(&a, &b);
-  auto merged = std::make_shared<Dictionary>();
-  merged->type = a.type;
+  auto merged = made_dict(a.type);
   merged->factory = a.factory;
   merged->items = merge_items(a.items, b.items);
+  if (a.attributes != nullptr)
+    merged->attributes->items = merge_items(a.attributes->items, b.attributes->items);
   return merged;
 }
 

@@ -83,6 +83,7 @@ struct Registry {
     add_handlers(custom_gradient_callables());
     add_handlers(autograd_callables());
     add_handlers(requires_grad_callables());
+    add_handlers(copy_callables());
     add_handlers(optimizer_callables());
     add_handlers(module_callables());
   }

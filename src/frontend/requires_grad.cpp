@@ -70,6 +70,7 @@ void switch_requires_grad(Interpreter& interpreter, const std::shared_ptr<Tensor
   if (tensor->requires_grad == wanted) return;
   check_can_switch(interpreter, *tensor, wanted);
   interpreter.switches.at_entry.try_emplace(tensor.get(), tensor->requires_grad);
+  interpreter.kept_apart.insert(tensor.get());
   read(interpreter, *tensor);
   tensor->value = twin_of(interpreter, tensor->value);
   tensor->requires_grad = wanted;
@@ -95,10 +96,6 @@ std::vector<graph::Value*> tracked_values(const Interpreter& interpreter,
   for (graph::Value* value : tensor.past_values) add_both(value);
   add_both(tensor.value);
   return values;
-}
-
-bool was_switched(const Interpreter& interpreter, const Tensor& tensor) {
-  return interpreter.switches.at_entry.contains(&tensor);
 }
 
 bool is_switched(const Interpreter& interpreter, const Tensor& tensor) {

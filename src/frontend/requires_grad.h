@@ -32,8 +32,7 @@ void switch_requires_grad(Interpreter& interpreter, const std::shared_ptr<Tensor
 std::vector<graph::Value*> tracked_values(const Interpreter& interpreter,
                                           const TensorState& tensor);
 
-/// Whether the tensor was switched in the run. And whether it ends as it was found.
-bool was_switched(const Interpreter& interpreter, const Tensor& tensor);
+/// Whether the tensor's flag is another one than it was found with.
 bool is_switched(const Interpreter& interpreter, const Tensor& tensor);
 
 /// Writes what the run leaves to the tensors of before the call.

@@ -28,6 +28,7 @@ class Reachable {
         return follow_sequence(*as<Sequence>(value));
       case ValueKind::dictionary:
         for (const auto& [key, item] : as<Dictionary>(value)->items) follow(item);
+        follow(as<Dictionary>(value)->attributes);
         return follow(as<Dictionary>(value)->factory);
       case ValueKind::instance:
         return follow(as<Instance>(value)->fields);

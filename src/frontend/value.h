@@ -215,6 +215,8 @@ struct Dictionary final : AbstractValue, Changeable {
   python::Object object;  ///< with `source`: the real dict; changes go through the heap as well
   python::Object type;    ///< OrderedDict, defaultdict, Counter; null: dict
   Value factory;          ///< of a defaultdict made in the run
+  /// Of one made in the run whose class has a `__dict__`: what is in that (`_metadata`).
+  std::shared_ptr<Dictionary> attributes;
 };
 
 /// An object of a plain class written in Python, made in the run.

@@ -3,6 +3,7 @@ what the row says to stay imperative does so for the reason that it names."""
 
 import collections
 import contextlib
+import copy
 import functools
 import io
 import itertools
@@ -250,6 +251,24 @@ def made_modules():
 @otherwise(MADE_MODULE)
 def made_parameters():
     return lambda x, n: torch.nn.BatchNorm1d(x.shape[1])(x)
+
+
+@converted("`state_dict()`, `load_state_dict()`, `copy.deepcopy` of tensors and containers")
+def state_loaded():
+    torch.manual_seed(0)
+    net, target = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def f(x, n):
+        target.load_state_dict(net.state_dict())
+        return target(x).detach(), list(copy.deepcopy(target.state_dict()).values())
+
+    return f
+
+
+@otherwise("`state_dict()`, `load_state_dict()`, `copy.deepcopy` of tensors and containers")
+def copies_that_share():
+    weight = torch.ones(4)
+    return lambda x, n: (x.sum(), copy.deepcopy([weight.detach(), weight.detach()]))
 
 
 @converted("attribute written")
