@@ -1,7 +1,5 @@
 // How rewritten code uses a Region R of statements S (torchjanus/regions.py):
 //
-// Whether being cut pays is found by trying: see Trial.
-//
 //   match R.enter():
 //     case 0: S                           # as it stands
 //     case 1:                             # S ran as a graph
@@ -58,42 +56,6 @@ using speculate::Dispatcher;
 /// What enter() and ran() say.
 enum class Mode : long { plain = 0, ran = 1, profile = 2, cut = 3 };
 
-/// Once a cut region has run a while without anything new (a profile run, a cut, a graph), it is
-/// timed, by turns with and without the graphs of its segments and parts. If Python is faster,
-/// there it stays.
-class Trial {
- public:
-  bool is_over() const { return plain_.size() >= kRuns; }
-  /// Whether the run that begins is one without graphs.
-  bool next_is_plain() const {
-    return quiet_ >= kQuietRuns && !is_over() && plain_.size() < cut_.size();
-  }
-  /// A run has ended; `is_quiet`: nothing new happened in it. Whether the last one decided.
-  bool add(double milliseconds, bool was_plain, bool is_quiet) {
-    if (is_over()) return false;
-    if (!is_quiet) {
-      *this = {};
-      return false;
-    }
-    if (++quiet_ <= kQuietRuns) return false;
-    std::vector<double>& times = was_plain ? plain_ : cut_;
-    if (times.size() < kRuns) times.push_back(milliseconds);
-    return is_over();
-  }
-  double with_graphs() const { return typical(cut_); }
-  double without() const { return typical(plain_); }
-
- private:
-  static constexpr size_t kQuietRuns = 16, kRuns = 11;
-  /// A low quantile: what else the machine does only ever adds.
-  static double typical(std::vector<double> times) {
-    std::nth_element(times.begin(), times.begin() + kRuns / 4, times.end());
-    return times[kRuns / 4];
-  }
-  size_t quiet_ = 0;
-  std::vector<double> cut_, plain_;
-};
-
 /// How often anything new has happened in regions.
 uint64_t news = 0;
 
@@ -109,7 +71,6 @@ struct Activation {
   /// It is no part of a cut region that was running, so it is timed. What was timed before it:
   bool is_timed = false, around_without_graphs = false;
   RegionState* around = nullptr;
-  double start = 0;
   uint64_t news_before = 0;
 };
 
@@ -130,7 +91,9 @@ struct RegionState {
   bool was_entered = false;
   bool is_plain = false;  ///< cut, but nothing in it runs as a graph, or will
   uint32_t cut_runs = 0;
-  Trial trial;
+  /// Of the graphs of its segments and parts against Python.
+  speculate::Contest contest;
+  uint64_t runs_with_news = 0;
   std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
   std::vector<size_t> all;               ///< their numbers
   std::unique_ptr<Cuts> cuts;
@@ -213,19 +176,40 @@ bool is_within(const RegionState& state) {
   return timed != nullptr && contains(contains, *timed);
 }
 
-void begin_activation(RegionState& state) {
+/// Neither the region nor its parts run as graphs from now on.
+void make_plain(RegionState& state, const speculate::Reason& reason) {
+  state.is_plain = true;
+  state.dispatcher.settle(reason);
+  for (const auto& segment : state.cuts->segments()) segment->dispatcher.settle(reason);
+  for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
+}
+
+/// Gives the region up if its graphs were found to be slower than Python.
+void end_contest(RegionState& state) {
+  const Trial& trial = state.contest.trial();
+  if (trial.verdict() != Trial::Verdict::given_up) return;
+  const std::string why = cat("cut, ", state.dispatcher.name(), " takes ", trial.with_new(),
+                              " ms from run to run, and ", trial.with_old(), " ms in Python");
+  make_plain(state, {speculate::ReasonCode::limit, why, {}});
+}
+
+/// A run of cut statements begins, unless it turns out that it is better not cut.
+Mode begin_activation(RegionState& state) {
+  const bool is_timed = !is_within(state);
+  const bool without_graphs = is_timed && state.contest.begins(state.runs_with_news);
+  end_contest(state);
+  if (state.is_plain) return Mode::plain;
   std::vector<Activation>& activations = state.here().activations;
   PyFrameObject* frame = PyEval_GetFrame();
   std::erase_if(activations, [&](const Activation& each) { return each.frame == frame; });
   Activation& activation = activations.emplace_back();
   activation.frame = frame;
-  if (is_within(state)) return;
-  activation.is_timed = true;
+  activation.is_timed = is_timed;
+  if (!is_timed) return Mode::cut;
   activation.around = std::exchange(timed, &state);
-  activation.around_without_graphs = is_without_graphs;
-  is_without_graphs = !options().strict && state.trial.next_is_plain();
+  activation.around_without_graphs = std::exchange(is_without_graphs, without_graphs);
   activation.news_before = news;
-  activation.start = speculate::now();
+  return Mode::cut;
 }
 
 /// A function that the statements call is cut as well, if it was refused there.
@@ -242,10 +226,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     RegionState& state = state_of(object);
     state.was_entered = true;
     if (state.is_plain || (is_without_graphs && is_within(state))) return new_mode(Mode::plain);
-    if (state.cuts->any()) {
-      begin_activation(state);
-      return new_mode(Mode::cut);
-    }
+    if (state.cuts->any()) return new_mode(begin_activation(state));
     if (state.dispatcher.settled()) return new_mode(Mode::plain);
     Given given;
     const auto outcome = attempt(state, state.dispatcher, *state.tree, state.all, given);
@@ -262,8 +243,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     add_callee(state, *refusal);
     state.cuts->cut_whole(state.dispatcher, *refusal);
     state.dispatcher.settle_as_cut();
-    begin_activation(state);
-    return new_mode(Mode::cut);
+    return new_mode(begin_activation(state));
   });
 }
 
@@ -356,26 +336,11 @@ bool is_hopeless(const RegionState& state) {
   });
 }
 
-/// Neither the region nor its parts run as graphs from now on.
-void make_plain(RegionState& state, const speculate::Reason& reason) {
-  state.is_plain = true;
-  state.dispatcher.settle(reason);
-  for (const auto& segment : state.cuts->segments()) segment->dispatcher.settle(reason);
-  for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
-}
-
-/// A timed region has run: what that says of whether it should be cut.
-void finish_trial_run(RegionState& state, const Activation& activation) {
-  constexpr double kAsGood = 1.03;
+/// A region that is timed has run.
+void end_timed(RegionState& state, const Activation& activation) {
   timed = activation.around;
-  const bool was_plain = std::exchange(is_without_graphs, activation.around_without_graphs);
-  const bool is_quiet = news == activation.news_before;
-  if (!state.trial.add(speculate::now() - activation.start, was_plain, is_quiet)) return;
-  const double with = state.trial.with_graphs(), without = state.trial.without();
-  if (with <= without * kAsGood) return;
-  const std::string why =
-      cat("cut, ", state.dispatcher.name(), " takes ", with, " ms, and ", without, " ms in Python");
-  make_plain(state, {speculate::ReasonCode::limit, why, {}});
+  is_without_graphs = activation.around_without_graphs;
+  if (news != activation.news_before) ++state.runs_with_news;
 }
 
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
@@ -387,7 +352,7 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
       finish_profile(*activation);
       const Activation ended = std::move(*activation);
       state.here().activations.pop_back();
-      if (ended.is_timed) finish_trial_run(state, ended);
+      if (ended.is_timed) end_timed(state, ended);
     }
     Py_RETURN_NONE;
   });

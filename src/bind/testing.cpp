@@ -22,6 +22,7 @@
 #include "base/fault.h"
 #include "graph/text.h"
 #include "ops/list.h"
+#include "speculate/contest.h"
 #include "speculate/entry.h"
 #include "speculate/facts.h"
 #include "speculate/guards.h"
@@ -375,6 +376,9 @@ void bind_testing(nb::module_& module) {
       },
       nb::arg("fault"), nb::arg("passed") = 0);
   testing.def("fault_happened", fault_happened);
+  testing.def(
+      "hold_contests", [](bool are_held) { speculate::Contest::are_held = are_held; },
+      nb::arg("are_held"));
 }
 
 }  // namespace janus::bind

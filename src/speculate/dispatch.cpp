@@ -174,7 +174,22 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
   }
   if (generating_) return {};
   if (entries_.empty()) return profile_or_generate(call, environment, committed);
-  return try_entries(call, environment, committed);
+  if (is_without_graphs()) return {};
+  Attempt attempt = try_entries(call, environment, committed);
+  if (attempt.otherwise == Otherwise::profile) ++news_;
+  return attempt;
+}
+
+bool Dispatcher::is_without_graphs() {
+  if (is_part) return false;  // the whole decides
+  const bool is_without = contest_.begins(news_);
+  const Trial& trial = contest_.trial();
+  if (trial.verdict() == Trial::Verdict::given_up)
+    settle({ReasonCode::limit,
+            cat("as a graph, ", name_, " takes ", trial.with_new(), " ms from call to call, and ",
+                trial.with_old(), " ms in Python"),
+            {}});
+  return is_without || settled_;
 }
 
 Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
@@ -369,6 +384,7 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
     throw InternalError(cat("the assumptions do not hold for the call that they were made from: ",
                             mismatch->reason.details));
   ++counters_.generated;
+  ++news_;
   entry->chosen = chosen;
   entry->guards().visit_values(
       call, [&](const std::string& path, PyObject* object) { observations_.see(path, object); });

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "speculate/contest.h"
 #include "speculate/entry.h"
 #include "speculate/observations.h"
 #include "speculate/reason.h"
@@ -123,6 +124,9 @@ class Dispatcher {
   enum class Result { ran, missed, left };
 
   Attempt attempt_unguarded(const Call& call, bool& committed);
+  /// Whether this call is to be one in Python although there are graphs: to find out, or because it
+  /// was found that they are slower.
+  bool is_without_graphs();
   Attempt profile_or_generate(const Call& call, const Environment& environment, bool& committed);
   Attempt try_entries(const Call& call, const Environment& environment, bool& committed);
   Attempt missed(const Call& call, const Environment& environment, const Mismatch& mismatch,
@@ -175,6 +179,8 @@ class Dispatcher {
   std::map<std::string, int> refusals_of_;  ///< by outcomes wanted, or by what did not hold
   Observations observations_;
   std::deque<std::shared_ptr<Entry>> entries_;
+  Contest contest_;
+  uint64_t news_ = 0;                ///< graphs made and runs profiled since there are graphs
   std::shared_ptr<Entry> outgrown_;  ///< by what the run of a graph met
   std::deque<Noted> reasons_;
   std::optional<Reason> fallback_;  ///< why calls run imperatively, with TORCHJANUS_STRICT

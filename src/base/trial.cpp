@@ -1,0 +1,60 @@
+#include "base/trial.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace janus {
+
+namespace {
+
+// Runs of each way: where all of the new ones are faster three tell, else it is looked how the runs
+// rank; after the last it stays as it is.
+constexpr size_t kLeast = 3, kLeastRanked = 6, kLeastToGiveUp = 12, kMost = 40;
+/// How many deviations the sum of the ranks has to be off from what equal ways give.
+constexpr double kClearlyFaster = -1, kClearlySlower = 2.3;
+constexpr double kAsGood = 1.03;
+
+double median(std::vector<double> times) {
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
+}
+
+/// Deviations by which the first rank behind the second (the test of Mann and Whitney): what else
+/// the machine does now and then counts as one bad rank only.
+double lag(const std::vector<double>& first, const std::vector<double>& second) {
+  double behind = 0;
+  for (const double a : first)
+    for (const double b : second) behind += a > b ? 1 : a == b ? 0.5 : 0;
+  const auto n = static_cast<double>(first.size()), m = static_cast<double>(second.size());
+  return (behind - n * m / 2) / std::sqrt(n * m * (n + m + 1) / 12);
+}
+
+}  // namespace
+
+bool Trial::next_is_old() const {
+  return !is_over() && std::popcount(new_.size() + old_.size()) % 2 == 1;
+}
+
+void Trial::add(double time) {
+  if (is_over()) return;
+  (next_is_old() ? old_ : new_).push_back(time);
+  if (new_.size() == old_.size()) decide();
+}
+
+double Trial::with_new() const { return new_.empty() ? 0 : median(new_); }
+double Trial::with_old() const { return old_.empty() ? 0 : median(old_); }
+
+void Trial::decide() {
+  const size_t count = new_.size();
+  if (count < kLeast) return;
+  const bool wins = std::ranges::max(new_) < std::ranges::min(old_);
+  const double behind = lag(new_, old_);
+  if (wins || (count >= kLeastRanked && behind < kClearlyFaster) || count >= kMost)
+    verdict_ = Verdict::kept;
+  if (count >= kLeastToGiveUp && behind > kClearlySlower && with_new() > with_old() * kAsGood)
+    verdict_ = Verdict::given_up;
+}
+
+}  // namespace janus

@@ -1,0 +1,46 @@
+// Whether graphs pay: what has them is run by turns with and without them, until it is clear.
+//
+// A run is timed from its start to that of the next one, so what it leaves to others counts as
+// well: backward() of what it gave, for instance. What happens between two runs anyway is the same
+// for both ways. Guarded by the GIL.
+#pragma once
+
+#include <cstdint>
+
+#include "base/trial.h"
+
+namespace janus::speculate {
+
+class Contest {
+ public:
+  Contest() = default;
+  ~Contest() { leave(); }
+  Contest(const Contest&) = delete;
+  Contest& operator=(const Contest&) = delete;
+
+  /// A run begins; `news` changes with anything new (a profile run, a graph), which has to be over
+  /// for a while. Whether this run is to be one without graphs.
+  bool begins(uint64_t news);
+  const Trial& trial() const { return trial_; }
+  /// Whether there are any contests; tests that count calls do without.
+  static bool are_held;
+
+ private:
+  /// Where a run begins: those within others, or of several threads, can't be compared.
+  struct Place {
+    unsigned long thread = 0;
+    int depth = 0;
+    bool operator==(const Place&) const = default;
+  };
+  static Place here();
+  bool enter();
+  void leave();
+
+  Trial trial_;
+  uint64_t news_ = 0;
+  int quiet_ = 0;
+  double started_ = 0;  ///< 0: nothing is being timed
+  Place place_;
+};
+
+}  // namespace janus::speculate
