@@ -21,6 +21,7 @@ import pix2pix
 import ppo
 import resnet50
 import shapes
+import small_gpt
 import stateful_model
 import stochastic_depth
 import tree_lstm
@@ -46,6 +47,17 @@ def lstm():
 
     batches = [(text[i : i + 20], text[i + 1 : i + 21]) for i in range(0, 400, 20)]
     return [model], make_step, batches
+
+
+def gpt():
+    text, characters = small_gpt.load_characters(None)
+    model = small_gpt.GPT(characters, 128, 4, 4, 64, 0.1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+    def make_step(model):
+        return lambda given, following: small_gpt.train_step(model, optimizer, given, following)
+
+    return [model], make_step, [small_gpt.draw(text, 16, 64) for _ in range(8)]
 
 
 def tree(module, model_class, batch=None):
@@ -254,6 +266,7 @@ def inception():
 
 PROGRAMS = {
     "lstm": ("language model, 2 hand-written LSTM layers of 200, batch 20, 20 words", lstm),
+    "gpt": ("GPT of 4 layers of 128, 64 characters, batch 16", gpt),
     "tree_rnn": ("TreeRNN of width 100, a tree a step", recursive),
     "tree_lstm": ("TreeLSTM of width 100, 4 trees a step", recursive_lstm),
     "adaptive": ("adaptive computation time, GRU of 128, batch 32", adaptive),

@@ -17,6 +17,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 # Options that keep a run short.
 SHORT = {
     "lstm_language_model": "--steps 8 --every 1 --hidden 16 --words 300 --batch 4 --length 5",
+    "small_gpt": "--steps 8 --every 1 --width 16 --layers 2 --heads 2 --batch 3 --length 9",
     "tree_rnn": "--steps 24 --every 4 --hidden 8",
     "tree_lstm": "--steps 10 --every 2 --hidden 8 --batch 2",
     "gan": "--steps 8 --every 1 --batch 8",
