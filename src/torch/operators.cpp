@@ -4,6 +4,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/batch_norm.h"
+#include "torch/bernoulli.h"
 #include "torch/classes.h"
 #include "torch/pooling.h"
 #include "torch/products.h"
@@ -22,6 +23,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto row = bind_row(node, symbols)) return row;
   if (auto norm = bind_batch_norm(node, symbols)) return norm;
   if (auto classes = bind_classes(node, symbols)) return classes;
+  if (auto bernoulli = bind_bernoulli(node)) return bernoulli;
   if (auto reindex = bind_reindex(node, symbols)) return reindex;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   return bind_boxed(node, symbols);

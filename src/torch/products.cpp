@@ -8,6 +8,7 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/addmm_cpu_dispatch.h>
+#include <ATen/ops/bmm_cpu_dispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
@@ -58,7 +59,7 @@ constexpr int timed_runs = 3;
 enum class Way : uint8_t { mkl, onednn };
 
 struct Shape {
-  int64_t rows, columns, inner;
+  int64_t batch, rows, columns, inner;
   bool left_transposed, right_transposed, added;
   int threads;
   auto operator<=>(const Shape&) const = default;
@@ -100,10 +101,11 @@ Choices& choices() {
   return instance;
 }
 
+/// Of matrices, or of batches of matrices.
 bool onednn_can(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out) {
   const auto is_matrix = [](const at::Tensor& t) {
-    return t.scalar_type() == at::kFloat && ((t.stride(1) == 1 && t.stride(0) >= t.size(1)) ||
-                                             (t.stride(0) == 1 && t.stride(1) >= t.size(0)));
+    return t.scalar_type() == at::kFloat && ((t.stride(-1) == 1 && t.stride(-2) >= t.size(-1)) ||
+                                             (t.stride(-2) == 1 && t.stride(-1) >= t.size(-2)));
   };
   return at::native::mkldnn_matmul != nullptr && at::globalContext().userEnabledMkldnn() &&
          is_matrix(left) && is_matrix(right) && out.scalar_type() == at::kFloat &&
@@ -130,11 +132,12 @@ void add_row(at::Tensor& out, const at::Tensor& bias) {
 }
 
 Shape shape_of(const at::Tensor& left, const at::Tensor& right, bool added) {
-  return {left.size(0),
-          right.size(1),
-          left.size(1),
-          left.stride(1) != 1,
-          right.stride(1) != 1,
+  return {left.dim() == 3 ? left.size(0) : 1,
+          left.size(-2),
+          right.size(-1),
+          left.size(-1),
+          left.stride(-1) != 1,
+          right.stride(-1) != 1,
           added,
           at::in_parallel_region() ? 1 : at::get_num_threads()};
 }
@@ -157,6 +160,20 @@ void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor&
     return run(Way::mkl);
   }
   run(choices().choose(shape_of(left, right, bias.defined()), run));
+}
+
+/// The same of batches.
+void multiply_batches(const at::Tensor& left, const at::Tensor& right, at::Tensor& out) {
+  const auto run = [&](Way way) {
+    if (way == Way::onednn) {
+      at::native::mkldnn_matmul(left, right, out, 0, 1);
+    } else {
+      at::cpu::bmm_out(out, left, right);
+    }
+  };
+  const bool is_large = 2 * left.numel() * right.size(2) >= least_measured;
+  const bool can_choose = is_large && onednn_can(left, right, out);
+  run(can_choose ? choices().choose(shape_of(left, right, false), run) : Way::mkl);
 }
 
 /// out += left right.
@@ -256,6 +273,21 @@ class Product final : public execute::Operation {
   }
 };
 
+class BatchedProduct final : public execute::Operation {
+ public:
+  bool can_run_into() const override { return true; }
+  void run(const Operands& operands) override {
+    Borrowed left(operands.in(0)), right(operands.in(1));
+    at::Tensor out = at::empty({left->size(0), left->size(1), right->size(2)}, left->options());
+    multiply_batches(*left, *right, out);
+    operands.out(0) = slot_of(std::move(out));
+  }
+  void run_into(const Operands& operands) override {
+    Borrowed left(operands.in(0)), right(operands.in(1)), out(operands.out(0));
+    multiply_batches(*left, *right, *out);
+  }
+};
+
 /// A matrix plus a product.
 class AddedProduct final : public execute::Operation {
  public:
@@ -284,10 +316,37 @@ class AddedProduct final : public execute::Operation {
   }
 };
 
+/// A row plus each row of a product.
+class ProductPlusRow final : public execute::Operation {
+ public:
+  bool can_run_into() const override { return true; }
+  void run(const Operands& operands) override {
+    Borrowed row(operands.in(0)), left(operands.in(1)), right(operands.in(2));
+    at::Tensor out = at::empty({left->size(0), right->size(1)}, left->options());
+    multiply(*left, *right, *row, out);
+    operands.out(0) = slot_of(std::move(out));
+  }
+  void run_into(const Operands& operands) override {
+    Borrowed row(operands.in(0)), left(operands.in(1)), right(operands.in(2));
+    Borrowed out(operands.out(0));
+    multiply(*left, *right, *row, *out);
+  }
+};
+
+/// Whether what is added and the product are taken as they are.
+bool adds_once(const graph::Node& node) {
+  return node.op == &op::addmm && graph::constant_number(node.inputs[3]) == 1 &&
+         graph::constant_number(node.inputs[4]) == 1;
+}
+
 /// Whether a product is added to a matrix of its own size, as it is.
 bool adds_to_matrix(const graph::Node& node) {
-  return node.op == &op::addmm && node.inputs[0]->type == node.output()->type &&
-         graph::constant_number(node.inputs[3]) == 1 && graph::constant_number(node.inputs[4]) == 1;
+  return adds_once(node) && node.inputs[0]->type == node.output()->type;
+}
+
+bool adds_to_rows(const graph::Node& node) {
+  return adds_once(node) &&
+         node.inputs[0]->type.shape == graph::Shape{node.output()->type.shape.back()};
 }
 
 class Linear final : public execute::Operation {
@@ -350,7 +409,9 @@ class Linear final : public execute::Operation {
 
 std::unique_ptr<execute::Operation> bind_product(const graph::Node& node) {
   if (node.op == &op::mm) return std::make_unique<Product>();
+  if (node.op == &op::bmm) return std::make_unique<BatchedProduct>();
   if (adds_to_matrix(node)) return std::make_unique<AddedProduct>();
+  if (adds_to_rows(node)) return std::make_unique<ProductPlusRow>();
   if (node.op == &op::linear) return std::make_unique<Linear>();
   return nullptr;
 }
