@@ -10,6 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/expressions.h"
+#include "frontend/leaf_hooks.h"
 #include "frontend/optional.h"
 #include "frontend/reached.h"
 #include "frontend/recursion.h"
@@ -385,6 +386,28 @@ class Accumulation {
   const ReachedFlags::Reached& reached_;
 };
 
+/// Gives the leaves their gradients, of which there is one for each of their values.
+void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves,
+                const std::vector<graph::Value*>& gradients) {
+  std::vector<std::shared_ptr<Tensor>> tensors;
+  for (const ReachedLeaf& leaf : leaves) {
+    tensors.push_back(leaf.leaf);
+    if (!leaf.reached.certain && interpreter.hooked_leaves.contains(leaf.leaf.get()))
+      interpreter.refuse(ReasonCode::hook, "a gradient that only some runs have");
+  }
+  in_any_order(interpreter, tensors, [&] {
+    size_t next = 0;
+    for (const ReachedLeaf& leaf : leaves) {
+      graph::Value* sum = gradients[next++];
+      for (size_t i = 1; i < leaf.values.size(); ++i)
+        sum = operator_named("add")(interpreter.builder(), {sum, gradients[next++]});
+      sum = through_hooks(interpreter, leaf.leaf, sum);
+      Accumulation(interpreter, leaf.leaf, sum, leaf.reached).run();
+      call_accumulation_hooks(interpreter, leaf.leaf);
+    }
+  });
+}
+
 bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {
   if (value == nullptr) return otherwise;
   const auto* known = as<Known>(*value);
@@ -423,13 +446,7 @@ Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, targets,
                                 /*create_graph=*/false);
   if (!retain) consume(interpreter, outputs.values);
-  size_t next = 0;
-  for (const ReachedLeaf& leaf : leaves) {
-    graph::Value* sum = gradients[next++];
-    for (size_t i = 1; i < leaf.values.size(); ++i)
-      sum = operator_named("add")(interpreter.builder(), {sum, gradients[next++]});
-    Accumulation(interpreter, leaf.leaf, sum, leaf.reached).run();
-  }
+  accumulate(interpreter, leaves, gradients);
   return interpreter.none();
 }
 
@@ -491,18 +508,26 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   if (!retain) consume(interpreter, outputs.values);
   std::vector<Value> results;
   size_t next = 0;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    if (reached[i]) {
-      graph::Value* gradient = gradients[next++];
-      const bool requires_grad =
-          create_graph && gradient_requires_grad(interpreter, outputs, gradient);
-      results.push_back(make_tensor(interpreter, gradient, requires_grad));
-    } else if (materialize) {
-      interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
-    } else {
-      results.push_back(interpreter.none());
+  std::vector<std::shared_ptr<Tensor>> leaves;
+  for (size_t i = 0; i < targets.size(); ++i)
+    if (reached[i]) leaves.push_back(shared_as<Tensor>(inputs[i]));
+  in_any_order(interpreter, leaves, [&] {
+    for (size_t i = 0; i < targets.size(); ++i) {
+      if (reached[i]) {
+        graph::Value* gradient = gradients[next++];
+        if (create_graph && interpreter.hooked_leaves.contains(as<Tensor>(inputs[i])))
+          interpreter.refuse(ReasonCode::hook, "create_graph with hooks");
+        gradient = through_hooks(interpreter, shared_as<Tensor>(inputs[i]), gradient);
+        const bool requires_grad =
+            create_graph && gradient_requires_grad(interpreter, outputs, gradient);
+        results.push_back(make_tensor(interpreter, gradient, requires_grad));
+      } else if (materialize) {
+        interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
+      } else {
+        results.push_back(interpreter.none());
+      }
     }
-  }
+  });
   return make_tuple(std::move(results));
 }
 

@@ -5,6 +5,22 @@
 
 namespace janus::frontend {
 
+/// Grad mode for a while.
+class GradMode {
+ public:
+  GradMode(Interpreter& interpreter, bool enabled)
+      : interpreter_(interpreter), before_(interpreter.grad_enabled) {
+    interpreter.grad_enabled = enabled;
+  }
+  ~GradMode() { interpreter_.grad_enabled = before_; }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+
+ private:
+  Interpreter& interpreter_;
+  bool before_;
+};
+
 /// tensor.grad; tensor.grad = value
 Value read_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 void write_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,

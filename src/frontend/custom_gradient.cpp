@@ -20,22 +20,6 @@ namespace {
 /// None, or nothing at all.
 bool is_missing(const Value& value) { return value == nullptr || is_none(value); }
 
-/// Grad mode for a while.
-class GradMode {
- public:
-  GradMode(Interpreter& interpreter, bool enabled)
-      : interpreter_(interpreter), before_(interpreter.grad_enabled) {
-    interpreter.grad_enabled = enabled;
-  }
-  ~GradMode() { interpreter_.grad_enabled = before_; }
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
-
- private:
-  Interpreter& interpreter_;
-  bool before_;
-};
-
 /// A new value of the tensor, at which the gradient stops.
 graph::Value* cut(Interpreter& interpreter, graph::Value* value) {
   graph::Value* behind = op::detach(interpreter.builder(), {value});
@@ -314,21 +298,6 @@ bool is_used(Interpreter& interpreter, const graph::Value* value) {
 /// The hooks of one tensor, in the order in which they were registered; null: removed.
 using Hooks = std::vector<Value>;
 
-Value run_hooks(Interpreter& interpreter, const Hooks& hooks, Value gradient) {
-  const GradMode mode(interpreter, false);
-  for (const Value& hook : Hooks(hooks)) {
-    if (hook == nullptr) continue;
-    CallArguments arguments;
-    arguments.positional = {gradient};
-    Value replaced = call(interpreter, hook, arguments);
-    if (is_missing(replaced)) continue;
-    if (as<Tensor>(replaced) == nullptr)
-      interpreter.refuse(ReasonCode::would_raise, "TypeError: what a hook gives");
-    gradient = replaced;
-  }
-  return gradient;
-}
-
 std::shared_ptr<Hooks> hooks_of(Interpreter& interpreter, Tensor& tensor) {
   auto& known = interpreter.tensor_hooks[&tensor];
   // The tensor may have been written since: then it has another place in the graph.
@@ -399,6 +368,24 @@ Value call_retain_grad(Interpreter& interpreter, const CallArguments& arguments)
 }
 
 }  // namespace
+
+Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value gradient) {
+  const GradMode mode(interpreter, false);
+  for (const Value& hook : std::vector<Value>(hooks)) {
+    if (hook == nullptr) continue;
+    const uint32_t version = as<Tensor>(gradient)->version;
+    CallArguments arguments;
+    arguments.positional = {gradient};
+    Value replaced = call(interpreter, hook, arguments);
+    if (as<Tensor>(gradient)->version != version)
+      interpreter.refuse(ReasonCode::hook, "a hook that changes the gradient in place");
+    if (is_missing(replaced)) continue;
+    if (as<Tensor>(replaced) == nullptr)
+      interpreter.refuse(ReasonCode::would_raise, "TypeError: what a hook gives");
+    gradient = replaced;
+  }
+  return gradient;
+}
 
 void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*>& outputs,
                              std::vector<graph::Value*>& seeds, bool create_graph, bool retain) {

@@ -333,6 +333,9 @@ class Interpreter {
   std::vector<std::shared_ptr<Tensor>> made_leaves;
   /// Leaves whose requires_grad was changed (frontend/requires_grad.h).
   GradientSwitches switches;
+  /// Leaves of before the call that have hooks, and the one whose hook is running.
+  std::set<const Tensor*> hooked_leaves;
+  const Tensor* hook_of = nullptr;
   /// Tensors that no other one of before the call may share memory with, as if they were written.
   std::set<const Tensor*> kept_apart;
   /// Where gradients go through the program's own code, in the order in which it was reached.

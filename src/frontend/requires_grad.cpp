@@ -44,8 +44,9 @@ void check_can_switch(Interpreter& interpreter, const Tensor& tensor, bool wante
   const bool may_be_another =
       tensor.is_borrowed || tensor.list_memory != nullptr || has_live_alias(tensor);
   if (may_be_another || (tensor.base != nullptr && tensor.producer != "detach") ||
-      has_live_view(tensor) || interpreter.recursion().is_building())
-    interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor that may have aliases");
+      has_live_view(tensor) || interpreter.hooked_leaves.contains(&tensor) ||
+      interpreter.recursion().is_building())
+    interpreter.refuse(ReasonCode::autograd, "requires_grad of a tensor with views or hooks");
 }
 
 /// The value with the same contents that autograd tracks where it does not track this one. It has

@@ -341,6 +341,16 @@ Value data_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
 
 }  // namespace
 
+namespace {
+
+/// While a hook runs, only its own leaf's gradient is known to be there, or not yet.
+void check_grad_is_settled(const Interpreter& interpreter, const Tensor& tensor) {
+  if (interpreter.hook_of != nullptr && interpreter.hook_of != &tensor)
+    interpreter.refuse(ReasonCode::hook, "the gradient of another tensor in a hook");
+}
+
+}  // namespace
+
 Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                       const std::string& name) {
   const graph::Type& type = tensor->value->type;
@@ -353,6 +363,7 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   if (name == "data") return data_of(interpreter, tensor);
   if (name == "grad" && interpreter.without_grad.contains(tensor.get())) return interpreter.none();
   if (name == "grad") {
+    check_grad_is_settled(interpreter, *tensor);
     Value grad = read_grad(interpreter, tensor);
     const auto* optional = as<Optional>(grad);
     return optional != nullptr && interpreter.sees_all_grads ? optional->value : grad;
@@ -382,7 +393,10 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
 
 void write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                            const std::string& name, const Value& value) {
-  if (name == "grad") return write_grad(interpreter, tensor, value);
+  if (name == "grad") {
+    check_grad_is_settled(interpreter, *tensor);
+    return write_grad(interpreter, tensor, value);
+  }
   if (name == "requires_grad") {
     CallArguments arguments;
     arguments.positional = {tensor, value};

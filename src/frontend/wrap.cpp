@@ -356,7 +356,8 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   std::string why_not;
   std::optional<TensorFact> fact = speculate::tensor_access().describe(object, &why_not);
   if (!fact) refuse(ReasonCode::unsupported_tensor, cat(source->describe(), ": ", why_not));
-  if (fact->has_hooks) refuse(ReasonCode::hook, cat("the tensor ", source->describe()));
+  if (fact->has_hooks && !fact->is_leaf)
+    refuse(ReasonCode::hook, cat("the tensor ", source->describe()));
 
   const bool contiguous = are_contiguous(dims_of(fact->sizes), dims_of(fact->strides));
   const ValueFact* seen = path_fact(source->describe());
@@ -398,6 +399,7 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
     tensor->value = read_cell(*this, *tensor, type);
   }
   if (tensor->requires_grad) differentiable.insert(tensor->value);
+  if (fact->has_hooks) hooked_leaves.insert(tensor.get());
   for (Scope* scope : open_scopes_) scope->add_entry_object(*tensor);
   entry_tensors.emplace(object, tensor);
   entry_tensor_order.push_back(tensor);

@@ -62,15 +62,24 @@ bool is_empty_dictionary(PyObject* hooks) {
   return hooks != nullptr && PyDict_Check(hooks) && PyDict_GET_SIZE(hooks) == 0;
 }
 
+struct Hooks {
+  bool any = false;
+  bool hidden = false;  ///< some that no dictionary of Python's tells: of C++, of a gradient kept
+};
+
 /// Hooks that were removed, and tensors that were loaded from a file, leave an empty dictionary.
-bool has_hooks(const at::TensorImpl* impl, const AutogradMeta& meta) {
-  if (meta.retains_grad_) return true;
-  if (meta.hooks_.empty() && meta.post_acc_grad_hooks_ == nullptr) return false;
+Hooks hooks_of(const at::TensorImpl* impl, const AutogradMeta& meta) {
+  if (meta.retains_grad_) return {true, true};
+  if (meta.hooks_.empty() && meta.post_acc_grad_hooks_ == nullptr) return {};
   const auto* object = reinterpret_cast<const THPVariable*>(impl->pyobj_slot()->load_pyobj());
-  if (object == nullptr || meta.hooks_.size() > 1) return true;
-  return (!meta.hooks_.empty() && !is_empty_dictionary(object->backward_hooks)) ||
-         (meta.post_acc_grad_hooks_ != nullptr &&
-          !is_empty_dictionary(object->post_accumulate_grad_hooks));
+  if (object == nullptr || meta.hooks_.size() > 1) return {true, true};
+  const auto of = [](bool exists, PyObject* dictionary) {
+    const bool any = exists && !is_empty_dictionary(dictionary);
+    return Hooks{any, any && (dictionary == nullptr || !PyDict_Check(dictionary))};
+  };
+  const Hooks before = of(!meta.hooks_.empty(), object->backward_hooks);
+  const Hooks after = of(meta.post_acc_grad_hooks_ != nullptr, object->post_accumulate_grad_hooks);
+  return {before.any || after.any, before.hidden || after.hidden};
 }
 
 /// Views that were written in place make their grad_fn when asked.
@@ -86,7 +95,8 @@ bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
   if (meta == nullptr) {
     return !pattern.requires_grad && pattern.is_leaf && !pattern.is_view && !pattern.has_hooks;
   }
-  return meta->is_view_ == pattern.is_view && has_hooks(impl, *meta) == pattern.has_hooks &&
+  const Hooks hooks = hooks_of(impl, *meta);
+  return meta->is_view_ == pattern.is_view && hooks.any == pattern.has_hooks && !hooks.hidden &&
          is_leaf(tensor, *meta) == pattern.is_leaf &&
          (meta->requires_grad_ || !is_leaf(tensor, *meta)) == pattern.requires_grad &&
          meta->fw_grad_ == nullptr;
@@ -156,6 +166,8 @@ const char* obstacle(PyObject* object) {
   if (!tensor.has_storage()) return "it has no memory";
   const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
   if (meta != nullptr && meta->fw_grad_ != nullptr) return "it has a forward-mode gradient";
+  if (meta != nullptr && hooks_of(tensor.unsafeGetTensorImpl(), *meta).hidden)
+    return "it keeps its gradient, or has hooks of C++";
   return nullptr;
 }
 
@@ -201,7 +213,7 @@ class Access final : public speculate::TensorAccess {
     fact.is_parameter = reinterpret_cast<PyObject*>(Py_TYPE(object)) == ParameterClass;
     const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
     fact.is_view = meta != nullptr && meta->is_view_;
-    fact.has_hooks = meta != nullptr && has_hooks(tensor.unsafeGetTensorImpl(), *meta);
+    fact.has_hooks = meta != nullptr && hooks_of(tensor.unsafeGetTensorImpl(), *meta).any;
     fact.storage = storage_of(object);
     fact.identity = tensor.unsafeGetTensorImpl();
     return fact;

@@ -676,6 +676,37 @@ def chosen():
     return lambda x, n: (x[x != 7].sum(), torch.nonzero(x != 7))
 
 
+@converted("hooks that parameters had before")
+def clamped_gradients():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(4, 4)
+    for p in layer.parameters():
+        p.register_hook(lambda gradient: gradient.clamp(-0.1, 0.1))
+
+    def f(x, n):
+        layer.zero_grad()
+        layer(x).square().sum().backward()
+        return [p.grad.clone() for p in layer.parameters()]
+
+    return f
+
+
+@otherwise("hooks that parameters had before")
+def noted_gradients():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(4, 4)
+    seen = []
+    for p in layer.parameters():
+        p.register_hook(lambda gradient: seen.append(gradient.shape))
+
+    def f(x, n):
+        layer.zero_grad()
+        layer(x).square().sum().backward()
+        return len(seen[-2:])
+
+    return f
+
+
 @converted("`requires_grad` of a leaf switched")
 def frozen_parameter():
     torch.manual_seed(0)
