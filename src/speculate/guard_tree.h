@@ -4,7 +4,10 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "speculate/guards.h"
@@ -42,29 +45,37 @@ struct ElementCheck {
   std::vector<ElementCheck> parts;
 };
 
+/// An assumption in words: what stands before the object's path, and what behind it.
+struct Wording {
+  std::string before, after;
+  std::string around(const std::string& path) const { return before + path + after; }
+  auto operator<=>(const Wording&) const = default;
+};
+
 struct Check {
   Assumption::Kind kind = Assumption::Kind::identity;
-  uint32_t other = 0;  ///< the other object's step
   ExpectedObject object;
   std::vector<ExpectedObject> keys;
   int64_t number = 0;
   ptrdiff_t symbol = -1;
   TensorCheck tensor;
-  ElementCheck elements;
-  std::string text;
+  std::unique_ptr<ElementCheck> elements;
+  const Wording* wording = nullptr;
   graph::SourceSpan span;
 };
 
 struct Step {
   PathStep path;
-  std::string text;
+  std::string text;  ///< of the path; only if the key may be gone when it is asked for
   std::vector<Check> checks;
   bool about_value = false;  ///< a number or a tensor's shape is assumed here
 };
 
+/// Whether two objects are one.
 struct PairCheck {
-  uint32_t step = 0;
-  Check check;
+  uint32_t step = 0, other = 0;
+  bool same = false;
+  graph::SourceSpan span;
 };
 
 /// The tensor's memory is apart from that of others: see separate_memory.h.
@@ -128,10 +139,11 @@ struct Guards::Tree {
   Environment environment;
   std::vector<Step> steps;
   std::vector<uint32_t> captured;
-  std::vector<PairCheck> pairs;  ///< identity of two objects
+  std::vector<PairCheck> pairs;
   std::vector<MemoryCheck> memory;
   std::vector<Relation> relations;
   std::map<std::string, size_t, std::less<>> symbols;
+  std::set<Wording> wordings;  ///< most are those of many checks
   size_t size_count = 0;
 
   using Objects = Scratch<PyObject*, 512>;  ///< by step
@@ -144,6 +156,8 @@ struct Guards::Tree {
   PyObject* reach(uint32_t step, const Call& call, std::vector<python::Object>& owned) const;
   void capture(PyObject* const* objects, std::vector<python::Object>& captured) const;
   std::optional<int64_t> evaluate(const graph::Dim& dim, Walk& walk) const;
+  std::string text(uint32_t step) const;  ///< of its path
+  std::string text(const PairCheck& pair) const;
 };
 
 }  // namespace janus::speculate

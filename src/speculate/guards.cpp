@@ -49,61 +49,60 @@ std::string pattern_text(const ElementPattern& pattern) {
   return text + ")";
 }
 
-std::string comparison(const Assumption& a, const std::string& path) {
+Wording wording_of(const Assumption& a) {
   switch (a.kind) {
     case Kind::identity:
-      return cat(path, " is ", describe_object(a.object.get()));
+      return {"", cat(" is ", describe_object(a.object.get()))};
     case Kind::exact_type:
-      return cat("type(", path, ") is ", describe_object(a.object.get()));
+      return {"type(", cat(") is ", describe_object(a.object.get()))};
     case Kind::equals:
-      return cat(path,
-                 PyLong_CheckExact(a.object.get()) || PyFloat_CheckExact(a.object.get()) ||
-                         PyUnicode_CheckExact(a.object.get())
-                     ? " == "
-                     : " is ",
-                 describe_object(a.object.get()));
+      return {"", cat(PyLong_CheckExact(a.object.get()) || PyFloat_CheckExact(a.object.get()) ||
+                              PyUnicode_CheckExact(a.object.get())
+                          ? " == "
+                          : " is ",
+                      describe_object(a.object.get()))};
     case Kind::length:
-      return cat("len(", path, ") == ", a.number);
+      return {"len(", cat(") == ", a.number)};
     case Kind::keys:
-      return cat("the keys of ", path, " are ", describe_object(a.object.get()));
+      return {"the keys of ", cat(" are ", describe_object(a.object.get()))};
     case Kind::has_key:
-      return cat(path, " has the item ", describe_object(a.object.get()));
+      return {"", cat(" has the item ", describe_object(a.object.get()))};
     case Kind::missing_key:
-      return cat(path, " has no item ", describe_object(a.object.get()));
+      return {"", cat(" has no item ", describe_object(a.object.get()))};
     case Kind::missing_attribute:
-      return cat(path, " has no class attribute ", describe_object(a.object.get()));
+      return {"", cat(" has no class attribute ", describe_object(a.object.get()))};
     case Kind::truth:
-      return cat("bool(", path, ") is ", a.number != 0 ? "True" : "False");
+      return {"bool(", a.number != 0 ? ") is True" : ") is False"};
     case Kind::integer:
-      return a.symbol.empty() ? cat(path, " is an int") : cat(path, " is an int, ", a.symbol);
+      return {"", a.symbol.empty() ? " is an int" : cat(" is an int, ", a.symbol)};
     case Kind::floating:
-      return cat(path, " is a float");
+      return {"", " is a float"};
     case Kind::boolean:
-      return cat(path, " is a bool");
+      return {"", " is a bool"};
     case Kind::no_grad_value:
-      return cat(path, ".grad is None");
+      return {"", ".grad is None"};
     case Kind::elements:
-      return cat(path, " has ", a.symbol, " elements ", pattern_text(*a.elements));
+      return {"", cat(" has ", a.symbol, " elements ", pattern_text(*a.elements))};
     case Kind::same_object:
-      return cat(path, " is ", a.other->describe());
+      return {"", cat(" is ", a.other->describe())};
     case Kind::not_same_object:
-      return cat(path, " is not ", a.other->describe());
+      return {"", cat(" is not ", a.other->describe())};
     case Kind::separate_memory:
-      return separate_memory_text(path, a.number != 0);
+      return {"", separate_memory_text({}, a.number != 0)};
     case Kind::tensor:
       break;
   }
   std::string text =
-      cat(path, ": ", graph::to_string(graph::Type::tensor(a.tensor.dtype, a.tensor.dims)));
+      cat(": ", graph::to_string(graph::Type::tensor(a.tensor.dtype, a.tensor.dims)));
   if (a.tensor.requires_grad) text += a.tensor.is_leaf ? ", requires grad" : ", has a grad_fn";
   if (a.tensor.strides) text += ", not contiguous";
-  return text;
+  return {"", std::move(text)};
 }
 
 }  // namespace
 
 std::string describe(const Assumption& assumption) {
-  return comparison(assumption, assumption.source->describe());
+  return wording_of(assumption).around(assumption.source->describe());
 }
 
 ExpectedObject::ExpectedObject(PyObject* object, PyObject* on_death) : raw_(object) {
@@ -234,7 +233,7 @@ bool holds_elements(const Check& check, PyObject* object, Walk& walk) {
   const Py_ssize_t length = PySequence_Fast_GET_SIZE(object);
   if (length < 2 || !walk.bind(static_cast<size_t>(check.symbol), length)) return false;
   for (Py_ssize_t i = 0; i < length; ++i)
-    if (!holds_element(check.elements, PySequence_Fast_GET_ITEM(object, i), walk)) return false;
+    if (!holds_element(*check.elements, PySequence_Fast_GET_ITEM(object, i), walk)) return false;
   return true;
 }
 
@@ -331,7 +330,7 @@ uint32_t Compiler::step(const Source* source) {
     made.path.hash = PyObject_Hash(source->key.get());
     if (made.path.hash == -1) throw python::ErrorSet();
   }
-  made.text = source->describe();
+  if (made.path.key.may_die()) made.text = source->describe();
   const auto index = static_cast<uint32_t>(tree_.steps.size());
   tree_.steps.push_back(std::move(made));
   steps_.emplace(source, index);
@@ -396,12 +395,17 @@ void Compiler::add(const Assumption& assumption) {
     tree_.memory.push_back({at, assumption.number != 0, assumption.span, assumption.elements});
     return;
   }
+  if (is_pair(assumption.kind)) {
+    tree_.pairs.push_back(
+        {at, step(assumption.other), assumption.kind == Kind::same_object, assumption.span});
+    return;
+  }
   Check check;
   check.kind = assumption.kind;
   check.object = ExpectedObject(assumption.object.get(), on_death_);
   check.number = assumption.number;
   check.span = assumption.span;
-  check.text = describe(assumption);
+  check.wording = &*tree_.wordings.insert(wording_of(assumption)).first;
   if (assumption.kind == Kind::keys) {
     check.object = {};
     TORCHJANUS_CHECK(PyTuple_Check(assumption.object.get()), "guards: keys are no tuple");
@@ -411,16 +415,11 @@ void Compiler::add(const Assumption& assumption) {
   if (!assumption.symbol.empty()) check.symbol = static_cast<ptrdiff_t>(symbol(assumption.symbol));
   if (assumption.kind == Kind::tensor) check.tensor = tensor_check(assumption.tensor, assumption);
   if (assumption.kind == Kind::elements)
-    check.elements = element_check(*assumption.elements, assumption);
-  if (!is_pair(assumption.kind)) {
-    if (is_value_check(check,
-                       assumption.object.get() == nullptr ? Py_None : assumption.object.get()))
-      tree_.steps[at].about_value = true;
-    tree_.steps[at].checks.push_back(std::move(check));
-    return;
-  }
-  check.other = step(assumption.other);
-  tree_.pairs.push_back({at, std::move(check)});
+    check.elements =
+        std::make_unique<ElementCheck>(element_check(*assumption.elements, assumption));
+  if (is_value_check(check, assumption.object.get() == nullptr ? Py_None : assumption.object.get()))
+    tree_.steps[at].about_value = true;
+  tree_.steps[at].checks.push_back(std::move(check));
 }
 
 void Compiler::add(const DimAssumption& assumption) {
@@ -430,11 +429,14 @@ void Compiler::add(const DimAssumption& assumption) {
 void Compiler::finish() {
   for (Step& each : tree_.steps) {
     std::vector<Check> ordered;
+    ordered.reserve(each.checks.size());
     for (int wanted = 0; wanted <= kHighestRank; ++wanted)
       for (Check& check : each.checks)
         if (rank(check.kind) == wanted) ordered.push_back(std::move(check));
     each.checks = std::move(ordered);
   }
+  tree_.steps.shrink_to_fit();
+  tree_.pairs.shrink_to_fit();
 }
 
 Mismatch mismatch(std::string details, const std::string& path, const graph::SourceSpan& span,
@@ -442,23 +444,23 @@ Mismatch mismatch(std::string details, const std::string& path, const graph::Sou
   return {{ReasonCode::guard_failed, std::move(details), span}, path, dead};
 }
 
-Mismatch explain(const Step& step, const Check& check, PyObject* object) {
+Mismatch explain(const std::string& path, const Check& check, PyObject* object) {
   const bool dead = check.kind == Kind::identity && check.object.dead();
   std::string found = check.kind == Kind::exact_type
                           ? describe_object(reinterpret_cast<PyObject*>(Py_TYPE(object)))
                       : check.kind == Kind::tensor ? describe_against(object, check.tensor.pattern)
                                                    : describe_object(object);
-  if (check.text.ends_with(found)) found += " (another one)";
-  return mismatch(
-      cat("assumed that ", check.text, dead ? ", which is gone; found " : ", found ", found),
-      step.text, check.span, dead);
+  const std::string text = check.wording->around(path);
+  if (text.ends_with(found)) found += " (another one)";
+  return mismatch(cat("assumed that ", text, dead ? ", which is gone; found " : ", found ", found),
+                  path, check.span, dead);
 }
 
-Mismatch explain_missing(const Step& step) {
+Mismatch explain_missing(const std::string& path, const Step& step) {
   const bool dead = step.path.kind == Source::Kind::item && step.path.key.dead();
   const graph::SourceSpan span =
       step.checks.empty() ? graph::SourceSpan() : step.checks.front().span;
-  return mismatch(cat(step.text, " is not there any more"), step.text, span, dead);
+  return mismatch(cat(path, " is not there any more"), path, span, dead);
 }
 
 bool same_names(PyObject* a, PyObject* b) {
@@ -472,6 +474,19 @@ bool same_names(PyObject* a, PyObject* b) {
 
 }  // namespace
 
+std::string Guards::Tree::text(uint32_t step) const {
+  const PathStep& path = steps[step].path;
+  if (!steps[step].text.empty()) return steps[step].text;
+  if (path.kind <= Source::Kind::constant)
+    return describe_step(path.kind, path.key.get(), path.index, {}, false);
+  return describe_step(path.kind, path.key.get(), path.index, text(path.parent),
+                       steps[path.parent].path.kind == Source::Kind::function);
+}
+
+std::string Guards::Tree::text(const PairCheck& pair) const {
+  return cat(text(pair.step), pair.same ? " is " : " is not ", text(pair.other));
+}
+
 /// Visits all objects; with `mismatch` also checks, and stops with false where one does not hold.
 bool Guards::Tree::walk(const Call& call, Objects& objects, Walk& walk,
                         std::optional<Mismatch>* mismatch) const {
@@ -484,7 +499,7 @@ bool Guards::Tree::walk(const Call& call, Objects& objects, Walk& walk,
     objects[i] = object;
     if (mismatch == nullptr) continue;
     if (object == nullptr) {
-      *mismatch = explain_missing(step);
+      *mismatch = explain_missing(text(static_cast<uint32_t>(i)), step);
       return false;
     }
     for (const Check& check : step.checks) {
@@ -492,7 +507,7 @@ bool Guards::Tree::walk(const Call& call, Objects& objects, Walk& walk,
         continue;
       walk.failed = &check;
       walk.failed_step = static_cast<uint32_t>(i);
-      *mismatch = explain(step, check, object);
+      *mismatch = explain(text(walk.failed_step), check, object);
       return false;
     }
   }
@@ -519,18 +534,19 @@ std::optional<Mismatch> Guards::Tree::check_entry(const Call& call,
 
 std::optional<Mismatch> Guards::Tree::check_pairs(Objects& objects) const {
   for (const PairCheck& pair : pairs) {
-    const bool same = objects[pair.step] == objects[pair.check.other];
-    if (same != (pair.check.kind == Kind::same_object) || fault_due(Fault::assumption))
-      return mismatch(cat("assumed that ", pair.check.text), steps[pair.step].text,
-                      pair.check.span);
+    const bool same = objects[pair.step] == objects[pair.other];
+    if (same != pair.same || fault_due(Fault::assumption))
+      return mismatch(cat("assumed that ", text(pair)), text(pair.step), pair.span);
   }
   const auto shared = find_shared_memory(memory, objects.data(), [&](size_t i) {
     return tensor_access().storage_of(objects[memory[i].step]);
   });
-  if (shared)
-    return mismatch(cat("assumed that ", steps[memory[shared->first].step].text,
-                        " shares no memory with ", steps[memory[shared->second].step].text),
-                    steps[memory[shared->first].step].text, memory[shared->first].span);
+  if (shared) {
+    const std::string path = text(memory[shared->first].step);
+    return mismatch(
+        cat("assumed that ", path, " shares no memory with ", text(memory[shared->second].step)),
+        path, memory[shared->first].span);
+  }
   return std::nullopt;
 }
 
@@ -655,16 +671,17 @@ void Guards::visit_values(const Call& call, const Visit& visit) const {
   tree_->walk(call, objects, walk, nullptr);
   for (size_t i = 0; i < tree_->steps.size(); ++i)
     if (tree_->steps[i].about_value && objects[i] != nullptr)
-      visit_value(tree_->steps[i].text, objects[i], visit);
+      visit_value(tree_->text(static_cast<uint32_t>(i)), objects[i], visit);
 }
 
 std::vector<std::string> Guards::describe() const {
   std::vector<std::string> lines;
-  for (const Step& step : tree_->steps)
-    for (const Check& check : step.checks) lines.push_back(check.text);
-  for (const PairCheck& pair : tree_->pairs) lines.push_back(pair.check.text);
+  for (size_t i = 0; i < tree_->steps.size(); ++i)
+    for (const Check& check : tree_->steps[i].checks)
+      lines.push_back(check.wording->around(tree_->text(static_cast<uint32_t>(i))));
+  for (const PairCheck& pair : tree_->pairs) lines.push_back(tree_->text(pair));
   for (const MemoryCheck& each : tree_->memory)
-    lines.push_back(separate_memory_text(tree_->steps[each.step].text, each.is_written));
+    lines.push_back(separate_memory_text(tree_->text(each.step), each.is_written));
   for (const Relation& each : tree_->relations)
     if (each.left_size < 0)
       lines.push_back(cat(graph::to_string(each.left), " == ", graph::to_string(each.right)));

@@ -38,6 +38,7 @@ class ExpectedObject {
   PyObject* get() const;
   bool is(PyObject* object) const { return object == raw_ && get() == raw_; }
   bool dead() const { return get() == nullptr; }
+  bool may_die() const { return static_cast<bool>(weak_); }
 
  private:
   PyObject* raw_ = nullptr;

@@ -121,8 +121,7 @@ Recollection::Recollection(const Guards::Tree& tree)
       is_captured_(tree.steps.size()),
       is_changing_(tree.steps.size()) {
   for (const uint32_t step : tree.captured) is_captured_[step] = 1;
-  for (const PairCheck& pair : tree.pairs)
-    is_captured_[pair.step] = is_captured_[pair.check.other] = 1;
+  for (const PairCheck& pair : tree.pairs) is_captured_[pair.step] = is_captured_[pair.other] = 1;
   for (const Step& step : tree.steps)
     if (step.path.kind > Source::Kind::constant) is_captured_[step.path.parent] = 1;
 }
@@ -466,7 +465,7 @@ void Recollection::Noting::check_tensor(const Check& check, uint32_t step, bool 
 void Recollection::Noting::note_pairs() {
   const Guards::Tree& tree = to_.tree_;
   for (const PairCheck& pair : tree.pairs) {
-    const bool walked = to_.is_changing_[pair.step] != 0 || to_.is_changing_[pair.check.other] != 0;
+    const bool walked = to_.is_changing_[pair.step] != 0 || to_.is_changing_[pair.other] != 0;
     if (walked) to_.pairs_.push_back(&pair);
   }
   for (const MemoryCheck& each : tree.memory) {
@@ -551,8 +550,8 @@ bool Recollection::check_values(Walk& walk) const {
   for (const Recheck& each : rechecks_)
     if (!speculate::holds(*each.check, objects_[each.step], walk)) return false;
   for (const PairCheck* pair : pairs_) {
-    const bool same = objects_[pair->step] == objects_[pair->check.other];
-    if (same != (pair->check.kind == Kind::same_object)) return false;
+    const bool same = objects_[pair->step] == objects_[pair->other];
+    if (same != pair->same) return false;
   }
   return true;
 }

@@ -40,39 +40,43 @@ std::string name_of(PyObject* key) {
 }  // namespace
 
 std::string Source::describe() const {
-  const std::string of = base == nullptr ? std::string() : base->describe();
+  if (base == nullptr) return describe_step(kind, key.get(), index, {}, false);
+  return describe_step(kind, key.get(), index, base->describe(), base->kind == Kind::function);
+}
+
+std::string describe_step(Source::Kind kind, PyObject* key, Py_ssize_t index, const std::string& of,
+                          bool of_function) {
+  using Kind = Source::Kind;
   switch (kind) {
     case Kind::argument:
-      return key ? name_of(key.get()) : cat("argument ", index);
+      return key != nullptr ? name_of(key) : cat("argument ", index);
     case Kind::keyword:
     case Kind::variable:
-      return name_of(key.get());
+      return name_of(key);
     case Kind::function:
       return "the function";
     case Kind::constant:
-      return describe_object(key.get());
+      return describe_object(key);
     case Kind::attribute:
     case Kind::instance_value:
     case Kind::type_attribute:
-      return cat(of, ".", name_of(key.get()));
+      return cat(of, ".", name_of(key));
     case Kind::type:
       return cat("type(", of, ")");
     case Kind::item:
-      return cat(of, "[", describe_object(key.get()), "]");
+      return cat(of, "[", describe_object(key), "]");
     case Kind::index:
       return cat(of, "[", index, "]");
     case Kind::length:
       return length_text(of);
     case Kind::global:
-      return base->kind == Kind::function
-                 ? name_of(key.get())
-                 : cat(of, ".__globals__[", describe_object(key.get()), "]");
+      return of_function ? name_of(key) : cat(of, ".__globals__[", describe_object(key), "]");
     case Kind::closure:
-      return key ? name_of(key.get()) : cat(of, ".__closure__[", index, "]");
+      return key != nullptr ? name_of(key) : cat(of, ".__closure__[", index, "]");
     case Kind::default_value:
       return cat(of, ".__defaults__[", index, "]");
     case Kind::keyword_default:
-      return cat(of, ".__kwdefaults__[", describe_object(key.get()), "]");
+      return cat(of, ".__kwdefaults__[", describe_object(key), "]");
     case Kind::bound_function:
       return cat(of, ".__func__");
     case Kind::bound_self:

@@ -48,6 +48,10 @@ struct Source {
   std::string describe() const;
 };
 
+/// Source::describe() of one with these parts, whose base (a function or not) is described as `of`.
+std::string describe_step(Source::Kind kind, PyObject* key, Py_ssize_t index, const std::string& of,
+                          bool of_function);
+
 /// How the length of the list or tuple at the path, and any one element of it, are called.
 inline std::string length_text(const std::string& path) { return cat("len(", path, ")"); }
 inline std::string element_text(const std::string& path) { return cat(path, "[*]"); }
