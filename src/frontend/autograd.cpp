@@ -393,7 +393,7 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
   for (const ReachedLeaf& leaf : leaves) {
     tensors.push_back(leaf.leaf);
     if (!leaf.reached.certain && interpreter.hooked_leaves.contains(leaf.leaf.get()))
-      interpreter.refuse(ReasonCode::hook, "a gradient that only some runs have");
+      interpreter.refuse(ReasonCode::hook, "a leaf (which only some runs give a gradient)");
   }
   in_any_order(interpreter, tensors, [&] {
     size_t next = 0;
@@ -516,7 +516,7 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
       if (reached[i]) {
         graph::Value* gradient = gradients[next++];
         if (create_graph && interpreter.hooked_leaves.contains(as<Tensor>(inputs[i])))
-          interpreter.refuse(ReasonCode::hook, "create_graph with hooks");
+          interpreter.refuse(ReasonCode::hook, "a leaf (under create_graph)");
         gradient = through_hooks(interpreter, shared_as<Tensor>(inputs[i]), gradient);
         const bool requires_grad =
             create_graph && gradient_requires_grad(interpreter, outputs, gradient);

@@ -378,7 +378,7 @@ Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value
     arguments.positional = {gradient};
     Value replaced = call(interpreter, hook, arguments);
     if (as<Tensor>(gradient)->version != version)
-      interpreter.refuse(ReasonCode::hook, "a hook that changes the gradient in place");
+      interpreter.refuse(ReasonCode::hook, "a tensor (it changes the gradient in place)");
     if (is_missing(replaced)) continue;
     if (as<Tensor>(replaced) == nullptr)
       interpreter.refuse(ReasonCode::would_raise, "TypeError: what a hook gives");

@@ -117,9 +117,11 @@ class Indexing {
     }
     if (auto slice = as_slice(interpreter_, part)) return apply_slice(*slice);
     if (is_int(part)) {
-      if (const auto* number = as<Number>(part); number != nullptr && !number->dim && !for_write_)
+      if (const auto* number = as<Number>(part); number != nullptr && !number->dim) {
+        if (for_write_) return apply_tensor(as_tensor(part));
         return dim_ == 0 && is_contiguous(*current_) ? select_row(part)
                                                      : select_at(as_tensor(part), part);
+      }
       current_ =
           tensor_by(interpreter_, "Tensor.select", {current_, interpreter_.integer(dim_), part});
       return;

@@ -111,7 +111,7 @@ class Witness {
 
  private:
   [[noreturn]] void refuse() const {
-    interpreter_.refuse(ReasonCode::hook, "what hooks of tensors do shows when they run");
+    interpreter_.refuse(ReasonCode::hook, "a leaf (what it does shows when it runs)");
   }
 
   bool may_change(const Snapshot::Saved& saved) const {
@@ -156,8 +156,7 @@ void in_any_order(Interpreter& interpreter, std::span<const std::shared_ptr<Tens
   });
   if (hooked == 0) return body();
   if (!interpreter.custom_gradients.empty())
-    interpreter.refuse(ReasonCode::hook,
-                       "a leaf's hook beside a Function or another tensor's hook");
+    interpreter.refuse(ReasonCode::hook, "a leaf (beside a Function or a hook of another tensor)");
   const Witness witness(interpreter, leaves, hooked == 1);
   body();
   witness.check();

@@ -80,11 +80,11 @@ graph::Value* scatter(Interpreter& interpreter, const Tensor& tensor, graph::Val
                       graph::Value* contents) {
   graph::Builder& builder = interpreter.builder();
   const graph::Node& node = *tensor.view_node;
-  const bool is_one = node.outputs.size() == 1 && node.inputs.size() == 1;
+  const bool is_one = node.outputs.size() == 1;
   if (is_one && node.op->scatter != nullptr)
     return node.op->scatter({builder, node, base, contents});
   std::vector<const graph::Node*> views;
-  if (is_one && node.op->decompose != nullptr) {
+  if (is_one && node.inputs.size() == 1 && node.op->decompose != nullptr) {
     graph::Value* inputs[] = {base};
     const graph::Value* value = node.op->decompose({builder, node, inputs}).at(0);
     for (; value != base; value = value->definition->inputs[0]) {
@@ -346,7 +346,7 @@ namespace {
 /// While a hook runs, only its own leaf's gradient is known to be there, or not yet.
 void check_grad_is_settled(const Interpreter& interpreter, const Tensor& tensor) {
   if (interpreter.hook_of != nullptr && interpreter.hook_of != &tensor)
-    interpreter.refuse(ReasonCode::hook, "the gradient of another tensor in a hook");
+    interpreter.refuse(ReasonCode::hook, "a leaf (it looks at the gradient of another)");
 }
 
 }  // namespace

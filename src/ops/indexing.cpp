@@ -461,6 +461,13 @@ constinit const OpDef op::index{
     .python = "Tensor.index",  // the subscript with tensors; no attribute of that name exists
     .infer = infer_index,
     .vjp = index_gradient,
+    // Of what shares memory with its base: one position.
+    .scatter = [](const Scatter& s) -> Value* {
+      std::vector<Value*> inputs = s.view.inputs;
+      inputs[0] = s.base;
+      inputs.push_back(s.replacement);
+      return s.builder.append(op::index_put, inputs)->output();
+    },
 };
 
 constinit const OpDef op::nonzero_static{

@@ -367,6 +367,11 @@ constinit const OpDef op::row{
           g.add(0,
                 apply(op::row_backward, {{"size", in(g, 0).shape().front()}}, dout(g), in(g, 1)));
         },
+    .scatter = [](const Scatter& s) -> Value* {
+      Value* index =
+          op::full(s.builder, {s.view.inputs[1]}, {{"size", Shape{}}, {"dtype", DType::i64}});
+      return op::index_put(s.builder, {s.base, index, s.replacement});
+    },
 };
 
 constinit const OpDef op::row_backward{

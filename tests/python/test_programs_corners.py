@@ -112,7 +112,7 @@ def test_base_that_is_written_after_it_was_indexed():
     return Program(f, [(torch.randn(4, 3), torch.tensor(i % 4)) for i in range(7)])
 
 
-@differential(reasons=["unsupported_tensor"])
+@differential(hits=4)
 def test_row_that_is_written():
     def f(x, t):
         row = x[t]
@@ -451,3 +451,75 @@ def test_dropout_whose_probability_varies_and_is_sometimes_nothing():
 
     chances = (0.1, 0.2, 0.3, 0.4, 0.0, 0.5, 0.6, 0.0, 0.7)
     return Program(step, [(torch.randn(3, 4), p) for p in chances])
+
+
+@differential(hits=5, graphs=1)
+def test_counts_at_positions_of_the_data():
+    counts = torch.zeros(4, 4)
+
+    def step(truth, guess):
+        for t, p in zip(truth, guess, strict=True):
+            counts[t, p] += 1
+        return counts.sum(), counts[truth[0]].clone()
+
+    calls = [(torch.randint(4, (3,)), torch.randint(4, (3,))) for _ in range(9)]
+    return Program(step, calls, watch=[counts])
+
+
+@differential(hits=5, graphs=1)
+def test_writes_at_numbers_of_the_data():
+    table = torch.zeros(5, 3)
+
+    def step(x):
+        state = x.argmax().item()
+        table[state] += 1
+        table[state, -1] = x.sum()
+        row = table[state]
+        row.mul_(0.5)
+        row[0] = 7
+        return table[:, 1] * 2, row.sum(), state
+
+    return Program(step, [(torch.randn(5),) for _ in range(9)], watch=[table])
+
+
+@differential(hits=5)
+def test_gradient_through_a_write_at_a_number_of_the_data():
+    w = torch.randn(4, 4, requires_grad=True)
+
+    def step(x):
+        w.grad = None
+        y = w * 2
+        best = x.argmax()
+        y[best] *= x
+        y[:, best.item()] = x * w[0]
+        y.square().sum().backward()
+        return y.detach(), w.grad.clone()
+
+    return Program(step, [(torch.randn(4),) for _ in range(9)], watch=[w])
+
+
+@differential(hits=4)
+def test_position_out_of_range():
+    def step(x, i):
+        y = x.clone()
+        y[i.item()] += 1
+        y[i] -= 1
+        return y
+
+    calls = [(torch.randn(4), torch.tensor(i)) for i in (0, 1, 2, 3, -1, -4, 1, 4, 2, -5, 0)]
+    return Program(step, calls)
+
+
+@differential(hits=4)
+def test_view_at_a_position_sees_writes():
+    def step(x, i):
+        y = x.clone()
+        part = y[i]
+        y.add_(1)
+        first = part.clone()
+        i.add_(1)
+        part.mul_(2)
+        return first, y, part + 0
+
+    calls = [(torch.randn(4, 2), torch.tensor(i % 3)) for i in range(9)]
+    return Program(step, calls)

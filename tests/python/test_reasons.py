@@ -124,7 +124,7 @@ def unsupported_argument():
 @produces("heap_write", "the assignment to .* changes an object that outlives the call")
 def heap_write():
     def f(x):
-        x.requires_grad_()  # here
+        x.note = 1  # here
         return x + 1
 
     return called(f, *[(torch.ones(2),) for _ in range(5)])
@@ -180,7 +180,7 @@ def autograd():
 
 @produces("hook", "the tensor w has a hook that is not converted")
 def hook():
-    w = torch.ones(2, requires_grad=True)
+    w = torch.ones(2, requires_grad=True) * 2
     w.register_hook(lambda gradient: gradient * 2)
 
     def f(x):

@@ -20,7 +20,8 @@ def strict():
 
 
 def refused(x):
-    return x.requires_grad_() + 1
+    x.note = 1
+    return x + 1
 
 
 def here(f, offset):
@@ -38,7 +39,7 @@ def test_fallback_raises_each_time_if_strict(strict):
         text = str(raised.value)
         assert text.startswith("torchjanus: refused stays imperative: ")
         assert here(refused, 1) in text and "[heap_write]" in text
-        assert not x.requires_grad  # nothing ran
+        assert not hasattr(x, "note")  # nothing ran
 
 
 def test_what_can_never_be_converted_raises_if_strict(strict):
@@ -83,7 +84,7 @@ def test_switched_off_again_it_runs_imperatively():
     finally:
         torchjanus.options.strict = False
     for _ in range(3):
-        assert f(torch.ones(2)).requires_grad
+        assert f(torch.ones(2)).tolist() == [2, 2]
 
 
 SCRIPT = """
@@ -91,7 +92,7 @@ import torch
 w = torch.ones(2, requires_grad=True)
 for i in range(9):
     (w * i).sum().backward()
-    w.requires_grad_(i % 2 == 0).requires_grad_()
+    w.note = i
     print(i)
 """
 
