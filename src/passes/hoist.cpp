@@ -32,12 +32,6 @@ bool can_be_moved(const Node& node, const Block& block) {
                               [&](const Value* input) { return is_inside(*input, block); });
 }
 
-bool differentiates(const Block& block) {
-  bool found = false;
-  graph::for_each_node(block, [&](const Node& node) { found |= node.op == &op::gradient; });
-  return found;
-}
-
 void hoist(Block& block) {
   for (size_t i = 0; i < block.nodes.size(); ++i) {
     const Node& node = *block.nodes[i];
@@ -55,6 +49,12 @@ bool is_inside(const Value& value, const Block& block) {
   while (around != nullptr && around != &block)
     around = around->parent == nullptr ? nullptr : around->parent->parent;
   return around != nullptr;
+}
+
+bool differentiates(const Block& block) {
+  bool found = false;
+  graph::for_each_node(block, [&](const Node& node) { found |= node.op == &op::gradient; });
+  return found;
 }
 
 size_t move_in_front(Block& block, size_t position) {

@@ -10,6 +10,7 @@ graph::Graph decompose(const graph::Graph& graph);
 graph::Graph pool_first(const graph::Graph& graph);
 graph::Graph map_indices(const graph::Graph& graph);
 graph::Graph hoist(const graph::Graph& graph);
+graph::Graph hoist_rows(const graph::Graph& graph);
 graph::Graph differentiate(const graph::Graph& graph);
 graph::Graph fold(const graph::Graph& graph);
 graph::Graph simplify(const graph::Graph& graph);

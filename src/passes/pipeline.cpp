@@ -29,6 +29,7 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("pool_first", pool_first, std::move(graph));
   graph = run("map_indices", map_indices, std::move(graph));
   graph = run("hoist", hoist, std::move(graph));
+  graph = run("hoist_rows", hoist_rows, std::move(graph));
   graph = run("differentiate", differentiate, std::move(graph), required);
   graph = run("decompose_gradients", decompose, std::move(graph), required);
 

@@ -16,6 +16,7 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"pool_first", pool_first},
       NamedPass{"map_indices", map_indices},
       NamedPass{"hoist", hoist},
+      NamedPass{"hoist_rows", hoist_rows},
       NamedPass{"differentiate", differentiate},
       NamedPass{"fold", fold},
       NamedPass{"simplify", simplify},

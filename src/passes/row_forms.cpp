@@ -300,6 +300,11 @@ Results row_backward(const Rows& rows) {
   return {placed(at_position(rows, *index, size.value(), rank), each_in(rows.in(0), row)).value()};
 }
 
+Results embedding(const Rows& rows) {
+  if (!rows.only({1})) return {};
+  return same_operator(rows, rows.inputs, rows.node.attributes);
+}
+
 // ---- losses -----------------------------------------------------------------------------------
 
 /// Of a single prediction: what it says of the right answer.
@@ -388,6 +393,7 @@ const std::unordered_map<const graph::OpDef*, Form>& forms() {
       {&op::mm, mm},
       {&op::mv, mv},
       {&op::row, row},
+      {&op::embedding, embedding},
       {&op::row_backward, row_backward},
       {&op::nll_loss_forward, nll_loss_forward},
       {&op::nll_loss_backward, nll_loss_backward},

@@ -1,5 +1,6 @@
 """Matrix products that graphs do together (`sum_products`, `stack_products`), against eager."""
 
+import pytest
 from differential import Program, differential
 
 import torch
@@ -228,3 +229,89 @@ def test_two_networks_that_meet():
 
     calls = [(torch.randn(2, 64), torch.randn(2, 64)) for _ in range(6)]
     return Program(step, calls, watch=[a, b, optimizer])
+
+
+class Reader(nn.Module):
+    """Reads texts of any length word by word; `look` says what else happens in a round."""
+
+    def __init__(self, look):
+        super().__init__()
+        self.words = nn.Embedding(10, 8)
+        self.from_input = nn.Linear(8, 8)
+        self.from_state = nn.Linear(8, 8, bias=False)
+        self.look = look
+
+    def forward(self, text):
+        state = torch.zeros(text.shape[1], 8)
+        for x in self.words(text):
+            state = self.look(self, x, state)
+        return state
+
+
+def adds(model, x, state):
+    return torch.tanh(model.from_input(x) + model.from_state(state))
+
+
+def skips_where_large(model, x, state):
+    if state.sum() > 0:
+        return state * 0.9 + x
+    return torch.tanh(model.from_input(x.sin()) + model.from_state(state))
+
+
+def multiplies_twice(model, x, state):
+    return torch.tanh(model.from_state(torch.relu(model.from_input(x * 2))) * state + x)
+
+
+def draws(model, x, state):
+    return torch.tanh(model.from_input(nn.functional.dropout(x, 0.5)) + model.from_state(state))
+
+
+@pytest.mark.parametrize("look", [adds, skips_where_large, multiplies_twice, draws])
+@differential()
+def test_texts_of_any_length(look):
+    model = Reader(look)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(text):
+        loss = model(text).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    lengths = [3, 5, 2, 7, 4, 9, 6, 3, 8, 5, 11, 2]
+    calls = [(torch.randint(0, 10, (length, 3)),) for length in lengths]
+    return Program(step, calls, watch=[model, optimizer])
+
+
+@differential()
+def test_a_loop_that_ends_early():
+    layer = nn.Linear(4, 4)
+
+    def step(inputs, enough):
+        total = torch.zeros(3, 4)
+        for x in inputs:
+            total = total + layer(x).exp()
+            if total.sum() > enough:
+                break
+        total.sum().backward()
+        return total
+
+    calls = [(torch.randn(3 + i % 4, 3, 4), 20.0 + 10 * (i % 3)) for i in range(16)]
+    return Program(step, calls, watch=[layer])
+
+
+def test_the_rows_of_a_loop_are_multiplied_in_front_of_it():
+    model = Reader(adds)
+
+    def step(text):
+        loss = model(text).square().mean()
+        loss.backward()
+        return loss
+
+    f = torchjanus.function(step)
+    for length in (3, 5, 2, 7, 4, 9, 6, 3, 8, 5):
+        f(torch.randint(0, 10, (length, 3)))
+    text = f.graph()
+    body = text[text.index("} do {") : text.index("list_push")]
+    assert body.count(" = linear ") == 1 and body.count(" = row ") == 1
