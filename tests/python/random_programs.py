@@ -43,14 +43,14 @@ OPERATORS = (
     "{}.sort(0)[0]", "{}.sort(1, descending=True).values", "{}.cumsum(0)", "{}.cumsum(1)",
     "{}.tanh().cumprod(1)", "{}.logcumsumexp(0)", "{}.cummax(1).values", "{}.topk(4, 1)[0]",
     "{}.gather(1, torch.tensor([[1, 3, 0, 2]]))", "{}[:, [3, 1, 0, 2]]",
-    "{}.index_select(1, torch.tensor([2, 0, 3, 1]))", "{}.tril()", "{}.diff(dim=1, append=torch.ones(1, 1))",
+    "{}.index_select(1, torch.tensor([2, 0, 3, 1]))", "{}.tril()", "{}.diff(dim=1, append={}[:, :1])",
     "{}.masked_fill(torch.tensor([True, False, False, True]), 0.25)", "F.pad({}, (1, 0))[:, :4]",
     "F.pad({}[None], (1, 1), mode='reflect')[0, :, 1:5]", "F.layer_norm({}, (4,))",
     "torch.einsum('ij,kj->ik', {}, torch.eye(4))", "torch.cat({}.chunk(2, 1)[::-1], 1)",
     "{}.unfold(1, 2, 2).flatten(1)", "F.avg_pool1d({}[None], 3, 1, 1)[0]",
     "F.interpolate({}[None], scale_factor=2.0)[0, :, ::2]",
     "F.conv1d({}[:, None], torch.full((1, 1, 3), 0.3), padding=1)[:, 0]",
-    "F.embedding({}.argmax(1), torch.eye(4))", "{}.t().cumsum(0).t()", "{}.t().sort(0)[0].t()",
+    "(F.embedding({}.argmax(1), torch.eye(4)) * {})", "{}.t().cumsum(0).t()", "{}.t().sort(0)[0].t()",
     "F.normalize({}, dim=1)", "F.gelu({})", "F.log_softmax({}, 1)", "{}.logsumexp(1, keepdim=True).expand(-1, 4)",
     "torch.lerp({}, torch.ones(4), 0.3)", "{}.repeat_interleave(2, 0)[::2]", "{}.flip(0).roll(1, 1)",
     "{}.expand(2, -1, -1)[1]", "{}.unsqueeze(2).transpose(1, 2).squeeze(1)",
@@ -200,7 +200,7 @@ class Writer:
             self.when("views", lambda: f"{leaf()}.reshape(-1).view(-1, 4)"),
             self.when("random", lambda: f"torch.{self.pick('rand', 'randn')}_like({leaf()})"),
             self.when("dropout", lambda: f"F.dropout({leaf()}, 0.5)"),
-            self.when("operators", lambda: self.random.choice(OPERATORS).format(leaf())),
+            self.when("operators", lambda: self.random.choice(OPERATORS).replace("{}", leaf())),
             self.when("no_grad", lambda: f"{leaf()}.detach()"),
             self.when("helpers", lambda: self.make_help(depth)),
             self.when("objects", lambda: f"cell.mix({m()})" if self.in_step else leaf()),
@@ -817,7 +817,7 @@ class Writer:
             "cell.weight", "cell.weight.t()", "cell.weight[:2]", "cell.weight[:, ::2].t()"
         )
         if self.has("operators") and self.chance(0.8):
-            of = self.random.choice(OPERATORS).format("cell.weight" + self.pick("", ".t()"))
+            of = self.random.choice(OPERATORS).replace("{}", "cell.weight" + self.pick("", ".t()"))
         if self.chance(0.6):
             self.line("cell.weight.grad = None")
         result = self.name("matrix")
