@@ -23,8 +23,10 @@ namespace {
 struct Images {
   std::vector<size_t> inputs, outputs;
   bool anchor = false;  ///< asks for the layout, instead of only going along with it
-  /// A result that comes channels last with the others, but is wanted as ever: a filter's gradient.
+  /// A filter that the convolution else lays out so itself, slowly, at each call.
   std::optional<size_t> filter;
+  /// A result that comes channels last with the others, but is wanted as ever.
+  std::optional<size_t> filter_gradient;
 };
 
 /// Copies may move this part of what convolutions read and write.
@@ -40,7 +42,7 @@ class Chooser {
   PlannedCode choose() {
     const std::vector<Instruction>& all = code_.body.instructions;
     PlannedCode plain{all, code_.tail};
-    if (options().is_disabled("layouts") || !find_images() || !all_contiguous()) return plain;
+    if (options().is_disabled("layouts") || !find_images() || !makes_contiguous()) return plain;
     find_plain_uses();
     if (!pays()) return plain;
     for (size_t i = 0; i < all.size(); ++i) {
@@ -62,21 +64,29 @@ class Chooser {
            layout(slot).sizes.size() == 4 && layout(slot).element_count() > 0;
   }
 
+  /// Whether the two layouts of a filter differ: not of one pixel or one channel.
+  bool is_laid_out(uint32_t filter) const {
+    if (!is_image(filter) || !layout(filter).is_contiguous()) return false;
+    const std::vector<int64_t>& sizes = layout(filter).sizes;
+    return sizes[1] > 1 && sizes[2] * sizes[3] > 1;
+  }
+
   // --- which slots
 
   static std::optional<Images> fixed_images(const Node& node) {
     if (node.op == &op::convolution) {
       if (node.attributes.get<bool>("transposed")) return std::nullopt;
-      return Images{{0}, {0}, true, {}};
+      return Images{{0}, {0}, true, 1, {}};
     }
     if (node.op == &op::convolution_backward) {
       if (node.attributes.get<bool>("transposed")) return std::nullopt;
-      return Images{{0, 1}, {0}, true, 1};
+      return Images{{0, 1}, {0}, true, 2, 1};
     }
-    if (node.op == &op::batch_norm_train) return Images{{0}, {0}, true, {}};
-    if (node.op == &op::batch_norm_backward) return Images{{0, 1}, {0}, true, {}};
-    if (node.op == &op::max_pool2d_with_indices) return Images{{0}, {0, 1}, true, {}};
-    if (node.op == &op::max_pool2d_with_indices_backward) return Images{{0, 1, 2}, {0}, true, {}};
+    if (node.op == &op::batch_norm_train) return Images{{0}, {0}, true, {}, {}};
+    if (node.op == &op::batch_norm_backward) return Images{{0, 1}, {0}, true, {}, {}};
+    if (node.op == &op::max_pool2d_with_indices) return Images{{0}, {0, 1}, true, {}, {}};
+    if (node.op == &op::max_pool2d_with_indices_backward)
+      return Images{{0, 1, 2}, {0}, true, {}, {}};
     return std::nullopt;
   }
 
@@ -113,8 +123,10 @@ class Chooser {
     if (!images) return elementwise_images(instruction);
     const auto is_none = [&](size_t i) { return instruction.node->outputs[i]->type.is_none(); };
     std::erase_if(images->outputs, is_none);
-    if (images->filter && is_none(*images->filter)) images->filter.reset();
-    if (images->filter && !is_image(instruction.outputs[*images->filter])) return std::nullopt;
+    std::optional<size_t>& gradient = images->filter_gradient;
+    if (gradient && is_none(*gradient)) gradient.reset();
+    if (gradient && !is_image(instruction.outputs[*gradient])) return std::nullopt;
+    if (images->filter && !is_laid_out(instruction.inputs[*images->filter])) images->filter.reset();
     const auto fits = [&](uint32_t slot) { return is_image(slot); };
     for (size_t i : images->inputs) {
       if (!fits(instruction.inputs[i])) return std::nullopt;
@@ -169,15 +181,17 @@ class Chooser {
     return found;
   }
 
-  /// Other layouts than eager's usual one were somebody's choice, and stay.
-  bool all_contiguous() const {
+  /// Other layouts than eager's usual one were somebody's choice, and stay. What is only read may
+  /// lie as it likes: it is copied.
+  bool makes_contiguous() const {
     for (size_t i = 0; i < images_.size(); ++i) {
-      if (!images_[i] || !images_[i]->filter) continue;
-      const uint32_t filter = code_.body.instructions[i].outputs[*images_[i]->filter];
-      if (!layout(filter).is_contiguous()) return false;
+      if (!images_[i]) continue;
+      const std::vector<uint32_t>& outputs = code_.body.instructions[i].outputs;
+      const auto contiguous = [&](size_t k) { return layout(outputs[k]).is_contiguous(); };
+      if (!std::ranges::all_of(images_[i]->outputs, contiguous)) return false;
+      if (images_[i]->filter_gradient && !contiguous(*images_[i]->filter_gradient)) return false;
     }
-    return std::all_of(chosen_.begin(), chosen_.end(),
-                       [&](uint32_t slot) { return layout(slot).is_contiguous(); });
+    return true;
   }
 
   /// Whether the copies are few beside the images that convolutions read and write.
@@ -229,20 +243,24 @@ class Chooser {
 
   // --- the new instructions
 
-  /// The slot that holds the same elements channels last.
+  /// A new slot for the same elements channels last.
+  uint32_t channels_last_slot(uint32_t slot) {
+    const auto made = static_cast<uint32_t>(frame_.slots.size());
+    frame_.slots.emplace_back();
+    frame_.learned.resize(frame_.slots.size());
+    Learned& learned = frame_.learned.back();
+    learned.origin = Learned::Origin::computed;
+    learned.root = made;
+    learned.layout = layout(slot);
+    learned.layout.strides = channels_last_strides(learned.layout.sizes);
+    return made;
+  }
+
+  /// The one slot that holds the same elements channels last.
   uint32_t twin(uint32_t slot) {
-    const auto [found, is_new] = twins_.try_emplace(slot, 0);
-    if (is_new) {
-      found->second = static_cast<uint32_t>(frame_.slots.size());
-      frame_.slots.emplace_back();
-      frame_.learned.resize(frame_.slots.size());
-      Learned& learned = frame_.learned.back();
-      learned.origin = Learned::Origin::computed;
-      learned.root = found->second;
-      learned.layout = layout(slot);
-      learned.layout.strides = channels_last_strides(learned.layout.sizes);
-    }
-    return found->second;
+    const auto found = twins_.find(slot);
+    return found != twins_.end() ? found->second
+                                 : twins_.emplace(slot, channels_last_slot(slot)).first->second;
   }
 
   void add_copy(const Node* node, uint32_t from, uint32_t to) {
@@ -266,6 +284,13 @@ class Chooser {
       if (made_.insert(slot).second) add_copy(instruction.node, slot, twin(slot));
       instruction.inputs[i] = twin(slot);
     }
+    if (images_[position]->filter) {
+      // A copy for each use: one for both passes would take memory for as long as the images do.
+      uint32_t& filter = instruction.inputs[*images_[position]->filter];
+      const uint32_t copy = channels_last_slot(filter);
+      add_copy(instruction.node, filter, copy);
+      filter = copy;
+    }
     std::vector<uint32_t> plain;
     for (size_t i : images_[position]->outputs) {
       const uint32_t slot = instruction.outputs[i];
@@ -278,10 +303,10 @@ class Chooser {
         gone_.insert(slot);
       }
     }
-    if (images_[position]->filter) {
-      uint32_t& filter = instruction.outputs[*images_[position]->filter];
-      plain.push_back(filter);
-      filter = twin(filter);
+    if (images_[position]->filter_gradient) {
+      uint32_t& gradient = instruction.outputs[*images_[position]->filter_gradient];
+      plain.push_back(gradient);
+      gradient = twin(gradient);
     }
     const Node* node = instruction.node;
     result_.instructions.push_back(std::move(instruction));

@@ -1,6 +1,7 @@
 // See classes.h.
 #include "torch/classes.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/amax.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/clamp.h>

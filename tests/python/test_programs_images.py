@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 BATCHES = 6
@@ -209,3 +210,27 @@ def test_batch_norm(shape, affine, last):
         return (x.requires_grad_(),)
 
     return Program(step, [batch() for _ in range(BATCHES)], watch=[mean, variance, weight, bias])
+
+
+def test_pooled_means_keep_the_images_channels_last():
+    """Their gradient is one number for all pixels of a channel, which is no layout to keep to."""
+
+    def copies() -> int:
+        model = nn.Sequential(
+            *block(3, 8), *block(8, 8)[:3], *block(8, 8)[:2], nn.AdaptiveAvgPool2d(1), *head(8)
+        )
+        x, y = torch.randn(6, 3, 8, 8), torch.randint(0, 5, (6,))
+
+        def step():
+            model.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+
+        converted = torchjanus.function(step)
+        for _ in range(8):
+            converted()
+        (entry,) = converted.snapshot()["cache"]
+        return entry["program"].count("copy ")
+
+    with torchjanus.options.without("layouts"):
+        others = copies()
+    assert copies() > others
