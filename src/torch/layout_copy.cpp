@@ -3,6 +3,7 @@
 #include "torch/layout_copy.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/thread_pool.h"
 
@@ -11,20 +12,49 @@ namespace janus::torch {
 namespace {
 
 constexpr int64_t tile = 16;
+constexpr int64_t lanes = 4;
 constexpr int64_t least_work = 1 << 14;
+
+/// Four rows of four elements, transposed in registers; the steps lead from row to row.
+template <class T>
+void transpose_square(const T* from, int64_t from_step, T* to, int64_t to_step) {
+  typedef T Row __attribute__((vector_size(lanes * sizeof(T))));
+  Row rows[lanes];
+  for (int64_t i = 0; i < lanes; ++i) std::memcpy(&rows[i], from + i * from_step, sizeof(Row));
+  const Row low01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const Row high01 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const Row low23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const Row high23 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  const Row columns[lanes] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                              __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                              __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                              __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+  for (int64_t i = 0; i < lanes; ++i) std::memcpy(to + i * to_step, &columns[i], sizeof(Row));
+}
+
+/// The part of transpose() below in these rows and columns.
+template <class T>
+void transpose_tile(const T* from, int64_t rows, int64_t columns, T* to, int64_t first_row,
+                    int64_t last_row, int64_t first_column, int64_t last_column) {
+  const int64_t square_rows = last_row - (last_row - first_row) % lanes;
+  const int64_t square_columns = last_column - (last_column - first_column) % lanes;
+  for (int64_t c = first_column; c < square_columns; c += lanes)
+    for (int64_t r = first_row; r < square_rows; r += lanes)
+      transpose_square(from + r * columns + c, columns, to + c * rows + r, rows);
+  const auto move = [&](int64_t r, int64_t c) { to[c * rows + r] = from[r * columns + c]; };
+  for (int64_t c = square_columns; c < last_column; ++c)
+    for (int64_t r = first_row; r < square_rows; ++r) move(r, c);
+  for (int64_t r = square_rows; r < last_row; ++r)
+    for (int64_t c = first_column; c < last_column; ++c) move(r, c);
+}
 
 /// to[column, row] = from[row, column] for rows x columns elements.
 template <class T>
-void transpose(const T* from, int64_t rows, int64_t columns, T* __restrict to) {
-  for (int64_t r = 0; r < rows; r += tile) {
-    const int64_t last_row = std::min(rows, r + tile);
-    for (int64_t c = 0; c < columns; c += tile) {
-      const int64_t last_column = std::min(columns, c + tile);
-      for (int64_t j = c; j < last_column; ++j) {
-        for (int64_t i = r; i < last_row; ++i) to[j * rows + i] = from[i * columns + j];
-      }
-    }
-  }
+void transpose(const T* from, int64_t rows, int64_t columns, T* to) {
+  for (int64_t r = 0; r < rows; r += tile)
+    for (int64_t c = 0; c < columns; c += tile)
+      transpose_tile(from, rows, columns, to, r, std::min(rows, r + tile), c,
+                     std::min(columns, c + tile));
 }
 
 /// `count` matrices.

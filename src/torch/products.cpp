@@ -142,7 +142,8 @@ Shape shape_of(const at::Tensor& left, const at::Tensor& right, bool added) {
           at::in_parallel_region() ? 1 : at::get_num_threads()};
 }
 
-/// out = left right + bias; the bias may be undefined.
+}  // namespace
+
 void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias,
               at::Tensor& out) {
   const int64_t rows = left.size(0), inner = left.size(1), columns = right.size(1);
@@ -161,6 +162,8 @@ void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor&
   }
   run(choices().choose(shape_of(left, right, bias.defined()), run));
 }
+
+namespace {
 
 /// The same of batches.
 void multiply_batches(const at::Tensor& left, const at::Tensor& right, at::Tensor& out) {

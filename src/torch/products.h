@@ -3,11 +3,17 @@
 
 #include <memory>
 
+#include <ATen/core/Tensor.h>
+
 #include "execute/library.h"
 
 namespace janus::torch {
 
 /// Products of two matrices, also added to a third, and `linear`; null for other operators.
 std::unique_ptr<execute::Operation> bind_product(const graph::Node& node);
+
+/// out = left right + bias, a row; the bias may be undefined. `out` is contiguous.
+void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias,
+              at::Tensor& out);
 
 }  // namespace janus::torch

@@ -48,6 +48,16 @@ NETWORKS = {
     "groups": lambda: [*block(3, 8), *block(8, 8, groups=4), *head(8 * 4)],
     "to single pixels": lambda: [*block(3, 6), *block(6, 6), *block(6, 10), *head(10)],
     "average": lambda: [*block(3, 8), nn.Conv2d(8, 8, 3), nn.AdaptiveAvgPool2d(1), *head(8)],
+    "filters of a pixel": lambda: [
+        nn.Conv2d(3, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.Conv2d(8, 16, 1, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(16, 8, 1, bias=False),
+        nn.BatchNorm2d(8),
+        nn.Conv2d(8, 4, 1, stride=(3, 1)),
+        *head(4 * 8),
+    ],
     "transposed": lambda: [
         nn.Conv2d(3, 6, 3, stride=2, padding=1),
         nn.BatchNorm2d(6),
@@ -102,7 +112,7 @@ def test_training(name):
     return Program(step, batches, watch=[model, optimizer])
 
 
-@pytest.mark.parametrize("name", ["batch norm", "residual"])
+@pytest.mark.parametrize("name", ["batch norm", "residual", "filters of a pixel"])
 @differential(hits=2, tolerance=2e-4, dtype=torch.float32)
 def test_layout_chosen_by_the_user(name):
     model, batches = network(name, torch.channels_last)
@@ -115,7 +125,9 @@ def test_layout_chosen_by_the_user(name):
     return Program(step, batches, watch=[model])
 
 
-@pytest.mark.parametrize("name", ["batch norm", "residual", "average", "dropout"])
+@pytest.mark.parametrize(
+    "name", ["batch norm", "residual", "average", "dropout", "filters of a pixel"]
+)
 @differential(hits=2, tolerance=1e-4, dtype=torch.float32)
 def test_evaluation(name):
     model, batches = network(name)
