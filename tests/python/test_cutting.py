@@ -29,6 +29,7 @@ SETTING = """
 
         def update(self, value):
             log.write(f"{float(torch.as_tensor(value).detach()):.9f} ")
+            log.truncate()
             self.seen += 1
 
     metrics = Metrics()
@@ -464,7 +465,7 @@ def test_a_closure_reads_what_the_statements_wrote(tmp_path):
 
 
 class Recorder:
-    """Keeps what it is given; opaque to the generator because it writes to a file object."""
+    """Keeps what it is given; opaque to the generator because it truncates a file object."""
 
     def __init__(self):
         self.text = io.StringIO()
@@ -472,6 +473,7 @@ class Recorder:
 
     def record(self, value):
         self.text.write(f"{float(torch.as_tensor(value).detach()):.9f} ")
+        self.text.truncate()
         self.count += 1
 
     def __deepcopy__(self, memo):
