@@ -32,6 +32,12 @@ bool Layout::is_contiguous() const {
   return true;
 }
 
+bool Layout::has_strides(std::span<const int64_t> wanted) const {
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (sizes[d] != 1 && strides[d] != wanted[d]) return false;
+  return true;
+}
+
 bool Layout::is_dense() const {
   std::vector<size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});

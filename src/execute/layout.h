@@ -20,6 +20,8 @@ struct Layout {
   int64_t span_bytes() const;
   /// Whether strides are those of a freshly made tensor (dimensions of size 1 do not matter).
   bool is_contiguous() const;
+  /// Whether these are the tensor's strides, but for those of dimensions of size 1.
+  bool has_strides(std::span<const int64_t> wanted) const;
   /// Whether the elements fill a stretch of memory without gaps or overlap, in some order.
   bool is_dense() const;
 

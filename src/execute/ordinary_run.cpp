@@ -34,12 +34,16 @@ void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
   for (const auto& [slot, cell] : code.cell_reads) frame.slots[slot] = as_given(cells[cell]);
 }
 
-Slot cloned(Library& library, const Slot& tensor, bool contiguous) {
-  Layout layout = library.layout(tensor);
-  if (contiguous || !layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
+Slot cloned(Library& library, const Slot& tensor, const Layout& layout) {
   Slot result = library.allocate(layout);
   library.copy(result, tensor);
   return result;
+}
+
+Slot cloned(Library& library, const Slot& tensor, bool contiguous) {
+  Layout layout = library.layout(tensor);
+  if (contiguous || !layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
+  return cloned(library, tensor, layout);
 }
 
 bool guard_holds(const Slot& slot, const Library& library) {
@@ -529,6 +533,16 @@ bool is_rebound(const Write& rebind, const Frame& frame) {
   return !rebind.second || frame.slots[*rebind.second].boolean();
 }
 
+std::vector<int64_t> rebound_strides(const Write& rebind, std::span<const int64_t> sizes,
+                                     const Frame& frame) {
+  const auto* wanted = rebind.node->attributes.find("strides");
+  if (wanted == nullptr) return contiguous_strides(sizes);
+  std::vector<int64_t> strides;
+  for (const graph::Dim& stride : std::get<graph::Shape>(*wanted))
+    strides.push_back(stride.evaluate(frame.symbols.lookup()).value());
+  return strides;
+}
+
 void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
             std::span<Slot> results, std::span<Slot> rebound) {
   Owners owners(code, library, frame);
@@ -551,9 +565,13 @@ void finish(const Code& code, Library& library, Frame& frame, std::span<const Sl
     rebound[i] = is_rebound(code.rebinds[i], frame) ? value : Slot::none();
     if (!rebound[i].is_tensor()) continue;
     const void* storage = library.storage(value);
-    const bool own = owners.hand_out(storage) && !owners.is_outside(storage) &&
-                     library.layout(value).is_contiguous();
-    if (!own) rebound[i] = cloned(library, value, true);
+    Layout layout = library.layout(value);
+    const auto strides = rebound_strides(code.rebinds[i], layout.sizes, frame);
+    const bool own =
+        owners.hand_out(storage) && !owners.is_outside(storage) && layout.has_strides(strides);
+    if (own) continue;
+    layout.strides = strides;
+    rebound[i] = cloned(library, value, layout);
   }
   std::vector<Slot> contents;
   for (const Write& write : code.commits) {

@@ -90,6 +90,9 @@ void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
 /// value.
 int64_t writes_of(const Write& commit, const Frame& frame);
 bool is_rebound(const Write& rebind, const Frame& frame);
+/// How what a `rebind` is to lies, a value of these sizes.
+std::vector<int64_t> rebound_strides(const Write& rebind, std::span<const int64_t> sizes,
+                                     const Frame& frame);
 
 /// Whether a `guard`'s operand holds.
 bool guard_holds(const Slot& slot, const Library& library);

@@ -659,7 +659,7 @@ class Planner {
       const bool again = !given.insert(slot).second;
       const bool copied = is_tensor(slot) &&
                           (again || written.contains(learned(slot).root) || mixed_.contains(slot));
-      plan_.result_slots_.push_back(copied ? clone(slot, false) : slot);
+      plan_.result_slots_.push_back(copied ? clone(slot) : slot);
       if (!is_tensor(slot)) continue;
       if (!copied) leaves_.insert(slot);
       given_roots.insert(learned(slot).root);
@@ -671,10 +671,12 @@ class Planner {
         plan_.rebound_slots_.push_back(slot);
         continue;
       }
+      const Layout& layout = learned(slot).layout;
+      const auto strides = rebound_strides(write, layout.sizes, frame_);
       const bool own = given_roots.insert(learned(slot).root).second &&
                        group(slot).place != Place::outside && !mixed_.contains(slot) &&
-                       learned(slot).layout.is_contiguous();
-      plan_.rebound_slots_.push_back(own ? slot : clone(slot, true));
+                       layout.has_strides(strides);
+      plan_.rebound_slots_.push_back(own ? slot : clone(slot, strides));
       if (!own) continue;
       leaves_.insert(slot);
       if (may_replace(slot)) replacing_.emplace(slot, plan_.replaced_slots_.back());
@@ -684,7 +686,7 @@ class Planner {
       const uint32_t cell = cell_slot(code_, write.cell);
       if (is_same(write.slot, cell)) continue;
       const bool moved = written.contains(learned(write.slot).root);
-      committed_.push_back({cell, moved ? clone(write.slot, false) : write.slot});
+      committed_.push_back({cell, moved ? clone(write.slot) : write.slot});
     }
   }
 
@@ -710,13 +712,16 @@ class Planner {
            learned(a).layout == learned(b).layout;
   }
 
-  uint32_t clone(uint32_t slot, bool contiguous) {
+  uint32_t clone(uint32_t slot) {
+    const Layout& layout = learned(slot).layout;
+    return clone(slot, layout.is_dense() ? layout.strides : contiguous_strides(layout.sizes));
+  }
+
+  uint32_t clone(uint32_t slot, std::vector<int64_t> strides) {
     Gift gift;
     gift.value = slot;
     gift.layout = learned(slot).layout;
-    if (contiguous || !gift.layout.is_dense()) {
-      gift.layout.strides = contiguous_strides(gift.layout.sizes);
-    }
+    gift.layout.strides = std::move(strides);
     // A view may be made in the certain part although its memory is there before.
     gift.early = group(slot).place == Place::outside || uses_.at(slot).front() < certain_;
     gift.clone = new_slot();

@@ -15,6 +15,7 @@
 #include "frontend/reached.h"
 #include "frontend/recursion.h"
 #include "frontend/requires_grad.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "frontend/torch_services.h"
 #include "graph/functions.h"
@@ -87,7 +88,10 @@ void finish_autograd(Interpreter& interpreter) {
     std::vector<graph::Value*> bound = {grad == nullptr ? interpreter.builder().none()
                                                         : read(interpreter, *grad)};
     if (optional != nullptr) bound.push_back(optional->flag);
-    interpreter.builder().append(op::rebind, bound, {{"cell", cell}});
+    graph::Attributes attributes{{"cell", cell}};
+    if (grad != nullptr && grad->strides && !is_contiguous(*grad))
+      attributes.set("strides", *grad->strides);
+    interpreter.builder().append(op::rebind, bound, std::move(attributes));
   }
 }
 
@@ -349,7 +353,7 @@ class Accumulation {
     if (const auto* optional = as<Optional>(current)) return add_to_optional(*optional);
     if (auto existing = shared_as<Tensor>(current))
       return where_reached([&] { add_to(*existing); });
-    Value grad = make_tensor(interpreter_, gradient_, false);
+    Value grad = first_gradient();
     if (!reached_.certain) grad = std::make_shared<Optional>(reached_.flag, grad, reached_.test);
     set_grad(*leaf_, grad);
   }
@@ -358,6 +362,22 @@ class Accumulation {
   void where_reached(const std::function<void()>& body) {
     if (reached_.certain) return body();
     only_if(interpreter_, reached_.flag, reached_.test, body);
+  }
+
+  /// It lies as the leaf does, if that fills its memory, else in order.
+  Value first_gradient() {
+    const auto order = order_in_memory(*leaf_);
+    if (!order) return make_tensor(interpreter_, gradient_, false);
+    graph::Shape inverse(order->size());
+    for (size_t i = 0; i < order->size(); ++i)
+      inverse[static_cast<size_t>((*order)[i].value())] = static_cast<int64_t>(i);
+    graph::Builder& builder = interpreter_.builder();
+    graph::Value* in_order =
+        op::contiguous(builder, {op::permute(builder, {gradient_}, {{"dims", *order}})});
+    auto grad =
+        make_tensor(interpreter_, op::permute(builder, {in_order}, {{"dims", inverse}}), false);
+    grad->strides = leaf_->strides;
+    return grad;
   }
 
   void add_to(Tensor& existing) {

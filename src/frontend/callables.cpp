@@ -386,6 +386,15 @@ void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
   }
 }
 
+/// Element-wise operators whose results lie in order although their operands lie otherwise.
+bool gives_a_copy_in_order(const graph::OpDef& op, const OperatorCall& call) {
+  if (std::ranges::all_of(call.tensors, [](const auto& tensor) { return is_contiguous(*tensor); }))
+    return false;
+  if (&op == &op::batch_norm || &op == &op::functional_batch_norm)
+    return !is_contiguous(*call.tensors[0]) && !is_channels_last(*call.tensors[0]);
+  return &op == &op::masked_fill || &op == &op::masked_fill_tensor;
+}
+
 Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
                   graph::Node* node, PyObject* callable, const CallArguments& arguments) {
   if (op.name == "sum_to_size" && node->output()->type.shape == call.tensors[0]->value->type.shape)
@@ -393,6 +402,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
   bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
   if (op.name == "batch_norm" || op.name == "functional_batch_norm")
     write_running_statistics(interpreter, call, *node);
+  const bool in_order = gives_a_copy_in_order(op, call);
   std::vector<Value> results;
   for (graph::Value* output : node->outputs) {
     if (output->type.is_none()) {
@@ -405,16 +415,18 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
     }
     bool differentiable = tracked && graph::is_differentiable(output->type.dtype);
     graph::Value* value = output;
+    if (in_order) value = op::contiguous(interpreter.builder(), {value});
     if (differentiable && !interpreter.grad_enabled) {
-      value = op::detach(interpreter.builder(), {output});
+      value = op::detach(interpreter.builder(), {value});
       differentiable = false;
     }
     auto tensor = make_tensor(interpreter, value, differentiable);
     tensor->producer = std::string(op.name);
     if (differentiable)
       tensor->produced_by = describe_call(interpreter, callable, arguments, results.size());
-    tensor->strides = call.wants_order ? contiguous_strides(output->type.shape)
-                                       : strides_of_result(op, output->type.shape, call.tensors);
+    tensor->strides = call.wants_order || in_order
+                          ? contiguous_strides(output->type.shape)
+                          : strides_of_result(op, output->type.shape, call.tensors);
     if (op.is(graph::Trait::view) && !call.tensors.empty()) {
       if (is_copy(*node, *call.tensors[0])) {
         tensor->producer = &op == &op::contiguous ? "clone" : "_unsafe_view";

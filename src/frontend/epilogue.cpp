@@ -385,9 +385,7 @@ class TemplateWriter {
     if (tensor.base == nullptr) return false;
     if (!is_contiguous(tensor)) return true;
     const Tensor* root = root_of(&tensor);
-    if (root->source != nullptr || root->requires_grad != tensor.requires_grad) {
-      if (root->source != nullptr) return true;
-    }
+    if (root->source != nullptr || leaf_with_gradient(*root) != nullptr) return true;
     for (const Tensor* other : escaping_)
       if (other != &tensor && root_of(other) == root) return true;
     return false;

@@ -5,6 +5,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/operators.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "frontend/torch_services.h"
 #include "ops/list.h"
@@ -14,6 +15,16 @@ namespace janus::frontend {
 using python::Object;
 
 namespace {
+
+/// None where they are not numbers, or those of a contiguous tensor.
+std::vector<int64_t> known_strides(const Tensor& tensor) {
+  std::vector<int64_t> strides;
+  const auto is_number = [](const graph::Dim& dim) { return dim.is_constant(); };
+  if (!tensor.strides || is_contiguous(tensor) || !std::ranges::all_of(*tensor.strides, is_number))
+    return strides;
+  for (const graph::Dim& stride : *tensor.strides) strides.push_back(stride.value());
+  return strides;
+}
 
 /// Arguments of the call as torch needs to know them, with the graph value of each operand.
 class DescribedArguments {
@@ -50,6 +61,7 @@ class DescribedArguments {
       argument.kind = OperatorArgument::Kind::tensor;
       argument.type = read(interpreter_, *tensor)->type;
       argument.requires_grad = tensor->requires_grad;
+      argument.strides = known_strides(*tensor);
       return true;
     }
     if (const auto* number = as<Number>(value)) {

@@ -271,6 +271,15 @@ bool is_surely_not_contiguous(const TensorState& tensor) {
   return false;
 }
 
+bool is_channels_last(const TensorState& tensor) {
+  const Shape& shape = tensor.value->type.shape;
+  if ((shape.size() != 4 && shape.size() != 5) || !tensor.strides) return false;
+  std::vector<size_t> inner_to_outer = {1};
+  for (size_t dim = shape.size(); dim-- > 2;) inner_to_outer.push_back(dim);
+  inner_to_outer.push_back(0);
+  return *tensor.strides == dense_strides(shape, inner_to_outer);
+}
+
 // ---- Results and views --------------------------------------------------------------------------
 
 Strides strides_of_result(const graph::OpDef& op, const Shape& shape,
@@ -281,6 +290,17 @@ Strides strides_of_result(const graph::OpDef& op, const Shape& shape,
   if (op.is(graph::Trait::elementwise) || op.name == "clone")
     return elementwise_strides(shape, operands);
   return std::nullopt;
+}
+
+std::optional<Shape> order_in_memory(const TensorState& tensor) {
+  const Shape& shape = tensor.value->type.shape;
+  if (!tensor.strides || is_contiguous(tensor) || !is_dense(shape, *tensor.strides))
+    return std::nullopt;
+  const auto inner_to_outer = *iteration_order(shape, {*tensor.strides});
+  Shape order;
+  for (size_t i = inner_to_outer.size(); i-- > 0;)
+    order.emplace_back(static_cast<int64_t>(inner_to_outer[i]));
+  return order;
 }
 
 Reshaping reshaping(const TensorState& tensor, const Shape& wanted) {

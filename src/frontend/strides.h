@@ -22,10 +22,16 @@ graph::Shape contiguous_strides(const graph::Shape& shape);
 bool are_contiguous(const graph::Shape& shape, const Strides& strides);
 bool is_contiguous(const TensorState& tensor);
 bool is_surely_not_contiguous(const TensorState& tensor);
+/// Whether its elements surely lie in the order of torch's channels_last or channels_last_3d.
+bool is_channels_last(const TensorState& tensor);
 
 /// Of a fresh result of the operator, whose tensor operands these are.
 Strides strides_of_result(const graph::OpDef& op, const graph::Shape& shape,
                           const std::vector<std::shared_ptr<Tensor>>& operands);
+
+/// The dimensions from the outermost to the innermost in memory, where the elements fill that in
+/// another order than that of their indices; nothing: they don't, or it isn't known.
+std::optional<graph::Shape> order_in_memory(const TensorState& tensor);
 
 /// What eager does when it is asked for another shape of the same elements.
 enum class Reshaping { view, copy, unknown };

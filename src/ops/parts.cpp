@@ -151,10 +151,19 @@ void scatter_gradient(Vjp& g, const OpDef& scatter, const OpDef& part) {
   if (g.needs(1)) g.add(1, apply(part, attributes, dout(g)));
 }
 
-std::vector<Type> infer_part_scatter(const Infer& infer) {
-  if (tensor_type(infer, 0).dtype != tensor_type(infer, 1).dtype)
-    infer.fail(cat("dtypes differ: ", infer.type(0), ", ", infer.type(1)));
+/// `part`: the view that takes out what is put in; null: how long that is, the run decides.
+std::vector<Type> infer_part_scatter(const Infer& infer, const OpDef* part) {
+  const Type& src = tensor_type(infer, 1);
+  const Type replaced =
+      part == nullptr
+          ? Type::tensor(tensor_type(infer, 0).dtype, src.shape)
+          : graph::infer_results(*part, infer.inputs.first(1), infer.attributes).front();
+  if (src != replaced) infer.fail(cat("expected ", replaced, ", came ", src));
   return {infer.type(0)};
+}
+
+bool has_known_start(const Attributes& attributes) {
+  return attributes.is_none("start") || dim_attribute(attributes, "start").is_constant();
 }
 
 std::vector<Type> infer_diagonal(const Infer& infer) {
@@ -445,7 +454,7 @@ constinit const OpDef op::select_scatter{
     .schema = "(Tensor self, Tensor src, int dim, int index) -> Tensor",
     .aten = "select_scatter",
     .python = "select_scatter Tensor.select_scatter",
-    .infer = infer_part_scatter,
+    .infer = [](const Infer& infer) { return infer_part_scatter(infer, &op::select); },
     .vjp = [](Vjp& g) { scatter_gradient(g, op::select_scatter, op::select); },
 };
 
@@ -457,21 +466,23 @@ constinit const OpDef op::slice_scatter{
         "Tensor",
     .aten = "slice_scatter",
     .python = "slice_scatter Tensor.slice_scatter",
-    .infer = infer_part_scatter,
+    .infer =
+        [](const Infer& infer) {
+          return infer_part_scatter(infer,
+                                    has_known_start(infer.attributes) ? &op::slice : nullptr);
+        },
     .vjp =
         [](Vjp& g) {
           const Attributes& attributes = g.node().attributes;
           if (g.needs(0))
             g.add(0, apply(op::slice_scatter, attributes, dout(g), zeros_of(in(g, 1))));
           if (!g.needs(1)) return;
+          if (has_known_start(attributes)) return g.add(1, apply(op::slice, attributes, dout(g)));
           // The length is src's own, also where the start varies.
           const int64_t dim = dim_of(g.node(), in(g, 0).rank());
-          const Dim start =
-              attributes.is_none("start") ? Dim(0) : dim_attribute(attributes, "start");
-          if (start.is_constant()) return g.add(1, apply(op::slice, attributes, dout(g)));
           g.add(1, apply(op::narrow,
                          {{"dim", dim},
-                          {"start", to_attribute(start)},
+                          {"start", *attributes.find("start")},
                           {"length", to_attribute(at(in(g, 1).shape(), dim))}},
                          dout(g)));
         },
@@ -483,7 +494,7 @@ constinit const OpDef op::diagonal_scatter{
     .schema = "(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     .aten = "diagonal_scatter",
     .python = "diagonal_scatter Tensor.diagonal_scatter",
-    .infer = infer_part_scatter,
+    .infer = [](const Infer& infer) { return infer_part_scatter(infer, &op::diagonal); },
     .vjp = [](Vjp& g) { scatter_gradient(g, op::diagonal_scatter, op::diagonal); },
 };
 

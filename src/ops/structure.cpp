@@ -328,8 +328,7 @@ bool is_differentiable_operand(const Value* value) {
 /// call has to be computed again.
 Value* record_of(Vjp& vjp, const std::string& layer) {
   const Node& node = vjp.node();
-  if (node.op != &op::opaque || node.attributes.get_or<bool>("_shares_memory", false))
-    return nullptr;
+  if (!ops::owns_results(node)) return nullptr;
   const std::string recorded = node.attributes.get_or<std::string>("_recorded", "");
   if (recorded.empty()) return vjp.add_output(Type::frame(), "_recorded", layer);
   return recorded == layer ? node.outputs.back() : nullptr;
@@ -409,8 +408,8 @@ constinit const OpDef op::commit{
 constinit const OpDef op::rebind{
     .name = "rebind",
     .doc =
-        "What a cell refers to from now on: attributes cell. A second operand: whether it does; "
-        "else to none.",
+        "What a cell refers to from now on: attributes cell, strides (none: contiguous). A second "
+        "operand: whether it does; else to none.",
     .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
     .infer = infer_rebind,
@@ -599,6 +598,10 @@ std::vector<bool> flags_of(std::string_view text) {
 }
 
 }  // namespace
+
+bool owns_results(const Node& node) {
+  return node.op == &op::opaque && !node.attributes.get_or<bool>("_shares_memory", false);
+}
 
 std::vector<bool> recorded_operands(const Attributes& attributes) {
   return flags_of(attributes.get_or<std::string>("_recorded", ""));

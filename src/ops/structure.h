@@ -38,6 +38,8 @@ OpaqueCall opaque_call(const graph::Attributes& attributes, std::span<graph::Val
 /// empty: it does not record. A call that does gives a frame as its last result, which its
 /// `opaque_backward` takes as last operand: the watched operands, then the results, as autograd
 /// knows them.
+/// Whether it is an opaque call whose results never lie in an operand's memory.
+bool owns_results(const graph::Node& node);
 std::vector<bool> recorded_operands(const graph::Attributes& attributes);
 
 /// The layers of an `opaque_backward` node, the innermost first: which operands of that layer get a

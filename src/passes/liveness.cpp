@@ -6,6 +6,7 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
+#include "passes/raising.h"
 
 namespace janus::passes {
 
@@ -21,8 +22,8 @@ bool acts(const Node& node) {
   if (!node.blocks.empty() || node.op == &op::call) return false;
   const Trait effects = graph::effects(node);
   if (has(effects, Trait::random | Trait::writes_heap | Trait::writes_state)) return true;
-  // What is pure and fails does so on integers that do not fit: Python's would have.
-  return has(effects, Trait::may_fail) && !node.op->is(Trait::pure);
+  // What else is pure and fails does so on integers that do not fit: Python's would have.
+  return may_raise(node) || (has(effects, Trait::may_fail) && !node.op->is(Trait::pure));
 }
 
 bool acts(const Block& block) {

@@ -41,6 +41,23 @@ void keep_around_clocks(const graph::Block& block, Predecessors& before) {
   }
 }
 
+/// `embedding` looks whether its indices lie in the table; the operator of its gradient relies on
+/// it.
+void keep_behind_checks(const graph::Block& block,
+                        const std::unordered_map<const Node*, uint32_t>& positions,
+                        Predecessors& before) {
+  std::unordered_map<const graph::Value*, uint32_t> checked;  // where, by indices
+  for (const Node* node : block.nodes)
+    if (node->op == &op::embedding) checked.try_emplace(node->inputs[1], positions.at(node));
+  for (const Node* node : block.nodes) {
+    if (node->op != &op::embedding_dense_backward) continue;
+    const uint32_t position = positions.at(node);
+    if (const auto found = checked.find(node->inputs[1]);
+        found != checked.end() && found->second < position)
+      before[position].push_back(found->second);
+  }
+}
+
 }  // namespace
 
 Predecessors predecessors(const graph::Block& block) {
@@ -62,6 +79,7 @@ Predecessors predecessors(const graph::Block& block) {
     }
     positions.emplace(&node, i);
   }
+  keep_behind_checks(block, positions, result);
   // What mentions a dimension comes after what gives it its value.
   for (uint32_t i = 0; i < block.nodes.size(); ++i) {
     const std::string symbol = graph::symbol_given_by(*block.nodes[i]);

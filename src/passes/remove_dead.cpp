@@ -3,7 +3,8 @@
 // Does:       keeps what the results, the effects and the guards depend on.
 // Requires:   nothing.
 // Guarantees: every pure node that is left is needed.
-// Must not:   drop a node that writes, may fail (the program would have raised) or draws random
+// Must not:   drop a node that writes, may raise (raising.h: the program would have) or draws
+// random
 //             numbers (the generator would be left in another state), nor a block that holds one.
 #include "graph/rewriter.h"
 #include "passes/control_results.h"

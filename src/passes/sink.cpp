@@ -6,6 +6,7 @@
 
 #include "graph/op.h"
 #include "ops/list.h"
+#include "passes/raising.h"
 #include "passes/reachability.h"
 #include "passes/renew.h"
 
@@ -19,9 +20,10 @@ using graph::Trait;
 using graph::Value;
 
 bool can_be_moved(const Node& node) {
-  return node.op->is(Trait::pure) && !node.op->is(Trait::random) && node.blocks.empty() &&
-         std::ranges::all_of(node.outputs,
-                             [](const Value* output) { return output->type.is_tensor(); });
+  return node.op->is(Trait::pure) && !node.op->is(Trait::random) && !may_raise(node) &&
+         node.blocks.empty() && std::ranges::all_of(node.outputs, [](const Value* output) {
+           return output->type.is_tensor();
+         });
 }
 
 /// Whether something in the block uses a result of the node.

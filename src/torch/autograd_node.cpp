@@ -154,7 +154,7 @@ class GraphBackward final : public autograd::Node {
   }
 
   static void add(std::vector<Slot>& slots, const variable_list& gradients) {
-    for (const at::Tensor& gradient : gradients) slots.push_back(slot_of(gradient));
+    for (const at::Tensor& gradient : gradients) slots.push_back(slot_of(in_memory(gradient)));
   }
 
   static void run(execute::Program& program, std::span<const Slot> inputs,

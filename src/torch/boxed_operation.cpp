@@ -7,6 +7,7 @@
 
 #include "graph/op.h"
 #include "ops/list.h"
+#include "ops/structure.h"
 #include "torch/arguments.h"
 #include "torch/operators.h"
 #include "torch/overload.h"
@@ -27,11 +28,15 @@ class BoxedOperation final : public execute::Operation {
   BoxedOperation(const graph::Node& node, const execute::SymbolLookup& symbols)
       : overload_(find_overload(overload_name(node))),
         sources_(argument_sources(node, overload_.schema(), symbols)),
-        into_(find_out_overload(overload_)) {
+        into_(find_out_overload(overload_)),
+        owns_results_(ops::owns_results(node)) {
     for (const graph::Value* output : node.outputs) types_.push_back(output->type);
     const bool all = std::all_of(types_.begin(), types_.end(),
                                  [](const Type& type) { return type.is_tensor(); });
-    if (!all || types_.size() != overload_.schema().returns().size() || works_in_result()) {
+    // The form that writes into given tensors is wrong for inputs that aren't contiguous.
+    const bool is_right = overload_.schema().name() != "aten::_native_batch_norm_legit";
+    if (!all || types_.size() != overload_.schema().returns().size() || works_in_result() ||
+        !is_right) {
       into_.reset();
     }
   }
@@ -42,6 +47,7 @@ class BoxedOperation final : public execute::Operation {
     Results results(operands, types_);
     for (IValue& value : stack_) results.put(std::move(value));
     results.check_complete();
+    if (owns_results_) results.check_own_memory();
     stack_.clear();
   }
 
@@ -84,6 +90,7 @@ class BoxedOperation final : public execute::Operation {
   c10::OperatorHandle overload_;
   std::vector<ArgumentSource> sources_;
   std::optional<c10::OperatorHandle> into_;
+  bool owns_results_;
   std::vector<Type> types_;
   std::vector<IValue> stack_;
 };

@@ -103,7 +103,7 @@ bool is_cut_by_number(const Node& node) {
 bool fails_only_for_memory(const Node& node) {
   if (node.op == &op::max_pool2d_with_indices_backward) return has_own_indices(node);
   if (node.op->is(graph::Trait::random) || node.op->is(graph::Trait::may_fail)) return false;
-  if (node.op == &op::embedding_dense_backward) return true;  // it relies on `embedding`
+  if (node.op == &op::embedding_dense_backward) return true;  // `embedding` has looked
   if (is_cut_by_number(node)) return false;
   if (moves_elements(node.op)) return true;
   // Integers may be divided by zero, or have negative exponents.

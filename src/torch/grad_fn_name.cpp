@@ -3,6 +3,7 @@
 #include "torch/grad_fn_name.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/python_variable.h>
 
@@ -27,9 +28,15 @@ Object tensor_without_data(const OperatorArgument& argument) {
   for (const graph::Dim& dim : argument.type.shape)
     sizes.push_back(dim.evaluate([](const std::string&) { return kTypicalSize; }).value_or(1));
   const auto options = at::TensorOptions(scalar_type(argument.type.dtype)).device(at::kMeta);
-  at::Tensor tensor = at::empty(sizes, options);
+  at::Tensor tensor = argument.strides.empty()
+                          ? at::empty(sizes, options)
+                          : at::empty_strided(sizes, argument.strides, options);
   // No leaf, as those can't be written in place.
-  if (argument.requires_grad) tensor = tensor.requires_grad_().clone();
+  if (argument.requires_grad) {
+    const bool is_dense = tensor.is_non_overlapping_and_dense();
+    tensor = tensor.requires_grad_().clone();
+    if (!is_dense) tensor = tensor.as_strided(sizes, argument.strides);
+  }
   return Object::steal(THPVariable_Wrap(tensor));
 }
 

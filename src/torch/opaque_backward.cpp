@@ -112,9 +112,13 @@ Tensors gradients_of(const Tensors& results, const Tensors& seeds, const Tensors
   return gradients;
 }
 
+/// Each in memory of its own: whether a gradient is one of the operands may depend on numbers of
+/// the run, and plans rely on what they saw.
 void give(const Tensors& gradients, const Operands& operands) {
   for (size_t i = 0; i < gradients.size(); ++i) {
-    operands.out(i) = slot_of(gradients[i].detach());
+    const at::Tensor gradient = in_memory(gradients[i]);
+    const bool is_shared = gradient.has_storage() && gradient.storage().use_count() > 1;
+    operands.out(i) = slot_of(is_shared ? gradient.detach().clone() : gradient.detach());
   }
 }
 
@@ -143,6 +147,7 @@ class RecordedCall final : public execute::Operation {
     Results results(operands, types_);
     for (const IValue& value : returned) results.put(detached(value));
     results.check_complete();
+    results.check_own_memory();
     for (at::Tensor& tensor : tensors_of(returned)) {
       record.push_back(tensor.defined() ? slot_of(std::move(tensor)) : Slot::none());
     }

@@ -24,6 +24,19 @@ void Results::check_complete() const {
   TORCHJANUS_CHECK(next_ >= types_.size(), "an operator gave fewer results than expected");
 }
 
+void Results::check_own_memory() const {
+  for (const uint32_t out : operands_.outputs) {
+    const Slot& result = operands_.slots[out];
+    if (!result.is_tensor()) continue;
+    for (const uint32_t in : operands_.inputs) {
+      const Slot& operand = operands_.slots[in];
+      TORCH_CHECK(!operand.is_tensor() ||
+                      !impl_of(operand)->storage().is_alias_of(impl_of(result)->storage()),
+                  "a result lies in the memory of an operand in this run only");
+    }
+  }
+}
+
 void Results::put_tensor(at::Tensor tensor) {
   if (next_ >= types_.size()) return;
   const size_t index = next_++;

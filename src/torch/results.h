@@ -20,6 +20,9 @@ class Results {
   void put(c10::IValue value);
   /// InternalError if something is missing.
   void check_complete() const;
+  /// Throws if one lies in an operand's memory, as where a dropout drops nothing: plans rely on it
+  /// that this is so in each run or in none.
+  void check_own_memory() const;
 
  private:
   void put_tensor(at::Tensor tensor);

@@ -609,8 +609,18 @@ class Services final : public frontend::TorchServices {
     for (const SymbolChoice& choice : fit.choices()) outcomes.push_back(attempt(trial, choice));
     auto complete = conclude(schema, trial, fit, outcomes, std::move(result), why);
     if (!complete) return false;
+    if (outcomes.back().list && std::ranges::any_of(arguments, varies)) {
+      why = cat(schema.name(), " gives as many tensors as a number says that varies");
+      return false;
+    }
     result = *std::move(complete);
     return true;
+  }
+
+  /// Whether it is a number that differs from run to run.
+  static bool varies(const OperatorArgument& argument) {
+    return argument.kind == OperatorArgument::Kind::number ||
+           (argument.kind == OperatorArgument::Kind::dimension && !argument.dim.is_constant());
   }
 
   /// Attention and recurrent layers draw only where they drop something: with a probability that
@@ -663,6 +673,9 @@ class Services final : public frontend::TorchServices {
       why = cat(schema.name(), " has no gradient for an operand that requires grad");
       return std::nullopt;
     }
+    const bool has_numbers = std::ranges::any_of(result.operands, [](const auto* operand) {
+      return operand != nullptr && operand->kind == OperatorArgument::Kind::number;
+    });
     for (size_t i = 0; i < last.tensors.size(); ++i) {
       const at::Tensor& tensor = last.tensors[i];
       if (last.same_as[i] != nullptr && !may_give_argument(schema.name())) {
@@ -672,6 +685,10 @@ class Services final : public frontend::TorchServices {
       const auto dtype = tensor.defined() ? dtype_of(tensor.scalar_type()) : std::nullopt;
       if (!dtype) {
         why = cat(schema.name(), " gives something that graphs do not have");
+        return std::nullopt;
+      }
+      if (tensor.is_conj() || tensor.is_neg()) {
+        why = cat(schema.name(), " gives a lazy conjugate or negative");
         return std::nullopt;
       }
       std::vector<std::vector<int64_t>> sizes;
@@ -691,10 +708,19 @@ class Services final : public frontend::TorchServices {
         why = cat("the result's size of ", schema.name(), " is not a simple expression");
         return std::nullopt;
       }
+      // How many parts there are depends on a size as well as how large they are.
+      if (last.list && !fit.takes(*shape)) {
+        why = cat(schema.name(), " gives parts of sizes that depend on a size");
+        return std::nullopt;
+      }
       result.results.push_back(Type::tensor(*dtype, *shape));
       result.differentiable.push_back(tensor.requires_grad());
       result.grad_fn_names.push_back(tensor.grad_fn() ? tensor.grad_fn()->name() : "");
       result.alias_of.push_back(alias(tensor, trial, result.operands));
+      if (has_numbers && result.alias_of.back() >= 0) {
+        why = cat(schema.name(), " gives a view at a place that a number of the run says");
+        return std::nullopt;
+      }
       result.same_as.push_back(last.same_as[i]);
     }
     for (const Type& number : last.numbers) {

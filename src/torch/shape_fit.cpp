@@ -52,6 +52,12 @@ ShapeFit::ShapeFit(std::vector<Dim> dims) : dims_(std::move(dims)) {
   }
 }
 
+bool ShapeFit::takes(const Shape& shape) const {
+  return std::ranges::all_of(shape, [this](const Dim& dim) {
+    return dim.is_constant() || std::ranges::find(dims_, dim) != dims_.end();
+  });
+}
+
 std::optional<Shape> ShapeFit::shape(const std::vector<std::vector<int64_t>>& sizes) const {
   Shape shape;
   for (size_t d = 0; d < sizes.front().size(); ++d) {

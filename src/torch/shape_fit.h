@@ -30,6 +30,8 @@ class ShapeFit {
   const std::vector<SymbolChoice>& choices() const { return choices_; }
   /// The shape that has `sizes[k]` under choice k; nullopt if no simple expression has.
   std::optional<graph::Shape> shape(const std::vector<std::vector<int64_t>>& sizes) const;
+  /// Whether each dimension is a number or one of `dims`.
+  bool takes(const graph::Shape& shape) const;
 
  private:
   std::optional<graph::Dim> dim(const std::vector<int64_t>& sizes) const;

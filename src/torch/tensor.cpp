@@ -7,6 +7,11 @@ namespace janus::torch {
 
 using graph::DType;
 
+at::Tensor in_memory(const at::Tensor& tensor) {
+  if (tensor._is_zerotensor()) return at::zeros(tensor.sizes(), tensor.options());
+  return tensor.resolve_conj().resolve_neg();
+}
+
 at::ScalarType scalar_type(DType dtype) {
   switch (dtype) {
     case DType::f16:

@@ -42,6 +42,10 @@ inline execute::Slot slot_of(at::Tensor tensor) {
   return execute::Slot::steal_tensor(tensor.unsafeReleaseTensorImpl());
 }
 
+/// The tensor with its numbers in memory: autograd gives lazy ones, which are zeros without memory,
+/// or conjugates or negatives of what lies there.
+at::Tensor in_memory(const at::Tensor& tensor);
+
 at::ScalarType scalar_type(graph::DType dtype);
 /// Nullopt for element types that graphs do not have.
 std::optional<graph::DType> dtype_of(at::ScalarType type);

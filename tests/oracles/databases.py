@@ -66,10 +66,12 @@ def full_name(op: Any) -> str:
     return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
 
 
-def operator_cases(op: Any, limit: int | None = None) -> Iterator[Case]:
+def operator_cases(
+    op: Any, limit: int | None = None, dtype: torch.dtype = torch.float32
+) -> Iterator[Case]:
     """The samples of an operator, as function and (where it exists) as in-place method."""
     gradient = op.supports_autograd
-    samples = op.sample_inputs("cpu", torch.float32, requires_grad=gradient)
+    samples = op.sample_inputs("cpu", dtype, requires_grad=gradient)
     for index, sample in enumerate(samples):
         if limit is not None and index >= limit:
             return

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "python"))
 
 import databases
-from differential import compare, snapshot
+from differential import TensorView, compare, snapshot
+from steps import StepCase, step_cases
 
 import torchjanus
 
 CALLS = 3  # one profiled, one that makes the graph, one that finds it
+STEP_CALLS = 5  # ... two more, with a plan and with gradients of the run before
 SECONDS = 120  # for one operator
 
 
@@ -141,7 +144,11 @@ def check(step, make_arguments, outcome: Outcome, name: str, watch=lambda: ()) -
         outcome[kind] += 1
         outcome.differences.append(str(error)[:300])
         return
-    stats = converted.stats()
+    count(converted.stats(), outcome, name)
+
+
+def count(stats: dict[str, Any], outcome: Outcome, name: str) -> None:
+    """How calls that agree have run."""
     if stats["hits"]:
         outcome["graph"] += 1
     else:
@@ -169,14 +176,71 @@ def check_operator(op, samples: int | None) -> Outcome:
     return outcome
 
 
-def worker(names: list[str], samples: int | None) -> None:
+def without_trivial_strides(value: Any) -> Any:
+    """A snapshot in which strides count only along dimensions where there is a next element."""
+    if isinstance(value, TensorView):
+        sizes = value.values.shape
+        steps = [(size, stride) for size, stride in zip(sizes, value.strides, strict=True)]
+        strides = tuple(stride for size, stride in steps if size > 1 and 0 not in sizes)
+        grad = without_trivial_strides(value.grad)
+        return replace(value, strides=strides, grad=grad)
+    if isinstance(value, (list, tuple)):
+        return type(value)(without_trivial_strides(item) for item in value)
+    return value
+
+
+def check_step(case: StepCase, outcome: Outcome) -> None:
+    """Makes the calls eagerly and converted, each with tensors of its own that live on; what a call gave
+    must be the same still after the last."""
+    converted = torchjanus.function(case.step, profile_runs=1)
+    functions = (case.step, converted)
+    arguments = [[make() for make in case.make_arguments] for _ in functions]
+    given: list[list[Any]] = [[] for _ in functions]
+
+    def observe(which: int, call: int):
+        mine = arguments[which][call % len(case.make_arguments)]
+        torch.manual_seed(3)
+        result, error = None, None
+        try:
+            result = functions[which](*mine)
+        except Exception as raised:
+            error = (type(raised), str(raised))
+        given[which].append(result)
+        seen = [snapshot(result, {"fresh": True}), snapshot(mine, {})]
+        return [error, without_trivial_strides(seen), torch.get_rng_state()]
+
+    try:
+        for call in range(STEP_CALLS * len(case.make_arguments)):
+            expected = observe(0, call)
+            compare(expected, observe(1, call), f"{case.name} call {call}", 1e-8)
+            if call == 0 and expected[0] is not None:
+                break  # the operator doesn't take this input
+        held = [without_trivial_strides(snapshot(each, {"fresh": True})) for each in given]
+        compare(*held, f"{case.name}, held results", 1e-8)
+    except AssertionError as error:
+        outcome["differs"] += 1
+        outcome.differences.append(str(error)[:300])
+        return
+    count(converted.stats(), outcome, case.name)
+
+
+def check_steps(op, samples: int | None) -> Outcome:
+    outcome = Outcome()
+    for case in step_cases(op, samples, fresh):
+        print(json.dumps({"begins": case.name}), flush=True)
+        check_step(case, outcome)
+    return outcome
+
+
+def worker(names: list[str], samples: int | None, steps: bool) -> None:
     """Checks operators; prints one line of JSON before and one after each."""
+    check_one = check_steps if steps else check_operator
     chosen = {databases.full_name(op): op for op in databases.operators()}
     for name in names:
         print(json.dumps({"begins": name}), flush=True)
         faulthandler.dump_traceback_later(SECONDS, exit=True)
         try:
-            outcome = check_operator(chosen[name], samples)
+            outcome = check_one(chosen[name], samples)
         except Exception as error:  # the database itself fails
             outcome = Outcome()
             outcome["without samples"] += 1
@@ -185,7 +249,7 @@ def worker(names: list[str], samples: int | None) -> None:
         print(json.dumps([outcome, outcome.differences, outcome.refusals]), flush=True)
 
 
-def check_operators(names: list[str], samples: int | None) -> Outcome:
+def check_operators(names: list[str], samples: int | None, steps: bool = False) -> Outcome:
     """In a subprocess; one that dies is replaced by one for the operators that are left."""
     total = Outcome()
     while names:
@@ -195,6 +259,8 @@ def check_operators(names: list[str], samples: int | None) -> Outcome:
             command = [sys.executable, __file__, "--worker", file.name]
             if samples is not None:
                 command += ["--samples", str(samples)]
+            if steps:
+                command += ["--steps"]
             running, finished = None, 0
             with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
                 for line in process.stdout:
@@ -331,17 +397,20 @@ def main() -> None:
     parser.add_argument("--offset", type=int, default=0)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--parts", default="operators,modules,optimizers")
+    parser.add_argument("--steps", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--parts", default="operators,steps,modules,optimizers")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.worker:
-        worker(json.loads(options.worker.read_text()), options.samples)
+        worker(json.loads(options.worker.read_text()), options.samples, options.steps)
         return
     outcomes = {}
+    names = [databases.full_name(op) for op in databases.operators()]
+    names = [n for n in names[options.offset :: options.stride] if (options.only or "") in n]
     if "operators" in options.parts:
-        names = [databases.full_name(op) for op in databases.operators()]
-        names = [n for n in names[options.offset :: options.stride] if (options.only or "") in n]
         outcomes["operators"] = check_operators(names, options.samples)
+    if "steps" in options.parts:
+        outcomes["steps"] = check_operators(names, options.samples, steps=True)
     if "modules" in options.parts:
         outcomes["modules"] = check_modules(options.samples, options.only)
     if "optimizers" in options.parts:
