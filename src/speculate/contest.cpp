@@ -3,6 +3,7 @@
 #include "base/options.h"
 #include "python/object.h"
 #include "speculate/entry.h"
+#include "speculate/tensor_access.h"
 
 namespace janus::speculate {
 
@@ -38,7 +39,10 @@ bool Contest::begins(uint64_t news) {
   if (started_ != 0 && place == place_) trial_.add(time - started_);
   place_ = place;
   started_ = time;
-  if (trial_.is_over()) leave();
+  if (trial_.is_over()) {
+    leave();
+    if (has_tensor_access()) tensor_access().give_back_free_memory();  // the other way's
+  }
   return trial_.next_is_old();
 }
 

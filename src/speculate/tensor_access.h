@@ -82,8 +82,8 @@ class TensorAccess {
   /// The same as an alias: for as long as the object lives and holds that tensor.
   virtual execute::Slot alias_slot(PyObject* tensor) const = 0;
   virtual python::Object to_python(const execute::Slot& tensor) const = 0;
-  /// Process-wide events that make every graph doubtful (e.g. torch.set_default_device); cheap to
-  /// poll.
+  /// Hands memory that is free but kept back to the system.
+  virtual void give_back_free_memory() const {}
 };
 
 /// What a graph assumes of one tensor at entry.

@@ -1,8 +1,6 @@
 // Makes, reads and copies tensors.
 #include "torch/aten_library.h"
 
-#include <malloc.h>
-
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/add_ops.h>
@@ -121,12 +119,7 @@ class TorchLibrary final : public execute::Library {
     return slot_of(at::_ops::add_Tensor::call(tensor_of(one), tensor_of(other), 1));
   }
 
-  void give_back_free_memory() override {
-    trim_pool();
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
-  }
+  void give_back_free_memory() override { torch::give_back_free_memory(); }
 
   void bump_version(Slot& tensor, int64_t by) override {
     for (; by > 0; --by) impl_of(tensor)->bump_version();

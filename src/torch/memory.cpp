@@ -3,6 +3,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
+#include <malloc.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -216,6 +217,11 @@ void PlacedScope::correct(Placement& placement, const void* memory) const {
 }
 
 PoolBytes pool_bytes() { return pool->bytes(); }
-void trim_pool() { pool->trim_all(); }
+void give_back_free_memory() {
+  pool->trim_all();
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 }  // namespace janus::torch

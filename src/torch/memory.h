@@ -72,7 +72,7 @@ struct PoolBytes {
   size_t used = 0, idle = 0;
 };
 PoolBytes pool_bytes();
-/// Gives all that is free back to the system.
-void trim_pool();
+/// Gives all that is free, of the pool and of malloc, back to the system.
+void give_back_free_memory();
 
 }  // namespace janus::torch

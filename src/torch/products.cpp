@@ -2,7 +2,8 @@
 //
 // oneDNN needs some microseconds to start, MKL hardly any; on some processors oneDNN is twice as
 // fast once the product is large, on others MKL wins. So products that are large enough to matter
-// are timed both ways the first time that their shape comes up.
+// are timed both ways the first time that their shape, or one much like it, comes up. oneDNN keeps
+// code for each shape that it has seen, some 100 KiB, so it has to be clearly faster.
 #include "torch/products.h"
 
 #include <ATen/Context.h>
@@ -16,6 +17,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <climits>
 #include <map>
@@ -55,6 +57,7 @@ namespace {
 /// Products with fewer operations than this are too small for oneDNN to pay.
 constexpr int64_t least_measured = 1'000'000;
 constexpr int timed_runs = 3;
+constexpr double clearly_faster = 0.9;
 
 enum class Way : uint8_t { mkl, onednn };
 
@@ -85,7 +88,7 @@ class Choices {
         least = i == 0 ? taken.count() : std::min(least, taken.count());
       }
     }
-    const Way way = best[1] < best[0] ? Way::onednn : Way::mkl;
+    const Way way = best[1] < clearly_faster * best[0] ? Way::onednn : Way::mkl;
     const std::lock_guard lock(mutex_);
     ways_[shape] = way;
     return way;
@@ -131,11 +134,20 @@ void add_row(at::Tensor& out, const at::Tensor& bias) {
   });
 }
 
+/// The next size that is one, one and a half, ... times a power of two: what is true of it is taken
+/// to be true of the size.
+int64_t rounded(int64_t size) {
+  const int64_t step = std::max<int64_t>(
+      1,
+      static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, size)))) / 2);
+  return (size + step - 1) / step * step;
+}
+
 Shape shape_of(const at::Tensor& left, const at::Tensor& right, bool added) {
-  return {left.dim() == 3 ? left.size(0) : 1,
-          left.size(-2),
-          right.size(-1),
-          left.size(-1),
+  return {left.dim() == 3 ? rounded(left.size(0)) : 1,
+          rounded(left.size(-2)),
+          rounded(right.size(-1)),
+          rounded(left.size(-1)),
           left.stride(-1) != 1,
           right.stride(-1) != 1,
           added,

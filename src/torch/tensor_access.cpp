@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "torch/memory.h"
 #include "torch/parts.h"
 #include "torch/tensor.h"
 
@@ -299,6 +300,8 @@ class Access final : public speculate::TensorAccess {
     const at::Tensor& grad = THPVariable_Unpack(object).grad();
     return grad.defined() ? Slot::borrow_tensor(grad.unsafeGetTensorImpl()) : Slot::none();
   }
+
+  void give_back_free_memory() const override { torch::give_back_free_memory(); }
 
   void set_grad(PyObject* object, const Slot& grad) const override {
     at::Tensor& place = THPVariable_Unpack(object).mutable_grad();
