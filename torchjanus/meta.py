@@ -195,7 +195,9 @@ def gathered(
         return torch.full(shape, fill, dtype=x.dtype, device=x.device)
     place, inside = placed(x.shape, indices, shape, x.device)
     outside = torch.full((), fill, dtype=x.dtype, device=x.device)
-    return torch.where(inside, x.reshape(-1)[place], outside)
+    # By a list of places, as a single one would be taken for a number, which meta tensors have not.
+    found = x.reshape(-1)[place.reshape(-1)].reshape(list(shape))
+    return torch.where(inside, found, outside)
 
 
 def scattered(

@@ -67,11 +67,16 @@ struct Reindexed {
 
 // ---- Views --------------------------------------------------------------------------------------
 
-Expression padded(const Expression& x, size_t dim, int64_t low, int64_t high, double fill) {
-  if (low == 0 && high == 0) return x;
-  Shape pad(2 * (x.shape().size() - dim), Dim(0));
-  pad[pad.size() - 2] = low;
-  pad.back() = high;
+/// `low` elements more in front of dimensions `dim`, `dim` + 1, ..., `high` more behind.
+Expression padded(const Expression& x, size_t dim, const std::vector<int64_t>& low,
+                  const std::vector<int64_t>& high, double fill) {
+  const auto is_zero = [](int64_t count) { return count == 0; };
+  if (std::ranges::all_of(low, is_zero) && std::ranges::all_of(high, is_zero)) return x;
+  Shape pad(2 * (x.shape().size() - dim), Dim(0));  // of the last dimension first
+  for (size_t i = 0; i < low.size(); ++i) {
+    pad[pad.size() - 2 * i - 2] = low[i];
+    pad[pad.size() - 2 * i - 1] = high[i];
+  }
   return apply(op::constant_pad_nd, {{"pad", pad}}, x, fill);
 }
 
@@ -82,7 +87,7 @@ Expression stepped(const Expression& x, size_t dim, int64_t offset, int64_t fact
   const int64_t lowest = std::min(offset, last), highest = std::max(offset, last);
   const int64_t low = std::max<int64_t>(0, -lowest),
                 high = std::max<int64_t>(0, highest - size + 1);
-  const auto wide = padded(x, dim, low, high, fill);
+  const auto wide = padded(x, dim, {low}, {high}, fill);
   const auto along = static_cast<int64_t>(dim);
   const auto part = apply(op::slice,
                           {{"dim", along},
@@ -257,23 +262,15 @@ Value* convolved(graph::Builder& builder, const Convolution& found, Value* image
   auto w = reordered(Expression(builder, weight), found.weight_order);
   if (!found.turned.empty())
     w = apply(op::flip, {{"dims", Shape(found.turned.begin(), found.turned.end())}}, w);
-  const size_t places = found.low.size();
-  Shape padding(places, Dim(0));
-  for (size_t i = 0; i < places; ++i) {
-    // The library adds equal borders; a few rows more than needed on the far side are no result.
-    const bool even = found.low[i] >= 0 && found.high[i] <= found.low[i] &&
-                      found.low[i] - found.high[i] < found.stride[i].value();
-    if (even)
-      padding[i] = found.low[i];
-    else
-      x = padded(x, i + 2, found.low[i], found.high[i], 0);
-  }
+  // The library skips a border that it adds itself, but zeros times infinite weights are no zeros.
+  x = padded(x, 2, found.low, found.high, 0);
+  const Shape none(found.low.size(), Dim(0));
   const auto y = apply(op::convolution,
                        {{"stride", found.stride},
-                        {"padding", padding},
+                        {"padding", none},
                         {"dilation", found.dilation},
                         {"transposed", false},
-                        {"output_padding", Shape(places, Dim(0))},
+                        {"output_padding", none},
                         {"groups", 1}},
                        x, w, Expression(builder, builder.none()));
   return reordered(y, found.result_order);

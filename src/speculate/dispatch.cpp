@@ -26,6 +26,8 @@ constexpr size_t kFirstValues = 4, kMostGraphsOfNumbers = 8;  // of a number
 constexpr int kProfiledAborts = 1;      // aborts of one kind that are profiled before a new graph
 constexpr int kMostTimesOutgrown = 16;  // a profile and a new graph each count
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
+/// Of an operator that failed in a graph that never ran to its end, as it may in every run.
+constexpr int kTroubleOfHopelessAbort = 15;
 constexpr int kTroubleOfMiss = 1;
 /// Of a miss when no better graph will come: more than one in five of them cost more than hits
 /// save.
@@ -301,6 +303,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
       break;
     default:
       note({ReasonCode::operation_failed, failure->message, failure->span});
+      if (entry->hits == 0) trouble(kTroubleOfHopelessAbort, failure->message);
   }
   return Result::left;
 }

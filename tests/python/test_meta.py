@@ -273,3 +273,35 @@ def test_stop_fuse_keeps_kernels_apart():
         return (dx,)
 
     graph_of(gradients, torch.randn(40))
+
+
+def test_border_of_infinite_weights():
+    """Zeros of the border times infinity are no zeros; nor are those in the weight's gradient."""
+
+    def step(x, w):
+        w = w.clone().requires_grad_()
+        space = (2, 4, 6, 6, 3, 3, 3)
+        image = meta.reindex(x, space, lambda n, o, i, j, c, p, q: (n, c, i + p - 1, j + q - 1))
+        weight = meta.reindex(w, space, lambda n, o, i, j, c, p, q: (o, c, p, q))
+        y = (image * weight).sum((4, 5, 6))
+        (gradient,) = torch.autograd.grad(y.sum(), w)
+        return y.detach(), gradient
+
+    converted = torchjanus.function(step)
+    x, w = torch.randn(2, 3, 6, 6), torch.randn(4, 3, 3, 3)
+    for _ in range(4):
+        converted(x, w)
+    w[0, 1, 0, 2] = math.inf
+    torch.testing.assert_close(converted(x, w), step(x, w), equal_nan=True, rtol=1e-4, atol=1e-4)
+    assert converted.stats()["hits"] > 1
+
+
+def test_a_number_is_called_as_in_eager():
+    def step(x):
+        return meta.reindex(x, (), lambda: (0, 1))
+
+    converted = torchjanus.function(step)
+    for _ in range(4):
+        x = torch.randn(3, 4, requires_grad=True)
+        assert converted(x).grad_fn.name() == step(x).grad_fn.name()
+    assert converted.stats()["hits"] > 0
