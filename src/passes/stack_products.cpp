@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <tuple>
 #include <unordered_map>
@@ -29,9 +28,9 @@
 #include "ops/view_rules.h"
 #include "passes/copied.h"
 #include "passes/escaping.h"
-#include "passes/order.h"
 #include "passes/passes.h"
 #include "passes/side_by_side.h"
+#include "passes/units.h"
 
 namespace janus::passes {
 namespace {
@@ -81,61 +80,6 @@ Stacks stacks_in(const Block& block) {
     if (puts_side_by_side(*node)) stacks.add(node->inputs);
   return stacks;
 }
-
-/// The nodes of a block, of which some are to run as one.
-class Units {
- public:
-  explicit Units(const Block& block)
-      : before_(predecessors(block)), unit_of_(before_.size()), priority_(before_.size()) {
-    std::iota(unit_of_.begin(), unit_of_.end(), 0);
-    std::iota(priority_.begin(), priority_.end(), 0);
-  }
-
-  /// Some nodes in groups of which no member leads to another: by how many of the nodes are on the
-  /// way to each at most.
-  std::vector<std::vector<uint32_t>> independent(const std::vector<uint32_t>& positions) {
-    sort();
-    std::vector<uint32_t> depth(before_.size()), counts(before_.size());
-    for (const uint32_t i : positions) counts[i] = 1;
-    for (const uint32_t unit : order_)
-      for (const uint32_t other : units_before_[unit])
-        depth[unit] = std::max(depth[unit], depth[other] + counts[other]);
-    std::map<uint32_t, std::vector<uint32_t>> groups;
-    for (const uint32_t i : positions) groups[depth[i]].push_back(i);
-    std::vector<std::vector<uint32_t>> result;
-    for (auto& [each, group] : groups) result.push_back(std::move(group));
-    return result;
-  }
-
-  void join(const std::vector<uint32_t>& positions) {
-    for (const uint32_t i : positions) unit_of_[i] = positions.front();
-    order_.clear();
-  }
-
-  /// So that nodes of one unit are neighbours.
-  void put_in_order(Block& block) const {
-    const auto units = grouped(block.nodes, before_, unit_of_);
-    block.nodes.clear();
-    for (const std::vector<Node*>& unit : units)
-      block.nodes.insert(block.nodes.end(), unit.begin(), unit.end());
-  }
-
- private:
-  void sort() {
-    if (!order_.empty()) return;
-    units_before_.assign(before_.size(), {});
-    for (uint32_t i = 0; i < before_.size(); ++i)
-      for (const uint32_t other : before_[i])
-        if (unit_of_[other] != unit_of_[i]) units_before_[unit_of_[i]].push_back(unit_of_[other]);
-    order_ = sort_topologically(units_before_, priority_);
-  }
-
-  const Predecessors before_;
-  std::vector<uint32_t> unit_of_;  ///< the position of its first node, by position
-  std::vector<uint64_t> priority_;
-  Predecessors units_before_;
-  std::vector<uint32_t> order_;  ///< of the units; empty: they changed since
-};
 
 /// Which products of a graph are done together. Its blocks are put in an order in which the members
 /// of each group stand side by side.

@@ -2,8 +2,8 @@
 // once.
 //
 // Does:       in sums, makes one product of several, whose rows come one after the other; adds up
-//             the rows of matrices that stand so already together; puts gradients of the parts of a
-//             tensor beside each other.
+//             the rows of matrices that stand so already together; makes one product of those of
+//             narrow matrices; puts gradients of the parts of a tensor beside each other.
 // Requires:   no composite operators, no `gradient` nodes.
 // Guarantees: the same values up to the rounding of sums and the sign of zeros.
 // Must not:   copy more than it saves; touch terms that are used elsewhere as well.
@@ -20,6 +20,7 @@
 #include "graph/rewriter.h"
 #include "graph/typical_size.h"
 #include "ops/attributes.h"
+#include "ops/expression.h"
 #include "ops/list.h"
 #include "ops/rows.h"
 #include "ops/shape_rules.h"
@@ -65,10 +66,11 @@ Values in_order(const Values& values, const std::vector<size_t>& order) {
 /// A sum, and what is to be computed in place of its terms.
 struct Sum {
   const Node* root = nullptr;
-  Values terms;          ///< that stay as they are
-  Values lefts, rights;  ///< of products: matrices with as many rows each, lefts not transposed
-  Values matrices;       ///< whose rows are added up
-  Values parts;          ///< by index
+  Values terms;             ///< that stay as they are
+  Values lefts, rights;     ///< of products: matrices with as many rows each, lefts not transposed
+  Values columns, factors;  ///< of other products
+  Values matrices;          ///< whose rows are added up
+  Values parts;             ///< by index
   const Node* part = nullptr;  ///< what puts the first of them into zeros
 };
 
@@ -101,8 +103,10 @@ class Planner {
     for (Sum& sum : sums) stack_products(sum, stacks);
     for (Sum& sum : sums) stack_matrices(sum, stacks);
     for (Sum& sum : sums) {
+      widen_products(sum);
       gather_parts(sum);
-      const bool changed = !sum.lefts.empty() || !sum.matrices.empty() || !sum.parts.empty();
+      const bool changed =
+          !sum.lefts.empty() || !sum.columns.empty() || !sum.matrices.empty() || !sum.parts.empty();
       if (changed) keep(std::move(sum));
     }
     for (const Node* node : block.nodes)
@@ -181,6 +185,41 @@ class Planner {
     stacks.add(rights);
     sum.lefts = std::move(lefts);
     sum.rights = std::move(rights);
+  }
+
+  /// A product that a term is, or has the elements of; null if it is none.
+  const Node* product_in(const Node& term) const {
+    const Node* node = term.op == &op::reshape ? term.inputs[0]->definition : &term;
+    const bool is_own = node != nullptr && node->op == &op::mm && uses_[node->output()->id] == 1;
+    return is_own ? node : nullptr;
+  }
+
+  /// Products of narrow matrices, as the inputs' gradients of the heads of an attention are.
+  void widen_products(Sum& sum) const {
+    const Values before = sum.terms;
+    const Node* first = nullptr;
+    const Values terms = take(sum, [&](const Node& node) {
+      const Node* product = product_in(node);
+      if (product == nullptr || transposed_from(*product->inputs[0]) != nullptr) return false;
+      if (first == nullptr) first = product;
+      return product->output()->type == first->output()->type;
+    });
+    if (terms.empty()) return;
+    Values columns, factors;
+    for (const Value* term : terms) {
+      columns.push_back(product_in(*term->definition)->inputs[0]);
+      factors.push_back(product_in(*term->definition)->inputs[1]);
+    }
+    const std::vector<size_t> order = natural_order(factors);
+    const auto fewer = static_cast<int64_t>(terms.size()) - 1;
+    // Columns never lie together, rows may.
+    if (fewer * price_of_term(*sum.root) <=
+        price_of_moving(columns) + price_of_moving(in_order(factors, order))) {
+      sum.terms = before;
+      return;
+    }
+    sum.columns = in_order(columns, order);
+    sum.factors = in_order(factors, order);
   }
 
   /// What a product more in the sum costs: a call, and what goes through memory to add it.
@@ -262,6 +301,12 @@ class Emitter {
       Value* left =
           op::transpose(builder_, {stack(sum.lefts)}, {{"dim0", int64_t{0}}, {"dim1", int64_t{1}}});
       add(op::mm(builder_, {left, stack(sum.rights)}));
+    }
+    if (!sum.columns.empty()) {
+      const Values columns = rewriter_[sum.columns];
+      Value* left = builder_.append(op::cat, columns, {{"dim", int64_t{1}}})->output();
+      const ops::Expression product(builder_, op::mm(builder_, {left, stack(sum.factors)}));
+      add(ops::reshaped(product, sum.root->output()->type.shape));
     }
     if (!sum.matrices.empty())
       add(op::sum(builder_, {stack(sum.matrices)}, {{"dim", graph::Shape{graph::Dim(0)}}}));

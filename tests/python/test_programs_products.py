@@ -79,7 +79,7 @@ def test_what_needs_no_result_of_another_product_is_done_at_once():
     # backward, and the weights' gradients are one each; the decoder has three. (The first input has no gradient.)
     dependent = 2 * rounds + 2 * (rounds - 1)
     assert count(torchjanus.function(step)) == dependent + 2 + 1 + 4 + 3
-    with torchjanus.options.without("sum_products", "stack_products"):
+    with torchjanus.options.without("sum_products", "stack_products", "widen_products"):
         step, _ = recurrent()
         assert count(torchjanus.function(step)) == dependent + (2 + 1 + 4) * rounds + 3
 
@@ -315,3 +315,75 @@ def test_the_rows_of_a_loop_are_multiplied_in_front_of_it():
     text = f.graph()
     body = text[text.index("} do {") : text.index("list_push")]
     assert body.count(" = linear ") == 1 and body.count(" = row ") == 1
+
+
+class Heads(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        parts = [nn.Linear(width, width // heads, bias=i % 2 == 0) for i in range(3 * heads)]
+        self.parts = nn.ModuleList(parts)
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x):
+        mixed = []
+        for i in range(0, len(self.parts), 3):
+            query, key, value = (part(x) for part in self.parts[i : i + 3])
+            shares = torch.softmax(query @ key.transpose(-2, -1), dim=-1)
+            mixed.append(shares @ value)
+        return x + self.out(torch.cat(mixed, dim=-1))
+
+
+def attention():
+    model = nn.Sequential(nn.LayerNorm(32), Heads(32, 8), nn.LayerNorm(32), Heads(32, 8))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+    def step(x):
+        loss = model(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, [model, optimizer]
+
+
+@differential()
+def test_heads_of_an_attention():
+    step, watch = attention()
+    return Program(step, [(torch.randn(4, 25, 32),) for _ in range(6)], watch=watch)
+
+
+@differential()
+def test_heads_on_any_number_of_rows():
+    step, watch = attention()
+    return Program(step, [(torch.randn(4, 20 + i % 7, 32),) for i in range(12)], watch=watch)
+
+
+@differential()
+def test_wide_results_are_tensors_of_their_own():
+    layers = nn.ModuleList(nn.Linear(40, 4) for _ in range(6))
+    matrices = [nn.Parameter(torch.randn(40, 3)) for _ in range(6)]
+
+    def step(x):
+        inside = [layer(x).relu().sum(0) for layer in layers[:4]]
+        inside += [(x @ matrix).relu().sum(0) for matrix in matrices[:4]]
+        outside = [layers[4](x), x @ matrices[4]]
+        shown = layers[5](x)
+        with torch.no_grad():
+            changed = x @ matrices[5]
+            changed.mul_(2)
+        (sum(each.sum() for each in inside) + shown.sum()).backward()
+        return inside, outside, shown.detach()[:, 1], changed
+
+    return Program(step, [(torch.randn(50, 40),) for _ in range(6)], watch=[layers, *matrices])
+
+
+def test_what_meets_the_same_rows_is_one_product():
+    step, _ = attention()
+    f = torchjanus.function(step)
+    for _ in range(6):
+        f(torch.randn(4, 100, 32))
+    # For both layers: the heads with a bias, those without, what mixes them; for the inputs of the heads, all heads.
+    assert f.graph().count(" = linear ") == 2 * 3
+    weights = 2 * 25
+    assert f.graph().count(" = mm ") == weights + 2 * (1 + 1)

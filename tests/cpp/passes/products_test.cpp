@@ -112,8 +112,9 @@ TEST(Products, AreFewerAndGiveTheSame) {
     const Data data(original, seed);
     const graph::Outcome expected = data.run(original);
     const Graph summed = sum_products(original);
-    for (const Graph& result : {stack_products(summed), stack_products(original),
-                                stack_products(stack_products(summed))}) {
+    for (const Graph& result :
+         {stack_products(summed), widen_products(original), widen_products(stack_products(summed)),
+          stack_products(widen_products(stack_products(summed)))}) {
       ASSERT_NO_THROW(graph::verify(result));
       expect_near(data.run(result), expected);
       EXPECT_LE(products(remove_dead(result)), products(original));
