@@ -9,6 +9,7 @@
 // Must not:   compute rows that no round would reach; touch a loop that differentiates inside.
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "passes/copied.h"
 #include "passes/hoist.h"
 #include "passes/passes.h"
+#include "passes/reachability.h"
 #include "passes/row_forms.h"
 
 namespace janus::passes {
@@ -85,6 +87,7 @@ class Rows {
       node->inputs = {all, const_cast<Value*>(loop_.counter)};
       node->attributes = {};
     }
+    drop_unused();
   }
 
  private:
@@ -107,6 +110,22 @@ class Rows {
   }
   bool is_made_of_rows(const Value& value) const { return of_rows_.contains(value.definition); }
   bool is_outer(const Value& value) const { return !is_inside(value, *loop_.body); }
+
+  /// What was made of rows for these products alone. (A row is there in each round, so that nothing
+  /// that could fail is lost.)
+  void drop_unused() {
+    std::unordered_set<const Value*> used(loop_.body->results.begin(), loop_.body->results.end());
+    std::unordered_set<const Node*> dropped;
+    for (const Node* node : loop_.body->nodes | std::views::reverse) {
+      const auto is_used = [&](const Value* output) { return used.contains(output); };
+      if (of_rows_.contains(node) && std::ranges::none_of(node->outputs, is_used)) {
+        dropped.insert(node);
+      } else {
+        for (const Value* operand : operands(*node)) used.insert(operand);
+      }
+    }
+    std::erase_if(loop_.body->nodes, [&](const Node* node) { return dropped.contains(node); });
+  }
 
   /// The value of all rounds, in front of the loop; null if there is no such form of what it is
   /// computed by.
