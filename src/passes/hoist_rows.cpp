@@ -8,69 +8,27 @@
 // Guarantees: the same values up to the rounding of sums.
 // Must not:   compute rows that no round would reach; touch a loop that differentiates inside.
 #include <algorithm>
-#include <optional>
-#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "graph/builder.h"
-#include "graph/constant.h"
 #include "graph/op.h"
-#include "ops/attributes.h"
 #include "ops/list.h"
 #include "passes/copied.h"
+#include "passes/counted_loop.h"
 #include "passes/hoist.h"
 #include "passes/passes.h"
-#include "passes/reachability.h"
 #include "passes/row_forms.h"
 
 namespace janus::passes {
 namespace {
 
 using graph::Block;
-using graph::Dim;
 using graph::Node;
 using graph::Trait;
 using graph::Value;
-
-/// A loop with as many rounds as a dimension is large.
-struct CountedLoop {
-  Block* body;
-  const Value* counter;  ///< 0 in the first round, 1 in the next
-  Dim rounds;
-
-  static std::optional<CountedLoop> of(const Node& node) {
-    if (node.op != &op::while_) return std::nullopt;
-    const Block &condition = *node.blocks[0], &body = *node.blocks[1];
-    const Node* test = condition.results.front()->definition;
-    if (test == nullptr || test->op != &op::scalar_lt || test->parent != &condition)
-      return std::nullopt;
-    const auto rounds = size_of(*test->inputs[1]);
-    const Value* counter = test->inputs[0];
-    if (!rounds || counter->owner != &condition) return std::nullopt;
-    const size_t index = counter->index;
-    const bool counts = graph::constant_integer(node.inputs[index]) == 0 &&
-                        is_next(*body.results[index], *body.parameters[index]);
-    if (!counts) return std::nullopt;
-    return CountedLoop{node.blocks[1].get(), body.parameters[index], *rounds};
-  }
-
- private:
-  static std::optional<Dim> size_of(const Value& value) {
-    if (value.definition != nullptr && value.definition->op == &op::size)
-      return ops::dim_attribute(value.definition->attributes, "of");
-    const auto number = graph::constant_integer(&value);
-    return number ? std::optional(Dim(*number)) : std::nullopt;
-  }
-  static bool is_next(const Value& next, const Value& counter) {
-    const Node* sum = next.definition;
-    if (sum == nullptr || sum->op != &op::scalar_add) return false;
-    const size_t index = sum->inputs[0] == &counter ? 1 : 0;
-    return sum->inputs[1 - index] == &counter && graph::constant_integer(sum->inputs[index]) == 1;
-  }
-};
 
 /// What the rounds of one loop compute of their rows.
 class Rows {
@@ -87,7 +45,6 @@ class Rows {
       node->inputs = {all, const_cast<Value*>(loop_.counter)};
       node->attributes = {};
     }
-    drop_unused();
   }
 
  private:
@@ -110,22 +67,6 @@ class Rows {
   }
   bool is_made_of_rows(const Value& value) const { return of_rows_.contains(value.definition); }
   bool is_outer(const Value& value) const { return !is_inside(value, *loop_.body); }
-
-  /// What was made of rows for these products alone. (A row is there in each round, so that nothing
-  /// that could fail is lost.)
-  void drop_unused() {
-    std::unordered_set<const Value*> used(loop_.body->results.begin(), loop_.body->results.end());
-    std::unordered_set<const Node*> dropped;
-    for (const Node* node : loop_.body->nodes | std::views::reverse) {
-      const auto is_used = [&](const Value* output) { return used.contains(output); };
-      if (of_rows_.contains(node) && std::ranges::none_of(node->outputs, is_used)) {
-        dropped.insert(node);
-      } else {
-        for (const Value* operand : operands(*node)) used.insert(operand);
-      }
-    }
-    std::erase_if(loop_.body->nodes, [&](const Node* node) { return dropped.contains(node); });
-  }
 
   /// The value of all rounds, in front of the loop; null if there is no such form of what it is
   /// computed by.

@@ -5,6 +5,7 @@
 
 #include "graph/constant.h"
 #include "ops/list.h"
+#include "passes/counted_loop.h"
 
 namespace janus::passes {
 
@@ -69,6 +70,7 @@ bool is_surely_not_zero(const Value* value) {
 }  // namespace
 
 bool may_raise(const Node& node) {
+  if (node.op == &op::row && is_of_round(node)) return false;
   return has_range(node.op) || has_domain(node) || is_at_number(node) ||
          (divides(node) && !is_surely_not_zero(node.inputs[1]));
 }

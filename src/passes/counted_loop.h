@@ -1,0 +1,23 @@
+// Loops that count their rounds up to a size.
+#pragma once
+
+#include <optional>
+
+#include "graph/graph.h"
+
+namespace janus::passes {
+
+/// A `while` with as many rounds as a dimension is large, or as a number says.
+struct CountedLoop {
+  graph::Block* body;
+  const graph::Value* counter;  ///< 0 in the first round, 1 in the next
+  graph::Dim rounds;
+
+  /// Nullopt for other nodes.
+  static std::optional<CountedLoop> of(const graph::Node& node);
+};
+
+/// Whether a `row` is taken in a loop over all rows of its tensor, by the number of the round.
+bool is_of_round(const graph::Node& row);
+
+}  // namespace janus::passes
