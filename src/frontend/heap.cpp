@@ -612,6 +612,7 @@ class Aliases {
     if (one.key != nullptr && other.key != nullptr && one.key != other.key &&
         !same_key(interpreter_, one.key, other.key))
       return;
+    if (!compared_.emplace(one.owner, other.owner).second) return;
     Assumption assumption;
     assumption.kind = one.object == other.object ? Assumption::Kind::same_object
                                                  : Assumption::Kind::not_same_object;
@@ -647,6 +648,7 @@ class Aliases {
   Interpreter& interpreter_;
   Resolver resolve_;
   std::vector<Use> writes_, reads_;
+  std::set<std::pair<const Source*, const Source*>> compared_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/control_reach.h"
+#include "passes/parts_reach.h"
 #include "passes/passes.h"
 
 namespace janus::passes {
@@ -169,23 +170,6 @@ class Probe final : public graph::Vjp {
   std::vector<Value*> seeds_, gradients_;
 };
 
-/// A graph of only that node: its operands are inputs (constants stay constants), its results
-/// results.
-graph::Graph graph_of(const Node& node) {
-  graph::Graph graph("probe");
-  graph::Builder builder(graph);
-  std::vector<Value*> inputs;
-  for (const Value* input : node.inputs) {
-    const Node* definition = input->definition;
-    Value* parameter = builder.input(input->type, input->name);
-    const bool constant = definition != nullptr && definition->op == &op::constant;
-    inputs.push_back(constant ? builder.append(op::constant, {}, definition->attributes)->output()
-                              : parameter);
-  }
-  graph.body().results = builder.append(*node.op, inputs, node.attributes)->outputs;
-  return graph;
-}
-
 /// What the parts of a composite operator save of its operands and results.
 SavedValues saved_by_parts(const Node& composite) {
   const graph::Graph parts = decompose(graph_of(composite));
@@ -212,18 +196,11 @@ std::vector<Value*> operands_reached(const Value& output, Paths paths,
   if (node.op == &op::if_ || node.op == &op::while_ || node.op == &op::call)
     return reached_through(output, paths, functions);
   if (!node.op->is(graph::Trait::composite) || node.inputs.size() < 2) return operands(node);
-  try {
-    const graph::Graph parts = decompose(graph_of(node));
-    const auto index =
-        static_cast<size_t>(std::ranges::find(node.outputs, &output) - node.outputs.begin());
-    const Reached reached = reached_from(parts.results().subspan(index, 1), paths);
-    std::vector<Value*> result;
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-      if (reached.contains(parts.inputs()[i])) result.push_back(node.inputs[i]);
-    return result;
-  } catch (const graph::TypeError&) {
-    return operands(node);  // what may be reached counts as reached
-  }
+  const std::vector<bool> reached = inputs_reached_by_parts(output, paths);
+  std::vector<Value*> result;
+  for (size_t i = 0; i < node.inputs.size(); ++i)
+    if (reached[i]) result.push_back(node.inputs[i]);
+  return result;
 }
 
 bool passes_gradient(const Node& node) {
