@@ -1,6 +1,9 @@
 #include "frontend/heap.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
+#include <unordered_map>
 
 #include "frontend/containers.h"
 #include "frontend/interpreter.h"
@@ -499,6 +502,9 @@ bool is_constant(const Source* source) {
   return false;
 }
 
+/// Fewer are compared one with the other.
+constexpr size_t least_distinct = 4;
+
 class Aliases {
  public:
   explicit Aliases(Interpreter& interpreter) : interpreter_(interpreter), resolve_(interpreter) {}
@@ -507,6 +513,7 @@ class Aliases {
     collect_writes();
     if (writes_.empty()) return;
     collect_reads();
+    assume_distinct();
     for (const Use& read : reads_)
       for (const Use& write : writes_) compare(read, write);
     for (size_t i = 0; i < writes_.size(); ++i)
@@ -533,6 +540,38 @@ class Aliases {
       expect_one(list.source, list.paths);
       writes_.push_back({list.source, object, nullptr, nullptr});
     }
+  }
+
+  /// Objects of one type to which the run writes the same key, mostly an optimizer's states: that
+  /// they are different ones is one assumption, where it would be one for each two.
+  void assume_distinct() {
+    std::map<std::pair<PyTypeObject*, PyObject*>, std::map<PyObject*, const Source*>> alike;
+    for (const Use& write : writes_)
+      if (!is_constant(write.owner))
+        alike[{Py_TYPE(write.object), write.key}].emplace(write.object, write.owner);
+    for (const auto& [kind, owners] : alike) {
+      std::vector<const Source*> group;
+      for (const auto& [object, owner] : owners) group.push_back(owner);
+      if (group.size() >= least_distinct && std::ranges::find(distinct_, group) == distinct_.end())
+        distinct_.push_back(std::move(group));
+    }
+    for (size_t number = 0; number < distinct_.size(); ++number)
+      for (const Source* owner : distinct_[number]) {
+        groups_[owner].push_back(number);
+        Assumption assumption;
+        assumption.kind = Assumption::Kind::not_same_object;
+        assumption.source = owner;
+        assumption.number = static_cast<int64_t>(number);
+        interpreter_.assume(std::move(assumption));
+      }
+  }
+
+  bool are_distinct(const Source* one, const Source* other) const {
+    const auto first = groups_.find(one), second = groups_.find(other);
+    if (first == groups_.end() || second == groups_.end()) return false;
+    return std::ranges::any_of(first->second, [&](size_t group) {
+      return std::ranges::find(second->second, group) != second->second.end();
+    });
   }
 
   /// The path of an object's own dictionary.
@@ -612,6 +651,7 @@ class Aliases {
     if (one.key != nullptr && other.key != nullptr && one.key != other.key &&
         !same_key(interpreter_, one.key, other.key))
       return;
+    if (are_distinct(one.owner, other.owner)) return;
     if (!compared_.emplace(one.owner, other.owner).second) return;
     Assumption assumption;
     assumption.kind = one.object == other.object ? Assumption::Kind::same_object
@@ -649,6 +689,8 @@ class Aliases {
   Resolver resolve_;
   std::vector<Use> writes_, reads_;
   std::set<std::pair<const Source*, const Source*>> compared_;
+  std::vector<std::vector<const Source*>> distinct_;
+  std::unordered_map<const Source*, std::vector<size_t>> groups_;  ///< of distinct_
 };
 
 }  // namespace

@@ -34,16 +34,16 @@ struct Assumption {
     missing_attribute,  ///< type lookup on x (a type; else on its type) finds nothing for `object`
     truth,              ///< bool(x) == (number != 0), for containers and numbers
     tensor,             ///< a tensor that matches `tensor`
-    integer,        ///< exactly an int that fits 64 bits; binds the symbol `symbol` if not empty
-    floating,       ///< exactly a float
-    boolean,        ///< exactly a bool (value free)
-    no_grad_value,  ///< the tensor's .grad is None
-    elements,       ///< a list or tuple of `symbol` elements, each of which matches `elements`
-    same_object,    ///< x is the object at `other`
-    not_same_object,
-    separate_memory  ///< of all tensors with this assumption, the tensor shares memory with none,
-                     ///< if it is written (`number` is 1), or with none that is written; with
-                     ///< `elements`: so do those in the list
+    integer,          ///< exactly an int that fits 64 bits; binds the symbol `symbol` if not empty
+    floating,         ///< exactly a float
+    boolean,          ///< exactly a bool (value free)
+    no_grad_value,    ///< the tensor's .grad is None
+    elements,         ///< a list or tuple of `symbol` elements, each of which matches `elements`
+    same_object,      ///< x is the object at `other`
+    not_same_object,  ///< without `other`: no two of those with this `number` are one
+    separate_memory   ///< of all tensors with this assumption, the tensor shares memory with none,
+                      ///< if it is written (`number` is 1), or with none that is written; with
+                      ///< `elements`: so do those in the list
   };
   Kind kind;
   const Source* source = nullptr;

@@ -78,6 +78,15 @@ struct PairCheck {
   graph::SourceSpan span;
 };
 
+/// Objects of which no two are one.
+struct DistinctCheck {
+  std::vector<uint32_t> steps;
+  graph::SourceSpan span;
+
+  /// Two steps that lead to one object.
+  std::optional<std::pair<uint32_t, uint32_t>> find_same(PyObject* const* objects) const;
+};
+
 /// The tensor's memory is apart from that of others: see separate_memory.h.
 struct MemoryCheck {
   uint32_t step = 0;
@@ -140,6 +149,7 @@ struct Guards::Tree {
   std::vector<Step> steps;
   std::vector<uint32_t> captured;
   std::vector<PairCheck> pairs;
+  std::vector<DistinctCheck> distinct;
   std::vector<MemoryCheck> memory;
   std::vector<Relation> relations;
   std::map<std::string, size_t, std::less<>> symbols;

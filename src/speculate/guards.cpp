@@ -86,7 +86,8 @@ Wording wording_of(const Assumption& a) {
     case Kind::same_object:
       return {"", cat(" is ", a.other->describe())};
     case Kind::not_same_object:
-      return {"", cat(" is not ", a.other->describe())};
+      return {"", a.other != nullptr ? cat(" is not ", a.other->describe())
+                                     : cat(" is not one of the others of group ", a.number)};
     case Kind::separate_memory:
       return {"", separate_memory_text({}, a.number != 0)};
     case Kind::tensor:
@@ -395,6 +396,13 @@ void Compiler::add(const Assumption& assumption) {
     tree_.memory.push_back({at, assumption.number != 0, assumption.span, assumption.elements});
     return;
   }
+  if (is_pair(assumption.kind) && assumption.other == nullptr) {
+    const auto group = static_cast<size_t>(assumption.number);
+    if (tree_.distinct.size() <= group) tree_.distinct.resize(group + 1);
+    tree_.distinct[group].steps.push_back(at);
+    tree_.distinct[group].span = assumption.span;
+    return;
+  }
   if (is_pair(assumption.kind)) {
     tree_.pairs.push_back(
         {at, step(assumption.other), assumption.kind == Kind::same_object, assumption.span});
@@ -474,6 +482,17 @@ bool same_names(PyObject* a, PyObject* b) {
 
 }  // namespace
 
+std::optional<std::pair<uint32_t, uint32_t>> DistinctCheck::find_same(
+    PyObject* const* objects) const {
+  Scratch<std::pair<PyObject*, uint32_t>, 256> sorted(steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) sorted[i] = {objects[steps[i]], steps[i]};
+  std::sort(sorted.data(), sorted.data() + steps.size());
+  for (size_t i = 1; i < steps.size(); ++i)
+    if (sorted[i - 1].first == sorted[i].first)
+      return std::pair(sorted[i - 1].second, sorted[i].second);
+  return std::nullopt;
+}
+
 std::string Guards::Tree::text(uint32_t step) const {
   const PathStep& path = steps[step].path;
   if (!steps[step].text.empty()) return steps[step].text;
@@ -537,6 +556,13 @@ std::optional<Mismatch> Guards::Tree::check_pairs(Objects& objects) const {
     const bool same = objects[pair.step] == objects[pair.other];
     if (same != pair.same || fault_due(Fault::assumption))
       return mismatch(cat("assumed that ", text(pair)), text(pair.step), pair.span);
+  }
+  for (const DistinctCheck& group : distinct) {
+    const auto same = group.find_same(objects.data());
+    if (!same && !fault_due(Fault::assumption)) continue;
+    const auto [one, other] = same.value_or(std::pair(group.steps[0], group.steps[1]));
+    return mismatch(cat("assumed that ", text(one), " is not ", text(other)), text(one),
+                    group.span);
   }
   const auto shared = find_shared_memory(memory, objects.data(), [&](size_t i) {
     return tensor_access().storage_of(objects[memory[i].step]);
@@ -680,6 +706,12 @@ std::vector<std::string> Guards::describe() const {
     for (const Check& check : tree_->steps[i].checks)
       lines.push_back(check.wording->around(tree_->text(static_cast<uint32_t>(i))));
   for (const PairCheck& pair : tree_->pairs) lines.push_back(tree_->text(pair));
+  for (const DistinctCheck& group : tree_->distinct) {
+    std::string line = "no two are one object:";
+    for (const uint32_t step : group.steps)
+      line += (step == group.steps.front() ? " " : ", ") + tree_->text(step);
+    lines.push_back(std::move(line));
+  }
   for (const MemoryCheck& each : tree_->memory)
     lines.push_back(separate_memory_text(tree_->text(each.step), each.is_written));
   for (const Relation& each : tree_->relations)
@@ -689,7 +721,8 @@ std::vector<std::string> Guards::describe() const {
 }
 
 size_t Guards::assumption_count() const {
-  size_t count = tree_->pairs.size() + tree_->memory.size() + tree_->relations.size();
+  size_t count =
+      tree_->pairs.size() + tree_->distinct.size() + tree_->memory.size() + tree_->relations.size();
   for (const Step& step : tree_->steps) count += step.checks.size();
   return count;
 }

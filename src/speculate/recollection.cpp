@@ -139,6 +139,7 @@ void Recollection::start_over() {
   numbers_.clear();
   symbolic_.clear();
   pairs_.clear();
+  distinct_.clear();
   memory_.clear();
 }
 
@@ -468,6 +469,10 @@ void Recollection::Noting::note_pairs() {
     const bool walked = to_.is_changing_[pair.step] != 0 || to_.is_changing_[pair.other] != 0;
     if (walked) to_.pairs_.push_back(&pair);
   }
+  for (const DistinctCheck& group : tree.distinct) {
+    const auto walked = [&](uint32_t step) { return to_.is_changing_[step] != 0; };
+    if (std::ranges::any_of(group.steps, walked)) to_.distinct_.push_back(&group);
+  }
   for (const MemoryCheck& each : tree.memory) {
     if (each.elements != nullptr) {
       to_.memory_.push_back(0);
@@ -553,7 +558,9 @@ bool Recollection::check_values(Walk& walk) const {
     const bool same = objects_[pair->step] == objects_[pair->other];
     if (same != pair->same) return false;
   }
-  return true;
+  return std::ranges::none_of(distinct_, [&](const DistinctCheck* group) {
+    return group->find_same(objects_.data()).has_value();
+  });
 }
 
 bool Recollection::check_tensors(Walk& walk) const {

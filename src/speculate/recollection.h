@@ -90,8 +90,9 @@ class Recollection {
   std::vector<uint32_t> changing_;  ///< steps to be walked
   std::vector<Recheck> rechecks_;
   std::vector<ExpectedTensor> tensors_;
-  std::vector<int64_t> numbers_;               ///< sizes and strides of tensors_
-  std::vector<const Check*> symbolic_;         ///< checks of tensors that bind symbols
+  std::vector<int64_t> numbers_;        ///< sizes and strides of tensors_
+  std::vector<const Check*> symbolic_;  ///< checks of tensors that bind symbols
+  std::vector<const DistinctCheck*> distinct_;
   std::vector<const PairCheck*> pairs_;        ///< of which one object at least is walked
   std::vector<uint32_t> memory_;               ///< by index in tree.memory: the index in tensors_
   mutable std::vector<const void*> storages_;  ///< of tensors_

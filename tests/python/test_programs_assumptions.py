@@ -552,3 +552,24 @@ def test_numbers_that_never_come_again_have_few_graphs():
         return x * sum(number for number, _ in rows[start : start + 3])
 
     return Program(step, [(torch.randn(3), 3 * turn) for turn in range(40)])
+
+
+@differential()
+def test_of_many_objects_that_are_written_two_become_one():
+    states = [{"mean": torch.randn(3)} for _ in range(6)]
+
+    def step(x):
+        for state in states:
+            state["mean"] = state["mean"] * 0.5 + x
+        return [state["mean"] for state in states]
+
+    def make_one():
+        states[4] = states[1]
+
+    def make_two():
+        states[4] = dict(states[1])
+
+    calls = [(torch.randn(3),) for _ in range(15)]
+    calls[10:10] = [make_two]
+    calls[6:6] = [make_one]
+    return Program(step, calls, watch=[states])
