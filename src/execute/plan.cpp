@@ -1,14 +1,13 @@
 // Runs a plan: the loop that every call of a converted function ends up in.
 #include "execute/plan.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 
 #include "base/fault.h"
 #include "base/options.h"
+#include "base/thread_time.h"
 #include "execute/container_call.h"
 #include "execute/ordinary_run.h"
 #include "graph/op.h"
@@ -28,13 +27,6 @@ Failure failure_of(Failure::Kind kind, const graph::Node& node, const std::strin
 /// For tests: the place where an operator fails on demand.
 void operation_may_fail(const Frame& frame) {
   if (!frame.is_certain) fault_point(Fault::operation);
-}
-
-/// Processor time of this thread: what other processes do hardly matters.
-double thread_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "base/thread_time.h"
 #include "graph/op.h"
 #include "speculate/describe.h"
 #include "speculate/hooks.h"
@@ -32,9 +33,22 @@ constexpr int kTroubleOfMiss = 1;
 /// Of a miss when no better graph will come: more than one in five of them cost more than hits
 /// save.
 constexpr int kTroubleOfLastingMiss = 4;
-/// Further graphs of a function are made as long as that took no more than so many milliseconds,
-/// and such a share of the time since the function was first met.
+/// Further graphs of a function are made as long as that took no more than so many milliseconds of
+/// the processor's, and such a share of the time since the function was first met.
 constexpr double kFreeGeneration = 600, kShareOfGeneration = 0.2;
+
+/// Adds the processor's milliseconds of a scope to a sum.
+class Spending {
+ public:
+  explicit Spending(double& sum) : sum_(sum), start_(thread_seconds()) {}
+  ~Spending() { sum_ += (thread_seconds() - start_) * 1e3; }
+  Spending(const Spending&) = delete;
+  Spending& operator=(const Spending&) = delete;
+
+ private:
+  double& sum_;
+  double start_;
+};
 
 std::vector<Dispatcher*>& registry() {
   static std::vector<Dispatcher*> all;
@@ -406,6 +420,7 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
 
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
   const Flag generating(generating_);
+  const Spending spending(spent_on_graphs_);
   std::optional<Reason> reason;
   // What varies may be more than can be converted; then one graph for these very values.
   for (const bool relaxed : {true, false}) {
@@ -526,8 +541,7 @@ bool Dispatcher::may_generate() const {
 }
 
 bool Dispatcher::can_afford_generation() const {
-  const double spent = durations_.generating + durations_.optimising + durations_.compiling;
-  return spent <= kFreeGeneration + kShareOfGeneration * (now() - first_met_);
+  return spent_on_graphs_ <= kFreeGeneration + kShareOfGeneration * (now() - first_met_);
 }
 
 void Dispatcher::profile_finished(double milliseconds) {

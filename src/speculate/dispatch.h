@@ -186,6 +186,7 @@ class Dispatcher {
   std::optional<Reason> fallback_;  ///< why calls run imperatively, with TORCHJANUS_STRICT
   Counters counters_;
   Durations durations_;
+  double spent_on_graphs_ = 0;  ///< the processor's milliseconds
 };
 
 }  // namespace janus::speculate
