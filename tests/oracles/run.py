@@ -177,13 +177,14 @@ def check_operator(op, samples: int | None) -> Outcome:
 
 
 def without_trivial_strides(value: Any) -> Any:
-    """A snapshot in which strides count only along dimensions where there is a next element."""
+    """A snapshot in which strides count only along dimensions where there is a next element. Who shares
+    memory is told by what is written: eager's gradients are parts of larger tensors at times."""
     if isinstance(value, TensorView):
         sizes = value.values.shape
         steps = [(size, stride) for size, stride in zip(sizes, value.strides, strict=True)]
         strides = tuple(stride for size, stride in steps if size > 1 and 0 not in sizes)
         grad = without_trivial_strides(value.grad)
-        return replace(value, strides=strides, grad=grad)
+        return replace(value, strides=strides, storage=0, grad=grad)
     if isinstance(value, (list, tuple)):
         return type(value)(without_trivial_strides(item) for item in value)
     return value
@@ -191,8 +192,10 @@ def without_trivial_strides(value: Any) -> Any:
 
 def write_into(tensor: torch.Tensor) -> None:
     """As programs do with what a call gave them: who shares memory with it sees it."""
-    if tensor.dtype.is_floating_point and torch._debug_has_internal_overlap(tensor) == 0:
-        tensor.detach().mul_(0.5)
+    is_plain = not tensor.requires_grad and not tensor._is_zerotensor()
+    has_overlap = torch._debug_has_internal_overlap(tensor) != 0
+    if tensor.dtype.is_floating_point and is_plain and not has_overlap:
+        tensor.mul_(0.5)
 
 
 def check_step(case: StepCase, outcome: Outcome) -> None:
@@ -212,7 +215,8 @@ def check_step(case: StepCase, outcome: Outcome) -> None:
         except Exception as raised:
             error = (type(raised), str(raised))
         given[which].append(result)
-        for tensor in tensors_in(given[which]) if call % 2 else ():
+        gradients = [tensor.grad for tensor in tensors_in(mine) if tensor.grad is not None]
+        for tensor in [*tensors_in(given[which]), *gradients] if call % 2 else ():
             write_into(tensor)
         seen = [snapshot(result, {"fresh": True}), snapshot(mine, {})]
         return [error, without_trivial_strides(seen), torch.get_rng_state()]

@@ -121,6 +121,16 @@ def make_step(call: Callable, place: tuple[int, ...], layout: Layout, use: str) 
     return {"detached": detached, "update": update, "retained": retained}[use]
 
 
+def leaves(value: torch.Tensor) -> Iterator[Callable[[], torch.Tensor]]:
+    """Makers of parameters that hold the value in different orders, with gaps, in part of their memory."""
+    yield value.clone
+    if value.dim() > 1:
+        yield lambda: transposed(store_transposed(value))
+    if value.dim() > 0:
+        yield lambda: store_sliced(value)[..., ::2]
+        yield lambda: torch.cat([value, value])[: value.shape[0]]
+
+
 @dataclass
 class StepCase:
     name: str
@@ -135,7 +145,8 @@ USES = ("detached", "update", "retained")
 
 
 def step_cases(op: Any, samples: int | None, fresh: Callable) -> Iterator[StepCase]:
-    """All steps around an operator, and one that meets its samples by turns."""
+    """All steps around an operator; one that meets its samples by turns; one that meets parameters that lie
+    in many ways by turns, for each sample."""
     if not op.supports_autograd or torch.float64 not in op.supported_dtypes("cpu"):
         return
     by_turns: list[Callable[[], tuple]] = []
@@ -148,6 +159,12 @@ def step_cases(op: Any, samples: int | None, fresh: Callable) -> Iterator[StepCa
         if place is None:
             continue
         value = at(positional, place).detach()
+        step = make_step(case.call, place, layouts(value)[0], "update")
+        makers = [
+            lambda make=make, case=case: (make().detach().requires_grad_(), *fresh(case.arguments))
+            for make in leaves(value)
+        ]
+        yield StepCase(f"{case.name}[{case.index}] leaves by turns", step, makers)
         for layout in layouts(value):
 
             def make_arguments(layout=layout, value=value, case=case):
