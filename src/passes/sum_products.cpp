@@ -46,8 +46,11 @@ bool is_plain_sum(const Node& node) {
 /// The matrix that was transposed, if one was.
 Value* transposed_from(const Value& value) {
   const Node* node = value.definition;
-  return node != nullptr && node->op == &op::transpose && value.type.rank() == 2 ? node->inputs[0]
-                                                                                 : nullptr;
+  if (node == nullptr || node->op != &op::transpose || value.type.rank() != 2) return nullptr;
+  const auto dim = [&](const char* name) {
+    return ops::wrap_dim(ops::integer_attribute(node->attributes, name), 2);
+  };
+  return dim("dim0") != dim("dim1") ? node->inputs[0] : nullptr;
 }
 
 bool adds_up_rows(const Node& node) {
