@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "frontend/containers.h"
+#include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
@@ -249,6 +250,7 @@ class OperatorCall {
       case Parameter::Kind::integer_list:
         return integer_list(parameter, value);
       case Parameter::Kind::boolean:
+        if (is_flag(value)) return AttributeValue(truth(interpreter_, value, -1));
         if (object == nullptr || !PyBool_Check(object)) return std::nullopt;
         return AttributeValue(object == Py_True);
       case Parameter::Kind::string:

@@ -365,6 +365,9 @@ class Interpreter {
   Value wrap_varying_tuple(PyObject* object, const Source* source);
   Value wrap_number(PyObject* object, const Source* source);
   Value number_input(PyObject* object, const Source* source);
+  Value flag_input(PyObject* object, const Source* source);
+  /// Whether calls found different values at the path.
+  bool has_varied(const Source* source) const;
   CallArguments entry_arguments();
   Value run_function();
   Value run_statements();

@@ -4,6 +4,7 @@
 
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
@@ -62,6 +63,12 @@ class DescribedArguments {
       argument.type = read(interpreter_, *tensor)->type;
       argument.requires_grad = tensor->requires_grad;
       argument.strides = known_strides(*tensor);
+      return true;
+    }
+    if (is_flag(value)) {
+      // It may decide what the operator is: a dropout that drops nothing gives its operand itself.
+      argument.kind = OperatorArgument::Kind::constant;
+      argument.object = Object::borrow(truth(interpreter_, value, -1) ? Py_True : Py_False);
       return true;
     }
     if (const auto* number = as<Number>(value)) {

@@ -437,6 +437,11 @@ Value string_binary(Interpreter& interpreter, Operator op, const Value& left, co
 
 }  // namespace
 
+bool is_flag(const Value& value) {
+  const auto* number = as<Number>(value);
+  return number != nullptr && number->type == Type::Kind::boolean;
+}
+
 bool is_number(const Value& value) {
   if (as<Number>(value) != nullptr) return true;
   const auto* known = as<Known>(value);

@@ -21,5 +21,7 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right);
 Value convert_number(Interpreter& interpreter, const Value& number, graph::Type::Kind kind);
 /// Whether the value is a Python int, float or bool, known or not.
 bool is_number(const Value& value);
+/// Whether it is a bool that the graph has.
+bool is_flag(const Value& value);
 
 }  // namespace janus::frontend

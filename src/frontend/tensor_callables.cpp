@@ -138,7 +138,18 @@ bool is_cpu(PyObject* object) {
   return text_of(text.get()) == "cpu";
 }
 
-Value call_to(Interpreter& interpreter, const Arguments& arguments) {
+/// The arguments with flags that the graph has followed: they decide which tensor is given.
+Arguments with_known_flags(Interpreter& interpreter, Arguments arguments) {
+  const auto settle = [&](Value& value) {
+    if (is_flag(value)) value = interpreter.boolean(truth(interpreter, value, -1));
+  };
+  for (Value& value : arguments.positional) settle(value);
+  for (auto& [name, value] : arguments.keywords) settle(value);
+  return arguments;
+}
+
+Value call_to(Interpreter& interpreter, const Arguments& given) {
+  const Arguments arguments = with_known_flags(interpreter, given);
   auto self = self_of(arguments);
   if (self == nullptr) return nullptr;
   graph::DType dtype = self->value->type.dtype;

@@ -110,7 +110,10 @@ Value Interpreter::wrap_new(PyObject* object, const Source* source) {
   Object expected = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   if (is_immutable_constant(object)) {
     // A tuple with floats (an optimizer's betas) is taken apart: each may vary by itself.
-    if (holds_float(object)) return wrap_varying_tuple(object, source);
+    if (holds_float(object) || (PyTuple_CheckExact(object) && has_varied(source)))
+      return wrap_varying_tuple(object, source);
+    if (PyBool_Check(object) && source->kind == Source::Kind::index && has_varied(source))
+      return flag_input(object, source);
     kind = Assumption::Kind::equals;
     expected = owned;
   } else if (is_identity_object(object)) {
@@ -150,11 +153,10 @@ bool Interpreter::differs_from_call_to_call(const Source* source) const {
 // --- numbers ------------------------------------------------------------------------------------
 
 Value Interpreter::wrap_number(PyObject* object, const Source* source) {
-  const ValueFact* seen = path_fact(source->describe());
   bool general =
       generalises("specialise_numbers") && (PyFloat_CheckExact(object) || is_handed_over(source));
-  bool varies = general || (seen != nullptr && seen->level() > Level::value) ||
-                (!varying_.empty() && varying_.contains(source->describe()));
+  bool varies =
+      general || has_varied(source) || (!varying_.empty() && varying_.contains(source->describe()));
   if (varies && PyLong_CheckExact(object)) {
     int overflow = 0;
     PyLong_AsLongLongAndOverflow(object, &overflow);
@@ -163,6 +165,19 @@ Value Interpreter::wrap_number(PyObject* object, const Source* source) {
   if (varies) return number_input(object, source);
   assume(Assumption::Kind::equals, source, Object::borrow(object));
   return std::make_shared<Known>(Object::borrow(object), source);
+}
+
+bool Interpreter::has_varied(const Source* source) const {
+  const ValueFact* seen = path_fact(source->describe());
+  return seen != nullptr && seen->level() > Level::value;
+}
+
+/// An element of a list of flags, each of which would otherwise double the number of graphs.
+Value Interpreter::flag_input(PyObject* object, const Source* source) {
+  assume(Assumption::Kind::boolean, source);
+  Value flag = number(builder_.input(Type::boolean(), graph_name(source)), Object::borrow(object));
+  output_.inputs.push_back({source});
+  return flag;
 }
 
 Value Interpreter::number_input(PyObject* object, const Source* source) {

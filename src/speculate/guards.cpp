@@ -123,9 +123,11 @@ PyObject* ExpectedObject::get() const {
 namespace {
 
 bool is_value_check(const Check& check, PyObject* object) {
-  if (check.kind == Kind::equals) return PyLong_CheckExact(object) || PyFloat_CheckExact(object);
+  if (check.kind == Kind::equals)
+    return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyBool_Check(object);
   return check.kind == Kind::tensor || check.kind == Kind::integer ||
-         check.kind == Kind::floating || check.kind == Kind::elements || check.kind == Kind::length;
+         check.kind == Kind::floating || check.kind == Kind::boolean ||
+         check.kind == Kind::elements || check.kind == Kind::length;
 }
 
 bool holds_length(PyObject* object, int64_t number) {

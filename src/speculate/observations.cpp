@@ -1,6 +1,7 @@
 #include "speculate/observations.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/check.h"
 
@@ -11,7 +12,8 @@ bool is_number_tuple(PyObject* object) {
   if (!PyTuple_CheckExact(object)) return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
     PyObject* element = PyTuple_GET_ITEM(object, i);
-    if (!PyLong_CheckExact(element) && !PyFloat_CheckExact(element)) return false;
+    if (!PyLong_CheckExact(element) && !PyFloat_CheckExact(element) && !PyBool_Check(element))
+      return false;
   }
   return true;
 }
@@ -36,9 +38,27 @@ bool is_plain_object(PyObject* object) {
   return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module)) == 0;
 }
 
-/// Empty for objects that are not recorded. Sizes 0 and 1 are part of a tensor's kind: a graph with
-/// a named dimension serves neither.
-std::string kind_of(PyObject* object) {
+/// Whether the path leads to an element of a list or tuple.
+bool is_element(const std::string& path) {
+  return path.size() > 2 && path.back() == ']' &&
+         std::isdigit(static_cast<unsigned char>(path[path.size() - 2])) != 0;
+}
+
+/// The path without indices: of all elements that stand where this one does, and beside it.
+std::string path_of_alike(const std::string& path) {
+  std::string alike;
+  for (size_t i = 0; i < path.size(); ++i) {
+    alike += path[i];
+    if (path[i] != '[') continue;
+    while (i + 1 < path.size() && std::isdigit(static_cast<unsigned char>(path[i + 1])) != 0) ++i;
+  }
+  return alike;
+}
+
+/// Empty for objects that are not recorded: flags, but for elements. Sizes 0 and 1 are part of a
+/// tensor's kind: a graph with a named dimension serves neither.
+std::string kind_of(const std::string& path, PyObject* object) {
+  if (PyBool_Check(object)) return is_element(path) ? "bool" : "";
   if (PyLong_CheckExact(object)) return "int";
   if (PyFloat_CheckExact(object)) return "float";
   if (is_number_tuple(object)) return cat("tuple of ", PyTuple_GET_SIZE(object));
@@ -53,7 +73,7 @@ std::string kind_of(PyObject* object) {
 }  // namespace
 
 bool Observations::see(const std::string& path, PyObject* object) {
-  const std::string kind = kind_of(object);
+  const std::string kind = kind_of(path, object);
   if (kind.empty()) return false;
   for_each_element(path, object, [&](const std::string& element_path, PyObject* element) {
     see(element_path, element);
@@ -69,13 +89,20 @@ bool Observations::see(const std::string& path, PyObject* object) {
   if (level == ValueFact::Level::nothing || kind == kObject) return false;
   // A tensor that is another object of the same shape is nothing new: identity is never assumed.
   if (fact.is_tensor()) return fact.sizes() != sizes;
-  return fact.level() != level;
+  if (fact.level() == level) return false;
+  if (is_element(path)) varied_elements_.insert_or_assign({path_of_alike(path), kind}, fact);
+  return true;
 }
 
 void Observations::add_fact(const std::string& path, PyObject* object,
                             std::map<std::string, ValueFact, std::less<>>& facts) const {
-  const auto found = facts_.find({path, kind_of(object)});
+  const std::string kind = kind_of(path, object);
+  const auto found = facts_.find({path, kind});
   if (found != facts_.end()) facts.insert_or_assign(path, found->second);
+  // Where some flags or numbers of a list vary, so will the others.
+  const auto alike = is_element(path) ? varied_elements_.find({path_of_alike(path), kind})
+                                      : varied_elements_.end();
+  if (alike != varied_elements_.end()) facts.insert_or_assign(path, alike->second);
   for_each_element(path, object, [&](const std::string& element_path, PyObject* element) {
     add_fact(element_path, element, facts);
   });

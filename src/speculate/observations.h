@@ -4,7 +4,7 @@
 // Kinds are kept apart (a float32 matrix, a float64 matrix, an int) because a graph for one kind
 // says nothing about another: two kinds mean two graphs, two shapes of one kind mean one graph with
 // a varying dimension. Of plain objects (a tree, a list) it is known whether it was always the same
-// one. Others (modules, strings, flags) are not recorded at all: each of their values has a graph
+// one. Others (modules, strings, flags but for those in lists and tuples) are not recorded at all: each of their values has a graph
 // of its own, up to the cache's limit.
 #pragma once
 
@@ -33,6 +33,8 @@ class Observations {
   static constexpr size_t kMostCounted = 8;
   std::map<std::pair<std::string, std::string>, ValueFact> facts_;
   std::map<std::string, std::set<Py_hash_t>, std::less<>> numbers_;
+  /// By path with all indices left out: of an element that varied, which stands for all alike.
+  std::map<std::pair<std::string, std::string>, ValueFact> varied_elements_;
 };
 
 }  // namespace janus::speculate

@@ -27,6 +27,7 @@ import torchjanus
 PAGE = Path(__file__).parents[2] / "docs" / "conversion.md"
 count = 0
 handed: list[float] = []  # of another length in each call
+marked = [True, False, True]  # others in each call
 
 
 def rows() -> dict[str, str]:
@@ -707,6 +708,11 @@ def noted_gradients():
     return f
 
 
+@converted("flags and numbers in a list or tuple of before the call, others in each call")
+def varying_flags():
+    return lambda x, n: x.sum() * torch.tensor(marked)
+
+
 @converted("`requires_grad` of a leaf switched")
 def frozen_parameter():
     torch.manual_seed(0)
@@ -781,6 +787,7 @@ def training_step():
 def arguments(call: int) -> tuple[torch.Tensor, int]:
     torch.manual_seed(call)
     handed[:] = [call + i / 2 for i in range(2 + call % 3)]
+    marked[:] = [(call >> i) % 2 == 0 for i in range(3)]
     return torch.randn(4, 4) * (-1) ** call, call % 3 + 2
 
 
