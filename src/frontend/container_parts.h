@@ -15,6 +15,19 @@ bool is_deque(const Sequence& sequence);
 /// The names of the fields of a named tuple's class, or of one derived from it that changes nothing
 /// of what tuples do (borrowed); null for any other.
 PyObject* tuple_fields(PyTypeObject* type);
+/// Whether it is a tuple, or of a class of tuples that hold just their elements: torch.Size, named
+/// tuples, torch.return_types.
+bool is_tuple_like(PyObject* object);
+/// A part of a container as it is at the entry.
+Value part_at_entry(Interpreter& interpreter, PyObject* object, const Known& known,
+                    Source::Kind kind, const python::Object& key, Py_ssize_t index);
+/// The twin of a real list, tuple or deque.
+Value open_sequence(Interpreter& interpreter, const Known& known);
+/// The value of a dict's key; what `__dict__` holds are the attributes of its object.
+Value dict_part(Interpreter& interpreter, PyObject* object, const Known& known,
+                const python::Object& key);
+/// A number there differs from call to call, as elements move on.
+void note_moving(Interpreter& interpreter, const Source* source, PyObject* element);
 /// The dict of the real world that a value is or is the twin of.
 struct RealDict {
   PyObject* object = nullptr;
