@@ -120,6 +120,7 @@ class Instance {
       make_frame_slots();
     }
     for (Repeated& repeated : frame_.repeated) repeated.forget_shared(library_);
+    give_back_memory();
     return std::move(frame_.failure);
   }
 
@@ -181,13 +182,15 @@ class Instance {
     learned_ = true;
   }
 
+  /// What the first run and compiling before it left, and then what the plan has replaced of that.
+  void give_back_memory() {
+    if (frame_.failure || first_runs_ == 2) return;
+    library_.give_back_free_memory();
+    ++first_runs_;
+  }
+
   void run_planned(std::span<Slot> results, std::span<Slot> rebound) {
     if (!plan_) make_plan();
-    // What the first run and compiling before it left, and then what the plan has replaced of that.
-    if (planned_runs_ < 2) {
-      library_.give_back_free_memory();
-      ++planned_runs_;
-    }
     const auto start = std::chrono::steady_clock::now();
     const bool ran = plan_->run(library_, frame_, rebound);
     seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -213,7 +216,7 @@ class Instance {
   std::unique_ptr<RandomState> random_;
   std::unique_ptr<Plan> plan_;
   double seconds_ = 0;
-  int planned_runs_ = 0;  ///< counted up to 2
+  int first_runs_ = 0;  ///< that have succeeded, up to 2
   bool learned_ = false;
 };
 
