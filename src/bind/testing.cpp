@@ -20,6 +20,7 @@
 
 #include "base/check.h"
 #include "base/fault.h"
+#include "frontend/autocast.h"
 #include "graph/text.h"
 #include "ops/list.h"
 #include "speculate/contest.h"
@@ -376,6 +377,11 @@ void bind_testing(nb::module_& module) {
       },
       nb::arg("fault"), nb::arg("passed") = 0);
   testing.def("fault_happened", fault_happened);
+  testing.def("cast_rules", [] {
+    std::vector<std::string> names;
+    for (const frontend::CastRule& rule : frontend::cast_rules()) names.emplace_back(rule.name);
+    return names;
+  });
   testing.def(
       "hold_contests", [](bool are_held) { speculate::Contest::are_held = are_held; },
       nb::arg("are_held"));

@@ -444,6 +444,7 @@ const Value* argument(const CallArguments& arguments, size_t position, std::stri
 
 /// Tensor.backward(self, gradient, retain_graph, create_graph, inputs)
 Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
+  refuse_within_autocast(interpreter, "backward()");
   bool create_graph = known_flag(interpreter, argument(arguments, 3, "create_graph"), false);
   bool retain = known_flag(interpreter, argument(arguments, 2, "retain_graph"), create_graph);
   const Value* inputs = argument(arguments, 4, "inputs");
@@ -477,6 +478,7 @@ std::vector<Value> tensor_list(Interpreter& interpreter, const Value& value) {
 
 /// torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, ...)
 Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
+  refuse_within_autocast(interpreter, "torch.autograd.grad");
   const Value* outputs_given = argument(arguments, 0, "outputs");
   const Value* inputs_given = argument(arguments, 1, "inputs");
   if (outputs_given == nullptr || inputs_given == nullptr)

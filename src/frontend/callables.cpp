@@ -571,6 +571,14 @@ void put_in_order(Interpreter& interpreter, OperatorCall& call, const graph::OpD
 /// Fits the call to one of the overloads; `message` says why none did.
 Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
                 const CallArguments& arguments, std::string* message) {
+  if (interpreter.autocast.is_on) {
+    const std::string name = cat(form.ops.front()->name, form.in_place ? "_" : "");
+    CallArguments cast = with_casts(interpreter, name, false, arguments);
+    const WithoutAutocast within(interpreter.autocast);
+    const std::optional<graph::DType> narrow = widen_norm(interpreter, name, cast);
+    Value result = call_form(interpreter, form, callable, cast, message);
+    return narrow && result != nullptr ? cast_to(interpreter, result, *narrow) : result;
+  }
   for (const graph::OpDef* op : form.ops) {
     OperatorCall call(interpreter, *op, arguments,
                       callable != nullptr && PyFunction_Check(callable));

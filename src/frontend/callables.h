@@ -35,7 +35,9 @@ std::span<const SpecialCallable> dict_callables();     // dicts.cpp
 std::span<const SpecialCallable> set_callables();      // sets.cpp
 std::span<const SpecialCallable> standard_library_callables();
 std::span<const SpecialCallable> custom_gradient_callables();
-std::span<const SpecialCallable> autograd_callables();  // autograd.cpp
+std::span<const SpecialCallable> autograd_callables();    // autograd.cpp
+std::span<const SpecialCallable> autocast_callables();    // autocast.cpp
+std::span<const SpecialCallable> checkpoint_callables();  // checkpoint.cpp
 std::span<const SpecialCallable> requires_grad_callables();
 std::span<const SpecialCallable> copy_callables();
 std::span<const SpecialCallable> optimizer_callables();  // optimizers.cpp

@@ -567,6 +567,10 @@ void finish(Interpreter& interpreter, const Value& result) {
   assume_aliases(interpreter);
   if (interpreter.grad_enabled != interpreter.output().environment.grad_enabled)
     interpreter.refuse(ReasonCode::heap_write, "the grad mode");
+  const auto& outside = interpreter.output().environment;
+  if (interpreter.autocast !=
+      Autocast{outside.autocast, outside.autocast_dtype, outside.autocast_keeps_casts, 0, {}})
+    interpreter.refuse(ReasonCode::heap_write, "autocast");
   finish_autograd(interpreter);
   commit_requires_grad(interpreter);
   note_differentiable_leaves(interpreter);

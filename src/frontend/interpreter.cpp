@@ -754,7 +754,9 @@ speculate::Generated Interpreter::run() {
   output_.environment = speculate::tensor_access().environment();
   if (output_.environment.mode_active) refuse(ReasonCode::mode_active, "a torch function mode");
   inference_mode = output_.environment.inference_mode;
-  if (output_.environment.autocast) refuse(ReasonCode::mode_active, "autocast");
+  autocast.is_on = output_.environment.autocast;
+  autocast.dtype = output_.environment.autocast_dtype;
+  autocast.keeps_casts = output_.environment.autocast_keeps_casts;
   if (output_.environment.anomaly_mode) refuse(ReasonCode::mode_active, "anomaly detection");
   grad_enabled = output_.environment.grad_enabled;
   if (call_.function != nullptr)

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/options.h"
+#include "frontend/autocast.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/heap.h"
 #include "frontend/requires_grad.h"
@@ -306,6 +307,9 @@ class Interpreter {
   // --- torch's surroundings as the interpreted program has set them
   bool grad_enabled = true;
   bool inference_mode = false;
+  Autocast autocast;
+  /// How often tensors of before the call were written.
+  size_t outside_writes = 0;
   /// Where the run made tensors: those of inference mode are of another kind.
   bool made_in_inference = false, made_outside_inference = false;
   /// Of a loop that is unrolled, and of what is made of a container element by element.

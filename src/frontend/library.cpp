@@ -87,7 +87,6 @@ std::span<const SpecialCallable> library_callables() {
       {"torch._C._has_torch_function_unary", call_never},
       {"torch._C._has_torch_function_variadic", call_never},
       {"torch._C._is_torch_function_mode_enabled", call_never},
-      {"torch.is_autocast_enabled", call_never},
       {"torch.get_default_dtype", call_default_dtype},
       {"torch._C._get_deterministic_algorithms", call_deterministic},
       {"torch._assert", call_assert},

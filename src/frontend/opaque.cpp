@@ -169,6 +169,12 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
                   const std::string& native_refusal) {
   std::optional<std::string> name = torch_services().operator_name(callable);
   if (!name) return nullptr;
+  if (interpreter.autocast.is_on) {
+    const CallArguments cast = with_casts(interpreter, name->substr(name->find(':') + 2),
+                                          torch_services().is_composite(*name), arguments);
+    const WithoutAutocast within(interpreter.autocast);
+    return call_opaque(interpreter, callable, cast, native_refusal);
+  }
   std::optional<std::string> functional = functional_name(*name);
   DescribedArguments described(interpreter);
   if (!described.add_all(arguments)) return nullptr;

@@ -82,6 +82,8 @@ struct Registry {
     add_handlers(standard_library_callables());
     add_handlers(custom_gradient_callables());
     add_handlers(autograd_callables());
+    add_handlers(autocast_callables());
+    add_handlers(checkpoint_callables());
     add_handlers(requires_grad_callables());
     add_handlers(copy_callables());
     add_handlers(optimizer_callables());

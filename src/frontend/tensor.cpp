@@ -106,6 +106,7 @@ graph::Value* scatter(Interpreter& interpreter, const Tensor& tensor, graph::Val
 }  // namespace
 
 void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
+  if (tensor.source != nullptr) ++interpreter.outside_writes;
   if (tensor.uncertain_alias || has_live_alias(tensor))
     interpreter.refuse(ReasonCode::unsupported_tensor,
                        "an in-place write to a tensor that may share memory with another");

@@ -2,6 +2,7 @@
 // is found, then its nodes are visited from the last to the first, each handing the gradient of its
 // results to its operands.
 #include "passes/backpropagate.h"
+#include "passes/half_gradient.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -101,7 +102,12 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
     if (differentiate_control(node, *this)) return;
     if (node.op->vjp == nullptr)
       throw graph::TypeError(cat(node.op->name, ": its gradient is not known"));
-    node.op->vjp(*this);
+    if (HalfGradient::fits(node)) {
+      HalfGradient wide(*this);
+      node.op->vjp(wide);
+    } else {
+      node.op->vjp(*this);
+    }
   }
 
   Value* sum_of(Value* a, Value* b) {

@@ -34,6 +34,7 @@ struct Environment {
   bool inference_mode = false;
   bool autocast = false;  ///< autocast enabled for the CPU
   graph::DType autocast_dtype = graph::DType::bf16;
+  bool autocast_keeps_casts = true;  ///< of weights, until the context is left
   graph::DType default_dtype = graph::DType::f32;
   bool deterministic = false;
   bool anomaly_mode = false;

@@ -510,10 +510,27 @@ bool may_give_argument(const std::string& name) {
   return names.contains(name);
 }
 
+/// The names, without overloads, of what is computed by calling other operators.
+std::set<std::string, std::less<>> composite_operators() {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  std::set<std::string, std::less<>> names;
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const auto handle = dispatcher.findSchema(name);
+    if (handle && handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
+      names.insert(name.name);
+  }
+  return names;
+}
+
 class Services final : public frontend::TorchServices {
  public:
   std::optional<std::string> operator_name(PyObject* callable) const override {
     return torch::operator_name(callable);
+  }
+
+  bool is_composite(std::string_view name) const override {
+    static const auto& all = *new auto(composite_operators());
+    return all.contains(name.substr(0, name.find('.')));
   }
 
   std::string grad_fn_name(const frontend::ProducingCall& call) const override {

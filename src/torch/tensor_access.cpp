@@ -278,10 +278,9 @@ class Access final : public speculate::TensorAccess {
     environment.grad_enabled = c10::GradMode::is_enabled();
     environment.inference_mode = c10::InferenceMode::is_enabled();
     environment.autocast = at::autocast::is_autocast_enabled(at::kCPU);
-    if (environment.autocast) {
-      environment.autocast_dtype =
-          dtype_of(at::autocast::get_autocast_dtype(at::kCPU)).value_or(graph::DType::bf16);
-    }
+    environment.autocast_dtype =
+        dtype_of(at::autocast::get_autocast_dtype(at::kCPU)).value_or(graph::DType::bf16);
+    environment.autocast_keeps_casts = at::autocast::is_autocast_cache_enabled();
     environment.default_dtype =
         dtype_of(c10::get_default_dtype_as_scalartype()).value_or(graph::DType::f32);
     environment.deterministic = at::globalContext().deterministicAlgorithms();

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 import torch.nn.functional as F
 from differential import rounded
+from torch.utils.checkpoint import checkpoint
 
 import torch
 import torchjanus
@@ -619,6 +620,44 @@ def inside_and_outside():
         return y, x * 3
 
     return f
+
+
+@converted('`torch.autocast("cpu")` as context or decorator')
+def lower_precision():
+    weight = torch.randn(4, 4)
+
+    def f(x, n):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return x @ weight
+
+    return f
+
+
+@otherwise('`torch.autocast("cpu")` as context or decorator')
+def composition_in_lower_precision():
+    weight = torch.randn(4, 4)
+
+    def f(x, n):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return torch.einsum("ij,jk->ik", x, weight)
+
+    return f
+
+
+@converted("`torch.utils.checkpoint.checkpoint`, `use_reentrant=False`")
+def checkpointed():
+    return lambda x, n: checkpoint(torch.tanh, x * 2, use_reentrant=False)
+
+
+@otherwise("`torch.utils.checkpoint.checkpoint`, `use_reentrant=False`")
+def checkpoint_that_counts():
+    state = State()
+
+    def inner(x):
+        state.scale += 1
+        return x * state.scale
+
+    return lambda x, n: checkpoint(inner, x, use_reentrant=False)
 
 
 @converted("`with` on a generator that `contextlib.contextmanager` made a context manager")
