@@ -93,7 +93,7 @@ IValue detached(const IValue& value) {
   return list;
 }
 
-/// Gradients of `watched`, zeros where nothing leads there.
+/// Gradients of `watched`, undefined where nothing leads there.
 Tensors gradients_of(const Tensors& results, const Tensors& seeds, const Tensors& watched,
                      bool keep_graph, bool create_graph) {
   Tensors differentiated, starts, gradients(watched.size());
@@ -106,9 +106,12 @@ Tensors gradients_of(const Tensors& results, const Tensors& seeds, const Tensors
     gradients = ::torch::autograd::grad(differentiated, watched, starts, keep_graph, create_graph,
                                         /*allow_unused=*/true);
   }
-  for (size_t i = 0; i < watched.size(); ++i) {
+  return gradients;
+}
+
+Tensors with_zeros(Tensors gradients, const Tensors& watched) {
+  for (size_t i = 0; i < watched.size(); ++i)
     if (!gradients[i].defined()) gradients[i] = at::zeros_like(watched[i]);
-  }
   return gradients;
 }
 
@@ -177,11 +180,19 @@ class RecordedBackward final : public execute::Operation {
       results.push_back(optional_tensor(items[watched_count + i]));
       seeds.push_back(optional_tensor(operands.in(flags_.size() + i)));
     }
-    give(gradients_of(results, seeds, watched, /*keep_graph=*/true, /*create_graph=*/false),
-         operands);
+    const Tensors gradients = gradients_of(results, seeds, watched, /*keep_graph=*/true,
+                                           /*create_graph=*/false);
+    if (std::ranges::all_of(seeds, &at::Tensor::defined)) check_defined(gradients);
+    give(with_zeros(gradients, watched), operands);
   }
 
  private:
+  /// Numbers of the run may decide that there is none, as of a norm of order 0; that is not zeros.
+  static void check_defined(const Tensors& gradients) {
+    TORCH_CHECK(std::ranges::all_of(gradients, &at::Tensor::defined),
+                "an operand has no gradient in this run");
+  }
+
   static at::Tensor optional_tensor(const Slot& slot) {
     return slot.is_tensor() ? tensor_of(slot) : at::Tensor();
   }
@@ -221,7 +232,8 @@ class RepeatedBackward final : public execute::Operation {
     }
     const Tensors results = layer(number - 1, inner, operands);
     const bool is_inner = number < layers_.size();
-    return gradients_of(results, Tensors(border, values.end()), watched, is_inner, is_inner);
+    return with_zeros(
+        gradients_of(results, Tensors(border, values.end()), watched, is_inner, is_inner), watched);
   }
 
   WatchedCall call_;

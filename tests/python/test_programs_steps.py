@@ -188,3 +188,17 @@ def test_names_of_nodes_by_strides(operator):
         return operator(x.t()), operator(x[0].expand(4, 4)), operator(x[:, ::2].expand(4, 2))
 
     return Program(step, parameters(4, 4))
+
+
+@differential()
+def test_no_gradient_in_some_runs():
+    """That of a norm of order 0 is None, not zeros."""
+
+    def step(p, order):
+        p.grad = None
+        torch.linalg.vector_norm(p, order).atan().backward()
+        return p.grad
+
+    orders = [2.0, 3.0, 1.0, 2.0, 4.0, 1.5, 2.5, 0.0, 2.0, 0.0, 3.0]
+    ps = parameters(3, 4, count=len(orders))
+    return Program(step, [(p, order) for (p,), order in zip(ps, orders, strict=True)])
