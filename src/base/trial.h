@@ -18,6 +18,8 @@ class Trial {
   bool next_is_old() const;
   /// The run that was next took so long.
   void add(double time);
+  /// It is clear without any runs.
+  void keep() { verdict_ = Verdict::kept; }
   /// Medians of what the runs took.
   double with_new() const;
   double with_old() const;

@@ -1,5 +1,7 @@
 #include "speculate/contest.h"
 
+#include <algorithm>
+
 #include "base/options.h"
 #include "python/object.h"
 #include "speculate/entry.h"
@@ -10,6 +12,9 @@ namespace janus::speculate {
 namespace {
 
 constexpr int kQuietRuns = 16;
+/// How many times as fast as profiled runs graphs have to be for it to be clear; hooks make short
+/// runs slower.
+constexpr double kFarAhead = 1.5, kFarAheadOfShortRuns = 2, kShortRun = 1;
 /// One contest at a time, as those within each other would disturb one another. One that does not
 /// come again while others ask so often has had its time.
 constexpr int kMostPatience = 200;
@@ -25,25 +30,47 @@ bool Contest::begins(uint64_t news) {
   if (news != news_) {
     news_ = news;
     quiet_ = 0;
+    quiet_times_.clear();
     trial_ = {};
     leave();
     return false;
   }
   if (quiet_ < kQuietRuns) {
-    ++quiet_;
+    if (const double taken = lap(); taken != 0) quiet_times_.push_back(taken);
+    if (++quiet_ == kQuietRuns && is_far_ahead()) trial_.keep();
     return false;
   }
   if (!enter()) return false;
-  const double time = now();
-  const Place place = here();
-  if (started_ != 0 && place == place_) trial_.add(time - started_);
-  place_ = place;
-  started_ = time;
+  if (const double taken = lap(); taken != 0) trial_.add(taken);
   if (trial_.is_over()) {
     leave();
     if (has_tensor_access()) tensor_access().give_back_free_memory();  // the other way's
   }
   return trial_.next_is_old();
+}
+
+void Contest::profiled() {
+  if (!are_held || trial_.is_over()) return;
+  const double taken = lap();
+  if (taken != 0) least_profiled_ = least_profiled_ == 0 ? taken : std::min(least_profiled_, taken);
+}
+
+double Contest::lap() {
+  const double time = now();
+  const Place place = here();
+  const double taken = started_ != 0 && place == place_ ? time - started_ : 0;
+  place_ = place;
+  started_ = time;
+  return taken;
+}
+
+bool Contest::is_far_ahead() const {
+  if (least_profiled_ == 0 || quiet_times_.size() < kQuietRuns / 2) return false;
+  std::vector<double> times = quiet_times_;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle * (least_profiled_ < kShortRun ? kFarAheadOfShortRuns : kFarAhead) <
+         least_profiled_;
 }
 
 Contest::Place Contest::here() {

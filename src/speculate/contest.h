@@ -2,10 +2,12 @@
 //
 // A run is timed from its start to that of the next one, so what it leaves to others counts as
 // well: backward() of what it gave, for instance. What happens between two runs anyway is the same
-// for both ways. Guarded by the GIL.
+// for both ways. Where graphs are far ahead of the runs that were profiled, nothing is tried: a run
+// in Python beside graphs takes memory for both. Guarded by the GIL.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/trial.h"
 
@@ -18,6 +20,8 @@ class Contest {
   Contest(const Contest&) = delete;
   Contest& operator=(const Contest&) = delete;
 
+  /// A run in Python begins, which is profiled.
+  void profiled();
   /// A run begins; `news` changes with anything new (a profile run, a graph), which has to be over
   /// for a while. Whether this run is to be one without graphs.
   bool begins(uint64_t news);
@@ -33,6 +37,9 @@ class Contest {
     bool operator==(const Place&) const = default;
   };
   static Place here();
+  /// Milliseconds since the run before this one began; 0 if that was elsewhere.
+  double lap();
+  bool is_far_ahead() const;
   bool enter();
   void leave();
 
@@ -41,6 +48,8 @@ class Contest {
   int quiet_ = 0;
   double started_ = 0;  ///< 0: nothing is being timed
   Place place_;
+  double least_profiled_ = 0;        ///< 0: unknown
+  std::vector<double> quiet_times_;  ///< of runs before any turns
 };
 
 }  // namespace janus::speculate

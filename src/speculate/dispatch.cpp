@@ -215,6 +215,7 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   if (first_met_ == 0) first_met_ = now();
   if (counters_.calls < retry_at_) return {};
   if (runs_left_ > 0) {
+    if (!is_part) contest_.profiled();
     observe(call);
     tensors_before_ = ProfileRun::tensors_seen();
     return {false, {}, Otherwise::profile};
