@@ -80,8 +80,8 @@ class TorchServices {
   /// methods the first argument is self.
   virtual std::optional<std::string> operator_name(PyObject* callable) const = 0;
 
-  /// Whether an operator of that name, or one of its overloads, is made of others, which torch calls
-  /// one by one: a mode that is on is on for them.
+  /// Whether an operator of that name, or one of its overloads, is made of others, which torch
+  /// calls one by one: a mode that is on is on for them.
   virtual bool is_composite(std::string_view name) const = 0;
 
   /// Finds the overload of `name` that torch would choose and what it gives. Nullopt with

@@ -395,10 +395,16 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
 
 Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environment& environment,
                                                  const Outcomes& chosen, bool& committed) {
-  const std::shared_ptr<Entry> entry = generate(call, chosen);
+  std::shared_ptr<Entry> entry = generate(call, chosen);
   if (!entry) return {};
   std::vector<python::Object> captured;
-  if (const auto mismatch = entry->guards().check(call, environment, captured))
+  auto mismatch = entry->guards().check(call, environment, captured);
+  if (mismatch) {  // torch may have imported something meanwhile, which changes warnings' filters
+    entry = generate(call, chosen);
+    if (!entry) return {};
+    mismatch = entry->guards().check(call, environment, captured);
+  }
+  if (mismatch)
     throw InternalError(cat("the assumptions do not hold for the call that they were made from: ",
                             mismatch->reason.details));
   ++counters_.generated;

@@ -773,3 +773,22 @@ def test_profiler_shows_runs():
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         f(torch.ones(3))
     assert {event.key: event.count for event in profile.key_averages()}["torchjanus::graph"] == 1
+
+
+def test_world_that_changes_while_a_graph_is_made(generator):
+    """What generation imports may change what was assumed: it is made once more."""
+    x, made = torch.arange(3.0), []
+
+    def make(arguments, known):
+        made.append(len(arguments[0].shape))
+        wanted = doubled([3])
+        if len(made) == 1:  # an assumption that does not hold any more when it is checked
+            wanted["assumptions"] = [tensor(X, "f32", 4)]
+        return wanted
+
+    generator(make)
+    converted = torchjanus.function(lambda x: x + x)
+    for _ in range(6):
+        assert torch.equal(converted(x), x + x)
+    stats = converted.stats()
+    assert (len(made), stats["hits"], stats["state"]) == (2, 3, "graph")
