@@ -140,7 +140,9 @@ Value call_detach_(Interpreter& interpreter, const CallArguments& arguments) {
   if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
   auto tensor = shared_as<Tensor>(arguments.positional[0]);
   if (tensor == nullptr) return nullptr;
-  if (tensor->base != nullptr) interpreter.refuse(ReasonCode::autograd, "detach_() of a view");
+  const bool is_view_of_entry = tensor->source != nullptr && tensor->uncertain_alias;
+  if (tensor->base != nullptr || is_view_of_entry)
+    interpreter.refuse(ReasonCode::autograd, "detach_() of a view");
   if (tensor->is_leaf) {
     switch_requires_grad(interpreter, tensor, false);
     return tensor;

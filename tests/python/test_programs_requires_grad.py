@@ -389,3 +389,14 @@ def test_ways_to_switch_off(method):
         return loss.detach()
 
     return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[w, v])
+
+
+@differential(reasons=("autograd",))
+def test_detach_of_a_view_of_before_the_call_raises():
+    w = torch.ones(4).view(2, 2).requires_grad_()
+
+    def step(x):
+        (w * x).sum().backward()
+        w.detach_()
+
+    return Program(step, [(torch.randn(2, 2),) for _ in range(6)], watch=[w])
