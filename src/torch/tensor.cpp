@@ -1,6 +1,8 @@
 // Element types of graphs and of ATen.
 #include "torch/tensor.h"
 
+#include <ATen/ops/zeros.h>
+
 #include "base/check.h"
 
 namespace janus::torch {
