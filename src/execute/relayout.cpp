@@ -194,14 +194,20 @@ class Chooser {
     return true;
   }
 
-  /// Whether the copies are few beside the images that convolutions read and write.
+  /// Whether the copies, of images and of filters, are few beside the images that convolutions read
+  /// and write.
   bool pays() const {
     std::set<uint32_t> convolved, made, copied;
+    int64_t filters = 0;
     for (size_t i = 0; i < images_.size(); ++i) {
       if (!images_[i]) continue;
       const Instruction& instruction = code_.body.instructions[i];
       const bool convolution = instruction.node->op == &op::convolution ||
                                instruction.node->op == &op::convolution_backward;
+      if (images_[i]->filter)
+        filters += layout(instruction.inputs[*images_[i]->filter]).element_count();
+      if (images_[i]->filter_gradient)
+        filters += layout(instruction.outputs[*images_[i]->filter_gradient]).element_count();
       for (size_t k : images_[i]->inputs) {
         if (!made.contains(instruction.inputs[k])) copied.insert(instruction.inputs[k]);
       }
@@ -216,7 +222,7 @@ class Chooser {
       for (uint32_t slot : slots) elements += layout(slot).element_count();
       return elements;
     };
-    return size(copied) * least_gain <= size(convolved);
+    return (size(copied) + filters) * least_gain <= size(convolved);
   }
 
   /// Slots that something else sees in eager's layout.

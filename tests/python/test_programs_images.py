@@ -231,7 +231,7 @@ def test_pooled_means_keep_the_images_channels_last():
         model = nn.Sequential(
             *block(3, 8), *block(8, 8)[:3], *block(8, 8)[:2], nn.AdaptiveAvgPool2d(1), *head(8)
         )
-        x, y = torch.randn(6, 3, 8, 8), torch.randint(0, 5, (6,))
+        x, y = torch.randn(16, 3, 16, 16), torch.randint(0, 5, (16,))
 
         def step():
             model.zero_grad()
