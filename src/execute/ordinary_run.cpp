@@ -102,7 +102,8 @@ Failure overflow(const Node& node, std::string_view what = "the result does not 
 Failure too_small(const Node& dimension, int64_t size) {
   Failure failure;
   failure.kind = Failure::Kind::operation;
-  failure.message = cat("the data decide a size of ", size, ", and the graph is for sizes from 2 on");
+  failure.message =
+      cat("the data decide a size of ", size, ", and the graph is for sizes from 2 on");
   failure.span = dimension.span;
   return failure;
 }

@@ -469,8 +469,7 @@ class Loop final : public Scope {
   void collect_real_list(PyObject* object, const Heap::List& now) {
     if (heap_.has_list(object)) return;  // what it holds is that of a list like others
     if (now.twin != nullptr) {
-      if (!(now.twin->elements == now.at_entry))
-        fail("a list of before the call changes in it");
+      if (!(now.twin->elements == now.at_entry)) fail("a list of before the call changes in it");
       return;
     }
     Heap::List& list = heap_.list_of(object, now.source);

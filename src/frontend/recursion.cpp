@@ -523,8 +523,7 @@ class Recursion::Building final : public Scope {
       if (heap_.has_list(object)) continue;
       const Heap::List& list = now.list_at(object);
       if (list.twin != nullptr) {
-        if (list.twin->elements != list.at_entry)
-          refuse("it changes a list of before the call");
+        if (list.twin->elements != list.at_entry) refuse("it changes a list of before the call");
         continue;
       }
       // From now on as if it had been reached before, with nothing appended to it.

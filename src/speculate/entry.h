@@ -91,7 +91,7 @@ class Entry {
   std::vector<graph::Type::Kind> input_kinds_;
   std::vector<size_t> inputs_;      ///< positions among the captured objects
   std::vector<ElementPart> parts_;  ///< of lists: InputBinding::part
-  std::vector<Cell> cells_;     ///< as program_->cells()
+  std::vector<Cell> cells_;         ///< as program_->cells()
   size_t result_count_ = 0;
   Recipe result_;
   std::vector<HeapWriter> writes_;

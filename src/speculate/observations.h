@@ -4,8 +4,8 @@
 // Kinds are kept apart (a float32 matrix, a float64 matrix, an int) because a graph for one kind
 // says nothing about another: two kinds mean two graphs, two shapes of one kind mean one graph with
 // a varying dimension. Of plain objects (a tree, a list) it is known whether it was always the same
-// one. Others (modules, strings, flags but for those in lists and tuples) are not recorded at all: each of their values has a graph
-// of its own, up to the cache's limit.
+// one. Others (modules, strings, flags but for those in lists and tuples) are not recorded at all:
+// each of their values has a graph of its own, up to the cache's limit.
 #pragma once
 
 #include <map>
