@@ -9,12 +9,9 @@
 // Guarantees: the same values up to the rounding of sums.
 // Must not:   make a cycle; copy more than it saves; let what leaves the graph (escaping.h) be a
 //             part of a larger tensor.
-#include <algorithm>
 #include <map>
-#include <memory>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -24,13 +21,12 @@
 #include "ops/attributes.h"
 #include "ops/expression.h"
 #include "ops/list.h"
-#include "ops/rows.h"
 #include "ops/view_rules.h"
 #include "passes/copied.h"
 #include "passes/escaping.h"
+#include "passes/joint.h"
 #include "passes/passes.h"
 #include "passes/side_by_side.h"
-#include "passes/units.h"
 
 namespace janus::passes {
 namespace {
@@ -81,93 +77,55 @@ Stacks stacks_in(const Block& block) {
   return stacks;
 }
 
-/// Which products of a graph are done together. Its blocks are put in an order in which the members
-/// of each group stand side by side.
-class Gathered {
- public:
-  Gathered(graph::Graph& graph, const Escaping& escaping) : escaping_(escaping) {
-    gather(graph.body());
-  }
+/// A product is a call, and reads the whole matrix however few rows it has.
+bool is_worth_it(const Group& group, const Stacks& stacks) {
+  const int64_t matrix =
+      graph::typical_size(graph::element_count(group.front().matrix->type.shape));
+  const auto fewer = static_cast<int64_t>(group.size()) - 1;
+  return fewer * (matrix + price_of_call) > stacks.price_of_moving(rows_of(group));
+}
 
-  /// Null: in none.
-  const Group* group_of(const Node& node) const {
-    const auto found = group_of_.find(&node);
-    return found == group_of_.end() ? nullptr : found->second;
-  }
+Group products_of(const JointNodes& nodes) {
+  Group group;
+  for (Node* node : nodes) group.push_back(*Product::of(*node));
+  return group;
+}
 
- private:
-  void gather(Block& block) {
-    for (const Node* node : block.nodes)
-      if (node->op != &op::rows)
-        for (const auto& nested : node->blocks) gather(*nested);
-    const auto alike = products(block);
-    if (alike.empty()) return;
-    const Stacks stacks = stacks_in(block);
-    Units units(block);
-    for (const std::vector<uint32_t>& all : alike)
-      for (const std::vector<uint32_t>& positions : units.independent(all)) {
-        Group group = ordered(block, stacks, positions);
-        if (group.size() < 2 || !is_worth_it(group, stacks)) continue;
-        units.join(positions);
-        groups_.push_back(std::make_unique<Group>(std::move(group)));
-        for (const Product& product : *groups_.back())
-          group_of_.emplace(product.node, groups_.back().get());
-      }
-    units.put_in_order(block);
-  }
+/// The products in the order in which their rows lie somewhere, or will; none if it does not pay.
+JointNodes ordered(const JointNodes& nodes, const Stacks& stacks) {
+  const Values rows = rows_of(products_of(nodes));
+  auto order = stacks.find(rows);
+  if (!order) order = natural_order(rows);
+  JointNodes result;
+  for (const size_t i : *order) result.push_back(nodes[i]);
+  return is_worth_it(products_of(result), stacks) ? result : JointNodes();
+}
 
-  /// The positions of products of rows with the same matrix, more than one each.
-  std::vector<std::vector<uint32_t>> products(const Block& block) const {
-    using Key = std::tuple<const graph::OpDef*, const Value*, const Value*, int64_t>;
-    std::map<Key, std::vector<uint32_t>> positions;
-    for (uint32_t i = 0; i < block.nodes.size(); ++i) {
-      const auto product = Product::of(*block.nodes[i]);
-      if (product && !escaping_.contains(product->node->output()))
-        positions[{product->node->op, product->matrix, product->bias, product->rows->type.rank()}]
-            .push_back(i);
-    }
-    std::vector<std::vector<uint32_t>> result;
-    for (auto& [key, each] : positions)
-      if (each.size() > 1) result.push_back(std::move(each));
-    std::ranges::sort(result);  // not by where things happen to be in memory
-    return result;
+/// Products of rows with the same matrix.
+Alike products_in(const Block& block, const Escaping& escaping) {
+  using Key = std::tuple<const graph::OpDef*, const Value*, const Value*, int64_t>;
+  std::map<Key, Positions> positions;
+  for (uint32_t i = 0; i < block.nodes.size(); ++i) {
+    const auto product = Product::of(*block.nodes[i]);
+    if (product && !escaping.contains(product->node->output()))
+      positions[{product->node->op, product->matrix, product->bias, product->rows->type.rank()}]
+          .push_back(i);
   }
-
-  static Group ordered(const Block& block, const Stacks& stacks,
-                       const std::vector<uint32_t>& positions) {
-    Group group, result;
-    for (const uint32_t i : positions) group.push_back(*Product::of(*block.nodes[i]));
-    const Values rows = rows_of(group);
-    auto order = stacks.find(rows);
-    if (!order) order = natural_order(rows);
-    for (const size_t i : *order) result.push_back(group[i]);
-    return result;
-  }
-
-  /// A product is a call, and reads the whole matrix however few rows it has.
-  static bool is_worth_it(const Group& group, const Stacks& stacks) {
-    const int64_t matrix =
-        graph::typical_size(graph::element_count(group.front().matrix->type.shape));
-    const auto fewer = static_cast<int64_t>(group.size()) - 1;
-    return fewer * (matrix + price_of_call) > stacks.price_of_moving(rows_of(group));
-  }
-
-  const Escaping& escaping_;
-  std::vector<std::unique_ptr<Group>> groups_;
-  std::unordered_map<const Node*, const Group*> group_of_;
-};
+  return {sets_of_several(std::move(positions)),
+          [stacks = stacks_in(block)](const JointNodes& nodes) { return ordered(nodes, stacks); }};
+}
 
 class Stacking {
  public:
   explicit Stacking(graph::Graph& graph)
-      : escaping_(graph), gathered_(graph, escaping_), rewriter_(graph) {}
+      : escaping_(graph),
+        groups_(graph, [this](const Block& block) { return products_in(block, escaping_); }),
+        rewriter_(graph) {}
 
   graph::Graph run() {
     rewriter_.run([&](const Node& node) {
-      if (const Group* group = gathered_.group_of(node)) {
-        if (++met_[group] == group->size()) multiply(*group);
+      if (groups_.meets(node, [&](const JointNodes& all) { multiply(products_of(all)); }))
         return true;
-      }
       return node.outputs.size() == 1 && puts_side_by_side(node) && find(node);
     });
     return rewriter_.finish();
@@ -209,9 +167,8 @@ class Stacking {
   }
 
   const Escaping escaping_;
-  const Gathered gathered_;
+  JointGroups groups_;
   graph::Rewriter rewriter_;
-  std::unordered_map<const Group*, size_t> met_;
 };
 
 }  // namespace

@@ -1,0 +1,66 @@
+// Groups of nodes that a pass replaces by one operator each.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace janus::passes {
+
+using JointNodes = std::vector<graph::Node*>;
+
+/// Positions of nodes of a block.
+using Positions = std::vector<uint32_t>;
+
+/// What a pass finds in a block.
+struct Alike {
+  std::vector<Positions> sets;  ///< of nodes that may be done together
+  /// Some of a set that do not depend on each other, in the order that the pass wants; empty where
+  /// they are left alone.
+  std::function<JointNodes(JointNodes)> choose;
+};
+
+/// Those with more than one node, in the order of the block.
+template <class Key>
+std::vector<Positions> sets_of_several(std::map<Key, Positions> by_key);
+
+class JointGroups {
+ public:
+  /// Puts the blocks of the graph in an order in which the members of each group stand side by
+  /// side.
+  JointGroups(graph::Graph& graph, std::function<Alike(const graph::Block&)> look);
+
+  /// For a rewriting that meets all nodes: whether the node is in a group. The last of its group
+  /// calls `replace`, which replaces all of them.
+  bool meets(const graph::Node& node, const std::function<void(const JointNodes&)>& replace);
+
+ private:
+  struct Group {
+    JointNodes nodes;
+    size_t met = 0;
+  };
+  void gather(graph::Block& block);
+  void add(JointNodes nodes);
+
+  std::function<Alike(const graph::Block&)> look_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::unordered_map<const graph::Node*, Group*> group_of_;
+};
+
+template <class Key>
+std::vector<Positions> sets_of_several(std::map<Key, Positions> by_key) {
+  std::vector<Positions> sets;
+  for (auto& [key, positions] : by_key)
+    if (positions.size() > 1) sets.push_back(std::move(positions));
+  std::ranges::sort(sets);  // not by where things happen to be in memory
+  return sets;
+}
+
+}  // namespace janus::passes
