@@ -143,8 +143,8 @@ def test_backward_outside():
     return Program(call, trees(12), watch=[model], convert=lambda _: convert(step))
 
 
-@differential(graphs=1, hits=8)
-def test_several_trees_and_a_list_of_losses():
+def training_over_trees():
+    """A model, its optimizer and a step over any number of trees."""
     model = TreeLSTM()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -158,6 +158,12 @@ def test_several_trees_and_a_list_of_losses():
         optimizer.step()
         return loss
 
+    return model, optimizer, step
+
+
+@differential(graphs=1, hits=8)
+def test_several_trees_and_a_list_of_losses():
+    model, optimizer, step = training_over_trees()
     calls = [(full_tree(3), full_tree(4), tree(12)) for _ in range(12)]
     return Program(step, calls, watch=[model, optimizer])
 
@@ -296,19 +302,7 @@ def test_another_kind_below():
 @differential(graphs=1)
 def test_label_out_of_range():
     """A loss that is computed late fails: nothing of the step is done."""
-    model = TreeLSTM()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-
-    def step(*batch):
-        model.losses = []
-        for root in batch:
-            model(root)
-        loss = torch.stack(model.losses).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
+    model, optimizer, step = training_over_trees()
     wrong = full_tree(3)
     wrong.right.left.label = 3
     calls = [(full_tree(3), tree(12)) for _ in range(10)]
