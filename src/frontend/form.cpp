@@ -66,6 +66,24 @@ bool same_form(const Form& a, const Form& b) {
   return false;
 }
 
+bool add_classes(Form& form, const Form& more) {
+  const size_t count = form.classes.size();
+  form.classes = united(std::move(form.classes), more.classes);
+  bool grew = form.classes.size() != count;
+  for (size_t i = 0; i < form.parts.size(); ++i)
+    if (add_classes(form.parts[i], more.parts[i])) grew = true;
+  return grew;
+}
+
+bool join_strides(Form& form, Form& other) {
+  bool differed = form.kind == Kind::tensor && form.strides && form.strides != other.strides;
+  if (form.kind == Kind::tensor && form.strides != other.strides)
+    form.strides = other.strides = std::nullopt;
+  for (size_t i = 0; i < std::min(form.parts.size(), other.parts.size()); ++i)
+    if (join_strides(form.parts[i], other.parts[i])) differed = true;
+  return differed;
+}
+
 // --- taking apart -------------------------------------------------------------------------------
 
 void Flattening::add(graph::Value* value, std::shared_ptr<Tensor> tensor) {

@@ -38,6 +38,10 @@ struct Form {
 
 /// Whether the two forms are one, whatever classes objects may have.
 bool same_form(const Form& a, const Form& b);
+/// Adds the classes of objects; whether there were new ones.
+bool add_classes(Form& form, const Form& more);
+/// Forgets strides that differ; whether there were some.
+bool join_strides(Form& form, Form& other);
 /// Whether the values can't be told apart.
 bool same_value(const Value& a, const Value& b);
 

@@ -60,6 +60,11 @@ struct Activation {
   std::function<Value(const std::shared_ptr<Variables>&)> run;
 };
 
+struct RecursiveFunction;
+struct Passed;
+/// What variables are given, in order.
+using Parameters = std::vector<std::pair<std::string, Form>>;
+
 class Recursion {
  public:
   Recursion(Interpreter& interpreter, const Generalisation& known);
@@ -76,21 +81,24 @@ class Recursion {
   /// of a branch that it stands in is left out. And whether one was.
   bool leaves_loops_out = true, left_loop_out = false;
 
+  size_t function_count() const { return functions_.size(); }
+  /// Takes back the functions made after the first `count`.
+  void forget_functions(size_t count);
+
  private:
-  struct Function;
-  struct Growth;
-  struct Passed;
-  class Building;
   void detect(const Activation& activation);
   bool is_first_of_entry(const Activation& activation);
   Value call(const Activation& activation);
-  bool is_applicable(const Function& function) const;
-  Flattening given_places(Function& function, std::vector<graph::Type>& types);
-  std::shared_ptr<const Rolled> given_list(const Growth& growth);
+  Passed take_arguments(const Activation& activation, Parameters& parameters) const;
+  RecursiveFunction* find_function(const Activation& activation, const Parameters& given);
+  static bool fits(RecursiveFunction& function, const Parameters& given);
+  [[noreturn]] void vary(const Activation& activation, const std::string& part, const Form& form);
+  RecursiveFunction& make_function(const Activation& activation, Parameters parameters);
+  bool is_applicable(const RecursiveFunction& function) const;
 
   Interpreter& interpreter_;
   const Generalisation& known_;
-  std::vector<std::unique_ptr<Function>> functions_;
+  std::vector<std::unique_ptr<RecursiveFunction>> functions_;
 };
 
 }  // namespace janus::frontend
