@@ -57,6 +57,11 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
   return tensor.value;
 }
 
+bool is_current(const Tensor& tensor) {
+  return tensor.base == nullptr ||
+         (tensor.seen_version == tensor.base->version && is_current(*tensor.base));
+}
+
 const Tensor* memory_of(const Tensor* tensor) {
   for (;;) {
     const std::shared_ptr<Tensor>& next =

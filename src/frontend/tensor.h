@@ -8,6 +8,8 @@ namespace janus::frontend {
 
 /// Current contents: a view whose base was written is taken again.
 graph::Value* read(Interpreter& interpreter, Tensor& tensor);
+/// Whether its value is what its memory holds: no view of what was written since.
+bool is_current(const Tensor& tensor);
 /// The tensor at the bottom of views and of opaque results that may be views.
 std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor);
 const Tensor* memory_of(const Tensor* tensor);

@@ -1,0 +1,218 @@
+// One loop on its way into the graph (the inside of loops.h). Test and body are interpreted with a
+// parameter for all that is known to be carried from round to round; what else they turn out to
+// change is carried in the next attempt, until nothing new changes.
+//
+//   loops.cpp         the attempts
+//   loop_begin.cpp    the state that a round begins with: before the loop, in it, and behind it
+//   loop_changes.cpp  what a round has changed, object by object
+//   loop_join.cpp     whether what a place holds can go from round to round, and how
+//   loop_node.cpp     the node, and what is known behind it
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/loops.h"
+#include "frontend/rolled.h"
+
+namespace janus::frontend {
+
+/// How a value that a variable or container holds goes through the loop.
+struct Passage {
+  enum class Kind {
+    same,      ///< no round changes it
+    carried,   ///< a number or tensor: a parameter of the blocks
+    parts,     ///< a tuple, part by part
+    last,      ///< set by each round, and not read before: what the last one left
+    unmerged,  ///< set by the rounds to what has nothing in common with what it was: not readable
+  };
+  Kind kind = Kind::same;
+  std::vector<Passage> parts;
+  bool tracked = false;            ///< carried: a tensor that requires a gradient
+  Classes classes;                 ///< carried: of an object that only the run meets
+  std::string why_not;             ///< unmerged
+  Value last;                      ///< last: as the round at hand left it
+  std::vector<graph::Type> types;  ///< last: of the numbers and tensors in it
+};
+
+/// How a list goes through the loop that its rounds make longer.
+struct Growth {
+  ElementForm form;
+  bool front = false;      ///< by elements in front of the others
+  bool undecided = false;  ///< it can't be told yet
+  std::shared_ptr<Tensor> memory = std::make_shared<Tensor>();
+};
+
+/// The parameter that stands for a carried value, given what it is before the loop.
+using Parameter = std::function<graph::Value*(graph::Value* initial)>;
+
+/// A tensor that stands for what a variable held before, holds in a round, or holds afterwards.
+struct CarriedTensor {
+  std::shared_ptr<Tensor> tensor;
+  std::vector<std::shared_ptr<Tensor>> roots;
+};
+
+/// Interprets one loop and makes its node. Throws CannotMerge if what its rounds change can't be
+/// carried: nothing has to be undone, as the generation then begins anew with that loop followed.
+class Loop final : public Scope {
+ public:
+  Loop(Interpreter& interpreter, TestKey test, const LoopParts& parts)
+      : interpreter_(interpreter),
+        test_(std::move(test)),
+        parts_(parts),
+        outer_(interpreter.builder().block()),
+        span_(interpreter.user_span()),
+        before_(Snapshot::take()),
+        effects_(interpreter.output().effects.size()),
+        results_(interpreter.results().size()),
+        heap_(interpreter.heap),
+        grad_enabled_(interpreter.grad_enabled),
+        history_(interpreter.history),
+        known_classes_(interpreter.known_classes) {}
+
+  void run();
+  bool is_inside(const graph::Block* block) const override { return block == at_; }
+  void add_entry_object(Changeable& object) override { before_.add(object); }
+  bool keeps(const Tensor& tensor) const override;
+  const TestKey* test() const override { return &test_; }
+
+ private:
+  /// Its rounds need a result that is not known yet: goes on as if there was none.
+  void leave_out();
+  [[noreturn]] void fail(std::string why) const { throw CannotMerge{test_, std::move(why)}; }
+  void enter(graph::Block& block);
+
+  // --- an attempt
+
+  /// Interprets test and body with what is known to be carried; false if there is more.
+  bool attempt_round();
+  Parameter parameters_of(graph::Block& block);
+  void interpret_test();
+  void interpret_round();
+  /// Whether the value is computed anew in each round.
+  bool is_of_round(const graph::Value& value) const;
+
+  // --- the state at the begin of a round
+
+  /// Sets the state of before the loop, with a parameter for all that is carried.
+  void set_state(const Parameter& parameter);
+  void set_objects(const Parameter& parameter);
+  /// A list that the rounds make longer: of the elements that it has before, and those that follow.
+  void begin_list(Sequence& sequence, const Parameter& parameter);
+  /// Contents that are written in place: the same object with other contents.
+  void begin_contents(Tensor& tensor, const Parameter& parameter);
+  /// What stands for a value that was `initial` before the loop; `name`: of its place, for reports.
+  Value instantiate(const Passage& passage, const Value& initial, const Parameter& parameter,
+                    const std::string& name);
+  /// A variable that nothing was known of before the loop. The rounds can't read it.
+  Value instantiate_last(const Passage& passage, const Value& initial, const std::string& name,
+                         const Parameter& parameter);
+  /// What the last round left in such a variable, as the one at hand left `like`.
+  Value last_value(const Value& like, const Passage& passage, size_t& next,
+                   const Parameter& parameter);
+
+  // --- in front of the loop
+
+  /// What stands for a value before the first round, which certainly sets it.
+  graph::Value* placeholder(const graph::Type& type);
+  graph::Value* initial_number(const Value& number);
+  graph::Value* initial_object(const Value& object);
+
+  // --- what a round has changed
+
+  /// Notes what has to be carried and what each of it holds at the end of the round; false if some
+  /// of it is new.
+  bool collect_changes();
+  void collect_heap();
+  void collect_table(const Heap::Table& now);
+  std::optional<size_t> place_of(PyObject* identity, const Heap::Change& wanted);
+  /// A place that the rounds write: from now on as if what it holds at the entry was written there
+  /// before the loop.
+  void add_place(const Heap::Table& now, const Heap::Change& change);
+  void collect_real_list(PyObject* object, const Heap::List& now);
+  /// Whether the list is one that goes through the loop as a list of the graph.
+  bool collect_list(Sequence& sequence, const Elements& initial);
+  void begin_growth(Sequence& sequence, const Elements& initial);
+  void collect_contents(Tensor& tensor, const TensorState& initial);
+  void collect_variables(Variables& variables, const VariableValues& initial);
+  /// The name of an element's place, in an order that is that of the positions.
+  static std::string key_of(size_t index);
+  const Passage& passage_at(const Changeable& object, const std::string& key);
+  /// One place of an object; only variables may come to hold what nobody can read.
+  void join_slot(Changeable& object, const std::string& key, const Value& initial, const Value& end,
+                 bool may_be_unmerged);
+
+  /// Extends how the place goes through the loop to what it holds at the end of a round; false if nothing fits.
+  bool join(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  bool join_last(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  bool collect_last(Passage& passage, const Value& end);
+  void add_end(const std::shared_ptr<Tensor>& tensor);
+  bool join_carried(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  /// An object that only the run meets, in the first round or in later ones.
+  bool join_object(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  /// Eager's tensors require gradients from the first round on, or never.
+  bool join_tracked(Passage& passage, const Tensor& first, const Tensor& last, std::string& why);
+  static bool is_same_number(const Value& a, const Value& b);
+
+  // --- the node
+
+  void make_node();
+  /// What is known of the lists that grew.
+  void finish_lists(const graph::Node& node);
+  /// The length of a list that each round makes longer by as many elements; null: it varies.
+  Value length_behind(const Sequence& sequence, const graph::Block& body, size_t index);
+  /// Whether the first round always comes: known, or seen in all runs and guarded.
+  bool begins_certainly();
+  /// Whether a tensor that goes through the loop is one of the entry without a round.
+  bool hands_on_argument() const;
+  bool may_begin_certainly() const;
+  /// Which tensors may be one after the loop: as they were before it, or as the last round left
+  /// them.
+  void relate_tensors();
+  void detach(Tensor& tensor);
+  static bool share_roots(const CarriedTensor& a, const CarriedTensor& b);
+
+  /// What one place holds at the end of a round.
+  struct Pending {
+    std::vector<graph::Value*> ends;
+    std::vector<std::vector<std::shared_ptr<Tensor>>> roots;
+  };
+
+  Interpreter& interpreter_;
+  TestKey test_;
+  const LoopParts& parts_;
+  graph::Block& outer_;
+  graph::SourceSpan span_;
+  Snapshot before_;
+  size_t effects_, results_;  // how many there were before
+  Heap heap_;                 ///< before the loop; with what the rounds change as it is then
+  /// By table, and which of its changes.
+  std::map<std::pair<PyObject*, size_t>, Passage> heap_passages_;
+  bool grad_enabled_;
+  const graph::Block* at_ = nullptr;
+  std::unique_ptr<graph::Block> condition_, body_;
+  /// Of objects that rounds change: by variable name or position; a tensor's contents need none.
+  std::map<const Changeable*, std::map<std::string, Passage>> passages_;
+  std::map<Sequence*, Growth> growth_;
+  std::vector<CarriedTensor> tensors_;
+  std::vector<graph::Value*> ends_;
+  std::vector<std::vector<std::shared_ptr<Tensor>>> end_roots_;
+  Pending pending_;
+  std::map<std::pair<PyObject*, size_t>, Pending> heap_pending_;
+  bool settled_ = false;
+  bool begins_ = false;  ///< the first round always comes
+  int attempt_ = 0;
+  Interpreter::History history_;
+  decltype(Interpreter::known_classes) known_classes_;
+  bool tracks_ = false;       ///< a gradient flows from round to round
+  bool needs_round_ = false;  ///< without a round something would require no gradient
+  std::set<const Tensor*> tracked_contents_;  ///< written with what requires a gradient
+};
+
+}  // namespace janus::frontend

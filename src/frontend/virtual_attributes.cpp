@@ -1,0 +1,154 @@
+// Attributes of what the run itself makes: tensors, containers, functions, methods; and of super().
+#include "frontend/attribute_lookup.h"
+#include "frontend/callables.h"
+#include "frontend/containers.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+Value super_attribute(Interpreter& interpreter, const Super& super, const std::string& name) {
+  const auto* type = as<Known>(super.type);
+  PyTypeObject* self_class = class_of(super.self);
+  if (type == nullptr || self_class == nullptr)
+    interpreter.refuse(ReasonCode::expression, "super()");
+  PyObject* mro = self_class->tp_mro;
+  Object key = name_object(interpreter, name);
+  bool after = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    PyObject* base = PyTuple_GET_ITEM(mro, i);
+    if (!after) {
+      after = base == type->object.get();
+      continue;
+    }
+    PyObject* dict = reinterpret_cast<PyTypeObject*>(base)->tp_dict;
+    PyObject* found = dict == nullptr ? nullptr : PyDict_GetItemWithError(dict, key.get());
+    if (found == nullptr) continue;
+    // The class objects are assumed by the class of self; what they hold by identity.
+    const Source* base_path =
+        interpreter.sources().root(Source::Kind::constant, Object::borrow(base));
+    const Source* path = interpreter.sources().step(Source::Kind::type_attribute, base_path, key);
+    if (PyFunction_Check(found) || Py_TYPE(found) == &PyMethodDescr_Type ||
+        Py_TYPE(found) == &PyWrapperDescr_Type) {
+      interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
+      return std::make_shared<Method>(super.self,
+                                      std::make_shared<Known>(Object::borrow(found), path));
+    }
+    interpreter.refuse(ReasonCode::expression, cat("super().", name));
+  }
+  return nullptr;
+}
+
+Value tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                       const std::string& name) {
+  if (Value value = tensor_property(interpreter, tensor, name)) return value;
+  Object key = name_object(interpreter, name);
+  PyTypeObject* type = tensor->is_parameter ? parameter_class() : tensor_class();
+  PyObject* found = _PyType_Lookup(type, key.get());
+  if (found == nullptr) return nullptr;
+  if (Py_TYPE(found) == &PyMethodDescr_Type || PyFunction_Check(found) ||
+      Py_TYPE(found) == &PyWrapperDescr_Type) {
+    const Source* owner = interpreter.sources().root(
+        Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
+    const Source* path = interpreter.sources().step(Source::Kind::type_attribute, owner, key);
+    interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
+    return std::make_shared<Method>(tensor, std::make_shared<Known>(Object::borrow(found), path));
+  }
+  interpreter.refuse(ReasonCode::expression, cat("the attribute ", name, " of a tensor"));
+}
+
+namespace {
+
+Value sequence_field(Interpreter& interpreter, const Sequence& sequence, const std::string& name) {
+  if (!sequence.type) return nullptr;
+  Object fields = Object::steal(PyObject_GetAttrString(sequence.type.get(), "_fields"));
+  PyErr_Clear();
+  // Result classes of torch.return_types name their fields so.
+  if (!fields)
+    fields = Object::steal(PyObject_GetAttrString(sequence.type.get(), "__match_args__"));
+  PyErr_Clear();
+  if (!fields || !PyTuple_Check(fields.get())) return nullptr;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields.get()); ++i)
+    if (text_of(PyTuple_GET_ITEM(fields.get(), i)) == name)
+      return sequence.elements[static_cast<size_t>(i)];
+  return nullptr;
+}
+
+/// The methods of named tuples that collections.namedtuple writes.
+Value named_tuple_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& tuple,
+                         const std::string& name) {
+  if (!tuple->type || name != "_replace") return nullptr;
+  static PyObject* const maker = imported("collections.namedtuple");
+  PyObject* method = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(tuple->type.get()),
+                                    name_object(interpreter, name).get());
+  if (method == nullptr || !PyFunction_Check(method) ||
+      PyFunction_GET_GLOBALS(method) != PyFunction_GET_GLOBALS(maker))
+    return nullptr;
+  return std::make_shared<Native>(
+      name, [tuple](Interpreter& inner, const CallArguments& arguments) -> Value {
+        if (!arguments.positional.empty())
+          inner.refuse(ReasonCode::would_raise, "TypeError: arguments of _replace()");
+        Object fields = inner.must(PyObject_GetAttrString(tuple->type.get(), "_fields"));
+        auto result = std::make_shared<Sequence>(false);
+        result->type = tuple->type;
+        size_t replaced = 0;
+        for (size_t i = 0; i < tuple->elements.size(); ++i) {
+          const Value* given = arguments.keyword(
+              text_of(PyTuple_GET_ITEM(fields.get(), static_cast<Py_ssize_t>(i))));
+          if (given != nullptr) ++replaced;
+          result->elements.push_back(given != nullptr ? *given : tuple->elements[i]);
+        }
+        if (replaced != arguments.keywords.size())
+          inner.refuse(ReasonCode::would_raise, "ValueError: unexpected fields of a named tuple");
+        return result;
+      });
+}
+
+}  // namespace
+
+Value class_method(Interpreter& interpreter, const Value& value, const std::string& name) {
+  PyTypeObject* type = class_of(value);
+  if (type == nullptr) return nullptr;
+  Object key = name_object(interpreter, name);
+  PyObject* found = _PyType_Lookup(type, key.get());
+  if (found == nullptr || !PyFunction_Check(found)) return nullptr;
+  const Source* owner = interpreter.sources().root(
+      Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
+  return std::make_shared<Method>(
+      value, interpreter.wrap(
+                 found, interpreter.sources().step(Source::Kind::type_attribute, owner, key)));
+}
+
+Value virtual_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
+  if (name == "__class__") return type_of(interpreter, value);
+  if (auto sequence = shared_as<Sequence>(value)) {
+    if (Value field = sequence_field(interpreter, *sequence, name)) return field;
+    if (Value method = named_tuple_method(interpreter, sequence, name)) return method;
+  }
+  const auto* dictionary = as<Dictionary>(value);
+  if (dictionary != nullptr && dictionary->attributes != nullptr)
+    for (const auto& [key, own] : dictionary->attributes->items)
+      if (same_key(interpreter, key.get(), name_object(interpreter, name).get())) return own;
+  if (Value method = container_method(interpreter, value, name)) return method;
+  if (const auto* closure = as<Closure>(value))
+    if (name == "__name__") return interpreter.string(closure->name);
+  if (const auto* method = as<Method>(value)) {
+    if (name == "__self__") return method->self;
+    if (name == "__func__") return method->function;
+    if (name == "__name__") return attribute(interpreter, method->function, name);
+  }
+  if (dictionary != nullptr && dictionary->source != nullptr) {
+    const auto real = std::make_shared<Known>(dictionary->object, dictionary->source);
+    return Lookup(interpreter, real, name).run();
+  }
+  if (Value method = class_method(interpreter, value, name)) return method;
+  PyTypeObject* type = class_of(value);
+  if (type != nullptr) {
+    Object key = name_object(interpreter, name);
+    if (_PyType_Lookup(type, key.get()) == nullptr) return nullptr;
+  }
+  interpreter.refuse(ReasonCode::expression, cat("the attribute ", name));
+}
+
+}  // namespace janus::frontend
