@@ -71,12 +71,20 @@ Failure guard_failure(const Node& guard) {
   return failure;
 }
 
-Failure too_deep(const Node& call) {
+Failure failure_of(Failure::Kind kind, const Node& node, std::string_view what) {
   Failure failure;
-  failure.kind = Failure::Kind::depth;
-  failure.message = "calls nest too deeply";
-  failure.span = call.span;
+  failure.kind = kind;
+  failure.message = cat(node.op->name, ": ", what);
+  failure.span = node.span;
   return failure;
+}
+
+Failure overflow(const Node& node) {
+  return failure_of(Failure::Kind::overflow, node, "there is no result, or none that fits");
+}
+
+Failure too_deep(const Node& call) {
+  return failure_of(Failure::Kind::depth, call, "the calls nest too deeply");
 }
 
 bool evaluate_size(const Node& node, const SymbolValues& symbols, Slot& result) {
@@ -88,27 +96,6 @@ bool evaluate_size(const Node& node, const SymbolValues& symbols, Slot& result) 
   result = Slot::of(*value);
   return true;
 }
-
-namespace {
-
-Failure overflow(const Node& node, std::string_view what = "the result does not fit") {
-  Failure failure;
-  failure.kind = Failure::Kind::overflow;
-  failure.message = cat(node.op->name, ": ", what);
-  failure.span = node.span;
-  return failure;
-}
-
-Failure too_small(const Node& dimension, int64_t size) {
-  Failure failure;
-  failure.kind = Failure::Kind::operation;
-  failure.message =
-      cat("the data decide a size of ", size, ", and the graph is for sizes from 2 on");
-  failure.span = dimension.span;
-  return failure;
-}
-
-}  // namespace
 
 bool OrdinaryRun::run() { return run(code_.body); }
 
@@ -230,7 +217,8 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       return run_guard(instruction);
     case Action::container:
       if (run_container(instruction, library_, frame_)) return true;
-      frame_.failure = overflow(*instruction.node, "the list is empty");
+      frame_.failure =
+          failure_of(Failure::Kind::operation, *instruction.node, "the list has no such element");
       return false;
     case Action::relayout:
     case Action::skip:
@@ -343,7 +331,9 @@ bool OrdinaryRun::run_guard(const Instruction& instruction) {
 bool OrdinaryRun::run_dimension(const Instruction& instruction) {
   const Slot& size = frame_.slots[instruction.inputs[0]];
   if (size.i64() < 2) {
-    frame_.failure = too_small(*instruction.node, size.i64());
+    frame_.failure = failure_of(
+        Failure::Kind::operation, *instruction.node,
+        cat("the data decide a size of ", size.i64(), ", and the graph is for sizes from 2 on"));
     return false;
   }
   frame_.symbols.set(instruction.node->attributes.get<std::string>("symbol"), size.i64());

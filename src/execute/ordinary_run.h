@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string_view>
 
 #include "execute/code.h"
 #include "execute/frame.h"
@@ -97,6 +98,9 @@ std::vector<int64_t> rebound_strides(const Write& rebind, std::span<const int64_
 /// Whether a `guard`'s operand holds.
 bool guard_holds(const Slot& slot, const Library& library);
 Failure guard_failure(const graph::Node& guard);
+Failure failure_of(Failure::Kind kind, const graph::Node& node, std::string_view what);
+/// A number or a dimension that does not fit 64 bits, or has no value.
+Failure overflow(const graph::Node& node);
 /// Calls nest more deeply than the run may.
 Failure too_deep(const graph::Node& call);
 /// Evaluates a `size` node; false on overflow.

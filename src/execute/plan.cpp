@@ -16,14 +16,6 @@ namespace janus::execute {
 
 namespace {
 
-Failure failure_of(Failure::Kind kind, const graph::Node& node, const std::string& what) {
-  Failure failure;
-  failure.kind = kind;
-  failure.message = cat(node.op->name, ": ", what);
-  failure.span = node.span;
-  return failure;
-}
-
 /// For tests: the place where an operator fails on demand.
 void operation_may_fail(const Frame& frame) {
   if (!frame.is_certain) fault_point(Fault::operation);
@@ -232,15 +224,13 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
     case Step::Kind::number: {
       const Instruction& instruction = instructions[step.index];
       if (run_number(instruction.number, {slots, instruction.inputs, instruction.outputs})) break;
-      frame.failure =
-          failure_of(Failure::Kind::overflow, *instruction.node, "the result does not fit");
+      frame.failure = overflow(*instruction.node);
       return false;
     }
     case Step::Kind::size: {
       const Instruction& instruction = instructions[step.index];
       if (evaluate_size(*instruction.node, frame.symbols, slots[instruction.outputs[0]])) break;
-      frame.failure =
-          failure_of(Failure::Kind::overflow, *instruction.node, "the dimension does not fit");
+      frame.failure = overflow(*instruction.node);
       return false;
     }
     case Step::Kind::item: {

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 
+#include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
@@ -239,6 +240,8 @@ class Caster {
     if (is_kept && interpreter_.grad_enabled && may_be_cast_elsewhere())
       interpreter_.refuse(ReasonCode::mode_active,
                           "an autocast that keeps a weight's cast for others");
+    // What is kept has its gradient, also where it is first wanted without.
+    const GradMode mode(interpreter_, interpreter_.grad_enabled || is_kept);
     Value result = cast_to(interpreter_, tensor, to_);
     if (is_kept && !may_be_cast_elsewhere()) autocast.casts[tensor.get()] = {tensor, result};
     return result;

@@ -392,8 +392,9 @@ void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
 bool gives_a_copy_in_order(const graph::OpDef& op, const OperatorCall& call) {
   if (std::ranges::all_of(call.tensors, [](const auto& tensor) { return is_contiguous(*tensor); }))
     return false;
+  // What a convolution gives may be channels last: then it stays so.
   if (&op == &op::batch_norm || &op == &op::functional_batch_norm)
-    return !is_contiguous(*call.tensors[0]) && !is_channels_last(*call.tensors[0]);
+    return is_surely_not_contiguous(*call.tensors[0]) && !is_channels_last(*call.tensors[0]);
   return &op == &op::masked_fill || &op == &op::masked_fill_tensor;
 }
 

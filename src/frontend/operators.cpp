@@ -149,6 +149,14 @@ std::optional<Dim> dim_arithmetic(Operator op, const Value& left, const Value& r
   }
 }
 
+/// A quotient of dimensions is computed only where something has such a size: that it raises has to
+/// be seen where the program divides.
+bool may_divide_by_zero(Operator op, const Value& divisor) {
+  if (op != Operator::FloorDiv && op != Operator::Mod) return false;
+  return dim_of(divisor)->lower_bound().value_or(0) < 1 &&
+         dim_of(divisor)->upper_bound().value_or(0) >= 0;
+}
+
 /// An int times or by a power of two, whose exponent is not negative; a power of more than 64 bits
 /// ends the run.
 Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Value& right,
@@ -174,8 +182,10 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
   if (left_example && right_example)
     example = interpreter.must(apply_python(op, left_example.get(), right_example.get()));
   if (std::optional<Dim> dim = dim_arithmetic(op, left, right)) {
-    Value result = interpreter.dimension(*dim);
-    return result;
+    if (may_divide_by_zero(op, right))
+      operator_named(scalar_operator(op))(
+          interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
+    return interpreter.dimension(*dim);
   }
   const bool shifts = op == Operator::LShift || op == Operator::RShift;
   if (shifts && number_kind(left) == Type::Kind::i64 && number_kind(right) == Type::Kind::i64)

@@ -4,6 +4,7 @@
 
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
+#include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
@@ -383,6 +384,27 @@ Value call_reflected_method(Interpreter& interpreter, const Arguments& arguments
   return binary(interpreter, op, arguments.positional[1], arguments.positional[0]);
 }
 
+/// Methods of what their operator takes second: x.where(condition, y) is where(condition, x, y).
+struct SecondOperand {
+  const char* function;
+  const char* first;  ///< how the operator's first parameter is called
+};
+constexpr SecondOperand kWhere{"torch.where", "condition"}, kPolygamma{"torch.polygamma", "n"};
+
+template <const SecondOperand* method>
+Value call_as_second(Interpreter& interpreter, const Arguments& arguments) {
+  Arguments all = arguments;
+  if (all.positional.size() > 1) {
+    std::swap(all.positional[0], all.positional[1]);
+  } else if (const Value* first = arguments.keyword(method->first)) {
+    all.positional.insert(all.positional.begin(), *first);
+    std::erase_if(all.keywords, [](const auto& each) { return each.first == method->first; });
+  } else {
+    return nullptr;
+  }
+  return call(interpreter, interpreter.constant_borrowed(imported(method->function)), all);
+}
+
 }  // namespace
 
 std::span<const SpecialCallable> tensor_callables() {
@@ -429,6 +451,8 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.expand_as", call_as_other<&kExpand>},
       {"torch.Tensor.reshape_as", call_as_other<&kReshape>},
       {"torch.broadcast_tensors", call_broadcast_tensors},
+      {"torch.Tensor.where", call_as_second<&kWhere>},
+      {"torch.Tensor.polygamma", call_as_second<&kPolygamma>},
       {"torch.Tensor.__add__", call_operator_method<Operator::Add>},
       {"torch.Tensor.__mul__", call_operator_method<Operator::Mult>},
       {"torch.Tensor.__sub__", call_operator_method<Operator::Sub>},

@@ -34,12 +34,13 @@ graph::Node* append_opaque(graph::Builder& builder, const OpaqueCall& call,
 /// makes; its operands' values are those of `inputs`.
 OpaqueCall opaque_call(const graph::Attributes& attributes, std::span<graph::Value* const> inputs);
 
+/// Whether it is an opaque call whose results never lie in an operand's memory.
+bool owns_results(const graph::Node& node);
+
 /// Which operands autograd watches in a call that records for its gradient (attribute _recorded);
 /// empty: it does not record. A call that does gives a frame as its last result, which its
 /// `opaque_backward` takes as last operand: the watched operands, then the results, as autograd
 /// knows them.
-/// Whether it is an opaque call whose results never lie in an operand's memory.
-bool owns_results(const graph::Node& node);
 std::vector<bool> recorded_operands(const graph::Attributes& attributes);
 
 /// The layers of an `opaque_backward` node, the innermost first: which operands of that layer get a

@@ -1,6 +1,7 @@
 // See raising.h.
 #include "passes/raising.h"
 
+#include <algorithm>
 #include <set>
 
 #include "graph/constant.h"
@@ -62,6 +63,14 @@ bool is_at_number(const Node& node) {
   return dim != nullptr && !dim->is_constant();
 }
 
+/// A program's list and its length may not fit together. (Frames are in lists of our own.)
+bool takes_an_element(const Node& node) {
+  return (node.op == &op::list_item || node.op == &op::list_pop) &&
+         std::ranges::none_of(node.outputs, [](const Value* output) {
+           return output->type.kind == graph::Type::Kind::frame;
+         });
+}
+
 bool is_surely_not_zero(const Value* value) {
   const auto number = graph::constant_number(value);
   return number && *number != 0;
@@ -71,7 +80,7 @@ bool is_surely_not_zero(const Value* value) {
 
 bool may_raise(const Node& node) {
   if (node.op == &op::row && is_of_round(node)) return false;
-  return has_range(node.op) || has_domain(node) || is_at_number(node) ||
+  return has_range(node.op) || has_domain(node) || is_at_number(node) || takes_an_element(node) ||
          (divides(node) && !is_surely_not_zero(node.inputs[1]));
 }
 

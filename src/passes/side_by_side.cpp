@@ -13,6 +13,7 @@
 #include "ops/list.h"
 #include "ops/shape.h"
 #include "ops/shape_rules.h"
+#include "ops/view_rules.h"
 
 namespace janus::passes {
 
@@ -64,9 +65,20 @@ std::vector<Place> common_places(std::span<Value* const> parts) {
 
 bool lie_together(std::span<Value* const> parts) {
   const std::vector<Place> places = common_places(parts);
-  for (size_t i = 1; i < places.size(); ++i)
-    if (!(places[i - 1].stop == places[i].start)) return false;
-  return !places.empty();
+  if (places.empty()) return false;
+  Dim length(0);
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (i > 0 && !(places[i - 1].stop == places[i].start)) return false;
+    length = length + (places[i].stop - places[i].start);
+  }
+  // Equal sizes may be written differently: then no slice is known to have just these rows.
+  const Dim &start = places.front().start, &stop = places.back().stop;
+  return ops::at_least_zero(start) && ops::at_least_zero(stop) &&
+         ops::slice_range({{"start", ops::to_attribute(start)},
+                           {"end", ops::to_attribute(stop)},
+                           {"step", int64_t{1}}},
+                          places.front().base->type.shape.front())
+                 .length == length;
 }
 
 std::vector<size_t> natural_order(std::span<Value* const> parts) {

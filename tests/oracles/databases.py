@@ -44,6 +44,9 @@ class Case:
     arguments: tuple[Any, dict[str, Any]]
 
 
+# A method takes its arguments as the function does, but for their order: a few samples tell.
+METHOD_SAMPLES = 3
+
 # What they give is whatever lay in memory.
 UNDEFINED_CONTENTS = {
     "empty",
@@ -69,7 +72,7 @@ def full_name(op: Any) -> str:
 def operator_cases(
     op: Any, limit: int | None = None, dtype: torch.dtype = torch.float32
 ) -> Iterator[Case]:
-    """The samples of an operator, as function and (where it exists) as in-place method."""
+    """The samples of an operator, as function and (where they exist) as in-place method and, some, as method."""
     gradient = op.supports_autograd
     samples = op.sample_inputs("cpu", dtype, requires_grad=gradient)
     for index, sample in enumerate(samples):
@@ -77,6 +80,8 @@ def operator_cases(
             return
         arguments = ((sample.input, *sample.args), dict(sample.kwargs))
         yield Case(full_name(op), index, "function", op.op, arguments)
+        if op.method_variant is not None and index < METHOD_SAMPLES:
+            yield Case(full_name(op), index, "method", op.method_variant, arguments)
         if op.inplace_variant is not None and not sample.broadcasts_input:
             yield Case(full_name(op), index, "in place", op.inplace_variant, arguments)
 

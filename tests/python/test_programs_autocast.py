@@ -332,6 +332,23 @@ def test_checkpoints_that_are_left_to_eager(kind):
     assert actual == expected
 
 
+@differential(tolerance=1e-2, dtype=torch.float32)
+def test_weight_that_is_first_cast_without_gradients():
+    """Eager keeps that cast, with its gradient."""
+    linear = nn.Linear(4, 4)
+
+    def step(x):
+        linear.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16):
+            with torch.no_grad():
+                target = linear(x)
+            y = linear(x)
+        (y.float() * target).sum().backward()
+        return target, y
+
+    return Program(step, [(torch.randn(5, 4),) for _ in range(6)], watch=[linear])
+
+
 def test_lists_are_torchs():
     """Each operator with a kernel for autocast is in the table, and no other."""
     names = torch._C._dispatch_get_all_op_names()

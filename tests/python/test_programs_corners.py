@@ -523,3 +523,24 @@ def test_view_at_a_position_sees_writes():
 
     calls = [(torch.randn(4, 2), torch.tensor(i % 3)) for i in range(9)]
     return Program(step, calls)
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.float64])
+@differential(hits=3)
+def test_methods_whose_operator_takes_the_tensor_second(dtype):
+    def step(a, condition, b):
+        return a.where(condition, b), a.where(other=b, condition=condition), a.where(condition, 1)
+
+    def batch():
+        a, condition, b = torch.randn(3, 8) > 0
+        return a.to(dtype), condition, b.to(dtype)
+
+    return Program(step, [batch() for _ in range(6)])
+
+
+@differential(hits=3)
+def test_polygamma():
+    def step(x):
+        return x.polygamma(1), x.polygamma(n=2)
+
+    return Program(step, [(torch.rand(4) + 0.5,) for _ in range(6)])

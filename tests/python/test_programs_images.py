@@ -224,6 +224,25 @@ def test_batch_norm(shape, affine, last):
     return Program(step, [batch() for _ in range(BATCHES)], watch=[mean, variance, weight, bias])
 
 
+@pytest.mark.parametrize("train", [True, False])
+@differential(tolerance=1e-3, dtype=torch.float32)
+def test_model_that_is_channels_last(train):
+    """How a convolution's result lies is not known before it is there; a norm gives the same."""
+    model = nn.Sequential(nn.Conv2d(3, 5, 1), nn.BatchNorm2d(5), nn.ReLU(), nn.Conv2d(5, 4, 3))
+    model = model.to(memory_format=torch.channels_last).train(train)
+
+    def step(x):
+        model.zero_grad()
+        y = model(x)
+        y.square().mean().backward()
+        return y, y.sum(1)
+
+    def batch():
+        return (torch.randn(2, 3, 7, 8).contiguous(memory_format=torch.channels_last),)
+
+    return Program(step, [batch() for _ in range(BATCHES)], watch=[model])
+
+
 def test_pooled_means_keep_the_images_channels_last():
     """Their gradient is one number for all pixels of a channel, which is no layout to keep to."""
 

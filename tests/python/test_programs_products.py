@@ -387,3 +387,13 @@ def test_what_meets_the_same_rows_is_one_product():
     assert f.graph().count(" = linear ") == 2 * 3
     weights = 2 * 25
     assert f.graph().count(" = mm ") == weights + 2 * (1 + 1)
+
+
+@differential(hits=4, graphs=2)
+def test_rows_whose_sizes_are_written_in_other_ways():
+    """That slices follow one another does not tell that their sizes add up in one form."""
+
+    def step(x):
+        return torch.cat([x[1:3], x[3:3], x[3:4]]) @ x.t()
+
+    return Program(step, [(torch.randn(rows, 4),) for rows in (4, 4, 4, 4, 5, 6, 7, 8, 3)])

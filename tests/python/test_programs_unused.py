@@ -149,3 +149,41 @@ def test_integers_that_do_not_fit_are_no_error():
 
     x = torch.randn(3)
     return Program(step, [(x, n) for n in (2, 3, 4, 5, 6, 7, 2**40, 3)])
+
+
+@differential(hits=3, aborts=2)
+def test_quotients_of_ints():
+    def step(x, n):
+        n % (n - 3)
+        n // (n - 4)
+        return x * n
+
+    x = torch.randn(3)
+    return Program(step, [(x, n) for n in (5, 6, 7, 8, 9, 10, 3, 4, 11)])
+
+
+@differential(hits=3, aborts=2)
+def test_elements_of_a_list_that_grows():
+    def step(x, rounds, k):
+        ys = []
+        for i in range(rounds):
+            ys.append(x * i)
+        ys[k]
+        return ys[0] + 1
+
+    x = torch.randn(3)
+    good = [(x, rounds, k) for rounds, k in ((3, 1), (4, 2), (5, 1), (6, -3), (4, 2), (7, 5))]
+    return Program(step, [*good, (x, 3, 3), (x, 5, -6), good[0]])
+
+
+@differential(hits=2, aborts=2)
+def test_elements_of_a_list_of_another_length_each_time():
+    def step(xs, k):
+        xs[k]
+        return xs[0] + 1
+
+    def call(length, k):
+        return [torch.ones(3) for _ in range(length)], k
+
+    good = [call(length, k) for length, k in ((3, 1), (4, 2), (5, 1), (6, 3), (4, 2), (7, 5))]
+    return Program(step, [*good, call(3, 3), call(5, -6), good[0]])
