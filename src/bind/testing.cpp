@@ -27,6 +27,7 @@
 #include "speculate/entry.h"
 #include "speculate/facts.h"
 #include "speculate/guards.h"
+#include "torch/ways.h"
 
 namespace nb = nanobind;
 
@@ -385,6 +386,7 @@ void bind_testing(nb::module_& module) {
   testing.def(
       "hold_contests", [](bool are_held) { speculate::Contest::are_held = are_held; },
       nb::arg("are_held"));
+  testing.def("force_way", [](int way) { torch::forced_way = way; }, nb::arg("way"));
 }
 
 }  // namespace janus::bind

@@ -1,150 +1,482 @@
-// See convolution.h. The libraries' convolutions bring filters into an order of their own and their
-// gradients back, which costs several times the product itself where images are small.
+// See convolution.h. The library brings filters into an order of its own at each call and their
+// gradients back, which costs several times the convolution itself where images are small; it also
+// has sizes that it is very slow with. A product takes filters as they lie; what it costs is the
+// matrix of what the filter sees (windows.h), up to as many times the image as the filter has taps.
 #include "torch/convolution.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/slice.h>
 #include <ATen/ops/sum.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
+#include "base/thread_pool.h"
 #include "graph/op.h"
 #include "ops/attributes.h"
 #include "ops/list.h"
+#include "torch/layout_copy.h"
 #include "torch/operators.h"
 #include "torch/products.h"
 #include "torch/tensor.h"
+#include "torch/ways.h"
+#include "torch/windows.h"
 
 namespace janus::torch {
 
 using execute::Operands;
+using execute::Slot;
 
 namespace {
 
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
-at::Tensor new_image(at::IntArrayRef sizes, const at::Tensor& like) {
-  return at::empty(sizes, like.options().memory_format(channels_last));
-}
+/// Matrices of more elements leave the cache, and take more memory than it is worth.
+constexpr int64_t most_elements = 1 << 21;
+/// Into how many parts a batch is divided where images are multiplied one by one.
+constexpr int64_t parts = 8;
 
-/// Pixels by channels; of a filter, results by channels.
-at::Tensor rows_of(const at::Tensor& image) {
-  const int64_t channels = image.size(1);
-  return image.as_strided({image.numel() / channels, channels}, {channels, 1});
-}
+// ---- What is convolved ------------------------------------------------------------------------
 
-class PixelConvolution : public execute::Operation {
- public:
-  PixelConvolution(const graph::Node& node, const execute::SymbolLookup& symbols)
-      : general_(bind_boxed(node, symbols)) {
-    const graph::Shape stride = ops::list_attribute(node.attributes, "stride", 2);
-    for (size_t i = 0; i < 2; ++i) stride_[i] = stride[i].evaluate(symbols).value();
+/// The sizes of one convolution, and how its tensors lie.
+struct Case {
+  Windows windows;
+  int64_t batch = 0, filters = 0;
+  bool last = false;         ///< images lie channels last
+  bool filter_last = false;  ///< so does the filter, which makes a difference if it has more taps
+
+  int64_t depth() const { return windows.channels * windows.taps(); }  ///< of the product
+  int64_t results() const { return batch * windows.count(); }
+  /// For products, the filter is a matrix with a row for each filter.
+  RowOrder order() const { return filter_last ? RowOrder::taps_channels : RowOrder::channels_taps; }
+  /// What the filter is applied to at once, of results instead of images.
+  Windows result_pixels() const {
+    return {.channels = filters,
+            .image = windows.result,
+            .filter = {1, 1},
+            .result = windows.result,
+            .stride = {1, 1},
+            .padding = {0, 0},
+            .dilation = {1, 1}};
   }
+};
 
-  bool can_run_into() const override { return general_->can_run_into(); }
-  void run_into(const Operands& operands) override { general_->run_into(operands); }
+bool is_last(const at::Tensor& tensor) {
+  return tensor.dim() == 4 && tensor.suggest_memory_format() == channels_last;
+}
+
+bool is_dense(const at::Tensor& tensor, bool last) {
+  return tensor.scalar_type() == at::kFloat && tensor.numel() > 0 &&
+         (last ? tensor.is_contiguous(channels_last) : tensor.is_contiguous());
+}
+
+at::Tensor new_matrix(int64_t rows, int64_t columns, const at::Tensor& like) {
+  return at::empty({rows, columns}, like.options());
+}
+
+at::Tensor new_tensor(at::IntArrayRef sizes, bool last, const at::Tensor& like) {
+  return last ? at::empty(sizes, like.options().memory_format(channels_last))
+              : at::empty(sizes, like.options());
+}
+
+/// Memory without gaps as a matrix, whatever the order of its dimensions.
+at::Tensor matrix(const at::Tensor& tensor, int64_t rows) {
+  const int64_t columns = tensor.numel() / rows;
+  return tensor.as_strided({rows, columns}, {columns, 1});
+}
+
+float* data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
+
+void add_channels(const at::Tensor& bias, int64_t count, float* planes) {
+  const float* values = bias.const_data_ptr<float>();
+  for (int64_t k = 0; k < bias.numel(); ++k, planes += count)
+    for (int64_t i = 0; i < count; ++i) planes[i] += values[k];
+}
+
+// ---- Products ---------------------------------------------------------------------------------
+
+/// Images channels last: windows are rows, and so are results.
+namespace by_rows {
+
+at::Tensor rows_of(const Case& which, const at::Tensor& image) {
+  if (which.windows.are_pixels()) return matrix(image, which.results());
+  at::Tensor rows = new_matrix(which.results(), which.depth(), image);
+  gather_rows(data(image), which.batch, which.windows, which.order(), data(rows));
+  return rows;
+}
+
+void forward(const Case& which, const at::Tensor& image, const at::Tensor& filter,
+             const at::Tensor& bias, at::Tensor& result) {
+  at::Tensor out = matrix(result, which.results());
+  multiply(rows_of(which, image), matrix(filter, which.filters).t(), bias, out);
+}
+
+void image_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& filter,
+                    at::Tensor& result) {
+  const bool direct = which.windows.are_pixels();
+  at::Tensor rows = direct ? matrix(result, which.results())
+                           : new_matrix(which.results(), which.depth(), gradient);
+  multiply(matrix(gradient, which.results()), matrix(filter, which.filters), {}, rows);
+  if (!direct) scatter_rows(data(rows), which.batch, which.windows, which.order(), data(result));
+}
+
+void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& image,
+                     at::Tensor& result) {
+  at::Tensor out = matrix(result, which.filters);
+  multiply(matrix(gradient, which.results()).t(), rows_of(which, image), {}, out);
+}
+
+}  // namespace by_rows
+
+/// Images in planes: windows are columns, those of all images side by side.
+namespace by_columns {
+
+/// [channels of all taps, windows of all images]
+at::Tensor columns_of(const Windows& windows, int64_t batch, const at::Tensor& image) {
+  if (windows.are_pixels() && batch == 1) return matrix(image, windows.channels);
+  at::Tensor columns =
+      new_matrix(windows.channels * windows.taps(), batch * windows.count(), image);
+  gather_planes(data(image), batch, windows, data(columns));
+  return columns;
+}
+
+void forward(const Case& which, const at::Tensor& image, const at::Tensor& filter,
+             const at::Tensor& bias, at::Tensor& result) {
+  const bool direct = which.batch == 1;
+  at::Tensor out =
+      direct ? matrix(result, which.filters) : new_matrix(which.filters, which.results(), image);
+  multiply(matrix(filter, which.filters), columns_of(which.windows, which.batch, image), {}, out);
+  if (bias.defined()) add_channels(bias, which.results(), data(out));
+  if (!direct) scatter_planes(data(out), which.batch, which.result_pixels(), data(result));
+}
+
+void image_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& filter,
+                    at::Tensor& result) {
+  const bool direct = which.windows.are_pixels() && which.batch == 1;
+  at::Tensor columns =
+      direct ? matrix(result, which.depth()) : new_matrix(which.depth(), which.results(), gradient);
+  multiply(matrix(filter, which.filters).t(),
+           columns_of(which.result_pixels(), which.batch, gradient), {}, columns);
+  if (!direct) scatter_planes(data(columns), which.batch, which.windows, data(result));
+}
+
+void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& image,
+                     at::Tensor& result) {
+  at::Tensor out = matrix(result, which.filters);
+  multiply(columns_of(which.result_pixels(), which.batch, gradient),
+           columns_of(which.windows, which.batch, image).t(), {}, out);
+}
+
+}  // namespace by_columns
+
+/// Images in planes, one after the other: what one image needs stays in the cache.
+namespace by_image {
+
+/// Calls `image(part, number)` for all images, those of a part one after the other.
+template <class Image>
+void for_each_image(const Case& which, const Image& image) {
+  const int64_t length = (which.batch + parts - 1) / parts;
+  parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+    const at::AutoDispatchBelowADInplaceOrView below;  // a worker has no run's scope around it
+    for (int64_t part = begin; part < end; ++part)
+      for (int64_t i = part * length; i < std::min(which.batch, (part + 1) * length); ++i)
+        image(part, i);
+  });
+}
+
+/// A matrix for each part, for what the filter sees.
+at::Tensor scratch(const Case& which, const at::Tensor& like) {
+  return at::empty({parts, which.depth(), which.windows.count()}, like.options());
+}
+
+at::Tensor columns_of(const Case& which, const at::Tensor& image, int64_t number,
+                      const at::Tensor& room) {
+  const at::Tensor one = image[number];
+  if (which.windows.are_pixels()) return matrix(one, which.depth());
+  gather_planes(data(one), 1, which.windows, data(room));
+  return room;
+}
+
+void forward(const Case& which, const at::Tensor& image, const at::Tensor& filter,
+             const at::Tensor& bias, at::Tensor& result) {
+  const at::Tensor room = scratch(which, image), factor = matrix(filter, which.filters);
+  for_each_image(which, [&](int64_t part, int64_t i) {
+    at::Tensor out = matrix(result[i], which.filters);
+    multiply(factor, columns_of(which, image, i, room[part]), {}, out);
+    if (bias.defined()) add_channels(bias, which.windows.count(), data(out));
+  });
+}
+
+void image_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& filter,
+                    at::Tensor& result) {
+  const at::Tensor room = scratch(which, gradient), factor = matrix(filter, which.filters).t();
+  const bool direct = which.windows.are_pixels();
+  for_each_image(which, [&](int64_t part, int64_t i) {
+    at::Tensor columns = direct ? matrix(result[i], which.depth()) : room[part];
+    multiply(factor, matrix(gradient[i], which.filters), {}, columns);
+    if (!direct) scatter_planes(data(columns), 1, which.windows, data(result[i]));
+  });
+}
+
+void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& image,
+                     at::Tensor& result) {
+  const at::Tensor room = scratch(which, image);
+  at::Tensor sums = at::zeros({parts, which.filters, which.depth()}, image.options());
+  for_each_image(which, [&](int64_t part, int64_t i) {
+    at::Tensor sum = sums[part];
+    add_product(matrix(gradient[i], which.filters), columns_of(which, image, i, room[part]).t(),
+                sum);
+  });
+  at::Tensor out = matrix(result, which.filters);
+  at::sum_out(out, sums, {0});
+}
+
+}  // namespace by_image
+
+// ---- The choice -------------------------------------------------------------------------------
+
+enum class Part : uint8_t { forward, image_gradient, filter_gradient };
+enum Way : int { library, as_product, image_by_image };
+
+/// All that the time depends on; sizes that vary only roughly.
+using Key = std::array<int64_t, 19>;
+
+Key key(Part part, const Case& which) {
+  const Windows& w = which.windows;
+  return {static_cast<int64_t>(part),
+          rough_size(which.batch),
+          rough_size(which.filters),
+          rough_size(w.channels),
+          rough_size(w.image[0]),
+          rough_size(w.image[1]),
+          rough_size(w.result[0]),
+          rough_size(w.result[1]),
+          w.filter[0],
+          w.filter[1],
+          w.stride[0],
+          w.stride[1],
+          w.padding[0],
+          w.padding[1],
+          w.dilation[0],
+          w.dilation[1],
+          which.last ? 1 : 0,
+          which.filter_last ? 1 : 0,
+          threads_of_products()};
+}
+
+/// How many ways there are.
+int ways(const Case& which) {
+  if (which.depth() * which.results() > most_elements) return library + 1;
+  if (which.last || which.batch < 2) return as_product + 1;
+  const int64_t largest =
+      std::max(which.depth() * which.windows.count(), which.filters * which.depth());
+  return largest * parts > most_elements ? as_product + 1 : image_by_image + 1;
+}
+
+template <class Run>
+Way choose(Part part, const Case& which, const Run& run) {
+  static Ways<Key> chosen;
+  return static_cast<Way>(
+      chosen.choose(key(part, which), ways(which), [&](int way) { run(static_cast<Way>(way)); }));
+}
+
+// ---- The operators ----------------------------------------------------------------------------
+
+class Convolution : public execute::Operation {
+ public:
+  Convolution(const graph::Node& node, const execute::SymbolLookup& symbols)
+      : general_(bind_boxed(node, symbols)),
+        stride_(numbers(node, symbols, "stride")),
+        padding_(numbers(node, symbols, "padding")),
+        dilation_(numbers(node, symbols, "dilation")) {}
 
  protected:
-  static bool fits(const at::Tensor& image) {
-    return image.dim() == 4 && image.scalar_type() == at::kFloat && image.numel() > 0 &&
-           image.is_contiguous(channels_last) && image.suggest_memory_format() == channels_last;
+  /// Nullopt if the loops can't.
+  std::optional<Case> examine(const at::Tensor& image, const at::Tensor& filter) const {
+    const bool last = is_last(image), filter_last = is_last(filter);
+    if ((filter_last && !last) || !is_dense(image, last) || !is_dense(filter, filter_last))
+      return std::nullopt;
+    if (image.dim() != filter.dim() || image.size(1) != filter.size(1)) return std::nullopt;
+    Case which{.batch = image.size(0),
+               .filters = filter.size(0),
+               .last = last,
+               .filter_last = filter_last};
+    Windows& windows = which.windows;
+    windows.channels = image.size(1);
+    const size_t rank = stride_.size();
+    for (size_t i = 0; i < 2; ++i) {
+      const bool given = rank == 2 || i == 1;  // one dimension is that of columns
+      const size_t at = rank == 2 ? i : 0;
+      const auto size = [&](const at::Tensor& tensor) {
+        return given ? tensor.size(static_cast<int64_t>(2 + at)) : 1;
+      };
+      windows.image[i] = size(image);
+      windows.filter[i] = size(filter);
+      windows.stride[i] = given ? stride_[at] : 1;
+      windows.padding[i] = given ? padding_[at] : 0;
+      windows.dilation[i] = given ? dilation_[at] : 1;
+      const int64_t reach = (windows.filter[i] - 1) * windows.dilation[i];
+      const int64_t room = windows.image[i] + 2 * windows.padding[i] - reach - 1;
+      windows.result[i] = room < 0 ? 0 : room / windows.stride[i] + 1;
+    }
+    if (windows.count() == 0) return std::nullopt;
+    return which;
   }
 
-  static bool is_pixel(const at::Tensor& filter) {
-    return filter.dim() == 4 && filter.size(2) == 1 && filter.size(3) == 1 &&
-           filter.scalar_type() == at::kFloat && filter.is_contiguous(channels_last);
+  std::vector<int64_t> result_sizes(const Case& which) const {
+    if (stride_.size() == 1) return {which.batch, which.filters, which.windows.result[1]};
+    return {which.batch, which.filters, which.windows.result[0], which.windows.result[1]};
   }
 
-  bool skips() const { return stride_ != std::array<int64_t, 2>{1, 1}; }
-
-  /// The pixels that the filter is applied to.
-  at::Tensor seen(const at::Tensor& image) const {
-    return image.slice(2, 0, image.size(2), stride_[0]).slice(3, 0, image.size(3), stride_[1]);
-  }
-
-  at::Tensor seen_rows(const at::Tensor& image) const {
-    return rows_of(skips() ? seen(image).contiguous(channels_last) : image);
+  /// The filter as the library wants it beside images that lie so: ATen is slow to copy it.
+  static at::Tensor beside(const Case& which, const at::Tensor& filter) {
+    if (!which.last || which.filter_last) return filter;
+    at::Tensor copy = new_tensor(filter.sizes(), which.last, filter);
+    if (!copy_between_layouts(copy, filter)) copy.copy_(filter);
+    return copy;
   }
 
   std::unique_ptr<execute::Operation> general_;
+  std::vector<int64_t> stride_, padding_, dilation_;
 
  private:
-  std::array<int64_t, 2> stride_{};
+  static std::vector<int64_t> numbers(const graph::Node& node, const execute::SymbolLookup& symbols,
+                                      std::string_view name) {
+    const size_t rank = node.inputs[0]->type.rank() - 2;
+    std::vector<int64_t> result;
+    for (const graph::Dim& dim : ops::list_attribute(node.attributes, name, rank))
+      result.push_back(dim.evaluate(symbols).value());
+    return result;
+  }
 };
 
-class Forward final : public PixelConvolution {
+/// (image, filter, bias) -> image
+class Forward final : public Convolution {
  public:
-  using PixelConvolution::PixelConvolution;
+  using Convolution::Convolution;
 
   void run(const Operands& operands) override {
     Borrowed image(operands.in(0)), filter(operands.in(1));
-    if (!fits(*image) || !is_pixel(*filter)) return general_->run(operands);
+    const std::optional<Case> which = examine(*image, *filter);
+    if (!which) return general_->run(operands);
     const at::Tensor bias = operands.in(2).is_tensor() ? tensor_of(operands.in(2)) : at::Tensor();
-    const at::Tensor view = seen(*image);
-    at::Tensor result =
-        new_image({view.size(0), filter->size(0), view.size(2), view.size(3)}, *image);
-    at::Tensor rows = rows_of(result);
-    multiply(seen_rows(*image), rows_of(*filter).t(), bias, rows);
-    operands.out(0) = slot_of(std::move(result));
-  }
-};
-
-class Backward final : public PixelConvolution {
- public:
-  Backward(const graph::Node& node, const execute::SymbolLookup& symbols)
-      : PixelConvolution(node, symbols),
-        wanted_(ops::mask_attribute(node.attributes, "output_mask")) {}
-
-  void run(const Operands& operands) override {
-    Borrowed gradient(operands.in(0)), image(operands.in(1)), filter(operands.in(2));
-    if (!fits(*gradient) || !fits(*image) || !is_pixel(*filter)) return general_->run(operands);
-    for (size_t i = 0; i < 3; ++i) operands.out(i) = execute::Slot::none();
-    const at::Tensor rows = rows_of(*gradient);
-    if (wanted_[0]) operands.out(0) = slot_of(image_gradient(rows, *image, *filter));
-    if (wanted_[1]) {
-      at::Tensor result = new_image(filter->sizes(), *filter);
-      at::Tensor matrix = rows_of(result);
-      multiply(rows.t(), seen_rows(*image), {}, matrix);
-      operands.out(1) = slot_of(std::move(result));
-    }
-    if (wanted_[2]) operands.out(2) = slot_of(rows.sum(0));
+    const auto compute = [&](Way way) { return convolve(way, *which, *image, *filter, bias); };
+    operands.out(0) = slot_of(compute(choose(Part::forward, *which, compute)));
   }
 
  private:
-  at::Tensor image_gradient(const at::Tensor& rows, const at::Tensor& image,
-                            const at::Tensor& filter) const {
-    at::Tensor result = new_image(image.sizes(), image);
-    at::Tensor part = skips() ? new_image(seen(image).sizes(), image) : result;
-    at::Tensor matrix = rows_of(part);
-    multiply(rows, rows_of(filter), {}, matrix);
-    if (skips()) seen(result.zero_()).copy_(part);
+  at::Tensor convolve(Way way, const Case& which, const at::Tensor& image, const at::Tensor& filter,
+                      const at::Tensor& bias) const {
+    if (way == library) {
+      return at::convolution(image, beside(which, filter), bias, stride_, padding_, dilation_,
+                             false, std::vector<int64_t>(stride_.size()), 1);
+    }
+    at::Tensor result = new_tensor(result_sizes(which), which.last, image);
+    const auto multiply_so = which.last          ? by_rows::forward
+                             : way == as_product ? by_columns::forward
+                                                 : by_image::forward;
+    multiply_so(which, image, filter, bias, result);
     return result;
+  }
+};
+
+/// (result's gradient, image, filter, …) -> gradients of (image, filter, bias), if wanted
+class Backward final : public Convolution {
+ public:
+  Backward(const graph::Node& node, const execute::SymbolLookup& symbols)
+      : Convolution(node, symbols), wanted_(ops::mask_attribute(node.attributes, "output_mask")) {}
+
+  void run(const Operands& operands) override {
+    Borrowed gradient(operands.in(0)), image(operands.in(1)), filter(operands.in(2));
+    const std::optional<Case> which = examine(*image, *filter);
+    if (!which || !is_dense(*gradient, which->last) ||
+        gradient->sizes() != at::IntArrayRef(result_sizes(*which)))
+      return general_->run(operands);
+    const auto compute_image = [&](Way way) {
+      return image_gradient(way, *which, *gradient, *image, *filter);
+    };
+    const auto compute_filter = [&](Way way) {
+      return filter_gradient(way, *which, *gradient, *image, *filter);
+    };
+    for (size_t i = 0; i < 3; ++i) operands.out(i) = Slot::none();
+    if (wanted_[0]) {
+      const Way way = choose(Part::image_gradient, *which, compute_image);
+      operands.out(0) = slot_of(compute_image(way));
+    }
+    if (wanted_[1]) {
+      const Way way = choose(Part::filter_gradient, *which, compute_filter);
+      operands.out(1) = slot_of(compute_filter(way));
+    }
+    if (wanted_[2]) {
+      const at::Tensor sum =
+          gradient->dim() == 4 ? gradient->sum({0, 2, 3}) : gradient->sum({0, 2});
+      operands.out(2) = slot_of(sum);
+    }
+  }
+
+ private:
+  at::Tensor image_gradient(Way way, const Case& which, const at::Tensor& gradient,
+                            const at::Tensor& image, const at::Tensor& filter) const {
+    if (way == library) {
+      return std::get<0>(
+          differentiate(gradient, image, beside(which, filter), {true, false, false}));
+    }
+    at::Tensor result = new_tensor(image.sizes(), which.last, image);
+    const auto multiply_so = which.last          ? by_rows::image_gradient
+                             : way == as_product ? by_columns::image_gradient
+                                                 : by_image::image_gradient;
+    multiply_so(which, gradient, filter, result);
+    return result;
+  }
+
+  /// Lies as the filter does.
+  at::Tensor filter_gradient(Way way, const Case& which, const at::Tensor& gradient,
+                             const at::Tensor& image, const at::Tensor& filter) const {
+    const bool last = which.last && filter.is_contiguous(channels_last);
+    if (way == library) {
+      at::Tensor result = std::get<1>(differentiate(gradient, image, filter, {false, true, false}));
+      if (last == which.last) return result;
+      at::Tensor copy = new_tensor(filter.sizes(), last, filter);
+      if (!copy_between_layouts(copy, result)) copy.copy_(result);
+      return copy;
+    }
+    at::Tensor result = new_tensor(filter.sizes(), last, filter);
+    const auto multiply_so = which.last          ? by_rows::filter_gradient
+                             : way == as_product ? by_columns::filter_gradient
+                                                 : by_image::filter_gradient;
+    multiply_so(which, gradient, image, result);
+    return result;
+  }
+
+  std::tuple<at::Tensor, at::Tensor, at::Tensor> differentiate(const at::Tensor& gradient,
+                                                               const at::Tensor& image,
+                                                               const at::Tensor& filter,
+                                                               std::array<bool, 3> wanted) const {
+    return at::convolution_backward(gradient, image, filter, std::nullopt, stride_, padding_,
+                                    dilation_, false, std::vector<int64_t>(stride_.size()), 1,
+                                    wanted);
   }
 
   std::vector<bool> wanted_;
 };
 
-bool is_plain(const graph::Attributes& attributes) {
-  const auto is_all = [&](std::string_view name, int64_t wanted) {
-    const graph::Shape list = ops::list_attribute(attributes, name);
-    return std::ranges::all_of(list,
-                               [&](const graph::Dim& dim) { return dim == graph::Dim(wanted); });
-  };
-  return !ops::flag_attribute(attributes, "transposed") &&
-         ops::integer_attribute(attributes, "groups") == 1 && is_all("padding", 0);
+bool is_plain(const graph::Node& node) {
+  const size_t rank = node.inputs[0]->type.rank();
+  return (rank == 3 || rank == 4) && !ops::flag_attribute(node.attributes, "transposed") &&
+         ops::integer_attribute(node.attributes, "groups") == 1 &&
+         node.inputs[0]->type.dtype == graph::DType::f32;
 }
 
 }  // namespace
 
-std::unique_ptr<execute::Operation> bind_pixel_convolution(const graph::Node& node,
-                                                           const execute::SymbolLookup& symbols) {
+std::unique_ptr<execute::Operation> bind_convolution(const graph::Node& node,
+                                                     const execute::SymbolLookup& symbols) {
   const bool forward = node.op == &op::convolution;
-  if (!forward && node.op != &op::convolution_backward) return nullptr;
-  const graph::Type& filter = node.inputs[forward ? 1 : 2]->type;
-  const bool is_pixel =
-      filter.rank() == 4 && filter.shape[2] == graph::Dim(1) && filter.shape[3] == graph::Dim(1);
-  if (!is_pixel || !is_plain(node.attributes)) return nullptr;
+  if ((!forward && node.op != &op::convolution_backward) || !is_plain(node)) return nullptr;
   if (forward) return std::make_unique<Forward>(node, symbols);
   return std::make_unique<Backward>(node, symbols);
 }

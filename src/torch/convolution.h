@@ -1,4 +1,4 @@
-// Convolutions by filters of one pixel, as matrix products.
+// Convolutions and their gradients, by the library or as matrix products, whichever is faster.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace janus::torch {
 
-/// Plain convolutions by filters of one pixel, without border, and their gradients: where images
-/// lie channels last, pixels are the rows of a matrix. Null for other operators.
-std::unique_ptr<execute::Operation> bind_pixel_convolution(const graph::Node& node,
-                                                           const execute::SymbolLookup& symbols);
+/// Plain convolutions of one or two dimensions (one group, not transposed) and their gradients;
+/// null for other operators.
+std::unique_ptr<execute::Operation> bind_convolution(const graph::Node& node,
+                                                     const execute::SymbolLookup& symbols);
 
 }  // namespace janus::torch

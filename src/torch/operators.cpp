@@ -22,7 +22,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto call = bind_python_call(node)) return call;
   if (auto product = bind_product(node)) return product;
   if (auto row = bind_row(node, symbols)) return row;
-  if (auto pixels = bind_pixel_convolution(node, symbols)) return pixels;
+  if (auto convolution = bind_convolution(node, symbols)) return convolution;
   if (auto norm = bind_batch_norm(node, symbols)) return norm;
   if (auto classes = bind_classes(node, symbols)) return classes;
   if (auto bernoulli = bind_bernoulli(node)) return bernoulli;

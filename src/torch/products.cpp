@@ -16,12 +16,8 @@
 #include <ATen/ops/mm_cpu_dispatch.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <chrono>
 #include <climits>
-#include <map>
-#include <mutex>
 #include <optional>
 
 #include "base/thread_pool.h"
@@ -29,6 +25,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/tensor.h"
+#include "torch/ways.h"
 
 // Exported by libtorch_cpu, declared in a header that is not shipped. Weak: where a torch has it
 // not, its address is null.
@@ -56,8 +53,6 @@ namespace {
 
 /// Products with fewer operations than this are too small for oneDNN to pay.
 constexpr int64_t least_measured = 1'000'000;
-constexpr int timed_runs = 3;
-constexpr double clearly_faster = 0.9;
 
 enum class Way : uint8_t { mkl, onednn };
 
@@ -68,40 +63,15 @@ struct Shape {
   auto operator<=>(const Shape&) const = default;
 };
 
-class Choices {
- public:
-  /// The faster of two ways to do the same, timed at first use. `run` must be repeatable.
-  template <class Run>
-  Way choose(const Shape& shape, const Run& run) {
-    {
-      const std::lock_guard lock(mutex_);
-      const auto found = ways_.find(shape);
-      if (found != ways_.end()) return found->second;
-    }
-    double best[2] = {0, 0};
-    for (int i = 0; i < timed_runs; ++i) {
-      for (const Way way : {Way::mkl, Way::onednn}) {
-        const auto start = std::chrono::steady_clock::now();
-        run(way);
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-        double& least = best[static_cast<int>(way)];
-        least = i == 0 ? taken.count() : std::min(least, taken.count());
-      }
-    }
-    const Way way = best[1] < clearly_faster * best[0] ? Way::onednn : Way::mkl;
-    const std::lock_guard lock(mutex_);
-    ways_[shape] = way;
-    return way;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<Shape, Way> ways_;
-};
-
-Choices& choices() {
-  static Choices instance;
+Ways<Shape>& choices() {
+  static Ways<Shape> instance;
   return instance;
+}
+
+/// `run` must be repeatable.
+template <class Run>
+Way choose(const Shape& shape, const Run& run) {
+  return static_cast<Way>(choices().choose(shape, 2, [&](int way) { run(static_cast<Way>(way)); }));
 }
 
 /// Of matrices, or of batches of matrices.
@@ -134,27 +104,27 @@ void add_row(at::Tensor& out, const at::Tensor& bias) {
   });
 }
 
-/// The next size that is one, one and a half, ... times a power of two: what is true of it is taken
-/// to be true of the size.
-int64_t rounded(int64_t size) {
+Shape shape_of(const at::Tensor& left, const at::Tensor& right, bool added) {
+  return {left.dim() == 3 ? rough_size(left.size(0)) : 1,
+          rough_size(left.size(-2)),
+          rough_size(right.size(-1)),
+          rough_size(left.size(-1)),
+          left.stride(-1) != 1,
+          right.stride(-1) != 1,
+          added,
+          threads_of_products()};
+}
+
+}  // namespace
+
+int64_t rough_size(int64_t size) {
   const int64_t step = std::max<int64_t>(
       1,
       static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(1, size)))) / 2);
   return (size + step - 1) / step * step;
 }
 
-Shape shape_of(const at::Tensor& left, const at::Tensor& right, bool added) {
-  return {left.dim() == 3 ? rounded(left.size(0)) : 1,
-          rounded(left.size(-2)),
-          rounded(right.size(-1)),
-          rounded(left.size(-1)),
-          left.stride(-1) != 1,
-          right.stride(-1) != 1,
-          added,
-          at::in_parallel_region() ? 1 : at::get_num_threads()};
-}
-
-}  // namespace
+int threads_of_products() { return at::in_parallel_region() ? 1 : at::get_num_threads(); }
 
 void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias,
               at::Tensor& out) {
@@ -172,7 +142,23 @@ void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor&
   if (2 * rows * inner * columns < least_measured || !onednn_can(left, right, out)) {
     return run(Way::mkl);
   }
-  run(choices().choose(shape_of(left, right, bias.defined()), run));
+  run(choose(shape_of(left, right, bias.defined()), run));
+}
+
+void add_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& out) {
+  const int64_t work = 2 * left.size(0) * left.size(1) * right.size(1);
+  if (work >= least_measured && onednn_can(left, right, out)) {
+    const Way way = choose(shape_of(left, right, false), [&](Way each) {
+      at::Tensor product = at::empty_like(out);  // what is timed is done several times
+      if (each == Way::onednn) {
+        at::native::mkldnn_matmul(left, right, product, 0, 1);
+      } else {
+        at::cpu::mm_out(product, left, right);
+      }
+    });
+    if (way == Way::onednn) return at::native::mkldnn_matmul(left, right, out, 1, 1);
+  }
+  at::cpu::addmm_out(out, out, left, right);
 }
 
 namespace {
@@ -188,24 +174,7 @@ void multiply_batches(const at::Tensor& left, const at::Tensor& right, at::Tenso
   };
   const bool is_large = 2 * left.numel() * right.size(2) >= least_measured;
   const bool can_choose = is_large && onednn_can(left, right, out);
-  run(can_choose ? choices().choose(shape_of(left, right, false), run) : Way::mkl);
-}
-
-/// out += left right.
-void add_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& out) {
-  const int64_t work = 2 * left.size(0) * left.size(1) * right.size(1);
-  if (work >= least_measured && onednn_can(left, right, out)) {
-    const Way way = choices().choose(shape_of(left, right, false), [&](Way each) {
-      at::Tensor product = at::empty_like(out);  // what is timed is done several times
-      if (each == Way::onednn) {
-        at::native::mkldnn_matmul(left, right, product, 0, 1);
-      } else {
-        at::cpu::mm_out(product, left, right);
-      }
-    });
-    if (way == Way::onednn) return at::native::mkldnn_matmul(left, right, out, 1, 1);
-  }
-  at::cpu::addmm_out(out, out, left, right);
+  run(can_choose ? choose(shape_of(left, right, false), run) : Way::mkl);
 }
 
 /// A matrix of floats as BLAS takes it; a vector is a row.

@@ -1,0 +1,60 @@
+// Several ways to compute the same: which is the fastest is found out by doing it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace janus::torch {
+
+/// For tests: this way is taken, or the last there is, whatever it costs; below 0: the fastest.
+inline std::atomic<int> forced_way = -1;
+
+/// The fastest way for each case that came up. All cases of one kind share an object of this class,
+/// on any number of threads.
+template <class Case>
+class Ways {
+ public:
+  /// The fastest of the ways 0, ... `count` - 1, timed when a case comes up for the first time:
+  /// `run(way)` must be repeatable. Another way than the first has to be clearly faster.
+  template <class Run>
+  int choose(const Case& which, int count, const Run& run) {
+    if (forced_way >= 0) return std::min<int>(forced_way, count - 1);
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = chosen_.find(which);
+      if (found != chosen_.end()) return found->second;
+    }
+    const int way = fastest(count, run);
+    const std::lock_guard lock(mutex_);
+    return chosen_.emplace(which, way).first->second;
+  }
+
+ private:
+  static constexpr int rounds = 3;
+  static constexpr double clearly_faster = 0.9;
+
+  template <class Run>
+  static int fastest(int count, const Run& run) {
+    std::vector<double> least(static_cast<size_t>(count));
+    for (int round = 0; round < rounds; ++round) {
+      for (int way = 0; way < count; ++way) {
+        const auto start = std::chrono::steady_clock::now();
+        run(way);
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        double& seconds = least[static_cast<size_t>(way)];
+        seconds = round == 0 ? taken.count() : std::min(seconds, taken.count());
+      }
+    }
+    least[0] *= clearly_faster;
+    return static_cast<int>(std::ranges::min_element(least) - least.begin());
+  }
+
+  std::mutex mutex_;
+  std::map<Case, int> chosen_;
+};
+
+}  // namespace janus::torch

@@ -1,0 +1,110 @@
+"""Convolutions and their gradients in graphs, each way that there is to compute them, against eager's in
+double precision: values, and eager's strides."""
+
+import itertools
+
+import pytest
+import torch.nn.functional as F
+
+import torch
+import torchjanus
+
+LAST = torch.channels_last
+
+# image, filters, stride, padding, dilation
+CASES = [
+    ((2, 3, 8, 8), (4, 3, 3, 3), 1, 1, 1),
+    ((1, 3, 8, 8), (4, 3, 3, 3), 1, 1, 1),
+    ((1, 4, 5, 6), (3, 4, 1, 1), 1, 0, 1),
+    ((4, 6, 5, 7), (5, 6, 1, 1), 1, 0, 1),
+    ((4, 6, 5, 7), (5, 6, 1, 1), 2, 0, 1),
+    ((2, 5, 2, 2), (33, 5, 3, 3), 1, 1, 1),
+    ((2, 5, 9, 7), (2, 5, 3, 2), (2, 3), (1, 0), 1),
+    ((3, 2, 11, 9), (4, 2, 3, 3), 2, 2, (2, 3)),
+    ((9, 1, 12, 12), (6, 1, 5, 5), 1, 0, 1),
+    ((17, 7, 3, 3), (1, 7, 3, 3), 1, 0, 1),
+    ((2, 1, 4, 4), (3, 1, 1, 1), 1, 1, 1),
+    ((2, 3, 1, 1), (4, 3, 3, 3), 3, 4, 1),  # windows that see nothing
+    ((3, 4, 10), (5, 4, 3), 1, 1, 1),
+    ((1, 4, 9), (5, 4, 1), 1, 0, 1),
+    ((10, 2, 17), (3, 2, 4), 3, 2, 2),
+]
+
+
+@pytest.fixture(params=[0, 1, 2], ids=["library", "product", "image by image"])
+def way(request):
+    torchjanus._core.testing.force_way(request.param)
+    yield request.param
+    torchjanus._core.testing.force_way(-1)
+
+
+def step(x, weight, bias, arguments):
+    y = (
+        F.conv2d(x, weight, bias, *arguments)
+        if x.dim() == 4
+        else F.conv1d(x, weight, bias, *arguments)
+    )
+    gradients = torch.autograd.grad((y * y.detach().cos()).sum(), (x, weight, bias))
+    return y, *gradients
+
+
+def lies(tensor: torch.Tensor, last: bool) -> torch.Tensor:
+    return tensor.contiguous(memory_format=LAST) if last else tensor
+
+
+@pytest.mark.parametrize(("image", "filters", "stride", "padding", "dilation"), CASES)
+@pytest.mark.parametrize(("last", "filter_last"), [(False, False), (True, False), (True, True)])
+def test_each_way_gives_what_eager_does(
+    way, image, filters, stride, padding, dilation, last, filter_last
+):
+    if last and len(image) == 3:
+        pytest.skip("no such layout")
+    arguments = (stride, padding, dilation)
+    converted = torchjanus.function(lambda x, weight, bias: step(x, weight, bias, arguments))
+    for _ in range(6):
+        x = lies(torch.randn(image), last).requires_grad_()
+        weight = lies(torch.randn(filters), filter_last).requires_grad_()
+        bias = torch.randn(filters[0], requires_grad=True)
+        given = converted(x, weight, bias)
+        eager = step(x, weight, bias, arguments)
+        exact = step(*(t.detach().double().requires_grad_() for t in (x, weight, bias)), arguments)
+        for ours, wanted in zip(given, exact, strict=True):
+            torch.testing.assert_close(ours.double(), wanted, rtol=1e-4, atol=1e-4)
+        if last == filter_last:
+            assert [t.stride() for t in given[:2]] == [t.stride() for t in eager[:2]]
+    assert torchjanus.stats(converted)["hits"] > 0
+
+
+@pytest.mark.parametrize("kind", ["grouped", "transposed", "double", "sliced", "no gradient"])
+def test_what_products_leave_to_the_library(way, kind):
+    def convolve(x, weight):
+        if kind == "transposed":
+            return F.conv_transpose2d(x, weight, stride=2)
+        return F.conv2d(x, weight, groups=2 if kind == "grouped" else 1)
+
+    def whole(x, weight):
+        y = convolve(x, weight)
+        return torch.autograd.grad(y.square().sum(), x if kind == "no gradient" else weight)[0]
+
+    converted = torchjanus.function(whole)
+    dtype = torch.float64 if kind == "double" else torch.float32
+    for _ in range(6):
+        x = torch.randn(2, 4, 6, 6, dtype=dtype, requires_grad=True)
+        weight = torch.randn(4, 2 if kind == "grouped" else 4, 3, 3, dtype=dtype)
+        if kind == "sliced":
+            weight = torch.randn(4, 4, 3, 6)[..., ::2]
+        weight.requires_grad_()
+        torch.testing.assert_close(converted(x, weight), whole(x, weight), rtol=1e-4, atol=1e-4)
+    assert torchjanus.stats(converted)["hits"] > 0
+
+
+def test_sizes_that_vary(way):
+    def convolve(x, weight):
+        return F.conv1d(x, weight, padding=1)
+
+    converted = torchjanus.function(convolve)
+    weight = torch.randn(4, 3, 3)
+    for batch, length in itertools.product((2, 3, 5), (7, 9, 12)):
+        x = torch.randn(batch, 3, length)
+        torch.testing.assert_close(converted(x, weight), convolve(x, weight), rtol=1e-4, atol=1e-5)
+    assert torchjanus.stats(converted)["hits"] > 0
