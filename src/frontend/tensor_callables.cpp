@@ -208,6 +208,54 @@ Value call_type_as(Interpreter& interpreter, const Arguments& arguments) {
                           : cast_tensor(interpreter, self, other->value->type.dtype, false);
 }
 
+/// Tensor.type of a dtype or of a class such as torch.FloatTensor; without either it is a name.
+Value call_type(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() + arguments.keywords.size() != 2)
+    return nullptr;
+  const Value* given =
+      arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("dtype");
+  const Object wanted = Object::borrow(given == nullptr ? nullptr : known_object(*given));
+  if (!wanted || PyUnicode_Check(wanted.get())) return nullptr;
+  auto dtype = dtype_of(wanted.get());
+  if (!dtype) {
+    const Object of_class = Object::steal(PyObject_GetAttrString(wanted.get(), "dtype"));
+    PyErr_Clear();
+    const Object is_cuda = Object::steal(PyObject_GetAttrString(wanted.get(), "is_cuda"));
+    PyErr_Clear();
+    if (of_class && is_cuda.is(Py_False)) dtype = dtype_of(of_class.get());
+  }
+  return dtype ? cast_tensor(interpreter, self, *dtype, false) : nullptr;
+}
+
+Value call_element_size(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  return self == nullptr ? nullptr : interpreter.integer(graph::byte_size(self->value->type.dtype));
+}
+
+/// Whether all elements of a tensor of flags are true.
+Value all_hold(Interpreter& interpreter, const Value& flags) {
+  auto all = tensor_by(interpreter, "all", {flags});
+  return all == nullptr ? nullptr : item(interpreter, *all);
+}
+
+Value call_equal(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() != 2 || !arguments.keywords.empty())
+    return nullptr;
+  auto other = shared_as<Tensor>(arguments.positional[1]);
+  // Other shapes may be the same in some runs; other dtypes are an error.
+  if (other == nullptr || self->value->type != other->value->type) return nullptr;
+  return all_hold(interpreter, tensor_by(interpreter, "eq", {self, other}));
+}
+
+Value call_allclose(Interpreter& interpreter, const Arguments& arguments) {
+  if (self_of(arguments) == nullptr) return nullptr;
+  static PyObject* const isclose = imported("torch.isclose");
+  return all_hold(interpreter,
+                  call(interpreter, interpreter.constant_borrowed(isclose), arguments));
+}
+
 /// torch.tensor of numbers, known or computed by the graph, and of nested lists of such.
 Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtype) {
   Value twin = opened(interpreter, data);
@@ -264,6 +312,15 @@ Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
                           : rank == 1 ? graph::DType::i64
                                       : interpreter.output().environment.default_dtype;
   return tensor_from(interpreter, arguments.positional[0], dtype.value_or(inferred));
+}
+
+/// Of a tensor it would be a copy, with a warning.
+Value call_new_tensor(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr || arguments.positional.size() != 2 || !arguments.keywords.empty() ||
+      as<Tensor>(arguments.positional[1]) != nullptr)
+    return nullptr;
+  return tensor_from(interpreter, arguments.positional[1], self->value->type.dtype);
 }
 
 /// A tensor of that dtype already comes back itself; numbers and lists of them are new tensors.
@@ -438,9 +495,16 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.char", call_cast<DType::i8>},
       {"torch.Tensor.byte", call_cast<DType::u8>},
       {"torch.Tensor.bool", call_cast<DType::b1>},
+      {"torch.Tensor.type", call_type},
       {"torch.Tensor.type_as", call_type_as},
+      {"torch.Tensor.element_size", call_element_size},
+      {"torch.Tensor.equal", call_equal},
+      {"torch.equal", call_equal},
+      {"torch.Tensor.allclose", call_allclose},
+      {"torch.allclose", call_allclose},
       {"torch.Tensor.cpu", call_cpu},
       {"torch.tensor", call_tensor},
+      {"torch.Tensor.new_tensor", call_new_tensor},
       {"torch.as_tensor", call_as_tensor},
       {"torch.empty", call_zeros_instead<&kZeros>},
       {"torch.empty_like", call_zeros_instead<&kZerosLike>},

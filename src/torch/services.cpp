@@ -583,6 +583,11 @@ class Services final : public frontend::TorchServices {
            schema.overload_name().find("names") != std::string::npos;
   }
 
+  /// For the dispatcher dtypes are numbers; for Python they are not.
+  static bool names_a_type(const Argument& result) {
+    return result.real_type()->kind() == c10::TypeKind::ScalarTypeType;
+  }
+
   static std::optional<ResolvedOperator> describe(const FunctionSchema& schema,
                                                   const Binding& binding,
                                                   std::span<const OperatorArgument> arguments,
@@ -597,6 +602,10 @@ class Services final : public frontend::TorchServices {
     if (!overload) return std::nullopt;
     if (schema.name().find("embedding_bag") != std::string::npos) {
       why = cat(schema.name(), " gives other sizes with data than without");
+      return std::nullopt;
+    }
+    if (std::ranges::any_of(schema.returns(), names_a_type)) {
+      why = cat(schema.name(), " gives a dtype, not a number");
       return std::nullopt;
     }
     result.mutates = schema.is_mutable() || writes_unsaid(schema.name());

@@ -1,5 +1,6 @@
 """Corners of eager semantics: what shares memory with what, numbers that do not fit, and indices."""
 
+import math
 import subprocess
 import sys
 
@@ -544,3 +545,32 @@ def test_polygamma():
         return x.polygamma(1), x.polygamma(n=2)
 
     return Program(step, [(torch.rand(4) + 0.5,) for _ in range(6)])
+
+
+@differential(hits=3)
+def test_types_of_tensors():
+    def step(x):
+        kinds = x.type(torch.float32), x.type(torch.LongTensor), (x > 0).type(dtype=torch.int32)
+        return kinds, x.element_size(), x.new_tensor([[1, 2.5], [3, 4]]), x.long().new_tensor(2)
+
+    return Program(step, [(torch.randn(4),) for _ in range(6)])
+
+
+@differential(reasons=["unknown_callable"])
+def test_operator_that_gives_a_dtype():
+    def step(x, i):
+        return torch.result_type(x, i), x + i
+
+    return Program(step, [(torch.randn(4), torch.arange(4)) for _ in range(6)])
+
+
+@differential(hits=3)
+def test_equal_and_close():
+    def step(x, y):
+        flags = torch.equal(x, y), x.equal(x), torch.allclose(x, y), x.allclose(y, equal_nan=True)
+        return flags, x + y
+
+    x = torch.randn(4)
+    nan = torch.full((4,), math.nan)
+    pairs = [(x, y) for y in (-x, x + 1, x.clone(), x + 1e-9, -x)]
+    return Program(step, [*pairs, (nan, nan), (x, torch.randn(3)), (x, torch.arange(4))])
