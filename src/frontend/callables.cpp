@@ -36,6 +36,11 @@ std::optional<graph::Dim> as_dimension(const Value& value) {
   return number != nullptr && number->type == graph::Type::Kind::i64 ? number->dim : std::nullopt;
 }
 
+bool is_integer(const Value& value) {
+  const auto* number = as<Number>(value);
+  return as_dimension(value) || (number != nullptr && number->type == graph::Type::Kind::i64);
+}
+
 /// One attempt to fit a call to one overload.
 class OperatorCall {
  public:
@@ -71,7 +76,7 @@ class OperatorCall {
   bool takes_separate_ints(size_t index) const {
     const Parameter& parameter = signature_.parameters[index];
     if (parameter.kind != Parameter::Kind::integer_list) return false;
-    if (arguments_.positional.size() <= index || !as_dimension(arguments_.positional[index]))
+    if (arguments_.positional.size() <= index || !is_integer(arguments_.positional[index]))
       return false;
     if (arguments_.positional.size() == index + 1) return false;
     bool first = index == 0 || (index == 1 && signature_.parameters[0].name == "self");
@@ -243,7 +248,7 @@ class OperatorCall {
       case Parameter::Kind::integer: {
         if (object != nullptr && PyBool_Check(object))
           return AttributeValue(static_cast<int64_t>(object == Py_True));
-        std::optional<graph::Dim> dim = as_dimension(value);
+        std::optional<graph::Dim> dim = as_size(parameter, value);
         if (!dim) return std::nullopt;
         return dim->is_constant() ? AttributeValue(dim->value()) : AttributeValue(*dim);
       }
@@ -269,8 +274,19 @@ class OperatorCall {
     }
   }
 
+  /// As a dimension, also where only the run knows the size of what is made.
+  std::optional<graph::Dim> as_size(const Parameter& parameter, const Value& value) {
+    const std::optional<graph::Dim> dim = as_dimension(value);
+    const bool is_size = parameter.name == "size" || parameter.name == "repeats" ||
+                         std::ranges::none_of(signature_.parameters, [](const Parameter& each) {
+                           return each.kind <= Parameter::Kind::tensor_list;
+                         });
+    if (dim || !is_size || !is_integer(value)) return dim;
+    return interpreter_.run_time_dimension(interpreter_.graph_value(value));
+  }
+
   std::optional<AttributeValue> integer_list(const Parameter& parameter, const Value& value) {
-    if (std::optional<graph::Dim> dim = as_dimension(value)) {
+    if (std::optional<graph::Dim> dim = as_size(parameter, value)) {
       bool first =
           &parameter == &signature_.parameters[0] ||
           (signature_.parameters[0].name == "self" && &parameter == &signature_.parameters[1]);
@@ -283,7 +299,7 @@ class OperatorCall {
     if (sequence == nullptr) return std::nullopt;
     graph::Shape shape;
     for (const Value& element : sequence->elements) {
-      std::optional<graph::Dim> dim = as_dimension(element);
+      std::optional<graph::Dim> dim = as_size(parameter, element);
       if (!dim) return std::nullopt;
       shape.push_back(*dim);
     }
@@ -320,9 +336,16 @@ class OperatorCall {
   std::vector<Value> values_;
 };
 
-bool any_requires_grad(const std::vector<std::shared_ptr<Tensor>>& tensors) {
+/// Whether the result of an operator on the tensors has a gradient, were gradients enabled.
+bool is_tracked(Interpreter& interpreter, const graph::OpDef& op,
+                const std::vector<std::shared_ptr<Tensor>>& tensors) {
+  if (op.is(graph::Trait::no_gradient)) return false;
   for (const auto& tensor : tensors)
     if (tensor->requires_grad) return true;
+  for (const auto& tensor : tensors)
+    if (interpreter.grad_enabled && is_leaf_view(*tensor))
+      interpreter.refuse(ReasonCode::autograd,
+                         "gradients of a view that was taken without gradients");
   return false;
 }
 
@@ -402,7 +425,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
                   graph::Node* node, PyObject* callable, const CallArguments& arguments) {
   if (op.name == "sum_to_size" && node->output()->type.shape == call.tensors[0]->value->type.shape)
     interpreter.refuse(ReasonCode::unsupported_tensor, "sum_to_size gives a view of all");
-  bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
+  bool tracked = is_tracked(interpreter, op, call.tensors);
   if (op.name == "batch_norm" || op.name == "functional_batch_norm")
     write_running_statistics(interpreter, call, *node);
   const bool in_order = gives_a_copy_in_order(op, call);
@@ -462,7 +485,7 @@ Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph:
   if (contents->type.shape != type.shape)
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: shape of an in-place operation");
   if (contents->type.dtype != type.dtype) contents = cast(interpreter, contents, type.dtype);
-  bool tracked = any_requires_grad(call.tensors) && !op.is(graph::Trait::no_gradient);
+  bool tracked = is_tracked(interpreter, op, call.tensors);
   auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, *node, contents, tracked);
   self->producer = std::string(op.name);

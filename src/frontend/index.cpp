@@ -7,6 +7,8 @@
 #include "frontend/operators.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
+#include "graph/constant.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -153,6 +155,7 @@ class Indexing {
 
   std::shared_ptr<Tensor> slice_view(const SliceValue& slice) {
     if (auto view = inner_range(slice)) return view;
+    if (auto part = moving_part(slice)) return part;
     Value step = known_object(slice.step) == Py_None ? interpreter_.integer(1) : slice.step;
     if (auto part = varying_part(slice, step)) return part;
     graph::Attributes attributes;
@@ -235,6 +238,54 @@ class Indexing {
                    slicer(slice));
   }
 
+  /// x[t : t + length] where only the run knows t (a loop in the graph counts it): guarded to lie
+  /// within the tensor. Null where it is something else.
+  std::shared_ptr<Tensor> moving_part(const SliceValue& slice) {
+    if (for_write_ || (known_object(slice.step) != Py_None && !is_one(slice.step))) return nullptr;
+    const auto *start = as<Number>(slice.start), *stop = as<Number>(slice.stop);
+    if (start == nullptr || stop == nullptr || (start->dim && stop->dim)) return nullptr;
+    const std::optional<int64_t> length =
+        distance(interpreter_.graph_value(slice.start), interpreter_.graph_value(slice.stop));
+    if (!length || *length < 1 || !is_contiguous(*current_)) return nullptr;
+    const graph::Dim& size = current_->value->type.shape[static_cast<size_t>(dim_)];
+    if (!in_order(interpreter_.integer(0), slice.start) ||
+        !in_order(slice.stop, interpreter_.dimension(size)))
+      return nullptr;
+    const graph::Shape strides = contiguous_strides(current_->value->type.shape);
+    if (*length == 1) {
+      dim_ == 0 ? select_row(slice.start) : select_at(as_tensor(slice.start), slice.start);
+      current_ =
+          tensor_by(interpreter_, "Tensor.unsqueeze", {current_, interpreter_.integer(dim_)});
+    } else {
+      const auto first = tensor_by(interpreter_, "arange", {interpreter_.integer(*length)});
+      take_at(tensor_by(interpreter_, "add", {first, slice.start}), slicer(slice));
+    }
+    current_->producer = "slice";
+    current_->strides = strides;
+    return current_;
+  }
+
+  /// How much more `to` is than `from`, if that is always the same.
+  static std::optional<int64_t> distance(const graph::Value* from, const graph::Value* to) {
+    const auto [first, start] = without_constant(from);
+    const auto [second, stop] = without_constant(to);
+    return first == second ? std::optional(stop - start) : std::nullopt;
+  }
+
+  /// The number as another one and a constant that is added to it.
+  static std::pair<const graph::Value*, int64_t> without_constant(const graph::Value* number) {
+    int64_t sum = 0;
+    while (number->definition != nullptr && number->definition->op == &op::scalar_add) {
+      const auto& terms = number->definition->inputs;
+      const std::optional<int64_t> left = graph::constant_integer(terms[0]),
+                                   right = graph::constant_integer(terms[1]);
+      if (!left == !right) break;
+      sum += left ? *left : *right;
+      number = left ? terms[1] : terms[0];
+    }
+    return {number, sum};
+  }
+
   /// left <= right, guarded where only the run knows.
   bool in_order(const Value& left, const Value& right) {
     return truth(interpreter_, compare(interpreter_, syntax::CompareOperator::LtE, left, right),
@@ -313,14 +364,19 @@ class Indexing {
     }
     CallArguments place;
     place.positional = {current_, make_tuple(key_at(number))};
-    std::vector<graph::Value*> inputs(static_cast<size_t>(dim_) + 1, interpreter_.builder().none());
-    inputs[0] = read(interpreter_, *current_);
-    graph::Value* position = cast(interpreter_, read(interpreter_, *index), graph::DType::i64);
-    inputs.push_back(position);
-    const graph::Node* node = interpreter_.builder().append(operator_named("index"), inputs);
-    current_ = view_by(interpreter_, current_, node, std::move(place));
+    take_at(index, std::move(place));
     current_->producer = "select";
     if (dim_ == 0) current_->strides = contiguous_strides(current_->value->type.shape);
+  }
+
+  /// What stands at the positions along the dimension at hand, which to eager is a view; `place`:
+  /// how Python takes it.
+  void take_at(const std::shared_ptr<Tensor>& positions, CallArguments place) {
+    std::vector<graph::Value*> inputs(static_cast<size_t>(dim_) + 1, interpreter_.builder().none());
+    inputs[0] = read(interpreter_, *current_);
+    inputs.push_back(cast(interpreter_, read(interpreter_, *positions), graph::DType::i64));
+    const graph::Node* node = interpreter_.builder().append(operator_named("index"), inputs);
+    current_ = view_by(interpreter_, current_, node, std::move(place));
   }
 
   /// (:, :, part) for the dimension at hand.

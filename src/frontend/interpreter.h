@@ -330,8 +330,8 @@ class Interpreter {
       consumed.insert(other.consumed.begin(), other.consumed.end());
     }
   } history;
-  /// Lengths of lists of the graph that tensors were made of, and numbers of elements that masks
-  /// choose.
+  /// Lengths of lists of the graph that tensors were made of, numbers of elements that masks choose,
+  /// and sizes that the run computes.
   std::unordered_map<const graph::Value*, graph::Dim> run_time_sizes;
   /// Leaves that require grad and were made in the run.
   std::vector<std::shared_ptr<Tensor>> made_leaves;

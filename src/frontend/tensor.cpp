@@ -57,6 +57,13 @@ graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
   return tensor.value;
 }
 
+bool is_leaf_view(const Tensor& tensor) {
+  if (tensor.base == nullptr || tensor.requires_grad || tensor.untracked ||
+      tensor.view_node->op == &op::detach)
+    return false;
+  return tensor.base->requires_grad || is_leaf_view(*tensor.base);
+}
+
 bool is_current(const Tensor& tensor) {
   return tensor.base == nullptr ||
          (tensor.seen_version == tensor.base->version && is_current(*tensor.base));
@@ -364,11 +371,14 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   if (name == "dtype") return interpreter.constant(dtype_object(type.dtype));
   if (name == "device") return interpreter.constant_borrowed(cpu_device());
   if (name == "ndim") return interpreter.integer(type.rank());
-  if (name == "requires_grad") return interpreter.boolean(tensor->requires_grad);
+  if (name == "requires_grad")
+    return interpreter.boolean(tensor->requires_grad || is_leaf_view(*tensor));
   if (name == "is_leaf") return interpreter.boolean(tensor->is_leaf);
   if (name == "data") return data_of(interpreter, tensor);
   if (name == "grad" && interpreter.without_grad.contains(tensor.get())) return interpreter.none();
   if (name == "grad") {
+    if (is_leaf_view(*tensor))
+      interpreter.refuse(ReasonCode::autograd, "the .grad of a view taken without gradients");
     check_grad_is_settled(interpreter, *tensor);
     Value grad = read_grad(interpreter, tensor);
     const auto* optional = as<Optional>(grad);

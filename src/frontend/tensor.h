@@ -10,6 +10,9 @@ namespace janus::frontend {
 graph::Value* read(Interpreter& interpreter, Tensor& tensor);
 /// Whether its value is what its memory holds: no view of what was written since.
 bool is_current(const Tensor& tensor);
+/// Whether it is a view that was taken without gradients of what requires one: to eager a leaf that
+/// requires one itself.
+bool is_leaf_view(const Tensor& tensor);
 /// The tensor at the bottom of views and of opaque results that may be views.
 std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor);
 const Tensor* memory_of(const Tensor* tensor);

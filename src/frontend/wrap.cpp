@@ -303,13 +303,15 @@ void Interpreter::assume_equal(const Dim& left, const Dim& right) {
 }
 
 std::optional<Dim> Interpreter::run_time_dimension(graph::Value* size) {
+  if (const auto known = run_time_sizes.find(size); known != run_time_sizes.end())
+    return known->second;
   if (!open_scopes_.empty() || &builder_.block() != &output_.graph.body()) return std::nullopt;
   std::string name = cat("L", run_time_dimensions_.size());
   while (symbol_values_.contains(name)) name += '_';
   symbol_values_[name] = 0;
   run_time_dimensions_.insert(name);
   symbol_inputs_[name] = op::dimension(builder_, {size}, {{"symbol", name}});
-  return Dim::symbol(name);
+  return run_time_sizes.emplace(size, Dim::symbol(name)).first->second;
 }
 
 graph::Value* Interpreter::dimension_value(const Dim& dim) {

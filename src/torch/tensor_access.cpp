@@ -88,6 +88,11 @@ bool is_leaf(const at::Tensor& tensor, const AutogradMeta& meta) {
   return meta.is_view_ ? tensor.is_leaf() : !meta.grad_fn_;
 }
 
+/// As torch's own: also of a view that was taken without gradients of what requires one.
+bool requires_grad(const at::Tensor& tensor, const AutogradMeta& meta) {
+  return meta.is_view_ ? tensor.requires_grad() : meta.requires_grad_ || meta.grad_fn_;
+}
+
 /// `pattern`: a TensorPattern or an ExpectedTensor.
 template <class Pattern>
 bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
@@ -99,7 +104,7 @@ bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
   const Hooks hooks = hooks_of(impl, *meta);
   return meta->is_view_ == pattern.is_view && hooks.any == pattern.has_hooks && !hooks.hidden &&
          is_leaf(tensor, *meta) == pattern.is_leaf &&
-         (meta->requires_grad_ || !is_leaf(tensor, *meta)) == pattern.requires_grad &&
+         requires_grad(tensor, *meta) == pattern.requires_grad &&
          meta->fw_grad_ == nullptr;
 }
 

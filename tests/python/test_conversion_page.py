@@ -716,6 +716,26 @@ def chosen():
     return lambda x, n: (x[x != 7].sum(), torch.nonzero(x != 7))
 
 
+@converted("size that the run draws or reads from a tensor: `torch.zeros(n, 4)`, `repeat(n, 1)`")
+def computed_size():
+    def f(x, n):
+        size = int((x > 9).sum()) + 2
+        return torch.zeros(size, 4) + x.mean(), x[0].repeat(size, 1), torch.arange(size)
+
+    return f
+
+
+@converted("`x[:, t:t + 1]` in a loop in the graph")
+def window():
+    def f(x, n):
+        total = x.new_zeros(4, 1)
+        for t in range(n):
+            total = total * 0.5 + x[:, t : t + 1]
+        return total
+
+    return f
+
+
 @converted("hooks that parameters had before")
 def clamped_gradients():
     torch.manual_seed(0)

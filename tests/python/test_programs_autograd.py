@@ -450,3 +450,50 @@ def test_name_of_the_node(index):
     for _ in range(5):
         assert converted().grad_fn.name() == expected
     assert converted.stats()["hits"] == 2
+
+
+@differential(reasons=["autograd"])
+def test_view_taken_without_gradients_and_used_with_them():
+    weight = torch.randn(4, 5, requires_grad=True)
+
+    def step(x):
+        with torch.no_grad():
+            row = weight[0]  # requires a gradient, and is a leaf
+        return row * x
+
+    return Program(step, [(torch.randn(5),) for _ in range(6)], watch=[weight])
+
+
+@differential()
+def test_view_taken_without_gradients_beside_what_has_them():
+    weight = torch.randn(4, 5, requires_grad=True)
+
+    def step(x):
+        products = weight * x
+        with torch.no_grad():
+            row = products[1:]
+            flag, largest = row.requires_grad, row.max()
+        loss = (products[:-1] - row).pow(2).sum()
+        loss.backward()
+        return loss, largest, flag
+
+    return Program(step, [(torch.randn(4, 5),) for _ in range(6)], watch=[weight])
+
+
+def view_without_gradients(of):
+    products = of * 2
+    with torch.no_grad():
+        return products[0]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@differential()
+def test_argument_that_is_a_view_taken_without_gradients(enabled):
+    weight = torch.randn(4, 5, requires_grad=True)
+
+    def step(row, x):
+        with torch.set_grad_enabled(enabled):
+            return row * x
+
+    calls = [(view_without_gradients(weight), torch.randn(5)) for _ in range(6)]
+    return Program(step, calls, watch=[weight])

@@ -1,0 +1,111 @@
+"""Sizes that the run itself computes, and parts of tensors whose place only the run knows."""
+
+import random
+
+import pytest
+from differential import Program, differential
+
+import torch
+from torch import nn
+
+
+@differential(graphs=2)
+def test_size_that_is_drawn():
+    layer = nn.Linear(3, 2)
+
+    def step():
+        n = random.randint(2, 6)
+        x = torch.randn(n, 3)
+        y = torch.randint(0, 2, (n,))
+        loss = nn.functional.cross_entropy(layer(x), y)
+        loss.backward()
+        return loss, x.shape[0] - n, torch.zeros(2, n).sum(), torch.arange(n)
+
+    return Program(step, [() for _ in range(12)], watch=[layer])
+
+
+@differential(graphs=2)
+def test_size_that_a_tensor_holds():
+    def step(lengths, x):
+        most = int(lengths.max())
+        padded = torch.zeros(len(lengths), most)
+        return padded + x.mean(), x.repeat(most, 1).sum(0), torch.ones(most, dtype=torch.long)
+
+    calls = [(torch.randint(3, 9, (4,)), torch.randn(3)) for _ in range(10)]
+    return Program(step, calls)
+
+
+@differential(aborts=1)
+def test_size_that_is_one_in_some_runs():
+    def step(n):
+        size = int(n) - 1
+        return torch.zeros(size, 2) + torch.rand(size, 2)
+
+    return Program(step, [(torch.tensor(n),) for n in (3, 4, 5, 3, 6, 2, 4, 1, 5, 2)])
+
+
+@differential()
+def test_size_that_is_decided_inside_a_branch():
+    def step(x, n):
+        if x.sum() > 0:
+            return x.sum() + torch.ones(int(n)).sum()
+        return x.sum() - 1
+
+    calls = [(torch.randn(3), torch.tensor(2 + i % 3)) for i in range(12)]
+    return Program(step, calls)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@differential(graphs=3)
+def test_windows_of_a_sequence_in_a_loop(width):
+    cell, state = nn.Linear(width, 4), nn.Linear(4, 4)
+
+    def step(x):
+        hidden = torch.zeros(x.size(0), 4)
+        for t in range(x.size(1) - width + 1):
+            hidden = torch.tanh(cell(x[:, t : t + width]) + state(hidden))
+        loss = hidden.pow(2).sum()
+        loss.backward()
+        return loss
+
+    lengths = [4, 4, 5, 4, 6, 3, 7, 8, 9, 5, 4, 10]
+    return Program(step, [(torch.randn(2, n),) for n in lengths], watch=[cell, state])
+
+
+@differential(graphs=3)
+def test_windows_of_rows_in_a_loop():
+    def step(x):
+        total = torch.zeros(2, x.size(1))
+        first = torch.zeros(1, x.size(1))
+        for t in range(x.size(0) - 1):
+            total = total * 0.5 + x[t : t + 2]
+            first = first + x[t : t + 1] * x[1 + t : t + 2]
+        return total, first
+
+    return Program(step, [(torch.randn(n, 3),) for n in [4, 4, 5, 6, 3, 7, 8, 4, 9]])
+
+
+@differential()
+def test_windows_that_end_behind_the_tensor():
+    def step(x):
+        total = torch.zeros(())
+        for t in range(x.size(0)):
+            total = total + x[t : t + 2].mean()
+        return total
+
+    return Program(step, [(torch.randn(n),) for n in [4, 4, 5, 6, 3, 7, 8, 4, 9]])
+
+
+@differential()
+def test_window_at_a_place_that_a_tensor_holds():
+    weight = torch.randn(9, 3, requires_grad=True)
+
+    def step(start):
+        place = int(start)
+        part = weight[place : place + 3]
+        part.sum().backward()
+        return part.detach(), weight[place + 1 : place + 2].shape
+
+    return Program(
+        step, [(torch.tensor(i),) for i in (0, 1, 4, 2, 6, 3, 7, 8, -1, 5)], watch=[weight]
+    )
