@@ -125,9 +125,12 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
   if (interpreter.made_in_inference && !interpreter.inference_mode && tensor.source == nullptr)
     interpreter.refuse(ReasonCode::mode_active, "an in-place write after inference mode");
   if (tensor.base != nullptr) {
-    graph::Value* base = read(interpreter, *tensor.base);
-    write(interpreter, *tensor.base, scatter(interpreter, tensor, base, contents));
-    tensor.seen_version = tensor.base->version;
+    Tensor& base = *tensor.base;
+    graph::Value* whole = scatter(interpreter, tensor, read(interpreter, base), contents);
+    // A leaf is only written where autograd does not see it: what stays of it is the leaf anew.
+    if (base.is_leaf && base.requires_grad) whole = op::detach(interpreter.builder(), {whole});
+    write(interpreter, base, whole);
+    tensor.seen_version = base.version;
   } else {
     tensor.written = true;
   }
@@ -154,9 +157,12 @@ bool is_untracked_alias(const Tensor& tensor) {
   return false;
 }
 
-}  // namespace
-
-namespace {
+/// Whether it was taken from its base by detach(), somewhere on the way.
+bool is_detached_alias(const Tensor& tensor) {
+  for (const Tensor* step = &tensor; step->base != nullptr; step = step->base.get())
+    if (step->view_node->op == &op::detach) return true;
+  return false;
+}
 
 /// What autograd calls the nodes of a tensor that was written, and of the one it was taken from.
 void name_after_write(Tensor& tensor, Tensor& root) {
@@ -173,8 +179,11 @@ void name_after_write(Tensor& tensor, Tensor& root) {
 void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                    graph::Value* contents, bool tracked) {
   Tensor& root = root_of(*tensor);
+  const bool is_detached = is_detached_alias(*tensor);
+  if (tracked && interpreter.grad_enabled && is_detached && !is_untracked_alias(*tensor))
+    interpreter.refuse(ReasonCode::autograd, "an in-place write with a gradient after detach()");
   if (tracked && interpreter.grad_enabled) name_after_write(*tensor, root);
-  if (!interpreter.grad_enabled || is_untracked_alias(*tensor)) {
+  if (!interpreter.grad_enabled || is_detached) {
     if (root.requires_grad && !root.is_leaf)
       interpreter.refuse(ReasonCode::autograd,
                          "an in-place write that autograd does not see to a tensor that it tracks");

@@ -5,6 +5,7 @@ from differential import Program, differential
 from torch.nn import functional as F
 
 import torch
+from torch import nn
 
 
 def changed(operator):
@@ -78,3 +79,99 @@ LOST = {
 def test_operand_that_is_lost(operator):
     """backward() raises."""
     return changed(LOST[operator])
+
+
+def zero_a_row(weight):
+    weight[0].zero_()
+
+
+def assign_a_row(weight):
+    weight[0] = 1.0
+
+
+def halve_columns(weight):
+    weight[:, 1:].mul_(0.5)
+
+
+def zero_the_diagonal(weight):
+    weight.diagonal().zero_()
+
+
+def zero_through_views(weight):
+    weight.view(-1)[2:5] = 0
+
+
+def zero_what_is_positive(weight):
+    weight.masked_fill_(weight > 0, 0)
+
+
+PARTS = [
+    zero_a_row,
+    assign_a_row,
+    halve_columns,
+    zero_the_diagonal,
+    zero_through_views,
+    zero_what_is_positive,
+]
+
+
+@pytest.mark.parametrize("how", ["no_grad", "detach", "data"])
+@pytest.mark.parametrize("write", PARTS)
+@differential(hits=3)
+def test_part_of_a_parameter_that_autograd_does_not_see_written(write, how):
+    """The parameter's gradient is that of its new contents, once."""
+    linear = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(linear.parameters(), 0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        if how == "no_grad":
+            with torch.no_grad():
+                write(linear.weight)
+        else:
+            write(linear.weight.detach() if how == "detach" else linear.weight.data)
+        loss = linear(x).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Program(step, [(torch.randn(2, 3),) for _ in range(6)], watch=[linear])
+
+
+@differential(hits=3)
+def test_detached_part_of_a_parameter_written():
+    linear = nn.Linear(3, 3)
+
+    def step(x):
+        linear.zero_grad()
+        linear.weight[1].detach().fill_(2.0)
+        linear.bias.detach()[1] = 3.0
+        y = linear(x)
+        y.sum().backward()
+        return y.detach()
+
+    return Program(step, [(torch.randn(2, 3),) for _ in range(6)], watch=[linear])
+
+
+@differential(reasons=["autograd"])
+def test_write_with_a_gradient_after_detach():
+    linear = nn.Linear(3, 3)
+
+    def step(x):
+        detached = x.detach()
+        detached.mul_(linear.weight.sum())
+        return x.requires_grad, detached.requires_grad, x * 2
+
+    return Program(step, [(torch.randn(2, 3),) for _ in range(6)], watch=[linear])
+
+
+@differential(reasons=["autograd"])
+def test_saved_tensor_written_after_detach():
+    linear = nn.Linear(3, 3)
+
+    def step(x):
+        y = linear(torch.tanh(linear(x)))
+        linear.weight.detach().mul_(0.5)
+        y.sum().backward()
+
+    return Program(step, [(torch.randn(2, 3),) for _ in range(6)], watch=[linear])
