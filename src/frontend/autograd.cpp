@@ -77,6 +77,7 @@ void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor)
 }
 
 void finish_autograd(Interpreter& interpreter) {
+  std::set<const Tensor*> bound_once;
   for (const auto& tensor : interpreter.entry_tensor_order) {
     if (!tensor->grad_replaced) continue;
     const auto* optional = as<Optional>(tensor->grad);
@@ -85,6 +86,8 @@ void finish_autograd(Interpreter& interpreter) {
     std::string cell = interpreter.add_cell(speculate::CellBinding::Kind::grad, tensor->source);
     if (grad != nullptr && grad->source != nullptr)
       interpreter.refuse(ReasonCode::autograd, "an existing tensor becomes a .grad");
+    if (grad != nullptr && !bound_once.insert(grad.get()).second)
+      interpreter.refuse(ReasonCode::autograd, "one tensor becomes the .grad of two");
     std::vector<graph::Value*> bound = {grad == nullptr ? interpreter.builder().none()
                                                         : read(interpreter, *grad)};
     if (optional != nullptr) bound.push_back(optional->flag);

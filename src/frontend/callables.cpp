@@ -8,6 +8,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/requires_grad.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
@@ -461,10 +462,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
         note_view(interpreter, *tensor, *node, call.tensors[0], callable, arguments);
       }
     }
-    if (call.requires_grad) {
-      tensor->requires_grad = true;
-      interpreter.differentiable.insert(tensor->value);
-    }
+    if (call.requires_grad) switch_requires_grad(interpreter, tensor, true);
     results.push_back(std::move(tensor));
   }
   if (op.name == "batch_norm" || op.name == "functional_batch_norm") return results[0];

@@ -8,6 +8,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/requires_grad.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
@@ -300,10 +301,13 @@ int number_rank(Interpreter& interpreter, const Value& data) {
 Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() != 1) return nullptr;
   std::optional<graph::DType> dtype;
+  bool requires_grad = false;
   for (const auto& [name, value] : arguments.keywords) {
     PyObject* object = known_object(value);
     if (name == "dtype" && object != nullptr && object != Py_None)
       dtype = dtype_of(object);
+    else if (name == "requires_grad" && object == Py_True)
+      requires_grad = true;
     else if (object != Py_None && object != Py_False && !(name == "device" && is_cpu(object)))
       return nullptr;
   }
@@ -311,7 +315,9 @@ Value call_tensor(Interpreter& interpreter, const Arguments& arguments) {
   graph::DType inferred = rank == 0   ? graph::DType::b1
                           : rank == 1 ? graph::DType::i64
                                       : interpreter.output().environment.default_dtype;
-  return tensor_from(interpreter, arguments.positional[0], dtype.value_or(inferred));
+  Value tensor = tensor_from(interpreter, arguments.positional[0], dtype.value_or(inferred));
+  if (requires_grad) switch_requires_grad(interpreter, shared_as<Tensor>(tensor), true);
+  return tensor;
 }
 
 /// Of a tensor it would be a copy, with a warning.

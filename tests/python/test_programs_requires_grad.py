@@ -400,3 +400,60 @@ def test_detach_of_a_view_of_before_the_call_raises():
         w.detach_()
 
     return Program(step, [(torch.randn(2, 2),) for _ in range(6)], watch=[w])
+
+
+MAKERS = {
+    "ones": lambda x: torch.ones(3, requires_grad=True),
+    "zeros_like": lambda x: torch.zeros_like(x, requires_grad=True),
+    "full": lambda x: torch.full((3,), 2.0, requires_grad=True),
+    "randn": lambda x: torch.randn(3, requires_grad=True),
+    "eye": lambda x: torch.eye(3, requires_grad=True),
+    "tensor": lambda x: torch.tensor([1.0, x[0].item(), 3.0], requires_grad=True),
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@differential(hits=3)
+def test_leaf_that_is_made_with_requires_grad(name):
+    def step(x):
+        w = MAKERS[name](x)
+        ((w + 1).square() * x).sum().backward()
+        gradient = w.grad
+        with torch.no_grad():
+            w -= 0.1 * gradient
+        return gradient, w.detach(), w.requires_grad
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential()
+def test_leaf_that_is_made_with_requires_grad_in_a_loop():
+    def step(x, rounds):
+        total = torch.zeros(3)
+        for _ in range(rounds):
+            w = torch.ones(3, requires_grad=True)
+            (w.square() * x).sum().backward()
+            total = total + w.grad
+        return total
+
+    return Program(step, [(torch.randn(3), rounds) for rounds in (1, 2, 3, 4, 2, 5, 3, 6)])
+
+
+@differential(reasons=["would_raise"])
+def test_ints_that_are_made_with_requires_grad():
+    def step(x):
+        return torch.ones(3, dtype=torch.int64, requires_grad=True) + x
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)])
+
+
+@differential(reasons=["autograd"])
+def test_gradient_that_becomes_that_of_another_parameter():
+    one, other = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def step(x):
+        one.zero_grad()
+        one(x).sum().backward()
+        other.weight.grad = one.weight.grad
+
+    return Program(step, [(torch.randn(2, 3),) for _ in range(6)], watch=[one, other])
