@@ -64,6 +64,7 @@ struct Instruction {
   size_t repeated_in_block = 0;  ///< the same within the block
   ops::NumberFunction number = nullptr;
   bool keeps_operands = false;  ///< a frame that it gives refers to their memory
+  bool is_relaid = false;       ///< operands lie otherwise than in the first run: so may results
   std::vector<Sequence> blocks;
   std::vector<bool> moved_inputs;  ///< nothing needs them afterwards
   // Of skips:

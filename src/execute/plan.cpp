@@ -23,10 +23,18 @@ void operation_may_fail(const Frame& frame) {
 
 }  // namespace
 
-bool Plan::check_layout(const Instruction& instruction, size_t output, const Slot& made,
-                        Library& library, Frame& frame) const {
+bool Plan::settle_layout(const Instruction& instruction, size_t output, Slot& made,
+                         Library& library, Frame& frame) const {
   if (!made.is_tensor()) return true;
-  if (library.has_layout(made, frame.learned[instruction.outputs[output]].layout)) return true;
+  const Layout& wanted = frame.learned[instruction.outputs[output]].layout;
+  if (library.has_layout(made, wanted)) return true;
+  const Layout layout = library.layout(made);
+  if (instruction.is_relaid && layout.sizes == wanted.sizes && layout.dtype == wanted.dtype) {
+    Slot copy = library.allocate(wanted);
+    library.copy(copy, made);
+    made = std::move(copy);
+    return true;
+  }
   frame.failure = failure_of(Failure::Kind::operation, *instruction.node,
                              "the result's sizes or strides differ from those of earlier runs");
   return false;
@@ -37,8 +45,8 @@ bool Plan::run_operation(const Instruction& instruction, Library& library, Frame
   frame.operations[instruction.operation]->run(
       {frame.slots.data(), instruction.inputs, instruction.outputs});
   for (size_t i = 0; i < instruction.outputs.size(); ++i) {
-    const Slot& made = frame.slots[instruction.outputs[i]];
-    if (!check_layout(instruction, i, made, library, frame)) return false;
+    Slot& made = frame.slots[instruction.outputs[i]];
+    if (!settle_layout(instruction, i, made, library, frame)) return false;
   }
   return true;
 }
@@ -73,8 +81,9 @@ bool Plan::put_into_place(const Placed& call, Library& library, Frame& frame) co
     if (data == placement.memory && library.has_layout(made, wanted)) continue;
     Layout layout = library.layout(made);
     if (layout.sizes != wanted.sizes || layout.dtype != wanted.dtype) {
-      return check_layout(instruction, placement.output, made, library, frame);
+      return settle_layout(instruction, placement.output, made, library, frame);
     }
+    if (data == placement.memory && layout.has_strides(wanted.strides)) continue;
     if (lies_in_a_place(call.placements, data)) move_away(made, std::move(layout), library);
     copies.emplace_back(slot, made);
   }
@@ -110,7 +119,7 @@ bool Plan::run_placed(Placed& call, Library& library, Frame& frame) {
   for (size_t i = 0; i < call.made.size(); ++i) {
     Slot& made = slots[call.made[i]];
     if (made.is_empty()) continue;
-    if (!check_layout(instruction, i, made, library, frame)) return false;
+    if (!settle_layout(instruction, i, made, library, frame)) return false;
     slots[instruction.outputs[i]] = std::move(made);
   }
   return true;

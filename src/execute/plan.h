@@ -111,8 +111,10 @@ class Plan {
   bool run_placed(Placed& call, Library& library, Frame& frame);
   static void leave_places(const Placed& call, Library& library, Frame& frame);
   bool put_into_place(const Placed& call, Library& library, Frame& frame) const;
-  bool check_layout(const Instruction& instruction, size_t output, const Slot& made,
-                    Library& library, Frame& frame) const;
+  /// Whether a result lies as in the first run; one of an instruction that the planner changed is
+  /// copied if it does not.
+  bool settle_layout(const Instruction& instruction, size_t output, Slot& made, Library& library,
+                     Frame& frame) const;
 
   const Code& code_;
   PlannedCode planned_;

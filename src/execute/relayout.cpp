@@ -23,10 +23,6 @@ namespace {
 struct Images {
   std::vector<size_t> inputs, outputs;
   bool anchor = false;  ///< asks for the layout, instead of only going along with it
-  /// A filter that the convolution else lays out so itself, slowly, at each call.
-  std::optional<size_t> filter;
-  /// A result that comes channels last with the others, but is wanted as ever.
-  std::optional<size_t> filter_gradient;
 };
 
 /// Copies may move this part of what convolutions read and write.
@@ -64,29 +60,21 @@ class Chooser {
            layout(slot).sizes.size() == 4 && layout(slot).element_count() > 0;
   }
 
-  /// Whether the two layouts of a filter differ: not of one pixel or one channel.
-  bool is_laid_out(uint32_t filter) const {
-    if (!is_image(filter) || !layout(filter).is_contiguous()) return false;
-    const std::vector<int64_t>& sizes = layout(filter).sizes;
-    return sizes[1] > 1 && sizes[2] * sizes[3] > 1;
-  }
-
   // --- which slots
 
   static std::optional<Images> fixed_images(const Node& node) {
     if (node.op == &op::convolution) {
       if (node.attributes.get<bool>("transposed")) return std::nullopt;
-      return Images{{0}, {0}, true, 1, {}};
+      return Images{{0}, {0}, true};
     }
     if (node.op == &op::convolution_backward) {
       if (node.attributes.get<bool>("transposed")) return std::nullopt;
-      return Images{{0, 1}, {0}, true, 2, 1};
+      return Images{{0, 1}, {0}, true};
     }
-    if (node.op == &op::batch_norm_train) return Images{{0}, {0}, true, {}, {}};
-    if (node.op == &op::batch_norm_backward) return Images{{0, 1}, {0}, true, {}, {}};
-    if (node.op == &op::max_pool2d_with_indices) return Images{{0}, {0, 1}, true, {}, {}};
-    if (node.op == &op::max_pool2d_with_indices_backward)
-      return Images{{0, 1, 2}, {0}, true, {}, {}};
+    if (node.op == &op::batch_norm_train) return Images{{0}, {0}, true};
+    if (node.op == &op::batch_norm_backward) return Images{{0, 1}, {0}, true};
+    if (node.op == &op::max_pool2d_with_indices) return Images{{0}, {0, 1}, true};
+    if (node.op == &op::max_pool2d_with_indices_backward) return Images{{0, 1, 2}, {0}, true};
     return std::nullopt;
   }
 
@@ -123,10 +111,6 @@ class Chooser {
     if (!images) return elementwise_images(instruction);
     const auto is_none = [&](size_t i) { return instruction.node->outputs[i]->type.is_none(); };
     std::erase_if(images->outputs, is_none);
-    std::optional<size_t>& gradient = images->filter_gradient;
-    if (gradient && is_none(*gradient)) gradient.reset();
-    if (gradient && !is_image(instruction.outputs[*gradient])) return std::nullopt;
-    if (images->filter && !is_laid_out(instruction.inputs[*images->filter])) images->filter.reset();
     const auto fits = [&](uint32_t slot) { return is_image(slot); };
     for (size_t i : images->inputs) {
       if (!fits(instruction.inputs[i])) return std::nullopt;
@@ -189,7 +173,6 @@ class Chooser {
       const std::vector<uint32_t>& outputs = code_.body.instructions[i].outputs;
       const auto contiguous = [&](size_t k) { return layout(outputs[k]).is_contiguous(); };
       if (!std::ranges::all_of(images_[i]->outputs, contiguous)) return false;
-      if (images_[i]->filter_gradient && !contiguous(*images_[i]->filter_gradient)) return false;
     }
     return true;
   }
@@ -198,16 +181,11 @@ class Chooser {
   /// and write.
   bool pays() const {
     std::set<uint32_t> convolved, made, copied;
-    int64_t filters = 0;
     for (size_t i = 0; i < images_.size(); ++i) {
       if (!images_[i]) continue;
       const Instruction& instruction = code_.body.instructions[i];
       const bool convolution = instruction.node->op == &op::convolution ||
                                instruction.node->op == &op::convolution_backward;
-      if (images_[i]->filter)
-        filters += layout(instruction.inputs[*images_[i]->filter]).element_count();
-      if (images_[i]->filter_gradient)
-        filters += layout(instruction.outputs[*images_[i]->filter_gradient]).element_count();
       for (size_t k : images_[i]->inputs) {
         if (!made.contains(instruction.inputs[k])) copied.insert(instruction.inputs[k]);
       }
@@ -222,7 +200,7 @@ class Chooser {
       for (uint32_t slot : slots) elements += layout(slot).element_count();
       return elements;
     };
-    return (size(copied) + filters) * least_gain <= size(convolved);
+    return size(copied) * least_gain <= size(convolved);
   }
 
   /// Slots that something else sees in eager's layout.
@@ -290,13 +268,7 @@ class Chooser {
       if (made_.insert(slot).second) add_copy(instruction.node, slot, twin(slot));
       instruction.inputs[i] = twin(slot);
     }
-    if (images_[position]->filter) {
-      // A copy for each use: one for both passes would take memory for as long as the images do.
-      uint32_t& filter = instruction.inputs[*images_[position]->filter];
-      const uint32_t copy = channels_last_slot(filter);
-      add_copy(instruction.node, filter, copy);
-      filter = copy;
-    }
+    instruction.is_relaid = true;
     std::vector<uint32_t> plain;
     for (size_t i : images_[position]->outputs) {
       const uint32_t slot = instruction.outputs[i];
@@ -308,11 +280,6 @@ class Chooser {
         frame_.learned[slot] = {};  // nobody sees it: it does not exist
         gone_.insert(slot);
       }
-    }
-    if (images_[position]->filter_gradient) {
-      uint32_t& gradient = instruction.outputs[*images_[position]->filter_gradient];
-      plain.push_back(gradient);
-      gradient = twin(gradient);
     }
     const Node* node = instruction.node;
     result_.instructions.push_back(std::move(instruction));

@@ -224,6 +224,26 @@ def test_batch_norm(shape, affine, last):
     return Program(step, [batch() for _ in range(BATCHES)], watch=[mean, variance, weight, bias])
 
 
+@pytest.mark.parametrize(
+    ("filters", "groups"), [((8, 4, 3, 3), 2), ((8, 8, 1, 1), 1), ((8, 8, 3, 3), 1)]
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@differential(hits=2, tolerance=2e-4, dtype=torch.float32)
+def test_gradients_of_filters_that_are_results(filters, groups, dtype):
+    """However the library lays them out beside images that are channels last."""
+    first = torch.randn(8, 3, 3, 3, dtype=dtype)
+    weight = torch.randn(filters, dtype=dtype, requires_grad=True)
+    mean, variance = torch.zeros(8, dtype=dtype), torch.ones(8, dtype=dtype)
+
+    def step(x):
+        y = F.conv2d(F.conv2d(x.float(), first.float(), padding=1).to(dtype), weight, groups=groups)
+        y = F.batch_norm(y, mean, variance, training=True)
+        return torch.autograd.grad(y.square().mean() + y.cos().mean(), weight)
+
+    batches = [(torch.randn(4, 3, 12, 12, dtype=dtype),) for _ in range(BATCHES)]
+    return Program(step, batches)
+
+
 @pytest.mark.parametrize("train", [True, False])
 @differential(tolerance=1e-3, dtype=torch.float32)
 def test_model_that_is_channels_last(train):
