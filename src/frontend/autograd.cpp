@@ -104,6 +104,24 @@ bool had_grad(const Tensor& tensor) {
   return grad && !grad.is(Py_None);
 }
 
+bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
+  if (!tensor.requires_grad || tensor.is_leaf || !interpreter.gradients_vary)
+    return tensor.requires_grad;
+  std::vector<graph::Value*> leaves;
+  for (const auto* tensors : {&interpreter.entry_tensor_order, &interpreter.made_leaves})
+    for (const auto& leaf : *tensors) {
+      const std::vector<graph::Value*> tracked = tracked_values(interpreter, *leaf);
+      leaves.insert(leaves.end(), tracked.begin(), tracked.end());
+    }
+  const std::vector<graph::Value*> values{tensor.value};
+  const bool is_certain =
+      !interpreter.recursion().is_building() &&
+      std::ranges::count(passes::reachable(values, leaves, passes::Paths::certain), true) > 0;
+  if (!is_certain)
+    interpreter.refuse(ReasonCode::autograd, "whether a tensor requires a gradient varies");
+  return true;
+}
+
 // --- what eager would refuse --------------------------------------------------------------------
 
 namespace {
@@ -233,7 +251,7 @@ struct Outputs {
 void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
                 const Value& seed) {
   auto* tensor = as<Tensor>(output);
-  if (tensor == nullptr || !tensor->requires_grad)
+  if (tensor == nullptr || !shows_gradient(interpreter, *tensor))
     interpreter.refuse(ReasonCode::would_raise,
                        "RuntimeError: element 0 of tensors does not require grad");
   if (!interpreter.grad_enabled && tensor->is_leaf)
@@ -509,7 +527,7 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   std::vector<Value> inputs = tensor_list(interpreter, *inputs_given);
   for (const Value& input : inputs) {
     auto* tensor = as<Tensor>(input);
-    if (tensor == nullptr || !tensor->requires_grad)
+    if (tensor == nullptr || !shows_gradient(interpreter, *tensor))
       interpreter.refuse(ReasonCode::would_raise,
                          "RuntimeError: an input of autograd.grad() does not require grad");
     if (!tensor->past_values.empty())

@@ -42,6 +42,10 @@ std::vector<graph::Value*> append_gradient(Interpreter& interpreter,
                                            const std::vector<graph::Value*>& targets,
                                            bool create_graph);
 
+/// Whether the tensor requires a gradient, where the program sees it. Refuses where only the run
+/// knows.
+bool shows_gradient(Interpreter& interpreter, const Tensor& tensor);
+
 /// What eager calls the autograd node behind the tensor, "NllLossBackward0".
 std::string grad_fn_name(const TensorState& tensor);
 

@@ -84,7 +84,8 @@ class FunctionContext : public std::enable_shared_from_this<FunctionContext> {
     std::vector<Value> needs;
     for (const Value& argument : arguments) {
       const auto* tensor = as<Tensor>(argument);
-      needs.push_back(interpreter.boolean(tensor != nullptr && tensor->requires_grad));
+      needs.push_back(
+          interpreter.boolean(tensor != nullptr && shows_gradient(interpreter, *tensor)));
     }
     set(interpreter, "needs_input_grad", make_tuple(std::move(needs)));
     set(interpreter, "saved_tensors", make_tuple({}));
@@ -322,7 +323,7 @@ Value call_register_hook(Interpreter& interpreter, const CallArguments& argument
   if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return nullptr;
   auto tensor = shared_as<Tensor>(arguments.positional[0]);
   if (tensor == nullptr) return nullptr;
-  if (!tensor->requires_grad)
+  if (!shows_gradient(interpreter, *tensor))
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: a hook on what has no gradient");
   if (tensor->source != nullptr || tensor->is_leaf) interpreter.refuse(ReasonCode::hook, "a leaf");
   refuse_in_blocks(interpreter, "a hook");

@@ -317,7 +317,8 @@ class TemplateWriter {
     graph::Value* value = read(interpreter_, *tensor);
     if (interpreter_.made_in_inference) return of_inference(result(value));
     Template form = result(value);
-    if (tensor->requires_grad) note_differentiable_result(interpreter_, *tensor, form.index);
+    if (shows_gradient(interpreter_, *tensor))
+      note_differentiable_result(interpreter_, *tensor, form.index);
     return form;
   }
 

@@ -316,6 +316,9 @@ class Interpreter {
   static int64_t most_rounds() { return options().most_rounds; }
   void check_size();
 
+  /// Whether there are tensors that require a gradient where a recursion takes one way, and none
+  /// where it takes another. They are taken for tracked; whoever shows that asks shows_gradient().
+  bool gradients_vary = false;
   /// Values of tensors that eager's autograd tracks.
   std::unordered_set<const graph::Value*> differentiable;
   /// What has become of values that backward() may need.

@@ -21,8 +21,10 @@ void Loop::make_node() {
   at_ = nullptr;
   if ((tracks_ || needs_round_ || hands_on_argument()) && begins_certainly())
     node->attributes.set("minimum", int64_t{1}), begins_ = true;
-  else if (needs_round_)
+  else if (needs_round_ && !interpreter_.recursion().is_building())
     fail("without a round there is no gradient");
+  else if (needs_round_)
+    interpreter_.gradients_vary = true;
   set_state([&](graph::Value* initial) {
     node->inputs.push_back(initial);
     graph::Value* output = graph.new_value(initial->type, initial->name);

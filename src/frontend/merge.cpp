@@ -9,6 +9,7 @@
 #include "frontend/container_parts.h"
 #include "frontend/effects.h"
 #include "frontend/operators.h"
+#include "frontend/recursion.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"
@@ -569,23 +570,39 @@ void Merger::collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
     if (auto other = alias.tensor.lock()) roots.push_back(other);
 }
 
+/// Whether a tensor without a gradient may become one that is taken for tracked: in a recursion,
+/// where sides can't be followed.
+bool Merger::may_vary(const TensorState& untracked) const {
+  return interpreter_.recursion().is_building() && untracked.source == nullptr &&
+         graph::is_differentiable(untracked.value->type.dtype);
+}
+
 Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_ptr<Tensor>& b) {
   auto place = merged_.find({a.get(), b.get()});
   if (place != merged_.end()) return place->second;
   const TensorState &first = tensor_in(0, *a), &second = tensor_in(1, *b);
-  if (first.requires_grad != second.requires_grad)
+  const bool tracked = first.requires_grad || second.requires_grad;
+  const bool varies = first.requires_grad != second.requires_grad;
+  if (varies && !may_vary(first.requires_grad ? second : first))
     throw NotMerged{"it requires a gradient on one side only"};
-  if (first.requires_grad && (first.is_leaf || second.is_leaf))
+  if ((first.requires_grad && first.is_leaf) || (second.requires_grad && second.is_leaf))
     throw NotMerged{"a leaf that requires a gradient"};
-  if (first.is_leaf != second.is_leaf || first.is_parameter != second.is_parameter)
+  if ((!varies && first.is_leaf != second.is_leaf) || first.is_parameter != second.is_parameter)
     throw NotMerged{"a parameter and a tensor"};
   if (first.grad != nullptr || second.grad != nullptr || !is_current(0, *a) || !is_current(1, *b))
     throw NotMerged{"a tensor with state of its own"};
-  graph::Value* value = merge_graph_values(first.value, second.value);
+  graph::Value* values[] = {first.value, second.value};
+  if (varies) {
+    const size_t untracked = first.requires_grad ? 1 : 0;
+    interpreter_.enter_block(*fork_.sides_[untracked].block);
+    values[untracked] = op::detach(interpreter_.builder(), {values[untracked]});
+    interpreter_.gradients_vary = true;
+  }
+  graph::Value* value = merge_graph_values(values[0], values[1]);
   auto merged = std::make_shared<Tensor>();
   merged->value = value;
-  merged->requires_grad = first.requires_grad;
-  merged->is_leaf = first.is_leaf;
+  merged->requires_grad = tracked;
+  merged->is_leaf = !tracked && first.is_leaf;
   merged->is_parameter = first.is_parameter;
   if (first.strides == second.strides) merged->strides = first.strides;
   merged->uncertain_alias = first.uncertain_alias || second.uncertain_alias;

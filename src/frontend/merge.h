@@ -66,6 +66,7 @@ class Merger {
   graph::Value* merge_graph_values(graph::Value* a, graph::Value* b);
   graph::Value* number_in(size_t side, const Value& number);
   void expect_one_partner(const AbstractValue* a, const AbstractValue* b);
+  bool may_vary(const TensorState& untracked) const;
   bool is_current(size_t side, const Tensor& tensor);
   void collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
                      std::vector<std::shared_ptr<Tensor>>& roots);

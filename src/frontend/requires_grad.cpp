@@ -1,5 +1,7 @@
 #include "frontend/requires_grad.h"
 
+#include "frontend/autograd.h"
+
 #include <algorithm>
 
 #include "frontend/attributes.h"
@@ -68,7 +70,7 @@ graph::Value* twin_of(Interpreter& interpreter, graph::Value* value) {
 
 void switch_requires_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                           bool wanted) {
-  if (tensor->requires_grad == wanted) return;
+  if (shows_gradient(interpreter, *tensor) == wanted) return;
   check_can_switch(interpreter, *tensor, wanted);
   interpreter.switches.at_entry.try_emplace(tensor.get(), tensor->requires_grad);
   interpreter.kept_apart.insert(tensor.get());

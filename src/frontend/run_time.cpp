@@ -400,9 +400,16 @@ Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<Runtime
 
 namespace {
 
-/// Whether the object is None: decides the class either way, so nothing else has to be known. What
-/// the call at hand hands over is followed: so it is known that a recursion recurs at least once,
-/// which decides about what has a gradient for certain.
+/// The outcome of a test of an object. What the call at hand hands over is followed: so it is known
+/// that a recursion recurs at least once, which decides about what has a gradient for certain.
+Value outcome(Interpreter& interpreter, const RuntimeObject& object, graph::Value* flag,
+              bool (*holds)(PyObject*)) {
+  if (!object.example) return interpreter.number(flag);
+  const Object example = Object::borrow(holds(object.example.get()) ? Py_True : Py_False);
+  return interpreter.boolean(interpreter.follow(flag, example, -1));
+}
+
+/// Whether the object is None: decides the class either way, so nothing else has to be known.
 Value is_none(Interpreter& interpreter, const RuntimeObject& object) {
   auto [classes, is_certain] = classes_here(interpreter, object);
   const auto none = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(Py_None)));
@@ -416,11 +423,7 @@ Value is_none(Interpreter& interpreter, const RuntimeObject& object) {
   test.no_is_certain = is_certain;
   graph::Value* flag = class_flag(interpreter, object, as_type(none));
   interpreter.class_tests[flag] = std::move(test);
-  if (object.example) {
-    const Object holds = Object::borrow(object.example.is(Py_None) ? Py_True : Py_False);
-    return interpreter.boolean(interpreter.follow(flag, holds, -1));
-  }
-  return interpreter.number(flag);
+  return outcome(interpreter, object, flag, [](PyObject* example) { return example == Py_None; });
 }
 
 }  // namespace
@@ -458,9 +461,13 @@ Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object) {
   const auto is_sequence = [](const Object& type) {
     return as_type(type) == &PyList_Type || as_type(type) == &PyTuple_Type;
   };
-  if (!classes.empty() && std::all_of(classes.begin(), classes.end(), is_sequence))
-    return compare(interpreter, syntax::CompareOperator::Gt,
-                   run_time_length(interpreter, object, -1), interpreter.integer(0));
+  if (!classes.empty() && std::all_of(classes.begin(), classes.end(), is_sequence)) {
+    const Value any = compare(interpreter, syntax::CompareOperator::Gt,
+                              run_time_length(interpreter, object, -1), interpreter.integer(0));
+    return outcome(interpreter, object, interpreter.graph_value(any), [](PyObject* example) {
+      return PySequence_Check(example) != 0 && PySequence_Fast_GET_SIZE(example) > 0;
+    });
+  }
   for (const Object& each : classes) {
     const PyTypeObject* type = as_type(each);
     bool decides = (type->tp_as_number != nullptr && type->tp_as_number->nb_bool != nullptr) ||

@@ -381,7 +381,8 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   if (name == "device") return interpreter.constant_borrowed(cpu_device());
   if (name == "ndim") return interpreter.integer(type.rank());
   if (name == "requires_grad")
-    return interpreter.boolean(tensor->requires_grad || is_leaf_view(*tensor));
+    return interpreter.boolean(shows_gradient(interpreter, *tensor) || is_leaf_view(*tensor));
+  if (name == "is_leaf" || name == "grad_fn") shows_gradient(interpreter, *tensor);
   if (name == "is_leaf") return interpreter.boolean(tensor->is_leaf);
   if (name == "data") return data_of(interpreter, tensor);
   if (name == "grad" && interpreter.without_grad.contains(tensor.get())) return interpreter.none();
