@@ -178,6 +178,10 @@ void RowsOfNumber::forget_large_tensors() {
     if (layouts[i].span_bytes() > largest_kept_rows) pools[i] = TensorPool();
 }
 
+void RowsOfNumber::forget(const Slot& tensor) {
+  for (Repeated& each : repeated) each.forget(tensor);
+}
+
 RowsOfNumber& Rows::of_number(const Group& group, const SymbolValues& symbols) {
   const Instruction& instruction = *group.instruction;
   const size_t count = group.members.size();
@@ -274,15 +278,17 @@ Slot Rows::part_of_batch(const Group& group, size_t operand, Library& library, c
   return library.share(whole, begin.row * row_bytes, layout);
 }
 
-void Rows::leave(const Group& group, Library& library, Slot* slots) {
+void Rows::leave(const Group& group, RowsOfNumber& known, Library& library, Slot* slots) {
   const Instruction& instruction = *group.instruction;
   const Sequence& inner = instruction.blocks.front();
   const size_t stacked = inner.parameters.size() - instruction.sums;
   if (instruction.sums > 0) {
     const Slot* operands = operands_of(group.members.front());
-    for (size_t i = 0; i < inner.results.size(); ++i)
+    for (size_t i = 0; i < inner.results.size(); ++i) {
+      known.forget(slots[inner.results[i]]);
       sums_[static_cast<size_t>(operands[stacked + i].i64())].value =
           std::move(slots[inner.results[i]]);
+    }
   } else {
     Batch batch;
     batch.count = group.members.size();

@@ -27,6 +27,8 @@ struct RowsOfNumber {
   std::vector<Layout> rows;        ///< the same without the first dimension
   std::vector<TensorPool> pools;   ///< for the same
   void forget_large_tensors();
+  /// Gives up a tensor: what leaves the run must have no other owner.
+  void forget(const Slot& tensor);
 };
 
 class Rows {
@@ -53,7 +55,7 @@ class Rows {
       }
       RowsOfNumber& known = enter(group, library, slots, symbols);
       if (!run(group.instruction->blocks[0], &known)) return false;
-      leave(group, library, slots);
+      leave(group, known, library, slots);
       known.forget_large_tensors();
     }
     return true;
@@ -113,7 +115,7 @@ class Rows {
   Slot stack(const Group& group, size_t operand, Library& library, RowsOfNumber& known) const;
   Slot part_of_batch(const Group& group, size_t operand, Library& library, const Layout& layout,
                      int64_t row_bytes) const;
-  void leave(const Group& group, Library& library, Slot* slots);
+  void leave(const Group& group, RowsOfNumber& known, Library& library, Slot* slots);
   void enter_single(const Invocation& invocation, Library& library, Slot* slots);
   void leave_single(Invocation& invocation, Library& library, Slot* slots);
 

@@ -763,6 +763,7 @@ speculate::Generated Interpreter::run() {
     run_function();
   else
     run_statements();
+  recursion_->stacks.finish(*this);
   return std::move(output_);
 }
 

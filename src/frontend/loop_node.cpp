@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/operators.h"
+#include "frontend/recursion.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
@@ -79,6 +80,9 @@ bool Loop::begins_certainly() {
   if (!may_begin_certainly()) return false;
   before_.restore();
   Truth truth = parts_.test();
+  // The first activation of a recursion goes over what the call at hand hands over.
+  const bool is_first = interpreter_.recursion().is_first_activation(test_);
+  if (is_first && truth.example.is(Py_False)) return false;
   return truth.known ? *truth.known
                      : interpreter_.follow(truth.flag, python::Object::borrow(Py_True), test_.fact);
 }
@@ -102,7 +106,9 @@ bool Loop::may_begin_certainly() const {
       if (choice.fact == test_.fact && test_.facts_key.is(choice.facts_key.get()) &&
           !choice.outcome)
         return false;
-  return (seen == nullptr || seen->least_trips != 0) && !is_random;
+  // Of a recursion the profile tells of all activations alike.
+  const bool is_first = interpreter_.recursion().is_first_activation(test_);
+  return (is_first || seen == nullptr || seen->least_trips != 0) && !is_random;
 }
 
 void Loop::relate_tensors() {

@@ -69,6 +69,12 @@ bool Recursion::is_building() const {
                      [](const auto& function) { return function->is_building; });
 }
 
+bool Recursion::is_first_activation(const TestKey& test) const {
+  return known_.owns(test) && !is_building();
+}
+
+bool Recursion::is_recursive(const Code& code) const { return known_.owns({code.facts_key, -1}); }
+
 Value Recursion::invoke(const Activation& activation) {
   if (!known_.recursive.contains(activation.scope)) {
     detect(activation);

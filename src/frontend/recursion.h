@@ -19,6 +19,7 @@
 
 #include "frontend/form.h"
 #include "frontend/interpreter.h"
+#include "frontend/stacks.h"
 
 namespace janus::frontend {
 
@@ -76,6 +77,13 @@ class Recursion {
   bool is_run_time(const Source* source) const;
   /// Whether a function is being made: what fails then, fails for it.
   bool is_building() const;
+  /// Whether the test is one of a recursive function that is interpreted in place.
+  bool is_first_activation(const TestKey& test) const;
+
+  /// Whether it is the code of a recursive function.
+  bool is_recursive(const Code& code) const;
+  /// Tensors of lists whose length differs from activation to activation.
+  Stacks stacks;
 
   /// Whether a loop that needs an unknown result is taken for one without rounds; if not, the side
   /// of a branch that it stands in is left out. And whether one was.

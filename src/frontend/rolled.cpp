@@ -10,6 +10,7 @@
 #include "frontend/expressions.h"
 #include "frontend/loops.h"
 #include "frontend/operators.h"
+#include "frontend/recursion.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -345,6 +346,8 @@ std::optional<int64_t> dim_argument(const CallArguments& arguments) {
 
 Value call_on_rolled(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
   if (arguments.positional.empty()) return nullptr;
+  Stacks& stacks_of_recursion = interpreter.recursion().stacks;
+  if (Value reduced = stacks_of_recursion.call(interpreter, callable, arguments)) return reduced;
   bool stacks = callable == imported("torch.stack");
   bool concatenates = callable == imported("torch.cat") || callable == imported("torch.concat") ||
                       callable == imported("torch.concatenate");
@@ -354,6 +357,10 @@ Value call_on_rolled(Interpreter& interpreter, PyObject* callable, const CallArg
   if (list == nullptr) return nullptr;
   std::optional<int64_t> dim = dim_argument(arguments);
   if (!dim) return nullptr;
+  const bool is_unnamed = stacks && *dim == 0 && list->form.kind == ElementForm::Kind::tensor &&
+                          interpreter.recursion().is_recursive(*interpreter.frame().code);
+  if (is_unnamed)
+    return stacks_of_recursion.stacked(interpreter, as<Sequence>(given)->elements.rolled());
   return stacks ? stacked(interpreter, *list, *dim) : concatenated(interpreter, *list, *dim);
 }
 
@@ -391,29 +398,44 @@ Value sum_of_rest(Interpreter& interpreter, const TestKey& test,
   return state->values["total"];
 }
 
-}  // namespace
-
-Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
-  if (list.form.kind == ElementForm::Kind::tuple) return nullptr;
-  auto rest = std::make_shared<Sequence>(true);
-  auto state = std::make_shared<Variables>();
-  const bool may_be_empty = list.form.kind == ElementForm::Kind::number && is_number(start) &&
-                            interpreter.graph_value(start)->type == list.form.type;
-  if (may_be_empty) {
-    rest->elements = ElementList(to_be_consumed(interpreter, list));
-    state->values["total"] = start;
-    return sum_of_rest(interpreter, list.test, rest, state);
-  }
+/// The sum of the list, which is taken to have elements, behind `start` if that is not null.
+Value sum_of_some(Interpreter& interpreter, const Rolled& list, const Value& start) {
   Value some = compare(interpreter, CompareOperator::Gt, length_of(interpreter, list),
                        interpreter.integer(0));
   Truth begins = truth_of(interpreter, some);
   if (begins.known ? !*begins.known
-                   : !interpreter.follow(begins.flag, python::Object::borrow(Py_True), -1))
+                   : !interpreter.follow(begins.flag, python::Object::borrow(Py_True), -1)) {
+    if (start == nullptr)
+      interpreter.refuse(ReasonCode::would_raise, "RuntimeError: stack of no tensors");
     return start;
+  }
+  auto rest = std::make_shared<Sequence>(true);
+  auto state = std::make_shared<Variables>();
   auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
   rest->elements = ElementList(first->rest);
-  state->values["total"] = binary(interpreter, Operator::Add, start, first->element);
+  state->values["total"] =
+      start == nullptr ? first->element : binary(interpreter, Operator::Add, start, first->element);
   return sum_of_rest(interpreter, list.test, rest, state);
+}
+
+}  // namespace
+
+Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
+  if (list.form.kind == ElementForm::Kind::tuple) return nullptr;
+  const bool may_be_empty = list.form.kind == ElementForm::Kind::number && is_number(start) &&
+                            interpreter.graph_value(start)->type == list.form.type;
+  if (may_be_empty) {
+    auto rest = std::make_shared<Sequence>(true);
+    auto state = std::make_shared<Variables>();
+    rest->elements = ElementList(to_be_consumed(interpreter, list));
+    state->values["total"] = start;
+    return sum_of_rest(interpreter, list.test, rest, state);
+  }
+  return sum_of_some(interpreter, list, start);
+}
+
+Value total_of(Interpreter& interpreter, const Rolled& list) {
+  return sum_of_some(interpreter, list, nullptr);
 }
 
 }  // namespace janus::frontend

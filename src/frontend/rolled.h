@@ -76,6 +76,8 @@ Value call_on_rolled(Interpreter& interpreter, PyObject* callable, const CallArg
 Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype);
 /// sum(list)
 Value sum(Interpreter& interpreter, const Rolled& list, const Value& start);
+/// The sum of its elements, which there have to be.
+Value total_of(Interpreter& interpreter, const Rolled& list);
 
 /// The list object, if its elements are not known one by one.
 const Rolled* rolled(const Value& value);

@@ -396,7 +396,7 @@ Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<Runtime
   return Attributes(interpreter, object, name, fact).run();
 }
 
-// --- identity and truth -------------------------------------------------------------------------
+// --- lists and tuples ---------------------------------------------------------------------------
 
 namespace {
 
@@ -408,6 +408,61 @@ Value outcome(Interpreter& interpreter, const RuntimeObject& object, graph::Valu
   const Object example = Object::borrow(holds(object.example.get()) ? Py_True : Py_False);
   return interpreter.boolean(interpreter.follow(flag, example, -1));
 }
+
+bool is_list_or_tuple(PyTypeObject* type) { return type == &PyList_Type || type == &PyTuple_Type; }
+
+void expect_sequence(Interpreter& interpreter, const RuntimeObject& object, int fact) {
+  const Classes classes = expect_classes(interpreter, object, fact);
+  check_unchanged(interpreter, classes);
+  for (const Object& each : classes)
+    if (!is_list_or_tuple(as_type(each)))
+      interpreter.refuse(ReasonCode::expression, cat("the elements of a ", as_type(each)->tp_name));
+}
+
+graph::Value* read_length(Interpreter& interpreter, const RuntimeObject& object, int fact) {
+  expect_sequence(interpreter, object, fact);
+  graph::Node* node = interpreter.builder().append_unchecked(
+      operator_named("object_length"), std::vector<graph::Value*>{object.value},
+      may_fail(interpreter, fact), {Type::i64()});
+  return node->output();
+}
+
+/// Whether it is longer than 0: followed for what the call at hand hands over.
+Value has_elements(Interpreter& interpreter, const RuntimeObject& object, graph::Value* length) {
+  graph::Value* flag =
+      interpreter.graph_value(compare(interpreter, syntax::CompareOperator::Gt,
+                                      interpreter.number(length), interpreter.integer(0)));
+  return outcome(interpreter, object, flag, [](PyObject* example) {
+    return is_list_or_tuple(Py_TYPE(example)) && PySequence_Fast_GET_SIZE(example) > 0;
+  });
+}
+
+}  // namespace
+
+Value run_time_length(Interpreter& interpreter, const RuntimeObject& object, int fact) {
+  Object example;
+  if (object.example && is_list_or_tuple(Py_TYPE(object.example.get())))
+    example = interpreter.must(PyLong_FromSsize_t(PySequence_Fast_GET_SIZE(object.example.get())));
+  return interpreter.number(read_length(interpreter, object, fact), std::move(example));
+}
+
+Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const Value& position,
+                    const ValueFact* seen, int fact) {
+  expect_sequence(interpreter, object, fact);
+  if (!is_number(position))
+    interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
+  graph::Value* at = interpreter.graph_value(position);
+  if (at->type.kind != Type::Kind::i64)
+    interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
+  graph::Node* node = interpreter.builder().append_unchecked(
+      operator_named("object_item"), std::vector<graph::Value*>{object.value, at},
+      may_fail(interpreter, fact), {type_seen(seen)});
+  return read_value(interpreter, node->output(), seen);
+}
+
+// --- identity and truth -------------------------------------------------------------------------
+
+namespace {
 
 /// Whether the object is None: decides the class either way, so nothing else has to be known.
 Value is_none(Interpreter& interpreter, const RuntimeObject& object) {
@@ -458,16 +513,9 @@ Value run_time_equality(Interpreter& interpreter, const RuntimeObject& object,
 
 Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object) {
   auto [classes, is_certain] = classes_here(interpreter, object);
-  const auto is_sequence = [](const Object& type) {
-    return as_type(type) == &PyList_Type || as_type(type) == &PyTuple_Type;
-  };
-  if (!classes.empty() && std::all_of(classes.begin(), classes.end(), is_sequence)) {
-    const Value any = compare(interpreter, syntax::CompareOperator::Gt,
-                              run_time_length(interpreter, object, -1), interpreter.integer(0));
-    return outcome(interpreter, object, interpreter.graph_value(any), [](PyObject* example) {
-      return PySequence_Check(example) != 0 && PySequence_Fast_GET_SIZE(example) > 0;
-    });
-  }
+  const auto is_sequence = [](const Object& type) { return is_list_or_tuple(as_type(type)); };
+  if (!classes.empty() && std::all_of(classes.begin(), classes.end(), is_sequence))
+    return has_elements(interpreter, object, read_length(interpreter, object, -1));
   for (const Object& each : classes) {
     const PyTypeObject* type = as_type(each);
     bool decides = (type->tp_as_number != nullptr && type->tp_as_number->nb_bool != nullptr) ||
@@ -480,43 +528,6 @@ Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object) {
   Value none = is_none(interpreter, object);
   if (const auto* known = as<Known>(none)) return interpreter.boolean(known->object.is(Py_False));
   return interpreter.number(interpreter.negated_flag(interpreter.graph_value(none)));
-}
-
-// --- lists and tuples ---------------------------------------------------------------------------
-
-namespace {
-
-void expect_sequence(Interpreter& interpreter, const RuntimeObject& object, int fact) {
-  const Classes classes = expect_classes(interpreter, object, fact);
-  check_unchanged(interpreter, classes);
-  for (const Object& each : classes)
-    if (!each.is(reinterpret_cast<PyObject*>(&PyList_Type)) &&
-        !each.is(reinterpret_cast<PyObject*>(&PyTuple_Type)))
-      interpreter.refuse(ReasonCode::expression, cat("the elements of a ", as_type(each)->tp_name));
-}
-
-}  // namespace
-
-Value run_time_length(Interpreter& interpreter, const RuntimeObject& object, int fact) {
-  expect_sequence(interpreter, object, fact);
-  graph::Node* node = interpreter.builder().append_unchecked(
-      operator_named("object_length"), std::vector<graph::Value*>{object.value},
-      may_fail(interpreter, fact), {Type::i64()});
-  return interpreter.number(node->output());
-}
-
-Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const Value& position,
-                    const ValueFact* seen, int fact) {
-  expect_sequence(interpreter, object, fact);
-  if (!is_number(position))
-    interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
-  graph::Value* at = interpreter.graph_value(position);
-  if (at->type.kind != Type::Kind::i64)
-    interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
-  graph::Node* node = interpreter.builder().append_unchecked(
-      operator_named("object_item"), std::vector<graph::Value*>{object.value, at},
-      may_fail(interpreter, fact), {type_seen(seen)});
-  return read_value(interpreter, node->output(), seen);
 }
 
 // --- as values of the graph ---------------------------------------------------------------------

@@ -274,6 +274,8 @@ Value Interpreter::string(const std::string& text) {
 
 Value Interpreter::dimension(const Dim& dim) {
   if (dim.is_constant()) return integer(dim.value());
+  if (Stacks::is_unnamed(dim))
+    refuse(ReasonCode::dynamic_value, "the length of a list that only an activation knows");
   auto number = std::make_shared<Number>(Type::Kind::i64);
   number->dim = dim;
   if (std::optional<int64_t> now = evaluate(dim))

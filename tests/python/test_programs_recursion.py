@@ -982,3 +982,253 @@ def test_backward_outside():
         return lambda root: converted[0](root)[1].backward(), converted[0]
 
     return Program(lambda root: step(root)[1].backward(), trees(12), watch=[model], convert=convert)
+
+
+# --- whether there is a gradient differs from activation to activation --------------------------
+
+
+def trained(go, modules, calls=None, **more):
+    """A training step of the sum of what go(root, x) gives."""
+    layers = nn.ModuleList(modules)
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
+
+    def step(root, x):
+        loss = go(root, x).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, calls or with_nodes(), watch=[layers, optimizer], **more)
+
+
+@differential(graphs=1, hits=12)
+def test_leaves_without_a_gradient():
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        if not node.children:
+            return x * node.value
+        return torch.tanh(layer(go(node.children[0], x)))
+
+    return trained(go, [layer])
+
+
+@differential(graphs=1, hits=12)
+def test_sum_that_begins_with_zeros():
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        total = torch.zeros(3)
+        for child in node.children:
+            total = total + layer(go(child, x))
+        return torch.sin(total + x * node.value)
+
+    return trained(go, [layer])
+
+
+@differential(graphs=1, hits=12)
+def test_zeros_that_are_added_to_in_place():
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        total = torch.zeros(3)
+        for child in node.children:
+            total += layer(go(child, x))
+        return torch.sin(total + x * node.value)
+
+    return trained(go, [layer])
+
+
+@differential(graphs=1, hits=12)
+def test_root_becomes_a_leaf():
+    """The failing assumption: then nothing has a gradient, and eager raises."""
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        total = torch.zeros(3)
+        for child in node.children:
+            total = total + layer(go(child, x))
+        return total + x * node.value
+
+    calls = with_nodes(24)
+    for place in (10, 15):
+        calls[place] = (Family(0.5, []), torch.randn(3))
+    return trained(go, [layer], calls)
+
+
+@differential()
+def test_the_program_asks_for_a_gradient():
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        if not node.children:
+            return x * node.value
+        below = go(node.children[0], x)
+        if below.requires_grad:
+            return torch.tanh(layer(below))
+        return layer(below) * 2
+
+    return trained(go, [layer])
+
+
+@differential()
+def test_a_result_that_may_have_no_gradient():
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        if not node.children:
+            return x * node.value
+        return layer(go(node.children[0], x))
+
+    return Program(lambda root, x: go(root.children[0], x), with_nodes(), watch=[layer])
+
+
+@differential(graphs=1, hits=12)
+def test_children_that_are_one_object():
+    """Each visit of a shared child gives its gradient once more."""
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        total = torch.zeros(3)
+        for child in node.children:
+            total = total + layer(go(child, x))
+        return torch.sin(total + x * node.value)
+
+    calls = with_nodes()
+    for root, _ in calls[8:]:
+        root.children.append(root.children[0])
+        root.children[0].children += [calls[0][0].children[0]] * 2
+    return trained(go, [layer], calls)
+
+
+def test_deep_chain_of_children():
+    layer = nn.Linear(3, 3)
+    layer.weight.data.mul_(0.3)
+
+    def go(node, x):
+        total = torch.zeros(3)
+        for child in node.children:
+            total = total + layer(go(child, x))
+        return torch.sin(total + x * node.value)
+
+    def step(root, x):
+        layer.zero_grad()
+        loss = go(root, x).sum()
+        loss.backward()
+        return loss, layer.weight.grad
+
+    f = torchjanus.function(step)
+    for root, x in with_nodes(10):
+        f(root, x)
+    hits, deep, x = f.stats()["hits"], Family(0.5, []), torch.randn(3)
+    for _ in range(10_000):
+        deep = Family(0.5, [deep])
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000_000)
+    try:
+        for mine, expected in zip(f(deep, x), step(deep, x), strict=True):
+            torch.testing.assert_close(mine, expected)
+        assert f.stats()["hits"] == hits + 1
+    finally:
+        while deep.children:
+            deep = deep.children.pop()
+        sys.setrecursionlimit(limit)
+
+
+# --- tensors made of the children's results -----------------------------------------------------
+
+
+class ChildSum(nn.Module):
+    """A child-sum TreeLSTM."""
+
+    def __init__(self, hidden=3):
+        super().__init__()
+        self.gates = nn.Linear(2 * hidden, 3 * hidden)
+        self.forget = nn.Linear(2 * hidden, hidden)
+
+    def forward(self, node, x):
+        x = x * node.value
+        if not node.children:
+            h, c = torch.zeros(3), torch.zeros(3)
+        else:
+            states = [self(child, x) for child in node.children]
+            h = torch.stack([each[0] for each in states]).sum(0)
+            c = torch.stack([torch.sigmoid(self.forget(torch.cat([x, h]))) * c for h, c in states])
+            c = torch.sum(c, dim=0)
+        enter, leave, candidate = self.gates(torch.cat([x, h])).chunk(3)
+        c = torch.sigmoid(enter) * torch.tanh(candidate) + c
+        return torch.sigmoid(leave) * torch.tanh(c), c
+
+
+@differential(graphs=1, hits=12)
+def test_child_sum_lstm():
+    model = ChildSum()
+    return trained(lambda root, x: model(root, x)[0], [model])
+
+
+@differential(graphs=1, hits=12)
+def test_stack_and_sum_of_children():
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        if not node.children:
+            return torch.sin(layer(x * node.value))
+        return torch.tanh(layer(torch.stack([go(child, x) for child in node.children]).sum(0)))
+
+    return trained(go, [layer])
+
+
+@differential(graphs=1, hits=12)
+def test_stack_and_mean_of_children():
+    def go(node, x):
+        if not node.children:
+            return torch.sin(x * node.value)
+        below = torch.stack([go(child, x) for child in node.children])
+        return torch.tanh(below.mean(dim=0, keepdim=True).squeeze(0) + torch.sum(below, 0))
+
+    return Program(lambda root, x: go(root, x), with_nodes())
+
+
+@differential()
+def test_stack_of_children_is_looked_at():
+    """Not summed: each tree has a graph, or none."""
+
+    def go(node, x):
+        if not node.children:
+            return torch.sin(x * node.value)
+        below = torch.stack([go(child, x) for child in node.children])
+        return below.sum(0) * below.shape[0] + below.amax(0)
+
+    return Program(lambda root, x: go(root, x), with_nodes())
+
+
+@differential()
+def test_stack_of_no_children():
+    """Eager raises."""
+
+    def go(node, x):
+        if node.value < 0.3:
+            return x * node.value
+        return torch.stack([go(child, x) for child in node.children]).sum(0)
+
+    return Program(lambda root, x: go(root, x), with_nodes())
+
+
+@differential(graphs=1, hits=12)
+def test_child_sum_lstm_in_loops():
+    gates, forget = nn.Linear(6, 9), nn.Linear(6, 3)
+
+    def go(node, x):
+        x = x * node.value
+        states = [go(child, x) for child in node.children]
+        h, c = torch.zeros(3), torch.zeros(3)
+        for below, _ in states:
+            h = h + below
+        for below, cell in states:
+            c = c + torch.sigmoid(forget(torch.cat([x, below]))) * cell
+        enter, leave, candidate = gates(torch.cat([x, h])).chunk(3)
+        c = torch.sigmoid(enter) * torch.tanh(candidate) + c
+        return torch.sigmoid(leave) * torch.tanh(c), c
+
+    return trained(lambda root, x: go(root, x)[0], [gates, forget])

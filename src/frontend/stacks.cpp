@@ -1,0 +1,122 @@
+#include "frontend/stacks.h"
+
+#include <algorithm>
+#include <functional>
+#include <initializer_list>
+#include <set>
+#include <string_view>
+
+#include "frontend/callables.h"
+#include "frontend/operators.h"
+#include "frontend/tensor.h"
+#include "ops/list.h"
+
+namespace janus::frontend {
+
+namespace {
+
+constexpr std::string_view kUnnamed = "unnamed_";
+
+bool is_one_of(PyObject* callable, std::initializer_list<std::string_view> paths) {
+  return std::ranges::any_of(paths,
+                             [&](std::string_view path) { return callable == imported(path); });
+}
+
+/// sum(tensor, dim, keepdim) over the first dimension.
+struct Reduction {
+  bool is_mean = false, keeps = false;
+
+  /// Nothing for another call.
+  static std::optional<Reduction> of(PyObject* callable, const CallArguments& arguments,
+                                     int64_t rank) {
+    Reduction reduction{.is_mean = is_one_of(callable, {"torch.mean", "torch.Tensor.mean"})};
+    if (!reduction.is_mean && !is_one_of(callable, {"torch.sum", "torch.Tensor.sum"}))
+      return std::nullopt;
+    const auto given = [&](size_t place, std::string_view name) {
+      const Value* keyword = arguments.keyword(name);
+      if (keyword != nullptr) return *keyword;
+      return place < arguments.positional.size() ? arguments.positional[place] : nullptr;
+    };
+    size_t known = arguments.positional.size();
+    for (const auto& [name, value] : arguments.keywords)
+      known += name == "dim" || name == "keepdim";
+    PyObject* const dim = known_object(given(1, "dim"));
+    PyObject* const keeps = known_object(given(2, "keepdim"));
+    const bool fits = known == arguments.positional.size() + arguments.keywords.size() &&
+                      known <= 3 && dim != nullptr && PyLong_CheckExact(dim) &&
+                      (keeps == nullptr || PyBool_Check(keeps));
+    if (!fits) return std::nullopt;
+    const int64_t place = PyLong_AsLongLong(dim);
+    if (place != 0 && place != -rank) return std::nullopt;
+    reduction.keeps = keeps == Py_True;
+    return reduction;
+  }
+};
+
+/// Whether the node only says that the tensor stands for a list.
+bool stands_for_list(const graph::Node& node) {
+  return node.op == &op::list_stack && Stacks::is_unnamed(node.output()->type.shape.front());
+}
+
+}  // namespace
+
+bool Stacks::is_unnamed(const graph::Dim& dim) {
+  if (dim.is_constant()) return false;
+  return std::ranges::any_of(dim.symbols(),
+                             [](const std::string& name) { return name.starts_with(kUnnamed); });
+}
+
+Value Stacks::stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list) {
+  const graph::Dim size = graph::Dim::symbol(cat(kUnnamed, interpreter.new_place()));
+  graph::Value* value = op::list_stack(interpreter.builder(), {list->lists.front()},
+                                       {{"dim", int64_t{0}}, {"size", size}});
+  auto tensor = make_tensor(interpreter, value, list->form.tracked && interpreter.grad_enabled);
+  lists_.emplace(value, std::move(list));
+  return tensor;
+}
+
+Value Stacks::call(Interpreter& interpreter, PyObject* callable,
+                   const CallArguments& arguments) const {
+  const auto* tensor = lists_.empty() || arguments.positional.empty()
+                           ? nullptr
+                           : as<Tensor>(arguments.positional[0]);
+  const auto list = tensor == nullptr ? lists_.end() : lists_.find(tensor->value);
+  if (list == lists_.end()) return nullptr;
+  const auto reduction = Reduction::of(callable, arguments, tensor->value->type.rank());
+  if (!reduction || tensor->requires_grad != list->second->form.tracked) return nullptr;
+  Value total = total_of(interpreter, *list->second);
+  if (reduction->is_mean)
+    total =
+        binary(interpreter, syntax::Operator::Div, total, length_of(interpreter, *list->second));
+  if (reduction->keeps)
+    total = tensor_by(interpreter, "unsqueeze", {total, interpreter.integer(0)});
+  return total;
+}
+
+void Stacks::finish(Interpreter& interpreter) const {
+  if (lists_.empty()) return;
+  graph::Block& body = interpreter.output().graph.body();
+  std::set<const graph::Value*> used;
+  const std::function<void(const graph::Block&)> collect = [&](const graph::Block& block) {
+    used.insert(block.results.begin(), block.results.end());
+    for (const graph::Node* node : block.nodes) {
+      used.insert(node->inputs.begin(), node->inputs.end());
+      for (const auto& inner : node->blocks) collect(*inner);
+    }
+  };
+  collect(body);
+  const std::function<void(graph::Block&)> remove = [&](graph::Block& block) {
+    std::erase_if(block.nodes, [&](const graph::Node* node) {
+      if (!stands_for_list(*node)) return false;
+      if (used.contains(node->output()))
+        interpreter.refuse(ReasonCode::dynamic_value,
+                           "a tensor of a list whose length only an activation knows");
+      return true;
+    });
+    for (graph::Node* node : block.nodes)
+      for (const auto& inner : node->blocks) remove(*inner);
+  };
+  remove(body);
+}
+
+}  // namespace janus::frontend

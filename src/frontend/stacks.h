@@ -1,0 +1,31 @@
+// torch.stack() of a list whose length differs from activation to activation of a recursion: its
+// first dimension has no name that the graph could give a value to. So the tensor only stands for
+// the list, until it is summed over that dimension, which is a loop over the list. A recursion that
+// asks for anything else of it is refused as the interpretation ends.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "frontend/interpreter.h"
+#include "frontend/rolled.h"
+
+namespace janus::frontend {
+
+class Stacks {
+ public:
+  /// torch.stack(list)
+  Value stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list);
+  /// A sum or mean over the first dimension of such a tensor; null: it is another call.
+  Value call(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) const;
+
+  /// Whether the dimension is that of such a tensor.
+  static bool is_unnamed(const graph::Dim& dim);
+  /// Takes what only stood for lists out of the graph; refuses what is made of it.
+  void finish(Interpreter& interpreter) const;
+
+ private:
+  std::map<const graph::Value*, std::shared_ptr<const Rolled>> lists_;  // by the tensor's value
+};
+
+}  // namespace janus::frontend
