@@ -4,6 +4,7 @@
 #include "frontend/callables.h"
 
 #include <algorithm>
+#include <array>
 
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
@@ -15,6 +16,7 @@
 #include "frontend/torch_services.h"
 #include "graph/constant.h"
 #include "ops/list.h"
+#include "ops/view_rules.h"
 
 namespace janus::frontend {
 
@@ -422,13 +424,42 @@ bool gives_a_copy_in_order(const graph::OpDef& op, const OperatorCall& call) {
   return &op == &op::masked_fill || &op == &op::masked_fill_tensor;
 }
 
+bool flattens_one_dimension(const graph::Node& node) {
+  const auto rank = static_cast<int64_t>(node.inputs[0]->type.shape.size());
+  return rank > 0 && ops::dim_of(node, rank, "start_dim") == ops::dim_of(node, rank, "end_dim");
+}
+
+/// Losses have no derivative by the weights of their classes or elements; eager raises.
+void refuse_weights_with_gradient(Interpreter& interpreter, const OperatorCall& call,
+                                  const graph::OpDef& op) {
+  static constexpr std::array<std::string_view, 8> losses = {
+      "nll_loss",
+      "functional_nll_loss",
+      "cross_entropy_loss",
+      "functional_cross_entropy",
+      "binary_cross_entropy",
+      "functional_binary_cross_entropy",
+      "binary_cross_entropy_with_logits",
+      "functional_binary_cross_entropy_with_logits"};
+  if (!interpreter.grad_enabled || std::ranges::find(losses, op.name) == losses.end()) return;
+  auto value = call.values.begin();
+  for (const Parameter& parameter : op.signature().parameters) {
+    if (!parameter.is_operand()) continue;
+    const std::shared_ptr<Tensor>& tensor = *value++;
+    if (parameter.name.ends_with("weight") && tensor != nullptr && tensor->requires_grad)
+      interpreter.refuse(ReasonCode::autograd, cat("the gradient of the weights of ", op.name));
+  }
+}
+
 Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
                   graph::Node* node, PyObject* callable, const CallArguments& arguments) {
   if (op.name == "sum_to_size" && node->output()->type.shape == call.tensors[0]->value->type.shape)
     interpreter.refuse(ReasonCode::unsupported_tensor, "sum_to_size gives a view of all");
+  if (&op == &op::flatten && flattens_one_dimension(*node)) return call.tensors[0];
   bool tracked = is_tracked(interpreter, op, call.tensors);
   if (op.name == "batch_norm" || op.name == "functional_batch_norm")
     write_running_statistics(interpreter, call, *node);
+  refuse_weights_with_gradient(interpreter, call, op);
   const bool in_order = gives_a_copy_in_order(op, call);
   std::vector<Value> results;
   for (graph::Value* output : node->outputs) {

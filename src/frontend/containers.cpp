@@ -331,7 +331,12 @@ std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_p
   auto position = std::make_shared<int64_t>(0);
   return std::make_shared<Iterator>([&interpreter, tensor, position, count]() -> Value {
     if (*position >= count) return nullptr;
-    return index_tensor(interpreter, tensor, interpreter.integer((*position)++));
+    Value element = index_tensor(interpreter, tensor, interpreter.integer((*position)++));
+    auto* row = as<Tensor>(element);
+    row->producer = "unbind";  // which is what Python calls
+    row->produced_by = nullptr;
+    row->grad_fn_name = "UnbindBackward0";
+    return element;
   });
 }
 

@@ -164,6 +164,13 @@ bool is_detached_alias(const Tensor& tensor) {
   return false;
 }
 
+/// Whether it is one of several views that one call gave, which autograd lets nobody write.
+bool is_one_of_several(const Tensor& tensor) {
+  for (const Tensor* step = &tensor; step->base != nullptr; step = step->base.get())
+    if (step->producer == "unbind") return true;
+  return false;
+}
+
 /// What autograd calls the nodes of a tensor that was written, and of the one it was taken from.
 void name_after_write(Tensor& tensor, Tensor& root) {
   root.produced_by = tensor.produced_by = nullptr;
@@ -195,6 +202,9 @@ void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tens
   if (root.requires_grad && root.is_leaf)
     interpreter.refuse(ReasonCode::would_raise,
                        "RuntimeError: an in-place operation on a leaf that requires grad");
+  if ((root.requires_grad || tracked) && is_one_of_several(*tensor))
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: an in-place operation on one of several views");
   if (tracked) {
     for (Tensor* step = tensor.get(); step != nullptr; step = step->base.get()) {
       step->requires_grad = true;

@@ -326,6 +326,9 @@ constinit const OpDef op::remainder{
     .vjp =
         [](Vjp& g) {
           const auto a = in(g, 0), b = in(g, 1), dy = dout(g);
+          // Eager raises, as for floor_divide.
+          if (g.needs(1) && !g.in(0)->type.is_tensor())
+            throw TypeError("remainder: of a number it has no gradient");
           add_gradient(g, 0, [&] { return dy; });
           add_gradient(
               g, 1, [&] { return -dy * apply(op::div_mode, {{"rounding_mode", "floor"}}, a, b); });

@@ -574,3 +574,63 @@ def test_equal_and_close():
     nan = torch.full((4,), math.nan)
     pairs = [(x, y) for y in (-x, x + 1, x.clone(), x + 1e-9, -x)]
     return Program(step, [*pairs, (nan, nan), (x, torch.randn(3)), (x, torch.arange(4))])
+
+
+OTHERS = {
+    "remainder of a number": lambda x, i: 5 % x,
+    "weights of classes": lambda x, i: F.cross_entropy(x, i, weight=x[0].abs()),
+    "weights of positive classes": lambda x, i: F.binary_cross_entropy_with_logits(
+        x, (x > 0).double(), pos_weight=x[0].abs()
+    ),
+    "weights of elements": lambda x, i: F.binary_cross_entropy(
+        x.sigmoid(), (x > 0).double(), weight=x[0].abs()
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@differential(reasons=["autograd"])
+def test_what_has_no_derivative(name):
+    """Eager raises."""
+    weight = nn.Parameter(torch.randn(4, 4))
+
+    def step(x, i):
+        weight.grad = None
+        OTHERS[name](x * weight, i).sum().backward()
+
+    return Program(step, [(torch.randn(4, 4), torch.randperm(4)) for _ in range(6)], watch=[weight])
+
+
+@differential(reasons=["would_raise"])
+def test_rows_that_are_written_while_they_are_iterated_over():
+    """Autograd lets nobody write one of several views."""
+    linear = nn.Linear(3, 3)
+
+    def step(x):
+        y = linear(x)
+        for row in y:
+            row.add_(1)
+        return y.sum()
+
+    return Program(step, [(torch.randn(4, 3),) for _ in range(6)], watch=[linear])
+
+
+@differential(hits=3)
+def test_rows_without_gradients_that_are_written_while_they_are_iterated_over():
+    def step(x):
+        for row in x:
+            row.add_(1)
+        return [row for row in x * 2], x
+
+    return Program(step, [(torch.randn(4, 3),) for _ in range(6)])
+
+
+@differential(hits=3)
+def test_flattening_of_one_dimension_gives_the_tensor_itself():
+    def step(x):
+        y = x * 2
+        z = nn.Flatten()(y)
+        z.add_(1)
+        return y, z is y, y.flatten(-1) is y, y.flatten()
+
+    return Program(step, [(torch.randn(4, 3),) for _ in range(6)])
