@@ -90,9 +90,10 @@ class Library {
   virtual const void* storage(const Slot& tensor) const = 0;
   /// Whether nothing but this slot refers to the tensor, and nothing but the tensor to its memory.
   virtual bool has_no_other_owner(const Slot& tensor) const = 0;
-  /// Whether nobody can tell a new tensor from this one with new contents: only this slot and one
-  /// cell refer to it, nothing else to its memory, and otherwise it is as `allocate` made it.
-  virtual bool is_replaceable(const Slot& /*tensor*/) const { return false; }
+  /// What can have new contents in the place of a tensor that one cell and this slot refer to: the
+  /// tensor itself, if nobody can tell that from a new one; a new one in its memory, if nothing
+  /// else refers to that. Empty otherwise.
+  virtual Slot take_over(Slot& /*tensor*/) { return {}; }
   /// A new tensor of its own memory, not initialised.
   virtual Slot allocate(const Layout& layout) = 0;
   /// A tensor over memory that somebody else owns and keeps.

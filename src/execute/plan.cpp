@@ -180,18 +180,17 @@ bool Plan::run_steps(size_t begin, size_t end, Library& library, Frame& frame) {
   return true;
 }
 
-/// A new tensor, or what the value takes the place of, if that was given and has the layout.
+/// A new tensor, or what can be made of the one that the value takes the place of, if that was
+/// given and has the layout.
 void Plan::allocate(const Allocation& allocation, Library& library, Frame& frame) const {
-  Slot& made = frame.slots[allocation.slot];
+  Slot made;
   if (allocation.replaced) {
     Slot& replaced = frame.slots[*allocation.replaced];
-    if (replaced.is_tensor() && library.has_layout(replaced, allocation.layout) &&
-        library.is_replaceable(replaced)) {
-      made = std::move(replaced);
-      return;
-    }
+    if (replaced.is_tensor() && library.has_layout(replaced, allocation.layout))
+      made = library.take_over(replaced);
   }
-  made = library.allocate(allocation.layout);
+  if (made.is_empty()) made = library.allocate(allocation.layout);
+  frame.slots[allocation.slot] = std::move(made);
 }
 
 bool Plan::run(const Step& step, Library& library, Frame& frame) {

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "execute/arena.h"
 #include "execute/code.h"
 #include "execute/frame.h"
 #include "execute/kernel_call.h"
@@ -48,9 +48,12 @@ struct Step {
   uint32_t index = 0;
 };
 
+/// Gives the memory for so many bytes of values that are there only while a run lasts.
+using FindArena = std::function<char*(int64_t bytes)>;
+
 class Plan {
  public:
-  Plan(const Code& code, Library& library, Frame& frame);
+  Plan(const Code& code, Library& library, Frame& frame, const FindArena& find_arena);
 
   /// Runs; inputs, cells and constants are in their slots. `replaceable`: tensors that rebound
   /// values may take the place of. False: frame.failure says why not, and nothing outside has
@@ -129,7 +132,7 @@ class Plan {
   std::vector<uint32_t> result_slots_, rebound_slots_;
   std::vector<uint32_t> replaced_slots_;  ///< by rebound value: what it may take the place of
   std::vector<uint32_t> transient_;
-  Memory arena_;
+  char* arena_ = nullptr;
   std::vector<double> times_;  ///< least seconds of each step, with TORCHJANUS_LOG=time
   int64_t arena_bytes_ = 0;
   size_t first_write_ = 0;  ///< index of the first step that may write to a cell

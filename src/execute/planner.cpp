@@ -5,6 +5,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "execute/arena.h"
 #include "execute/beside.h"
 #include "execute/certainty.h"
 #include "execute/ordinary_run.h"
@@ -43,7 +44,7 @@ class Planner {
   Planner(Plan& plan, Library& library, Frame& frame)
       : plan_(plan), code_(plan.code_), library_(library), frame_(frame) {}
 
-  void make() {
+  void make(const FindArena& find_arena) {
     plan_.planned_ = choose_layouts(code_, frame_);
     compute_numbers_first(plan_.planned_, library_, frame_);
     open_branches(code_, plan_.planned_, frame_, library_);
@@ -56,7 +57,7 @@ class Planner {
     choose_in_place_writes();
     choose_gifts();
     choose_buffers();
-    make_arena();
+    make_arena(find_arena);
     emit();
     for (uint32_t slot : permanent_) frame_.borrowed.insert(library_.storage(frame_.slots[slot]));
   }
@@ -369,9 +370,9 @@ class Planner {
     return SIZE_MAX;
   }
 
-  void make_arena() {
+  void make_arena(const FindArena& find_arena) {
     plan_.arena_bytes_ = place_buffers(buffers_);
-    plan_.arena_ = Memory(plan_.arena_bytes_);
+    plan_.arena_ = find_arena(plan_.arena_bytes_);
     for (uint32_t slot = 0; slot < frame_.learned.size(); ++slot) {
       if (!is_tensor(slot)) continue;
       const Group& memory = group(slot);
@@ -383,7 +384,7 @@ class Planner {
   }
 
   char* address(uint32_t slot) {
-    return plan_.arena_.data() + buffers_[group(slot).buffer].offset + learned(slot).byte_offset;
+    return plan_.arena_ + buffers_[group(slot).buffer].offset + learned(slot).byte_offset;
   }
 
   // --- steps
@@ -777,8 +778,9 @@ class Planner {
   std::vector<Plan::Transfer> committed_;
 };
 
-Plan::Plan(const Code& code, Library& library, Frame& frame) : code_(code) {
-  Planner(*this, library, frame).make();
+Plan::Plan(const Code& code, Library& library, Frame& frame, const FindArena& find_arena)
+    : code_(code) {
+  Planner(*this, library, frame).make(find_arena);
 }
 
 }  // namespace janus::execute

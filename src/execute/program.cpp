@@ -4,12 +4,11 @@
 // The first run of an instance is ordinary and learns; from the second one on it follows a plan.
 #include "execute/program.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <mutex>
 
+#include "base/fork_safe_mutex.h"
 #include "execute/code.h"
 #include "execute/frame.h"
 #include "execute/learning.h"
@@ -17,6 +16,7 @@
 #include "execute/list_call.h"
 #include "execute/ordinary_run.h"
 #include "execute/plan.h"
+#include "execute/shared_arena.h"
 #include "execute/symbols.h"
 #include "graph/run_time_symbols.h"
 
@@ -32,17 +32,8 @@ constexpr size_t most_idle_instances = 16;
 /// Programs of fewer instructions keep Python's lock: giving it up costs more than they take.
 constexpr size_t least_unlocked_instructions = 8;
 
-/// Guards the instances of all programs, for a moment each time: one lock, so that a fork while
-/// another thread holds it can be waited for.
-std::mutex& instances_mutex() {
-  static std::mutex* const mutex = [] {
-    const auto lock = [] { instances_mutex().lock(); };
-    const auto unlock = [] { instances_mutex().unlock(); };
-    pthread_atfork(lock, unlock, unlock);
-    return new std::mutex();
-  }();
-  return *mutex;
-}
+/// Guards the instances of all programs, for a moment each time.
+std::mutex& instances_mutex() { return fork_safe_mutex<Program>(); }
 
 /// What an instance assumes of one operand. All numbers of all operands stand in one array: they
 /// are compared at each run, when what they lie in has long left the caches.
@@ -104,8 +95,12 @@ class Instance {
     if (!frame_.failure) set_apart(library_, results);
   }
 
+  /// Before a run: its plan's memory may be another's now.
+  bool try_hold_memory() { return arena_ == nullptr || arena_->try_hold(); }
+
   /// After a run, whatever became of it.
   std::optional<Failure> leave(std::optional<Failure> thrown) {
+    if (arena_ != nullptr) arena_->let_go();
     if (!frame_.failure) frame_.failure = std::move(thrown);
     if (frame_.failure && !frame_.failure->span.known() && frame_.running != nullptr)
       frame_.failure->span = frame_.running->span;
@@ -200,7 +195,12 @@ class Instance {
 
   void make_plan() {
     learned_ = false;  // should that fail, the next run learns anew
-    plan_ = std::make_unique<Plan>(code_, library_, frame_);
+    if (arena_ != nullptr) arena_->let_go();
+    plan_ = std::make_unique<Plan>(code_, library_, frame_, [&](int64_t bytes) -> char* {
+      if (bytes == 0) return nullptr;
+      arena_ = SharedArena::hold_one(bytes);
+      return arena_->data();
+    });
     learned_ = true;
     // The first run's tensors in blocks are the plan's now; its sides were rehearsed.
     frame_.repeated = std::vector<Repeated>(code_.repeated_count);
@@ -214,6 +214,7 @@ class Instance {
   std::vector<Expected> expected_;
   std::vector<int64_t> numbers_;
   std::unique_ptr<RandomState> random_;
+  std::shared_ptr<SharedArena> arena_;  ///< of the plan
   std::unique_ptr<Plan> plan_;
   double seconds_ = 0;
   int first_runs_ = 0;  ///< that have succeeded, up to 2
@@ -291,7 +292,7 @@ class CompiledProgram final : public Program {
     {
       const std::lock_guard lock(instances_mutex());
       for (size_t i = idle_.size(); i-- > 0;) {
-        if (!idle_[i]->accepts(inputs, cells)) continue;
+        if (!idle_[i]->accepts(inputs, cells) || !idle_[i]->try_hold_memory()) continue;
         std::unique_ptr<Instance> instance = std::move(idle_[i]);
         idle_.erase(idle_.begin() + static_cast<ptrdiff_t>(i));
         return instance;

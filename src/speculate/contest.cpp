@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/options.h"
+#include "execute/shared_arena.h"
 #include "python/object.h"
 #include "speculate/entry.h"
 #include "speculate/tensor_access.h"
@@ -41,12 +42,18 @@ bool Contest::begins(uint64_t news) {
     return false;
   }
   if (!enter()) return false;
-  if (const double taken = lap(); taken != 0) trial_.add(taken);
-  if (trial_.is_over()) {
-    leave();
-    if (has_tensor_access()) tensor_access().give_back_free_memory();  // the other way's
-  }
-  return trial_.next_is_old();
+  if (const double taken = lap(); taken != 0 && counts_) trial_.add(taken);
+  counts_ = trial_.next_is_old() == is_without_;
+  if (!counts_) change_ways();
+  if (trial_.is_over()) leave();
+  return is_without_;
+}
+
+void Contest::change_ways() {
+  is_without_ = !is_without_;
+  if (is_without_) execute::SharedArena::give_back_unused_pages();
+  if (has_tensor_access()) tensor_access().give_back_free_memory();
+  started_ = now();
 }
 
 void Contest::profiled() {
@@ -95,6 +102,7 @@ bool Contest::enter() {
 
 void Contest::leave() {
   started_ = 0;
+  is_without_ = false;
   if (current == this) current = nullptr;
 }
 

@@ -2,8 +2,9 @@
 //
 // A run is timed from its start to that of the next one, so what it leaves to others counts as
 // well: backward() of what it gave, for instance. What happens between two runs anyway is the same
-// for both ways. Where graphs are far ahead of the runs that were profiled, nothing is tried: a run
-// in Python beside graphs takes memory for both. Guarded by the GIL.
+// for both ways. Where the ways change, memory that only the other one needs goes back to the
+// system; the run that first has to get its own from there does not count. Where graphs are far
+// ahead of the runs that were profiled, nothing is tried. Guarded by the GIL.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +41,16 @@ class Contest {
   /// Milliseconds since the run before this one began; 0 if that was elsewhere.
   double lap();
   bool is_far_ahead() const;
+  void change_ways();
   bool enter();
   void leave();
 
   Trial trial_;
   uint64_t news_ = 0;
   int quiet_ = 0;
-  double started_ = 0;  ///< 0: nothing is being timed
+  bool is_without_ = false;  ///< the run that is being timed
+  bool counts_ = true;       ///< it goes the way of the one before it
+  double started_ = 0;       ///< 0: nothing is being timed
   Place place_;
   double least_profiled_ = 0;        ///< 0: unknown
   std::vector<double> quiet_times_;  ///< of runs before any turns

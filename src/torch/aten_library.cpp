@@ -73,15 +73,21 @@ class TorchLibrary final : public execute::Library {
            impl->unsafe_storage().use_count() == 1;
   }
 
-  bool is_replaceable(const Slot& tensor) const override {
-    constexpr uint32_t owners = 2;
+  Slot take_over(Slot& tensor) override {
     at::TensorImpl* impl = impl_of(tensor);
-    if (c10::raw::intrusive_ptr::use_count(impl) != owners || impl->autograd_meta() != nullptr ||
-        impl->pyobj_slot()->load_pyobj() != nullptr || impl->storage_offset() != 0)
-      return false;
+    // A Python object that nobody refers to counts as an owner.
+    const auto* object = impl->pyobj_slot();
+    const bool has_object = object->load_pyobj() != nullptr;
+    const uint32_t owners = has_object ? 3 : 2;
+    if (c10::raw::intrusive_ptr::use_count(impl) != owners || impl->storage_offset() != 0 ||
+        (has_object && !object->has_unique_reference()) || !is_plain(impl) ||
+        !owns_memory_alone(impl->unsafe_storage()))
+      return {};
     const c10::VariableVersion& version = impl->version_counter();
-    return version.unique() && version.current_version() == 0 && is_plain(impl) &&
-           owns_memory_alone(impl->unsafe_storage());
+    if (!has_object && impl->autograd_meta() == nullptr && version.unique() &&
+        version.current_version() == 0)
+      return std::move(tensor);
+    return share(tensor, 0, layout(tensor));
   }
 
   Slot allocate(const Layout& layout) override {

@@ -48,6 +48,7 @@ class Pool {
     }
     void* memory = source_.raw_allocate(bytes);
     const std::lock_guard lock(mutex_);
+    keeps_ = true;
     sizes_.emplace(memory, bytes);
     use(bytes);
     trim(most_used_);
@@ -60,6 +61,11 @@ class Pool {
     const auto found = sizes_.find(memory);
     if (found == sizes_.end()) return false;
     used_ -= found->second;
+    if (!keeps_) {
+      sizes_.erase(found);
+      source_.raw_deallocate(memory);
+      return true;
+    }
     idle_ += found->second;
     unused_.push_back({memory, {}});
     const auto last = std::prev(unused_.end());
@@ -71,6 +77,7 @@ class Pool {
     const std::lock_guard lock(mutex_);
     most_used_ = used_;
     trim(used_);
+    keeps_ = false;
   }
 
   PoolBytes bytes() {
@@ -111,6 +118,7 @@ class Pool {
   Free free_;
   std::list<Unused> unused_;  // the longest unused first
   size_t used_ = 0, idle_ = 0, most_used_ = 0;
+  bool keeps_ = true;  ///< what is freed: once all was given back, not before it is asked again
 };
 
 thread_local bool pooled = false;

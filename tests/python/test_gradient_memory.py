@@ -202,6 +202,21 @@ def test_gradients_stay_where_they_are():
     assert step.stats()["aborts"] == 0
 
 
+def test_gradients_that_python_saw_leave_their_memory():
+    model = nn.Linear(64, 64)
+    step = converted_step(model)
+    x = torch.randn(8, 64)
+    for _ in range(8):
+        step(x)
+    seen = weakref.ref(model.weight.grad)
+    place = model.weight.grad.data_ptr()
+    assert seen() is not None
+    step(x)
+    assert seen() is None
+    assert model.weight.grad.data_ptr() == place
+    assert step.stats()["aborts"] == 0
+
+
 def most_resident_mib() -> float:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("VmHWM"):

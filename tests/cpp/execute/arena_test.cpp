@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "execute/shared_arena.h"
+
 namespace janus::execute {
 namespace {
 
@@ -34,6 +36,24 @@ TEST(Arena, NeverOverlaps) {
       for (size_t j = 0; j < i; ++j) EXPECT_FALSE(overlap(buffers[i], buffers[j]));
     }
   }
+}
+
+TEST(SharedArena, IsUsedAgainWhenNobodyHoldsIt) {
+  const auto first = SharedArena::hold_one(1000), second = SharedArena::hold_one(1000);
+  EXPECT_NE(first->data(), second->data());
+  EXPECT_FALSE(first->try_hold());
+  first->let_go();
+  const int64_t more = 1 << 20;
+  EXPECT_EQ(SharedArena::hold_one(more), first);  // far more is reserved than asked for
+}
+
+TEST(SharedArena, GivesBackOnlyWhatNobodyHolds) {
+  const auto held = SharedArena::hold_one(1), unused = SharedArena::hold_one(1);
+  *held->data() = *unused->data() = 'x';
+  unused->let_go();
+  SharedArena::give_back_unused_pages();
+  EXPECT_EQ(*held->data(), 'x');
+  EXPECT_EQ(*unused->data(), '\0');
 }
 
 }  // namespace

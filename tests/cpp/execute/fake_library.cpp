@@ -144,8 +144,9 @@ bool Library::has_no_other_owner(const Slot& tensor) const {
   return !tensor.is_alias() && get(tensor).references == 1 && get(tensor).storage.use_count() == 1;
 }
 
-bool Library::is_replaceable(const Slot& tensor) const {
-  return get(tensor).references == 2 && get(tensor).storage.use_count() == 1;
+Slot Library::take_over(Slot& tensor) {
+  const bool has_other_owner = get(tensor).references != 2 || get(tensor).storage.use_count() != 1;
+  return has_other_owner ? Slot() : std::move(tensor);
 }
 
 Slot Library::allocate(const Layout& layout) {

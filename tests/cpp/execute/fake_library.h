@@ -40,7 +40,7 @@ class Library : public execute::Library {
   void* data(const Slot& tensor) const override;
   const void* storage(const Slot& tensor) const override;
   bool has_no_other_owner(const Slot& tensor) const override;
-  bool is_replaceable(const Slot& tensor) const override;
+  Slot take_over(Slot& tensor) override;
   Slot allocate(const Layout& layout) override;
   Slot over_memory(void* memory, const Layout& layout) override;
   void repoint(Slot& tensor, void* memory) override;
