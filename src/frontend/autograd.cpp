@@ -126,18 +126,23 @@ bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
 
 namespace {
 
+enum class Functions { entered, left_out };
+
 /// Adds what is computed in the blocks of a branch or loop, and in the functions that it calls.
-void add_inner_nodes(const graph::Node& node, std::vector<const graph::Node*>& nodes) {
+void add_inner_nodes(const graph::Node& node, Functions functions,
+                     std::vector<const graph::Node*>& nodes) {
   auto add = [&](const graph::Node& of) {
     for (const auto& block : of.blocks)
       graph::for_each_node(*block, [&](const graph::Node& inner) { nodes.push_back(&inner); });
   };
   add(node);
+  if (functions == Functions::left_out) return;
   for (const graph::Node* function : graph::functions_run_by(node)) add(*function);
 }
 
 /// The nodes that a gradient of `outputs` runs through; of a branch or loop all that are in it.
-std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>& outputs) {
+std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>& outputs,
+                                               Functions functions = Functions::entered) {
   std::vector<const graph::Node*> nodes;
   std::unordered_set<const graph::Node*> seen;
   std::vector<graph::Value*> open = outputs;
@@ -149,7 +154,7 @@ std::vector<const graph::Node*> gradient_nodes(const std::vector<graph::Value*>&
         !passes::passes_gradient(*node) || !seen.insert(node).second)
       continue;
     nodes.push_back(node);
-    add_inner_nodes(*node, nodes);
+    add_inner_nodes(*node, functions, nodes);
     for (graph::Value* input : passes::operands(*node)) open.push_back(input);
   }
   return nodes;
@@ -232,8 +237,9 @@ void check_saved_values(Interpreter& interpreter, const std::vector<graph::Value
 
 namespace {
 
+/// What calls of one function computed is told apart by the calls.
 void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
-  for (const graph::Node* node : gradient_nodes(outputs))
+  for (const graph::Node* node : gradient_nodes(outputs, Functions::left_out))
     if (interpreter.history.consumed.contains(node) &&
         any_differentiable(interpreter, node->outputs))
       interpreter.refuse(ReasonCode::autograd,
@@ -241,7 +247,8 @@ void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value
 }
 
 void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
-  for (const graph::Node* node : gradient_nodes(outputs)) interpreter.history.consumed.insert(node);
+  for (const graph::Node* node : gradient_nodes(outputs, Functions::left_out))
+    interpreter.history.consumed.insert(node);
 }
 
 struct Outputs {

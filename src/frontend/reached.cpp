@@ -2,6 +2,9 @@
 // there if its side is taken: what the sides say becomes one more result of that node.
 #include "frontend/reached.h"
 
+#include <algorithm>
+
+#include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
 
@@ -16,6 +19,7 @@ ReachedFlags::Reached ReachedFlags::of(const std::vector<graph::Value*>& targets
   for (const bool certain : passes::reachable(outputs_, targets, Paths::certain))
     if (certain) return {};
   known_.clear();
+  structures_.clear();
   Flag flag;
   for (graph::Value* output : outputs_)
     flag = either(flag, of(output), interpreter_.builder().block());
@@ -40,13 +44,18 @@ ReachedFlags::Flag ReachedFlags::find(graph::Value* value) {
   if (node == nullptr || !passes::carries_gradient(value->type) || !passes::passes_gradient(*node))
     return {};
   if (node->op == &op::if_) return through_branch(*value);
+  if (node->op == &op::call) return through_call(*value);
   if (!node->blocks.empty() || node->op == &op::call || node->op == &op::gradient)
     return through_uncertain(*value);
+  Flag flag;
+  for (graph::Value* operand : operands_of(value)) flag = either(flag, of(operand), *node->parent);
+  return flag;
+}
+
+const std::vector<graph::Value*>& ReachedFlags::operands_of(graph::Value* value) {
   auto [operands, is_new] = operands_.try_emplace(value);
   if (is_new) operands->second = passes::operands_reached(*value, passes::Paths::any);
-  Flag flag;
-  for (graph::Value* operand : operands->second) flag = either(flag, of(operand), *node->parent);
-  return flag;
+  return operands->second;
 }
 
 ReachedFlags::Flag ReachedFlags::through_branch(graph::Value& output) {
@@ -67,7 +76,86 @@ ReachedFlags::Flag ReachedFlags::through_branch(graph::Value& output) {
   return {.value = result};
 }
 
-/// Through a loop, a function or an earlier gradient: only what is certain.
+/// Whether what a function uses of outside is reached, it tells by one more result. What it is
+/// given counts as for a loop.
+ReachedFlags::Flag ReachedFlags::through_call(graph::Value& output) {
+  using passes::Paths;
+  Node& call = *output.definition;
+  Node* function = graph::callee(call);
+  bool is_reached = false;
+  for (graph::Value* operand : passes::operands_reached(output, Paths::any)) {
+    const Flag flag = of(operand);
+    if (flag == Flag{}) continue;
+    const bool is_given = std::ranges::count(call.inputs, operand) > 0;
+    if (is_given || flag.value != nullptr || function == nullptr) return through_uncertain(output);
+    is_reached = true;
+  }
+  if (!is_reached) return {};
+  for (graph::Value* operand : passes::operands_reached(output, Paths::certain))
+    if (of(operand) == Flag{.known = true}) return {.known = true};
+  return {.value = call.outputs[result_of(*function, output.index)]};
+}
+
+/// Which result of the function tells whether a gradient of result `index` comes to a target.
+size_t ReachedFlags::result_of(Node& function, size_t index) {
+  const FunctionResult result{&function, index};
+  if (const auto open = open_.find(result); open != open_.end()) return open->second;
+  graph::Block& block = *function.blocks.front();
+  const std::string key =
+      cat(graph::function_name(function), ' ', index, ' ', structure(block.results[index]));
+  if (const auto found = found_.find(key); found != found_.end()) return found->second;
+  graph::Graph& graph = interpreter_.builder().graph();
+  const size_t place = block.results.size();
+  block.results.push_back(in_block({}, block));  // until it is known
+  graph::for_each_node(graph.body(), [&](Node& node) {
+    if (node.op == &op::call && graph::callee(node) == &function)
+      graph.new_output(node, graph::Type::boolean(), "reached");
+  });
+  open_[result] = place;
+  const Flag flag = of(block.results[index]);
+  open_.erase(result);
+  block.results[place] = in_block(flag, block);
+  return found_[key] = place;
+}
+
+/// A text that is the same for values from which gradients come to targets under the same
+/// conditions.
+std::string ReachedFlags::structure(graph::Value* value) {
+  if (auto known = structures_.find(value); known != structures_.end()) return known->second;
+  std::string text = describe(value);
+  return structures_[value] = std::move(text);
+}
+
+std::string ReachedFlags::describe(graph::Value* value) {
+  if (targets_.contains(value)) return "1";
+  Node* node = value->definition;
+  if (node == nullptr || !passes::carries_gradient(value->type) || !passes::passes_gradient(*node))
+    return {};
+  if (node->op == &op::if_) {
+    const std::string first = structure(node->blocks[0]->results[value->index]);
+    const std::string second = structure(node->blocks[1]->results[value->index]);
+    return first.empty() && second.empty() ? first
+                                           : cat('%', value->id, '(', first, ';', second, ')');
+  }
+  Node* function = node->op == &op::call ? graph::callee(*node) : nullptr;
+  if (function != nullptr) {
+    const FunctionResult result{function, value->index};
+    const std::string name = cat('@', graph::function_name(*function), '.', value->index);
+    if (!described_.insert(result).second) return name;
+    const std::string inside = structure(function->blocks.front()->results[value->index]);
+    described_.erase(result);
+    return cat(name, '{', inside, '}');
+  }
+  if (!node->blocks.empty() || node->op == &op::gradient) return cat('%', value->id);
+  std::set<std::string> parts;
+  for (graph::Value* operand : operands_of(value)) parts.insert(structure(operand));
+  if (parts.contains("1")) return "1";
+  std::string all;
+  for (const std::string& part : parts) all += part;
+  return all;
+}
+
+/// Through a loop, what a function is given, or an earlier gradient: only what is certain.
 ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
   using passes::Paths;
   const Node& node = *output.definition;

@@ -2,8 +2,12 @@
 // computes. Eager leaves None as the `.grad` of what it does not come to.
 #pragma once
 
+#include <map>
+#include <set>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "frontend/interpreter.h"
@@ -22,7 +26,7 @@ class ReachedFlags {
     TestKey test;                  ///< of a branch that it depends on
   };
   /// Whether a gradient comes to one of the targets, some of which it may come to. Throws
-  /// CannotMerge where a loop or a function decides that.
+  /// CannotMerge where a loop decides that.
   Reached of(const std::vector<graph::Value*>& targets);
 
  private:
@@ -37,6 +41,11 @@ class ReachedFlags {
   Flag of(graph::Value* value);
   Flag find(graph::Value* value);
   Flag through_branch(graph::Value& output);
+  Flag through_call(graph::Value& output);
+  size_t result_of(graph::Node& function, size_t index);
+  std::string structure(graph::Value* value);
+  std::string describe(graph::Value* value);
+  const std::vector<graph::Value*>& operands_of(graph::Value* value);
   Flag through_uncertain(graph::Value& output);
   Flag either(Flag a, Flag b, graph::Block& block);
   graph::Value* in_block(Flag flag, graph::Block& block);
@@ -54,6 +63,14 @@ class ReachedFlags {
     auto operator<=>(const Part&) const = default;
   };
   std::map<Part, graph::Value*> made_;
+  /// Of a function: the result `second`.
+  using FunctionResult = std::pair<const graph::Node*, size_t>;
+  /// Which result of the function is the flag of another one, while that is being found.
+  std::map<FunctionResult, size_t> open_;
+  /// The same once it is found, by structure(): what is used in the same places has one flag.
+  std::map<std::string, size_t> found_;
+  std::unordered_map<const graph::Value*, std::string> structures_;
+  std::set<FunctionResult> described_;  ///< that structure() is in
 };
 
 }  // namespace janus::frontend

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "frontend/tensor.h"
+#include "graph/functions.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
@@ -14,6 +15,7 @@ Value RecursiveCall::run(Passed arguments) {
   collect_types(*function_.result, types_);
   take_places();
   take_lists();
+  add_flags();
   node_ = interpreter_.builder().append_unchecked(op::call, operands_.values,
                                                   {{"callee", function_.name}}, types_);
   const auto take = [&](const Type& type) { return next_result(type); };
@@ -28,6 +30,15 @@ Value RecursiveCall::run(Passed arguments) {
   relate(result);
   for (size_t i = 0; i < changes.size(); ++i) function_.places[i].set(interpreter_, changes[i]);
   return value;
+}
+
+/// By which an earlier backward() knows what it came to (reached.h).
+void RecursiveCall::add_flags() {
+  const graph::Node* function =
+      graph::find_function(interpreter_.output().graph.body(), function_.name);
+  if (function == nullptr) return;
+  const std::vector<graph::Value*>& results = function->blocks.front()->results;
+  while (types_.size() < results.size()) types_.push_back(results[types_.size()]->type);
 }
 
 graph::Value* RecursiveCall::next_result(const Type& type) {

@@ -20,6 +20,7 @@ class RecursiveCall {
  private:
   void take_places();
   void take_lists();
+  void add_flags();
   std::shared_ptr<const Rolled> given_list(const GrowingList& growth);
   graph::Value* next_result(const graph::Type& type);
   void give_lists();
