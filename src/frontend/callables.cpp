@@ -529,13 +529,20 @@ std::string describe_callable_object(PyObject* callable) {
 }
 
 /// Eager draws into memory in the order of the operand's strides; a graph's tensors are contiguous.
-bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call) {
+bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call, bool in_place) {
   if (!op.is(graph::Trait::random)) return false;
   for (const char* flag : {"train", "training"})
     if (!call.attributes.get_or<bool>(flag, true)) return false;
-  for (const auto& tensor : call.tensors)
-    if (!is_contiguous(*tensor) && tensor->value->type.rank() > 1) return true;
-  return false;
+  // These draw into new memory, which has no gaps where the operand's has, as parts of it.
+  static constexpr std::array<std::string_view, 5> like = {
+      "rand_like", "randn_like", "randint_like", "dropout", "functional_dropout"};
+  const bool fills_new_memory = !in_place && std::ranges::find(like, op.name) != like.end();
+  return std::ranges::any_of(call.tensors, [&](const std::shared_ptr<Tensor>& tensor) {
+    const graph::Shape& shape = tensor->value->type.shape;
+    return shape.size() > 1 && !is_contiguous(*tensor) &&
+           !(fills_new_memory &&
+             are_contiguous(shape, strides_of_result(op::clone, shape, {tensor})));
+  });
 }
 
 /// Whether it is a dropout that drops nothing: eager gives the operand itself. Of a probability
@@ -642,7 +649,7 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
                                     ? arguments.keywords[0].second
                                     : arguments.positional[0]) != call.tensors[0].get()))
       continue;
-    if (draws_in_order_of_strides(*op, call))
+    if (draws_in_order_of_strides(*op, call, in_place))
       interpreter.refuse(ReasonCode::unsupported_tensor,
                          cat(op->name, " of a tensor whose memory is in another order"));
     if (gives_its_operand(interpreter, *op, call)) return call.tensors[0];
