@@ -19,7 +19,6 @@ ReachedFlags::Reached ReachedFlags::of(const std::vector<graph::Value*>& targets
   for (const bool certain : passes::reachable(outputs_, targets, Paths::certain))
     if (certain) return {};
   known_.clear();
-  structures_.clear();
   Flag flag;
   for (graph::Value* output : outputs_)
     flag = either(flag, of(output), interpreter_.builder().block());
@@ -101,8 +100,7 @@ size_t ReachedFlags::result_of(Node& function, size_t index) {
   const FunctionResult result{&function, index};
   if (const auto open = open_.find(result); open != open_.end()) return open->second;
   graph::Block& block = *function.blocks.front();
-  const std::string key =
-      cat(graph::function_name(function), ' ', index, ' ', structure(block.results[index]));
+  const std::string key = structure_of(function, index);
   if (const auto found = found_.find(key); found != found_.end()) return found->second;
   graph::Graph& graph = interpreter_.builder().graph();
   const size_t place = block.results.size();
@@ -116,6 +114,17 @@ size_t ReachedFlags::result_of(Node& function, size_t index) {
   open_.erase(result);
   block.results[place] = in_block(flag, block);
   return found_[key] = place;
+}
+
+/// Says all by itself: nothing is left out as described already by another text.
+std::string ReachedFlags::structure_of(const Node& function, size_t index) {
+  auto structures = std::exchange(structures_, {});
+  auto described = std::exchange(described_, {{&function, index}});
+  std::string text = cat(graph::function_name(function), ' ', index, ' ',
+                         structure(function.blocks.front()->results[index]));
+  structures_ = std::move(structures);
+  described_ = std::move(described);
+  return text;
 }
 
 /// A text that is the same for values from which gradients come to targets under the same
@@ -146,7 +155,11 @@ std::string ReachedFlags::describe(graph::Value* value) {
     described_.erase(result);
     return cat(name, '{', inside, '}');
   }
-  if (!node->blocks.empty() || node->op == &op::gradient) return cat('%', value->id);
+  if (!node->blocks.empty() || node->op == &op::gradient) {
+    const Flag flag = of(value);
+    if (flag.value != nullptr) return cat('%', flag.value->id);
+    return flag.known ? "1" : "";
+  }
   std::set<std::string> parts;
   for (graph::Value* operand : operands_of(value)) parts.insert(structure(operand));
   if (parts.contains("1")) return "1";

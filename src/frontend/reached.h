@@ -43,6 +43,7 @@ class ReachedFlags {
   Flag through_branch(graph::Value& output);
   Flag through_call(graph::Value& output);
   size_t result_of(graph::Node& function, size_t index);
+  std::string structure_of(const graph::Node& function, size_t index);
   std::string structure(graph::Value* value);
   std::string describe(graph::Value* value);
   const std::vector<graph::Value*>& operands_of(graph::Value* value);

@@ -1298,3 +1298,22 @@ def test_two_trees_and_two_gradients():
         for (first, x), (second, _) in zip(tagged_trees(24), tagged_trees(24), strict=True)
     ]
     return Program(step, calls, watch=[model])
+
+
+@differential(graphs=1, hits=16)
+def test_weights_of_kinds_in_a_loop():
+    """One weight is used in a loop and beside it, the other only beside it."""
+    enter, both, one = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def go(node, x):
+        if node.kind == "number":
+            return torch.tanh(enter(x * node.value))
+        if node.kind == "sum":
+            total = x
+            for part in node.parts:
+                total = total + both(go(part, x))
+            return torch.tanh(total)
+        left, right = go(node.parts[0], x), go(node.parts[1], x)
+        return torch.tanh(both(left) + one(right))
+
+    return trained(go, [enter, both, one], tagged_trees(30))
