@@ -16,7 +16,7 @@ speculate::Reason internal_error(const std::string& message) {
   return {ReasonCode::internal_error, message, {}};
 }
 
-constexpr size_t kMostAttempts = 8, kMostGeneralised = 16;
+constexpr size_t kMostAttempts = 12, kMostGeneralised = 16;
 
 /// Generates with branches in the graph where the profile saw both outcomes of a test. What can't
 /// be merged, or can't be converted with the branch, is tried again with that test followed.
@@ -51,7 +51,9 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       // What a recursion or a loop that is followed already gave stays what it is.
       if (attempt > kMostAttempts || interpreter.followed(reason.test) != nullptr)
         return speculate::Reason{ReasonCode::dynamic_control, reason.why, interpreter.last_span()};
+      const bool was_tried = interpreter.takes_first_round(reason.test);
       followed.push_back(reason);
+      followed.back().in_first_round &= !was_tried;
     } catch (const Refusal& refusal) {
       PyErr_Clear();
       if (interpreter.recursion().is_building() || attempt > kMostAttempts) return refusal.reason;

@@ -121,8 +121,9 @@ class Indexing {
     if (is_int(part)) {
       if (const auto* number = as<Number>(part); number != nullptr && !number->dim) {
         if (for_write_) return apply_tensor(as_tensor(part));
-        return dim_ == 0 && is_contiguous(*current_) ? select_row(part)
-                                                     : select_at(as_tensor(part), part);
+        const bool is_row =
+            dim_ == 0 && (is_contiguous(*current_) || current_->value->type.rank() == 1);
+        return is_row ? select_row(part) : select_at(as_tensor(part), part);
       }
       current_ =
           tensor_by(interpreter_, "Tensor.select", {current_, interpreter_.integer(dim_), part});
@@ -357,7 +358,8 @@ class Indexing {
   }
 
   void select_at(const std::shared_ptr<Tensor>& index, const Value& number) {
-    if (!is_contiguous(*current_)) {  // the copy that is made here would have other strides
+    // The copy that is made here would have other strides, if it has any.
+    if (!is_contiguous(*current_) && current_->value->type.rank() > 1) {
       current_ =
           tensor_by(interpreter_, "Tensor.select", {current_, interpreter_.integer(dim_), number});
       return;

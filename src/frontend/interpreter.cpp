@@ -1,6 +1,8 @@
 // The driver: runs the entry's body in a frame of its own, keeps frames, names and assumptions.
 #include "frontend/interpreter.h"
 
+#include <algorithm>
+
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
@@ -317,8 +319,13 @@ void Interpreter::suspect(const TestKey* test) {
 
 const CannotMerge* Interpreter::followed(const TestKey& test) const {
   for (const CannotMerge& each : followed_)
-    if (each.test == test) return &each;
+    if (each.test == test && !each.in_first_round) return &each;
   return nullptr;
+}
+
+bool Interpreter::takes_first_round(const TestKey& test) const {
+  return std::ranges::any_of(
+      followed_, [&](const CannotMerge& each) { return each.test == test && each.in_first_round; });
 }
 
 std::string Interpreter::add_cell(speculate::CellBinding::Kind kind, const Source* source,
@@ -415,7 +422,7 @@ namespace {
 /// A variable that two sides of a branch left with different things can't be read.
 void check_merged(const Value& variable) {
   if (const auto* unmerged = as<Unmerged>(variable))
-    throw CannotMerge{unmerged->test, unmerged->why};
+    throw CannotMerge{unmerged->test, unmerged->why, unmerged->in_first_round};
 }
 
 }  // namespace

@@ -42,6 +42,9 @@ struct Refusal {
 struct CannotMerge {
   TestKey test;
   std::string why;
+  /// Of a loop whose first round finds something of another kind than later ones (a sum that begins
+  /// as 0, a state that begins as None): that round may be taken in front of the loop instead.
+  bool in_first_round = false;
 };
 
 /// A list or tuple of before the call whose length is a dimension of the graph.
@@ -173,6 +176,8 @@ class Interpreter {
   size_t scope_count() const { return scope_count_; }
   /// Why that test is followed and not merged; null if it is not.
   const CannotMerge* followed(const TestKey& test) const;
+  /// Whether the first round of that loop is taken in front of it.
+  bool takes_first_round(const TestKey& test) const;
   /// The test that is to be followed if what is interpreted now can't be converted.
   const std::optional<TestKey>& suspect() const { return suspect_ ? suspect_ : unsettled; }
   /// The branch that the Optional came from that was read last.
@@ -333,8 +338,8 @@ class Interpreter {
       consumed.insert(other.consumed.begin(), other.consumed.end());
     }
   } history;
-  /// Lengths of lists of the graph that tensors were made of, numbers of elements that masks choose,
-  /// and sizes that the run computes.
+  /// Lengths of lists of the graph that tensors were made of, numbers of elements that masks
+  /// choose, and sizes that the run computes.
   std::unordered_map<const graph::Value*, graph::Dim> run_time_sizes;
   /// Leaves that require grad and were made in the run.
   std::vector<std::shared_ptr<Tensor>> made_leaves;

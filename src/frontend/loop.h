@@ -58,6 +58,11 @@ struct CarriedTensor {
   std::vector<std::shared_ptr<Tensor>> roots;
 };
 
+/// Whether the profile saw a round in all runs (a second one, of a rest).
+bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
+/// Whether a round comes: known, or guarded.
+bool surely_begins(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
+
 /// Interprets one loop and makes its node. Throws CannotMerge if what its rounds change can't be
 /// carried: nothing has to be undone, as the generation then begins anew with that loop followed.
 class Loop final : public Scope {
@@ -86,6 +91,10 @@ class Loop final : public Scope {
   /// Its rounds need a result that is not known yet: goes on as if there was none.
   void leave_out();
   [[noreturn]] void fail(std::string why) const { throw CannotMerge{test_, std::move(why)}; }
+  /// As fail(), where what the first round finds is of another kind than what it leaves.
+  [[noreturn]] void fail_first_round(std::string why) const {
+    throw CannotMerge{test_, std::move(why), /*in_first_round=*/true};
+  }
   void enter(graph::Block& block);
 
   // --- an attempt
@@ -148,7 +157,8 @@ class Loop final : public Scope {
   void join_slot(Changeable& object, const std::string& key, const Value& initial, const Value& end,
                  bool may_be_unmerged);
 
-  /// Extends how the place goes through the loop to what it holds at the end of a round; false if nothing fits.
+  /// Extends how the place goes through the loop to what it holds at the end of a round; false if
+  /// nothing fits.
   bool join(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool join_last(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool collect_last(Passage& passage, const Value& end);

@@ -101,7 +101,8 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
       return instantiate_last(passage, initial, name, parameter);
     case Passage::Kind::unmerged:
       return std::make_shared<Unmerged>(
-          test_, cat(name, " is not the same kind of thing in all rounds: ", passage.why_not));
+          test_, cat(name, " is not the same kind of thing in all rounds: ", passage.why_not),
+          /*in_first_round=*/true);
     case Passage::Kind::parts: {
       auto tuple = std::make_shared<Sequence>(false);
       const auto& from = *as<Sequence>(initial);

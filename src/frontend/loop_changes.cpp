@@ -73,7 +73,7 @@ void Loop::collect_table(const Heap::Table& now) {
     if (known != heap_passages_.end()) passage = known->second;
     std::string why;
     pending_ = {};
-    if (!join(passage, initial, change.value, why)) fail(why);
+    if (!join(passage, initial, change.value, why)) fail_first_round(why);
     if (passage.kind == Passage::Kind::same) continue;
     heap_passages_[{identity, place}] = passage;
     heap_pending_[{identity, place}] = pending_;
@@ -89,7 +89,7 @@ std::optional<size_t> Loop::place_of(PyObject* identity, const Heap::Change& wan
 
 void Loop::add_place(const Heap::Table& now, const Heap::Change& change) {
   Value at_entry = value_at_entry(interpreter_, now, change);
-  if (at_entry == nullptr) fail("it makes an attribute or item");
+  if (at_entry == nullptr) fail_first_round("it makes an attribute or item");
   Heap::Table& table = heap_.table_of(now.target);
   table.paths.insert(now.paths.begin(), now.paths.end());
   table.changes.push_back({change.key, at_entry, change.at_entry});
@@ -165,11 +165,11 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
   if (becomes_tracked && tensor.source == nullptr && tensor.base == nullptr) {
     needs_round_ = true;
     if (tracked_contents_.insert(&tensor).second) {
-      if (attempt_ > 0) fail("a tensor requires a gradient only after several rounds");
+      if (attempt_ > 0) fail_first_round("a tensor requires a gradient only after several rounds");
       settled_ = false;
     }
   } else if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf) {
-    fail("a tensor becomes part of autograd's graph in it");
+    fail_first_round("a tensor becomes part of autograd's graph in it");
   }
   if (tensor.grad_replaced != initial.grad_replaced) fail("it sets a .grad");
   // A view is taken again of what its base then is.
@@ -216,7 +216,7 @@ void Loop::join_slot(Changeable& object, const std::string& key, const Value& in
   pending_ = {};
   std::string why;
   if (!join(passage, initial, end, why)) {
-    if (!may_be_unmerged) fail(why);
+    if (!may_be_unmerged) fail_first_round(why);
     passage = Passage{Passage::Kind::unmerged, {}};
     passage.why_not = why;
     settled_ = false;

@@ -79,12 +79,7 @@ Value Loop::length_behind(const Sequence& sequence, const graph::Block& body, si
 bool Loop::begins_certainly() {
   if (!may_begin_certainly()) return false;
   before_.restore();
-  Truth truth = parts_.test();
-  // The first activation of a recursion goes over what the call at hand hands over.
-  const bool is_first = interpreter_.recursion().is_first_activation(test_);
-  if (is_first && truth.example.is(Py_False)) return false;
-  return truth.known ? *truth.known
-                     : interpreter_.follow(truth.flag, python::Object::borrow(Py_True), test_.fact);
+  return surely_begins(interpreter_, test_, parts_);
 }
 
 bool Loop::hands_on_argument() const {
@@ -95,20 +90,11 @@ bool Loop::hands_on_argument() const {
 }
 
 bool Loop::may_begin_certainly() const {
-  if (parts_.may_be_empty) return false;
-  const speculate::NodeFact* seen = interpreter_.fact(test_.fact);
   bool is_random = false;
   graph::for_each_node(*condition_, [&](const graph::Node& node) {
     is_random = is_random || node.op->is(graph::Trait::random) || node.op == &op::opaque;
   });
-  if (const auto* chosen = interpreter_.call().chosen)
-    for (const auto& choice : *chosen)  // it was seen after all that no round came
-      if (choice.fact == test_.fact && test_.facts_key.is(choice.facts_key.get()) &&
-          !choice.outcome)
-        return false;
-  // Of a recursion the profile tells of all activations alike.
-  const bool is_first = interpreter_.recursion().is_first_activation(test_);
-  return (is_first || seen == nullptr || seen->least_trips != 0) && !is_random;
+  return !is_random && begins_in_all_runs(interpreter_, test_, parts_);
 }
 
 void Loop::relate_tensors() {

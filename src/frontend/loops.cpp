@@ -1,5 +1,6 @@
 #include "frontend/loop.h"
 
+#include "frontend/operators.h"
 #include "frontend/recursion.h"
 #include "ops/list.h"
 
@@ -8,6 +9,15 @@ namespace janus::frontend {
 namespace {
 
 constexpr int kMostAttempts = 12;
+
+/// One round. `continue`, `break` and `return` (which it has noted) and its end are one behind it.
+void run_round(Interpreter& interpreter, const LoopParts& parts) {
+  const auto& forks = interpreter.frame().forks;
+  const size_t before = forks.size();
+  parts.round();
+  while (forks.size() > before)
+    close_forks_that(interpreter, before, forks.back()->other_completion());
+}
 
 }  // namespace
 
@@ -83,12 +93,7 @@ bool Loop::is_of_round(const graph::Value& value) const {
 }
 
 void Loop::interpret_round() {
-  size_t forks = interpreter_.frame().forks.size();
-  parts_.round();
-  // `continue`, `break` and `return` (which the round has noted) and its end are one from here
-  // on.
-  while (interpreter_.frame().forks.size() > forks)
-    close_forks_that(interpreter_, forks, interpreter_.frame().forks.back()->other_completion());
+  run_round(interpreter_, parts_);
   if (interpreter_.output().effects.size() != effects_) fail("it prints");
   for (size_t i = results_; i < interpreter_.results().size(); ++i)
     if (is_of_round(*interpreter_.results()[i])) fail("it makes texts of what a round computes");
@@ -98,8 +103,40 @@ void Loop::interpret_round() {
   });
 }
 
+bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const LoopParts& parts) {
+  if (parts.may_be_empty) return false;
+  if (const auto* chosen = interpreter.call().chosen)
+    for (const auto& choice : *chosen)  // it was seen after all that no round came
+      if (choice.fact == test.fact && test.facts_key.is(choice.facts_key.get()) && !choice.outcome)
+        return false;
+  const speculate::NodeFact* seen = interpreter.fact(test.fact);
+  if (parts.is_rest) return seen != nullptr && seen->least_trips > 1;
+  // Of a recursion the profile tells of all activations alike.
+  return interpreter.recursion().is_first_activation(test) || seen == nullptr ||
+         seen->least_trips != 0;
+}
+
+bool surely_begins(Interpreter& interpreter, const TestKey& test, const LoopParts& parts) {
+  const Truth truth = parts.test();
+  return truth.known ? *truth.known
+                     : interpreter.follow(truth.flag, python::Object::borrow(Py_True), test.fact);
+}
+
 void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopParts& parts) {
-  Loop(interpreter, test, parts).run();
+  if (!interpreter.takes_first_round(test) || !begins_in_all_runs(interpreter, test, parts) ||
+      !surely_begins(interpreter, test, parts))
+    return Loop(interpreter, test, parts).run();
+  run_round(interpreter, parts);
+  LoopParts rest = parts;
+  rest.is_rest = true;
+  if (parts.rounds)
+    rest.rounds = [&]() -> Value {
+      const Value all = parts.rounds();
+      return all == nullptr
+                 ? nullptr
+                 : binary(interpreter, syntax::Operator::Sub, all, interpreter.integer(1));
+    };
+  Loop(interpreter, test, rest).run();
 }
 
 void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts) {

@@ -16,6 +16,7 @@ struct LoopParts {
   /// How many rounds there are, unless one of them leaves the loop; null: only the run knows.
   std::function<Value()> rounds;
   bool may_be_empty = false;  ///< nothing is assumed of the first round
+  bool is_rest = false;       ///< the first round came in front of it
 };
 
 /// Runs the loop as a `while` node. `fact` is that of the loop. Throws CannotMerge if what its

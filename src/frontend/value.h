@@ -368,10 +368,14 @@ struct Undefined final : AbstractValue {
 /// reading one gives up the merge (frontend/branches.h).
 struct Unmerged final : AbstractValue {
   static constexpr auto kKind = ValueKind::unmerged;
-  Unmerged(TestKey test, std::string why)
-      : AbstractValue(kKind), test(std::move(test)), why(std::move(why)) {}
+  Unmerged(TestKey test, std::string why, bool in_first_round = false)
+      : AbstractValue(kKind),
+        test(std::move(test)),
+        why(std::move(why)),
+        in_first_round(in_first_round) {}
   TestKey test;
   std::string why;
+  bool in_first_round;  ///< CannotMerge::in_first_round
 };
 
 /// The value as a T if that is its kind, else null.

@@ -442,7 +442,7 @@ def test_kind_of_a_number_changes():
         y = x * 1
         while y.sum() > 4:
             y = y / 2
-            n = n + 0.5
+            n = n + 0.5 if n < 1 else 2
         return y, n
 
     return halving(step)
