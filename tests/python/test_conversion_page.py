@@ -736,6 +736,18 @@ def window():
     return f
 
 
+@converted("`loss = 0` or `state = None` in front of a loop that makes them tensors or floats")
+def kinds_of_the_first_round():
+    def f(x, n):
+        loss, state = 0, None
+        for t in range(n):
+            state = x[t] if state is None else torch.tanh(state + x[t])
+            loss += state.mean().item()
+        return loss, state
+
+    return f
+
+
 @converted("hooks that parameters had before")
 def clamped_gradients():
     torch.manual_seed(0)
