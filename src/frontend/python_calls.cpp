@@ -82,10 +82,23 @@ class CallWriter {
 
 // --- draws --------------------------------------------------------------------------------------
 
+/// Where functions that draw numbers or read a clock are: of a module, or methods of a generator's
+/// class.
+struct Place {
+  const char* prefix;
+  bool has_instances;
+};
+
+constexpr Place clock{"time.", false};
+constexpr Place python_module{"random.", false}, python_generator{"random.Random.", true};
+constexpr Place numpy_module{"numpy.random.", false},
+    numpy_state{"numpy.random.mtrand.RandomState.", true},
+    numpy_generator{"numpy.random.Generator.", true};
+
 /// A function whose result is one number of a type that does not depend on its arguments, as long
 /// as there are at most so many of them.
 struct NumberDraw {
-  const char* path;
+  const char* name;
   Type::Kind kind;
   size_t most;
 };
@@ -94,82 +107,35 @@ constexpr auto f64 = Type::Kind::f64;
 constexpr auto i64 = Type::Kind::i64;
 
 constexpr NumberDraw clocks[] = {
-    {"time.time", f64, 0},
-    {"time.perf_counter", f64, 0},
-    {"time.monotonic", f64, 0},
-    {"time.process_time", f64, 0},
-    {"time.thread_time", f64, 0},
-    {"time.time_ns", i64, 0},
-    {"time.perf_counter_ns", i64, 0},
-    {"time.monotonic_ns", i64, 0},
-    {"time.process_time_ns", i64, 0},
+    {"time", f64, 0},
+    {"perf_counter", f64, 0},
+    {"monotonic", f64, 0},
+    {"process_time", f64, 0},
+    {"thread_time", f64, 0},
+    {"time_ns", i64, 0},
+    {"perf_counter_ns", i64, 0},
+    {"monotonic_ns", i64, 0},
+    {"process_time_ns", i64, 0},
 };
 
 constexpr NumberDraw python_draws[] = {
-    {"random.random", f64, 0},        {"random.uniform", f64, 2},
-    {"random.triangular", f64, 3},    {"random.gauss", f64, 2},
-    {"random.normalvariate", f64, 2}, {"random.lognormvariate", f64, 2},
-    {"random.expovariate", f64, 1},   {"random.betavariate", f64, 2},
-    {"random.gammavariate", f64, 2},  {"random.vonmisesvariate", f64, 2},
-    {"random.paretovariate", f64, 1}, {"random.weibullvariate", f64, 2},
-    {"random.randint", i64, 2},       {"random.randrange", i64, 3},
-    {"random.getrandbits", i64, 1},
+    {"random", f64, 0},          {"uniform", f64, 2},       {"triangular", f64, 3},
+    {"gauss", f64, 2},           {"normalvariate", f64, 2}, {"lognormvariate", f64, 2},
+    {"expovariate", f64, 1},     {"betavariate", f64, 2},   {"gammavariate", f64, 2},
+    {"vonmisesvariate", f64, 2}, {"paretovariate", f64, 1}, {"weibullvariate", f64, 2},
+    {"randint", i64, 2},         {"randrange", i64, 3},     {"getrandbits", i64, 1},
 };
 
-constexpr NumberDraw python_instance_draws[] = {
-    {"random.Random.random", f64, 0},        {"random.Random.uniform", f64, 2},
-    {"random.Random.triangular", f64, 3},    {"random.Random.gauss", f64, 2},
-    {"random.Random.normalvariate", f64, 2}, {"random.Random.lognormvariate", f64, 2},
-    {"random.Random.expovariate", f64, 1},   {"random.Random.betavariate", f64, 2},
-    {"random.Random.gammavariate", f64, 2},  {"random.Random.vonmisesvariate", f64, 2},
-    {"random.Random.paretovariate", f64, 1}, {"random.Random.weibullvariate", f64, 2},
-    {"random.Random.randint", i64, 2},       {"random.Random.randrange", i64, 3},
-    {"random.Random.getrandbits", i64, 1},
-};
-
-// With a size these give arrays; what would be a third argument is one.
+// With a size NumPy's give arrays; what would be a third argument is one.
 constexpr NumberDraw numpy_draws[] = {
-    {"numpy.random.rand", f64, 0},
-    {"numpy.random.randn", f64, 0},
-    {"numpy.random.random", f64, 0},
-    {"numpy.random.random_sample", f64, 0},
-    {"numpy.random.uniform", f64, 2},
-    {"numpy.random.normal", f64, 2},
-    {"numpy.random.standard_normal", f64, 0},
-    {"numpy.random.exponential", f64, 1},
-    {"numpy.random.beta", f64, 2},
-    {"numpy.random.gamma", f64, 2},
-    {"numpy.random.lognormal", f64, 2},
-    {"numpy.random.laplace", f64, 2},
-    {"numpy.random.randint", i64, 2},
-    {"numpy.random.binomial", i64, 2},
-    {"numpy.random.poisson", i64, 1},
-    {"numpy.random.choice", i64, 1},
+    {"random", f64, 0},      {"uniform", f64, 2}, {"normal", f64, 2}, {"standard_normal", f64, 0},
+    {"exponential", f64, 1}, {"beta", f64, 2},    {"gamma", f64, 2},  {"lognormal", f64, 2},
+    {"laplace", f64, 2},     {"choice", i64, 1},
 };
-
-constexpr NumberDraw numpy_instance_draws[] = {
-    {"numpy.random.mtrand.RandomState.rand", f64, 0},
-    {"numpy.random.mtrand.RandomState.randn", f64, 0},
-    {"numpy.random.mtrand.RandomState.random", f64, 0},
-    {"numpy.random.mtrand.RandomState.random_sample", f64, 0},
-    {"numpy.random.mtrand.RandomState.uniform", f64, 2},
-    {"numpy.random.mtrand.RandomState.normal", f64, 2},
-    {"numpy.random.mtrand.RandomState.standard_normal", f64, 0},
-    {"numpy.random.mtrand.RandomState.exponential", f64, 1},
-    {"numpy.random.mtrand.RandomState.beta", f64, 2},
-    {"numpy.random.mtrand.RandomState.gamma", f64, 2},
-    {"numpy.random.mtrand.RandomState.randint", i64, 2},
-    {"numpy.random.mtrand.RandomState.binomial", i64, 2},
-    {"numpy.random.mtrand.RandomState.poisson", i64, 1},
-    {"numpy.random.mtrand.RandomState.choice", i64, 1},
-    {"numpy.random.Generator.random", f64, 0},
-    {"numpy.random.Generator.uniform", f64, 2},
-    {"numpy.random.Generator.normal", f64, 2},
-    {"numpy.random.Generator.standard_normal", f64, 0},
-    {"numpy.random.Generator.exponential", f64, 1},
-    {"numpy.random.Generator.beta", f64, 2},
-    {"numpy.random.Generator.gamma", f64, 2},
-    {"numpy.random.Generator.choice", i64, 1},
+/// Those that a Generator has not, or gives as NumPy's own integers.
+constexpr NumberDraw older_numpy_draws[] = {
+    {"rand", f64, 0},    {"randn", f64, 0},    {"random_sample", f64, 0},
+    {"randint", i64, 2}, {"binomial", i64, 2}, {"poisson", i64, 1},
 };
 
 /// Hands the generator over if the function is a method of one: an object of exactly that class,
@@ -192,13 +158,13 @@ bool is_integer(const Value& value) {
 
 /// A number drawn; null if the arguments may ask for something else.
 Value draw_number(Interpreter& interpreter, const Arguments& arguments, const NumberDraw& draw,
-                  bool of_instance) {
-  const size_t first = of_instance ? 1 : 0;
+                  const Place& place) {
+  const size_t first = place.has_instances ? 1 : 0;
   if (arguments.positional.size() + arguments.keywords.size() > draw.most + first) return nullptr;
   if (arguments.keyword("size") != nullptr || arguments.keyword("dtype") != nullptr) return nullptr;
-  const std::string_view path = draw.path;
+  const std::string path = cat(place.prefix, draw.name);
   CallWriter call(interpreter);
-  if (of_instance && !add_generator(interpreter, call, arguments, path)) return nullptr;
+  if (place.has_instances && !add_generator(interpreter, call, arguments, path)) return nullptr;
   // NumPy chooses from what is no int as from an array.
   if (path.starts_with("numpy") && path.ends_with(".choice") &&
       (arguments.positional.size() != 1 + first || !is_integer(arguments.positional.back())))
@@ -460,15 +426,21 @@ Value compute(Interpreter& interpreter, const Arguments& given, const NumberFunc
 
 // --- tables -------------------------------------------------------------------------------------
 
-template <const auto& table, size_t index, bool of_instance>
+template <const auto& table, size_t index, const Place& place>
 Value call_draw(Interpreter& interpreter, const Arguments& arguments) {
-  return draw_number(interpreter, arguments, table[index], of_instance);
+  return draw_number(interpreter, arguments, table[index], place);
 }
 
-template <const auto& table, bool of_instance, size_t... index>
-constexpr std::array<SpecialCallable, sizeof...(index)> draw_rows(
-    std::index_sequence<index...> /*rows*/) {
-  return {{{table[index].path, call_draw<table, index, of_instance>}...}};
+/// The functions of the table at a place.
+template <const auto& table, const Place& place>
+void add_draws(std::vector<SpecialCallable>& all) {
+  static std::array<std::string, std::size(table)> paths;
+  const auto add = [&]<size_t... index>(std::index_sequence<index...> /*rows*/) {
+    ((paths[index] = cat(place.prefix, table[index].name),
+      all.push_back({paths[index].c_str(), call_draw<table, index, place>})),
+     ...);
+  };
+  add(std::make_index_sequence<std::size(table)>());
 }
 
 template <size_t index>
@@ -487,13 +459,6 @@ bool is_loaded(const char* module) {
   return PyDict_GetItemString(modules, module) != nullptr;
 }
 
-template <const auto& table, bool of_instance>
-void add_draws(std::vector<SpecialCallable>& all) {
-  static constexpr auto rows =
-      draw_rows<table, of_instance>(std::make_index_sequence<std::size(table)>());
-  all.insert(all.end(), rows.begin(), rows.end());
-}
-
 }  // namespace
 
 std::span<const SpecialCallable> python_callables() {
@@ -506,15 +471,18 @@ std::span<const SpecialCallable> python_callables() {
     };
     static constexpr auto rows = function_rows(std::make_index_sequence<std::size(functions)>());
     std::vector<SpecialCallable> result(rows.begin(), rows.end());
-    add_draws<clocks, false>(result);
+    add_draws<clocks, clock>(result);
     if (is_loaded("random")) {
-      add_draws<python_draws, false>(result);
-      add_draws<python_instance_draws, true>(result);
+      add_draws<python_draws, python_module>(result);
+      add_draws<python_draws, python_generator>(result);
       result.insert(result.end(), std::begin(sequence_draws), std::end(sequence_draws));
     }
     if (is_loaded("numpy.random")) {
-      add_draws<numpy_draws, false>(result);
-      add_draws<numpy_instance_draws, true>(result);
+      add_draws<numpy_draws, numpy_module>(result);
+      add_draws<numpy_draws, numpy_state>(result);
+      add_draws<numpy_draws, numpy_generator>(result);
+      add_draws<older_numpy_draws, numpy_module>(result);
+      add_draws<older_numpy_draws, numpy_state>(result);
     }
     return result;
   }();
