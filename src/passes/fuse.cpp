@@ -41,11 +41,23 @@ bool is_repeated(const Node& node) {
   return around != nullptr;
 }
 
+/// Calls of ATen's operators on so few elements take longer than what they do.
+constexpr int64_t few_elements = 1024;
+
+bool has_few_elements(const Node& node) {
+  const auto is_few = [](const Value* value) {
+    return !value->type.is_tensor() ||
+           graph::typical_size(graph::element_count(value->type.shape)) <= few_elements;
+  };
+  return std::ranges::all_of(node.inputs, is_few) && std::ranges::all_of(node.outputs, is_few);
+}
+
 /// A lone node gains nothing in a kernel that ATen computes as well, but that the call is cheaper:
-/// worth the time of compiling it where it is called again and again.
+/// worth the time of compiling it where it is called again and again, or where the call is all that
+/// it costs.
 bool is_worth_it(const Group& group) {
   const Node& first = *group.front();
-  return group.size() > 1 || first.op->aten.empty() ||
+  return group.size() > 1 || first.op->aten.empty() || has_few_elements(first) ||
          (is_repeated(first) && !ops::reduction_of(first));
 }
 
