@@ -225,6 +225,12 @@ class OperatorCall {
       return true;
     }
     if (parameter.kind == Parameter::Kind::tensor) return add_tensor(value);
+    // Torch takes the element of a tensor without dimensions for a number.
+    if (auto* tensor = as<Tensor>(value);
+        tensor != nullptr && tensor->value->type.rank() == 0 && !tensor->requires_grad) {
+      operands.push_back(interpreter_.graph_value(item(interpreter_, *tensor)));
+      return true;
+    }
     if (!is_number(value)) return false;
     operands.push_back(interpreter_.graph_value(value));
     return true;
@@ -384,6 +390,7 @@ void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node
                const std::shared_ptr<Tensor>& base, PyObject* callable,
                const CallArguments& arguments) {
   result.base = base;
+  base->is_viewed = true;
   result.view_node = &node;
   if (result.value->definition == &node) result.view_output = result.value->index;
   result.seen_version = base->version;

@@ -155,6 +155,13 @@ std::optional<std::string> functional_name(const std::string& name) {
   return in_place ? std::optional(name.substr(0, name.size() - 1)) : std::nullopt;
 }
 
+/// Of one operator the method takes its arguments in another order than the function.
+CallArguments in_order_of_function(const std::string& functional, CallArguments arguments) {
+  if (functional == "aten::polygamma" && arguments.positional.size() == 2)
+    std::swap(arguments.positional[0], arguments.positional[1]);
+  return arguments;
+}
+
 }  // namespace
 
 std::shared_ptr<const ProducingCall> describe_call(Interpreter& interpreter, PyObject* callable,
@@ -177,7 +184,8 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   }
   std::optional<std::string> functional = functional_name(*name);
   DescribedArguments described(interpreter);
-  if (!described.add_all(arguments)) return nullptr;
+  if (!described.add_all(functional ? in_order_of_function(*functional, arguments) : arguments))
+    return nullptr;
   std::string why_not;
   std::optional<ResolvedOperator> resolved =
       torch_services().resolve(functional ? *functional : *name, described.list, &why_not);
@@ -189,8 +197,11 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   if (resolved->mutates) interpreter.refuse(ReasonCode::unknown_callable, *name);
   std::vector<graph::Value*> inputs;
   bool any_tracked = false;
-  for (const OperatorArgument* operand : resolved->operands) {
-    inputs.push_back(operand_value(interpreter, described, operand));
+  for (size_t i = 0; i < resolved->operands.size(); ++i) {
+    const OperatorArgument* operand = resolved->operands[i];
+    graph::Value* value = operand_value(interpreter, described, operand);
+    const bool has_gradient = !resolved->without_gradient.contains(i);
+    inputs.push_back(has_gradient ? value : op::detach(interpreter.builder(), {value}));
     any_tracked = any_tracked || (operand != nullptr && operand->requires_grad);
   }
   if (resolved->random) resolved->attributes.set("_draws", true);
@@ -202,17 +213,18 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
   if (functional) {
     auto self = arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
     // transpose_ and its like write nothing: they change where the tensor looks.
-    const bool is_view = !resolved->alias_of.empty() && resolved->alias_of[0] >= 0;
+    const bool is_view = !resolved->alias_of.empty() && resolved->alias_of[0] >= 0 &&
+                         resolved->same_as[0] == nullptr;
     if (self == nullptr || is_view || node->outputs.size() != 1 ||
         node->output()->type.shape != self->value->type.shape ||
         node->output()->type.dtype != self->value->type.dtype)  // most would raise
       interpreter.refuse(ReasonCode::unknown_callable, *name);
     // A dropout that drops nothing; only conj_physical_ counts as a write nevertheless.
     if (resolved->same_as[0] != nullptr && *functional != "aten::conj_physical") return self;
+    auto produced_by = any_tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
     write_in_place(interpreter, self, *node, node->output(), any_tracked);
     self->producer = name->substr(name->find(':') + 2);
-    if (any_tracked && self->base == nullptr && !resolved->grad_fn_names.empty())
-      self->grad_fn_name = resolved->grad_fn_names[0];
+    self->produced_by = std::move(produced_by);
     return self;
   }
   std::vector<Value> results;

@@ -2,6 +2,8 @@
 // now, numbers become scalar operators or dimension arithmetic, tensors torch's operators.
 #include "frontend/operators.h"
 
+#include <algorithm>
+
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
@@ -713,6 +715,21 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
 
 namespace {
 
+/// Python's own classes whose objects equal none of another such kind: 0 for what is none of them.
+int kind_for_equality(const Value& value) {
+  const PyTypeObject* type = class_of(value);
+  if (type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type) return 1;
+  const PyTypeObject* kinds[] = {&PyUnicode_Type, &PyBytes_Type, &PyTuple_Type,
+                                 &PyList_Type,    &PyDict_Type,  Py_TYPE(Py_None)};
+  const auto place = std::ranges::find(kinds, type);
+  return place == std::end(kinds) ? 0 : 2 + static_cast<int>(place - std::begin(kinds));
+}
+
+bool of_kinds_that_never_equal(const Value& left, const Value& right) {
+  const int first = kind_for_equality(left), second = kind_for_equality(right);
+  return first != 0 && second != 0 && first != second;
+}
+
 Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value& left,
                        const Value& right) {
   if (op == CompareOperator::Eq || op == CompareOperator::NotEq) {
@@ -784,6 +801,8 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_l
     return object_compare(interpreter, op, *left_known, *right_known, left, right);
   bool equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
   if (equality && left == right) return interpreter.boolean(op == CompareOperator::Eq);
+  if (equality && of_kinds_that_never_equal(left, right))
+    return interpreter.boolean(op == CompareOperator::NotEq);
   // None equals nothing but itself.
   for (const Known* known : {left_known, right_known})
     if (equality && known != nullptr && known->object.is(Py_None))

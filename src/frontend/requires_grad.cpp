@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/attributes.h"
+#include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/expressions.h"
 #include "frontend/recursion.h"
@@ -137,13 +138,32 @@ Value call_requires_grad_(Interpreter& interpreter, const CallArguments& argumen
   return tensor;
 }
 
+/// Whether eager may have made the tensor as a view of one that the graph does not have: composed
+/// operators
+/// (`einsum`, a linear layer of a batch of rows) end in one at times.
+bool may_end_in_a_view(const Tensor& tensor) {
+  if (tensor.source != nullptr) return false;
+  if (!tensor.is_leaf) {
+    static constexpr std::string_view views[] = {
+        "View",  "ReshapeAlias", "AsStrided", "Alias",     "Diagonal", "Expand", "Permute",
+        "Split", "Slice",        "Squeeze",   "TBackward", "Select",   "Unfold", "Transpose",
+        "Chunk", "Unsqueeze",    "Unbind",    "Conj",      "NegView",  "torch::"};
+    const std::string name = grad_fn_name(tensor);
+    return std::ranges::any_of(views,
+                               [&](std::string_view view) { return name.starts_with(view); });
+  }
+  const graph::Node* made_by = tensor.value->definition;
+  return made_by == nullptr ||
+         !(made_by->op->is(graph::Trait::elementwise) || made_by->inputs.empty());
+}
+
 /// The tensor itself leaves autograd's graph.
 Value call_detach_(Interpreter& interpreter, const CallArguments& arguments) {
   if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
   auto tensor = shared_as<Tensor>(arguments.positional[0]);
   if (tensor == nullptr) return nullptr;
   const bool is_view_of_entry = tensor->source != nullptr && tensor->uncertain_alias;
-  if (tensor->base != nullptr || is_view_of_entry)
+  if (tensor->base != nullptr || is_view_of_entry || may_end_in_a_view(*tensor))
     interpreter.refuse(ReasonCode::autograd, "detach_() of a view");
   if (tensor->is_leaf) {
     switch_requires_grad(interpreter, tensor, false);

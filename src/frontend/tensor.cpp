@@ -298,6 +298,7 @@ std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<
   auto view = make_tensor(interpreter, value, tracked);
   view->producer = std::string(node->op->name);
   view->base = tensor;
+  tensor->is_viewed = true;
   view->view_node = node;
   view->seen_version = tensor->version;
   view->strides = strides_of_view(*node, 0, *tensor);
@@ -363,6 +364,7 @@ Value data_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
   graph::Node* node = interpreter.builder().append(op::detach, {read(interpreter, *tensor)});
   auto data = make_tensor(interpreter, node->output(), false);
   data->base = tensor;
+  tensor->is_viewed = true;
   data->view_node = node;
   data->seen_version = tensor->version;
   data->untracked = true;

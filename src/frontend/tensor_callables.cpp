@@ -150,12 +150,34 @@ Arguments with_known_flags(Interpreter& interpreter, Arguments arguments) {
   return arguments;
 }
 
+/// Whether the tensor lies as the memory format says; None and `preserve_format`: it does.
+bool has_format(const Tensor& self, PyObject* format) {
+  static PyObject* const preserve = imported("torch.preserve_format");
+  static PyObject* const in_order = imported("torch.contiguous_format");
+  return format == Py_None || format == preserve || (format == in_order && is_contiguous(self));
+}
+
+/// A conversion that puts the elements in another order: torch's own. Where a tensor that has the
+/// dtype already may lie so, it may be the result itself.
+Value cast_into_format(Interpreter& interpreter, const std::shared_ptr<Tensor>& self,
+                       graph::DType dtype, bool copy, const Value& format) {
+  static PyObject* const convert = imported("torch.ops.aten._to_copy");
+  if (self->value->type.dtype == dtype && !copy)
+    interpreter.refuse(ReasonCode::unsupported_argument, "the memory format of a conversion");
+  Arguments arguments;
+  arguments.positional = {self};
+  arguments.keywords = {{"dtype", interpreter.constant(dtype_object(dtype))},
+                        {"memory_format", format}};
+  return call_operator(interpreter, convert, arguments);
+}
+
 Value call_to(Interpreter& interpreter, const Arguments& given) {
   const Arguments arguments = with_known_flags(interpreter, given);
   auto self = self_of(arguments);
   if (self == nullptr) return nullptr;
   graph::DType dtype = self->value->type.dtype;
   bool copy = false;
+  Value format = interpreter.none();
   auto take = [&](const Value& value) {
     PyObject* object = known_object(value);
     if (const auto* other = as<Tensor>(value)) {
@@ -186,18 +208,30 @@ Value call_to(Interpreter& interpreter, const Arguments& given) {
       copy = object == Py_True;
     else if (name == "non_blocking")
       continue;
+    else if (name == "memory_format" && object != nullptr)
+      format = value;
     else if ((name != "dtype" && name != "device" && name != "other") || !take(value))
       return nullptr;
   }
+  if (!has_format(*self, known_object(format)))
+    return cast_into_format(interpreter, self, dtype, copy, format);
   return cast_tensor(interpreter, self, dtype, copy);
 }
 
+/// tensor.float(memory_format=torch.preserve_format) and its like.
 template <graph::DType dtype>
 Value call_cast(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
-  if (self == nullptr) return nullptr;
-  if (arguments.positional.size() > 1 || !arguments.keywords.empty())
-    interpreter.refuse(ReasonCode::unsupported_argument, "the memory format of a conversion");
+  const Value* given = arguments.keyword("memory_format");
+  if (self == nullptr || arguments.positional.size() > 1 ||
+      arguments.keywords.size() > (given == nullptr ? 0 : 1))
+    return nullptr;
+  const Value format = given == nullptr ? interpreter.none() : *given;
+  if (known_object(format) == nullptr) return nullptr;
+  const bool becomes_complex =
+      graph::is_complex(dtype) && !graph::is_complex(self->value->type.dtype);
+  if (becomes_complex || !has_format(*self, known_object(format)))
+    return cast_into_format(interpreter, self, dtype, false, format);
   return cast_tensor(interpreter, self, dtype, false);
 }
 
@@ -256,6 +290,34 @@ Value call_allclose(Interpreter& interpreter, const Arguments& arguments) {
   return all_hold(interpreter,
                   call(interpreter, interpreter.constant_borrowed(isclose), arguments));
 }
+
+/// transpose_() and its like write nothing: they change where the tensor looks. One that nobody
+/// shares memory with is the view's contents from then on.
+template <const char* const* name>
+Value call_view_in_place(Interpreter& interpreter, const Arguments& arguments) {
+  auto self = self_of(arguments);
+  if (self == nullptr) return nullptr;
+  const bool is_shared = self->base != nullptr || self->taken_from != nullptr || self->is_viewed ||
+                         self->list_memory != nullptr || self->is_borrowed;
+  if (self->source != nullptr || is_shared)
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       cat(*name, "_ of a tensor that shares memory with another"));
+  const auto view = shared_as<Tensor>(call_named(interpreter, *name, arguments));
+  if (view == nullptr || view->base != self || !view->strides)
+    interpreter.refuse(ReasonCode::unsupported_tensor, cat(*name, "_ of a tensor"));
+  static PyObject* const in_place = imported(cat("torch.", *name, "_"));
+  auto produced_by = describe_call(interpreter, in_place, arguments, 0);
+  write_in_place(interpreter, self, *view->view_node, view->value, self->requires_grad);
+  self->is_viewed = false;
+  self->strides = view->strides;
+  self->producer = view->producer;
+  self->produced_by = std::move(produced_by);
+  return self;
+}
+constexpr const char* kT = "Tensor.t";
+constexpr const char* kTranspose = "Tensor.transpose";
+constexpr const char* kSqueeze = "Tensor.squeeze";
+constexpr const char* kUnsqueeze = "Tensor.unsqueeze";
 
 /// torch.tensor of numbers, known or computed by the graph, and of nested lists of such.
 Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtype) {
@@ -502,6 +564,8 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.byte", call_cast<DType::u8>},
       {"torch.Tensor.bool", call_cast<DType::b1>},
       {"torch.Tensor.type", call_type},
+      {"torch.Tensor.cfloat", call_cast<DType::c64>},
+      {"torch.Tensor.cdouble", call_cast<DType::c128>},
       {"torch.Tensor.type_as", call_type_as},
       {"torch.Tensor.element_size", call_element_size},
       {"torch.Tensor.equal", call_equal},
@@ -509,6 +573,12 @@ std::span<const SpecialCallable> tensor_callables() {
       {"torch.Tensor.allclose", call_allclose},
       {"torch.allclose", call_allclose},
       {"torch.Tensor.cpu", call_cpu},
+      {"torch.Tensor.t_", call_view_in_place<&kT>},
+      {"torch.Tensor.transpose_", call_view_in_place<&kTranspose>},
+      {"torch.Tensor.swapaxes_", call_view_in_place<&kTranspose>},
+      {"torch.Tensor.swapdims_", call_view_in_place<&kTranspose>},
+      {"torch.Tensor.squeeze_", call_view_in_place<&kSqueeze>},
+      {"torch.Tensor.unsqueeze_", call_view_in_place<&kUnsqueeze>},
       {"torch.tensor", call_tensor},
       {"torch.Tensor.new_tensor", call_new_tensor},
       {"torch.as_tensor", call_as_tensor},

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -66,6 +67,8 @@ struct ResolvedOperator {
   std::vector<int> alias_of;
   /// By result: the argument that the result is itself, the very same tensor; else null.
   std::vector<const OperatorArgument*> same_as;
+  /// Operands, by index, that autograd gives no gradient whatever the data.
+  std::set<size_t> without_gradient;
   bool mutates = false;  ///< writes to an argument: no `opaque` node can be made of it
   bool random = false;   ///< draws from the default generator
 };

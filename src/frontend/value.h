@@ -169,6 +169,7 @@ struct TensorState {
   const graph::Node* view_node = nullptr;  ///< the view operation, to replay and to scatter
   size_t view_output = 0;                  ///< which of the operation's results
   uint32_t seen_version = 0;               ///< of the base when `value` was computed
+  bool is_viewed = false;                  ///< a view of it was taken
   bool untracked = false;                  ///< `.data`: writes through it escape autograd
   Value view_callee;                       ///< how Python makes this view again of `base`
   CallArguments view_arguments;

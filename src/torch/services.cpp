@@ -600,10 +600,6 @@ class Services final : public frontend::TorchServices {
     }
     const auto overload = c10::Dispatcher::singleton().findSchema(schema.operator_name());
     if (!overload) return std::nullopt;
-    if (schema.name().find("embedding_bag") != std::string::npos) {
-      why = cat(schema.name(), " gives other sizes with data than without");
-      return std::nullopt;
-    }
     if (std::ranges::any_of(schema.returns(), names_a_type)) {
       why = cat(schema.name(), " gives a dtype, not a number");
       return std::nullopt;
@@ -632,7 +628,9 @@ class Services final : public frontend::TorchServices {
     for (const OperatorArgument& argument : arguments) collect_dims(argument, dims);
     ShapeFit fit(dims);
     std::vector<Trial::Outcome> outcomes;
-    for (const SymbolChoice& choice : fit.choices()) outcomes.push_back(attempt(trial, choice));
+    const bool on_meta = has_sizes_without_data(schema.name());
+    for (const SymbolChoice& choice : fit.choices())
+      outcomes.push_back(attempt(trial, choice, on_meta));
     auto complete = conclude(schema, trial, fit, outcomes, std::move(result), why);
     if (!complete) return false;
     if (outcomes.back().list && std::ranges::any_of(arguments, varies)) {
@@ -675,9 +673,14 @@ class Services final : public frontend::TorchServices {
     return number != nullptr && *number == 0;
   }
 
-  static Trial::Outcome attempt(Trial& trial, const SymbolChoice& choice) {
+  /// Whether results on tensors without data have the sizes that those with data have.
+  static bool has_sizes_without_data(std::string_view name) {
+    return name.find("embedding_bag") == std::string_view::npos;
+  }
+
+  static Trial::Outcome attempt(Trial& trial, const SymbolChoice& choice, bool on_meta) {
     try {
-      return trial.run(choice, true);
+      return trial.run(choice, on_meta);
     } catch (const c10::NotImplementedError&) {
       return trial.run(choice, false);
     }
@@ -695,10 +698,7 @@ class Services final : public frontend::TorchServices {
       why = cat(schema.name(), " gives a list among other results");
       return std::nullopt;
     }
-    if (leaves_gradient_undefined(last, trial, result.operands)) {
-      why = cat(schema.name(), " has no gradient for an operand that requires grad");
-      return std::nullopt;
-    }
+    result.without_gradient = without_gradient(last, trial, result.operands);
     const bool has_numbers = std::ranges::any_of(result.operands, [](const auto* operand) {
       return operand != nullptr && operand->kind == OperatorArgument::Kind::number;
     });
@@ -760,28 +760,33 @@ class Services final : public frontend::TorchServices {
     return result;
   }
 
-  /// Whether autograd gives None, not zeros, for an operand. What can't be tried counts as no.
-  static bool leaves_gradient_undefined(const Trial::Outcome& outcome, const Trial& trial,
-                                        const std::vector<const OperatorArgument*>& operands) {
+  /// The operands for which autograd gives None, not zeros. What can't be tried counts as none.
+  static std::set<size_t> without_gradient(const Trial::Outcome& outcome, const Trial& trial,
+                                           const std::vector<const OperatorArgument*>& operands) {
     std::vector<at::Tensor> results, seeds, watched;
     for (const at::Tensor& tensor : outcome.tensors) {
       if (!tensor.defined() || !tensor.requires_grad() || !tensor.is_meta()) continue;
       results.push_back(tensor);
       seeds.push_back(at::ones_like(tensor));
     }
-    for (const OperatorArgument* operand : operands) {
-      const at::Tensor tensor = trial.tensor_for(operand);
-      if (tensor.defined() && tensor.requires_grad()) watched.push_back(tensor);
+    std::vector<size_t> places;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const at::Tensor tensor = trial.tensor_for(operands[i]);
+      if (!tensor.defined() || !tensor.requires_grad()) continue;
+      watched.push_back(tensor);
+      places.push_back(i);
     }
-    if (results.empty() || watched.empty()) return false;
+    std::set<size_t> missing;
+    if (results.empty() || watched.empty()) return missing;
     const Unlocked unlocked;
     try {
       const auto gradients = ::torch::autograd::grad(results, watched, seeds, false, false, true);
-      return std::any_of(gradients.begin(), gradients.end(),
-                         [](const at::Tensor& gradient) { return !gradient.defined(); });
+      for (size_t i = 0; i < places.size(); ++i)
+        if (!gradients[i].defined()) missing.insert(places[i]);
     } catch (const std::exception&) {
-      return false;
+      return {};
     }
+    return missing;
   }
 
   static int alias(const at::Tensor& tensor, const Trial& trial,

@@ -40,17 +40,22 @@ SECONDS = 120  # for one operator
 
 
 class Outcome(collections.Counter):
-    """Counts of graph, imperative, differs; with the first lines of what differs or was refused."""
+    """Counts of graph, imperative, differs; with the first lines of what differs, and what was refused why."""
 
     def __init__(self) -> None:
         super().__init__()
         self.differences: list[str] = []
-        self.refusals: collections.Counter = collections.Counter()
+        self.refused: dict[str, list[str]] = {}
 
     def merge(self, other: "Outcome") -> None:
         self.update(other)
         self.differences += other.differences
-        self.refusals.update(other.refusals)
+        self.refused.update(other.refused)
+
+    def refusals(self) -> collections.Counter:
+        return collections.Counter(
+            reason for reasons in self.refused.values() for reason in reasons
+        )
 
 
 def fresh(value: Any) -> Any:
@@ -153,7 +158,8 @@ def count(stats: dict[str, Any], outcome: Outcome, name: str) -> None:
         outcome["graph"] += 1
     else:
         outcome["imperative"] += 1
-        outcome.refusals.update({f"{r['code']}: {r['sentence'][:80]}" for r in stats["reasons"]})
+        reasons = {f"{r['code']}: {r['sentence'][:80]}" for r in stats["reasons"]}
+        outcome.refused[name] = sorted(reasons)
     if any(reason["code"] == "internal_error" for reason in stats["reasons"]):
         outcome["internal errors"] += 1
         outcome.differences.append(f"{name}: {stats['reasons']}"[:300])
@@ -258,7 +264,7 @@ def worker(names: list[str], samples: int | None, steps: bool) -> None:
             outcome["without samples"] += 1
             outcome.differences.append(f"{name}: no samples: {error!r}"[:200])
         faulthandler.cancel_dump_traceback_later()
-        print(json.dumps([outcome, outcome.differences, outcome.refusals]), flush=True)
+        print(json.dumps([outcome, outcome.differences, outcome.refused]), flush=True)
 
 
 def check_operators(names: list[str], samples: int | None, steps: bool = False) -> Outcome:
@@ -286,7 +292,7 @@ def check_operators(names: list[str], samples: int | None, steps: bool = False) 
                     one = Outcome()
                     one.update(record[0])
                     one.differences = record[1]
-                    one.refusals.update(record[2])
+                    one.refused = record[2]
                     if one.differences:
                         print("\n".join(one.differences), file=sys.stderr, flush=True)
                     total.merge(one)
@@ -381,12 +387,7 @@ def check_optimizers(only: str | None) -> Outcome:
             outcome["differs"] += 1
             outcome.differences.append(str(error)[:300])
             continue
-        stats = converted.stats()
-        outcome["graph" if stats["hits"] else "imperative"] += 1
-        if not stats["hits"]:
-            outcome.refusals.update(
-                {r["code"] + ": " + r["sentence"][:80] for r in stats["reasons"]}
-            )
+        count(converted.stats(), outcome, f"{name}[{index}]")
     return outcome
 
 
@@ -431,10 +432,11 @@ def main() -> None:
         print(summary(title, outcome))
         for line in outcome.differences[:40]:
             print("  differs:", line.replace("\n", " "))
-        for reason, count in outcome.refusals.most_common(15):
+        for reason, count in outcome.refusals().most_common(15):
             print(f"  refused {count} times: {reason}")
     if options.json:
-        options.json.write_text(json.dumps({k: dict(v) for k, v in outcomes.items()}, indent=1))
+        found = {k: {**v, "refused": v.refused} for k, v in outcomes.items()}
+        options.json.write_text(json.dumps(found, indent=1))
     wrong = ("differs", "internal errors", "crash")
     raise SystemExit(any(outcome[kind] for outcome in outcomes.values() for kind in wrong))
 

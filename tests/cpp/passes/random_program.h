@@ -2,6 +2,7 @@
 // gradients and of execution.
 #pragma once
 
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,8 +19,17 @@ namespace janus::passes {
 /// Inputs: three tensors f64[2], two flags, one count of rounds. Result: one number.
 class RandomProgram {
  public:
+  /// Gives a number below its argument.
+  using Choice = std::function<size_t(size_t)>;
+
   explicit RandomProgram(unsigned seed, bool with_functions = false)
-      : random_(seed), graph_("random"), builder_(graph_), with_functions_(with_functions) {}
+      : RandomProgram(drawn_from(seed), with_functions) {}
+  /// The program that these choices make.
+  explicit RandomProgram(Choice choice, bool with_functions = false)
+      : pick(std::move(choice)),
+        graph_("random"),
+        builder_(graph_),
+        with_functions_(with_functions) {}
 
   graph::Graph build() {
     for (size_t i = 0; i < 3; ++i)
@@ -45,7 +55,12 @@ class RandomProgram {
   }
 
  private:
-  size_t pick(size_t count) { return std::uniform_int_distribution<size_t>(0, count - 1)(random_); }
+  static Choice drawn_from(unsigned seed) {
+    return [random = std::mt19937(seed)](size_t count) mutable {
+      return std::uniform_int_distribution<size_t>(0, count - 1)(random);
+    };
+  }
+
   graph::Value* any() {
     return tensors_[pick(2) == 0 ? tensors_.size() - 1 : pick(tensors_.size())];
   }
@@ -168,7 +183,7 @@ class RandomProgram {
     tensors_.insert(tensors_.end(), node->outputs.begin(), node->outputs.end());
   }
 
-  std::mt19937 random_;
+  Choice pick;
   graph::Graph graph_;
   graph::Builder builder_;
   std::vector<graph::Value*> tensors_, flags_;
