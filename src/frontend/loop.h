@@ -222,6 +222,7 @@ class Loop final : public Scope {
   decltype(Interpreter::known_classes) known_classes_;
   bool tracks_ = false;       ///< a gradient flows from round to round
   bool needs_round_ = false;  ///< without a round something would require no gradient
+  bool moves_ = false;        ///< without a round a tensor would lie otherwise in memory
   std::set<const Tensor*> tracked_contents_;  ///< written with what requires a gradient
 };
 

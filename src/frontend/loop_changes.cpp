@@ -11,7 +11,7 @@ namespace janus::frontend {
 
 bool Loop::collect_changes() {
   settled_ = true;
-  tracks_ = needs_round_ = false;
+  tracks_ = needs_round_ = moves_ = false;
   heap_pending_.clear();
   ends_.clear();
   end_roots_.clear();

@@ -5,6 +5,7 @@
 #include "frontend/merge.h"
 #include "frontend/operators.h"
 #include "frontend/run_time.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -122,6 +123,8 @@ bool Loop::join_carried(Passage& passage, const Value& initial, const Value& end
     return false;
   }
   if (!is_current(*last)) fail("it carries a view of what was written");
+  // What a round makes of it lies otherwise, as far as is known.
+  if (is_surely_not_contiguous(*first) && first->strides != last->strides) moves_ = true;
   add_end(last);
   return true;
 }

@@ -20,8 +20,10 @@ void Loop::make_node() {
       condition_->parameters.size() == ends_.size() && body_->parameters.size() == ends_.size(),
       "loop: ", ends_.size(), " values for ", body_->parameters.size(), " parameters");
   at_ = nullptr;
-  if ((tracks_ || needs_round_ || hands_on_argument()) && begins_certainly())
+  if ((tracks_ || needs_round_ || moves_ || hands_on_argument()) && begins_certainly())
     node->attributes.set("minimum", int64_t{1}), begins_ = true;
+  else if (moves_)
+    fail("without a round a tensor lies otherwise in memory");
   else if (needs_round_ && !interpreter_.recursion().is_building())
     fail("without a round there is no gradient");
   else if (needs_round_)

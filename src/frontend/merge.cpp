@@ -12,6 +12,7 @@
 #include "frontend/recursion.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
+#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -591,6 +592,8 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
     throw NotMerged{"a parameter and a tensor"};
   if (first.grad != nullptr || second.grad != nullptr || !is_current(0, *a) || !is_current(1, *b))
     throw NotMerged{"a tensor with state of its own"};
+  if (first.value->type == second.value->type && surely_lie_differently(first, second))
+    throw NotMerged{"a tensor that lies otherwise in memory"};
   graph::Value* values[] = {first.value, second.value};
   if (varies) {
     const size_t untracked = first.requires_grad ? 1 : 0;

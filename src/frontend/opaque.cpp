@@ -155,6 +155,9 @@ std::optional<std::string> functional_name(const std::string& name) {
   return in_place ? std::optional(name.substr(0, name.size() - 1)) : std::nullopt;
 }
 
+/// Whether what the operator gives lies in the order of its indices, whatever it is given.
+bool gives_in_order(const std::string& name) { return name == "aten::repeat_interleave"; }
+
 /// Of one operator the method takes its arguments in another order than the function.
 CallArguments in_order_of_function(const std::string& functional, CallArguments arguments) {
   if (functional == "aten::polygamma" && arguments.positional.size() == 2)
@@ -243,7 +246,7 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
       output = op::detach(interpreter.builder(), {output});
     auto tensor =
         make_tensor(interpreter, output, differentiable && any_tracked && interpreter.grad_enabled);
-    tensor->strides.reset();
+    if (!gives_in_order(*name)) tensor->strides.reset();
     if (i < resolved->grad_fn_names.size()) tensor->grad_fn_name = resolved->grad_fn_names[i];
     note_alias(described, *resolved, i, *tensor);
     results.push_back(std::move(tensor));

@@ -261,14 +261,24 @@ bool is_contiguous(const TensorState& tensor) {
   return are_contiguous(tensor.value->type.shape, tensor.strides);
 }
 
-bool is_surely_not_contiguous(const TensorState& tensor) {
-  if (!tensor.strides) return false;
-  const Shape& shape = tensor.value->type.shape;
-  const Shape expected = contiguous_strides(shape);
+namespace {
+
+bool surely_differ(const Shape& shape, const Shape& strides, const Shape& others) {
   for (size_t i = 0; i < shape.size(); ++i)
-    if (!shape[i].is(1) && compare((*tensor.strides)[i], expected[i]).value_or(0) != 0)
+    if (!shape[i].is(1) && compare(strides[i], others[i]).value_or(0) != 0)
       return !has_element_none(shape);
   return false;
+}
+
+}  // namespace
+
+bool is_surely_not_contiguous(const TensorState& tensor) {
+  const Shape& shape = tensor.value->type.shape;
+  return tensor.strides && surely_differ(shape, *tensor.strides, contiguous_strides(shape));
+}
+
+bool surely_lie_differently(const TensorState& a, const TensorState& b) {
+  return a.strides && b.strides && surely_differ(a.value->type.shape, *a.strides, *b.strides);
 }
 
 bool is_channels_last(const TensorState& tensor) {

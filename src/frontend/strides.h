@@ -22,6 +22,8 @@ graph::Shape contiguous_strides(const graph::Shape& shape);
 bool are_contiguous(const graph::Shape& shape, const Strides& strides);
 bool is_contiguous(const TensorState& tensor);
 bool is_surely_not_contiguous(const TensorState& tensor);
+/// Whether two tensors of one shape surely have other strides.
+bool surely_lie_differently(const TensorState& a, const TensorState& b);
 /// Whether its elements surely lie in the order of torch's channels_last or channels_last_3d.
 bool is_channels_last(const TensorState& tensor);
 

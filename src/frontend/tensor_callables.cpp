@@ -119,8 +119,10 @@ Value call_contiguous(Interpreter&, const Arguments& arguments) {
 Value cast_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& self, graph::DType dtype,
                   bool copy) {
   if (self->value->type.dtype == dtype && !copy) return self;
-  graph::Value* value =
-      operator_named("to")(interpreter.builder(), {read(interpreter, *self)}, {{"dtype", dtype}});
+  graph::Value* value = read(interpreter, *self);
+  value = self->value->type.dtype == dtype  // `to` would give the operand itself
+              ? op::clone(interpreter.builder(), {value})
+              : op::to(interpreter.builder(), {value}, {{"dtype", dtype}});
   bool tracked = self->requires_grad && graph::is_differentiable(dtype);
   if (tracked && !interpreter.grad_enabled)
     value = operator_named("detach")(interpreter.builder(), {value});

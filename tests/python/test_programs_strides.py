@@ -197,3 +197,39 @@ def test_gradient_that_is_a_view_of_what_an_operator_that_may_fail_gave(of):
         return y.detach(), x.grad
 
     return Program(step, [(torch.randn(3, 4, requires_grad=True),) for _ in range(6)])
+
+
+@differential(hits=3)
+def test_sides_that_lie_differently():
+    def step(x, side):
+        wide, turned = (x * 1)[:, ::2], (x * 1).t()
+        if side.sum() > 0:
+            wide = wide * 2
+            turned = turned.contiguous()
+        return wide, turned.reshape(-1)
+
+    return Program(step, [(torch.randn(3, 4), torch.tensor(i % 2)) for i in range(16)])
+
+
+@differential(hits=3)
+def test_a_loop_with_rounds_or_none_that_lies_differently():
+    def step(x):
+        y, rounds = x.repeat_interleave(2, 0)[::2], 0
+        while rounds < 3 and y.abs().max() > 0.1:
+            rounds += 1
+            y = (y * 0.6).tanh() * 0.7
+        return y
+
+    small = [1, 1, 0.001, 1, 0.001, 1, 1, 0.001, 0.001, 1, 1, 1, 0.001, 1]
+    return Program(step, [(torch.randn(3, 4) * scale,) for scale in small])
+
+
+@differential(hits=3)
+def test_a_loop_of_rows_that_lie_apart():
+    def step(x, steps):
+        h = x[:, 0]
+        for _ in range(steps):
+            h = torch.tanh(h * 0.9)
+        return h, h.view(-1)
+
+    return Program(step, [(torch.randn(3, 5, 4), 2 + i % 4) for i in range(12)])
