@@ -250,6 +250,10 @@ Dispatcher* make_dispatcher(PyObject* wrapped, PyObject* function, int profile_r
 PyObject* told(const FunctionObject* function, Dispatcher::Describe describe) {
   try {
     python::Object dict = python::check(describe(*function->dispatcher));
+    // What was typed at the prompt is kept under a name of its own.
+    if (function->source != nullptr && function->source->tree != nullptr)
+      python::check_status(PyDict_SetItemString(
+          dict.get(), "file", python::string(*function->source->tree->file).get()));
     if (function->cut == nullptr) return dict.release();
     std::vector<python::Object> parts;
     for (const python::Object& region : function->cut->regions)

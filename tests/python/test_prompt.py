@@ -92,8 +92,10 @@ def repeated(x):
 
 run(repeated, x)
 print("line of", torchjanus.explain(decorated).count("y = x * scale"))
+print("blocks beside it:", torchjanus.explain(decorated).count("  in decorated"))
 """.split("\n")
     )
+    assert "blocks beside it: 0" in text, text
     assert "('hits', 3, [2.0, 2.0])" in text, text
     assert "('hits', 3, [4.0, 4.0])" in text, text
     assert "('hits', 3, [3.0, 3.0])" in text, text
