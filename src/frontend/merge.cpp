@@ -574,8 +574,9 @@ void Merger::collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
 /// Whether a tensor without a gradient may become one that is taken for tracked: in a recursion,
 /// where sides can't be followed.
 bool Merger::may_vary(const TensorState& untracked) const {
-  return interpreter_.recursion().is_building() && untracked.source == nullptr &&
-         graph::is_differentiable(untracked.value->type.dtype);
+  const Recursion& recursion = interpreter_.recursion();
+  return (recursion.is_building() || recursion.is_first_activation(fork_.test_)) &&
+         untracked.source == nullptr && graph::is_differentiable(untracked.value->type.dtype);
 }
 
 Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_ptr<Tensor>& b) {
