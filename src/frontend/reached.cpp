@@ -12,6 +12,21 @@ namespace janus::frontend {
 
 using graph::Node;
 
+namespace {
+
+/// Moves the last node of the block to right behind what it uses, as blocks in between may use it.
+void move_up(graph::Block& block) {
+  std::vector<Node*>& nodes = block.nodes;
+  const auto uses = [used = nodes.back()](const Node* node) {
+    return std::ranges::any_of(
+        used->inputs, [&](const graph::Value* input) { return input->definition == node; });
+  };
+  const auto last = std::find_if(nodes.rbegin() + 1, nodes.rend(), uses);
+  std::rotate(last.base(), nodes.end() - 1, nodes.end());
+}
+
+}  // namespace
+
 ReachedFlags::Reached ReachedFlags::of(const std::vector<graph::Value*>& targets) {
   using passes::Paths;
   targets_ = {targets.begin(), targets.end()};
@@ -187,7 +202,7 @@ ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
   return flag;
 }
 
-/// Computed at the end of the block that both are known in.
+/// Computed in the block that both are known in.
 ReachedFlags::Flag ReachedFlags::either(Flag a, Flag b, graph::Block& block) {
   if (a == b || (b.value == nullptr && !b.known)) return a;
   if (a.value == nullptr && !a.known) return b;
@@ -196,6 +211,7 @@ ReachedFlags::Flag ReachedFlags::either(Flag a, Flag b, graph::Block& block) {
   if (result == nullptr) {
     graph::Builder builder(interpreter_.builder().graph(), block);
     result = builder.append(op::scalar_or, {a.value, b.value})->output();
+    move_up(block);
   }
   return {.value = result};
 }

@@ -1,0 +1,127 @@
+"""Random recursions over trees with lists of children do the same eagerly and converted: leaves with and
+without a gradient, sums that begin with zeros, stacks, weights that only some nodes use, `no_grad`."""
+
+import os
+import random
+
+from random_programs import compare_program
+
+PROGRAMS = int(os.environ.get("TORCHJANUS_RANDOM_RECURSIONS", "40"))
+
+HEAD = """
+import random
+import torch
+from torch import nn
+from differential import Program
+
+
+class Node:
+    def __init__(self, kind, value, children):
+        self.kind, self.value, self.children = kind, value, children
+
+
+def tree(size):
+    children = []
+    size -= 1
+    while size > 0:
+        part = random.randrange(1, size + 1)
+        children.append(tree(part))
+        size -= part
+    return Node(random.choice("ab"), random.randrange(20) / 10, children)
+
+
+def build():
+    layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
+    calls = [(tree(random.randrange(1 if i % 9 == 8 else 2, 8)), torch.randn(3)) for i in range(14)]
+"""
+
+
+class Writer:
+    """The text of one program."""
+
+    def __init__(self, seed: int):
+        self.random = random.Random(seed)
+        self.lines: list[str] = []
+
+    def expression(self, depth: int, leaves: list[str]) -> str:
+        def part() -> str:
+            return self.expression(depth - 1, leaves)
+
+        if depth == 0:
+            return self.random.choice(leaves)
+        form = self.random.choice(
+            ["{0}", "torch.tanh({0})", "layers[0]({0})", "layers[1]({0})", "layers[2]({0})", "({0} + {1})",
+             "({0} * node.value)", "({0} * {1} * 0.5)", "({0}).detach()", "torch.sin({0})"]
+        )  # fmt: skip
+        return form.format(part(), part())
+
+    def add(self, indent: int, line: str) -> None:
+        self.lines.append("    " * indent + line)
+
+    def write_children(self, call: str) -> None:
+        """`h` is made of what the children give."""
+        form = self.random.randrange(6)
+        if form in (2, 3) or self.random.random() < 0.5:
+            self.add(2, "if not node.children:")
+            self.add(3, f"return {self.expression(2, ['x'])} * 1.0")
+        if form in (0, 1):
+            start = ["torch.zeros(3)", "x * 0.1", "layers[0](x)"]
+            self.add(2, f"h = {'torch.zeros(3)' if form == 1 else self.random.choice(start)}")
+            self.add(2, "for child in node.children:")
+            added = self.expression(2, [call, "x", call])
+            self.add(3, f"h += {added}" if form == 1 else f"h = h + {added}")
+        elif form == 2:
+            reduced = self.random.choice(["sum(0)", "mean(0)", "sum(0, keepdim=True)[0]"])
+            self.add(2, f"h = torch.stack([{call} for child in node.children]).{reduced}")
+        elif form == 3:
+            self.add(2, f"h = sum([{self.expression(1, [call])} for child in node.children])")
+        elif form == 4:
+            self.add(2, f"states = [{call} for child in node.children]")
+            self.add(2, "h = torch.zeros(3)")
+            self.add(2, "for state in states:")
+            self.add(3, f"h = h + {self.expression(1, ['state'])}")
+        else:
+            self.add(2, "h = x")
+            self.add(2, "if len(node.children) > 0:")
+            self.add(3, "child = node.children[0]")
+            self.add(3, f"h = {self.expression(2, [call, 'x'])}")
+
+    def write_return(self) -> None:
+        known = ["x", "h", "h"]
+        if self.random.random() < 0.3:
+            self.add(2, "with torch.no_grad():")
+            self.add(3, f"k = {self.expression(2, known)} * 1.0")
+            known.append("k")
+        test = self.random.choice(["node.kind == 'a'", "node.value > 1.0", None])
+        if test is not None:
+            self.add(2, f"if {test}:")
+            self.add(3, f"h = {self.expression(2, known)} * 1.0")
+        self.add(2, f"return {self.expression(3, known)} * 1.0 + h * 0.5")
+
+    def write(self) -> str:
+        self.add(1, "def go(node, x):")
+        self.write_children(f"go(child, {self.random.choice(['x', 'x * 0.5', 'torch.sin(x)'])})")
+        self.write_return()
+        self.add(1, "def step(root, x):")
+        self.add(2, "layers.zero_grad()")
+        self.add(2, "loss = go(root, x).square().sum()")
+        if self.random.random() < 0.5:
+            self.add(2, "if loss.requires_grad:")
+        else:
+            self.add(2, "if True:")
+        self.add(3, "loss.backward()")
+        self.add(2, "return loss.detach()")
+        self.add(1, "return Program(step, calls, watch=[layers])")
+        return HEAD + "\n".join(self.lines) + "\n"
+
+
+def test_random_recursions(tmp_path):
+    converted, different = 0, []
+    for seed in range(PROGRAMS):
+        text = Writer(seed).write()
+        outcome = compare_program(text, tmp_path, f"recursion_{seed}")
+        converted += outcome.hits > 3
+        if outcome.kind != "same":
+            different.append(f"seed {seed}: {outcome.kind}: {outcome.message[:600]}\n{text}")
+    assert not different, "\n".join(different)
+    assert converted > 0.4 * PROGRAMS
