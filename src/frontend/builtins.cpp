@@ -153,6 +153,18 @@ Value selected(Interpreter& interpreter, const Value& test, const Value& yes, co
       op::scalar_select(interpreter.builder(), {interpreter.graph_value(test), first, second}));
 }
 
+/// min and max of a list of numbers of the graph; null: it is another call.
+Value extreme_of_list(Interpreter& interpreter, const Arguments& arguments,
+                      CompareOperator better) {
+  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
+  const Value given = opened_if_varying(interpreter, arguments.positional[0]);
+  const Rolled* list = rolled(given);
+  if (list == nullptr || list->form.kind != ElementForm::Kind::number) return nullptr;
+  return accumulated_from_first(interpreter, *list, [&](const Value& best, const Value& candidate) {
+    return selected(interpreter, compare(interpreter, better, candidate, best), candidate, best);
+  });
+}
+
 /// min and max of several arguments or of one iterable.
 Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOperator better,
               const char* name) {
@@ -161,6 +173,7 @@ Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOpera
   size_t known_keywords = (key != nullptr ? 1 : 0) + (otherwise != nullptr ? 1 : 0);
   if (arguments.positional.empty() || arguments.keywords.size() != known_keywords)
     refuse_arguments(interpreter, name);
+  if (Value best = extreme_of_list(interpreter, arguments, better)) return best;
   std::vector<Value> values = arguments.positional.size() == 1
                                   ? elements_of(interpreter, arguments.positional[0])
                                   : arguments.positional;
@@ -562,6 +575,18 @@ Value call_filter(Interpreter& interpreter, const Arguments& arguments) {
 /// any (stops at a true element) and all (stops at a false one).
 Value any_or_all(Interpreter& interpreter, const Arguments& arguments, bool stop_at) {
   expect(interpreter, arguments, 1, 1, stop_at ? "any" : "all");
+  const Value given = opened_if_varying(interpreter, arguments.positional[0]);
+  if (const Rolled* list = rolled(given);
+      list != nullptr && list->form.kind == ElementForm::Kind::number)
+    return accumulated(
+        interpreter, *list, interpreter.boolean(!stop_at),
+        [&](const Value& so_far, const Value& element) {
+          graph::Builder& builder = interpreter.builder();
+          graph::Value* flag = op::scalar_bool(builder, {interpreter.graph_value(element)});
+          graph::Value* before = interpreter.graph_value(so_far);
+          return interpreter.number(stop_at ? op::scalar_or(builder, {before, flag})
+                                            : op::scalar_and(builder, {before, flag}));
+        });
   auto iterator = iterate(interpreter, arguments.positional[0]);
   while (Value element = iterator->next())
     if (truth(interpreter, element, -1) == stop_at) return interpreter.boolean(stop_at);

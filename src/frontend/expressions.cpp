@@ -2,6 +2,8 @@
 // after them, so that nodes and refusals name the expression that needs them.
 #include "frontend/expressions.h"
 
+#include <algorithm>
+
 #include "frontend/attributes.h"
 #include "frontend/branches.h"
 #include "frontend/callables.h"
@@ -248,13 +250,14 @@ void yield_value(Interpreter& interpreter, const Value& value) {
     interpreter.refuse(ReasonCode::limit, "a generator of too many values");
 }
 
-/// What sum() and list() make of a generator is what they make of the list of its elements.
+/// What these make of a generator is what they make of the list of its elements.
 bool takes_all_elements(const Value& callee, const syntax::Call& expression) {
   const auto* known = as<Known>(callee);
   if (known == nullptr || expression.args.size() != 1 || !expression.keywords.empty()) return false;
-  return expression.args[0]->kind == syntax::ExpressionKind::GeneratorExp &&
-         (known->object.is(imported("builtins.sum")) ||
-          known->object.is(imported("builtins.list")));
+  if (expression.args[0]->kind != syntax::ExpressionKind::GeneratorExp) return false;
+  static PyObject* const takers[] = {imported("builtins.sum"), imported("builtins.list"),
+                                     imported("builtins.max"), imported("builtins.min")};
+  return std::ranges::any_of(takers, [&](PyObject* taker) { return known->object.is(taker); });
 }
 
 Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {

@@ -375,11 +375,17 @@ Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DTy
   return make_tensor(interpreter, value, false);
 }
 
+// --- over all elements --------------------------------------------------------------------------
+
 namespace {
 
-/// Adds what is left of the list to the total.
-Value sum_of_rest(Interpreter& interpreter, const TestKey& test,
-                  const std::shared_ptr<Sequence>& rest, const std::shared_ptr<Variables>& state) {
+/// Takes the elements of `rest`, one by one.
+Value accumulate_rest(Interpreter& interpreter, const TestKey& test, ElementList elements,
+                      const Value& start, const Step& step) {
+  auto rest = std::make_shared<Sequence>(true);
+  rest->elements = std::move(elements);
+  auto state = std::make_shared<Variables>();
+  state->values["total"] = start;
   LoopParts parts;
   parts.test = [&] {
     return truth_of(interpreter, compare(interpreter, CompareOperator::Gt,
@@ -389,8 +395,7 @@ Value sum_of_rest(Interpreter& interpreter, const TestKey& test,
   parts.round = [&] {
     auto next = popped(interpreter, *rest->elements.rolled(), true);
     rest->elements = ElementList(next->rest);
-    state->values["total"] =
-        binary(interpreter, Operator::Add, state->values["total"], next->element);
+    state->values["total"] = step(state->values["total"], next->element);
     return Completion::normal;
   };
   parts.may_be_empty = true;
@@ -398,44 +403,76 @@ Value sum_of_rest(Interpreter& interpreter, const TestKey& test,
   return state->values["total"];
 }
 
-/// The sum of the list, which is taken to have elements, behind `start` if that is not null.
-Value sum_of_some(Interpreter& interpreter, const Rolled& list, const Value& start) {
-  Value some = compare(interpreter, CompareOperator::Gt, length_of(interpreter, list),
-                       interpreter.integer(0));
-  Truth begins = truth_of(interpreter, some);
-  if (begins.known ? !*begins.known
-                   : !interpreter.follow(begins.flag, python::Object::borrow(Py_True), -1)) {
-    if (start == nullptr)
-      interpreter.refuse(ReasonCode::would_raise, "RuntimeError: stack of no tensors");
-    return start;
-  }
-  auto rest = std::make_shared<Sequence>(true);
-  auto state = std::make_shared<Variables>();
-  auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
-  rest->elements = ElementList(first->rest);
-  state->values["total"] =
-      start == nullptr ? first->element : binary(interpreter, Operator::Add, start, first->element);
-  return sum_of_rest(interpreter, list.test, rest, state);
+/// Whether the list has elements: known, or guarded.
+bool is_filled(Interpreter& interpreter, const Rolled& list) {
+  const Truth some =
+      truth_of(interpreter, compare(interpreter, CompareOperator::Gt, length_of(interpreter, list),
+                                    interpreter.integer(0)));
+  return some.known ? *some.known
+                    : interpreter.follow(some.flag, python::Object::borrow(Py_True), -1);
 }
 
 }  // namespace
 
+Value accumulated(Interpreter& interpreter, const Rolled& list, const Value& start,
+                  const Step& step) {
+  return accumulate_rest(interpreter, list.test, ElementList(to_be_consumed(interpreter, list)),
+                         start, step);
+}
+
+Value accumulated_from_first(Interpreter& interpreter, const Rolled& list, const Step& step) {
+  if (!is_filled(interpreter, list)) return nullptr;
+  auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
+  return accumulate_rest(interpreter, list.test, ElementList(first->rest), first->element, step);
+}
+
+Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  const TestKey test{python::Object::steal(PyUnicode_InternFromString("tolist")), -1};
+  if (!interpreter.merges() || interpreter.followed(test) != nullptr) return nullptr;
+  const Value rows = interpreter.dimension(tensor->value->type.shape[0]);
+  auto list = std::make_shared<Sequence>(true);
+  auto state = std::make_shared<Variables>();
+  state->values["position"] = interpreter.integer(0);
+  LoopParts parts;
+  parts.test = [&] {
+    return truth_of(interpreter,
+                    compare(interpreter, CompareOperator::Lt, state->values["position"], rows));
+  };
+  parts.round = [&] {
+    const Value at = state->values["position"];
+    state->values["position"] = binary(interpreter, Operator::Add, at, interpreter.integer(1));
+    const auto row = shared_as<Tensor>(index_tensor(interpreter, tensor, at));
+    append(interpreter, *list, item(interpreter, *row));
+    return Completion::normal;
+  };
+  parts.rounds = [&] { return rows; };
+  parts.may_be_empty = true;
+  loop_in_graph(interpreter, test, parts);
+  return list;
+}
+
 Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
   if (list.form.kind == ElementForm::Kind::tuple) return nullptr;
+  const Step add = [&](const Value& total, const Value& element) {
+    return binary(interpreter, Operator::Add, total, element);
+  };
   const bool may_be_empty = list.form.kind == ElementForm::Kind::number && is_number(start) &&
                             interpreter.graph_value(start)->type == list.form.type;
-  if (may_be_empty) {
-    auto rest = std::make_shared<Sequence>(true);
-    auto state = std::make_shared<Variables>();
-    rest->elements = ElementList(to_be_consumed(interpreter, list));
-    state->values["total"] = start;
-    return sum_of_rest(interpreter, list.test, rest, state);
-  }
-  return sum_of_some(interpreter, list, start);
+  if (may_be_empty) return accumulated(interpreter, list, start, add);
+  if (!is_filled(interpreter, list)) return start;
+  auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
+  return accumulate_rest(interpreter, list.test, ElementList(first->rest),
+                         add(start, first->element), add);
 }
 
 Value total_of(Interpreter& interpreter, const Rolled& list) {
-  return sum_of_some(interpreter, list, nullptr);
+  Value total =
+      accumulated_from_first(interpreter, list, [&](const Value& so_far, const Value& element) {
+        return binary(interpreter, Operator::Add, so_far, element);
+      });
+  if (total == nullptr)
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: stack of no tensors");
+  return total;
 }
 
 }  // namespace janus::frontend

@@ -6,6 +6,7 @@
 // them, and whoever may share memory with one of them is its possible alias.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -74,6 +75,14 @@ std::shared_ptr<Rolled> reversed(const Rolled& list);
 Value call_on_rolled(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments);
 /// torch.tensor of it; null: it does not take it.
 Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype);
+/// What the step makes of a total and of each element in turn, by a loop in the graph.
+using Step = std::function<Value(const Value& total, const Value& element)>;
+Value accumulated(Interpreter& interpreter, const Rolled& list, const Value& start,
+                  const Step& step);
+/// As accumulated(), beginning with the first element, which is guarded to be there.
+Value accumulated_from_first(Interpreter& interpreter, const Rolled& list, const Step& step);
+/// The numbers of a tensor of one dimension, as a list of the graph.
+Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 /// sum(list)
 Value sum(Interpreter& interpreter, const Rolled& list, const Value& start);
 /// The sum of its elements, which there have to be.

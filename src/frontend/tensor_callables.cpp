@@ -52,11 +52,18 @@ Value call_item(Interpreter& interpreter, const Arguments& arguments) {
   return self == nullptr ? nullptr : item(interpreter, *self);
 }
 
-/// tolist() of a tensor with at most one dimension of known, small size.
+/// Longer lists are made by Python at once.
+constexpr int64_t kMostListed = 1024;
+
+/// tolist() of a tensor: of known, small size, or of one dimension.
 Value call_tolist(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
   if (self == nullptr) return nullptr;
-  if (self->value->type.rank() == 0) return item(interpreter, *self);
+  const graph::Shape& shape = self->value->type.shape;
+  if (shape.empty()) return item(interpreter, *self);
+  const bool is_long = interpreter.evaluate(shape[0]).value_or(0) > kMostListed;
+  if (shape.size() == 1 && !shape[0].is_constant() && !is_long)
+    if (Value list = list_of_numbers(interpreter, self)) return list;
   std::vector<Value> elements;
   for (const Value& row : elements_of(interpreter, self)) {
     Arguments one;

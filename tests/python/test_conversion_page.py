@@ -748,6 +748,23 @@ def kinds_of_the_first_round():
     return f
 
 
+@converted(
+    "`max`, `min`, `any`, `all`, `sum` of such a list; "
+    "`max`, `min`, `sum`, `list` of a generator expression"
+)
+def extremes():
+    def f(x, n):
+        sums = [x[i].sum().item() for i in range(n)]
+        return max(sums), any(sums), min(x[i, 0].item() for i in range(n))
+
+    return f
+
+
+@converted("`tolist()` of a vector of varying size")
+def vector_as_list():
+    return lambda x, n: [max(value, 0.0) for value in x[:n, 0].tolist()]
+
+
 @converted("hooks that parameters had before")
 def clamped_gradients():
     torch.manual_seed(0)

@@ -607,3 +607,39 @@ def test_comprehension_with_a_condition():
         return [x * i for i in range(n) if i % 2]
 
     return rounds(step)
+
+
+@differential(graphs=2)
+def test_extremes_and_flags_of_a_list_that_grew():
+    def step(x):
+        scores = [row.sum().item() for row in x]
+        counts = [int((row > 0).sum()) for row in x]
+        flags = [bool(row[0] > 0) for row in x]
+        extremes = max(scores), min(scores), max(counts), min(int(row.argmax()) for row in x)
+        return extremes, any(flags), all(flags), any(counts), all(counts)
+
+    return Program(step, [(torch.randn(n, 3),) for n in (4, 4, 5, 6, 3, 7, 8, 2, 4, 9)])
+
+
+@differential()
+def test_extremes_of_lists_with_nan_and_of_none():
+    def step(x):
+        chosen = [value.item() for value in x if value != 7]
+        return max(chosen), min(chosen), all(chosen), any(chosen)
+
+    nan = float("nan")
+    calls = [[1.0, nan, 0.5], [nan, 3.0, 1.0, 2.0], [4.0, 7.0, nan], [7.0, 7.0], [0.0, -0.0, 7.0]]
+    return Program(step, [(torch.tensor(values),) for values in calls * 4])
+
+
+@differential(graphs=2)
+def test_tensor_as_a_list_of_numbers():
+    def step(x):
+        labels, values = x.argmax(1).tolist(), x[:, 0].tolist()
+        hits = sum(a == b for a, b in zip(labels, (x * 2).argmax(1).tolist()))
+        total = 0
+        for label, value in zip(labels, values):
+            total += label * value
+        return labels, values, hits, total, (x[0] > 0).tolist()
+
+    return Program(step, [(torch.randn(n, 3),) for n in (4, 4, 5, 6, 3, 7, 8, 2, 4, 9)])
