@@ -3,7 +3,8 @@
 // oneDNN needs some microseconds to start, MKL hardly any; on some processors oneDNN is twice as
 // fast once the product is large, on others MKL wins. So products that are large enough to matter
 // are timed both ways the first time that their shape, or one much like it, comes up. oneDNN keeps
-// code for each shape that it has seen, some 100 KiB, so it has to be clearly faster.
+// code for each shape that it has seen, some 100 KiB, so it has to be clearly faster, and where
+// ever new shapes come, only large products are worth that.
 #include "torch/products.h"
 
 #include <ATen/Context.h>
@@ -18,7 +19,10 @@
 #include <algorithm>
 #include <bit>
 #include <climits>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "graph/constant.h"
@@ -53,6 +57,9 @@ namespace {
 
 /// Products with fewer operations than this are too small for oneDNN to pay.
 constexpr int64_t least_measured = 1'000'000;
+/// ... to pay where they come once, or in more than a few sizes.
+constexpr int64_t least_of_many = 16'000'000;
+constexpr int least_uses = 4, few_shapes = 2;
 
 enum class Way : uint8_t { mkl, onednn };
 
@@ -61,7 +68,56 @@ struct Shape {
   bool left_transposed, right_transposed, added;
   int threads;
   auto operator<=>(const Shape&) const = default;
+
+  int64_t work() const { return 2 * batch * rows * columns * inner; }
+  /// What it has in common with those that are much like it.
+  Shape rough() const {
+    Shape shape = *this;
+    for (int64_t* size : {&shape.batch, &shape.rows, &shape.columns, &shape.inner})
+      *size = rough_size(*size);
+    return shape;
+  }
 };
+
+/// Finds out which small shapes come up again and again: those alone are worth oneDNN's code.
+class SmallShapes {
+ public:
+  bool is_steady(const Shape& shape) {
+    const std::lock_guard lock(mutex_);
+    const auto known = known_.find(shape);
+    if (known != known_.end()) return known->second.is_steady();
+    Shape any_rows = shape, any_inner = shape;
+    any_rows.batch = any_rows.rows = any_inner.inner = 0;
+    Known made{&alike_[any_rows], &alike_[any_inner]};
+    if (made.varies()) return false;
+    ++*made.with_any_rows;
+    ++*made.with_any_inner;
+    known_.emplace(shape, made);
+    return false;
+  }
+
+ private:
+  struct Known {
+    int* with_any_rows;   ///< how many shapes there are that differ from it in their rows at most
+    int* with_any_inner;  ///< ... in what is summed over
+    int uses = 1;
+
+    bool varies() const { return std::max(*with_any_rows, *with_any_inner) > few_shapes; }
+    bool is_steady() {
+      if (uses < least_uses) ++uses;
+      return uses == least_uses && !varies();
+    }
+  };
+
+  std::mutex mutex_;
+  std::map<Shape, Known> known_;
+  std::map<Shape, int> alike_;
+};
+
+SmallShapes& small_shapes() {
+  static SmallShapes instance;
+  return instance;
+}
 
 Ways<Shape>& choices() {
   static Ways<Shape> instance;
@@ -71,7 +127,10 @@ Ways<Shape>& choices() {
 /// `run` must be repeatable.
 template <class Run>
 Way choose(const Shape& shape, const Run& run) {
-  return static_cast<Way>(choices().choose(shape, 2, [&](int way) { run(static_cast<Way>(way)); }));
+  const bool is_small = forced_way < 0 && shape.work() < least_of_many;
+  if (is_small && !small_shapes().is_steady(shape)) return Way::mkl;
+  return static_cast<Way>(
+      choices().choose(shape.rough(), 2, [&](int way) { run(static_cast<Way>(way)); }));
 }
 
 /// Of matrices, or of batches of matrices.
@@ -105,10 +164,10 @@ void add_row(at::Tensor& out, const at::Tensor& bias) {
 }
 
 Shape shape_of(const at::Tensor& left, const at::Tensor& right, bool added) {
-  return {left.dim() == 3 ? rough_size(left.size(0)) : 1,
-          rough_size(left.size(-2)),
-          rough_size(right.size(-1)),
-          rough_size(left.size(-1)),
+  return {left.dim() == 3 ? left.size(0) : 1,
+          left.size(-2),
+          right.size(-1),
+          left.size(-1),
           left.stride(-1) != 1,
           right.stride(-1) != 1,
           added,

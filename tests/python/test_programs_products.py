@@ -1,5 +1,8 @@
 """Matrix products that graphs do together (`sum_products`, `stack_products`), against eager."""
 
+import resource
+from pathlib import Path
+
 import pytest
 from differential import Program, differential
 
@@ -397,3 +400,26 @@ def test_rows_whose_sizes_are_written_in_other_ways():
         return torch.cat([x[1:3], x[3:3], x[3:4]]) @ x.t()
 
     return Program(step, [(torch.randn(rows, 4),) for rows in (4, 4, 4, 4, 5, 6, 7, 8, 3)])
+
+
+def resident_mib() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
+
+
+def test_small_products_of_ever_new_shapes_leave_nothing_behind():
+    """oneDNN keeps half a MiB for each shape that it has seen."""
+    weight = torch.randn(128, 128)
+    converted = torchjanus.function(lambda x: (x @ weight).tanh().sum())
+    batches = [torch.randn(rows, 128) for rows in range(40, 100)]
+
+    def run(batches):
+        for batch in 6 * batches:
+            expected = (batch @ weight).tanh().sum()
+            torch.testing.assert_close(converted(batch), expected, rtol=1e-4, atol=1e-2)
+
+    run(batches[:10])
+    before = resident_mib()
+    run(batches[10:])
+    assert torchjanus.stats(converted)["hits"] > len(batches)
+    assert resident_mib() - before < 12
