@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "graph/op.h"
@@ -36,7 +37,9 @@ namespace {
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
 /// Matrices of more elements leave the cache, and take more memory than it is worth.
-constexpr int64_t most_elements = 1 << 21;
+constexpr int64_t most_elements = 1 << 20;
+/// Images of fewer windows are multiplied together.
+constexpr int64_t many_windows = 256;
 /// Into how many parts a batch is divided where images are multiplied one by one.
 constexpr int64_t parts = 8;
 
@@ -240,7 +243,7 @@ void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Te
 // ---- The choice -------------------------------------------------------------------------------
 
 enum class Part : uint8_t { forward, image_gradient, filter_gradient };
-enum Way : int { library, as_product, image_by_image };
+enum Way : int { library, as_product };
 
 /// All that the time depends on; sizes that vary only roughly.
 using Key = std::array<int64_t, 19>;
@@ -268,20 +271,25 @@ Key key(Part part, const Case& which) {
           threads_of_products()};
 }
 
-/// How many ways there are.
-int ways(const Case& which) {
-  if (which.depth() * which.results() > most_elements) return library + 1;
-  if (which.last || which.batch < 2) return as_product + 1;
-  const int64_t largest =
-      std::max(which.depth() * which.windows.count(), which.filters * which.depth());
-  return largest * parts > most_elements ? as_product + 1 : image_by_image + 1;
+bool is_done_by_image(const Case& which) {
+  return !which.last && which.batch > 1 && which.windows.count() >= many_windows;
+}
+
+/// Whether a product would take too much memory.
+bool is_too_large(const Case& which) {
+  if (is_done_by_image(which)) {
+    const int64_t largest = std::max(which.windows.count(), which.filters) * which.depth();
+    return largest * parts > most_elements;
+  }
+  const bool direct = which.last && which.windows.are_pixels();
+  return !direct && which.depth() * which.results() > most_elements;
 }
 
 template <class Run>
 Way choose(Part part, const Case& which, const Run& run) {
   static Ways<Key> chosen;
-  return static_cast<Way>(
-      chosen.choose(key(part, which), ways(which), [&](int way) { run(static_cast<Way>(way)); }));
+  return static_cast<Way>(chosen.choose(key(part, which), is_too_large(which) ? 1 : 2,
+                                        [&](int way) { run(static_cast<Way>(way)); }));
 }
 
 // ---- The operators ----------------------------------------------------------------------------
@@ -340,6 +348,9 @@ class Convolution : public execute::Operation {
     return copy;
   }
 
+  /// Nothing is timed in the first run: the planner may then choose another layout.
+  bool is_first() { return std::exchange(is_first_, false); }
+
   std::unique_ptr<execute::Operation> general_;
   std::vector<int64_t> stride_, padding_, dilation_;
 
@@ -352,6 +363,8 @@ class Convolution : public execute::Operation {
       result.push_back(dim.evaluate(symbols).value());
     return result;
   }
+
+  bool is_first_ = true;
 };
 
 /// (image, filter, bias) -> image
@@ -365,7 +378,8 @@ class Forward final : public Convolution {
     if (!which) return general_->run(operands);
     const at::Tensor bias = operands.in(2).is_tensor() ? tensor_of(operands.in(2)) : at::Tensor();
     const auto compute = [&](Way way) { return convolve(way, *which, *image, *filter, bias); };
-    operands.out(0) = slot_of(compute(choose(Part::forward, *which, compute)));
+    const Way way = is_first() ? library : choose(Part::forward, *which, compute);
+    operands.out(0) = slot_of(compute(way));
   }
 
  private:
@@ -376,9 +390,9 @@ class Forward final : public Convolution {
                              false, std::vector<int64_t>(stride_.size()), 1);
     }
     at::Tensor result = new_tensor(result_sizes(which), which.last, image);
-    const auto multiply_so = which.last          ? by_rows::forward
-                             : way == as_product ? by_columns::forward
-                                                 : by_image::forward;
+    const auto multiply_so = which.last                ? by_rows::forward
+                             : is_done_by_image(which) ? by_image::forward
+                                                       : by_columns::forward;
     multiply_so(which, image, filter, bias, result);
     return result;
   }
@@ -403,12 +417,13 @@ class Backward final : public Convolution {
       return filter_gradient(way, *which, *gradient, *image, *filter);
     };
     for (size_t i = 0; i < 3; ++i) operands.out(i) = Slot::none();
+    const bool first = is_first();
     if (wanted_[0]) {
-      const Way way = choose(Part::image_gradient, *which, compute_image);
+      const Way way = first ? library : choose(Part::image_gradient, *which, compute_image);
       operands.out(0) = slot_of(compute_image(way));
     }
     if (wanted_[1]) {
-      const Way way = choose(Part::filter_gradient, *which, compute_filter);
+      const Way way = first ? library : choose(Part::filter_gradient, *which, compute_filter);
       operands.out(1) = slot_of(compute_filter(way));
     }
     if (wanted_[2]) {
@@ -426,9 +441,9 @@ class Backward final : public Convolution {
           differentiate(gradient, image, beside(which, filter), {true, false, false}));
     }
     at::Tensor result = new_tensor(image.sizes(), which.last, image);
-    const auto multiply_so = which.last          ? by_rows::image_gradient
-                             : way == as_product ? by_columns::image_gradient
-                                                 : by_image::image_gradient;
+    const auto multiply_so = which.last                ? by_rows::image_gradient
+                             : is_done_by_image(which) ? by_image::image_gradient
+                                                       : by_columns::image_gradient;
     multiply_so(which, gradient, filter, result);
     return result;
   }
@@ -445,9 +460,9 @@ class Backward final : public Convolution {
       return copy;
     }
     at::Tensor result = new_tensor(filter.sizes(), last, filter);
-    const auto multiply_so = which.last          ? by_rows::filter_gradient
-                             : way == as_product ? by_columns::filter_gradient
-                                                 : by_image::filter_gradient;
+    const auto multiply_so = which.last                ? by_rows::filter_gradient
+                             : is_done_by_image(which) ? by_image::filter_gradient
+                                                       : by_columns::filter_gradient;
     multiply_so(which, gradient, image, result);
     return result;
   }
