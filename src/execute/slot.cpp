@@ -73,6 +73,13 @@ Slot::Slot(const Slot& other) : kind_(other.kind_), payload_(other.payload_) {
   if (kind_ == Kind::container) Container::retain(container());
 }
 
+void* Slot::take_tensor() {
+  if (is_alias_) tensors.retain(payload_.handle);
+  kind_ = Kind::empty;
+  is_alias_ = false;
+  return payload_.handle;
+}
+
 void Slot::release() {
   const Kind kind = std::exchange(kind_, Kind::empty);
   if (kind == Kind::object) {

@@ -71,7 +71,8 @@ class Slot {
   void* tensor() const { return payload_.handle; }
   void* object() const { return payload_.handle; }
   const Container* container() const { return static_cast<const Container*>(payload_.handle); }
-  /// Hands over the reference to it; the slot is empty afterwards.
+  /// Hand over the reference to it; the slot is empty afterwards.
+  void* take_tensor();
   const Container* take_container() {
     kind_ = Kind::empty;
     return container();

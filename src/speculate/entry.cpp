@@ -283,8 +283,7 @@ void Entry::rebind(const Cell& cell, PyObject* object, PyObject* value) const {
 }
 
 void Entry::commit(const execute::Program& program, std::span<const python::Object> captured,
-                   std::span<const execute::Slot> rebound,
-                   std::span<const void* const> replaced) const {
+                   std::span<execute::Slot> rebound, std::span<const void* const> replaced) const {
   const auto places = program.rebound_cells();
   for (size_t i = 0; i < places.size(); ++i) {
     const Cell& cell = cells_[places[i]];
@@ -359,7 +358,7 @@ int64_t Entry::deepest_call() const {
 
 /// All objects are made before the first is written anywhere: making may fail, writing may not.
 python::Object Entry::finish(std::span<const python::Object> captured,
-                             std::span<const execute::Slot> results) const {
+                             std::span<execute::Slot> results) const {
   Recipe::Made made;
   python::Object result = result_.build(captured, results, made);
   std::vector<python::Object> values;

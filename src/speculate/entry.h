@@ -73,13 +73,13 @@ class Entry {
   execute::Slot cell(const Cell& cell, PyObject* object) const;
   void rebind(const Cell& cell, PyObject* object, PyObject* value) const;
   void commit(const execute::Program& program, std::span<const python::Object> captured,
-              std::span<const execute::Slot> rebound, std::span<const void* const> replaced) const;
+              std::span<execute::Slot> rebound, std::span<const void* const> replaced) const;
   std::vector<const void*> offer_gradients(const execute::Program& program,
                                            std::span<const python::Object> captured,
                                            std::span<execute::Slot> rebound) const;
   /// The result, once the heap is changed and the effects are done.
   python::Object finish(std::span<const python::Object> captured,
-                        std::span<const execute::Slot> results) const;
+                        std::span<execute::Slot> results) const;
   int64_t deepest_call() const;
   void retire();
   void release();

@@ -61,7 +61,7 @@ HeapWriter::HeapWriter(const HeapWrite& write, const Recipe::Capture& capture)
       value_(write.value, capture) {}
 
 python::Object HeapWriter::value(std::span<const python::Object> captured,
-                                 std::span<const execute::Slot> results, Recipe::Made& made) const {
+                                 std::span<execute::Slot> results, Recipe::Made& made) const {
   return deletes_ ? python::Object() : value_.build(captured, results, made);
 }
 

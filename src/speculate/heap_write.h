@@ -13,8 +13,8 @@ class HeapWriter {
   HeapWriter(const HeapWrite& write, const Recipe::Capture& capture);
 
   /// The value to be written; null for a deletion. Throws python::ErrorSet where a call raises.
-  python::Object value(std::span<const python::Object> captured,
-                       std::span<const execute::Slot> results, Recipe::Made& made) const;
+  python::Object value(std::span<const python::Object> captured, std::span<execute::Slot> results,
+                       Recipe::Made& made) const;
   /// Writes it. Throws python::ErrorSet if memory runs out.
   void write(std::span<const python::Object> captured, PyObject* value) const;
 

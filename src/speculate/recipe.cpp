@@ -46,14 +46,16 @@ namespace {
 python::Object list_object(execute::Slot list) {
   auto size = static_cast<Py_ssize_t>(execute::list_size(list));
   python::Object made = python::check(PyList_New(size));
-  for (Py_ssize_t i = size; i-- > 0; list = execute::without_last(list))
-    PyList_SET_ITEM(made.get(), i, to_object(execute::last_item(list)).release());
+  for (Py_ssize_t i = size; i-- > 0; list = execute::without_last(list)) {
+    execute::Slot item = execute::last_item(list);
+    PyList_SET_ITEM(made.get(), i, to_object(item).release());
+  }
   return made;
 }
 
 }  // namespace
 
-python::Object to_object(const execute::Slot& slot) {
+python::Object to_object(execute::Slot& slot) {
   using SlotKind = execute::Slot::Kind;
   switch (slot.kind()) {
     case SlotKind::none:
@@ -64,8 +66,11 @@ python::Object to_object(const execute::Slot& slot) {
       return python::check(PyLong_FromLongLong(slot.i64()));
     case SlotKind::f64:
       return python::check(PyFloat_FromDouble(slot.f64()));
-    case SlotKind::tensor:
-      return tensor_access().to_python(slot);
+    case SlotKind::tensor: {
+      python::Object object = tensor_access().to_python(std::move(slot));
+      slot = execute::Slot::borrow_object(object.get());
+      return object;
+    }
     case SlotKind::container:
       return list_object(slot);
     case SlotKind::object:
@@ -87,7 +92,7 @@ Recipe::Recipe(const Template& form, const Capture& capture)
 }
 
 python::Object Recipe::build(std::span<const python::Object> captured,
-                             std::span<const execute::Slot> results, Made& made) const {
+                             std::span<execute::Slot> results, Made& made) const {
   if (kind_ == Kind::shared) {
     TORCHJANUS_CHECK(index_ < made.size() && made[index_], "recipe: part ", index_,
                      " is shared before it is made");
@@ -140,7 +145,7 @@ void Recipe::fill(PyObject* shell, std::span<const python::Object> parts) const 
 }
 
 std::vector<python::Object> Recipe::build_children(std::span<const python::Object> captured,
-                                                   std::span<const execute::Slot> results,
+                                                   std::span<execute::Slot> results,
                                                    Made& made) const {
   std::vector<python::Object> parts;
   parts.reserve(children_.size());
@@ -149,7 +154,7 @@ std::vector<python::Object> Recipe::build_children(std::span<const python::Objec
 }
 
 python::Object Recipe::build_parts(std::span<const python::Object> captured,
-                                   std::span<const execute::Slot> results, Made& made) const {
+                                   std::span<execute::Slot> results, Made& made) const {
   switch (kind_) {
     case Kind::constant:
       return object_;

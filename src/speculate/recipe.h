@@ -16,8 +16,9 @@ PyObject* unbound_marker();
 /// What stands there for a variable that the run has not touched.
 PyObject* untouched_marker();
 
-/// A graph result or rebound value as a Python object. Throws python::ErrorSet.
-python::Object to_object(const execute::Slot& slot);
+/// A graph result or rebound value as a Python object, which takes a tensor over: the slot refers
+/// to the object afterwards. Throws python::ErrorSet.
+python::Object to_object(execute::Slot& slot);
 
 class Recipe {
  public:
@@ -30,16 +31,15 @@ class Recipe {
   /// the changes of the heap and the effects.
   using Made = std::vector<python::Object>;
   /// A new object. Throws python::ErrorSet where a call raises.
-  python::Object build(std::span<const python::Object> captured,
-                       std::span<const execute::Slot> results, Made& made) const;
+  python::Object build(std::span<const python::Object> captured, std::span<execute::Slot> results,
+                       Made& made) const;
 
  private:
   python::Object build_parts(std::span<const python::Object> captured,
-                             std::span<const execute::Slot> results, Made& made) const;
+                             std::span<execute::Slot> results, Made& made) const;
   python::Object make_call(std::span<const python::Object> parts) const;
   std::vector<python::Object> build_children(std::span<const python::Object> captured,
-                                             std::span<const execute::Slot> results,
-                                             Made& made) const;
+                                             std::span<execute::Slot> results, Made& made) const;
   python::Object build_shell() const;
   void fill(PyObject* shell, std::span<const python::Object> parts) const;
 

@@ -82,7 +82,8 @@ class TensorAccess {
   virtual execute::Slot to_slot(PyObject* tensor) const = 0;
   /// The same as an alias: for as long as the object lives and holds that tensor.
   virtual execute::Slot alias_slot(PyObject* tensor) const = 0;
-  virtual python::Object to_python(const execute::Slot& tensor) const = 0;
+  /// The Python object of the tensor; where that is new, it takes over the reference.
+  virtual python::Object to_python(execute::Slot tensor) const = 0;
   /// Hands memory that is free but kept back to the system.
   virtual void give_back_free_memory() const {}
 };

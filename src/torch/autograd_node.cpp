@@ -288,13 +288,11 @@ class Consumed {
   }
 
   NodePointer node_for(const at::Tensor& tensor) {
-    const auto found = std::ranges::find_if(
-        spare_, [&](const NodePointer& node) { return is_free(node) && fits(*node, tensor); });
-    if (found != spare_.end()) return *found;
-    auto node = c10::make_intrusive<ConsumedBackward>(result_.grad_fn_name);
-    node->add_input_metadata(tensor);
-    spare_[next_++ % spare_.size()] = node;
-    return node;
+    NodePointer& oldest = spare_[next_++ % spare_.size()];
+    if (is_free(oldest) && fits(*oldest, tensor)) return oldest;
+    oldest = c10::make_intrusive<ConsumedBackward>(result_.grad_fn_name);
+    oldest->add_input_metadata(tensor);
+    return oldest;
   }
 
   /// Whether nobody else has it, nor left anything on it.

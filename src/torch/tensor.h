@@ -37,6 +37,12 @@ inline at::Tensor tensor_of(const execute::Slot& slot) {
       c10::intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl>::reclaim_copy(impl_of(slot)));
 }
 
+/// The slot's reference.
+inline at::Tensor tensor_of(execute::Slot&& slot) {
+  return at::Tensor(c10::intrusive_ptr<at::TensorImpl, at::UndefinedTensorImpl>::reclaim(
+      static_cast<at::TensorImpl*>(slot.take_tensor())));
+}
+
 /// Takes over the reference.
 inline execute::Slot slot_of(at::Tensor tensor) {
   return execute::Slot::steal_tensor(tensor.unsafeReleaseTensorImpl());

@@ -4,7 +4,7 @@
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/autocast_mode.h>
-#include <c10/core/GradMode.h>
+#include <c10/core/AutogradState.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
@@ -280,8 +280,9 @@ class Access final : public speculate::TensorAccess {
 
   Environment environment() const override {
     Environment environment;
-    environment.grad_enabled = c10::GradMode::is_enabled();
-    environment.inference_mode = c10::InferenceMode::is_enabled();
+    const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
+    environment.grad_enabled = autograd.get_grad_mode();
+    environment.inference_mode = autograd.get_inference_mode();
     environment.autocast = at::autocast::is_autocast_enabled(at::kCPU);
     environment.autocast_dtype =
         dtype_of(at::autocast::get_autocast_dtype(at::kCPU)).value_or(graph::DType::bf16);
@@ -320,8 +321,8 @@ class Access final : public speculate::TensorAccess {
     return Slot::borrow_tensor(THPVariable_Unpack(object).unsafeGetTensorImpl());
   }
 
-  python::Object to_python(const Slot& tensor) const override {
-    return python::check(THPVariable_Wrap(tensor_of(tensor)));
+  python::Object to_python(Slot tensor) const override {
+    return python::check(THPVariable_Wrap(tensor_of(std::move(tensor))));
   }
 };
 
