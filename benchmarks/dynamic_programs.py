@@ -230,7 +230,7 @@ def paint():
 def residual_network():
     model = resnet50.ResNet()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
-    pictures, kinds = shapes.draw(16, 64, channels=3)
+    pictures, kinds = shapes.draw(16, 112, channels=3)
 
     def make_step(model):
         def step(x, y):
@@ -278,6 +278,6 @@ PROGRAMS = {
     "stateful": ("model with its state in attributes, batch 32", stateful),
     "dropblock": ("DropBlock with a schedule, batch 32", drop_blocks),
     "pix2pix": ("pix2pix, 64×64, batch 8", paint),
-    "resnet50": ("ResNet-50, 64×64, batch 4", residual_network),
+    "resnet50": ("ResNet-50, 112×112, batch 4", residual_network),
     "inception_v3": ("Inception-v3, 107×107, batch 2", inception),
 }
