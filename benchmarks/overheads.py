@@ -2,8 +2,8 @@
 
     python benchmarks/overheads.py [PROGRAM …] [--rounds N] [--output FOLDER]
 
-For each program: microseconds that a call of the converted step takes beyond the instructions of its
-graph (assumptions, entry, commit); the time of a profiled step beside that of a plain one; and
+For each program: microseconds that a call of the converted step takes before the instructions of its graph
+(assumptions, entry) and after them (commit, the result's objects); the time of a profiled step beside that of a plain one; and
 milliseconds from the end of the last profiled step to the end of the first one that ran as a graph, with
 an empty cache of kernels and with what a process before has left there. Then
 the microseconds of a call of a graph that adds ten small tensors, and the nanoseconds that a call takes
@@ -39,6 +39,17 @@ def program_seconds(step) -> float:
     return sum(entry["program_seconds"] for entry in step.snapshot()["cache"])
 
 
+def seconds_around(step: Callable, batch: tuple) -> tuple[float, float]:
+    """Of a call: seconds before the instructions of its graph, and after them."""
+    earlier = program_seconds(step)
+    start = time.perf_counter()  # the clock of program_started, on Linux
+    result = step(*batch)
+    end = time.perf_counter()
+    del result
+    started = max(entry["program_started"] for entry in step.snapshot()["cache"])
+    return started - start, end - started - (program_seconds(step) - earlier)
+
+
 def build(benchmark: Benchmark) -> tuple[Callable, list[tuple]]:
     torch.manual_seed(0)
     models, make_step, batches = benchmark.build()
@@ -46,7 +57,7 @@ def build(benchmark: Benchmark) -> tuple[Callable, list[tuple]]:
 
 
 def entry_costs(benchmark: Benchmark, rounds: int) -> dict:
-    """Of a call that runs as a graph: what it takes beyond the graph's instructions."""
+    """Of a call that runs as a graph: what it takes before and after the graph's instructions."""
     plain, batches = build(benchmark)
     step = torchjanus.function(plain, profile_runs=PROFILED)
     for index in range(PROFILED):
@@ -54,15 +65,13 @@ def entry_costs(benchmark: Benchmark, rounds: int) -> dict:
     first = seconds(step, batches[PROFILED])
     for batch in batches * 2:
         step(*batch)
-    beyond = []
-    for round_ in range(rounds * 5):
-        before = program_seconds(step)
-        taken = seconds(step, batches[round_ % len(batches)])
-        beyond.append(taken - (program_seconds(step) - before))
+    calls = [seconds_around(step, batches[i % len(batches)]) for i in range(rounds * 5)]
+    before, after = zip(*calls, strict=True)
     return {
         "first_graph_ms": first * 1e3,
-        "entry_us": statistics.median(beyond) * 1e6,
-        "entry_fastest_us": min(beyond) * 1e6,
+        "entry_us": statistics.median(before) * 1e6,
+        "leaving_us": statistics.median(after) * 1e6,
+        "entry_and_leaving_fastest_us": min(map(sum, calls)) * 1e6,
         "cells_and_assumptions": len(step.snapshot()["cache"][0]["assumptions"]),
     }
 
@@ -142,13 +151,14 @@ def profiling_cost(benchmark: Benchmark, rounds: int) -> dict:
 
 def as_markdown(rows: dict[str, dict]) -> str:
     lines = [
-        "| program | call beyond the graph, µs | profiled step / plain step | "
+        "| program | call before the graph, µs | after it, µs | profiled step / plain step | "
         "profile's end to first graph's end, ms | in a second process |",
-        "|---|--:|--:|--:|--:|",
+        "|---|--:|--:|--:|--:|--:|",
     ]
     for row in rows.values():
         lines.append(
-            f"| {row['title']} | {row['entry_us']:.0f} | {row['profiled_ratio']:.2f} | "
+            f"| {row['title']} | {row['entry_us']:.0f} | {row['leaving_us']:.0f} | "
+            f"{row['profiled_ratio']:.2f} | "
             f"{row['first_graph_ms']:.0f} | {row['first_graph_again_ms']:.0f} |"
         )
     return "\n".join([*lines, ""])

@@ -86,7 +86,8 @@ nb::dict entry_dict(const speculate::Entry& entry) {
   dict["lines"] = lines;
   dict["generated"] = text(entry.generated_text());
   dict["optimised"] = text(entry.optimised_text());
-  dict["program_seconds"] = entry.program_seconds();
+  dict["program_seconds"] = entry.timing().seconds;
+  dict["program_started"] = entry.timing().started;
   dict["program"] = text(entry.program_text());
   return dict;
 }

@@ -35,6 +35,10 @@ constexpr size_t least_unlocked_instructions = 8;
 /// Guards the instances of all programs, for a moment each time.
 std::mutex& instances_mutex() { return fork_safe_mutex<Program>(); }
 
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 /// What an instance assumes of one operand. All numbers of all operands stand in one array: they
 /// are compared at each run, when what they lie in has long left the caches.
 struct Expected {
@@ -83,7 +87,7 @@ class Instance {
     frame_.is_certain = false;
     frame_.deepest_call = deepest_call;
     frame_.written.clear();
-    seconds_ = 0;
+    timing_.seconds = 0;
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
     if (random_) random_->save();
     enter(code_, frame_, inputs, cells);
@@ -119,8 +123,8 @@ class Instance {
     return std::move(frame_.failure);
   }
 
-  /// Seconds of the last run's instructions.
-  double seconds() const { return seconds_; }
+  /// Of the last run.
+  const Program::Timing& timing() const { return timing_; }
 
   std::string describe() const { return plan_ ? plan_->describe() : "not planned yet\n"; }
 
@@ -186,9 +190,9 @@ class Instance {
 
   void run_planned(std::span<Slot> results, std::span<Slot> rebound) {
     if (!plan_) make_plan();
-    const auto start = std::chrono::steady_clock::now();
+    timing_.started = steady_seconds();
     const bool ran = plan_->run(library_, frame_, rebound);
-    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    timing_.seconds = steady_seconds() - timing_.started;
     if (ran && OrdinaryRun(code_, library_, frame_, false).settle_results())
       plan_->give(frame_, results, rebound);
   }
@@ -216,7 +220,7 @@ class Instance {
   std::unique_ptr<RandomState> random_;
   std::shared_ptr<SharedArena> arena_;  ///< of the plan
   std::unique_ptr<Plan> plan_;
-  double seconds_ = 0;
+  Program::Timing timing_;
   int first_runs_ = 0;  ///< that have succeeded, up to 2
   bool learned_ = false;
 };
@@ -265,9 +269,9 @@ class CompiledProgram final : public Program {
     return failure;
   }
 
-  double seconds() const override {
+  Timing timing() const override {
     const std::lock_guard lock(instances_mutex());
-    return seconds_;
+    return timing_;
   }
 
   std::string describe() const override {
@@ -304,7 +308,8 @@ class CompiledProgram final : public Program {
   void give_back(std::unique_ptr<Instance> instance) {
     std::unique_ptr<Instance> dropped;  // once the lock is free: that may take another one
     const std::lock_guard lock(instances_mutex());
-    seconds_ += instance->seconds();
+    timing_.seconds += instance->timing().seconds;
+    timing_.started = instance->timing().started;
     if (idle_.size() >= most_idle_instances) {
       dropped = std::move(idle_.front());
       idle_.erase(idle_.begin());
@@ -320,7 +325,7 @@ class CompiledProgram final : public Program {
   std::vector<size_t> rebound_cells_;
   std::vector<bool> kernels_only_;  ///< by cell
   Unlock unlock_ = Unlock::never;
-  double seconds_ = 0;
+  Timing timing_;
   std::vector<std::unique_ptr<Instance>> idle_;  // the one used last is at the end
 };
 

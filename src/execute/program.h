@@ -72,9 +72,12 @@ class Program {
                                      std::span<Slot> results, std::span<Slot> rebound,
                                      int64_t deepest_call = kDeepestCall) = 0;
 
-  /// Seconds that all runs so far spent on their instructions: what calls take beyond that is the
-  /// price of entering and leaving.
-  virtual double seconds() const = 0;
+  /// When instructions ran: what calls take beyond that is the price of entering and leaving.
+  struct Timing {
+    double seconds = 0;  ///< of all planned runs so far
+    double started = 0;  ///< the last one, on the steady clock
+  };
+  virtual Timing timing() const = 0;
 
   virtual const graph::Graph& graph() const = 0;
   /// Instructions one a line, with the memory plan: for `explain` and debugging.

@@ -372,7 +372,9 @@ python::Object Entry::finish(std::span<const python::Object> captured,
 std::string Entry::optimised_text() const {
   return program_ ? graph::print(program_->graph()) : std::string();
 }
-double Entry::program_seconds() const { return program_ ? program_->seconds() : 0; }
+execute::Program::Timing Entry::timing() const {
+  return program_ ? program_->timing() : execute::Program::Timing();
+}
 std::string Entry::program_text() const { return program_ ? program_->describe() : std::string(); }
 
 }  // namespace janus::speculate

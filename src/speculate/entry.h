@@ -45,8 +45,7 @@ class Entry {
   const std::string& generated_text() const { return generated_text_; }
   std::string optimised_text() const;
   std::string program_text() const;
-  /// Seconds that its runs spent on instructions of the graph.
-  double program_seconds() const;
+  execute::Program::Timing timing() const;
   const std::vector<LineMark>& lines() const { return lines_; }
   const std::vector<GraphTest>& tests() const { return tests_; }
   const Times& times() const { return times_; }
