@@ -3,9 +3,9 @@
     python benchmarks/overheads.py [PROGRAM …] [--rounds N] [--output FOLDER]
 
 For each program: microseconds that a call of the converted step takes before the instructions of its graph
-(assumptions, entry) and after them (commit, the result's objects); the time of a profiled step beside that of a plain one; and
-milliseconds from the end of the last profiled step to the end of the first one that ran as a graph, with
-an empty cache of kernels and with what a process before has left there. Then
+(assumptions, entry) and after them (commit, the result's objects); the time of a profiled step beside that of
+a plain one; and milliseconds from the end of the last profiled step to the end of the first one that ran as a
+graph, with an empty cache of kernels and with what a process before has left there. Then
 the microseconds of a call of a graph that adds ten small tensors, and the nanoseconds that a call takes
 longer for each thing more that it assumes. Writes overheads.md and overheads.json into the output folder.
 """

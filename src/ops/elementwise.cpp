@@ -347,6 +347,11 @@ constinit const OpDef op::tanh{
     .scalar = [](ScalarCode& k) -> Scalar { return maths("tanh", element(k, 0)); },
 };
 
+/// From here on asinh(x) and acosh(x) are log(2 x) to the last digit. The vector functions square
+/// x, which overflows for large ones.
+constexpr double without_square = 1e10;
+Element log_of_double(const Element& x) { return maths("log", x) + std::numbers::ln2; }
+
 constinit const OpDef op::asinh{
     .name = "asinh",
     .doc = "The inverse hyperbolic sine of each element.",
@@ -360,7 +365,11 @@ constinit const OpDef op::asinh{
           const auto x = in(g, 0);
           g.add(0, dout(g) * apply(op::rsqrt, x * x + 1));
         },
-    .scalar = [](ScalarCode& k) -> Scalar { return maths("asinh", element(k, 0)); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0), size = maths("fabs", x);
+      return choice(size > without_square, maths("copysign", log_of_double(size), x),
+                    maths("asinh", x));
+    },
 };
 
 constinit const OpDef op::acosh{
@@ -376,7 +385,10 @@ constinit const OpDef op::acosh{
           const auto x = in(g, 0);
           g.add(0, dout(g) * apply(op::rsqrt, x - 1) * apply(op::rsqrt, x + 1));
         },
-    .scalar = [](ScalarCode& k) -> Scalar { return maths("acosh", element(k, 0)); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element x = element(k, 0);
+      return choice(x > without_square, log_of_double(x), maths("acosh", x));
+    },
 };
 
 constinit const OpDef op::atanh{

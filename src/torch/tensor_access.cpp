@@ -104,8 +104,7 @@ bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
   const Hooks hooks = hooks_of(impl, *meta);
   return meta->is_view_ == pattern.is_view && hooks.any == pattern.has_hooks && !hooks.hidden &&
          is_leaf(tensor, *meta) == pattern.is_leaf &&
-         requires_grad(tensor, *meta) == pattern.requires_grad &&
-         meta->fw_grad_ == nullptr;
+         requires_grad(tensor, *meta) == pattern.requires_grad && meta->fw_grad_ == nullptr;
 }
 
 bool strides_match(const at::TensorImpl* impl, const TensorPattern& pattern) {
