@@ -59,7 +59,7 @@ namespace {
 constexpr int64_t least_measured = 1'000'000;
 /// ... to pay where they come once, or in more than a few sizes.
 constexpr int64_t least_of_many = 16'000'000;
-constexpr int least_uses = 4, few_shapes = 2;
+constexpr int least_uses = 2, few_shapes = 2;
 
 enum class Way : uint8_t { mkl, onednn };
 

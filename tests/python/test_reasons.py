@@ -116,7 +116,7 @@ def unknown_callable():
 @produces("unsupported_argument", "the memory format of a conversion")
 def unsupported_argument():
     def f(x):
-        return x.double(memory_format=torch.channels_last)  # here
+        return x.to(x.dtype, memory_format=torch.channels_last)  # here
 
     return called(f, *ones(2, 2, 2, 2))
 
