@@ -86,6 +86,13 @@ at::Tensor new_tensor(at::IntArrayRef sizes, bool last, const at::Tensor& like) 
               : at::empty(sizes, like.options());
 }
 
+/// A copy; ATen is slow to make it.
+at::Tensor laid_out(const at::Tensor& tensor, bool last) {
+  at::Tensor copy = new_tensor(tensor.sizes(), last, tensor);
+  if (!copy_between_layouts(copy, tensor)) copy.copy_(tensor);
+  return copy;
+}
+
 /// Memory without gaps as a matrix, whatever the order of its dimensions.
 at::Tensor matrix(const at::Tensor& tensor, int64_t rows) {
   const int64_t columns = tensor.numel() / rows;
@@ -288,8 +295,16 @@ bool is_too_large(const Case& which) {
 template <class Run>
 Way choose(Part part, const Case& which, const Run& run) {
   static Ways<Key> chosen;
-  return static_cast<Way>(chosen.choose(key(part, which), is_too_large(which) ? 1 : 2,
-                                        [&](int way) { run(static_cast<Way>(way)); }));
+  if (is_too_large(which)) return library;
+  return static_cast<Way>(
+      chosen.choose(key(part, which), 2, [&](int way) { run(static_cast<Way>(way)); }));
+}
+
+/// Which of the products it is.
+template <class Product>
+Product product_of(const Case& which, Product rows, Product image, Product columns) {
+  if (which.last) return rows;
+  return is_done_by_image(which) ? image : columns;
 }
 
 // ---- The operators ----------------------------------------------------------------------------
@@ -340,12 +355,9 @@ class Convolution : public execute::Operation {
     return {which.batch, which.filters, which.windows.result[0], which.windows.result[1]};
   }
 
-  /// The filter as the library wants it beside images that lie so: ATen is slow to copy it.
+  /// The filter as the library wants it beside images that lie so.
   static at::Tensor beside(const Case& which, const at::Tensor& filter) {
-    if (!which.last || which.filter_last) return filter;
-    at::Tensor copy = new_tensor(filter.sizes(), which.last, filter);
-    if (!copy_between_layouts(copy, filter)) copy.copy_(filter);
-    return copy;
+    return !which.last || which.filter_last ? filter : laid_out(filter, which.last);
   }
 
   /// Nothing is timed in the first run: the planner may then choose another layout.
@@ -390,9 +402,8 @@ class Forward final : public Convolution {
                              false, std::vector<int64_t>(stride_.size()), 1);
     }
     at::Tensor result = new_tensor(result_sizes(which), which.last, image);
-    const auto multiply_so = which.last                ? by_rows::forward
-                             : is_done_by_image(which) ? by_image::forward
-                                                       : by_columns::forward;
+    const auto multiply_so =
+        product_of(which, by_rows::forward, by_image::forward, by_columns::forward);
     multiply_so(which, image, filter, bias, result);
     return result;
   }
@@ -441,9 +452,8 @@ class Backward final : public Convolution {
           differentiate(gradient, image, beside(which, filter), {true, false, false}));
     }
     at::Tensor result = new_tensor(image.sizes(), which.last, image);
-    const auto multiply_so = which.last                ? by_rows::image_gradient
-                             : is_done_by_image(which) ? by_image::image_gradient
-                                                       : by_columns::image_gradient;
+    const auto multiply_so = product_of(which, by_rows::image_gradient, by_image::image_gradient,
+                                        by_columns::image_gradient);
     multiply_so(which, gradient, filter, result);
     return result;
   }
@@ -454,15 +464,11 @@ class Backward final : public Convolution {
     const bool last = which.last && filter.is_contiguous(channels_last);
     if (way == library) {
       at::Tensor result = std::get<1>(differentiate(gradient, image, filter, {false, true, false}));
-      if (last == which.last) return result;
-      at::Tensor copy = new_tensor(filter.sizes(), last, filter);
-      if (!copy_between_layouts(copy, result)) copy.copy_(result);
-      return copy;
+      return last == which.last ? result : laid_out(result, last);
     }
     at::Tensor result = new_tensor(filter.sizes(), last, filter);
-    const auto multiply_so = which.last                ? by_rows::filter_gradient
-                             : is_done_by_image(which) ? by_image::filter_gradient
-                                                       : by_columns::filter_gradient;
+    const auto multiply_so = product_of(which, by_rows::filter_gradient, by_image::filter_gradient,
+                                        by_columns::filter_gradient);
     multiply_so(which, gradient, image, result);
     return result;
   }
