@@ -2,11 +2,11 @@
 #include "execute/plan.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "base/fault.h"
 #include "base/options.h"
+#include "base/steady_time.h"
 #include "base/thread_time.h"
 #include "execute/container_call.h"
 #include "execute/ordinary_run.h"
@@ -141,11 +141,11 @@ void Plan::run_pair(Pair& pair, Library& library, Frame& frame) const {
   };
   if (pair.runs == timed_runs) return run(pair.seconds[1] < pair.seconds[0]);
   const bool beside = pair.runs % 2 == 1;
-  const auto start = std::chrono::steady_clock::now();
+  const double start = steady_seconds();
   run(beside);
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  const double taken = steady_seconds() - start;
   double& least = pair.seconds[beside ? 1 : 0];
-  least = pair.runs < 2 ? taken.count() : std::min(least, taken.count());
+  least = pair.runs < 2 ? taken : std::min(least, taken);
   ++pair.runs;
 }
 

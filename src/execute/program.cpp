@@ -5,10 +5,10 @@
 #include "execute/program.h"
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 
 #include "base/fork_safe_mutex.h"
+#include "base/steady_time.h"
 #include "execute/code.h"
 #include "execute/frame.h"
 #include "execute/learning.h"
@@ -34,10 +34,6 @@ constexpr size_t least_unlocked_instructions = 8;
 
 /// Guards the instances of all programs, for a moment each time.
 std::mutex& instances_mutex() { return fork_safe_mutex<Program>(); }
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// What an instance assumes of one operand. All numbers of all operands stand in one array: they
 /// are compared at each run, when what they lie in has long left the caches.

@@ -1,12 +1,12 @@
 #include "speculate/entry.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 
 #include "base/check.h"
 #include "base/options.h"
+#include "base/steady_time.h"
 #include "execute/container.h"
 #include "graph/functions.h"
 #include "graph/text.h"
@@ -130,10 +130,7 @@ python::Object death_callback(const std::shared_ptr<Entry>& self) {
 void set_library(execute::Library* library) { library_of_process = library; }
 execute::Library* library() { return library_of_process; }
 
-double now() {
-  using namespace std::chrono;
-  return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
-}
+double now() { return 1e3 * steady_seconds(); }
 
 Entry::~Entry() = default;
 

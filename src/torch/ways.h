@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <vector>
+
+#include "base/steady_time.h"
 
 namespace janus::torch {
 
@@ -42,11 +43,11 @@ class Ways {
     std::vector<double> least(static_cast<size_t>(count));
     for (int round = 0; round < rounds; ++round) {
       for (int way = 0; way < count; ++way) {
-        const auto start = std::chrono::steady_clock::now();
+        const double start = steady_seconds();
         run(way);
-        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+        const double taken = steady_seconds() - start;
         double& seconds = least[static_cast<size_t>(way)];
-        seconds = round == 0 ? taken.count() : std::min(seconds, taken.count());
+        seconds = round == 0 ? taken : std::min(seconds, taken);
       }
     }
     least[0] *= clearly_faster;
