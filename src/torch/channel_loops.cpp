@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
+#include "torch/grain.h"
 
 #if defined(__x86_64__)
 #define JANUS_TARGET_AVX512 [[gnu::target("avx512f,avx512vl,avx512dq,avx512bw,fma")]]
@@ -17,7 +18,6 @@ namespace {
 constexpr int64_t lanes = 32;           ///< of sums along a plane
 constexpr int64_t neighbours = 16;      ///< channels that are summed side by side in rows
 constexpr int64_t rows_at_a_time = 32;  ///< so that they stay in the first cache
-constexpr int64_t least_work = 1 << 14;
 constexpr int64_t most_chunks = 16;
 
 // ---- Loops for one thread ---------------------------------------------------------------------
@@ -199,10 +199,6 @@ const Loops<T>& loops() {
 }
 
 // ---- All threads ------------------------------------------------------------------------------
-
-int64_t grain(int64_t work_of_one) {
-  return std::max<int64_t>(1, least_work / std::max<int64_t>(1, work_of_one));
-}
 
 /// Sums of planes, channel by channel: `planes(offset, channel, first, second)`.
 template <class Planes>

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "torch/grain.h"
 
 namespace janus::torch {
 
@@ -13,7 +14,6 @@ namespace {
 
 constexpr int64_t tile = 16;
 constexpr int64_t lanes = 4;
-constexpr int64_t least_work = 1 << 14;
 
 /// Four rows of four elements, transposed in registers; the steps lead from row to row.
 template <class T>
@@ -61,8 +61,7 @@ void transpose(const T* from, int64_t rows, int64_t columns, T* to) {
 template <class T>
 void transpose_all(const void* from, int64_t count, int64_t rows, int64_t columns, void* to) {
   const int64_t size = rows * columns;
-  const int64_t grain = std::max<int64_t>(1, least_work / std::max<int64_t>(1, size));
-  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(count, grain(size), [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
       transpose(static_cast<const T*>(from) + n * size, rows, columns,
                 static_cast<T*>(to) + n * size);

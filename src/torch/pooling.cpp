@@ -15,6 +15,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/arguments.h"
+#include "torch/grain.h"
 #include "torch/operators.h"
 #include "torch/overload.h"
 #include "torch/tensor.h"
@@ -27,7 +28,6 @@ namespace {
 
 /// Windows that are worked on at a time, of as many rows as it takes: loops of whole vectors.
 constexpr int64_t block = 32;
-constexpr int64_t planes_work = 1 << 14;
 
 struct Windows {
   std::array<int64_t, 2> kernel{}, stride{};
@@ -166,8 +166,7 @@ class MaxPool final : public execute::Operation {
     const float* const from = input.const_data_ptr<float>();
     float* const to = values.mutable_data_ptr<float>();
     int64_t* const at = indices.mutable_data_ptr<int64_t>();
-    const int64_t grain = std::max<int64_t>(1, planes_work / area);
-    parallel_for(input.numel() / area, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(input.numel() / area, grain(area), [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) {
         pool_plane_here(from + plane * area, windows, to + plane * results, at + plane * results);
       }

@@ -28,6 +28,7 @@
 #include "graph/constant.h"
 #include "graph/op.h"
 #include "ops/list.h"
+#include "torch/grain.h"
 #include "torch/tensor.h"
 #include "torch/ways.h"
 
@@ -150,12 +151,10 @@ void add_row(at::Tensor& out, const at::Tensor& bias) {
     out.add_(bias);
     return;
   }
-  constexpr int64_t least_work = 1 << 14;
   const int64_t columns = out.size(1);
-  const int64_t grain = std::max<int64_t>(1, least_work / std::max<int64_t>(1, columns));
   float* const data = out.mutable_data_ptr<float>();
   const float* const row = bias.const_data_ptr<float>();
-  parallel_for(out.size(0), grain, [&](int64_t begin, int64_t end) {
+  parallel_for(out.size(0), grain(columns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* __restrict to = data + r * columns;
       for (int64_t c = 0; c < columns; ++c) to[c] += row[c];

@@ -5,16 +5,11 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "torch/grain.h"
 
 namespace janus::torch {
 
 namespace {
-
-constexpr int64_t least_work = 1 << 14;
-
-int64_t grain(int64_t work_of_one) {
-  return std::max<int64_t>(1, least_work / std::max<int64_t>(1, work_of_one));
-}
 
 /// The windows [first, last) along one dimension of which a tap lies in the image; that of window
 /// i lies at i * stride + offset.
