@@ -21,7 +21,7 @@ from pathlib import Path
 
 import torch.nn.functional as F
 from dynamic_programs import recursive_lstm_of
-from overheads import PROFILED, program_seconds, seconds
+from overheads import PROFILED, seconds, seconds_of_call
 
 import torch
 import torchjanus
@@ -112,10 +112,9 @@ def measure(quantity: Quantity, size: int, rounds: int) -> dict:
     for round_ in range(rounds):
         batch = batches[round_ % len(batches)]
         eager.append(seconds(plain, batch))
-        before = program_seconds(step)
-        taken = seconds(step, batch)
-        converted.append(taken)
-        entry.append(taken - (program_seconds(step) - before))
+        before, program, after = seconds_of_call(step, batch)
+        converted.append(before + program + after)
+        entry.append(before + after)
     spent = step.stats()["milliseconds"]
     return {
         "size": size,
