@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch.nn.functional as F
 from differential import Program, differential
+from random_trees import random_children
 
 import torch
 import torchjanus
@@ -901,12 +902,7 @@ class Family:
 
 
 def family(size):
-    children = []
-    size -= 1
-    while size > 0:
-        part = random.randrange(1, size + 1)
-        children.append(family(part))
-        size -= part
+    children = random_children(size, family)
     return Family(random.randrange(20) / 10, children)
 
 
@@ -914,15 +910,10 @@ def with_nodes(count=20):
     return [(family(random.randrange(2, 9)), torch.randn(3)) for _ in range(count)]
 
 
-@differential(graphs=2, hits=10)
-def test_sum_of_a_comprehension_trains():
-    layer = nn.Linear(3, 3)
-    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-
-    def go(node, x):
-        if not node.children:
-            return torch.sin(layer(x * node.value))
-        return torch.tanh(layer(sum([go(child, x) for child in node.children])))
+def trained(go, modules, calls=None):
+    """A training step of the sum of what go(root, x) gives."""
+    layers = nn.ModuleList(modules)
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
 
     def step(root, x):
         loss = go(root, x).square().sum()
@@ -931,7 +922,19 @@ def test_sum_of_a_comprehension_trains():
         optimizer.step()
         return loss
 
-    return Program(step, with_nodes(), watch=[layer, optimizer])
+    return Program(step, calls or with_nodes(), watch=[layers, optimizer])
+
+
+@differential(graphs=2, hits=10)
+def test_sum_of_a_comprehension_trains():
+    layer = nn.Linear(3, 3)
+
+    def go(node, x):
+        if not node.children:
+            return torch.sin(layer(x * node.value))
+        return torch.tanh(layer(sum([go(child, x) for child in node.children])))
+
+    return trained(go, [layer])
 
 
 @differential(graphs=2, hits=10)
@@ -987,21 +990,6 @@ def test_backward_outside():
 # --- whether there is a gradient differs from activation to activation --------------------------
 
 
-def trained(go, modules, calls=None, **more):
-    """A training step of the sum of what go(root, x) gives."""
-    layers = nn.ModuleList(modules)
-    optimizer = torch.optim.SGD(layers.parameters(), lr=0.1)
-
-    def step(root, x):
-        loss = go(root, x).square().sum()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return Program(step, calls or with_nodes(), watch=[layers, optimizer], **more)
-
-
 @differential(graphs=1, hits=12)
 def test_leaves_without_a_gradient():
     layer = nn.Linear(3, 3)
@@ -1014,9 +1002,8 @@ def test_leaves_without_a_gradient():
     return trained(go, [layer])
 
 
-@differential(graphs=1, hits=12)
-def test_sum_that_begins_with_zeros():
-    layer = nn.Linear(3, 3)
+def summing(layer):
+    """Adds up what the children give, from zeros on."""
 
     def go(node, x):
         total = torch.zeros(3)
@@ -1024,7 +1011,14 @@ def test_sum_that_begins_with_zeros():
             total = total + layer(go(child, x))
         return torch.sin(total + x * node.value)
 
-    return trained(go, [layer])
+    return go
+
+
+@differential(graphs=1, hits=12)
+def test_sum_that_begins_with_zeros():
+    layer = nn.Linear(3, 3)
+
+    return trained(summing(layer), [layer])
 
 
 @differential(graphs=1, hits=12)
@@ -1089,28 +1083,18 @@ def test_children_that_are_one_object():
     """Each visit of a shared child gives its gradient once more."""
     layer = nn.Linear(3, 3)
 
-    def go(node, x):
-        total = torch.zeros(3)
-        for child in node.children:
-            total = total + layer(go(child, x))
-        return torch.sin(total + x * node.value)
-
     calls = with_nodes()
     for root, _ in calls[8:]:
         root.children.append(root.children[0])
         root.children[0].children += [calls[0][0].children[0]] * 2
-    return trained(go, [layer], calls)
+    return trained(summing(layer), [layer], calls)
 
 
 def test_deep_chain_of_children():
     layer = nn.Linear(3, 3)
     layer.weight.data.mul_(0.3)
 
-    def go(node, x):
-        total = torch.zeros(3)
-        for child in node.children:
-            total = total + layer(go(child, x))
-        return torch.sin(total + x * node.value)
+    go = summing(layer)
 
     def step(root, x):
         layer.zero_grad()

@@ -13,6 +13,7 @@ import random
 import torch
 from torch import nn
 from differential import Program
+from random_trees import random_children
 
 
 class Node:
@@ -21,12 +22,7 @@ class Node:
 
 
 def tree(size):
-    children = []
-    size -= 1
-    while size > 0:
-        part = random.randrange(1, size + 1)
-        children.append(tree(part))
-        size -= part
+    children = random_children(size, tree)
     return Node(random.choice("ab"), random.randrange(20) / 10, children)
 
 
