@@ -60,30 +60,24 @@ def gpt():
     return [model], make_step, [small_gpt.draw(text, 16, 64) for _ in range(8)]
 
 
-def tree(module, model_class, batch=None):
-    examples, words = trees.load(None, limit=200)
+def tree(module, model_class, batch, least_words):
+    examples, words = trees.load(None, limit=200, least_words=least_words)
     model = model_class(words, 100, trees.CLASSES)
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.01)
 
     def make_step(model):
-        return lambda *given: module.train_step(model, optimizer, *given)
+        return lambda given: module.train_step(model, optimizer, given)
 
-    if batch is None:
-        return [model], make_step, [(each,) for each in examples]
-    starts = range(0, 200 - batch + 1, batch)
-    return [model], make_step, [(examples[i : i + batch],) for i in starts]
+    steps = len(examples) // batch
+    return [model], make_step, [(trees.batch_of(examples, i, batch),) for i in range(steps)]
 
 
-def recursive():
-    return tree(tree_rnn, tree_rnn.TreeRNN)
+def recursive(batch, least_words=2):
+    return lambda: tree(tree_rnn, tree_rnn.TreeRNN, batch, least_words)
 
 
-def recursive_lstm():
-    return recursive_lstm_of(4)
-
-
-def recursive_lstm_of(count):
-    return tree(tree_lstm, tree_lstm.TreeLSTM, count)
+def recursive_lstm(batch, least_words=2):
+    return lambda: tree(tree_lstm, tree_lstm.TreeLSTM, batch, least_words)
 
 
 def adaptive():
@@ -267,8 +261,10 @@ def inception():
 PROGRAMS = {
     "lstm": ("language model, 2 hand-written LSTM layers of 200, batch 20, 20 words", lstm),
     "gpt": ("GPT of 4 layers of 128, 64 characters, batch 16", gpt),
-    "tree_rnn": ("TreeRNN of width 100, a tree a step", recursive),
-    "tree_lstm": ("TreeLSTM of width 100, 4 trees a step", recursive_lstm),
+    "tree_rnn": ("TreeRNN of width 100, a tree a step", recursive(1)),
+    "tree_rnn_25": ("TreeRNN, 25 trees of 10 to 40 words a step", recursive(25, 10)),
+    "tree_lstm": ("TreeLSTM of width 100, 4 trees a step", recursive_lstm(4)),
+    "tree_lstm_25": ("TreeLSTM, 25 trees of 10 to 40 words a step", recursive_lstm(25, 10)),
     "adaptive": ("adaptive computation time, GRU of 128, batch 32", adaptive),
     "stochastic_depth": ("stochastic depth, 12 blocks of 256, batch 32", random_depth),
     "lengths": ("text model, length 10 to 120 at random, batch 32", lengths),

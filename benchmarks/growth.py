@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch.nn.functional as F
-from dynamic_programs import recursive_lstm_of
+from dynamic_programs import recursive_lstm
 from overheads import PROFILED, seconds, seconds_of_call
 
 import torch
@@ -82,7 +82,7 @@ def parameters(count: int) -> tuple[Callable, list[tuple]]:
 
 
 def trees(count: int) -> tuple[Callable, list[tuple]]:
-    (model,), make_step, batches = recursive_lstm_of(count)
+    (model,), make_step, batches = recursive_lstm(count)()
     return make_step(model), batches
 
 

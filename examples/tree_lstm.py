@@ -76,8 +76,7 @@ def main():
     optimizer = torch.optim.Adagrad(model.parameters(), lr=options.lr)
     total = 0.0
     for step in range(options.steps):
-        start = step * options.batch % (len(examples) - options.batch)
-        loss = train_step(model, optimizer, examples[start : start + options.batch])
+        loss = train_step(model, optimizer, trees.batch_of(examples, step, options.batch))
         total += loss.item()
         if step % options.every == options.every - 1:
             print(f"step {step + 1}  loss per node {total / options.every:.4f}")

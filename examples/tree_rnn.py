@@ -36,18 +36,24 @@ class TreeRNN(nn.Module):
         return -F.log_softmax(self.classify(state), dim=0)[label]
 
 
-def train_step(model, optimizer, tree):
-    state, loss = model(tree)
+def train_step(model, optimizer, batch):
+    """One update from a batch of trees: their loss, and how many roots were named rightly."""
+    total, right = 0.0, 0
+    for tree in batch:
+        state, loss = model(tree)
+        total = total + loss
+        right = right + (model.classify(state).argmax() == tree.label)
     optimizer.zero_grad()
-    loss.backward()
+    total.backward()
     optimizer.step()
-    return loss, model.classify(state).argmax() == tree.label
+    return total, right
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sst", type=Path, help="a file of the Stanford Sentiment Treebank")
-    parser.add_argument("--steps", type=int, default=500, help="trees to train on")
+    parser.add_argument("--steps", type=int, default=500)
+    parser.add_argument("--batch", type=int, default=1, help="trees for one update")
     parser.add_argument("--hidden", type=int, default=100)
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--every", type=int, default=50)
@@ -60,14 +66,14 @@ def main():
     optimizer = torch.optim.Adagrad(model.parameters(), lr=options.lr)
     total, right, nodes = 0.0, 0, 0
     for step in range(options.steps):
-        tree = examples[step % len(examples)]
-        loss, correct = train_step(model, optimizer, tree)
+        batch = trees.batch_of(examples, step, options.batch)
+        loss, correct = train_step(model, optimizer, batch)
         total += loss.item()
         right += correct.item()
-        nodes += 2 * len(trees.leaves(tree)) - 1
+        nodes += sum(2 * len(trees.leaves(tree)) - 1 for tree in batch)
         if step % options.every == options.every - 1:
-            accuracy = right / options.every
-            print(f"tree {step + 1}  loss per node {total / nodes:.4f}  roots {accuracy:.3f}")
+            accuracy = right / (options.every * options.batch)
+            print(f"step {step + 1}  loss per node {total / nodes:.4f}  roots {accuracy:.3f}")
             total, right, nodes = 0.0, 0, 0
 
 

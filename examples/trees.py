@@ -25,17 +25,23 @@ class Branch:
 
 
 def leaves(tree):
-    if tree.word is not None:
-        return [tree]
-    return leaves(tree.left) + leaves(tree.right)
+    """From left to right; without recursion, since some expressions are deeper than Python's stack."""
+    found, waiting = [], [tree]
+    while waiting:
+        node = waiting.pop()
+        if node.word is not None:
+            found.append(node)
+        else:
+            waiting += [node.right, node.left]
+    return found
 
 
-def load(sst, limit, most_words=40):
+def load(sst, limit, least_words=2, most_words=40):
     """Trees and the size of their vocabulary; without a treebank, of Python's standard library."""
     every = read_sst(sst) if sst else read_standard_library()
     trees = []
     for tree in every:
-        if 2 <= len(leaves(tree)) <= most_words:
+        if least_words <= len(leaves(tree)) <= most_words:
             trees.append(tree)
         if len(trees) == limit:
             break
@@ -44,6 +50,11 @@ def load(sst, limit, most_words=40):
         for leaf in leaves(tree):
             leaf.word = numbers.setdefault(leaf.word, len(numbers))
     return trees, len(numbers)
+
+
+def batch_of(trees, step, size):
+    """The trees of one step: the next ones, from the first one again where they end."""
+    return [trees[(step * size + i) % len(trees)] for i in range(size)]
 
 
 # --- the Stanford Sentiment Treebank's format: (3 (2 It) (4 works)) ---

@@ -15,7 +15,8 @@ using python::Object;
 
 namespace {
 
-constexpr size_t kMostFunctions = 8;  // of one graph
+constexpr size_t kMostFunctions = 8;         // of one graph
+constexpr size_t kMostFirstActivations = 2;  // interpreted in place
 constexpr size_t kActivationsFollowed =
     3;  // before a test that only the run decides is one of many
 
@@ -85,9 +86,10 @@ Value Recursion::invoke(const Activation& activation) {
 }
 
 /// The first activation for an object of the entry, whose class is known: its tests are decided.
+/// Of many such objects, as the trees of a batch, only the first few are interpreted in place: the
+/// graph stays small, and the first activations of the others are computed together.
 bool Recursion::is_first_of_entry(const Activation& activation) {
-  for (const auto& function : functions_)
-    if (function->is_building) return false;
+  if (is_building() || first_activations_[activation.scope] == kMostFirstActivations) return false;
   for (const Frame* frame = &interpreter_.frame(); frame != nullptr; frame = frame->caller)
     if (is_same_function(*frame, activation)) return false;
   for (const auto& [name, value] : activation.variables->values) {
@@ -99,8 +101,10 @@ bool Recursion::is_first_of_entry(const Activation& activation) {
     if (object == nullptr) continue;
     auto known = interpreter_.known_classes.find(object->value);
     if (known != interpreter_.known_classes.end() && known->second.is_certain &&
-        known->second.classes.size() == 1)
+        known->second.classes.size() == 1) {
+      ++first_activations_[activation.scope];
       return true;
+    }
   }
   return false;
 }

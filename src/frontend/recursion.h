@@ -107,6 +107,7 @@ class Recursion {
   Interpreter& interpreter_;
   const Generalisation& known_;
   std::vector<std::unique_ptr<RecursiveFunction>> functions_;
+  std::map<const syntax::Scope*, size_t> first_activations_;  ///< interpreted in place
 };
 
 }  // namespace janus::frontend

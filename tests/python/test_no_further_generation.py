@@ -123,25 +123,22 @@ def words():
     return step, call
 
 
-def every_tree(module, model_class):
+def every_tree(module, model_class, batch):
     examples, count = trees.load(None, limit=100, most_words=12)
     model = model_class(count, 8, trees.CLASSES)
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.01)
     return (
-        lambda *given: module.train_step(model, optimizer, *given),
-        lambda: random.choice(examples),
-        lambda: random.sample(examples, 2),
+        lambda given: module.train_step(model, optimizer, given),
+        lambda: (random.sample(examples, batch),),
     )
 
 
 def nodes():
-    step, one, _ = every_tree(tree_rnn, tree_rnn.TreeRNN)
-    return step, lambda: (one(),)
+    return every_tree(tree_rnn, tree_rnn.TreeRNN, 1)
 
 
 def gated_nodes():
-    step, _, several = every_tree(tree_lstm, tree_lstm.TreeLSTM)
-    return step, lambda: (several(),)
+    return every_tree(tree_lstm, tree_lstm.TreeLSTM, 5)
 
 
 def memories():
