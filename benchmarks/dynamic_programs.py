@@ -30,6 +30,22 @@ import trees
 import varying_length
 
 
+def classification(optimizer):
+    """The step of every classifier."""
+
+    def make_step(model):
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    return make_step
+
+
 def lstm():
     model = lstm_language_model.LanguageModel(10_000, 200, 2, 0.2)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
@@ -111,17 +127,7 @@ def lengths():
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     batches = [varying_length.make_batch(32, 10 + 37 * i % 111, 2000, 10) for i in range(40)]
 
-    def make_step(model):
-        def step(tokens, labels):
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(tokens), labels)
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        return step
-
-    return [model], make_step, batches
+    return [model], classification(optimizer), batches
 
 
 def actor_critic():
@@ -226,17 +232,11 @@ def residual_network():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
     pictures, kinds = shapes.draw(16, 112, channels=3)
 
-    def make_step(model):
-        def step(x, y):
-            loss = F.cross_entropy(model(x), y)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            return loss
-
-        return step
-
-    return [model], make_step, [(pictures[i : i + 4], kinds[i : i + 4]) for i in range(0, 16, 4)]
+    return (
+        [model],
+        classification(optimizer),
+        [(pictures[i : i + 4], kinds[i : i + 4]) for i in range(0, 16, 4)],
+    )
 
 
 def inception():

@@ -33,6 +33,30 @@ def make_networks(noise):
     return generator, critic
 
 
+def make_optimizers(networks):
+    return [torch.optim.Adam(each.parameters(), lr=2e-4, betas=(0.5, 0.999)) for each in networks]
+
+
+def train_step(networks, optimizers, real, noise):
+    """One update of the critic, then one of the generator: both losses."""
+    generator, critic = networks
+    generator_optimizer, critic_optimizer = optimizers
+    criterion = nn.BCEWithLogitsLoss()
+    ones, zeros = torch.ones(len(real), 1), torch.zeros(len(real), 1)
+
+    fake = generator(noise)
+    critic_optimizer.zero_grad()
+    critic_loss = criterion(critic(real), ones) + criterion(critic(fake.detach()), zeros)
+    critic_loss.backward()
+    critic_optimizer.step()
+
+    generator_optimizer.zero_grad()
+    generator_loss = criterion(critic(fake), ones)
+    generator_loss.backward()
+    generator_optimizer.step()
+    return critic_loss, generator_loss
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=200)
@@ -45,26 +69,13 @@ def main():
     torch.manual_seed(options.seed)
     pictures, _ = shapes.draw(4000, 28, seed=options.seed)
     pictures = pictures.flatten(1)
-    generator, critic = make_networks(options.noise)
-    generator_optimizer = torch.optim.Adam(generator.parameters(), lr=2e-4, betas=(0.5, 0.999))
-    critic_optimizer = torch.optim.Adam(critic.parameters(), lr=2e-4, betas=(0.5, 0.999))
-    criterion = nn.BCEWithLogitsLoss()
+    networks = make_networks(options.noise)
+    optimizers = make_optimizers(networks)
 
     for step in range(options.steps):
         real = pictures[torch.randint(0, len(pictures), (options.batch,))]
-        ones, zeros = torch.ones(len(real), 1), torch.zeros(len(real), 1)
-
-        fake = generator(torch.randn(len(real), options.noise))
-        critic_optimizer.zero_grad()
-        critic_loss = criterion(critic(real), ones) + criterion(critic(fake.detach()), zeros)
-        critic_loss.backward()
-        critic_optimizer.step()
-
-        generator_optimizer.zero_grad()
-        generator_loss = criterion(critic(fake), ones)
-        generator_loss.backward()
-        generator_optimizer.step()
-
+        noise = torch.randn(len(real), options.noise)
+        critic_loss, generator_loss = train_step(networks, optimizers, real, noise)
         if step % options.every == options.every - 1:
             print(
                 f"step {step + 1}  critic {critic_loss.item():.4f}"

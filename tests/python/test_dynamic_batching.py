@@ -5,20 +5,22 @@ from contextlib import suppress
 
 import torch.nn.functional as F
 from differential import Program, differential
+from tree_lstm import TreeLSTM
+from tree_rnn import TreeRNN
+from trees import Branch, Leaf
 
 import torch
 import torchjanus
 from torch import nn
 
 
-class Leaf:
-    def __init__(self, word, label):
-        self.word, self.label, self.left, self.right = word, label, None, None
+def tree_rnn(hidden=4):
+    return TreeRNN(20, hidden, 3)
 
 
-class Branch:
-    def __init__(self, left, right, label):
-        self.word, self.label, self.left, self.right = None, label, left, right
+def tree_lstm(hidden=4):
+    """Its losses go into a list."""
+    return TreeLSTM(20, hidden, 3)
 
 
 def full_tree(height):
@@ -42,63 +44,9 @@ def trees(count):
     return [(full_tree(4) if i % 3 else tree(random.randrange(2, 30)),) for i in range(count)]
 
 
-class TreeRNN(nn.Module):
-    def __init__(self, hidden=4):
-        super().__init__()
-        self.embedding = nn.Embedding(20, hidden)
-        self.combine = nn.Linear(2 * hidden, hidden)
-        self.classify = nn.Linear(hidden, 3)
-
-    def forward(self, node):
-        if isinstance(node, Leaf):
-            state = self.embedding.weight[node.word]
-            return state, self.loss(state, node.label)
-        left, left_loss = self(node.left)
-        right, right_loss = self(node.right)
-        state = torch.tanh(self.combine(torch.cat([left, right])))
-        return state, left_loss + right_loss + self.loss(state, node.label)
-
-    def loss(self, state, label):
-        return -F.log_softmax(self.classify(state), dim=0)[label]
-
-
-class TreeLSTM(nn.Module):
-    """Losses go into a list."""
-
-    def __init__(self, hidden=4):
-        super().__init__()
-        self.embedding = nn.Embedding(20, hidden)
-        self.from_word = nn.Linear(hidden, 3 * hidden)
-        self.from_left = nn.Linear(hidden, 5 * hidden)
-        self.from_right = nn.Linear(hidden, 5 * hidden, bias=False)
-        self.classify = nn.Linear(hidden, 3)
-        self.losses = []
-
-    def leaf(self, word):
-        enter, leave, candidate = self.from_word(self.embedding.weight[word]).chunk(3)
-        cell = torch.sigmoid(enter) * torch.tanh(candidate)
-        return torch.sigmoid(leave) * torch.tanh(cell), cell
-
-    def branch(self, left, right):
-        gates = self.from_left(left[0]) + self.from_right(right[0])
-        enter, leave, candidate, keep_left, keep_right = gates.chunk(5)
-        cell = torch.sigmoid(enter) * torch.tanh(candidate)
-        cell = cell + torch.sigmoid(keep_left) * left[1] + torch.sigmoid(keep_right) * right[1]
-        return torch.sigmoid(leave) * torch.tanh(cell), cell
-
-    def forward(self, node):
-        if node.word is not None:
-            state = self.leaf(node.word)
-        else:
-            state = self.branch(self.forward(node.left), self.forward(node.right))
-        scores = self.classify(state[0])
-        self.losses.append(F.cross_entropy(scores.unsqueeze(0), torch.tensor([node.label])))
-        return state
-
-
 @differential(graphs=1, hits=12)
 def test_training():
-    model = TreeRNN()
+    model = tree_rnn()
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
 
     def step(root):
@@ -113,7 +61,7 @@ def test_training():
 
 @differential(graphs=1, hits=12)
 def test_forward_alone():
-    model = TreeRNN()
+    model = tree_rnn()
 
     def step(root):
         with torch.no_grad():
@@ -124,7 +72,7 @@ def test_forward_alone():
 
 @differential(graphs=1, hits=6)
 def test_backward_outside():
-    model = TreeRNN()
+    model = tree_rnn()
 
     def step(root):
         return model(root)
@@ -145,7 +93,7 @@ def test_backward_outside():
 
 def training_over_trees():
     """A model, its optimizer and a step over any number of trees."""
-    model = TreeLSTM()
+    model = tree_lstm()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step(*batch):
@@ -170,7 +118,7 @@ def test_several_trees_and_a_list_of_losses():
 
 @differential(graphs=1, hits=8)
 def test_gradient_of_a_gradient():
-    model = TreeRNN()
+    model = tree_rnn()
 
     def step(root):
         _, loss = model(root)
@@ -266,7 +214,7 @@ def test_random_numbers_keep_their_order():
 @differential(graphs=1)
 def test_index_out_of_range():
     """In the middle of the recursion: the run is given up, and eager raises."""
-    model = TreeRNN()
+    model = tree_rnn()
 
     def step(root):
         with torch.no_grad():
@@ -279,7 +227,7 @@ def test_index_out_of_range():
 
 @differential(graphs=1, aborts=1)
 def test_another_kind_below():
-    model = TreeRNN()
+    model = tree_rnn()
 
     def step(root):
         with torch.no_grad():
@@ -470,7 +418,7 @@ def test_switch():
     def gradients(disabled):
         random.seed(0)
         torch.manual_seed(0)
-        model = TreeLSTM().double()
+        model = tree_lstm().double()
         batches = [[tree(random.randrange(2, 40)) for _ in range(4)] for _ in range(8)]
 
         def step(first, second, third, fourth):

@@ -3,16 +3,6 @@ rounds and branches come."""
 
 import itertools
 import random
-import sys
-from pathlib import Path
-
-import pytest
-import torch.nn.functional as F
-
-import torch
-import torchjanus
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
 import a3c
 import adaptive_computation
@@ -20,11 +10,16 @@ import beam_search
 import dropblock
 import lstm_language_model
 import ppo
+import pytest
 import stateful_model
+import torch.nn.functional as F
 import tree_lstm
 import tree_rnn
 import trees
 import varying_length
+
+import torch
+import torchjanus
 
 
 def texts():

@@ -2,6 +2,7 @@
 
 import copy
 
+import gan
 import pytest
 import torch.nn.functional as F
 from differential import Program, differential
@@ -191,27 +192,15 @@ def test_variational_autoencoder():
 def test_generative_adversarial_network():
     generator = nn.Sequential(nn.Linear(4, 16), nn.LeakyReLU(0.2), nn.Linear(16, 8), nn.Tanh())
     critic = nn.Sequential(nn.Linear(8, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
-    generator_optimizer = torch.optim.Adam(generator.parameters(), lr=2e-3, betas=(0.5, 0.999))
-    critic_optimizer = torch.optim.Adam(critic.parameters(), lr=2e-3, betas=(0.5, 0.999))
-    criterion = nn.BCEWithLogitsLoss()
+    optimizers = gan.make_optimizers([generator, critic])
 
     def step(real):
-        size = real.size(0)
-        ones, zeros = torch.ones(size, 1), torch.zeros(size, 1)
-        fake = generator(torch.randn(size, 4))
-        critic_optimizer.zero_grad()
-        critic_loss = criterion(critic(real), ones) + criterion(critic(fake.detach()), zeros)
-        critic_loss.backward()
-        critic_optimizer.step()
-        generator_optimizer.zero_grad()
-        generator_loss = criterion(critic(fake), ones)
-        generator_loss.backward()
-        generator_optimizer.step()
-        return critic_loss.item(), generator_loss.item()
+        noise = torch.randn(len(real), 4)
+        losses = gan.train_step([generator, critic], optimizers, real, noise)
+        return [loss.item() for loss in losses]
 
     calls = [(torch.randn(6, 8),) for _ in range(STEPS)]
-    watch = [generator, critic, generator_optimizer, critic_optimizer]
-    return Program(step, calls, watch=watch)
+    return Program(step, calls, watch=[generator, critic, *optimizers])
 
 
 @differential(hits=4, graphs=1)
