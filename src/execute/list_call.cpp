@@ -2,7 +2,9 @@
 #include "execute/list_call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <numeric>
 #include <unordered_set>
 
 #include "execute/container.h"
@@ -74,12 +76,19 @@ class Access {
     if (node_.op == &op::list_item) return item();
     if (node_.op == &op::list_only) return only();
     if (node_.op == &op::list_stack) return stack();
+    if (node_.op == &op::list_pick) return pick();
+    if (node_.op == &op::list_order) return order();
+    if (node_.op == &op::list_find) return find();
     if (node_.op == &op::list_reverse)
       reverse();
     else if (node_.op == &op::list_resize)
       resize();
     else if (node_.op == &op::list_sum)
       sum();
+    else if (node_.op == &op::list_slice)
+      cut();
+    else if (node_.op == &op::list_join)
+      join();
     else
       unstack();
     return true;
@@ -139,6 +148,80 @@ class Access {
     for (size_t i = 0; i < others.size(); ++i)
       items[first + i] = library_.sum(items[first + i], others[i]);
     out() = list_of(std::move(items));
+  }
+
+  void cut() {
+    const int64_t size = list_size(in(0));
+    const auto clamped = [&](int64_t position) {
+      return std::clamp<int64_t>(position < 0 ? position + size : position, 0, size);
+    };
+    const int64_t first = clamped(in(1).i64()), last = clamped(in(2).i64());
+    // What is cut off at the end is only left out.
+    Slot list = in(0);
+    for (int64_t i = size; i > std::max(first, last); --i) list = without_last(list);
+    if (first > 0) {
+      std::vector<Slot> items = items_of(std::move(list));
+      items.erase(items.begin(), items.begin() + first);
+      list = list_of(std::move(items));
+    }
+    out() = std::move(list);
+  }
+
+  void join() {
+    Slot list = in(0);
+    for (Slot& item : items_of(in(1))) list = push(list, std::move(item));
+    out() = std::move(list);
+  }
+
+  bool pick() {
+    const std::vector<Slot> items = items_of(in(0));
+    Slot list = empty_list();
+    for (const Slot& position : items_of(in(1))) {
+      const auto index = index_of(position.i64(), static_cast<int64_t>(items.size()));
+      if (!index) return false;
+      list = push(list, Slot(items[static_cast<size_t>(*index)]));
+    }
+    out() = std::move(list);
+    return true;
+  }
+
+  bool order() {
+    const std::vector<Slot> items = items_of(in(0));
+    if (std::ranges::any_of(items, is_nan)) return false;
+    std::vector<int64_t> positions(items.size());
+    std::iota(positions.begin(), positions.end(), int64_t{0});
+    const bool descends = in(1).boolean();
+    const auto comes_first = [&](int64_t a, int64_t b) {
+      const Slot &first = items[static_cast<size_t>(a)], &second = items[static_cast<size_t>(b)];
+      return descends ? is_less(second, first) : is_less(first, second);
+    };
+    std::ranges::sort(positions, [&](int64_t a, int64_t b) {
+      return comes_first(a, b) || (!comes_first(b, a) && a < b);
+    });
+    Slot list = empty_list();
+    for (const int64_t position : positions) list = push(list, Slot::of(position));
+    out() = std::move(list);
+    return true;
+  }
+
+  bool find() {
+    if (is_nan(in(1))) return false;
+    const std::vector<Slot> items = items_of(in(0));
+    const auto equal = [&](const Slot& item) {
+      return !is_nan(item) && !is_less(item, in(1)) && !is_less(in(1), item);
+    };
+    const auto place = std::ranges::find_if(items, equal);
+    out() = Slot::of(place == items.end() ? int64_t{-1} : int64_t{place - items.begin()});
+    return true;
+  }
+
+  static bool is_nan(const Slot& number) {
+    return number.kind() == Slot::Kind::f64 && std::isnan(number.f64());
+  }
+
+  /// Of numbers of one kind.
+  static bool is_less(const Slot& a, const Slot& b) {
+    return a.kind() == Slot::Kind::f64 ? a.f64() < b.f64() : integer(a) < integer(b);
   }
 
   /// The part of `whole` that is its slice `index` along `dim`.
@@ -253,7 +336,8 @@ void set_apart(Library& library, std::span<Slot> results) {
 bool is_list_access(const graph::OpDef& op) {
   return &op == &op::list_item || &op == &op::list_reverse || &op == &op::list_resize ||
          &op == &op::list_sum || &op == &op::list_only || &op == &op::list_stack ||
-         &op == &op::list_unstack;
+         &op == &op::list_unstack || &op == &op::list_slice || &op == &op::list_join ||
+         &op == &op::list_pick || &op == &op::list_order || &op == &op::list_find;
 }
 
 bool run_list_access(const Instruction& instruction, Library& library, Frame& frame) {

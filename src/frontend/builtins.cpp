@@ -9,6 +9,7 @@
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "frontend/python_calls.h"
+#include "frontend/rearranged.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
@@ -153,16 +154,42 @@ Value selected(Interpreter& interpreter, const Value& test, const Value& yes, co
       op::scalar_select(interpreter.builder(), {interpreter.graph_value(test), first, second}));
 }
 
+/// What max(), min() and sorted() compare of an element.
+Value key_of(Interpreter& interpreter, const Value* key, const Value& element) {
+  if (key == nullptr || is_none(*key)) return element;
+  Arguments one;
+  one.positional = {element};
+  return call(interpreter, *key, one);
+}
+
 /// min and max of a list of numbers of the graph; null: it is another call.
 Value extreme_of_list(Interpreter& interpreter, const Arguments& arguments,
                       CompareOperator better) {
-  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
+  const Value* key = arguments.keyword("key");
+  if (arguments.positional.size() != 1 || arguments.keywords.size() != (key != nullptr ? 1 : 0))
+    return nullptr;
   const Value given = opened_if_varying(interpreter, arguments.positional[0]);
   const Rolled* list = rolled(given);
   if (list == nullptr || list->form.kind != ElementForm::Kind::number) return nullptr;
-  return accumulated_from_first(interpreter, *list, [&](const Value& best, const Value& candidate) {
-    return selected(interpreter, compare(interpreter, better, candidate, best), candidate, best);
-  });
+  const auto keyed = [&](const Value& element) {
+    return make_tuple({element, key_of(interpreter, key, element)});
+  };
+  const auto part = [](const Value& pair, size_t index) {
+    return as<Sequence>(pair)->elements.known()[index];
+  };
+  const Value best = accumulated_from_first(
+      interpreter, *list, [&](const Value& first) { return keyed(first); },
+      [&](const Value& best, const Value& element) -> Value {
+        const Value candidate = keyed(element);
+        const Value is_better = compare(interpreter, better, part(candidate, 1), part(best, 1));
+        std::vector<Value> parts;
+        for (const size_t i : {0, 1})
+          parts.push_back(selected(interpreter, is_better, part(candidate, i), part(best, i)));
+        if (parts[0] == nullptr || parts[1] == nullptr)
+          throw CannotMerge{list->test, "elements are compared by other things than numbers"};
+        return make_tuple(std::move(parts));
+      });
+  return best == nullptr ? nullptr : part(best, 0);
 }
 
 /// min and max of several arguments or of one iterable.
@@ -181,12 +208,7 @@ Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOpera
     if (otherwise != nullptr) return *otherwise;
     interpreter.refuse(ReasonCode::would_raise, "ValueError: an empty iterable");
   }
-  auto keyed = [&](const Value& value) {
-    if (key == nullptr || is_none(*key)) return value;
-    Arguments one;
-    one.positional = {value};
-    return call(interpreter, *key, one);
-  };
+  auto keyed = [&](const Value& value) { return key_of(interpreter, key, value); };
   Value best = values[0], best_key = keyed(values[0]);
   for (size_t i = 1; i < values.size(); ++i) {
     Value candidate = keyed(values[i]);
@@ -422,7 +444,11 @@ Value call_tuple(Interpreter& interpreter, const Arguments& arguments) {
   if (const auto* sequence = as<Sequence>(value);
       sequence != nullptr && !sequence->is_list && !sequence->type)
     return value;
-  return make_tuple(elements_of(interpreter, value));
+  const Value given = opened_if_varying(interpreter, value);
+  if (rolled(given) == nullptr) return make_tuple(elements_of(interpreter, value));
+  auto tuple = std::make_shared<Sequence>(false);
+  tuple->elements = as<Sequence>(given)->elements;
+  return tuple;
 }
 
 /// torch.Size(sizes)
@@ -603,17 +629,23 @@ Value call_sorted(Interpreter& interpreter, const Arguments& arguments) {
   const Value* key = arguments.keyword("key");
   const Value* reverse = arguments.keyword("reverse");
   if (arguments.positional.size() != 1) refuse_arguments(interpreter, "sorted");
-  std::vector<Value> elements = elements_of(interpreter, arguments.positional[0]);
+  const bool descending = reverse != nullptr && truth(interpreter, *reverse, -1);
+  const Value given = opened_if_varying(interpreter, arguments.positional[0]);
+  auto all = std::make_shared<Sequence>(true);
+  all->elements = rolled(given) != nullptr ? as<Sequence>(given)->elements
+                                           : ElementList(elements_of(interpreter, given));
+  if (auto sorted = sorted_by_numbers(interpreter, all->elements, key != nullptr ? *key : nullptr,
+                                      descending)) {
+    all->elements = std::move(*sorted);
+    return all;
+  }
+  const std::vector<Value>& elements = all->elements.known();
   std::vector<std::pair<Object, Value>> keyed;
   for (const Value& element : elements) {
-    Arguments one;
-    one.positional = {element};
-    Value of = key == nullptr || is_none(*key) ? element : call(interpreter, *key, one);
-    Object object = folded(interpreter, of);
+    Object object = folded(interpreter, key_of(interpreter, key, element));
     if (!is_immutable_constant(object.get())) refuse_arguments(interpreter, "sorted");
     keyed.emplace_back(std::move(object), element);
   }
-  bool descending = reverse != nullptr && truth(interpreter, *reverse, -1);
   // By insertion, after all that are not greater: stable in either direction, as Python's.
   auto less = [&](const Object& a, const Object& b) {
     int result = descending ? PyObject_RichCompareBool(b.get(), a.get(), Py_LT)

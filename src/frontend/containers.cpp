@@ -13,6 +13,7 @@
 #include "frontend/instances.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
+#include "frontend/rearranged.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"
@@ -36,9 +37,9 @@ Value make_list(std::vector<Value> elements) {
 
 void append(Interpreter& interpreter, Sequence& list, const Value& value) {
   if (list.elements.rolled() == nullptr) return list.elements.push_back(value);
-  auto longer = grown(interpreter, *list.elements.rolled(), value, false);
+  std::shared_ptr<const Rolled> longer = grown(interpreter, *list.elements.rolled(), value, false);
   if (longer == nullptr)
-    throw CannotMerge{list.elements.rolled()->test, "a list that grows at both of its ends"};
+    longer = joined(interpreter, list.elements, ElementList(std::vector<Value>{value}));
   list.elements = ElementList(std::move(longer));
 }
 

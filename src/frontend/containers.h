@@ -30,7 +30,8 @@ void write_subscript(Interpreter& interpreter, const Value& value, const Value& 
                      const Value& element);
 void delete_subscript(Interpreter& interpreter, const Value& value, const Value& key);
 
-/// element in container; null if only the general comparison can tell.
+/// element in container, and whether that is so: known, or followed.
+Value membership(Interpreter& interpreter, const Value& container, const Value& element);
 bool contains(Interpreter& interpreter, const Value& container, const Value& element);
 
 /// dictionary[key] = value, or del dictionary[key] for a null value.
@@ -51,11 +52,10 @@ bool same_key(Interpreter& interpreter, PyObject* left, PyObject* right);
 /// Iteration over the elements of a container held by value.
 std::shared_ptr<Iterator> iterate_elements(std::vector<Value> elements);
 
-/// Comprehensions and generator expressions; `iterable`: what the first clause goes over, if that
-/// is evaluated already.
+/// A generator expression, whose elements are taken one at a time.
 std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
                                             const std::vector<syntax::Comprehension>& generators,
-                                            const syntax::Scope* scope, Value iterable,
+                                            const syntax::Scope* scope,
                                             std::function<Value()> element);
 
 /// A method of a builtin container, given with its self (`dict.update`, `list.__getitem__`), or

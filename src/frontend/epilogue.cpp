@@ -207,7 +207,9 @@ class TemplateWriter {
     if (sequence.viewed)
       interpreter_.refuse(ReasonCode::dynamic_value, "a view of a dict that leaves the run");
     if (sequence.source != nullptr && !now_) return from_source(sequence.source);
-    if (const Rolled* list = sequence.elements.rolled().get()) return write_rolled(*list);
+    if (const Rolled* list = sequence.elements.rolled().get())
+      return sequence.is_list ? write_rolled(*list)
+                              : call_of("builtins.tuple", write_rolled(*list));
     if (!sequence.type) {
       Template form = made(sequence.is_list ? Template::Kind::list : Template::Kind::tuple);
       for (const Value& element : sequence.elements) form.children.push_back(write(element));

@@ -8,6 +8,7 @@
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
+#include "frontend/comprehensions.h"
 #include "frontend/containers.h"
 #include "frontend/counted.h"
 #include "frontend/loops.h"
@@ -118,108 +119,25 @@ std::shared_ptr<SetValue> make_set(Interpreter& interpreter, const std::vector<V
   return set;
 }
 
-std::vector<Value> drain(Interpreter& interpreter, Iterator& iterator) {
-  std::vector<Value> elements;
-  while (Value element = iterator.next()) {
-    elements.push_back(std::move(element));
-    if (elements.size() > static_cast<size_t>(Interpreter::most_rounds()))
-      interpreter.refuse(ReasonCode::limit, "a comprehension of too many elements");
-  }
-  return elements;
+template <class Comprehension>
+ElementMaker elements_by(Interpreter& interpreter, const Comprehension& expression) {
+  return {expression.generators, expression.scope,
+          [&interpreter, &expression] { return evaluate(interpreter, *expression.elt); }};
 }
 
 Value evaluate_dict_comprehension(Interpreter& interpreter, const syntax::DictComp& expression) {
+  const auto pair = [&] {
+    Value key = evaluate(interpreter, *expression.key);
+    return make_tuple({key, evaluate(interpreter, *expression.value)});
+  };
   auto dictionary = std::make_shared<Dictionary>();
-  auto pairs = generate_elements(
-      interpreter, expression.generators, expression.scope, nullptr, [&interpreter, &expression] {
-        Value key = evaluate(interpreter, *expression.key);
-        return make_tuple({key, evaluate(interpreter, *expression.value)});
-      });
-  while (Value pair = pairs->next()) {
-    const auto& elements = as<Sequence>(pair)->elements;
-    set_item(interpreter, *dictionary, elements[0], elements[1]);
+  const auto pairs = list_of_elements(interpreter, {expression.generators, expression.scope, pair},
+                                      /*may_roll=*/false);
+  for (const Value& each : pairs->elements.known()) {
+    const auto& parts = as<Sequence>(each)->elements;
+    set_item(interpreter, *dictionary, parts[0], parts[1]);
   }
   return dictionary;
-}
-
-template <class Comprehension>
-std::shared_ptr<Iterator> element_stream(Interpreter& interpreter, const Comprehension& expression,
-                                         Value iterable = nullptr) {
-  return generate_elements(
-      interpreter, expression.generators, expression.scope, std::move(iterable),
-      [&interpreter, &expression] { return evaluate(interpreter, *expression.elt); });
-}
-
-/// Does what is left of a round of a comprehension if its conditions from `index` on hold.
-Completion execute_if_all(Interpreter& interpreter,
-                          const std::vector<syntax::Expression*>& conditions, size_t index,
-                          const std::function<void()>& rest) {
-  if (index == conditions.size()) {
-    rest();
-    return Completion::normal;
-  }
-  const syntax::Expression& condition = *conditions[index];
-  int fact = condition.fact;
-  const Truth holds = evaluate_truth(interpreter, condition, fact);
-  interpreter.at(condition);
-  auto go_on = [&] { return execute_if_all(interpreter, conditions, index + 1, rest); };
-  auto skip = [] { return Completion::normal; };
-  if (!holds.known && takes_both(interpreter, fact))
-    return choose_statements(interpreter, holds, fact, go_on, skip);
-  const bool outcome =
-      holds.known ? *holds.known : interpreter.follow(holds.flag, holds.example, fact);
-  return outcome ? go_on() : skip();
-}
-
-/// The list of a comprehension whose number of elements only the run knows, as a loop in the graph.
-template <class Comprehension>
-Value list_in_graph(Interpreter& interpreter, const Comprehension& expression, const TestKey& key,
-                    const Counted& counted) {
-  Frame& outer = interpreter.frame();
-  auto list = std::make_shared<Sequence>(true);
-  auto state = std::make_shared<Variables>();
-  state->values["position"] = interpreter.integer(0);
-  auto test = [&] {
-    interpreter.at(expression);
-    return truth_of(interpreter, is_inside(interpreter, counted, state->values["position"]));
-  };
-  auto round = [&] {
-    interpreter.at(expression);
-    Value at = state->values["position"];
-    state->values["position"] =
-        binary(interpreter, syntax::Operator::Add, at, interpreter.integer(1));
-    auto variables = std::make_shared<Variables>();
-    variables->scope = expression.scope;
-    variables->parent = outer.variables;
-    Frame frame = interpreter.make_frame(outer.code, variables, outer.name);
-    frame.is_library = outer.is_library;
-    const syntax::Comprehension& clause = expression.generators[0];
-    interpreter.run_frame(frame, [&] {
-      assign(interpreter, *clause.target, counted.element(at));
-      execute_if_all(interpreter, clause.ifs, 0,
-                     [&] { append(interpreter, *list, evaluate(interpreter, *expression.elt)); });
-      return Value();
-    });
-    return Completion::normal;
-  };
-  loop_in_graph(interpreter, key, {test, round, [&] { return rounds_of(interpreter, counted); }});
-  interpreter.mark(speculate::LineMark::Kind::graph, "a loop in the graph");
-  return list;
-}
-
-template <class Comprehension>
-Value evaluate_list_comprehension(Interpreter& interpreter, const Comprehension& expression) {
-  const syntax::Comprehension& clause = expression.generators[0];
-  Value iterable;
-  const bool is_plain = expression.generators.size() == 1 && !clause.is_async;
-  if (is_plain && rounds_vary(interpreter, clause.iter->fact)) {
-    const TestKey key{interpreter.frame().code->facts_key, clause.iter->fact};
-    Iterated iterated = evaluate_iterated(interpreter, *clause.iter, key);
-    if (iterated.counted) return list_in_graph(interpreter, expression, key, *iterated.counted);
-    iterable = iterated.value;
-  }
-  auto elements = element_stream(interpreter, expression, std::move(iterable));
-  return make_list(drain(interpreter, *elements));
 }
 
 Value evaluate_slice(Interpreter& interpreter, const syntax::Slice& expression) {
@@ -250,25 +168,9 @@ void yield_value(Interpreter& interpreter, const Value& value) {
     interpreter.refuse(ReasonCode::limit, "a generator of too many values");
 }
 
-/// What these make of a generator is what they make of the list of its elements.
-bool takes_all_elements(const Value& callee, const syntax::Call& expression) {
-  const auto* known = as<Known>(callee);
-  if (known == nullptr || expression.args.size() != 1 || !expression.keywords.empty()) return false;
-  if (expression.args[0]->kind != syntax::ExpressionKind::GeneratorExp) return false;
-  static PyObject* const takers[] = {imported("builtins.sum"), imported("builtins.list"),
-                                     imported("builtins.max"), imported("builtins.min")};
-  return std::ranges::any_of(takers, [&](PyObject* taker) { return known->object.is(taker); });
-}
-
 Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
   Value callee = evaluate(interpreter, *expression.func);
-  if (takes_all_elements(callee, expression)) {
-    CallArguments all;
-    all.positional = {evaluate_list_comprehension(
-        interpreter, syntax::as<syntax::GeneratorExp>(expression.args[0]))};
-    interpreter.at(expression);
-    return call(interpreter, callee, all);
-  }
+  if (Value result = call_with_elements(interpreter, callee, expression)) return result;
   CallArguments arguments = evaluate_arguments(interpreter, expression);
   interpreter.at(expression);
   interpreter.check_size();
@@ -366,15 +268,19 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
     case ExpressionKind::Dict:
       return evaluate_dict(interpreter, syntax::as<Dict>(&expression));
     case ExpressionKind::ListComp:
-      return evaluate_list_comprehension(interpreter, syntax::as<ListComp>(&expression));
+      return list_of_elements(interpreter,
+                              elements_by(interpreter, syntax::as<ListComp>(&expression)), true);
     case ExpressionKind::SetComp: {
-      auto elements = element_stream(interpreter, syntax::as<SetComp>(&expression));
-      return make_set(interpreter, drain(interpreter, *elements));
+      const ElementMaker maker = elements_by(interpreter, syntax::as<SetComp>(&expression));
+      return make_set(interpreter, list_of_elements(interpreter, maker, false)->elements);
     }
     case ExpressionKind::DictComp:
       return evaluate_dict_comprehension(interpreter, syntax::as<DictComp>(&expression));
-    case ExpressionKind::GeneratorExp:
-      return element_stream(interpreter, syntax::as<GeneratorExp>(&expression));
+    case ExpressionKind::GeneratorExp: {
+      const auto& node = syntax::as<GeneratorExp>(&expression);
+      return generate_elements(interpreter, node.generators, node.scope,
+                               [&interpreter, &node] { return evaluate(interpreter, *node.elt); });
+    }
     case ExpressionKind::JoinedStr:
       return join_formatted(interpreter, syntax::as<JoinedStr>(&expression));
     case ExpressionKind::FormattedValue: {

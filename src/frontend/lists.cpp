@@ -2,8 +2,10 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
+#include "frontend/entry_lists.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/rearranged.h"
 #include "frontend/rolled.h"
 #include "ops/list.h"
 
@@ -113,12 +115,23 @@ bool is_zero(const Value& key) {
          PyObject_IsTrue(known->object.get()) == 0;
 }
 
-/// Adds an element at an end of a list that grew in the graph; false if that can't be.
-bool grow(Interpreter& interpreter, Sequence& list, const Value& value, bool front) {
-  auto longer = grown(interpreter, *list.elements.rolled(), value, front);
-  if (longer == nullptr) return false;
-  list.elements = ElementList(std::move(longer));
+/// Replaces elements of a list that grew in the graph; false if the bounds are none.
+bool replace_part(Interpreter& interpreter, Sequence& list, const Value& start, const Value& stop,
+                  const ElementList& part) {
+  auto changed = with_part(interpreter, list.elements.rolled(), start, stop, part);
+  if (changed == nullptr) return false;
+  list.elements = ElementList(std::move(changed));
   return true;
+}
+
+/// list.insert(key, value) of a list that grew in the graph.
+bool insert_rolled(Interpreter& interpreter, Sequence& list, const Value& key, const Value& value) {
+  const Rolled& elements = *list.elements.rolled();
+  if (is_zero(key) && (elements.front || elements.undecided)) {
+    list.elements = ElementList(grown(interpreter, elements, value, true));
+    return true;
+  }
+  return replace_part(interpreter, list, key, key, ElementList(std::vector<Value>{value}));
 }
 
 /// list.pop() and list.pop(0) of such a list; null: any other.
@@ -127,9 +140,9 @@ Value pop_rolled(Interpreter& interpreter, Sequence& list, const Value& key) {
   bool last = known != nullptr && PyLong_CheckExact(known->object.get()) &&
               PyLong_AsLong(known->object.get()) == -1;
   PyErr_Clear();
-  if (!last && !is_zero(key)) return nullptr;
-  auto pop = popped(interpreter, *list.elements.rolled(), !last);
-  if (!pop) return nullptr;
+  auto pop =
+      last || is_zero(key) ? popped(interpreter, *list.elements.rolled(), !last) : std::nullopt;
+  if (!pop) return take_element(interpreter, list, key);
   list.elements = ElementList(pop->rest);
   return pop->element;
 }
@@ -141,6 +154,36 @@ size_t insertion_point(Interpreter& interpreter, const Sequence& sequence, const
   auto length = static_cast<Py_ssize_t>(sequence.elements.size());
   if (position < 0) position = std::max<Py_ssize_t>(0, position + length);
   return static_cast<size_t>(std::min(position, length));
+}
+
+/// list.extend(values)
+void extend(Interpreter& interpreter, Sequence& list, const Value& values) {
+  const Value given = opened_if_varying(interpreter, values);
+  if (rolled(given) != nullptr) {
+    list.elements = ElementList(joined(interpreter, list.elements, as<Sequence>(given)->elements));
+    return;
+  }
+  for (const Value& element : elements_of(interpreter, values)) append(interpreter, list, element);
+}
+
+/// Where the value stands in a list of numbers of the graph, which is guarded; null: it is no such.
+Value position_of(Interpreter& interpreter, const Sequence& list, const Value& value) {
+  const Value place = position_in(interpreter, list.elements.rolled(), value);
+  if (place == nullptr) return nullptr;
+  const Value is_there =
+      compare(interpreter, syntax::CompareOperator::GtE, place, interpreter.integer(0));
+  if (!truth(interpreter, is_there, -1))
+    interpreter.refuse(ReasonCode::would_raise, "ValueError: not in the list");
+  return place;
+}
+
+/// How often the value is in a list of the graph.
+Value count_of(Interpreter& interpreter, const Rolled& list, const Value& value) {
+  return accumulated(
+      interpreter, list, interpreter.integer(0), [&](const Value& total, const Value& element) {
+        const Value same = compare(interpreter, syntax::CompareOperator::Eq, element, value);
+        return binary(interpreter, syntax::Operator::Add, total, same);
+      });
 }
 
 Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& list,
@@ -163,8 +206,7 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
   if (name == "extend")
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 1, 1);
-      for (Value& element : elements_of(inner, arguments.positional[0]))
-        append(inner, self, element);
+      extend(inner, self, arguments.positional[0]);
       trim_deque(self, true);
       return inner.none();
     });
@@ -172,8 +214,8 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 2, 2);
       if (self.most >= 0) inner.refuse(ReasonCode::unsupported_argument, "deque.insert");
-      if (self.elements.rolled() != nullptr && is_zero(arguments.positional[0]) &&
-          grow(inner, self, arguments.positional[1], true))
+      if (self.elements.rolled() != nullptr &&
+          insert_rolled(inner, self, arguments.positional[0], arguments.positional[1]))
         return inner.none();
       size_t index = insertion_point(inner, self, arguments.positional[0]);
       self.elements.insert(self.elements.begin() + static_cast<std::ptrdiff_t>(index),
@@ -194,7 +236,10 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
   if (name == "clear")
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 0, 0);
-      self.elements.clear();
+      if (const auto& list = self.elements.rolled())
+        self.elements = ElementList(roll(inner, list->test, list->form, {}, list->front));
+      else
+        self.elements.clear();
       return inner.none();
     });
   if (name == "reverse")
@@ -209,6 +254,10 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
   if (name == "remove")
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
       expect_count(inner, arguments, 1, 1);
+      if (self.elements.rolled() != nullptr)
+        if (Value place = position_of(inner, self, arguments.positional[0]);
+            place != nullptr && take_element(inner, self, place) != nullptr)
+          return inner.none();
       for (size_t i = 0; i < self.elements.size(); ++i) {
         Value equal =
             compare(inner, syntax::CompareOperator::Eq, self.elements[i], arguments.positional[0]);
@@ -223,7 +272,9 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
       if (!arguments.positional.empty())
         inner.refuse(ReasonCode::would_raise, "TypeError: arguments of list.sort()");
       Arguments of_sorted = arguments;
-      of_sorted.positional = {make_list(self.elements)};
+      auto copy = std::make_shared<Sequence>(true);
+      copy->elements = self.elements;
+      of_sorted.positional = {copy};
       Value sorted = call(inner, inner.constant_borrowed(imported("builtins.sorted")), of_sorted);
       self.elements = as<Sequence>(sorted)->elements;
       return inner.none();
@@ -252,6 +303,11 @@ Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>&
         "sequence." + name,
         [sequence, counts = name == "count"](Interpreter& inner, const Arguments& arguments) {
           expect_count(inner, arguments, 1, 1);
+          if (const Rolled* list = rolled(sequence);
+              list != nullptr && list->form.kind == ElementForm::Kind::number) {
+            if (counts) return count_of(inner, *list, arguments.positional[0]);
+            if (Value place = position_of(inner, *sequence, arguments.positional[0])) return place;
+          }
           int64_t found = 0;
           for (size_t i = 0; i < sequence->elements.size(); ++i) {
             Value equal = compare(inner, syntax::CompareOperator::Eq, sequence->elements[i],

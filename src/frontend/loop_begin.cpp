@@ -4,6 +4,7 @@
 #include "frontend/loop.h"
 
 #include "frontend/operators.h"
+#include "frontend/rearranged.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
@@ -56,16 +57,14 @@ void Loop::set_objects(const Parameter& parameter) {
 
 void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
   const Growth& growth = growth_.at(&sequence);
-  auto list = std::make_shared<Rolled>();
-  const Rolled* before = sequence.elements.rolled().get();
-  if (before != nullptr) {
-    *list = *before;
-  } else {
-    graph::Block* inside = &interpreter_.builder().block();
-    interpreter_.enter_block(outer_);
-    list = roll(interpreter_, test_, growth.form, sequence.elements.known(), growth.front);
-    interpreter_.enter_block(*inside);
-  }
+  const std::shared_ptr<const Rolled> before = sequence.elements.rolled();
+  graph::Block* inside = &interpreter_.builder().block();
+  interpreter_.enter_block(outer_);
+  const auto list =
+      std::make_shared<Rolled>(before != nullptr ? *facing(interpreter_, before, growth.front)
+                                                 : *roll(interpreter_, test_, growth.form,
+                                                         sequence.elements.known(), growth.front));
+  interpreter_.enter_block(*inside);
   for (const PossibleAlias& alias : list->memory->possible_aliases)
     growth.memory->possible_aliases.push_back(alias);
   if (before != nullptr) growth.memory->possible_aliases.push_back({list->memory, 0});
@@ -75,7 +74,7 @@ void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
   list->undecided = growth.undecided;
   list->length = nullptr;
   for (graph::Value*& each : list->lists) each = parameter(each);
-  sequence.elements = ElementList(std::move(list));
+  sequence.elements = ElementList(list);
 }
 
 void Loop::begin_contents(Tensor& tensor, const Parameter& parameter) {

@@ -144,12 +144,11 @@ void Loop::begin_growth(Sequence& sequence, const Elements& initial) {
   std::vector<Value> elements = initial.known();
   if (end == nullptr) {
     const std::vector<Value>& now = sequence.elements.known();
-    if (now.size() < elements.size()) fail("a list shrinks in it");
-    auto kept = static_cast<std::ptrdiff_t>(elements.size());
-    bool back = std::equal(elements.begin(), elements.end(), now.begin());
-    growth.front = !back && std::equal(elements.begin(), elements.end(), now.end() - kept);
-    if (!back && !growth.front) fail("a list changes in it other than by growing at an end");
-    elements = now;
+    const auto kept = static_cast<std::ptrdiff_t>(elements.size());
+    const bool grew = now.size() > elements.size();
+    const bool back = grew && std::equal(elements.begin(), elements.end(), now.begin());
+    growth.front = grew && !back && std::equal(elements.begin(), elements.end(), now.end() - kept);
+    elements.insert(elements.end(), now.begin(), now.end());
   }
   growth.undecided = initial.size() <= 1;
   auto form = end == nullptr ? common_form(interpreter_, elements, why) : end->form;

@@ -69,7 +69,8 @@ bool Loop::collect_last(Passage& passage, const Value& end) {
   }
   if (const auto* known = as<Known>(end)) return is_immutable_constant(known->object.get());
   if (const auto* tuple = as<Sequence>(end)) {
-    if (tuple->is_list || tuple->viewed || tuple->source != nullptr) return false;
+    if (tuple->is_list || tuple->viewed || tuple->source != nullptr || rolled(end) != nullptr)
+      return false;
     for (const Value& part : tuple->elements.known())
       if (!collect_last(passage, part)) return false;
     return true;

@@ -9,6 +9,7 @@
 #include "frontend/container_parts.h"
 #include "frontend/effects.h"
 #include "frontend/operators.h"
+#include "frontend/rearranged.h"
 #include "frontend/recursion.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
@@ -646,16 +647,14 @@ std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elem
     interpreter_.enter_block(*fork_.sides_[side].block);
     if (lists[side] == nullptr)
       lists[side] = roll(interpreter_, merged->test, *form, sides[side]->known(), merged->front);
-    if (lists[side]->form != *form || (lists[side]->front != merged->front && !known.empty()))
-      throw NotMerged{"lists of different elements"};
-    if (lists[side]->front != merged->front) merged->front = lists[side]->front;
+    if (lists[side]->form != *form) throw NotMerged{"lists of different elements"};
+    lists[side] = facing(interpreter_, lists[side], merged->front);
     const std::shared_ptr<Tensor>& memory = lists[side]->memory;
     merged->memory->possible_aliases.push_back({memory, memory->version});
     merged->memory->uncertain_alias |= memory->uncertain_alias;
     for (const PossibleAlias& alias : memory->possible_aliases)
       merged->memory->possible_aliases.push_back(alias);
   }
-  if (lists[0]->front != lists[1]->front) throw NotMerged{"a list grows at both of its ends"};
   for (size_t i = 0; i < lists[0]->lists.size(); ++i)
     merged->lists.push_back(merge_graph_values(lists[0]->lists[i], lists[1]->lists[i]));
   merged->length = same_length(lists[0]->length, lists[1]->length);

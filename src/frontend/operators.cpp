@@ -11,6 +11,7 @@
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/optional.h"
+#include "frontend/rearranged.h"
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
@@ -369,6 +370,10 @@ Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
         if (class_of(element) != &PyLong_Type)
           interpreter.refuse(ReasonCode::expression, "a torch.Size with other than ints");
       result->type = side->type;
+    }
+    if (rolled(left) != nullptr || rolled(right) != nullptr) {
+      result->elements = ElementList(joined(interpreter, a->elements, b->elements));
+      return result;
     }
     result->elements = a->elements;
     result->elements.insert(result->elements.end(), b->elements.begin(), b->elements.end());
@@ -773,9 +778,13 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_l
     case CompareOperator::IsNot:
       return interpreter.boolean(!identical(interpreter, given_left, given_right));
     case CompareOperator::In:
-      return interpreter.boolean(contains(interpreter, given_right, given_left));
-    case CompareOperator::NotIn:
-      return interpreter.boolean(!contains(interpreter, given_right, given_left));
+      return membership(interpreter, given_right, given_left);
+    case CompareOperator::NotIn: {
+      const Value found = membership(interpreter, given_right, given_left);
+      if (known_object(found) != nullptr)
+        return interpreter.boolean(known_object(found) != Py_True);
+      return interpreter.number(interpreter.negated_flag(interpreter.graph_value(found)));
+    }
     default:
       break;
   }

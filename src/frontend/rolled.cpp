@@ -420,10 +420,12 @@ Value accumulated(Interpreter& interpreter, const Rolled& list, const Value& sta
                          start, step);
 }
 
-Value accumulated_from_first(Interpreter& interpreter, const Rolled& list, const Step& step) {
+Value accumulated_from_first(Interpreter& interpreter, const Rolled& list,
+                             const std::function<Value(const Value&)>& begin, const Step& step) {
   if (!is_filled(interpreter, list)) return nullptr;
   auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
-  return accumulate_rest(interpreter, list.test, ElementList(first->rest), first->element, step);
+  return accumulate_rest(interpreter, list.test, ElementList(first->rest), begin(first->element),
+                         step);
 }
 
 Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
@@ -466,8 +468,9 @@ Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
 }
 
 Value total_of(Interpreter& interpreter, const Rolled& list) {
-  Value total =
-      accumulated_from_first(interpreter, list, [&](const Value& so_far, const Value& element) {
+  Value total = accumulated_from_first(
+      interpreter, list, [](const Value& first) { return first; },
+      [&](const Value& so_far, const Value& element) {
         return binary(interpreter, Operator::Add, so_far, element);
       });
   if (total == nullptr)

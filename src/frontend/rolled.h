@@ -79,8 +79,10 @@ Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DTy
 using Step = std::function<Value(const Value& total, const Value& element)>;
 Value accumulated(Interpreter& interpreter, const Rolled& list, const Value& start,
                   const Step& step);
-/// As accumulated(), beginning with the first element, which is guarded to be there.
-Value accumulated_from_first(Interpreter& interpreter, const Rolled& list, const Step& step);
+/// As accumulated(), beginning with what `begin` makes of the first element, which is guarded to be
+/// there. Null: there is none.
+Value accumulated_from_first(Interpreter& interpreter, const Rolled& list,
+                             const std::function<Value(const Value&)>& begin, const Step& step);
 /// The numbers of a tensor of one dimension, as a list of the graph.
 Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 /// sum(list)

@@ -7,6 +7,7 @@
 #include "frontend/containers.h"
 #include "frontend/epilogue.h"
 #include "frontend/expressions.h"
+#include "frontend/rolled.h"
 
 namespace janus::frontend {
 
@@ -19,6 +20,7 @@ bool needs_run(const Value& value) {
     case ValueKind::deferred:
       return true;
     case ValueKind::sequence:
+      if (rolled(value) != nullptr) return true;
       for (const Value& element : as<Sequence>(value)->elements)
         if (needs_run(element)) return true;
       return false;

@@ -11,6 +11,7 @@
 #include "frontend/instances.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
+#include "frontend/rearranged.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"
@@ -29,7 +30,8 @@ Value* find_item(Interpreter& interpreter, Dictionary& dictionary, PyObject* key
 }
 
 /// Of a list that grew in the graph: one element, or all of them from the end to the beginning.
-Value rolled_subscript(Interpreter& interpreter, const Rolled& list, const Value& key) {
+Value rolled_subscript(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
+  const std::shared_ptr<const Rolled>& list = sequence.elements.rolled();
   const auto is_known = [](const Value& value, auto&& matches) {
     const auto* known = as<Known>(value);
     return known != nullptr && matches(known->object.get());
@@ -42,21 +44,29 @@ Value rolled_subscript(Interpreter& interpreter, const Rolled& list, const Value
           return PyLong_CheckExact(object) && PyLong_AsLong(object) == -1 && !PyErr_Occurred();
         });
     PyErr_Clear();
-    if (!reverses) return nullptr;
-    auto result = std::make_shared<Sequence>(true);
-    result->elements = ElementList(reversed(list));
+    const bool by_one = is_known(slice->step, [](PyObject* object) {
+      return object == Py_None || (PyLong_CheckExact(object) && PyLong_AsLong(object) == 1);
+    });
+    PyErr_Clear();
+    std::shared_ptr<const Rolled> part = reverses ? reversed(*list)
+                                         : by_one
+                                             ? part_of(interpreter, list, slice->start, slice->stop)
+                                             : nullptr;
+    if (part == nullptr) return nullptr;
+    auto result = std::make_shared<Sequence>(sequence.is_list);
+    result->elements = ElementList(std::move(part));
     return result;
   }
   const auto* number = as<Number>(key);
   bool is_position = (number != nullptr && number->type == graph::Type::Kind::i64) ||
                      is_known(key, [](PyObject* object) { return PyLong_CheckExact(object); });
-  return is_position ? element_at(interpreter, list, key) : nullptr;
+  return is_position ? element_at(interpreter, *list, key) : nullptr;
 }
 
 Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
   const auto* slice = as<SliceValue>(key);
   if (sequence.elements.rolled() != nullptr)
-    if (Value part = rolled_subscript(interpreter, *sequence.elements.rolled(), key)) return part;
+    if (Value part = rolled_subscript(interpreter, sequence, key)) return part;
   if (slice == nullptr) {
     if (as<Number>(key) != nullptr)
       if (Value chosen = element_at(interpreter, sequence.elements, key)) return chosen;
@@ -223,12 +233,35 @@ namespace {
 /// list[start:stop] = elements
 void write_slice(Interpreter& interpreter, Sequence& list, const SliceValue& slice,
                  const std::vector<Value>& elements) {
+  if (list.elements.rolled() != nullptr && is_none(slice.step)) {
+    auto changed =
+        with_part(interpreter, list.elements.rolled(), slice.start, slice.stop, elements);
+    if (changed != nullptr) {
+      list.elements = ElementList(std::move(changed));
+      return;
+    }
+  }
   SliceRange range = slice_range(interpreter, slice, list.elements.size());
   if (range.step != 1)
     interpreter.refuse(ReasonCode::expression, "assignment to a slice with a step");
   auto first = list.elements.begin() + range.start;
   auto place = list.elements.erase(first, first + std::max<Py_ssize_t>(0, range.count));
   list.elements.insert(place, elements.begin(), elements.end());
+}
+
+/// list[key] = element of a list that grew in the graph; false if the key is no position.
+bool write_rolled(Interpreter& interpreter, Sequence& list, const Value& key,
+                  const Value& element) {
+  if (class_of(key) != &PyLong_Type) return false;
+  const auto whole = list.elements.rolled();
+  element_at(interpreter, *whole, key);  // there must be one
+  const Value behind = position_behind(interpreter, key);
+  auto changed = behind == nullptr ? nullptr
+                                   : with_part(interpreter, whole, key, behind,
+                                               ElementList(std::vector<Value>{element}));
+  if (changed == nullptr) return false;
+  list.elements = ElementList(std::move(changed));
+  return true;
 }
 
 }  // namespace
@@ -241,6 +274,8 @@ void write_subscript(Interpreter& interpreter, const Value& value, const Value& 
       write_slice(interpreter, *list, *slice, elements_of(interpreter, element));
       return note_list_change(interpreter, *list);
     }
+    if (list->elements.rolled() != nullptr && write_rolled(interpreter, *list, key, element))
+      return note_list_change(interpreter, *list);
     size_t index = checked_index(interpreter, *list, key);
     if (list->source != nullptr)
       interpreter.note_written(interpreter.sources().step(Source::Kind::index, list->source, {},
@@ -271,6 +306,8 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
       write_slice(interpreter, *list, *slice, {});
       return note_list_change(interpreter, *list);
     }
+    if (list->elements.rolled() != nullptr && take_element(interpreter, *list, key) != nullptr)
+      return note_list_change(interpreter, *list);
     size_t index = checked_index(interpreter, *list, key);
     list->elements.erase(list->elements.begin() + static_cast<std::ptrdiff_t>(index));
     return note_list_change(interpreter, *list);
@@ -295,23 +332,28 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
 
 namespace {
 
+/// Whether one of the two flags holds, or both do.
+Value one_of(Interpreter& interpreter, const Value& a, const Value& b) {
+  for (const auto& [flag, other] : {std::pair(a, b), std::pair(b, a)})
+    if (known_object(flag) != nullptr) return known_object(flag) == Py_True ? flag : other;
+  return interpreter.number(op::scalar_or(
+      interpreter.builder(), {interpreter.graph_value(a), interpreter.graph_value(b)}));
+}
+Value both_of(Interpreter& interpreter, const Value& a, const Value& b) {
+  for (const auto& [flag, other] : {std::pair(a, b), std::pair(b, a)})
+    if (known_object(flag) != nullptr) return known_object(flag) == Py_True ? other : flag;
+  return interpreter.number(op::scalar_and(
+      interpreter.builder(), {interpreter.graph_value(a), interpreter.graph_value(b)}));
+}
+
 /// Whether a number that only the run knows is one of the keys.
-bool holds_number(Interpreter& interpreter, const std::vector<Object>& keys, const Value& number) {
+Value holds_number(Interpreter& interpreter, const std::vector<Object>& keys, const Value& number) {
   Value found = interpreter.boolean(false);
   for (const Object& key : keys) {
     const Value known = interpreter.constant(key);
     if (!is_number(known)) continue;
-    Value same = compare(interpreter, syntax::CompareOperator::Eq, number, known);
-    if (const auto* flag = as<Known>(same)) {
-      if (flag->object.is(Py_True)) return true;
-      continue;
-    }
-    if (as<Known>(found) != nullptr) {
-      found = same;
-      continue;
-    }
-    found = interpreter.number(op::scalar_or(
-        interpreter.builder(), {interpreter.graph_value(found), interpreter.graph_value(same)}));
+    found = one_of(interpreter, found,
+                   compare(interpreter, syntax::CompareOperator::Eq, number, known));
   }
   // In the call at hand it is one or none of them.
   const auto& varying = *as<Number>(number);
@@ -321,7 +363,42 @@ bool holds_number(Interpreter& interpreter, const std::vector<Object>& keys, con
       any = any || same_key(interpreter, key.get(), varying.example.get());
     flag->example = Object::borrow(any ? Py_True : Py_False);
   }
-  return truth(interpreter, found, -1);
+  return found;
+}
+
+/// Whether a number that only the run knows is in a range.
+Value is_in_range(Interpreter& interpreter, PyObject* range, const Value& number) {
+  using syntax::CompareOperator, syntax::Operator;
+  const auto bound = [&](const char* name) {
+    return interpreter.constant(python::attribute(range, name));
+  };
+  const Value start = bound("start"), step = bound("step");
+  const Value inside[] = {compare(interpreter, CompareOperator::GtE, number, start),
+                          compare(interpreter, CompareOperator::Lt, number, bound("stop")),
+                          compare(interpreter, CompareOperator::Eq,
+                                  binary(interpreter, Operator::Mod,
+                                         binary(interpreter, Operator::Sub, number, start), step),
+                                  interpreter.integer(0))};
+  Value all = interpreter.boolean(true);
+  for (const Value& each : inside) all = both_of(interpreter, all, each);
+  return all;
+}
+
+/// Whether it is one of the elements of a list or tuple.
+Value holds_element(Interpreter& interpreter, const Value& container, const Value& element) {
+  if (const Rolled* list = rolled(opened_if_varying(interpreter, container)))
+    if (Value place = position_in(interpreter, std::make_shared<Rolled>(*list), element))
+      return compare(interpreter, syntax::CompareOperator::GtE, place, interpreter.integer(0));
+  Value found = interpreter.boolean(false);
+  for (const Value& candidate : elements_of(interpreter, container)) {
+    if (candidate == element) return interpreter.boolean(true);
+    const Value equal = compare(interpreter, syntax::CompareOperator::Eq, candidate, element);
+    if (is_number(candidate) && is_number(element))
+      found = one_of(interpreter, found, equal);
+    else if (truth(interpreter, equal, -1))
+      return interpreter.boolean(true);
+  }
+  return found;
 }
 
 std::vector<Object> keys_of_dict(const Dictionary& dictionary) {
@@ -330,16 +407,8 @@ std::vector<Object> keys_of_dict(const Dictionary& dictionary) {
   return keys;
 }
 
-}  // namespace
-
-bool contains(Interpreter& interpreter, const Value& container, const Value& element) {
-  if (as<Number>(element) != nullptr) {
-    Value twin = opened(interpreter, container);
-    if (const auto* dictionary = as<Dictionary>(twin))
-      return holds_number(interpreter, keys_of_dict(*dictionary), element);
-    if (const auto* set = as<SetValue>(twin))
-      return holds_number(interpreter, set->elements, element);
-  }
+/// Whether a set, a dict, a text or what has a `__contains__` holds it.
+bool contains_key(Interpreter& interpreter, const Value& container, const Value& element) {
   if (as<Instance>(container) != nullptr) {
     if (Value method = special_method(interpreter, container, "__contains__")) {
       CallArguments arguments;
@@ -393,12 +462,33 @@ bool contains(Interpreter& interpreter, const Value& container, const Value& ele
       if (same_key(interpreter, existing.get(), key.get())) return true;
     return false;
   }
-  for (const Value& candidate : elements_of(interpreter, container)) {
-    if (candidate == element) return true;
-    Value equal = compare(interpreter, syntax::CompareOperator::Eq, candidate, element);
-    if (truth(interpreter, equal, -1)) return true;
+  return truth(interpreter, holds_element(interpreter, container, element), -1);
+}
+
+}  // namespace
+
+Value membership(Interpreter& interpreter, const Value& container, const Value& element) {
+  const Value twin = as<Number>(element) != nullptr ? opened(interpreter, container) : container;
+  if (as<Number>(element) != nullptr) {
+    if (const auto* dictionary = as<Dictionary>(twin))
+      return holds_number(interpreter, keys_of_dict(*dictionary), element);
+    if (const auto* set = as<SetValue>(twin))
+      return holds_number(interpreter, set->elements, element);
   }
-  return false;
+  const auto* known = as<Known>(container);
+  if (known != nullptr && PyRange_Check(known->object.get()) && known->source == nullptr &&
+      as<Number>(element) != nullptr && class_of(element) == &PyLong_Type &&
+      PyLong_AsLongLong(python::attribute(known->object.get(), "step").get()) > 0)
+    return is_in_range(interpreter, known->object.get(), element);
+  const bool is_list = as<Sequence>(twin) != nullptr ||
+                       (known != nullptr && (PyList_CheckExact(known->object.get()) ||
+                                             PyTuple_CheckExact(known->object.get())));
+  if (is_list) return holds_element(interpreter, container, element);
+  return interpreter.boolean(contains_key(interpreter, container, element));
+}
+
+bool contains(Interpreter& interpreter, const Value& container, const Value& element) {
+  return truth(interpreter, membership(interpreter, container, element), -1);
 }
 
 }  // namespace janus::frontend

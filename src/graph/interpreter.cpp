@@ -1,6 +1,7 @@
 #include "graph/interpreter.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "graph/element_code.h"
 #include "graph/functions.h"
@@ -470,6 +471,57 @@ class Run {
       return true;
     } else if (name == "list_unstack") {
       list = slices(node);
+    } else {
+      return rearranged(node, list);
+    }
+    set(node.output(), shared(std::move(list)));
+    return true;
+  }
+
+  /// Those that give parts of lists, or say where something is in them.
+  bool rearranged(const Node& node, std::vector<Datum>& list) {
+    const std::string_view name = node.op->name;
+    const auto number = [](const Datum& datum) {
+      const TypedNumber typed = element_of(datum, {});
+      return typed.number.as_double(typed.dtype);
+    };
+    const auto begin = [&](size_t input) {
+      const int64_t position = std::get<int64_t>(get(node.inputs[input]));
+      const auto size = static_cast<int64_t>(list.size());
+      return std::clamp<int64_t>(position < 0 ? position + size : position, 0, size);
+    };
+    if (name == "list_slice") {
+      const int64_t first = begin(1), last = std::max(first, begin(2));
+      list = std::vector<Datum>(list.begin() + first, list.begin() + last);
+    } else if (name == "list_join") {
+      const std::vector<Datum> more = items(node.inputs[1]);
+      list.insert(list.end(), more.begin(), more.end());
+    } else if (name == "list_pick") {
+      std::vector<Datum> picked;
+      for (const Datum& position : items(node.inputs[1])) {
+        const auto index = index_of(std::get<int64_t>(position), list.size());
+        if (!index) throw RunFailure("list_pick: there is no such element");
+        picked.push_back(list[*index]);
+      }
+      list = std::move(picked);
+    } else if (name == "list_order") {
+      const bool descends = std::get<bool>(get(node.inputs[1]));
+      std::vector<int64_t> order(list.size());
+      std::iota(order.begin(), order.end(), int64_t{0});
+      const auto comes_first = [&](int64_t a, int64_t b) {
+        if (descends) std::swap(a, b);
+        return number(list[static_cast<size_t>(a)]) < number(list[static_cast<size_t>(b)]);
+      };
+      std::ranges::sort(order, [&](int64_t a, int64_t b) {
+        return comes_first(a, b) || (!comes_first(b, a) && a < b);
+      });
+      list.assign(order.begin(), order.end());
+    } else if (name == "list_find") {
+      const double wanted = number(get(node.inputs[1]));
+      const auto place =
+          std::ranges::find_if(list, [&](const Datum& item) { return number(item) == wanted; });
+      set(node.output(), place == list.end() ? int64_t{-1} : int64_t{place - list.begin()});
+      return true;
     } else {
       return false;
     }

@@ -15,7 +15,7 @@
   X(frame_pack) X(frame_unpack) X(list_new) X(list_push) X(list_pop) X(list_size)               \
   /* list_access.cpp */                                                                         \
   X(list_item) X(list_reverse) X(list_resize) X(list_sum) X(list_only) X(list_stack)            \
-  X(list_unstack)                                                                               \
+  X(list_unstack) X(list_slice) X(list_join) X(list_pick) X(list_order) X(list_find)            \
   /* structure.cpp */                                                                           \
   X(constant) X(state) X(commit) X(rebind) X(guard) X(size) X(dimension) X(gradient) X(detach) X(undefined) X(fused) \
   X(if_) X(while_) X(function) X(call) X(opaque) X(opaque_backward)                             \

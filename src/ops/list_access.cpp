@@ -4,6 +4,7 @@
 // The gradient of a list is a list of gradients that ends where the list ends; it may be shorter
 // (zeros are missing at its beginning) or longer (what is before the list's beginning is nobody's).
 // `list_resize` makes it as long as the list.
+#include "graph/builder.h"
 #include "ops/container.h"
 #include "ops/list.h"
 
@@ -110,6 +111,47 @@ std::vector<Type> infer_list_unstack(const Infer& infer) {
   return {Type::list(Type::tensor(infer.type(0).dtype, std::move(shape)))};
 }
 
+std::vector<Type> infer_list_slice(const Infer& infer) {
+  expect_count(infer, 3);
+  expect_integer(infer, 1);
+  expect_integer(infer, 2);
+  element_type(infer);
+  return {infer.type(0)};
+}
+
+std::vector<Type> infer_list_join(const Infer& infer) {
+  expect_count(infer, 2);
+  element_type(infer);
+  if (infer.type(0) != infer.type(1)) infer.fail("expected two lists of one type");
+  return {infer.type(0)};
+}
+
+void expect_numbers(const Infer& infer, size_t input) {
+  if (!element_type(infer, input).is_number())
+    infer.fail(cat("expected a list of numbers, got ", infer.type(input)));
+}
+
+std::vector<Type> infer_list_pick(const Infer& infer) {
+  expect_count(infer, 2);
+  expect_numbers(infer, 0);
+  if (infer.type(1) != Type::list(Type::i64())) infer.fail("expected a list of positions");
+  return {infer.type(0)};
+}
+
+std::vector<Type> infer_list_order(const Infer& infer) {
+  expect_count(infer, 2);
+  expect_numbers(infer, 0);
+  if (infer.type(1).kind != Type::Kind::boolean) infer.fail("expected whether it is descending");
+  return {Type::list(Type::i64())};
+}
+
+std::vector<Type> infer_list_find(const Infer& infer) {
+  expect_count(infer, 2);
+  expect_numbers(infer, 0);
+  if (infer.type(1) != element_type(infer)) infer.fail("expected a number like the elements");
+  return {Type::i64()};
+}
+
 // ---- Gradients --------------------------------------------------------------------------------
 
 Value* size_of(Builder& builder, Value* list) { return op::list_size(builder, {list}); }
@@ -158,6 +200,33 @@ void differentiate_list_unstack(Vjp& vjp) {
   Value* count = op::size(builder, {}, {{"of", of}});
   vjp.add(0, op::list_stack(builder, {resized(builder, vjp.dout(), count)},
                             {{"dim", dim}, {"size", of}}));
+}
+
+/// So many zeros.
+Value* zeros(Builder& builder, const Type& list, Value* count) {
+  return resized(builder, ops::zero_gradient(builder, list), count);
+}
+
+void differentiate_list_slice(Vjp& vjp) {
+  Builder& builder = vjp.builder();
+  Value* const size = size_of(builder, vjp.in(0));
+  const auto part = [&](Value* from, Value* to) {
+    return size_of(builder, op::list_slice(builder, {vjp.in(0), from, to}));
+  };
+  Value* const before = part(builder.constant(int64_t{0}), vjp.in(1));
+  Value* const count = part(vjp.in(1), vjp.in(2));
+  Value* whole = op::list_join(
+      builder, {zeros(builder, vjp.in(0)->type, before), resized(builder, vjp.dout(), count)});
+  Value* const behind = op::scalar_sub(builder, {size, op::list_size(builder, {whole})});
+  vjp.add(0, op::list_join(builder, {whole, zeros(builder, vjp.in(0)->type, behind)}));
+}
+
+void differentiate_list_join(Vjp& vjp) {
+  Builder& builder = vjp.builder();
+  Value *const first = size_of(builder, vjp.in(0)), *const second = size_of(builder, vjp.in(1));
+  Value* whole = resized(builder, vjp.dout(), op::scalar_add(builder, {first, second}));
+  vjp.add(0, op::list_slice(builder, {whole, builder.constant(int64_t{0}), first}));
+  vjp.add(1, resized(builder, whole, second));
 }
 
 }  // namespace
@@ -231,6 +300,52 @@ constinit const OpDef op::list_unstack{
     .traits = Trait::pure,
     .infer = infer_list_unstack,
     .vjp = differentiate_list_unstack,
+};
+
+constinit const OpDef op::list_slice{
+    .name = "list_slice",
+    .doc =
+        "The elements from a first position to before a last one, as Python's slices count and cut "
+        "off.",
+    .schema = "",
+    .traits = Trait::pure,
+    .infer = infer_list_slice,
+    .vjp = differentiate_list_slice,
+};
+
+constinit const OpDef op::list_join{
+    .name = "list_join",
+    .doc = "The elements of one list, then those of the other.",
+    .schema = "",
+    .traits = Trait::pure,
+    .infer = infer_list_join,
+    .vjp = differentiate_list_join,
+};
+
+constinit const OpDef op::list_pick{
+    .name = "list_pick",
+    .doc = "The numbers of a list at the positions in another. There must be such.",
+    .schema = "",
+    .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
+    .infer = infer_list_pick,
+};
+
+constinit const OpDef op::list_order{
+    .name = "list_order",
+    .doc =
+        "The positions of a list's numbers, sorted by them; equal ones stay in their order, also "
+        "where the second operand wants the greatest first. None may be NaN.",
+    .schema = "",
+    .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
+    .infer = infer_list_order,
+};
+
+constinit const OpDef op::list_find{
+    .name = "list_find",
+    .doc = "Where a number stands in a list for the first time; -1: nowhere. It may not be NaN.",
+    .schema = "",
+    .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
+    .infer = infer_list_find,
 };
 
 }  // namespace janus

@@ -593,7 +593,9 @@ def chained_comparison():
     return f
 
 
-@converted("list comprehension of a varying number of elements, also with conditions")
+@converted(
+    "list comprehension of a varying number of elements, also with conditions or several clauses"
+)
 def list_comprehension():
     return lambda x, n: sum([x * i for i in range(n) if i != 1])
 
@@ -749,13 +751,37 @@ def kinds_of_the_first_round():
 
 
 @converted(
-    "`max`, `min`, `any`, `all`, `sum` of such a list; "
-    "`max`, `min`, `sum`, `list` of a generator expression"
+    "`max`, `min`, `any`, `all`, `sum` of such a list; `max`, `min`, `sum`, `list`, `tuple`, "
+    "`sorted` of a generator expression, `range`, `zip`, `enumerate`"
 )
 def extremes():
     def f(x, n):
         sums = [x[i].sum().item() for i in range(n)]
         return max(sums), any(sums), min(x[i, 0].item() for i in range(n))
+
+    return f
+
+
+@converted("`any`, `all`, `next` of a generator expression")
+def early_stop():
+    def f(x, n):
+        first = next((i for i in range(n) if x[i].sum() > 0), -1)
+        return x * first, any(x[i, 0] > 1 for i in range(n)), all(row.sum() > -9 for row in x)
+
+    return f
+
+
+@converted(
+    "`sorted`, `sort`, `index`, `count`, `remove`, `insert`, `pop`, `extend`, slices, `in` of "
+    "numbers that only the run knows"
+)
+def rearranged():
+    def f(x, n):
+        values = sorted([x[i].sum().item() for i in range(n)], reverse=True)
+        values.insert(1, values.pop(0))
+        values.extend(values[1:])
+        values.remove(values[0])
+        return x * values.count(values[0]), values[0] in values, values.index(values[1])
 
     return f
 
