@@ -1,10 +1,11 @@
-// Matrix products into given memory, by MKL (through ATen) or oneDNN.
+// Matrix products into given memory, by MKL (through ATen), oneDNN or code of our own.
 //
 // oneDNN needs some microseconds to start, MKL hardly any; on some processors oneDNN is twice as
-// fast once the product is large, on others MKL wins. So products that are large enough to matter
-// are timed both ways the first time that their shape, or one much like it, comes up. oneDNN keeps
-// code for each shape that it has seen, some 100 KiB, so it has to be clearly faster, and where
-// ever new shapes come, only large products are worth that.
+// fast once the product is large, on others MKL wins. Our own code starts at once, and is the
+// fastest as long as operands fit the cache. So products that are large enough to matter are timed
+// in all ways the first time that their shape, or one much like it, comes up. oneDNN keeps code for
+// each shape that it has seen, some 100 KiB, so where ever new shapes come, only large products are
+// worth that.
 #include "torch/products.h"
 
 #include <ATen/Context.h>
@@ -12,11 +13,12 @@
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/bmm_cpu_dispatch.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
+#include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <climits>
 #include <map>
@@ -27,6 +29,7 @@
 #include "base/thread_pool.h"
 #include "graph/constant.h"
 #include "graph/op.h"
+#include "kernels/product.h"
 #include "ops/list.h"
 #include "torch/grain.h"
 #include "torch/tensor.h"
@@ -61,16 +64,21 @@ constexpr int64_t least_measured = 1'000'000;
 /// ... to pay where they come once, or in more than a few sizes.
 constexpr int64_t least_of_many = 16'000'000;
 constexpr int least_uses = 2, few_shapes = 2;
+/// Elements that the cache holds while our own code multiplies: beyond that oneDNN is as fast.
+constexpr int64_t most_own = 1 << 18;
 
-enum class Way : uint8_t { mkl, onednn };
+enum class Way : uint8_t { mkl, own, onednn };
 
 struct Shape {
   int64_t batch, rows, columns, inner;
   bool left_transposed, right_transposed, added;
   int threads;
+  bool steady = false;  ///< it comes up again and again
   auto operator<=>(const Shape&) const = default;
 
   int64_t work() const { return 2 * batch * rows * columns * inner; }
+  /// Of one product's operands and result.
+  int64_t elements() const { return rows * inner + inner * columns + rows * columns; }
   /// What it has in common with those that are much like it.
   Shape rough() const {
     Shape shape = *this;
@@ -79,6 +87,10 @@ struct Shape {
     return shape;
   }
 };
+
+bool has_onednn() {
+  return at::native::mkldnn_matmul != nullptr && at::globalContext().userEnabledMkldnn();
+}
 
 /// Finds out which small shapes come up again and again: those alone are worth oneDNN's code.
 class SmallShapes {
@@ -127,22 +139,27 @@ Ways<Shape>& choices() {
 
 /// `run` must be repeatable.
 template <class Run>
-Way choose(const Shape& shape, const Run& run) {
-  const bool is_small = forced_way < 0 && shape.work() < least_of_many;
-  if (is_small && !small_shapes().is_steady(shape)) return Way::mkl;
-  return static_cast<Way>(
-      choices().choose(shape.rough(), 2, [&](int way) { run(static_cast<Way>(way)); }));
+Way choose(Shape shape, const Run& run) {
+  shape.steady =
+      forced_way >= 0 || shape.work() >= least_of_many || small_shapes().is_steady(shape);
+  std::array<Way, 3> ways{Way::mkl};
+  size_t count = 1;
+  if (kernels::has_products() && shape.elements() <= most_own) ways[count++] = Way::own;
+  if (shape.steady && has_onednn()) ways[count++] = Way::onednn;
+  if (count == 1) return Way::mkl;
+  const auto run_way = [&](int index) { run(ways[static_cast<size_t>(index)]); };
+  return ways[static_cast<size_t>(
+      choices().choose(shape.rough(), static_cast<int>(count), run_way))];
 }
 
-/// Of matrices, or of batches of matrices.
-bool onednn_can(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out) {
+/// Whether these matrices, or batches of matrices, are multiplied by MKL alone.
+bool is_for_mkl(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out) {
   const auto is_matrix = [](const at::Tensor& t) {
     return t.scalar_type() == at::kFloat && ((t.stride(-1) == 1 && t.stride(-2) >= t.size(-1)) ||
                                              (t.stride(-2) == 1 && t.stride(-1) >= t.size(-2)));
   };
-  return at::native::mkldnn_matmul != nullptr && at::globalContext().userEnabledMkldnn() &&
-         is_matrix(left) && is_matrix(right) && out.scalar_type() == at::kFloat &&
-         out.is_contiguous();
+  return 2 * left.numel() * right.size(-1) < least_measured || !is_matrix(left) ||
+         !is_matrix(right) || out.scalar_type() != at::kFloat || !out.is_contiguous();
 }
 
 /// out += bias, a row.
@@ -173,6 +190,26 @@ Shape shape_of(const at::Tensor& left, const at::Tensor& right, bool added) {
           threads_of_products()};
 }
 
+kernels::Factor factor(const at::Tensor& matrix) {
+  return {matrix.const_data_ptr<float>(), matrix.stride(-2), matrix.stride(-1)};
+}
+
+/// By our own code: the product, which the caller completes by what the sums start with.
+kernels::Product own_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& out) {
+  return {.rows = left.size(-2),
+          .columns = right.size(-1),
+          .inner = left.size(-1),
+          .left = factor(left),
+          .right = factor(right),
+          .out = out.mutable_data_ptr<float>(),
+          .out_down = right.size(-1)};
+}
+
+/// Whether `bias` is a row as our own code adds it, or none.
+bool is_plain_row(const at::Tensor& bias) {
+  return !bias.defined() || (bias.is_contiguous() && bias.scalar_type() == at::kFloat);
+}
+
 }  // namespace
 
 int64_t rough_size(int64_t size) {
@@ -186,9 +223,12 @@ int threads_of_products() { return at::in_parallel_region() ? 1 : at::get_num_th
 
 void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias,
               at::Tensor& out) {
-  const int64_t rows = left.size(0), inner = left.size(1), columns = right.size(1);
   const auto run = [&](Way way) {
-    if (way == Way::onednn) {
+    if (way == Way::own && is_plain_row(bias)) {
+      kernels::Product product = own_product(left, right, out);
+      if (bias.defined()) product.start = bias.const_data_ptr<float>();
+      kernels::multiply(product);
+    } else if (way == Way::onednn) {
       at::native::mkldnn_matmul(left, right, out, 0, 1);
       if (bias.defined()) add_row(out, bias);
     } else if (bias.defined()) {
@@ -197,42 +237,62 @@ void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor&
       at::cpu::mm_out(out, left, right);
     }
   };
-  if (2 * rows * inner * columns < least_measured || !onednn_can(left, right, out)) {
-    return run(Way::mkl);
-  }
+  if (is_for_mkl(left, right, out)) return run(Way::mkl);
   run(choose(shape_of(left, right, bias.defined()), run));
 }
 
 void add_product(const at::Tensor& left, const at::Tensor& right, at::Tensor& out) {
-  const int64_t work = 2 * left.size(0) * left.size(1) * right.size(1);
-  if (work >= least_measured && onednn_can(left, right, out)) {
-    const Way way = choose(shape_of(left, right, false), [&](Way each) {
-      at::Tensor product = at::empty_like(out);  // what is timed is done several times
-      if (each == Way::onednn) {
-        at::native::mkldnn_matmul(left, right, product, 0, 1);
-      } else {
-        at::cpu::mm_out(product, left, right);
-      }
-    });
-    if (way == Way::onednn) return at::native::mkldnn_matmul(left, right, out, 1, 1);
-  }
-  at::cpu::addmm_out(out, out, left, right);
+  const auto run = [&](Way way, at::Tensor& to) {
+    if (way == Way::own) {
+      kernels::Product product = own_product(left, right, to);
+      product.start = product.out;
+      product.start_down = product.out_down;
+      kernels::multiply(product);
+    } else if (way == Way::onednn) {
+      at::native::mkldnn_matmul(left, right, to, 1, 1);
+    } else {
+      at::cpu::addmm_out(to, to, left, right);
+    }
+  };
+  if (is_for_mkl(left, right, out)) return run(Way::mkl, out);
+  const Way way = choose(shape_of(left, right, false), [&](Way each) {
+    at::Tensor to = at::zeros_like(out);  // what is timed is done several times
+    run(each, to);
+  });
+  run(way, out);
 }
 
 namespace {
 
+/// Each product of a batch, of which `first` is the first one, by our own code.
+void multiply_each(const kernels::Product& first, const at::Tensor& left, const at::Tensor& right,
+                   const at::Tensor& out) {
+  constexpr int64_t least_work = 1 << 20;  // outweighs waking a thread
+  const int64_t work = first.rows * first.columns * first.inner;
+  parallel_for(left.size(0), least_work / work + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      kernels::Product product = first;
+      product.left.data += i * left.stride(0);
+      product.right.data += i * right.stride(0);
+      product.out += i * out.stride(0);
+      kernels::multiply(product);
+    }
+  });
+}
+
 /// The same of batches.
 void multiply_batches(const at::Tensor& left, const at::Tensor& right, at::Tensor& out) {
   const auto run = [&](Way way) {
-    if (way == Way::onednn) {
+    if (way == Way::own) {
+      multiply_each(own_product(left, right, out), left, right, out);
+    } else if (way == Way::onednn) {
       at::native::mkldnn_matmul(left, right, out, 0, 1);
     } else {
       at::cpu::bmm_out(out, left, right);
     }
   };
-  const bool is_large = 2 * left.numel() * right.size(2) >= least_measured;
-  const bool can_choose = is_large && onednn_can(left, right, out);
-  run(can_choose ? choose(shape_of(left, right, false), run) : Way::mkl);
+  if (is_for_mkl(left, right, out)) return run(Way::mkl);
+  run(choose(shape_of(left, right, false), run));
 }
 
 /// A matrix of floats as BLAS takes it; a vector is a row.

@@ -423,3 +423,30 @@ def test_small_products_of_ever_new_shapes_leave_nothing_behind():
     run(batches[10:])
     assert torchjanus.stats(converted)["hits"] > len(batches)
     assert resident_mib() - before < 12
+
+
+@pytest.fixture(params=[0, 1, 2], ids=["mkl", "own", "onednn"])
+def way(request):
+    torchjanus._core.testing.force_way(request.param)
+    yield request.param
+    torchjanus._core.testing.force_way(-1)
+
+
+@pytest.mark.parametrize("rows, inner, columns", [(32, 256, 256), (50, 333, 129), (101, 77, 90)])
+def test_products_in_every_way(way, rows, inner, columns):
+    x, weight = torch.randn(rows, inner), torch.randn(columns, inner, requires_grad=True)
+    bias = torch.randn(columns, requires_grad=True)
+    batches = torch.randn(3, rows, inner), torch.randn(3, inner, columns)
+
+    def step():
+        y = nn.functional.linear(x, weight, bias)
+        other = torch.addmm(y.detach(), x, weight.t())
+        gradients = torch.autograd.grad((y * y).sum(), (weight, bias))
+        back = y.detach() @ weight
+        return y, other, back, torch.bmm(*batches), batches[0] @ batches[1][0], *gradients
+
+    converted = torchjanus.function(step)
+    for _ in range(6):
+        results = converted()
+    assert converted.stats()["state"] == "graph"
+    torch.testing.assert_close(results, step(), rtol=1e-4, atol=1e-3)
