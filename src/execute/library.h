@@ -110,6 +110,9 @@ class Library {
   /// Counts `by` in-place writes.
   virtual void bump_version(Slot& tensor, int64_t by) = 0;
 
+  /// Whether operators have tried several ways since memory was given back: the slower ones may
+  /// have needed more.
+  virtual bool has_compared_ways() const { return false; }
   /// Hands memory that is free but kept back to the system: what comes needs less.
   virtual void give_back_free_memory() {}
 

@@ -177,11 +177,12 @@ class Instance {
     learned_ = true;
   }
 
-  /// What the first run and compiling before it left, and then what the plan has replaced of that.
+  /// What the first run and compiling before it left, then what the plan has replaced of that, and
+  /// whatever was tried since.
   void give_back_memory() {
-    if (frame_.failure || first_runs_ == 2) return;
+    if (frame_.failure || (first_runs_ == 2 && !library_.has_compared_ways())) return;
     library_.give_back_free_memory();
-    ++first_runs_;
+    first_runs_ = std::min(2, first_runs_ + 1);
   }
 
   void run_planned(std::span<Slot> results, std::span<Slot> rebound) {

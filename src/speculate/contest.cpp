@@ -45,7 +45,10 @@ bool Contest::begins(uint64_t news) {
   if (const double taken = lap(); taken != 0 && counts_) trial_.add(taken);
   counts_ = trial_.next_is_old() == is_without_;
   if (!counts_) change_ways();
-  if (trial_.is_over()) leave();
+  if (trial_.is_over()) {
+    if (is_without_) change_ways();
+    leave();
+  }
   return is_without_;
 }
 

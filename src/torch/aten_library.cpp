@@ -20,6 +20,7 @@
 #include "torch/random_state.h"
 #include "torch/run_scope.h"
 #include "torch/tensor.h"
+#include "torch/ways.h"
 
 namespace janus::torch {
 
@@ -125,6 +126,7 @@ class TorchLibrary final : public execute::Library {
     return slot_of(at::_ops::add_Tensor::call(tensor_of(one), tensor_of(other), 1));
   }
 
+  bool has_compared_ways() const override { return ways_were_compared; }
   void give_back_free_memory() override { torch::give_back_free_memory(); }
 
   void bump_version(Slot& tensor, int64_t by) override {

@@ -14,6 +14,11 @@
 
 #include "base/fault.h"
 #include "torch/run_scope.h"
+#include "torch/ways.h"
+
+// MKL's own, which libtorch_cpu exports where it was built with it: what each thread has for packed
+// operands is kept until somebody asks for it.
+extern "C" __attribute__((weak)) void mkl_serv_free_buffers();
 
 namespace janus::torch {
 
@@ -226,7 +231,9 @@ void PlacedScope::correct(Placement& placement, const void* memory) const {
 
 PoolBytes pool_bytes() { return pool->bytes(); }
 void give_back_free_memory() {
+  ways_were_compared = false;
   pool->trim_all();
+  if (mkl_serv_free_buffers != nullptr) mkl_serv_free_buffers();
 #ifdef __GLIBC__
   malloc_trim(0);
 #endif

@@ -14,6 +14,9 @@ namespace janus::torch {
 /// For tests: this way is taken, or the last there is, whatever it costs; below 0: the fastest.
 inline std::atomic<int> forced_way = -1;
 
+/// Set where ways were compared; whoever gives back the memory that it took clears it.
+inline std::atomic<bool> ways_were_compared = false;
+
 /// The fastest way for each case that came up. All cases of one kind share an object of this class,
 /// on any number of threads.
 template <class Case>
@@ -50,6 +53,7 @@ class Ways {
         seconds = round == 0 ? taken : std::min(seconds, taken);
       }
     }
+    ways_were_compared = true;
     least[0] *= clearly_faster;
     return static_cast<int>(std::ranges::min_element(least) - least.begin());
   }
