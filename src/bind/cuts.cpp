@@ -15,7 +15,7 @@ using speculate::Dispatcher;
 using speculate::Reason;
 
 // The whole was profiled, so one more run tells what the variables are where a segment begins.
-constexpr speculate::DispatchOptions kSegmentOptions = {.profile_runs = 1, .least_work = 3};
+constexpr speculate::DispatchOptions kSegmentOptions = {.profile_runs = 1, .least_work = 9};
 
 bool is_simple(const syntax::Statement& statement) {
   using syntax::StatementKind;

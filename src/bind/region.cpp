@@ -145,6 +145,7 @@ thread_local bool is_without_graphs = false;
 Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const syntax::Tree& tree,
                             const std::vector<size_t>& variables, Given& given) {
   const uint64_t graphs_before = dispatcher.counters().generated;
+  const bool was_settled = dispatcher.settled();
   const python::Object frame_variables = python::Object::borrow(PyEval_GetLocals());
   if (!frame_variables) throw python::ErrorSet();
   Call call;
@@ -154,7 +155,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   call.facts_key = state.module.get();
   Dispatcher::Attempt attempt = dispatcher.attempt(call);
   if (attempt.otherwise == Dispatcher::Otherwise::profile ||
-      dispatcher.counters().generated != graphs_before)
+      dispatcher.counters().generated != graphs_before || dispatcher.settled() != was_settled)
     ++news;
   if (!attempt.ran || !attempt.result) return attempt;
   given = take_given(attempt.result.get(), variables, state.assigned.size());
@@ -512,7 +513,7 @@ python::Object told(const RegionState& state, Dispatcher::Describe describe) {
 std::unique_ptr<RegionState> make_state(PyObject* module,
                                         const std::shared_ptr<const syntax::Tree>& tree,
                                         bool at_module_level, bool is_part) {
-  constexpr speculate::DispatchOptions kPart = {.profile_runs = 3, .least_work = 3};
+  constexpr speculate::DispatchOptions kPart = {.profile_runs = 3, .least_work = 9};
   auto state = std::make_unique<RegionState>(tree->name, *tree->file, first_line(*tree),
                                              is_part ? kPart : speculate::DispatchOptions());
   state->module = python::Object::borrow(module);

@@ -62,7 +62,7 @@ class Describer {
     ElementPattern made;
     made.kind = ElementPattern::Kind::tensor;
     made.tensor.dtype = fact->dtype;
-    made.tensor.is_view = fact->is_view;
+    made.tensor.may_be_view = true;
     const speculate::ValueFact* seen = interpreter_.path_fact(path);
     for (size_t i = 0; i < fact->sizes.size(); ++i) {
       const bool varies = fact->sizes[i] >= 2 && seen != nullptr && seen->varies(i);
@@ -101,8 +101,7 @@ bool is_alike(const ElementPattern& pattern, PyObject* element, PyObject* other)
       const auto b = speculate::tensor_access().describe(other, nullptr);
       return a && b && a->dtype == b->dtype && a->sizes == b->sizes && a->strides == b->strides &&
              a->requires_grad == b->requires_grad && a->is_leaf == b->is_leaf &&
-             a->is_parameter == b->is_parameter && a->is_view == b->is_view &&
-             a->has_hooks == b->has_hooks;
+             a->is_parameter == b->is_parameter && a->has_hooks == b->has_hooks;
     }
     default:
       return true;

@@ -454,26 +454,39 @@ void commit_tensors(Interpreter& interpreter) {
   }
 }
 
+bool changes(const Interpreter& interpreter, const Tensor& tensor) {
+  return tensor.written || interpreter.kept_apart.contains(&tensor);
+}
+
+/// Views of what needs no gradient are as good as other tensors where they are only read.
+void accept_views(Interpreter& interpreter) {
+  std::set<const Source*> read;
+  for (const auto& tensor : interpreter.entry_tensor_order)
+    if (!tensor->requires_grad && !changes(interpreter, *tensor)) read.insert(tensor->source);
+  for (Assumption& each : interpreter.output().assumptions)
+    if (each.kind == Assumption::Kind::tensor && read.contains(each.source))
+      each.tensor.may_be_view = true;
+}
+
 /// A write must not show in another tensor of the graph, nor a changed requires_grad in a view.
 void assume_separate(Interpreter& interpreter) {
   const auto& tensors = interpreter.entry_tensor_order;
-  const auto changes = [&](const std::shared_ptr<Tensor>& tensor) {
-    return tensor->written || interpreter.kept_apart.contains(tensor.get());
-  };
-  if (std::none_of(tensors.begin(), tensors.end(), changes)) return;
+  if (std::ranges::none_of(tensors, [&](const auto& each) { return changes(interpreter, *each); }))
+    return;
   size_t count = tensors.size();
   for (const auto& [source, list] : interpreter.entry_lists)
     count += count_tensors(*list.pattern, list.object.get());
   speculate::SeparateMemory separate(count);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (const auto other = separate.add(i, tensors[i]->storage, changes(tensors[i])))
+    const bool is_changed = changes(interpreter, *tensors[i]);
+    if (const auto other = separate.add(i, tensors[i]->storage, is_changed))
       interpreter.refuse(ReasonCode::unsupported_tensor,
                          cat(tensors[i]->source->describe(), " shares memory with ",
                              tensors[*other]->source->describe()));
     Assumption assumption;
     assumption.kind = Assumption::Kind::separate_memory;
     assumption.source = tensors[i]->source;
-    assumption.number = changes(tensors[i]) ? 1 : 0;
+    assumption.number = is_changed ? 1 : 0;
     interpreter.assume(std::move(assumption));
   }
   for (const auto& [source, list] : interpreter.entry_lists) {
@@ -578,6 +591,7 @@ void finish(Interpreter& interpreter, const Value& result) {
   commit_requires_grad(interpreter);
   note_differentiable_leaves(interpreter);
   commit_tensors(interpreter);
+  accept_views(interpreter);
   assume_separate(interpreter);
   graph::Block& body = interpreter.output().graph.body();
   body.results = interpreter.results();

@@ -12,6 +12,7 @@
 #include "frontend/statements.h"
 #include "ops/list.h"
 #include "speculate/recipe.h"
+#include "speculate/test_number.h"
 #include "syntax/source.h"
 
 namespace janus::frontend {
@@ -171,8 +172,7 @@ void Interpreter::mark(speculate::LineMark::Kind kind, std::string note,
 }
 
 bool Interpreter::expected_outcome(int fact_number) const {
-  // Tests that have no fact are told apart by their line (Dispatcher does so).
-  const int number = fact_number < 0 ? -2 - user_span().line : fact_number;
+  const int number = speculate::test_number(fact_number, user_span().line);
   if (call_.chosen != nullptr)
     for (const auto& choice : *call_.chosen)
       if (choice.fact == number && frame_->code->facts_key.is(choice.facts_key.get()))

@@ -7,6 +7,7 @@
 #include "frontend/containers.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
+#include "speculate/test_number.h"
 
 namespace janus::frontend {
 
@@ -28,6 +29,17 @@ bool are_same_computation(const graph::Value* a, const graph::Value* b, int step
   });
 }
 
+/// What the run counts, as a size. 0 and 1 are no ordinary sizes: a run that counts so few is
+/// followed by graphs for these very sizes.
+graph::Dim followed_size(Interpreter& interpreter, graph::Value* count) {
+  const auto is_at_least = [&](int64_t least, int kind) {
+    graph::Builder& builder = interpreter.builder();
+    return interpreter.follow(op::scalar_ge(builder, {count, builder.constant(least)}), {}, kind);
+  };
+  if (is_at_least(2, speculate::kUncounted)) return *interpreter.run_time_dimension(count);
+  return graph::Dim(is_at_least(1, speculate::kIsAny) ? 1 : 0);
+}
+
 /// How many elements of the mask are true.
 graph::Dim chosen_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& mask) {
   graph::Value* of = read(interpreter, *mask);
@@ -36,11 +48,11 @@ graph::Dim chosen_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& ma
     if (are_same_computation(of, other)) return dimension;
   const auto sum = tensor_by(interpreter, "sum", {mask});
   graph::Value* count = op::item(interpreter.builder(), {read(interpreter, *sum)});
-  const std::optional<graph::Dim> dimension = interpreter.run_time_dimension(count);
-  if (!dimension)
+  const bool is_in_body = &interpreter.builder().block() == &interpreter.output().graph.body();
+  if (interpreter.open_scopes() > 0 || !is_in_body)
     interpreter.refuse(ReasonCode::unsupported_tensor,
                        "how many elements a mask chooses is decided inside a branch or loop");
-  return dimensions.emplace(of, *dimension).first->second;
+  return dimensions.emplace(of, followed_size(interpreter, count)).first->second;
 }
 
 // --- as torch's callables -----------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // What has as many elements as the data say: where a tensor is not zero, and what masks choose.
 // The run counts them first, and the count names a dimension that all behind it can rely on. It has
-// to be at least 2, as every dimension with a name; with fewer the run is given up.
+// to be at least 2, as every dimension with a name; one element and none have a graph each.
 #pragma once
 
 #include <memory>

@@ -217,10 +217,14 @@ Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& 
   std::optional<Dim> a = dim_of(left), b = dim_of(right);
   if (a && b) {
     // What holds for all values of the symbols needs no guard.
-    Dim difference = *a - *b;
-    if (difference.is_constant()) return interpreter.constant(example);
-    std::optional<int64_t> least = difference.lower_bound();
-    if (least && *least > 0) return interpreter.constant(example);
+    const auto decided = [&](int64_t difference) {
+      const Object zero = python::integer(0), sign = python::integer(difference);
+      return interpreter.constant(Object::steal(PyObject_RichCompare(sign.get(), zero.get(), how)));
+    };
+    const Dim difference = *a - *b;
+    if (difference.is_constant()) return decided(difference.value());
+    if (difference.lower_bound().value_or(0) > 0) return decided(1);
+    if ((*b - *a).lower_bound().value_or(0) > 0) return decided(-1);
     if (op == CompareOperator::Eq && example.is(Py_True)) {
       interpreter.assume_equal(*a, *b);
       return interpreter.boolean(true);

@@ -397,7 +397,7 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   pattern.requires_grad = fact->requires_grad;
   pattern.is_leaf = fact->is_leaf;
   pattern.is_parameter = fact->is_parameter;
-  pattern.is_view = fact->is_view;
+  pattern.may_be_view = fact->is_view;
   pattern.has_hooks = fact->has_hooks;
 
   auto tensor = std::make_shared<Tensor>();

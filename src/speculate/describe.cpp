@@ -157,7 +157,7 @@ std::string describe_against(PyObject* object, const TensorPattern& pattern) {
   note(fact->requires_grad, pattern.requires_grad, "requires grad", "does not require grad");
   note(fact->is_leaf, pattern.is_leaf, "is a leaf", "is not a leaf");
   note(fact->is_parameter, pattern.is_parameter, "is a Parameter", "is not a Parameter");
-  note(fact->is_view, pattern.is_view, "is a view", "is not a view");
+  note(fact->is_view && !pattern.may_be_view, false, "is a view", "");
   note(fact->has_hooks, pattern.has_hooks, "has hooks", "has no hooks");
   std::string text = describe_object(object);
   for (size_t i = 0; i < notes.size(); ++i) text += cat(i == 0 ? " (" : ", ", notes[i]);

@@ -11,6 +11,7 @@
 #include "speculate/describe.h"
 #include "speculate/hooks.h"
 #include "speculate/surroundings.h"
+#include "speculate/test_number.h"
 
 namespace janus::speculate {
 namespace {
@@ -23,6 +24,7 @@ constexpr int kMostRefusalsOfOutcome = 2;
 constexpr int kMostOfNumberedOutcome =
     4;  // graphs, for various values behind one test without fact
 constexpr int kRefusalsBeforeCut = 2;
+constexpr int kViewsOfOperator = 3;                           // that cost as much as one operator
 constexpr size_t kFirstValues = 4, kMostGraphsOfNumbers = 8;  // of a number
 constexpr int kProfiledAborts = 1;      // aborts of one kind that are profiled before a new graph
 constexpr int kMostTimesOutgrown = 16;  // a profile and a new graph each count
@@ -76,10 +78,8 @@ std::string key_of(const std::vector<ChosenOutcome>& outcomes) {
   return key;
 }
 
-/// Tests that the interpreter makes itself (whether a slice lies within its tensor) have no fact;
-/// their line tells them apart, well enough to count what was tried.
 GraphTest with_number(GraphTest test) {
-  if (test.fact < 0) test.fact = -2 - test.span.line;
+  test.fact = test_number(test.fact, test.span.line);
   return test;
 }
 
@@ -102,7 +102,7 @@ bool is_for_the_user() {
          PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
 }
 
-/// How many nodes compute something with tensors: without any, Python is as quick. What has blocks
+/// What is computed with tensors, in views: with little of it Python is as quick. What has blocks
 /// of its own, or stands for a whole backward pass, is enough by itself.
 int tensor_work(const graph::Graph& graph) {
   constexpr int kEnough = 1000;
@@ -113,7 +113,7 @@ int tensor_work(const graph::Graph& graph) {
     bool has_tensor = false;
     for (const graph::Value* output : node.outputs) has_tensor |= output->type.is_tensor();
     for (const graph::Value* input : node.inputs) has_tensor |= input->type.is_tensor();
-    if (has_tensor) ++work;
+    if (has_tensor) work += node.op->is(graph::Trait::view) ? 1 : kViewsOfOperator;
     if (name == "gradient" || !node.blocks.empty()) work += kEnough;
   });
   return work;
@@ -228,7 +228,7 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
 Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment& environment,
                                             bool& committed) {
   std::optional<Mismatch> mismatch;
-  std::optional<Outcomes> wanted;
+  std::vector<Outcomes> wanted;
   std::vector<python::Object> captured;
   outgrown_.reset();
   drop_retired();
@@ -250,20 +250,20 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
     const Result result = run_entry(entry, std::move(captured), attempt.result, committed, better);
     captured = {};
     if (result == Result::left) {
-      if (!wanted) wanted = std::move(better);
+      wanted.push_back(std::move(better));
       continue;
     }
     attempt.ran = true;
     // A graph behind one that was only left (by a test inside it) keeps its place: tests that
     // alternate would make the order alternate, always wrongly.
     const auto place = std::find(entries_.begin(), entries_.end(), entry);
-    if (!wanted && place != entries_.end() && place != entries_.begin()) {
+    if (wanted.empty() && place != entries_.end() && place != entries_.begin()) {
       entries_.erase(place);
       entries_.push_front(entry);
     }
     return attempt;
   }
-  if (wanted) return left(call, environment, *wanted, committed);
+  if (!wanted.empty()) return left(call, environment, wanted, committed);
   if (passed_over != nullptr)
     if (auto found = passed_over->guards().check(call, environment, captured))
       mismatch = std::move(found);
@@ -323,22 +323,31 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   return Result::left;
 }
 
-/// A graph was entered and left: make one for the outcome that came, if that may pay.
+/// Whether there is a graph for these outcomes, or there won't be.
+bool Dispatcher::had_its_chance(const Outcomes& wanted) {
+  const std::string key = key_of(wanted);
+  const auto known = std::ranges::count_if(
+      entries_, [&](const auto& entry) { return key_of(entry->chosen) == key; });
+  const bool has_numbers =
+      std::ranges::any_of(wanted, [](const auto& each) { return each.fact < 0; });
+  return wanted.empty() || known >= (has_numbers ? kMostOfNumberedOutcome : 1) ||
+         refusals_of_[key] >= kMostRefusalsOfOutcome;
+}
+
+/// Graphs were entered and left: make one for the outcomes that came in one of them, if that may
+/// pay. The first may have been left at a test that others followed, up to a later one.
 Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& environment,
-                                     const Outcomes& wanted, bool& committed) {
+                                     const std::vector<Outcomes>& candidates, bool& committed) {
   ++counters_.aborts;
   trouble(kTroubleOfAbort, "a test or an operator inside the graph");
   if (const auto entry = std::exchange(outgrown_, nullptr))
     return outgrown(call, environment, entry, committed);
-  if (settled_ || wanted.empty() || !may_generate() || !can_afford_generation()) return {};
+  if (settled_ || !may_generate() || !can_afford_generation()) return {};
+  const auto found =
+      std::ranges::find_if(candidates, [&](const Outcomes& each) { return !had_its_chance(each); });
+  if (found == candidates.end()) return {};
+  const Outcomes& wanted = *found;
   const std::string key = key_of(wanted);
-  const auto known = std::count_if(entries_.begin(), entries_.end(),
-                                   [&](const auto& entry) { return key_of(entry->chosen) == key; });
-  const bool has_numbers =
-      std::ranges::any_of(wanted, [](const auto& each) { return each.fact < 0; });
-  if (known >= (has_numbers ? kMostOfNumberedOutcome : 1) ||
-      refusals_of_[key] >= kMostRefusalsOfOutcome)
-    return {};
   if (++aborts_of_[key] <= kProfiledAborts) return {false, {}, Otherwise::profile};
   const uint64_t generated = counters_.generated;
   const int refusals = refusals_;

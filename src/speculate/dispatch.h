@@ -44,7 +44,8 @@ struct Durations {
 
 struct DispatchOptions {
   int profile_runs = 3;
-  /// Graphs that compute less than so many tensors are not worth their entry.
+  /// Graphs that compute less are not worth their entry; as tensor_work() counts it: a view is one,
+  /// any other operator three.
   int least_work = 1;
 };
 
@@ -131,8 +132,9 @@ class Dispatcher {
   Attempt try_entries(const Call& call, const Environment& environment, bool& committed);
   Attempt missed(const Call& call, const Environment& environment, const Mismatch& mismatch,
                  bool& committed);
-  Attempt left(const Call& call, const Environment& environment, const Outcomes& wanted,
-               bool& committed);
+  Attempt left(const Call& call, const Environment& environment,
+               const std::vector<Outcomes>& candidates, bool& committed);
+  bool had_its_chance(const Outcomes& wanted);
   Attempt outgrown(const Call& call, const Environment& environment,
                    const std::shared_ptr<Entry>& entry, bool& committed);
   /// Runs one graph; `wanted` becomes the outcomes a better graph would follow.

@@ -124,7 +124,8 @@ namespace {
 
 bool is_value_check(const Check& check, PyObject* object) {
   if (check.kind == Kind::equals)
-    return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyBool_Check(object);
+    return PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyBool_Check(object) ||
+           PyTuple_CheckExact(object);
   return check.kind == Kind::tensor || check.kind == Kind::integer ||
          check.kind == Kind::floating || check.kind == Kind::boolean ||
          check.kind == Kind::elements || check.kind == Kind::length;
@@ -682,9 +683,10 @@ void visit_tensors(const std::string& path, PyObject* object, const Guards::Visi
   if (fact && !fact->is_parameter) visit(path, object);
 }
 
-/// Of a list or tuple its length, and the tensors in it.
+/// Of a list or tuple also its length, and the tensors in it.
 void visit_value(const std::string& path, PyObject* object, const Guards::Visit& visit) {
-  if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object)) return visit(path, object);
+  if (!PyList_CheckExact(object)) visit(path, object);
+  if (!PyList_CheckExact(object) && !PyTuple_CheckExact(object)) return;
   const Py_ssize_t length = PySequence_Fast_GET_SIZE(object);
   visit(length_text(path), python::check(PyLong_FromSsize_t(length)).get());
   for (Py_ssize_t i = 0; i < length; ++i)

@@ -29,6 +29,7 @@ class Conversion {
   Conversion(const Type& type, const execute::SymbolLookup& symbols) : kind_(type.kind) {
     if (!type.is_tensor()) return;
     pattern_.dtype = type.dtype;
+    pattern_.may_be_view = true;
     for (const graph::Dim& dim : type.shape) {
       const auto size = dim.evaluate(symbols);
       TORCHJANUS_CHECK(size, "heap: dimension ", dim, " is not known");
@@ -73,11 +74,7 @@ class Conversion {
   /// Views of what needs no gradient are as good as other tensors: they are only read.
   bool tensor(PyObject* object, Slot& result) {
     if (!tensor_access().is_tensor(object)) return false;
-    pattern_.is_view = false;
-    if (!tensor_access().matches(object, pattern_, sizes_.data())) {
-      pattern_.is_view = true;
-      if (!tensor_access().matches(object, pattern_, sizes_.data())) return false;
-    }
+    if (!tensor_access().matches(object, pattern_, sizes_.data())) return false;
     result = tensor_access().to_slot(object);
     return true;
   }

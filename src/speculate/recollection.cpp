@@ -445,7 +445,7 @@ void Recollection::Noting::check_tensor(const Check& check, uint32_t step, bool 
   expected.requires_grad = pattern.requires_grad;
   expected.is_leaf = pattern.is_leaf;
   expected.is_parameter = pattern.is_parameter;
-  expected.is_view = pattern.is_view;
+  expected.may_be_view = pattern.may_be_view;
   expected.has_hooks = pattern.has_hooks;
   expected.first_size = static_cast<uint32_t>(check.tensor.first_size);
   expected.sizes = to_.numbers_.data() + to_.numbers_.size();

@@ -48,7 +48,7 @@ struct ExpectedTensor {
   bool of_grad = false;  ///< the .grad of that tensor, exactly a torch.Tensor
   graph::DType dtype = graph::DType::f32;
   uint8_t rank = 0;
-  bool requires_grad = false, is_leaf = true, is_parameter = false, is_view = false,
+  bool requires_grad = false, is_leaf = true, is_parameter = false, may_be_view = false,
        has_hooks = false;
   bool is_symbolic = false;          ///< the sizes found are asked for
   uint32_t first_size = 0;           ///< where they are put
@@ -97,7 +97,7 @@ struct TensorPattern {
   bool requires_grad = false;
   bool is_leaf = true;
   bool is_parameter = false;
-  bool is_view = false;
+  bool may_be_view = false;  ///< it is only read, so it does not matter whether it is one
   bool has_hooks = false;
 };
 

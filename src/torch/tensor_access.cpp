@@ -99,11 +99,11 @@ bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
   const at::TensorImpl* impl = tensor.unsafeGetTensorImpl();
   const AutogradMeta* meta = meta_of(impl);
   if (meta == nullptr) {
-    return !pattern.requires_grad && pattern.is_leaf && !pattern.is_view && !pattern.has_hooks;
+    return !pattern.requires_grad && pattern.is_leaf && !pattern.has_hooks;
   }
   const Hooks hooks = hooks_of(impl, *meta);
-  return meta->is_view_ == pattern.is_view && hooks.any == pattern.has_hooks && !hooks.hidden &&
-         is_leaf(tensor, *meta) == pattern.is_leaf &&
+  return (pattern.may_be_view || !meta->is_view_) && hooks.any == pattern.has_hooks &&
+         !hooks.hidden && is_leaf(tensor, *meta) == pattern.is_leaf &&
          requires_grad(tensor, *meta) == pattern.requires_grad && meta->fw_grad_ == nullptr;
 }
 

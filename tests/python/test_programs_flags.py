@@ -22,6 +22,49 @@ def test_tuple_of_flags():
     return Program(step, [(torch.randn(4), tuple(flags(4))) for _ in range(20)])
 
 
+@differential(hits=14, graphs=2)
+def test_transitions_as_a_namedtuple_of_tuples():
+    """Tuples within what the program hands over, as a replay buffer gives them: taken apart once
+    anything in them varies; actions that are views or not."""
+    model = nn.Linear(4, 2)
+    Batch = namedtuple("Batch", "states actions rewards done")
+
+    def step(batch):
+        values = model(batch.states).gather(1, torch.cat(batch.actions)).squeeze(1)
+        wanted = torch.tensor(batch.rewards) + 0.9 * (
+            1 - torch.tensor(batch.done, dtype=values.dtype)
+        )
+        model.zero_grad()
+        loss = F.smooth_l1_loss(values, wanted)
+        loss.backward()
+        return loss.item()
+
+    def action():
+        if random.random() < 0.5:
+            return torch.randn(1, 2).max(1)[1].view(1, 1)
+        return torch.tensor([[random.randrange(2)]])
+
+    def batch():
+        rewards = tuple(random.choice([1.0, -0.5]) for _ in range(8))
+        return Batch(torch.randn(8, 4), tuple(action() for _ in range(8)), rewards, tuple(flags(8)))
+
+    return Program(step, [(batch(),) for _ in range(24)], watch=[model])
+
+
+@differential(hits=6, graphs=2)
+def test_views_that_are_only_read():
+    """Whether what is only read is a view makes no difference; where it is written, it does."""
+
+    def step(x, y):
+        y.mul_(0.5)
+        return (x.t() @ y).sum(), x[0]
+
+    whole = torch.randn(8, 3)
+    other, total = torch.randn(4, 3), torch.randn(4, 3)
+    calls = [(other, total), (whole[:4], total)] * 4
+    return Program(step, [*calls, (other, torch.randn(8, 3)[:4]), (whole[:4], whole[4:]), *calls])
+
+
 @differential(hits=12, graphs=3)
 def test_list_of_flags():
     def step(x, which):

@@ -76,17 +76,62 @@ def test_sizes_that_the_data_decide(function):
     return Program(FUNCTIONS[function], [(torch.randn(16, 4),) for _ in range(CALLS)])
 
 
-@differential(aborts=1, reasons=["operation_failed"])
+def first(*counts):
+    """Vectors of which so many first elements are positive."""
+    values = torch.arange(1.0, 6.0)
+    return [(torch.where(torch.arange(5) < n, values, -values),) for n in counts]
+
+
+@differential(aborts=2, reasons=["branch_changed"], graphs=3, hits=10)
 def test_fewer_than_two_elements():
-    """A dimension with a name is at least 2: what a mask chooses once or never ends the run."""
+    """A dimension with a name is at least 2: one element and none have a graph each."""
 
     def step(x):
         chosen = x[x > 0]
-        return chosen.sum(), chosen.shape
+        return chosen.sum(), chosen.shape, chosen * 2, chosen.mean()
 
-    values = torch.arange(1.0, 6.0)
-    counts = [5, 4, 3, 5, 4, 1, 0, 3, 0, 5]
-    return Program(step, [(torch.where(torch.arange(5) < n, values, -values),) for n in counts])
+    return Program(step, first(5, 4, 3, 5, 4, 1, 1, 0, 0, 3, 0, 1, 5, 0, 1, 2, 1, 0))
+
+
+@differential(reasons=["branch_changed"], hits=12)
+def test_training_on_few_hard_examples():
+    """Triplets that are hard: none, one or several of a batch."""
+    model = nn.Linear(4, 3, bias=False)
+    optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
+
+    def step(anchor, same, other):
+        a, s, o = model(anchor), model(same), model(other)
+        near, far = (a - s).pow(2).sum(1), (a - o).pow(2).sum(1)
+        loss = F.relu(near - far + 0.5).mean()
+        hard = (near > far) & (near < far + 1)
+        if hard.any():
+            loss = loss + F.relu(near[hard] - far[hard] + 0.1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item(), int(hard.sum())
+
+    return Program(step, [tuple(torch.randn(3, 4, 4)) for _ in range(40)], watch=[model])
+
+
+@differential(reasons=["branch_changed"], hits=6)
+def test_two_masks_each_of_which_may_choose_few():
+    def step(x):
+        above, below = x[x > 0], x[x <= 0]
+        if len(above) == 0 or len(below) == 0:
+            return x.sum()
+        return above.max() - below.min()
+
+    return Program(step, first(*[5, 4, 3, 1, 0, 2, 4, 1] * 4))
+
+
+@differential(reasons=["branch_changed"], hits=6)
+def test_one_element_is_a_dimension_of_its_own():
+    def step(x):
+        chosen = x[x > 0]
+        return chosen.squeeze().dim(), chosen.expand(3, -1) * 2 if len(chosen) == 1 else chosen * 3
+
+    return Program(step, first(3, 3, 3, 3, 3, 1, 1, 1, 1, 3, 1, 1, 0))
 
 
 @differential(reasons=["would_raise"])
