@@ -59,7 +59,7 @@ using execute::Slot;
 
 namespace {
 
-/// Products with fewer operations than this are too small for oneDNN to pay.
+/// Products with fewer operations than this are too small for oneDNN to pay, and for measuring.
 constexpr int64_t least_measured = 1'000'000;
 /// ... to pay where they come once, or in more than a few sizes.
 constexpr int64_t least_of_many = 16'000'000;
@@ -327,12 +327,44 @@ struct Matrix {
   }
 
   Matrix turned() const { return {data, columns, rows, leading, !transposed}; }
+  kernels::Factor factor() const {
+    return {data, transposed ? 1 : leading, transposed ? leading : 1};
+  }
 };
 
-/// out += left right, or = where `adds` is not set; for products whose calls cost more than they
-/// do. False: it is none of those.
+/// What the sums of a product begin with.
+enum class Begin : uint8_t { zeros, row, out };
+
+/// Whether our own code is faster than MKL's for a small product: it has to lay a transposed right
+/// operand out, whatever the number of rows, and goes over whole vectors of it.
+bool is_for_own(const Matrix& left, const Matrix& right) {
+  constexpr int least = 8;
+  return kernels::has_products() && left.rows > 1 &&
+         (!right.transposed || (left.rows >= least && right.columns >= least));
+}
+
+/// The same by MKL. The sums begin with what `out` holds, or zeros.
+void multiply_by_mkl(const Matrix& left, const Matrix& right, const Matrix& out, bool adds) {
+  const float one = 1, old = adds ? 1 : 0;
+  // BLAS goes by columns: what it sees is the transposed product.
+  if (left.rows == 1 && !left.transposed) {
+    const int step = 1;
+    const bool turn = right.transposed;
+    const int m = turn ? right.rows : right.columns, n = turn ? right.columns : right.rows;
+    sgemv_(turn ? "T" : "N", &m, &n, &one, right.data, &right.leading, left.data, &step, &old,
+           out.data, &step);
+    return;
+  }
+  sgemm_(right.transposed ? "T" : "N", left.transposed ? "T" : "N", &out.columns, &out.rows,
+         &left.columns, &one, right.data, &right.leading, left.data, &left.leading, &old, out.data,
+         &out.columns);
+}
+
+/// out = left right + `row`, or + out; for products whose calls cost more than they do. False: it
+/// is none of those.
 bool multiply_small(const std::optional<Matrix>& left, const std::optional<Matrix>& right,
-                    const std::optional<Matrix>& out, bool adds) {
+                    const std::optional<Matrix>& out, Begin begin,
+                    const std::optional<Matrix>& row = {}) {
   if (sgemm_ == nullptr || sgemv_ == nullptr || !left || !right || !out || out->transposed)
     return false;
   const int64_t work = int64_t{2} * left->rows * left->columns * right->columns;
@@ -340,19 +372,27 @@ bool multiply_small(const std::optional<Matrix>& left, const std::optional<Matri
       left->columns == right->rows && out->rows == left->rows && out->columns == right->columns;
   if (!fits || work >= least_measured || (out->rows > 1 && out->leading != out->columns))
     return false;
-  const float one = 1, old = adds ? 1 : 0;
-  // BLAS goes by columns: what it sees is the transposed product.
-  if (left->rows == 1 && !left->transposed) {
-    const int step = 1;
-    const bool turn = right->transposed;
-    const int m = turn ? right->rows : right->columns, n = turn ? right->columns : right->rows;
-    sgemv_(turn ? "T" : "N", &m, &n, &one, right->data, &right->leading, left->data, &step, &old,
-           out->data, &step);
+  if (begin == Begin::row &&
+      (!row || row->rows != 1 || row->transposed || row->columns != out->columns))
+    return false;
+  if (is_for_own(*left, *right)) {
+    kernels::multiply({.rows = out->rows,
+                       .columns = out->columns,
+                       .inner = left->columns,
+                       .left = left->factor(),
+                       .right = right->factor(),
+                       .out = out->data,
+                       .out_down = out->columns,
+                       .start = begin == Begin::row   ? row->data
+                                : begin == Begin::out ? out->data
+                                                      : nullptr,
+                       .start_down = begin == Begin::out ? out->columns : 0});
     return true;
   }
-  sgemm_(right->transposed ? "T" : "N", left->transposed ? "T" : "N", &out->columns, &out->rows,
-         &left->columns, &one, right->data, &right->leading, left->data, &left->leading, &old,
-         out->data, &out->columns);
+  if (begin == Begin::row)
+    for (int i = 0; i < out->rows; ++i)
+      std::copy_n(row->data, row->columns, out->data + int64_t{i} * out->columns);
+  multiply_by_mkl(*left, *right, *out, begin != Begin::zeros);
   return true;
 }
 
@@ -368,7 +408,7 @@ class Product final : public execute::Operation {
   }
   void run_into(const Operands& operands) override {
     if (multiply_small(Matrix::of(operands.in(0)), Matrix::of(operands.in(1)),
-                       Matrix::of(operands.out(0)), false))
+                       Matrix::of(operands.out(0)), Begin::zeros))
       return;
     Borrowed left(operands.in(0)), right(operands.in(1)), out(operands.out(0));
     multiply(*left, *right, {}, *out);
@@ -404,7 +444,7 @@ class AddedProduct final : public execute::Operation {
   void run_into(const Operands& operands) override {
     const bool in_place = impl_of(operands.in(0)) == impl_of(operands.out(0));
     if (in_place && multiply_small(Matrix::of(operands.in(1)), Matrix::of(operands.in(2)),
-                                   Matrix::of(operands.out(0)), true))
+                                   Matrix::of(operands.out(0)), Begin::out))
       return;
     Borrowed out(operands.out(0));
     add(operands, *out);
@@ -429,6 +469,9 @@ class ProductPlusRow final : public execute::Operation {
     operands.out(0) = slot_of(std::move(out));
   }
   void run_into(const Operands& operands) override {
+    if (multiply_small(Matrix::of(operands.in(1)), Matrix::of(operands.in(2)),
+                       Matrix::of(operands.out(0)), Begin::row, Matrix::of(operands.in(0))))
+      return;
     Borrowed row(operands.in(0)), left(operands.in(1)), right(operands.in(2));
     Borrowed out(operands.out(0));
     multiply(*left, *right, *row, *out);
@@ -481,18 +524,13 @@ class Linear final : public execute::Operation {
     return operands.in(2).is_tensor() ? tensor_of(operands.in(2)) : at::Tensor();
   }
 
-  /// One row, with a bias.
   static bool compute_small(const Operands& operands) {
     const auto input = Matrix::of(operands.in(0)), weight = Matrix::of(operands.in(1));
-    if (!input || !weight || input->rows != 1) return false;
     const auto out = Matrix::of(operands.out(0));
-    if (!operands.in(2).is_tensor()) return multiply_small(input, weight->turned(), out, false);
-    const auto bias = Matrix::of(operands.in(2));
-    if (!bias || !out || bias->rows != 1 || bias->transposed || bias->columns != out->columns ||
-        out->rows != 1)
-      return false;
-    std::copy_n(bias->data, bias->columns, out->data);
-    return multiply_small(input, weight->turned(), out, true);
+    if (!input || !weight) return false;
+    if (!operands.in(2).is_tensor())
+      return multiply_small(input, weight->turned(), out, Begin::zeros);
+    return multiply_small(input, weight->turned(), out, Begin::row, Matrix::of(operands.in(2)));
   }
 
   static bool is_plain(const at::Tensor& input, const at::Tensor& weight) {

@@ -425,6 +425,18 @@ def test_small_products_of_ever_new_shapes_leave_nothing_behind():
     assert resident_mib() - before < 12
 
 
+# Those that are measured, and smaller ones, for which a rule decides.
+SIZES = [
+    (32, 256, 256),
+    (50, 333, 129),
+    (101, 77, 90),
+    (20, 4, 100),
+    (20, 100, 2),
+    (5, 7, 3),
+    (1, 100, 90),
+]
+
+
 @pytest.fixture(params=[0, 1, 2], ids=["mkl", "own", "onednn"])
 def way(request):
     torchjanus._core.testing.force_way(request.param)
@@ -432,7 +444,7 @@ def way(request):
     torchjanus._core.testing.force_way(-1)
 
 
-@pytest.mark.parametrize("rows, inner, columns", [(32, 256, 256), (50, 333, 129), (101, 77, 90)])
+@pytest.mark.parametrize("rows, inner, columns", SIZES)
 def test_products_in_every_way(way, rows, inner, columns):
     x, weight = torch.randn(rows, inner), torch.randn(columns, inner, requires_grad=True)
     bias = torch.randn(columns, requires_grad=True)
