@@ -437,11 +437,6 @@ PyObject* function_type() {
 
 bool is_converted(PyObject* function) { return converted().contains(function); }
 
-speculate::Dispatcher* dispatcher_of_function(PyObject* object) {
-  if (!PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(function_type()))) return nullptr;
-  return as_function(object)->dispatcher;
-}
-
 PyObject* function_behind(PyObject* object) {
   if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(function_type())) return nullptr;
   FunctionObject* function = as_function(object);

@@ -9,9 +9,6 @@ namespace janus::bind {
 /// The type object `torchjanus.Function`; ready for use. Throws python::ErrorSet.
 PyObject* function_type();
 
-/// The policy behind a Function; null if the object is none.
-speculate::Dispatcher* dispatcher_of_function(PyObject* object);
-
 /// Whether a Function stands for that plain Python function.
 bool is_converted(PyObject* function);
 

@@ -135,15 +135,6 @@ void KernelCall::place_by_axes(const std::vector<const Layout*>& tensors) {
   std::ranges::replace(sizes_, int64_t{-1}, int64_t{1});
 }
 
-bool KernelCall::walks_as_outputs(size_t index) const {
-  for (size_t d = 0; d < sizes_.size(); ++d) {
-    for (size_t output = strides_.size() - output_count_; output < strides_.size(); ++output) {
-      if (sizes_[d] != 1 && strides_[index][d] != strides_[output][d]) return false;
-    }
-  }
-  return true;
-}
-
 void KernelCall::run(const Slot* slots) {
   for (size_t i = 0; i < number_slots_.size(); ++i) {
     const Slot& slot = slots[number_slots_[i]];

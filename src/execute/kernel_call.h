@@ -27,8 +27,6 @@ class KernelCall {
   size_t tensor_count() const { return tensors_.size(); }
   /// Slot of tensor operand `index`.
   uint32_t slot(size_t index) const { return tensor_slots_[index]; }
-  /// Whether input operand `index` goes over the same elements in the same order as each output.
-  bool walks_as_outputs(size_t index) const;
 
   void run(const Slot* slots);
 

@@ -85,11 +85,6 @@ class Pool {
     keeps_ = false;
   }
 
-  PoolBytes bytes() {
-    const std::lock_guard lock(mutex_);
-    return {used_, idle_};
-  }
-
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
 
@@ -229,7 +224,6 @@ void PlacedScope::correct(Placement& placement, const void* memory) const {
   if (number < count(bytes)) placement.ordinal = number;
 }
 
-PoolBytes pool_bytes() { return pool->bytes(); }
 void give_back_free_memory() {
   ways_were_compared = false;
   pool->trim_all();

@@ -67,11 +67,6 @@ class PlacedScope {
   size_t seen_count_ = 0;
 };
 
-/// Bytes of the pool: in use, and free but kept.
-struct PoolBytes {
-  size_t used = 0, idle = 0;
-};
-PoolBytes pool_bytes();
 /// Gives all that is free, of the pool and of malloc, back to the system.
 void give_back_free_memory();
 
