@@ -53,6 +53,12 @@ class FunctionContext : public std::enable_shared_from_this<FunctionContext> {
     return std::find(fixed_.begin(), fixed_.end(), output) == fixed_.end();
   }
 
+  /// The caller gets another object for a tensor that forward() gives: it is the same for eager.
+  void note_output(const std::shared_ptr<Tensor>& given, const std::shared_ptr<Tensor>& output) {
+    const auto is_given = [&](const auto& each) { return each.first == given; };
+    if (std::ranges::any_of(saved_, is_given)) saved_.emplace_back(output, output->version);
+  }
+
   void check_saved(Interpreter& interpreter) const {
     for (const auto& [tensor, version] : saved_)
       if (tensor->version != version)
@@ -221,6 +227,7 @@ class Application {
       result->possible_aliases.push_back({root, root->version});
       root->possible_aliases.push_back({result, result->version});
     }
+    context_->note_output(tensor, result);
     if (differentiable) record_.outputs.push_back(result->value);
     positions_.push_back(differentiable);
     return result;
@@ -360,7 +367,8 @@ Value call_retain_grad(Interpreter& interpreter, const CallArguments& arguments)
                     if (!is_missing(kept->grad))
                       inner.refuse(ReasonCode::autograd, "a kept gradient that is added to");
                     auto gradient = as<Tensor>(given.positional.at(0));
-                    kept->grad = make_tensor(inner, read(inner, *gradient), false);
+                    kept->grad = make_tensor(
+                        inner, op::contiguous(inner.builder(), {read(inner, *gradient)}), false);
                     return inner.none();
                   })};
   Value handle = call_register_hook(interpreter, of_hook);

@@ -339,3 +339,31 @@ def test_detached_in_place():
         return loss, hidden
 
     return Program(step, batches(), watch=[weight])
+
+
+class SavesItsResult(Function):
+    @staticmethod
+    def forward(ctx, x):
+        result = x.exp()
+        ctx.save_for_backward(result)
+        return result
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (result,) = ctx.saved_tensors
+        return gradient * result
+
+
+@differential(hits=2)
+def test_a_saved_result_that_is_written_in_place():
+    weight = torch.randn(4, 3, requires_grad=True)
+
+    def step(x, writes):
+        hidden = SavesItsResult.apply(x @ weight)
+        if writes:
+            hidden.mul_(2)
+        hidden.sum().backward()
+        return hidden
+
+    calls = [(torch.randn(5, 4), i in (5, 7)) for i in range(10)]
+    return Program(step, calls, watch=[weight])
