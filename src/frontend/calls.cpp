@@ -247,6 +247,7 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
   auto run = [&](const std::shared_ptr<Variables>& bound) {
     Frame frame = interpreter.make_frame(code, bound, tree.name);
     frame.environment = code->function.get();
+    frame.at_stop = std::exchange(interpreter.at_next_stop, nullptr);
     remember_arguments(frame, tree, *tree.arguments, *bound);
     if (tree.scope->has_yield) return run_generator(interpreter, frame, tree.body);
     return interpreter.run_frame(frame, [&] {

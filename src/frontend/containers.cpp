@@ -341,6 +341,34 @@ std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_p
   });
 }
 
+/// Whether the class of the object says in Python what comes next.
+bool has_written_next(const Value& value) {
+  if (as<Instance>(value) == nullptr && as<Known>(value) == nullptr) return false;
+  static PyObject* const name = PyUnicode_InternFromString("__next__");
+  PyTypeObject* const type = class_of(value);
+  PyObject* const method = type == nullptr ? nullptr : _PyType_Lookup(type, name);
+  return method != nullptr && PyFunction_Check(method);
+}
+
+/// Its `__next__` is called until that raises StopIteration.
+std::shared_ptr<Iterator> iterate_by_next(Interpreter& interpreter, const Value& object) {
+  return std::make_shared<Iterator>([&interpreter, object]() -> Value {
+    const Value method = special_method(interpreter, object, "__next__");
+    const Value stop = std::make_shared<Native>("StopIteration", nullptr);
+    interpreter.at_next_stop = stop;
+    Value element = call(interpreter, method, {});
+    interpreter.at_next_stop = nullptr;
+    return element == stop ? nullptr : element;
+  });
+}
+
+/// What `__iter__` of an object gives.
+std::shared_ptr<Iterator> iterate_by_methods(Interpreter& interpreter, const Value& method) {
+  const Value iterator = call(interpreter, method, {});
+  return has_written_next(iterator) ? iterate_by_next(interpreter, iterator)
+                                    : iterate(interpreter, iterator);
+}
+
 }  // namespace
 
 std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) {
@@ -356,7 +384,7 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
   if (auto tensor = shared_as<Tensor>(twin)) return iterate_tensor(interpreter, tensor);
   if (as<Instance>(twin) != nullptr)
     if (Value method = special_method(interpreter, twin, "__iter__"))
-      return iterate(interpreter, call(interpreter, method, {}));
+      return iterate_by_methods(interpreter, method);
   if (const auto* known = as<Known>(twin)) {
     PyObject* object = known->object.get();
     if (PyType_Check(object) && is_enumeration(reinterpret_cast<PyTypeObject*>(object))) {
@@ -372,10 +400,8 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
     if (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) ||
         PyFrozenSet_CheckExact(object) || (PyRange_Check(object) && known->source == nullptr))
       return iterate_constant(interpreter, object);
-    if (Value method = special_method(interpreter, twin, "__iter__")) {
-      Value iterator = call(interpreter, method, {});
-      return iterate(interpreter, iterator);
-    }
+    if (Value method = special_method(interpreter, twin, "__iter__"))
+      return iterate_by_methods(interpreter, method);
   }
   interpreter.refuse(ReasonCode::dynamic_value, "what is iterated over");
 }

@@ -373,12 +373,50 @@ Completion execute_with_items(Interpreter& interpreter, const syntax::With& with
 
 }  // namespace
 
+namespace {
+
+/// While what it surrounds may be caught: no exception may leave the function unseen.
+class Caught {
+ public:
+  explicit Caught(Frame& frame) : frame_(frame), outer_(std::exchange(frame.at_stop, nullptr)) {}
+  ~Caught() { frame_.at_stop = std::move(outer_); }
+  Caught(const Caught&) = delete;
+  Caught& operator=(const Caught&) = delete;
+
+ private:
+  Frame& frame_;
+  Value outer_;
+};
+
+}  // namespace
+
 Completion execute_with(Interpreter& interpreter, const syntax::With& with) {
+  const Caught caught(interpreter.frame());
   return execute_with_items(interpreter, with, 0);
+}
+
+Completion execute_raise(Interpreter& interpreter, const syntax::Raise& statement) {
+  const Value stop = interpreter.frame().at_stop;
+  const syntax::Expression* raised = statement.exc;
+  if (stop == nullptr || raised == nullptr || statement.cause != nullptr)
+    interpreter.refuse(ReasonCode::would_raise, "a raise statement");
+  if (const auto* made = syntax::try_as<syntax::Call>(raised);
+      made != nullptr && made->args.empty() && made->keywords.empty())
+    raised = made->func;
+  if (syntax::try_as<syntax::Name>(raised) != nullptr) {
+    const Value exception = evaluate(interpreter, *raised);
+    const auto* known = as<Known>(exception);
+    if (known != nullptr && known->object.is(PyExc_StopIteration)) {
+      interpreter.assume_identity(*known);
+      return execute_return(interpreter, stop);
+    }
+  }
+  interpreter.refuse(ReasonCode::would_raise, "a raise statement");
 }
 
 /// Nothing may raise in a graph (the run is given up instead), so handlers are never entered.
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement) {
+  const Caught caught(interpreter.frame());
   Completion completion = execute_closed(interpreter, statement.body);
   if (completion == Completion::normal) completion = execute_closed(interpreter, statement.orelse);
   Completion last = execute(interpreter, statement.finalbody);

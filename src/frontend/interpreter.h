@@ -91,6 +91,7 @@ struct Frame {
   std::vector<Value>* yielded = nullptr;  ///< of a generator: where its values go
   /// Of a generator that is a context manager: what stands between its two halves.
   std::function<void(const Value&)> at_yield;
+  Value at_stop;  ///< of `__next__` of a `for`: what it gives in place of raising StopIteration
   std::vector<std::shared_ptr<Fork>> forks;  ///< tests one side of which has left (branches.h)
   const void* environment = nullptr;         ///< tells apart functions made of the same code
   size_t open_scopes = 0;                    ///< branches and loops around the call
@@ -268,6 +269,8 @@ class Interpreter {
   void in_frame(Frame& frame, const std::function<void()>& body);
   /// Frame::at_yield of the generator that is called next.
   std::function<void(const Value&)> at_next_yield;
+  /// For the next function that is called: its Frame::at_stop.
+  Value at_next_stop;
   /// The frame of a piece of code; facts are looked up.
   Frame make_frame(std::shared_ptr<const Code> code, std::shared_ptr<Variables> variables,
                    std::string name);

@@ -11,6 +11,7 @@
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/optional.h"
+#include "frontend/python_calls.h"
 #include "frontend/rearranged.h"
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
@@ -160,14 +161,29 @@ bool may_divide_by_zero(Operator op, const Value& divisor) {
          dim_of(divisor)->upper_bound().value_or(0) >= 0;
 }
 
+/// That a number is none below zero is an assumption of the run.
+bool assume_not_negative(Interpreter& interpreter, const Value& number) {
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* fits = operator_named("scalar_ge")(
+      builder, {interpreter.graph_value(number), builder.constant(int64_t{0})});
+  return interpreter.follow(fits, Object::borrow(Py_True), -1);
+}
+
+/// Python's function for `&`, `|` and `^`; null: another operator.
+const char* bitwise_function(Operator op) {
+  return op == Operator::BitAnd   ? "operator.and_"
+         : op == Operator::BitOr  ? "operator.or_"
+         : op == Operator::BitXor ? "operator.xor"
+                                  : nullptr;
+}
+
 /// An int times or by a power of two, whose exponent is not negative; a power of more than 64 bits
 /// ends the run.
 Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Value& right,
               const Object& example) {
   graph::Builder& builder = interpreter.builder();
   graph::Value* count = interpreter.graph_value(right);
-  graph::Value* fits = operator_named("scalar_ge")(builder, {count, builder.constant(int64_t{0})});
-  if (!interpreter.follow(fits, Object::borrow(Py_True), -1)) return nullptr;
+  if (!assume_not_negative(interpreter, right)) return nullptr;
   // Exact as a float, which an int must not be: its power is one only if the exponent says so.
   const Value power = convert_number(
       interpreter,
@@ -177,6 +193,12 @@ Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Va
   return interpreter.number(operator_named(name)(builder, {interpreter.graph_value(left),
                                                            interpreter.graph_value(power)}),
                             example);
+}
+
+Value with_example(Value number, const Object& example) {
+  TORCHJANUS_CHECK(as<Number>(number) != nullptr, "operators: an argument that is no number");
+  as<Number>(number)->example = example;
+  return number;
 }
 
 Value number_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
@@ -193,6 +215,15 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
   const bool shifts = op == Operator::LShift || op == Operator::RShift;
   if (shifts && number_kind(left) == Type::Kind::i64 && number_kind(right) == Type::Kind::i64)
     return shifted(interpreter, op, left, right, example);
+  if (const char* function = bitwise_function(op); function != nullptr &&
+                                                   number_kind(left) != Type::Kind::f64 &&
+                                                   number_kind(right) != Type::Kind::f64) {
+    const bool flags =
+        number_kind(left) == Type::Kind::boolean && number_kind(right) == Type::Kind::boolean;
+    return with_example(call_python(interpreter, function, {{left, right}, {}},
+                                    flags ? Type::Kind::boolean : Type::Kind::i64),
+                        example);
+  }
   const char* name = scalar_operator(op);
   if (name == nullptr)
     interpreter.refuse(ReasonCode::expression, cat("a number ", syntax::symbol(op), " a number"));
@@ -200,8 +231,12 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
       number_kind(right) != Type::Kind::f64) {
     // An int to a negative power is a float: the type must not depend on the value.
     const auto* exponent = as<Known>(right);
-    if (exponent == nullptr || PyLong_AsLongLong(exponent->object.get()) < 0)
-      interpreter.refuse(ReasonCode::dynamic_value, "the type of a power of ints");
+    const bool fits = exponent == nullptr ? assume_not_negative(interpreter, right)
+                                          : PyLong_AsLongLong(exponent->object.get()) >= 0;
+    if (!fits) interpreter.refuse(ReasonCode::dynamic_value, "the type of a power of ints");
+    if (exponent == nullptr)
+      return with_example(
+          call_python(interpreter, "operator.pow", {{left, right}, {}}, Type::Kind::i64), example);
   }
   graph::Value* value = operator_named(name)(
       interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
@@ -595,6 +630,8 @@ Value unary(Interpreter& interpreter, UnaryOperator op, const Value& operand) {
           example);
     }
     if (op == UnaryOperator::UAdd && number->type != Type::Kind::boolean) return operand;
+    if (op == UnaryOperator::Invert && number->type == Type::Kind::i64)
+      return binary(interpreter, Operator::Sub, interpreter.integer(-1), operand);
   }
   const char* name = op == UnaryOperator::USub   ? "__neg__"
                      : op == UnaryOperator::UAdd ? "__pos__"

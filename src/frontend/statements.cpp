@@ -243,7 +243,7 @@ Completion execute_one(Interpreter& interpreter, const syntax::Statement& statem
       execute_import_from(interpreter, syntax::as<ImportFrom>(&statement));
       return Completion::normal;
     case StatementKind::Raise:
-      interpreter.refuse(ReasonCode::would_raise, "a raise statement");
+      return execute_raise(interpreter, syntax::as<Raise>(&statement));
     default:
       break;
   }

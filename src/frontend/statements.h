@@ -16,6 +16,9 @@ Completion execute_with(Interpreter& interpreter, const syntax::With& with);
 Completion execute_try(Interpreter& interpreter, const syntax::Try& statement);
 Completion execute_match(Interpreter& interpreter, const syntax::Match& statement);  // match.cpp
 
+/// StopIteration, where a `for` waits for it; any other exception is eager's to raise.
+Completion execute_raise(Interpreter& interpreter, const syntax::Raise& statement);
+
 /// Leaves the function with the value. Out of a loop in the graph that is noted; what follows the
 /// loop then does it.
 Completion execute_return(Interpreter& interpreter, Value value);

@@ -1,6 +1,8 @@
 // Attributes of what the run itself makes: tensors, containers, functions, methods; and of super().
 #include "frontend/attribute_lookup.h"
+#include "frontend/attributes.h"
 #include "frontend/callables.h"
+#include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/tensor.h"
 
@@ -34,6 +36,12 @@ Value super_attribute(Interpreter& interpreter, const Super& super, const std::s
       interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
       return std::make_shared<Method>(super.self,
                                       std::make_shared<Known>(Object::borrow(found), path));
+    }
+    if (Py_TYPE(found) == &PyProperty_Type) {
+      interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
+      const Value getter =
+          attribute(interpreter, std::make_shared<Known>(Object::borrow(found), path), "fget");
+      return call(interpreter, getter, {.positional = {super.self}, .keywords = {}});
     }
     interpreter.refuse(ReasonCode::expression, cat("super().", name));
   }

@@ -107,6 +107,49 @@ def endless():
     return f
 
 
+class Halves:
+    """An iterator; a careful one looks after its own end."""
+
+    def __init__(self, count: int, careful: bool) -> None:
+        self.count, self.careful = count, careful
+
+    def __iter__(self) -> "Halves":
+        self.at = 0
+        return self
+
+    def __next__(self) -> float:
+        self.at += 1
+        if not self.careful and self.at > self.count:
+            raise StopIteration
+        try:
+            if self.at > self.count:
+                raise StopIteration
+        except ValueError:
+            return 0.0
+        return self.at / 2
+
+
+def over_halves(careful: bool) -> Callable:
+    halves = Halves(3, careful)
+
+    def f(x, n):
+        for half in halves:
+            x = x * half
+        return x
+
+    return f
+
+
+@converted("`for` over an iterator of the program's own")
+def own_iterator():
+    return over_halves(careful=False)
+
+
+@otherwise("`for` over an iterator of the program's own")
+def careful_iterator():
+    return over_halves(careful=True)
+
+
 @converted("`for` over a varying range")
 def varying_range():
     def f(x, n):

@@ -436,3 +436,58 @@ def test_what_a_tensor_says_of_where_it_lies():
         return y, flags, str(x.layout)
 
     return Program(step, [(torch.randn(3, 2),) for _ in range(7)])
+
+
+@differential(hits=6)
+def test_bits_and_powers_of_ints_that_vary():
+    def step(x, a, b, flag):
+        numbers = (
+            a & b,
+            a | b,
+            a ^ b,
+            ~a,
+            a ** (b & 3),
+            flag & (a > 0),
+            flag | (b > 2),
+            flag ^ True,
+        )
+        return x * (a ^ b), numbers, x + (a**b if b < 4 else a)
+
+    calls = [(torch.randn(3), i * 7 - 20, i % 5, i % 3 == 0) for i in range(16)]
+    return Program(step, calls)
+
+
+@differential()
+def test_powers_that_come_out_as_floats_or_do_not_fit():
+    def step(x, a, b):
+        return x * 2, a**b
+
+    exponents = [2, 3, 4, 5, 2, 3, -1, 62, 63, 64, 0, -2, 5]
+    return Program(step, [(torch.randn(3), 2 + i % 2, b) for i, b in enumerate(exponents)])
+
+
+class Scaled:
+    def __init__(self):
+        self.value, self.reads = 1.0, 0
+
+    @property
+    def scaled(self):
+        self.reads += 1
+        return self.value * 2
+
+
+class ScaledAgain(Scaled):
+    @property
+    def scaled(self):
+        return super().scaled + 1
+
+
+@differential(hits=4)
+def test_property_of_the_class_above():
+    this = ScaledAgain()
+
+    def step(x):
+        this.value = this.value * 0.5 + this.scaled * 0.1
+        return x * this.scaled
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[this])

@@ -496,3 +496,116 @@ def test_view_of_what_goes_through_a_loop_or_is_another_result():
         return y.unfold(0, 2, 1), z
 
     return Program(step, [(torch.randn(4) * 0.1 + (i % 5) * 0.5,) for i in range(16)])
+
+
+class Countdown:
+    """An iterator of the user's own: its own state says where it is."""
+
+    def __init__(self, rounds):
+        self.rounds = rounds
+        self.position = 0
+        self.seen = []
+
+    def __iter__(self):
+        self.position = 0
+        return self
+
+    def __next__(self):
+        if self.position >= self.rounds:
+            raise StopIteration
+        self.position += 1
+        self.seen.append(self.position)
+        return self.rounds - self.position
+
+
+class Words:
+    """What `__iter__` gives is another object, made in the run."""
+
+    def __init__(self, words):
+        self.words = words
+
+    def __iter__(self):
+        return Letters(self)
+
+
+class Letters:
+    def __init__(self, owner):
+        self.owner = owner
+        self.at = -1
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.at += 1
+        if self.at < len(self.owner.words):
+            return self.owner.words[self.at]
+        raise StopIteration()
+
+
+@differential(hits=8)
+def test_an_iterator_of_the_users_own():
+    rounds = Countdown(3)
+
+    def step(x):
+        for i in rounds:
+            x = x * 0.5 + i
+            if i == 7:
+                break
+        return x, rounds.position, len(rounds.seen)
+
+    calls = [(torch.randn(3),) for _ in range(8)]
+    longer = lambda: setattr(rounds, "rounds", 4)  # noqa: E731
+    return Program(step, [*calls, longer, *calls], watch=[rounds])
+
+
+@differential(hits=4)
+def test_an_iterator_that_the_run_makes():
+    words = Words(["a", "bc", "def"])
+
+    def step(x):
+        for i, (word, factor) in enumerate(zip(words, (1, 2, 3, 4), strict=False)):
+            x = x + len(word) * factor + i
+        return x, list(words), [len(word) for word in words], max(words)
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[words])
+
+
+class Guarded(Countdown):
+    """The end of the iteration is handled where it is raised."""
+
+    def __next__(self):
+        try:
+            if self.position >= self.rounds:
+                raise StopIteration
+        except StopIteration:
+            self.seen.append("end")
+            raise
+        self.position += 1
+        return self.position
+
+
+@differential(reasons=["would_raise"])
+def test_an_end_of_iteration_that_is_handled():
+    rounds = Guarded(3)
+
+    def step(x):
+        for i in rounds:
+            x = x * 0.5 + i
+        return x
+
+    return Program(step, [(torch.randn(3),) for _ in range(6)], watch=[rounds])
+
+
+@differential(reasons=["would_raise"])
+def test_next_of_an_iterator_that_is_at_its_end():
+    rounds = Countdown(2)
+
+    def step(x, more):
+        iterator = rounds.__iter__()
+        x = x * iterator.__next__() + iterator.__next__()
+        if more:
+            x = x + iterator.__next__()
+        return x
+
+    return Program(step, [(torch.randn(3), i > 3) for i in range(6)], watch=[rounds])
