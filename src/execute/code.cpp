@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "execute/container_call.h"
 #include "execute/schedule.h"
+#include "execute/shown_strides.h"
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
@@ -54,7 +55,10 @@ Slot constant_slot(const Node& node) {
 
 class Maker {
  public:
-  explicit Maker(const graph::Graph& graph) : graph_(graph) {
+  Maker(const graph::Graph& graph, std::span<const ShownResult> shown)
+      : graph_(graph), behind_shown_(nodes_behind(graph, shown)) {
+    for (const ShownResult& result : shown)
+      if (result.strides) code_.result_strides.emplace(result.index, *result.strides);
     code_.slot_count = graph.value_count();
     same_.resize(graph.value_count());
     std::iota(same_.begin(), same_.end(), 0U);
@@ -144,6 +148,7 @@ class Maker {
     instruction.node = &node;
     instruction.inputs = slots_of(node.inputs);
     instruction.outputs = slots_of(node.outputs);
+    instruction.shows_strides = behind_shown_.contains(&node);
     code_.random |= draws(node);
     choose_action(node, instruction);
     for (const Value* value : used_values(node)) instruction.used.push_back(slot_of(value));
@@ -414,6 +419,7 @@ class Maker {
   }
 
   const graph::Graph& graph_;
+  const std::unordered_set<const Node*> behind_shown_;
   Code code_;
   std::vector<uint32_t> same_;  // slot by value id
   std::set<std::string> rows_symbols_;
@@ -422,7 +428,9 @@ class Maker {
 
 }  // namespace
 
-Code make_code(const graph::Graph& graph) { return Maker(graph).make(); }
+Code make_code(const graph::Graph& graph, std::span<const ShownResult> shown) {
+  return Maker(graph, shown).make();
+}
 
 std::vector<bool> cells_of_kernels(const Code& code) {
   std::set<uint32_t> elsewhere(code.body.results.begin(), code.body.results.end());

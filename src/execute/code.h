@@ -10,10 +10,12 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "execute/numbers.h"
+#include "execute/program.h"
 #include "graph/graph.h"
 #include "kernels/kernel.h"
 
@@ -65,6 +67,7 @@ struct Instruction {
   ops::NumberFunction number = nullptr;
   bool keeps_operands = false;  ///< a frame that it gives refers to their memory
   bool is_relaid = false;       ///< operands lie otherwise than in the first run: so may results
+  bool shows_strides = false;   ///< of results: a program sees how they lie (shown_strides.h)
   std::vector<Sequence> blocks;
   std::vector<bool> moved_inputs;  ///< nothing needs them afterwards
   // Of skips:
@@ -113,6 +116,8 @@ struct Code {
   std::vector<std::pair<uint32_t, int64_t>> objects;  ///< slot of a known object, its number
   std::map<std::string, std::unique_ptr<Sequence>> functions;
   std::vector<std::string> cells;
+  /// By result of the body: how it has to lie, where that is known and not in order.
+  std::map<size_t, graph::Shape> result_strides;
   bool random = false;   ///< draws from the generator
   bool control = false;  ///< has nested blocks that are executed
   bool can_be_planned = true;
@@ -124,7 +129,7 @@ struct Code {
   size_t repeated_count = 0;
 };
 
-Code make_code(const graph::Graph& graph);
+Code make_code(const graph::Graph& graph, std::span<const ShownResult> shown = {});
 
 /// By cell: whether it is read by kernels of the body alone.
 std::vector<bool> cells_of_kernels(const Code& code);

@@ -45,6 +45,7 @@ struct Frame {
   std::unordered_set<const void*> written;
   std::optional<Failure> failure;
   bool is_certain = false;               ///< the run can't be given up any more
+  bool lies_otherwise = false;           ///< given up as a tensor lies as in no run before
   const graph::Node* running = nullptr;  ///< the last operator that was called: one may throw
 };
 

@@ -38,14 +38,32 @@ bool Layout::has_strides(std::span<const int64_t> wanted) const {
   return true;
 }
 
-bool Layout::is_dense() const {
-  std::vector<size_t> order(sizes.size());
+namespace {
+
+/// The dimensions of more than one element, or none, from the innermost to the outermost in memory.
+std::vector<size_t> inner_to_outer(const Layout& layout) {
+  std::vector<size_t> order(layout.sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::erase_if(order, [&](size_t d) { return sizes[d] == 1; });
+  std::erase_if(order, [&](size_t d) { return layout.sizes[d] == 1; });
   std::sort(order.begin(), order.end(),
-            [&](size_t a, size_t b) { return strides[a] < strides[b]; });
+            [&](size_t a, size_t b) { return layout.strides[a] < layout.strides[b]; });
+  return order;
+}
+
+}  // namespace
+
+bool Layout::is_separate() const {
+  int64_t span = 1;
+  for (size_t d : inner_to_outer(*this)) {
+    if (strides[d] < span) return false;
+    span += (sizes[d] - 1) * strides[d];
+  }
+  return true;
+}
+
+bool Layout::is_dense() const {
   int64_t expected = 1;
-  for (size_t d : order) {
+  for (size_t d : inner_to_outer(*this)) {
     if (sizes[d] == 0) return true;
     if (strides[d] != expected) return false;
     expected *= sizes[d];

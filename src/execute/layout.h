@@ -22,6 +22,8 @@ struct Layout {
   bool is_contiguous() const;
   /// Whether these are the tensor's strides, but for those of dimensions of size 1.
   bool has_strides(std::span<const int64_t> wanted) const;
+  /// Whether surely no two elements lie in one place.
+  bool is_separate() const;
   /// Whether the elements fill a stretch of memory without gaps or overlap, in some order.
   bool is_dense() const;
 

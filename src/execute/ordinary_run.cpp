@@ -87,6 +87,12 @@ Failure too_deep(const Node& call) {
   return failure_of(Failure::Kind::depth, call, "the calls nest too deeply");
 }
 
+void give_up_as_lying_otherwise(const Node& node, Frame& frame) {
+  frame.lies_otherwise = true;
+  frame.failure = failure_of(Failure::Kind::operation, node,
+                             "the result's sizes or strides differ from those of earlier runs");
+}
+
 bool evaluate_size(const Node& node, const SymbolValues& symbols, Slot& result) {
   const graph::AttributeValue& of = *node.attributes.find("of");
   const auto* number = std::get_if<int64_t>(&of);
@@ -268,9 +274,9 @@ bool OrdinaryRun::run_control(const Instruction& instruction) {
   const bool computed = done && compute_rows() && settle_outputs(instruction);
   in_block_ = false;
   for (Repeated& repeated : frame_.repeated) repeated.forget_large_tensors();
-  if (computed) give_memory(instruction);
+  const bool given = computed && give_memory(instruction);
   learn_ = learns;
-  return computed;
+  return given;
 }
 
 /// What comes out of blocks are tensors, containers as they are: what is in them is looked at in
@@ -286,8 +292,9 @@ bool OrdinaryRun::settle_outputs(const Instruction& instruction) {
 }
 
 /// Copies those results that lie in memory of values from outside of the blocks, of each other, or
-/// of what a frame keeps that outlives the run: the program may write to them.
-void OrdinaryRun::give_memory(const Instruction& instruction) {
+/// of what a frame keeps that outlives the run: the program may write to them. False: one lies
+/// otherwise than it is planned to, and the program would see that.
+bool OrdinaryRun::give_memory(const Instruction& instruction) {
   std::vector<const void*> taken;
   bool others = code_.hands_out_containers || code_.uses_objects;
   for (uint32_t slot : instruction.used) {
@@ -311,14 +318,19 @@ void OrdinaryRun::give_memory(const Instruction& instruction) {
       const Layout layout = library_.layout(value);
       TORCHJANUS_CHECK(layout.sizes == known.layout.sizes && layout.dtype == known.layout.dtype,
                        instruction.node->op->name, ": gave ", layout, ", earlier ", known.layout);
-      Slot copy = library_.allocate(known.layout);
-      library_.copy(copy, value);
-      value = std::move(copy);
+      if (instruction.shows_strides) {
+        give_up_as_lying_otherwise(*instruction.node, frame_);
+        return false;
+      }
+      value = cloned(library_, value, known.layout);
     } else if (is_shared(value)) {
-      value = cloned(library_, value);
+      const Layout layout = library_.layout(value);
+      value = instruction.shows_strides && layout.is_separate() ? cloned(library_, value, layout)
+                                                                : cloned(library_, value);
     }
     taken.push_back(library_.storage(value));
   }
+  return true;
 }
 
 bool OrdinaryRun::run_guard(const Instruction& instruction) {
@@ -524,14 +536,30 @@ bool is_rebound(const Write& rebind, const Frame& frame) {
   return !rebind.second || frame.slots[*rebind.second].boolean();
 }
 
+namespace {
+
+std::vector<int64_t> evaluated(const graph::Shape& strides, const Frame& frame) {
+  std::vector<int64_t> values;
+  for (const graph::Dim& stride : strides)
+    values.push_back(stride.evaluate(frame.symbols.lookup()).value());
+  return values;
+}
+
+}  // namespace
+
+std::optional<std::vector<int64_t>> other_strides(const Code& code, size_t index,
+                                                  const Layout& layout, const Frame& frame) {
+  const auto known = code.result_strides.find(index);
+  if (known == code.result_strides.end()) return std::nullopt;
+  std::vector<int64_t> strides = evaluated(known->second, frame);
+  return layout.has_strides(strides) ? std::nullopt : std::optional(std::move(strides));
+}
+
 std::vector<int64_t> rebound_strides(const Write& rebind, std::span<const int64_t> sizes,
                                      const Frame& frame) {
   const auto* wanted = rebind.node->attributes.find("strides");
   if (wanted == nullptr) return contiguous_strides(sizes);
-  std::vector<int64_t> strides;
-  for (const graph::Dim& stride : std::get<graph::Shape>(*wanted))
-    strides.push_back(stride.evaluate(frame.symbols.lookup()).value());
-  return strides;
+  return evaluated(std::get<graph::Shape>(*wanted), frame);
 }
 
 void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
@@ -546,6 +574,12 @@ void finish(const Code& code, Library& library, Frame& frame, std::span<const Sl
     if (value.is_tensor()) {
       const void* storage = library.storage(value);
       owners.hand_out(storage);
+      Layout layout = library.layout(value);
+      if (auto strides = other_strides(code, i, layout, frame)) {
+        layout.strides = std::move(*strides);
+        results[i] = cloned(library, value, layout);
+        continue;
+      }
       results[i] = again ? cloned(library, value, false) : given(library, owners, value);
     } else {
       results[i] = given(library, owners, value);

@@ -56,7 +56,7 @@ class OrdinaryRun {
   void leave_round(const Instruction& instruction);
   void leave_call(const Instruction& instruction);
   void finish(const Instruction& instruction);
-  void give_memory(const Instruction& instruction);
+  bool give_memory(const Instruction& instruction);
   void run_kernel(const Instruction& instruction);
   void run_kernel(const Instruction& instruction, Repeated& repeated);
   void prepare_kernel(const Instruction& instruction, Repeated& repeated);
@@ -91,6 +91,9 @@ void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
 /// value.
 int64_t writes_of(const Write& commit, const Frame& frame);
 bool is_rebound(const Write& rebind, const Frame& frame);
+/// How result `index` has to lie if that is known, and otherwise than it does.
+std::optional<std::vector<int64_t>> other_strides(const Code& code, size_t index,
+                                                  const Layout& layout, const Frame& frame);
 /// How what a `rebind` is to lies, a value of these sizes.
 std::vector<int64_t> rebound_strides(const Write& rebind, std::span<const int64_t> sizes,
                                      const Frame& frame);
@@ -103,6 +106,8 @@ Failure failure_of(Failure::Kind kind, const graph::Node& node, std::string_view
 Failure overflow(const graph::Node& node);
 /// Calls nest more deeply than the run may.
 Failure too_deep(const graph::Node& call);
+/// A result lies otherwise than in the run that the plan was made from.
+void give_up_as_lying_otherwise(const graph::Node& node, Frame& frame);
 /// Evaluates a `size` node; false on overflow.
 bool evaluate_size(const graph::Node& node, const SymbolValues& symbols, Slot& result);
 

@@ -35,8 +35,7 @@ bool Plan::settle_layout(const Instruction& instruction, size_t output, Slot& ma
     made = std::move(copy);
     return true;
   }
-  frame.failure = failure_of(Failure::Kind::operation, *instruction.node,
-                             "the result's sizes or strides differ from those of earlier runs");
+  give_up_as_lying_otherwise(*instruction.node, frame);
   return false;
 }
 

@@ -656,7 +656,13 @@ class Planner {
     }
     std::set<uint32_t> given;
     std::set<uint32_t> given_roots;
-    for (uint32_t slot : code_.body.results) {
+    for (size_t i = 0; i < code_.body.results.size(); ++i) {
+      const uint32_t slot = code_.body.results[i];
+      if (is_tensor(slot))
+        if (auto strides = other_strides(code_, i, learned(slot).layout, frame_)) {
+          plan_.result_slots_.push_back(clone(slot, std::move(*strides)));
+          continue;
+        }
       const bool again = !given.insert(slot).second;
       const bool copied = is_tensor(slot) &&
                           (again || written.contains(learned(slot).root) || mixed_.contains(slot));

@@ -2,6 +2,8 @@
 // each run that goes on at the same time.
 //
 // The first run of an instance is ordinary and learns; from the second one on it follows a plan.
+// Where what a program sees lies in one way in one run and in another way in the next, no instance
+// has a plan any more.
 #include "execute/program.h"
 
 #include <algorithm>
@@ -47,9 +49,11 @@ struct Expected {
 
 class Instance {
  public:
+  const bool may_plan;
+
   Instance(const Code& code, const Symbols& symbols, Library& library, const Heap* heap,
-           std::span<const Slot> inputs, std::span<const Slot> cells)
-      : code_(code), library_(library), heap_(heap) {
+           std::span<const Slot> inputs, std::span<const Slot> cells, bool may_plan)
+      : may_plan(may_plan), code_(code), library_(library), heap_(heap) {
     for (const Slot& slot : inputs) expect(slot);
     for (size_t input : symbols.layout_inputs()) {
       expected_[input].kind = Expected::Kind::number;
@@ -87,7 +91,7 @@ class Instance {
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
     if (random_) random_->save();
     enter(code_, frame_, inputs, cells);
-    if (!code_.can_be_planned || !learned_) {
+    if (!may_plan || !learned_) {
       run_ordinarily(cells, results, rebound);
     } else {
       run_planned(results, rebound);
@@ -119,6 +123,8 @@ class Instance {
     return std::move(frame_.failure);
   }
 
+  /// Whether a tensor lay otherwise than planned, and a program would have seen that.
+  bool lies_otherwise() const { return frame_.lies_otherwise; }
   /// Of the last run.
   const Program::Timing& timing() const { return timing_; }
 
@@ -166,12 +172,11 @@ class Instance {
 
   void run_ordinarily(std::span<const Slot> cells, std::span<Slot> results,
                       std::span<Slot> rebound) {
-    const bool learn = code_.can_be_planned;
-    if (learn) {
+    if (may_plan) {
       frame_.learned.assign(frame_.slots.size(), {});
       learn_operands(code_, frame_, library_);
     }
-    OrdinaryRun run(code_, library_, frame_, learn);
+    OrdinaryRun run(code_, library_, frame_, may_plan);
     if (!run.run() || !run.settle_results()) return;
     finish(code_, library_, frame_, cells, results, rebound);
     learned_ = true;
@@ -224,11 +229,13 @@ class Instance {
 
 class CompiledProgram final : public Program {
  public:
-  CompiledProgram(graph::Graph graph, Library& library, std::shared_ptr<const Heap> heap)
+  CompiledProgram(graph::Graph graph, Library& library, std::shared_ptr<const Heap> heap,
+                  std::span<const ShownResult> shown)
       : graph_(std::move(graph)),
         library_(library),
         heap_(std::move(heap)),
-        code_(make_code(graph_)),
+        code_(make_code(graph_, shown)),
+        may_plan_(code_.can_be_planned),
         symbols_(graph_, code_.cells),
         kernels_only_(cells_of_kernels(code_)) {
     for (const Write& write : code_.rebinds) rebound_cells_.push_back(write.cell);
@@ -290,6 +297,7 @@ class CompiledProgram final : public Program {
 
   /// An instance for these sizes that nobody else uses now.
   std::unique_ptr<Instance> take(std::span<const Slot> inputs, std::span<const Slot> cells) {
+    bool may_plan = true;
     {
       const std::lock_guard lock(instances_mutex());
       for (size_t i = idle_.size(); i-- > 0;) {
@@ -298,17 +306,24 @@ class CompiledProgram final : public Program {
         idle_.erase(idle_.begin() + static_cast<ptrdiff_t>(i));
         return instance;
       }
+      may_plan = may_plan_;
     }
-    return std::make_unique<Instance>(code_, symbols_, library_, heap_.get(), inputs, cells);
+    return std::make_unique<Instance>(code_, symbols_, library_, heap_.get(), inputs, cells,
+                                      may_plan);
   }
 
   void give_back(std::unique_ptr<Instance> instance) {
-    std::unique_ptr<Instance> dropped;  // once the lock is free: that may take another one
+    std::vector<std::unique_ptr<Instance>> dropped;  // once the lock is free: it may take others
     const std::lock_guard lock(instances_mutex());
     timing_.seconds += instance->timing().seconds;
     timing_.started = instance->timing().started;
+    if (may_plan_ && instance->lies_otherwise()) {
+      may_plan_ = false;
+      dropped.swap(idle_);
+    }
+    if (instance->may_plan && !may_plan_) return dropped.push_back(std::move(instance));
     if (idle_.size() >= most_idle_instances) {
-      dropped = std::move(idle_.front());
+      dropped.push_back(std::move(idle_.front()));
       idle_.erase(idle_.begin());
     }
     idle_.push_back(std::move(instance));
@@ -318,6 +333,7 @@ class CompiledProgram final : public Program {
   Library& library_;
   const std::shared_ptr<const Heap> heap_;
   const Code code_;
+  bool may_plan_;  ///< new instances; guarded as all instances are
   const Symbols symbols_;
   std::vector<size_t> rebound_cells_;
   std::vector<bool> kernels_only_;  ///< by cell
@@ -329,9 +345,10 @@ class CompiledProgram final : public Program {
 }  // namespace
 
 std::unique_ptr<Program> Program::compile(graph::Graph graph, Library& library,
-                                          std::shared_ptr<const Heap> heap) {
+                                          std::shared_ptr<const Heap> heap,
+                                          std::span<const ShownResult> shown) {
   kernels::compile_all(graph);  // side by side; make_code finds them in the cache
-  return std::make_unique<CompiledProgram>(std::move(graph), library, std::move(heap));
+  return std::make_unique<CompiledProgram>(std::move(graph), library, std::move(heap), shown);
 }
 
 }  // namespace janus::execute

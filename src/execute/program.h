@@ -39,6 +39,13 @@ struct Failure {
   graph::SourceSpan span;
 };
 
+/// A result of a graph of which a program sees the strides, where the graph alone does not say that
+/// its elements lie in order.
+struct ShownResult {
+  size_t index = 0;
+  std::optional<graph::Shape> strides;  ///< nothing: as the operators of the run lay it
+};
+
 class Library;  // execute/library.h: the tensors and operators that torch/ provides
 class Heap;     // execute/heap.h: Python's objects, likewise
 
@@ -52,7 +59,8 @@ class Program {
   /// Compiles an optimised graph. `library` must outlive the program. `heap`: null if the graph has
   /// no operators on objects.
   static std::unique_ptr<Program> compile(graph::Graph graph, Library& library,
-                                          std::shared_ptr<const Heap> heap = nullptr);
+                                          std::shared_ptr<const Heap> heap = nullptr,
+                                          std::span<const ShownResult> shown = {});
 
   /// Names of the cells in the order in which run() takes them: those read or written, each once.
   virtual std::span<const std::string> cells() const = 0;

@@ -120,6 +120,18 @@ bool Rehearsal::learn_choice(const Instruction& choose) {
     }
     if (!has_type(frame_.learned[slot].layout, output, frame_)) return false;
   }
+  return lies_as_its_sides(choose);
+}
+
+bool Rehearsal::lies_as_its_sides(const Instruction& choose) const {
+  if (!choose.shows_strides) return true;
+  for (size_t i = 0; i < choose.outputs.size(); ++i) {
+    const Layout& layout = frame_.learned[choose.outputs[i]].layout;
+    for (const Sequence& side : choose.blocks) {
+      const Learned& given = frame_.learned[side.results[i]];
+      if (given.origin != Learned::Origin::nothing && given.layout != layout) return false;
+    }
+  }
   return true;
 }
 

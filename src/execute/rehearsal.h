@@ -21,6 +21,8 @@ class Rehearsal {
 
   /// Notes in the frame what both sides compute. False: that can't be known before they are taken.
   bool learn_sides(const Instruction& choose);
+  /// Whether either side gives what lies as the results do, if a program sees how they lie.
+  bool lies_as_its_sides(const Instruction& choose) const;
 
  private:
   bool learn_side(const Sequence& side);

@@ -49,7 +49,7 @@ class Opening {
       if (!type.is_number() && (known == nullptr || known->root != instruction.outputs[i]))
         return false;
     }
-    return rehearsal_.learn_sides(instruction);
+    return rehearsal_.learn_sides(instruction) && rehearsal_.lies_as_its_sides(instruction);
   }
 
   /// Either side behind an instruction that skips it, and the end of both.

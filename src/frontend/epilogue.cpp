@@ -259,6 +259,7 @@ class TemplateWriter {
     if (form.tracked)
       interpreter_.refuse(ReasonCode::autograd,
                           "a list of tensors with gradients that outlives the run");
+    if (form.kind == ElementForm::Kind::tensor) return shown(result(list.lists[next++]), {});
     if (form.kind != ElementForm::Kind::tuple) return result(list.lists[next++]);
     Template rows = call_of("builtins.zip", {});
     rows.children.clear();
@@ -301,6 +302,12 @@ class TemplateWriter {
     return whole;
   }
 
+  /// A result that does not lie in order; without strides only the run knows.
+  Template shown(Template result, const Strides& strides) {
+    interpreter_.output().shown_results.push_back({result.index, strides});
+    return result;
+  }
+
   Template write_tensor(const std::shared_ptr<Tensor>& tensor) {
     if (tensor->source != nullptr) return from_source(tensor->source);
     if (const auto leaf = leaf_with_gradient(*tensor)) return attribute_of(leaf, "grad");
@@ -319,6 +326,8 @@ class TemplateWriter {
     graph::Value* value = read(interpreter_, *tensor);
     if (interpreter_.made_in_inference) return of_inference(result(value));
     Template form = result(value);
+    if (!tensor->strides || is_surely_not_contiguous(*tensor))
+      form = shown(std::move(form), tensor->strides);
     if (shows_gradient(interpreter_, *tensor))
       note_differentiable_result(interpreter_, *tensor, form.index);
     return form;

@@ -11,6 +11,16 @@ using graph::Node;
 using graph::Trait;
 using graph::Value;
 
+namespace {
+
+/// Whether the result is the first operand, or lies as that does.
+bool lies_as_operand(const graph::OpDef& op) {
+  return op.is(Trait::view) || &op == &op::select_scatter || &op == &op::slice_scatter ||
+         &op == &op::diagonal_scatter;
+}
+
+}  // namespace
+
 Escaping::Escaping(const graph::Graph& graph) : ways_(graph.value_count()) {
   graph::for_each_node(graph.body(), [&](const Node& node) {
     if (node.op == &op::call) calls_[graph::function_name(node)].push_back(&node);
@@ -38,7 +48,7 @@ void Escaping::add(const Value* value) {
     }
     if (node->op == &op::while_) return add_carried(*node, value->index);
     if (node->op->is(Trait::control)) return add_block_results(*node, value->index);
-    if (!node->op->is(Trait::view)) return;
+    if (!lies_as_operand(*node->op)) return;
     value = node->inputs.front();
   }
 }

@@ -174,8 +174,9 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   graph = passes::optimise(std::move(graph), nullptr, kernels::can_compile);
   const double optimised = now();
   entry->frames_of_call_ = frames_of_call(graph);
-  entry->program_ = execute::Program::compile(std::move(graph), *library(),
-                                              object_heap(std::move(generated.objects)));
+  entry->program_ =
+      execute::Program::compile(std::move(graph), *library(),
+                                object_heap(std::move(generated.objects)), generated.shown_results);
   entry->times_ = {optimised - start, now() - optimised};
 
   entry->bind(generated, call, death_callback(entry).get());

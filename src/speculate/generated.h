@@ -185,6 +185,8 @@ struct Generated {
     bool consumed = false;     ///< backward already ran through it without retain_graph
   };
   std::vector<DifferentiableResult> differentiable_results;
+  /// Results of the graph that do not lie in order, or of which only the run knows.
+  std::vector<execute::ShownResult> shown_results;
   /// Graph inputs and tensor cells (by name) that require grad and can be reached from those.
   std::vector<size_t> differentiable_inputs;
   std::vector<std::string> differentiable_cells;

@@ -1,6 +1,7 @@
 """Strides: what `view` accepts, when `reshape` copies, and how results lie in memory."""
 
 import pytest
+import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
@@ -233,3 +234,55 @@ def test_a_loop_of_rows_that_lie_apart():
         return h, h.view(-1)
 
     return Program(step, [(torch.randn(3, 5, 4), 2 + i % 4) for i in range(12)])
+
+
+@differential(hits=4)
+def test_the_run_decides_how_what_leaves_a_branch_lies():
+    def step(x):
+        y = F.pad(x[None], (1, 1), mode="reflect")[0, :, 1:5]
+        if x.sum() > 0:
+            y = (y * 2).cumsum(0)
+        return y, y * 2, y.exp()[1:]
+
+    signs = [1, -1, 1, -1, 1, 1, -1, -1, 1, -1, 1, -1, 1, -1]
+    return Program(step, [(torch.rand(3, 4) * sign,) for sign in signs])
+
+
+@differential(hits=4)
+def test_the_run_decides_how_what_leaves_a_loop_lies():
+    def step(x, rounds):
+        y = F.interpolate(x[None], scale_factor=2.0)[0, :, ::2]
+        while rounds < 3 and y.abs().max() > 0.1:
+            rounds += 1
+            y = (y * 0.6).tanh() * 0.7
+        return y, [y, y.neg()]
+
+    small = [1, 1, 0.001, 1, 0.001, 1, 1, 0.001, 0.001, 1, 1, 1, 0.001, 1]
+    return Program(step, [(torch.randn(3, 4) * scale, i % 2) for i, scale in enumerate(small)])
+
+
+@differential(hits=4)
+def test_layouts_that_never_differ_keep_their_plan():
+    def step(x):
+        y = x.cumsum(0)
+        if x.sum() > 0:
+            y = (y * 2).cumsum(1)
+        return y
+
+    signs = [1, -1, 1, -1, 1, 1, -1, -1, 1, -1]
+    return Program(step, [(torch.rand(3, 4) * sign,) for sign in signs])
+
+
+@differential(hits=3)
+def test_a_kept_gradient_that_is_one_number_for_all():
+    weight = torch.ones(3, requires_grad=True)
+
+    def step(x):
+        weight.grad = None
+        hidden = (weight * x).sin()
+        hidden.retain_grad()
+        hidden.sum().backward()
+        hidden.grad.mul_(torch.arange(3.0))
+        return hidden.grad, weight.grad.clone()
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[weight])
