@@ -162,9 +162,11 @@ Value* cancel_double_negation(const Site& site) {
   return inner == nullptr ? nullptr : inner->inputs.front();
 }
 
+/// A condition for each element decides how the result lies, which a program may see.
 Value* drop_choice_of_equals(const Site& site) {
-  return site.inputs[1] == site.inputs[2] && site.inputs[1]->type == site.type() ? site.inputs[1]
-                                                                                 : nullptr;
+  const bool one_for_all = site.input()->type.shape.empty();
+  const bool equal = site.inputs[1] == site.inputs[2] && site.inputs[1]->type == site.type();
+  return one_for_all && equal ? site.inputs[1] : nullptr;
 }
 
 bool all_tensors_have_dtype(std::span<Value* const> values, DType dtype) {
