@@ -2,6 +2,7 @@
 #include "frontend/generate.h"
 
 #include "base/options.h"
+#include "frontend/entry_lists.h"
 #include "frontend/interpreter.h"
 #include "frontend/recursion.h"
 #include "frontend/rolled.h"
@@ -17,6 +18,15 @@ speculate::Reason internal_error(const std::string& message) {
 }
 
 constexpr size_t kMostAttempts = 12, kMostGeneralised = 16;
+
+/// What is followed so that the elements of lists of before the call are known.
+std::vector<TestKey> tests_of_lists(const Interpreter& interpreter) {
+  std::vector<TestKey> tests;
+  for (const auto& [source, list] : interpreter.entry_lists) tests.push_back(list.elements->test);
+  for (const auto& [source, list] : interpreter.chosen_from)
+    tests.push_back(entry_list_test(source));
+  return tests;
+}
 
 /// Generates with branches in the graph where the profile saw both outcomes of a test. What can't
 /// be merged, or can't be converted with the branch, is tried again with that test followed.
@@ -62,11 +72,12 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       const auto& suspect = interpreter.suspect();
       if (suspect && !generalisation.owns(*suspect) && interpreter.followed(*suspect) == nullptr)
         followed.push_back({*suspect, refusal.reason.details});
-      else if (interpreter.entry_lists.empty())
+      else if (interpreter.entry_lists.empty() && interpreter.chosen_from.empty())
         return refusal.reason;
-      else  // their elements, one by one, may be what can be converted
-        for (const auto& [source, list] : interpreter.entry_lists)
-          followed.push_back({list.elements->test, refusal.reason.details});
+      // Their elements, one by one, may be what can be converted.
+      else
+        for (const TestKey& test : tests_of_lists(interpreter))
+          followed.push_back({test, refusal.reason.details});
     }
   }
 }

@@ -344,6 +344,8 @@ class Interpreter {
   /// Lengths of lists of the graph that tensors were made of, numbers of elements that masks
   /// choose, and sizes that the run computes.
   std::unordered_map<const graph::Value*, graph::Dim> run_time_sizes;
+  /// Lists and tuples of before the call of which the run reads what it chooses.
+  std::map<const Source*, Value> chosen_from;
   /// Leaves that require grad and were made in the run.
   std::vector<std::shared_ptr<Tensor>> made_leaves;
   /// Leaves whose requires_grad was changed (frontend/requires_grad.h).

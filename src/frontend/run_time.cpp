@@ -9,6 +9,7 @@
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
+#include "frontend/entry_lists.h"
 #include "frontend/operators.h"
 #include "frontend/tensor.h"
 
@@ -458,6 +459,39 @@ Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const
       operator_named("object_item"), std::vector<graph::Value*>{object.value, at},
       may_fail(interpreter, fact), {type_seen(seen)});
   return read_value(interpreter, node->output(), seen);
+}
+
+namespace {
+
+/// Whether objects of the class hold data and do nothing: they are no modules and no functions.
+bool is_class_of_data(const Object& object) {
+  const PyTypeObject* type = as_type(object);
+  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_call == nullptr &&
+         !PyType_IsSubtype(as_type(object), tensor_class());
+}
+
+/// Whether the run can take whichever of such elements comes.
+bool are_interchangeable(const ValueFact& seen) {
+  if (type_seen(&seen).is_tensor()) return true;
+  return !seen.classes().empty() && std::ranges::all_of(seen.classes(), is_class_of_data);
+}
+
+}  // namespace
+
+Value varying_item(Interpreter& interpreter, const Known& list, const Value& position, int fact) {
+  constexpr Py_ssize_t kMostKnown = 8;  // of a list whose elements are a graph each
+  const auto* number = as<Number>(position);
+  const speculate::NodeFact* node = interpreter.fact(fact);
+  if (number == nullptr || number->type != Type::Kind::i64 || node == nullptr ||
+      list.source == nullptr || !is_list_or_tuple(Py_TYPE(list.object.get())) ||
+      PySequence_Fast_GET_SIZE(list.object.get()) <= kMostKnown ||
+      interpreter.heap.list(list.object.get(), list.source) != nullptr ||
+      interpreter.followed(entry_list_test(list.source)) != nullptr ||
+      !are_interchangeable(node->value))
+    return nullptr;
+  Value& all = interpreter.chosen_from[list.source];
+  if (all == nullptr) all = entry_object(interpreter, list.object.get(), list.source);
+  return run_time_item(interpreter, *as<RuntimeObject>(all), position, &node->value, fact);
 }
 
 // --- identity and truth -------------------------------------------------------------------------

@@ -35,6 +35,10 @@ Value run_time_length(Interpreter& interpreter, const RuntimeObject& object, int
 /// object[position] of a list or tuple; `seen`: what such elements were.
 Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const Value& position,
                     const speculate::ValueFact* seen, int fact);
+/// list[position] of a long list or tuple of before the call that holds objects of the program,
+/// such as trees, where only the run knows the position: an object of the run. Null for any other
+/// list, whose element is known.
+Value varying_item(Interpreter& interpreter, const Known& list, const Value& position, int fact);
 
 /// The value as one of type object: an object of the run, or a constant; null for what is neither.
 graph::Value* object_value(Interpreter& interpreter, const Value& value);

@@ -870,6 +870,15 @@ def varying_flags():
     return lambda x, n: x.sum() * torch.tensor(marked)
 
 
+@converted(
+    "one element of a long list or tuple of before the call (tensors of one form, objects of classes), "
+    "at a position that varies"
+)
+def chosen_element():
+    samples = [torch.full((4,), i / 20) for i in range(20)]
+    return lambda x, n: x * samples[n % len(samples)]
+
+
 @converted("`requires_grad` of a leaf switched")
 def frozen_parameter():
     torch.manual_seed(0)

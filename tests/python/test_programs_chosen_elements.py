@@ -1,0 +1,172 @@
+"""One element of a long list of before the call, at a position that varies: a sample of a data set."""
+
+from dataclasses import dataclass
+
+import torch.nn.functional as F
+from differential import Program, differential
+
+import torch
+from torch import nn
+
+COUNT = 20
+
+
+@dataclass
+class Sample:
+    x: torch.Tensor
+    label: int
+
+
+@dataclass
+class NegativeSample(Sample):
+    weight: float = 2.0
+
+
+def made_samples(count=COUNT):
+    return [Sample(torch.randn(4), i % 3) for i in range(count)]
+
+
+def positions(step, count=30, watch=(), between=None):
+    calls = [(7 * i % 23,) for i in range(count)]
+    if between is not None:
+        calls.insert(count // 2, between)
+    return Program(step, calls, watch=watch)
+
+
+def trained(loss_of, between=None):
+    """Calls of a training step whose loss is computed of a position."""
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(i):
+        loss = loss_of(model, i)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return positions(step, watch=[model], between=between)
+
+
+@differential(hits=26, graphs=1)
+def test_objects():
+    samples = made_samples()
+
+    def loss_of(model, i):
+        sample = samples[i % len(samples)]
+        return F.cross_entropy(model(sample.x)[None], torch.tensor([sample.label]))
+
+    return trained(loss_of)
+
+
+@differential(hits=26, graphs=1)
+def test_tensors():
+    rows = [torch.randn(5, 4) for _ in range(COUNT)]
+    return trained(lambda model, i: model(rows[i % len(rows)]).square().mean())
+
+
+@differential(hits=26, graphs=1)
+def test_batches():
+    samples = made_samples()
+
+    def loss_of(model, i):
+        batch = [samples[(4 * i + k) % len(samples)] for k in range(4)]
+        scores = model(torch.stack([sample.x for sample in batch]))
+        return F.cross_entropy(scores, torch.tensor([sample.label for sample in batch]))
+
+    return trained(loss_of)
+
+
+@differential(hits=26, graphs=1)
+def test_from_the_end():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+    return trained(lambda model, i: model(rows[-1 - i % len(rows)]).sum())
+
+
+@differential(hits=24, graphs=1)
+def test_list_that_others_change():
+    samples = made_samples()
+
+    def exchange():
+        samples[3] = Sample(torch.ones(4), 2)
+        samples.reverse()
+
+    def loss_of(model, i):
+        sample = samples[i % COUNT]
+        return model(sample.x)[sample.label]
+
+    return trained(loss_of, between=exchange)
+
+
+@differential(hits=16)
+def test_another_class_among_them():
+    samples = made_samples()
+
+    def exchange():
+        samples[5:9] = [NegativeSample(torch.ones(4), 1) for _ in range(4)]
+
+    def loss_of(model, i):
+        sample = samples[i % COUNT]
+        loss = model(sample.x)[sample.label]
+        return -sample.weight * loss if isinstance(sample, NegativeSample) else loss
+
+    return trained(loss_of, between=exchange)
+
+
+@differential(hits=16)
+def test_another_shape_among_them():
+    rows = [torch.randn(5, 4) for _ in range(COUNT)]
+
+    def exchange():
+        rows[3] = torch.randn(2, 4)
+
+    return trained(lambda model, i: model(rows[i % COUNT]).sum(), between=exchange)
+
+
+@differential(hits=10)
+def test_index_out_of_range():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+    return positions(lambda i: rows[i] * 2)
+
+
+@differential(hits=12)
+def test_element_handed_on():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+    return positions(lambda i: (rows[i % COUNT], rows[i % COUNT] is rows[3], rows[i % COUNT] * 2))
+
+
+@differential(hits=8)
+def test_element_written():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+
+    def step(i):
+        row = rows[i % 3]
+        row.mul_(0.5)
+        return row.sum()
+
+    return positions(step, watch=[rows])
+
+
+@differential(hits=8)
+def test_elements_with_gradients():
+    rows = [torch.randn(4, requires_grad=True) for _ in range(COUNT)]
+
+    def step(i):
+        row = rows[i % 3]
+        loss = (row * row).sum()
+        loss.backward()
+        return loss, row.grad.sum()
+
+    return positions(step, watch=[rows])
+
+
+@differential()
+def test_list_that_the_step_changes():
+    samples = made_samples()
+
+    def step(i):
+        first = samples[i % COUNT].x * 2
+        samples[(i + 1) % 3] = samples[4]
+        return first + samples[i % 5].x
+
+    return positions(step)
