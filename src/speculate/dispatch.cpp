@@ -384,8 +384,11 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
                                        const Mismatch& mismatch, bool& committed) {
   ++counters_.misses;
   note(mismatch.reason);
-  trouble(may_generate() ? kTroubleOfMiss : kTroubleOfLastingMiss, mismatch.reason.details);
-  if (settled_ || !may_generate() || !can_afford_generation()) return {};
+  const bool is_ever_new =
+      !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= kMostGraphsOfNumbers;
+  const bool may_improve = may_generate() && !is_ever_new;
+  trouble(may_improve ? kTroubleOfMiss : kTroubleOfLastingMiss, mismatch.reason.details);
+  if (settled_ || !may_improve || !can_afford_generation()) return {};
   // Calls that can't be converted, and come by turns with others, leave those their chances.
   const std::string& key = mismatch.reason.details;
   if (refusals_of_[key] >= kMostRefusalsOfOutcome) return {};
@@ -395,7 +398,10 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
     const uint64_t generated = counters_.generated;
     Attempt attempt = generate_and_run(call, environment, {}, committed);
     pending_ = counters_.generated == generated;
-    if (pending_) ++refusals_of_[key];
+    if (pending_)
+      ++refusals_of_[key];
+    else if (!mismatch.formula.empty())
+      ++graphs_of_[mismatch.formula];
     return attempt;
   }
   pending_ = true;

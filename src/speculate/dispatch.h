@@ -176,9 +176,10 @@ class Dispatcher {
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< number of the call at which a refused function is tried again
   int trouble_ = 0;
-  double first_met_ = 0;                    ///< in milliseconds, as now() counts
-  std::map<std::string, int> aborts_of_;    ///< by outcomes wanted
-  std::map<std::string, int> refusals_of_;  ///< by outcomes wanted, or by what did not hold
+  double first_met_ = 0;                     ///< in milliseconds, as now() counts
+  std::map<std::string, int> aborts_of_;     ///< by outcomes wanted
+  std::map<std::string, int> refusals_of_;   ///< by outcomes wanted, or by what did not hold
+  std::map<std::string, size_t> graphs_of_;  ///< made since a formula had another value; by formula
   Observations observations_;
   std::deque<std::shared_ptr<Entry>> entries_;
   Contest contest_;

@@ -596,9 +596,11 @@ std::optional<Mismatch> Guards::Tree::check_relations(Walk& walk) const {
     const auto right = evaluate(each.right, walk);
     if (left && right && *left == *right) continue;
     const std::string name = each.left_size >= 0 ? each.path : graph::to_string(each.left);
-    return mismatch(cat("assumed that ", name, " == ", graph::to_string(each.right), ", found ",
-                        left.value_or(-1), " and ", right.value_or(-1)),
-                    each.path, each.span);
+    Mismatch found = mismatch(cat("assumed that ", name, " == ", graph::to_string(each.right),
+                                  ", found ", left.value_or(-1), " and ", right.value_or(-1)),
+                              each.path, each.span);
+    if (each.left_size < 0 && each.right.is_constant()) found.formula = name;
+    return found;
   }
   return std::nullopt;
 }

@@ -170,3 +170,10 @@ def test_list_that_the_step_changes():
         return first + samples[i % 5].x
 
     return positions(step)
+
+
+@differential(graphs=9, hits=9)
+def test_no_graph_for_every_position():
+    """Of 50 positions, each a graph, no more than a few are made."""
+    rows = [torch.randn(2 + i % 5) for i in range(50)]
+    return Program(lambda i: rows[i % 50].square().sum(), [(i,) for i in range(60)])
