@@ -42,7 +42,7 @@ bool is_repeated(const Node& node) {
 }
 
 /// Calls of ATen's operators on so few elements take longer than what they do.
-constexpr int64_t few_elements = 1024;
+constexpr int64_t few_elements = 16 << 10;
 
 bool has_few_elements(const Node& node) {
   const auto is_few = [](const Value* value) {
