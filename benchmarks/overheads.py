@@ -6,8 +6,9 @@ For each program: microseconds that a call of the converted step takes before th
 (assumptions, entry) and after them (commit, the result's objects); the time of a profiled step beside that of
 a plain one; and milliseconds from the end of the last profiled step to the end of the first one that ran as a
 graph, with an empty cache of kernels and with what a process before has left there. Then
-the microseconds of a call of a graph that adds ten small tensors, and the nanoseconds that a call takes
-longer for each thing more that it assumes. Writes overheads.md and overheads.json into the output folder.
+the microseconds of a call of a graph that adds ten small tensors, the nanoseconds that a call takes
+longer for each thing more that it assumes, and those of a round of a loop in the graph. Writes overheads.md
+and overheads.json into the output folder.
 """
 
 import argparse
@@ -128,6 +129,31 @@ def cost_of_an_assumption(few: int = 8, many: int = 200) -> float:
     return (times[1] - times[0]) / (counts[1] - counts[0]) * 1e9
 
 
+def sum_in_loop(x: torch.Tensor, rounds: int) -> torch.Tensor:
+    total, index = 0, 0
+    while index < rounds:
+        total = total + index * 3
+        index += 1
+    return x + total
+
+
+def tensor_in_loop(x: torch.Tensor, rounds: int) -> torch.Tensor:
+    index = 0
+    while index < rounds:
+        x = x * 0.5 + 1
+        index += 1
+    return x
+
+
+def cost_of_a_round(function: Callable, few: int = 1000, many: int = 11_000) -> float:
+    """Nanoseconds by which a call grows with each round of its loop in the graph."""
+    step, x = torchjanus.function(function, profile_runs=PROFILED), torch.randn(4)
+    for rounds in range(few, few + 200):
+        step(x, rounds)
+    times = [min(seconds(step, (x, rounds)) for _ in range(200)) for rounds in (few, many)]
+    return (times[1] - times[0]) / (many - few) * 1e9
+
+
 def profiling_cost(benchmark: Benchmark, rounds: int) -> dict:
     """A profiled step beside a plain one, turn by turn."""
     plain, batches = build(benchmark)
@@ -194,13 +220,19 @@ def main() -> None:
         return
     rows = {name: measure(name, options) for name in chosen(parser, options.programs)}
     ten, assumption = call_of_ten_inputs(), cost_of_an_assumption()
+    numbers, kernel = cost_of_a_round(sum_in_loop), cost_of_a_round(tensor_in_loop)
     text = as_markdown(rows) + (
         f"\nA call of a graph with 10 inputs: {ten:.1f} µs. An assumption: {assumption:.1f} ns.\n"
+        f"A round of a loop in the graph over numbers: {numbers:.0f} ns; with a kernel: {kernel:.0f} ns.\n"
     )
     (options.output / "overheads.md").write_text(text)
-    (options.output / "overheads.json").write_text(
-        json.dumps(rows | {"call_of_ten_inputs_us": ten, "assumption_ns": assumption}, indent=1)
-    )
+    alone = {
+        "call_of_ten_inputs_us": ten,
+        "assumption_ns": assumption,
+        "round_over_numbers_ns": numbers,
+        "round_with_kernel_ns": kernel,
+    }
+    (options.output / "overheads.json").write_text(json.dumps(rows | alone, indent=1))
     print(text)
 
 
