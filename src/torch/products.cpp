@@ -1,11 +1,9 @@
-// Matrix products into given memory, by MKL (through ATen), oneDNN or code of our own.
+// Matrix products into given memory, by MKL (through ATen), code of our own or oneDNN.
 //
-// oneDNN needs some microseconds to start, MKL hardly any; on some processors oneDNN is twice as
-// fast once the product is large, on others MKL wins. Our own code starts at once, and is the
-// fastest as long as operands fit the cache. So products that are large enough to matter are timed
-// in all ways the first time that their shape, or one much like it, comes up. oneDNN keeps code for
-// each shape that it has seen, some 100 KiB, so where ever new shapes come, only large products are
-// worth that.
+// Our own code is as fast as oneDNN where operands fit the cache, and nearly so beyond it; on some
+// processors both are twice as fast as MKL, on others MKL wins. So products that are large enough
+// to matter are timed the first time that their shape, or one much like it, comes up. oneDNN keeps
+// half a MiB for each shape that it has seen: it is asked only where the operands are far larger.
 #include "torch/products.h"
 
 #include <ATen/Context.h>
@@ -18,11 +16,8 @@
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <climits>
-#include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -59,13 +54,10 @@ using execute::Slot;
 
 namespace {
 
-/// Products with fewer operations than this are too small for oneDNN to pay, and for measuring.
+/// Products with fewer operations than this are not worth a choice.
 constexpr int64_t least_measured = 1'000'000;
-/// ... to pay where they come once, or in more than a few sizes.
-constexpr int64_t least_of_many = 16'000'000;
-constexpr int least_uses = 2, few_shapes = 2;
-/// Elements that the cache holds while our own code multiplies: beyond that oneDNN is as fast.
-constexpr int64_t most_own = 1 << 18;
+/// Elements beside which what oneDNN keeps for a shape is little.
+constexpr int64_t least_for_onednn = 1 << 21;
 
 enum class Way : uint8_t { mkl, own, onednn };
 
@@ -73,12 +65,10 @@ struct Shape {
   int64_t batch, rows, columns, inner;
   bool left_transposed, right_transposed, added;
   int threads;
-  bool steady = false;  ///< it comes up again and again
   auto operator<=>(const Shape&) const = default;
 
-  int64_t work() const { return 2 * batch * rows * columns * inner; }
-  /// Of one product's operands and result.
-  int64_t elements() const { return rows * inner + inner * columns + rows * columns; }
+  /// Of operands and result.
+  int64_t elements() const { return batch * (rows * inner + inner * columns + rows * columns); }
   /// What it has in common with those that are much like it.
   Shape rough() const {
     Shape shape = *this;
@@ -92,46 +82,6 @@ bool has_onednn() {
   return at::native::mkldnn_matmul != nullptr && at::globalContext().userEnabledMkldnn();
 }
 
-/// Finds out which small shapes come up again and again: those alone are worth oneDNN's code.
-class SmallShapes {
- public:
-  bool is_steady(const Shape& shape) {
-    const std::lock_guard lock(mutex_);
-    const auto known = known_.find(shape);
-    if (known != known_.end()) return known->second.is_steady();
-    Shape any_rows = shape, any_inner = shape;
-    any_rows.batch = any_rows.rows = any_inner.inner = 0;
-    Known made{&alike_[any_rows], &alike_[any_inner]};
-    if (made.varies()) return false;
-    ++*made.with_any_rows;
-    ++*made.with_any_inner;
-    known_.emplace(shape, made);
-    return false;
-  }
-
- private:
-  struct Known {
-    int* with_any_rows;   ///< how many shapes there are that differ from it in their rows at most
-    int* with_any_inner;  ///< ... in what is summed over
-    int uses = 1;
-
-    bool varies() const { return std::max(*with_any_rows, *with_any_inner) > few_shapes; }
-    bool is_steady() {
-      if (uses < least_uses) ++uses;
-      return uses == least_uses && !varies();
-    }
-  };
-
-  std::mutex mutex_;
-  std::map<Shape, Known> known_;
-  std::map<Shape, int> alike_;
-};
-
-SmallShapes& small_shapes() {
-  static SmallShapes instance;
-  return instance;
-}
-
 Ways<Shape>& choices() {
   static Ways<Shape> instance;
   return instance;
@@ -139,17 +89,12 @@ Ways<Shape>& choices() {
 
 /// `run` must be repeatable.
 template <class Run>
-Way choose(Shape shape, const Run& run) {
-  shape.steady =
-      forced_way >= 0 || shape.work() >= least_of_many || small_shapes().is_steady(shape);
-  std::array<Way, 3> ways{Way::mkl};
-  size_t count = 1;
-  if (kernels::has_products() && shape.elements() <= most_own) ways[count++] = Way::own;
-  if (shape.steady && has_onednn()) ways[count++] = Way::onednn;
-  if (count == 1) return Way::mkl;
-  const auto run_way = [&](int index) { run(ways[static_cast<size_t>(index)]); };
-  return ways[static_cast<size_t>(
-      choices().choose(shape.rough(), static_cast<int>(count), run_way))];
+Way choose(const Shape& shape, const Run& run) {
+  if (!kernels::has_products()) return Way::mkl;
+  const bool is_large = forced_way >= 0 || shape.elements() >= least_for_onednn;
+  const int count = is_large && has_onednn() ? 3 : 2;
+  return static_cast<Way>(
+      choices().choose(shape.rough(), count, [&](int way) { run(static_cast<Way>(way)); }));
 }
 
 /// Whether these matrices, or batches of matrices, are multiplied by MKL alone.
