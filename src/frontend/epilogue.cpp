@@ -167,7 +167,11 @@ class TemplateWriter {
     if (!can_hold_itself) open_.insert(value.get());
     Template form = parts(value);
     open_.erase(value.get());
-    form.place = place;
+    // What is found again needs no sharing: a write that gives it may turn out to change nothing.
+    if (form.kind == Template::Kind::source)
+      places_.erase(value.get());
+    else
+      form.place = place;
     return form;
   }
 

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 STEPS = 12
@@ -863,3 +864,31 @@ def test_length_of_a_set_that_may_hold_the_element_already():
 
     numbers = [1, 2, 1, 3, 3, 3, 3, 1, 2, 5, 5, 5]
     return Program(step, [(torch.ones(2), k) for k in numbers], watch=[seen])
+
+
+@differential(hits=6)
+def test_functional_call_with_the_module_s_own_parameters():
+    """What is put back into the module changes nothing in one round, and something in the next."""
+    model = nn.Sequential(nn.Linear(1, 4), nn.Tanh(), nn.Linear(4, 1))
+    own = dict(model.named_parameters())
+
+    def step(params, x, y):
+        loss = F.mse_loss(torch.func.functional_call(model, params, (x,)), y)
+        grads = torch.autograd.grad(loss, list(params.values()), create_graph=True)
+        return {k: p - 0.1 * g for (k, p), g in zip(params.items(), grads, strict=True)}, loss
+
+    def update(params, x, y):
+        for _ in range(2):
+            params, loss = inner(params, x, y)
+        loss.backward()
+        return loss.item()
+
+    inner = step
+
+    def convert(update):
+        nonlocal inner
+        inner = torchjanus.function(step)
+        return update, inner
+
+    calls = [(own, torch.rand(5, 1), torch.rand(5, 1)) for _ in range(8)]
+    return Program(update, calls, watch=[model], convert=convert)
