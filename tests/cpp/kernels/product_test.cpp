@@ -59,9 +59,10 @@ void check(int64_t rows, int64_t columns, int64_t inner, bool left_by_columns,
     }
   }
   // What lies beside the result is untouched.
-  for (size_t i = 0; i < out.memory.size(); ++i)
-    if (static_cast<int64_t>(i) % out.at.down >= columns)
-      ASSERT_EQ(out.memory[i], before.memory[i]);
+  for (size_t i = 0; i < out.memory.size(); ++i) {
+    const bool is_beside = static_cast<int64_t>(i) % out.at.down >= columns;
+    ASSERT_TRUE(!is_beside || out.memory[i] == before.memory[i]) << i;
+  }
 }
 
 TEST(Product, equals_sums_of_products) {
