@@ -154,5 +154,23 @@ graph @f(%x: f64[B,2], %w: f64[2,2], %go: bool) {
   }
 }
 
+TEST(Sides, AResultLiesAsItHasTo) {
+  const Graph graph = passes::parsed(R"(
+graph @f(%x: f64[2,3]) {
+  %y = neg %x : f64[2,3]
+  return %y
+})");
+  fake::ReferenceLibrary library;
+  const std::vector<ShownResult> shown = {{.index = 0, .strides = graph::Shape{1, 2}}};
+  const auto program = Program::compile(passes::copied(graph), library, nullptr, shown);
+  const passes::Data data(graph, 1);
+  for (int run = 0; run < 3; ++run) {
+    std::vector<Slot> results(1);
+    ASSERT_FALSE(program->run(slots_of(library, data.inputs), {}, results, {}));
+    expect_results(results, data.run(graph).results);
+    EXPECT_EQ(library.layout(results[0]).strides, (std::vector<int64_t>{1, 2}));
+  }
+}
+
 }  // namespace
 }  // namespace janus::execute
