@@ -89,6 +89,8 @@ class Access {
       cut();
     else if (node_.op == &op::list_join)
       join();
+    else if (node_.op == &op::list_find_object)
+      find_object();
     else
       unstack();
     return true;
@@ -215,6 +217,15 @@ class Access {
     return true;
   }
 
+  void find_object() {
+    const void* object = in(1).object();
+    Slot list = in(0);
+    int64_t position = -1;
+    for (; list_size(list) > 0; list = without_last(list), --position)
+      if (last_item(list).object() == object) break;
+    out() = Slot::of(list_size(list) > 0 ? position : int64_t{0});
+  }
+
   static bool is_nan(const Slot& number) {
     return number.kind() == Slot::Kind::f64 && std::isnan(number.f64());
   }
@@ -337,7 +348,8 @@ bool is_list_access(const graph::OpDef& op) {
   return &op == &op::list_item || &op == &op::list_reverse || &op == &op::list_resize ||
          &op == &op::list_sum || &op == &op::list_only || &op == &op::list_stack ||
          &op == &op::list_unstack || &op == &op::list_slice || &op == &op::list_join ||
-         &op == &op::list_pick || &op == &op::list_order || &op == &op::list_find;
+         &op == &op::list_pick || &op == &op::list_order || &op == &op::list_find ||
+         &op == &op::list_find_object;
 }
 
 bool run_list_access(const Instruction& instruction, Library& library, Frame& frame) {

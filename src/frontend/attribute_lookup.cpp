@@ -3,6 +3,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/met_writes.h"
 
 namespace janus::frontend {
 
@@ -89,6 +90,7 @@ Value Lookup::run() {
       interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
     return plain_attribute(interpreter_, known_, name_);
   }
+  interpreter_.met_writes().check_unwritten(type_, text_);
   return instance_attribute();
 }
 

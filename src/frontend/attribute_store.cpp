@@ -6,6 +6,8 @@
 
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/met_writes.h"
+#include "frontend/run_time.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -90,6 +92,7 @@ class Store : NamedAttribute {
   }
 
   void write(Source::Kind kind) {
+    interpreter_.met_writes().check_unwritten(type_, text_);
     Heap::Target target = attributes_target(interpreter_, known_);
     if (target.table == nullptr) refuse();
     write_place(interpreter_, target, name_, interpreter_.sources().step(kind, path(), name_),
@@ -120,6 +123,7 @@ class Store : NamedAttribute {
     if (member->type != T_OBJECT_EX || (member->flags & READONLY) != 0) refuse();
     if (element_ == nullptr) attribute(interpreter_, self_, text_);
     if (instance_ != nullptr) return write_field();
+    interpreter_.met_writes().check_unwritten(type_, text_);
     Heap::Target target;
     target.table = object_;
     target.owner = path();
@@ -154,6 +158,8 @@ void write_attribute(Interpreter& interpreter, const Value& value, const std::st
     return write_tensor_property(interpreter, tensor, name, element);
   if (const auto* made = as<Dictionary>(value); made != nullptr && made->attributes != nullptr)
     return change_item(interpreter, *made->attributes, name_object(interpreter, name), element);
+  if (auto object = shared_as<RuntimeObject>(value); object != nullptr && element != nullptr)
+    return write_run_time_attribute(interpreter, object, name, element);
   if (as<Known>(value) == nullptr && as<Instance>(value) == nullptr)
     interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
   Store(interpreter, value, name, element).run();

@@ -189,7 +189,8 @@ void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& o
     if (test == interpreter.scope_nodes.end()) continue;
     if (passes::reachable(node->outputs, targets, Paths::any) !=
         passes::reachable(node->outputs, targets, Paths::certain))
-      throw CannotMerge{test->second, "whether something has a gradient depends on it"};
+      throw CannotMerge{test->second, "whether something has a gradient depends on it",
+                        /*in_first_round=*/node->op == &op::while_};
   }
   interpreter.refuse(ReasonCode::autograd, "whether something has a gradient depends on a branch");
 }
@@ -699,14 +700,19 @@ std::string grad_fn_name(const TensorState& tensor) {
   return name.empty() ? backward_name(tensor.producer) : name;
 }
 
+bool is_consumed(const Interpreter& interpreter, const std::vector<graph::Value*>& values) {
+  return std::ranges::any_of(gradient_nodes(values), [&](const graph::Node* node) {
+    return interpreter.history.consumed.contains(node);
+  });
+}
+
 void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, size_t index) {
   speculate::Generated::DifferentiableResult result;
   result.result = index;
   result.grad_fn_name = grad_fn_name(tensor);
   const std::vector<graph::Value*> values =
       beyond_custom_gradients(interpreter, {tensor.value}, result.consumed);
-  for (const graph::Node* node : gradient_nodes(values))
-    result.consumed = result.consumed || interpreter.history.consumed.contains(node);
+  result.consumed = result.consumed || is_consumed(interpreter, values);
   if (!result.consumed) check_no_custom_gradient(interpreter, tensor.value);
   interpreter.output().differentiable_results.push_back(std::move(result));
 }

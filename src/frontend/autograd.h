@@ -49,6 +49,9 @@ bool shows_gradient(Interpreter& interpreter, const Tensor& tensor);
 /// What eager calls the autograd node behind the tensor, "NllLossBackward0".
 std::string grad_fn_name(const TensorState& tensor);
 
+/// Whether a backward() has freed what gradients of the values need.
+bool is_consumed(const Interpreter& interpreter, const std::vector<graph::Value*>& values);
+
 /// Result `index` of the graph is a tensor that eager would give a grad_fn.
 void note_differentiable_result(Interpreter& interpreter, const Tensor& tensor, size_t index);
 

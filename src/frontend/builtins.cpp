@@ -351,8 +351,19 @@ std::string attribute_name(Interpreter& interpreter, const Value& value) {
 Value call_getattr(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 2, 3, "getattr");
   std::string name = attribute_name(interpreter, arguments.positional[1]);
+  const auto met = shared_as<RuntimeObject>(arguments.positional[0]);
+  if (met != nullptr && arguments.positional.size() == 2)
+    if (Value found = run_time_attribute(interpreter, met, name, -1)) return found;
   if (arguments.positional.size() == 2)
     return attribute(interpreter, arguments.positional[0], name);
+  if (met != nullptr) {
+    const Truth truth{.known = std::nullopt,
+                      .flag = run_time_has_attribute(interpreter, *met, name),
+                      .example = {}};
+    return choose(
+        interpreter, truth, -1, [&] { return run_time_attribute(interpreter, met, name, -1); },
+        [&] { return arguments.positional[2]; });
+  }
   Value value = attribute_or_null(interpreter, arguments.positional[0], name);
   return value != nullptr ? value : arguments.positional[2];
 }
@@ -360,6 +371,8 @@ Value call_getattr(Interpreter& interpreter, const Arguments& arguments) {
 Value call_hasattr(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 2, 2, "hasattr");
   std::string name = attribute_name(interpreter, arguments.positional[1]);
+  if (const auto* met = as<RuntimeObject>(arguments.positional[0]))
+    return interpreter.number(run_time_has_attribute(interpreter, *met, name));
   return interpreter.boolean(attribute_or_null(interpreter, arguments.positional[0], name) !=
                              nullptr);
 }

@@ -8,6 +8,7 @@
 #include "frontend/containers.h"
 #include "frontend/entry_lists.h"
 #include "frontend/expressions.h"
+#include "frontend/loops.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
@@ -107,20 +108,6 @@ std::optional<Counted> counted_list(Interpreter& interpreter, const Value& value
     auto next = popped(interpreter, *rest->elements.rolled(), true);
     rest->elements = ElementList(next->rest);
     return next->element;
-  };
-  return counted;
-}
-
-/// The elements of a list or tuple that only the run meets; `fact`: of the expression that gave it.
-std::optional<Counted> counted_elements(Interpreter& interpreter, const Value& value, int fact) {
-  auto object = shared_as<RuntimeObject>(value);
-  if (object == nullptr) return std::nullopt;
-  const speculate::NodeFact* seen = interpreter.fact(fact);
-  Counted counted;
-  counted.lengths = {run_time_length(interpreter, *object, fact)};
-  counted.element = [&interpreter, object, seen, fact](const Value& position) {
-    return run_time_item(interpreter, *object, position, seen == nullptr ? nullptr : &seen->element,
-                         fact);
   };
   return counted;
 }
@@ -259,6 +246,19 @@ Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& e
   return result;
 }
 
+std::optional<Counted> counted_elements(Interpreter& interpreter, const Value& value, int fact) {
+  auto object = shared_as<RuntimeObject>(value);
+  if (object == nullptr) return std::nullopt;
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  Counted counted;
+  counted.lengths = {run_time_length(interpreter, *object, fact)};
+  counted.element = [&interpreter, object, seen, fact](const Value& position) {
+    return run_time_item(interpreter, *object, position, seen == nullptr ? nullptr : &seen->element,
+                         fact);
+  };
+  return counted;
+}
+
 Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, int loop,
                         int iterable) {
   const speculate::NodeFact* rounds = interpreter.fact(loop);
@@ -305,6 +305,25 @@ Value is_inside(Interpreter& interpreter, const Counted& counted, const Value& p
           interpreter.builder(), {interpreter.graph_value(inside), interpreter.graph_value(fits)}));
   }
   return inside;
+}
+
+void append_counted(Interpreter& interpreter, const TestKey& test, Sequence& list,
+                    const Counted& counted) {
+  auto state = std::make_shared<Variables>();
+  state->values["position"] = interpreter.integer(0);
+  LoopParts parts;
+  parts.test = [&] {
+    return truth_of(interpreter, is_inside(interpreter, counted, state->values["position"]));
+  };
+  parts.round = [&] {
+    const Value at = state->values["position"];
+    state->values["position"] = binary(interpreter, Operator::Add, at, interpreter.integer(1));
+    append(interpreter, list, counted.element(at));
+    return Completion::normal;
+  };
+  parts.rounds = [&] { return rounds_of(interpreter, counted); };
+  parts.may_be_empty = true;
+  loop_in_graph(interpreter, test, parts);
 }
 
 }  // namespace janus::frontend

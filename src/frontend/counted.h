@@ -26,6 +26,10 @@ struct Iterated {
 Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
                            const TestKey& loop);
 
+/// The elements of a list or tuple that only the run meets; `fact`: of the expression that gave it.
+/// Nothing for any other value.
+std::optional<Counted> counted_elements(Interpreter& interpreter, const Value& value, int fact);
+
 /// The elements of a list that only the run meets, as many as the profile always saw. `loop` and
 /// `iterable` are the facts of the loop and of what it goes over.
 Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, int loop,
@@ -33,6 +37,10 @@ Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, i
 
 /// How many elements there are, as an expression of dimensions; null: only the run knows.
 Value rounds_of(Interpreter& interpreter, const Counted& counted);
+
+/// Appends the elements to the list, by a loop in the graph.
+void append_counted(Interpreter& interpreter, const TestKey& test, Sequence& list,
+                    const Counted& counted);
 
 /// Whether `position` is still an element's.
 Value is_inside(Interpreter& interpreter, const Counted& counted, const Value& position);

@@ -9,6 +9,7 @@
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
 #include "frontend/custom_gradient.h"
+#include "frontend/met_writes.h"
 #include "frontend/requires_grad.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
@@ -60,6 +61,13 @@ class TemplateWriter {
   Template whole(const Value& result) {
     if (interpreter_.call().function != nullptr) return write(result);
     return write_variables(result);
+  }
+  /// What the run writes to objects that it meets (met_writes.h).
+  Template write_met(const Value& written) {
+    Template form = made(Template::Kind::tuple);
+    for (const Value& list : as<Sequence>(written)->elements.known())
+      form.children.push_back(write_met(*as<Sequence>(list)));
+    return form;
   }
   /// The result of a run of statements: what can't be written is laid to who made it.
   Template write_variables(const Value& result) {
@@ -233,14 +241,18 @@ class TemplateWriter {
     return form;
   }
 
-  /// A list of which the graph makes the elements.
-  Template write_rolled(const Rolled& list) {
+  void check_rolled(const Rolled& list) const {
     check_possible_aliases(*list.memory);
     if (interpreter_.made_in_inference && !interpreter_.output().environment.inference_mode)
       interpreter_.refuse(ReasonCode::mode_active, "a list of tensors made in inference mode");
     if (list.memory->uncertain_alias)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a list that outlives the run and holds views, or a tensor twice");
+  }
+
+  /// A list of which the graph makes the elements.
+  Template write_rolled(const Rolled& list) {
+    check_rolled(list);
     size_t next = 0;
     Template form = write_elements(list, list.form, next);
     if (!list.front && list.form.kind != ElementForm::Kind::tuple) return form;
@@ -271,6 +283,43 @@ class TemplateWriter {
       rows.children.push_back(write_elements(list, part, next));
     return list.front ? call_of("builtins.list", std::move(rows)) : rows;
   }
+
+  /// What the run writes to objects that it meets, under one name: behind object and value stand
+  /// the numbers of the names of autograd's nodes.
+  Template write_met(const Sequence& writes) {
+    const Rolled* list = writes.elements.rolled().get();
+    if (list == nullptr || !is_tracked(list->form)) return write_sequence(writes);
+    check_rolled(*list);
+    size_t next = 0, names = leaf_count(list->form.parts[0]) + leaf_count(list->form.parts[1]);
+    Template rows = call_of("builtins.zip", write_elements(*list, list->form.parts[0], next));
+    rows.children.push_back(write_named_elements(*list, list->form.parts[1], next, names));
+    return call_of("builtins.list", std::move(rows));
+  }
+
+  Template write_named_elements(const Rolled& list, const ElementForm& form, size_t& next,
+                                size_t& names) {
+    if (form.kind == ElementForm::Kind::tuple) {
+      Template rows = made(Template::Kind::call);
+      rows.object = Object::borrow(imported("builtins.zip"));
+      for (const ElementForm& part : form.parts)
+        rows.children.push_back(write_named_elements(list, part, next, names));
+      return rows;
+    }
+    if (!form.tracked) return result(list.lists[next++]);
+    if (!is_consumed(interpreter_, {list.lists[next]}))
+      interpreter_.refuse(ReasonCode::autograd,
+                          "attributes with gradients that outlive the run, of objects met in it");
+    speculate::Generated::DifferentiableResult record;
+    Template freed = result(list.lists[next++]);
+    record.result = freed.index;
+    record.consumed = true;
+    record.name_numbers = interpreter_.add_result(list.lists[names++]);
+    record.names = interpreter_.met_writes().grad_fn_names();
+    interpreter_.output().differentiable_results.push_back(std::move(record));
+    return freed;
+  }
+
+  static size_t leaf_count(const ElementForm& form) { return list_types(form).size(); }
 
   /// Whether backward() has run through all elements of the list, and freed what they need.
   bool is_freed(const graph::Value* list) const {
@@ -589,10 +638,17 @@ Template make_template(Interpreter& interpreter, const Value& value) {
 void finish(Interpreter& interpreter, const Value& result) {
   std::vector<Value> lasting = values_written(interpreter);
   lasting.push_back(result);
+  const MetWrites& met = interpreter.met_writes();
+  const Value met_writes = met.written();
+  lasting.push_back(met_writes);
   TemplateWriter writer(interpreter, false);
   writer.expect(lasting);
   interpreter.output().result = writer.whole(result);
   commit_heap(interpreter, [&](const Value& value) { return writer.write(value); });
+  if (met_writes != nullptr) {
+    interpreter.output().writes.push_back(met.commit());
+    interpreter.output().writes.back().value = writer.write_met(met_writes);
+  }
   assume_aliases(interpreter);
   if (interpreter.grad_enabled != interpreter.output().environment.grad_enabled)
     interpreter.refuse(ReasonCode::heap_write, "the grad mode");

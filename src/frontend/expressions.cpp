@@ -181,6 +181,14 @@ Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
 
 namespace {
 
+/// An object of a list, of whose elements nothing may have been known as it was made.
+Value with_seen_classes(Interpreter& interpreter, Value value, int fact) {
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  if (auto* object = as<RuntimeObject>(value); object != nullptr && seen != nullptr)
+    object->classes = united(std::move(object->classes), seen->value.classes());
+  return value;
+}
+
 Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expression) {
   using namespace syntax;  // NOLINT: the node classes of this one function
   interpreter.at(expression);
@@ -188,7 +196,7 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
     case ExpressionKind::Constant:
       return interpreter.constant(syntax::as<Constant>(&expression).value);
     case ExpressionKind::Name:
-      return interpreter.read_name(syntax::as<Name>(&expression).id);
+      return run_time_number(interpreter, interpreter.read_name(syntax::as<Name>(&expression).id));
     case ExpressionKind::Attribute: {
       const auto& node = syntax::as<Attribute>(&expression);
       Value value = evaluate(interpreter, *node.value);
@@ -218,7 +226,9 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
       return subscript(interpreter, value, key);
     }
     case ExpressionKind::Call:
-      return evaluate_call(interpreter, syntax::as<syntax::Call>(&expression));
+      return with_seen_classes(interpreter,
+                               evaluate_call(interpreter, syntax::as<syntax::Call>(&expression)),
+                               expression.fact);
     case ExpressionKind::BinOp: {
       const auto& node = syntax::as<BinOp>(&expression);
       Value left = evaluate(interpreter, *node.left);
@@ -483,11 +493,14 @@ namespace {
 
 void unpack(Interpreter& interpreter, const std::vector<syntax::Expression*>& targets,
             const Value& value) {
-  std::vector<Value> elements = elements_of(interpreter, value);
   size_t star = targets.size();
   for (size_t i = 0; i < targets.size(); ++i)
     if (targets[i]->kind == ExpressionKind::Starred) star = i;
   bool has_star = star < targets.size();
+  const auto* met = has_star ? nullptr : as<RuntimeObject>(value);
+  std::vector<Value> elements = met != nullptr
+                                    ? run_time_elements(interpreter, *met, targets.size())
+                                    : elements_of(interpreter, value);
   size_t least = has_star ? targets.size() - 1 : targets.size();
   if (elements.size() < least || (!has_star && elements.size() > least))
     interpreter.refuse(ReasonCode::would_raise,

@@ -4,7 +4,6 @@
 
 #include "frontend/merge.h"
 #include "frontend/operators.h"
-#include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"
 
@@ -60,6 +59,8 @@ bool same_form(const Form& a, const Form& b) {
           [](const auto& x, const auto& y) { return same_constant(x.get(), y.get()); });
     case Kind::list:
       return true;
+    case Kind::grown:
+      return a.elements == b.elements && a.front == b.front;
     case Kind::shared:
       return a.index == b.index;
   }
@@ -117,9 +118,8 @@ Form Flattening::take(const Value& value, const std::string& part) {
   if (!is_new) return {.kind = Kind::shared, .index = place->second};
   ++next_place_;
   if (auto tensor = shared_as<Tensor>(value)) return take_tensor(tensor, part);
-  if (rolled(value) != nullptr && !existed_(*value))
-    interpreter_.refuse(ReasonCode::dynamic_value,
-                        cat(part, " in a recursion is a list that grew"));
+  if (const Rolled* list = rolled(value); list != nullptr && !existed_(*value))
+    return take_grown(*list);
   if (const auto* sequence = as<Sequence>(value);
       sequence != nullptr && sequence->source == nullptr && sequence->viewed == nullptr &&
       (!sequence->is_list || !existed_(*value)))
@@ -175,6 +175,11 @@ Form Flattening::take_sequence(const Sequence& sequence, const std::string& part
   return form;
 }
 
+Form Flattening::take_grown(const Rolled& list) {
+  for (graph::Value* each : list.lists) add(each, list.memory);
+  return {.kind = Kind::grown, .elements = list.form, .front = list.front};
+}
+
 Form Flattening::take_fields(const Dictionary& fields, Form::Kind kind, const std::string& part) {
   Form form{.kind = kind};
   for (const auto& [key, value] : fields.items) {
@@ -222,6 +227,19 @@ Value Rebuilding::make_new(const Form& form) {
     for (const Form& part : form.parts) sequence->elements.push_back(make(part));
     return places_[place] = sequence;
   }
+  if (form.kind == Kind::grown) {
+    auto list = std::make_shared<Rolled>();
+    list->form = form.elements;
+    list->front = form.front;
+    list->memory = std::make_shared<Tensor>();
+    for (const Type& type : list_types(form.elements)) {
+      list->lists.push_back(next_(type));
+      tensors.push_back(list->memory);
+    }
+    auto sequence = std::make_shared<Sequence>(true);
+    sequence->elements = ElementList(std::move(list));
+    return places_[place] = sequence;
+  }
   auto fields = std::make_shared<Dictionary>();
   for (size_t i = 0; i < form.parts.size(); ++i)
     fields->items.emplace_back(form.keys[i], make(form.parts[i]));
@@ -234,6 +252,8 @@ Value Rebuilding::make_new(const Form& form) {
 void collect_types(const Form& form, std::vector<Type>& types) {
   if (form.kind == Kind::number || form.kind == Kind::tensor) types.push_back(form.graph_type);
   if (form.kind == Kind::object) types.push_back(Type::object("object"));
+  if (form.kind == Kind::grown)
+    for (Type& type : list_types(form.elements)) types.push_back(std::move(type));
   for (const Form& part : form.parts) collect_types(part, types);
 }
 

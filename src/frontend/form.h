@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/interpreter.h"
+#include "frontend/rolled.h"
 
 namespace janus::frontend {
 
@@ -19,6 +20,7 @@ struct Form {
     tensor,      ///<
     tuple,       ///< of `parts`
     list,        ///< of `parts`, a new one
+    grown,       ///< a new list of `elements`, of which only the run knows how many
     dictionary,  ///< of `parts` under `keys`, a new one
     instance,    ///< of the plain class `type`: its attributes, a new one
     shared       ///< the object that the part `index` is, counted from the first
@@ -34,6 +36,8 @@ struct Form {
   size_t index = 0;
   std::vector<python::Object> keys;
   std::vector<Form> parts;
+  ElementForm elements;  ///< grown, and at which end
+  bool front = false;
 };
 
 /// Whether the two forms are one, whatever classes objects may have.
@@ -64,6 +68,7 @@ class Flattening {
   Form take_known(const Value& value, const std::string& part);
   Form take_tensor(const std::shared_ptr<Tensor>& tensor, const std::string& part);
   Form take_sequence(const Sequence& sequence, const std::string& part);
+  Form take_grown(const Rolled& list);
   Form take_fields(const Dictionary& fields, Form::Kind kind, const std::string& part);
   void add(graph::Value* value, std::shared_ptr<Tensor> tensor = nullptr);
 

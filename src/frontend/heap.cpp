@@ -45,7 +45,17 @@ void update_twin(Interpreter& interpreter, Dictionary& twin, const Object& key, 
 
 const Value kDeleted;
 
+bool is_changed(const Heap::List& list) {
+  if (list.twin == nullptr)
+    return list.appended->elements.rolled() != nullptr || !list.appended->elements.empty();
+  return list.twin->elements != list.at_entry;
+}
+
 }  // namespace
+
+bool Heap::has_changed_list() const {
+  return std::ranges::any_of(lists_, [](const auto& list) { return is_changed(list.second); });
+}
 
 Heap::Table* Heap::table(PyObject* identity) {
   auto found = tables_.find(identity);
@@ -385,12 +395,6 @@ size_t unchanged_elements(const Heap::List& list) {
          list.at_entry[count] == list.twin->elements[count])
     ++count;
   return count;
-}
-
-bool is_changed(const Heap::List& list) {
-  if (list.twin == nullptr)
-    return list.appended->elements.rolled() != nullptr || !list.appended->elements.empty();
-  return list.twin->elements != list.at_entry;
 }
 
 /// How many elements of a deque have gone at the left, where the others are still there.

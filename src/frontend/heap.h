@@ -75,6 +75,8 @@ class Heap {
 
   const std::vector<PyObject*>& table_order() const { return table_order_; }
   const std::vector<PyObject*>& list_order() const { return list_order_; }
+  /// Whether the run has changed a list of before the call so far.
+  bool has_changed_list() const;
   /// Counts every change: equal counts, nothing changed between.
   size_t change_count() const { return change_count_; }
   void note_change() { ++change_count_; }

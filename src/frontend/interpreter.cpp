@@ -8,6 +8,7 @@
 #include "frontend/calls.h"
 #include "frontend/epilogue.h"
 #include "frontend/formula.h"
+#include "frontend/met_writes.h"
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
 #include "ops/list.h"
@@ -62,7 +63,8 @@ Interpreter::Interpreter(const speculate::Call& call, speculate::ProfileStore& p
       builder_(output_.graph),
       followed_(followed),
       varying_(varying),
-      recursion_(std::make_unique<Recursion>(*this, generalisation)) {
+      recursion_(std::make_unique<Recursion>(*this, generalisation)),
+      met_writes_(std::make_unique<MetWrites>(*this, generalisation.written)) {
   output_.sources = std::make_shared<speculate::SourceTable>();
 }
 

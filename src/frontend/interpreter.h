@@ -55,6 +55,7 @@ struct EntryList {
 };
 
 class Fork;
+class MetWrites;
 class Recursion;
 struct Generalisation;
 
@@ -188,6 +189,8 @@ class Interpreter {
 
   // --- recursion (frontend/recursion.h)
   Recursion& recursion() { return *recursion_; }
+  /// What the run writes to objects that it meets (frontend/met_writes.h).
+  MetWrites& met_writes() { return *met_writes_; }
   /// How deep calls are nested, and were at most since somebody set it.
   int depth() const { return depth_; }
   int deepest = 0;
@@ -424,6 +427,7 @@ class Interpreter {
   std::map<PyObject*, const Source*> globals_owners_;
   const std::set<std::string>& varying_;
   std::unique_ptr<Recursion> recursion_;
+  std::unique_ptr<MetWrites> met_writes_;
   std::set<std::string> changed_numbers_;
   speculate::Facts* entry_facts_ = nullptr;
   std::set<std::string> assumed_;  // keys of assumptions made

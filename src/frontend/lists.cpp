@@ -2,6 +2,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
+#include "frontend/counted.h"
 #include "frontend/entry_lists.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
@@ -163,6 +164,9 @@ void extend(Interpreter& interpreter, Sequence& list, const Value& values) {
     list.elements = ElementList(joined(interpreter, list.elements, as<Sequence>(given)->elements));
     return;
   }
+  const TestKey test{Object::steal(PyUnicode_InternFromString("list.extend")), -1};
+  if (const auto met = counted_elements(interpreter, values, -1))
+    return append_counted(interpreter, test, list, *met);
   for (const Value& element : elements_of(interpreter, values)) append(interpreter, list, element);
 }
 

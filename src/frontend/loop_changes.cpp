@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "frontend/containers.h"
+#include "frontend/recursion.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -149,6 +150,7 @@ void Loop::begin_growth(Sequence& sequence, const Elements& initial) {
     const bool back = grew && std::equal(elements.begin(), elements.end(), now.begin());
     growth.front = grew && !back && std::equal(elements.begin(), elements.end(), now.end() - kept);
     elements.insert(elements.end(), now.begin(), now.end());
+    for (const Value& element : elements) interpreter_.recursion().leave_to_run(element);
   }
   growth.undecided = initial.size() <= 1;
   auto form = end == nullptr ? common_form(interpreter_, elements, why) : end->form;

@@ -40,7 +40,8 @@ void Loop::run() {
 }
 
 bool Loop::keeps(const Tensor& tensor) const {
-  return before_.find(&tensor) != nullptr || (at_ != nullptr && tensor.value->owner == at_);
+  return before_.find(&tensor) != nullptr ||
+         (at_ != nullptr && tensor.value != nullptr && tensor.value->owner == at_);
 }
 
 void Loop::leave_out() {

@@ -786,6 +786,12 @@ Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value
     if (equal != nullptr)
       return interpreter.number(interpreter.negated_flag(interpreter.graph_value(equal)));
   }
+  if (op == CompareOperator::In || op == CompareOperator::NotIn)
+    if (const auto* dict = as<RuntimeObject>(right)) {
+      const Value found = run_time_contains(interpreter, *dict, left);
+      if (op == CompareOperator::In) return found;
+      return interpreter.number(interpreter.negated_flag(interpreter.graph_value(found)));
+    }
   if (op != CompareOperator::Is && op != CompareOperator::IsNot)
     interpreter.refuse(ReasonCode::expression,
                        cat("the comparison ", syntax::symbol(op), " of objects met at run time"));

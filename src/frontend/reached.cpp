@@ -196,7 +196,8 @@ ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
     if (of(operand) == Flag{}) continue;
     auto test = interpreter_.scope_nodes.find(&node);
     if (test != interpreter_.scope_nodes.end())
-      throw CannotMerge{test->second, "whether something has a gradient depends on it"};
+      throw CannotMerge{test->second, "whether something has a gradient depends on it",
+                        /*in_first_round=*/node.op == &op::while_};
     interpreter_.refuse(ReasonCode::autograd, "whether something has a gradient depends on a loop");
   }
   return flag;

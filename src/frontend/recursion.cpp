@@ -22,18 +22,27 @@ constexpr size_t kActivationsFollowed =
 
 /// Whether the object is data of the program, such as a node of a tree.
 bool is_data(const Value& value) {
+  if (const auto* tuple = as<Sequence>(value)) return tuple->source != nullptr;
   const auto* known = as<Known>(value);
   if (known == nullptr) return false;
   static PyObject* const module =
       PyObject_GetAttrString(python::check(PyImport_ImportModule("torch.nn")).get(), "Module");
   PyTypeObject* type = Py_TYPE(known->object.get());
-  if (type == &PyList_Type || type == &PyTuple_Type) return known->source != nullptr;
+  if (type == &PyList_Type || type == &PyTuple_Type || type == &PyDict_Type)
+    return known->source != nullptr;
   return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && !PyType_Check(known->object.get()) &&
          PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module)) == 0;
 }
 
 bool is_same_function(const Frame& frame, const Activation& activation) {
   return frame.variables->scope == activation.scope && frame.environment == activation.environment;
+}
+
+/// The path of an object of before the call; null if there is none.
+const Source* path_of(const Value& value) {
+  if (const auto* tuple = as<Sequence>(value)) return tuple->source;
+  const auto* known = as<Known>(value);
+  return known == nullptr ? nullptr : known->source;
 }
 
 /// Where the object at the source is found again: an element of a list stands for all of them.
@@ -46,7 +55,9 @@ std::string place_of(const Source* source) {
 }  // namespace
 
 void Generalisation::add(const Generalise& found) {
-  if (recursive.insert(found.function).second) facts_keys.push_back(found.facts_key);
+  if (!found.written.empty()) written.push_back(found.written);
+  if (found.function != nullptr && recursive.insert(found.function).second)
+    facts_keys.push_back(found.facts_key);
   if (!found.run_time.empty()) run_time.insert(found.run_time);
   if (!found.varying.empty()) varying.emplace(found.function, found.varying);
 }
@@ -63,6 +74,12 @@ Recursion::~Recursion() = default;
 bool Recursion::is_run_time(const Source* source) const {
   return !known_.run_time.empty() && (known_.run_time.contains(source->describe()) ||
                                       known_.run_time.contains(place_of(source)));
+}
+
+void Recursion::leave_to_run(const Value& value) const {
+  const Source* path = is_data(value) ? path_of(value) : nullptr;
+  if (path != nullptr && interpreter_.differs_from_call_to_call(path))
+    throw Generalise{.run_time = place_of(path)};
 }
 
 bool Recursion::is_building() const {
@@ -124,12 +141,13 @@ void Recursion::detect(const Activation& activation) {
   for (const auto& [name, value] : activation.variables->values) {
     auto before = outermost->variables->values.find(name);
     if (before == outermost->variables->values.end() || !is_data(before->second)) continue;
-    const auto* object = as<Known>(before->second);
-    const auto* now = as<Known>(value);
-    if (now == nullptr || now->object.is(object->object.get()) || object->source == nullptr)
-      continue;
-    if (interpreter_.differs_from_call_to_call(object->source))
-      throw Generalise{activation.scope, activation.facts_key, place_of(object->source), {}};
+    const Source* path = path_of(before->second);
+    const bool is_one =
+        path_of(value) == path ||
+        (known_object(value) != nullptr && known_object(value) == known_object(before->second));
+    if (path == nullptr || path_of(value) == nullptr || is_one) continue;
+    if (interpreter_.differs_from_call_to_call(path))
+      throw Generalise{activation.scope, activation.facts_key, place_of(path), {}};
   }
   if (count >= kActivationsFollowed && interpreter_.open_scopes() > outermost->open_scopes &&
       interpreter_.open_scopes() > innermost->open_scopes)
@@ -247,10 +265,9 @@ bool Recursion::fits(RecursiveFunction& function, const Parameters& given) {
 /// Begins anew with the part of the arguments, the same in all activations so far, as one that
 /// differs.
 void Recursion::vary(const Activation& activation, const std::string& part, const Form& form) {
-  const auto* known = as<Known>(form.value);
-  if (is_data(form.value) && known->source != nullptr &&
-      interpreter_.differs_from_call_to_call(known->source))
-    throw Generalise{activation.scope, activation.facts_key, place_of(known->source), {}};
+  const Source* path = is_data(form.value) ? path_of(form.value) : nullptr;
+  if (path != nullptr && interpreter_.differs_from_call_to_call(path))
+    throw Generalise{activation.scope, activation.facts_key, place_of(path), {}};
   if (known_.varying.contains({activation.scope, part}))
     interpreter_.refuse(ReasonCode::dynamic_value, cat(part, " in a recursion"));
   throw Generalise{activation.scope, activation.facts_key, {}, part};

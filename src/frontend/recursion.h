@@ -25,9 +25,10 @@ namespace janus::frontend {
 
 /// Thrown to begin the generation anew with more in its Generalisation.
 struct Generalise {
-  const syntax::Scope* function;
-  python::Object facts_key;       ///< of its code
-  std::string run_time, varying;  ///< empty: none
+  const syntax::Scope* function = nullptr;
+  python::Object facts_key = {};            ///< of its code
+  std::string run_time = {}, varying = {};  ///< empty: none
+  std::string written = {};                 ///< an attribute of objects met at run time
 };
 
 /// What earlier attempts of this generation have found out.
@@ -36,6 +37,8 @@ struct Generalisation {
   std::vector<python::Object> facts_keys;    ///< of their code
   /// Paths of objects that are left to the run; "path[*]" stands for all elements.
   std::set<std::string> run_time;
+  /// Attributes that the run writes to objects that it meets (met_writes.h).
+  std::vector<std::string> written;
   /// Parts of arguments that differ from activation to activation.
   std::set<std::pair<const syntax::Scope*, std::string>> varying;
 
@@ -75,6 +78,9 @@ class Recursion {
   Value invoke(const Activation& activation);
   /// Whether the object at the path is left to the run.
   bool is_run_time(const Source* source) const;
+  /// Begins the generation anew with the object left to the run, if it is data of before the call
+  /// that differs from call to call.
+  void leave_to_run(const Value& value) const;
   /// Whether a function is being made: what fails then, fails for it.
   bool is_building() const;
   /// Whether the test is one of a recursive function that is interpreted in place.

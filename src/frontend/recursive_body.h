@@ -35,7 +35,8 @@ class RecursiveBody final : public Scope {
     function_.surroundings->add(object);
   }
   bool keeps(const Tensor& tensor) const override {
-    return outside_.existed(&tensor) || tensor.value->owner == block_.get();
+    return outside_.existed(&tensor) ||
+           (tensor.value != nullptr && tensor.value->owner == block_.get());
   }
   const TestKey* test() const override { return nullptr; }
 

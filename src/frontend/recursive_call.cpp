@@ -125,7 +125,8 @@ void RecursiveCall::relate(const Passed& result) const {
       add(result.tensors[other]);
       result.tensors[other]->possible_aliases.push_back({result.tensors[i], tensor.version});
     }
-    if (!tensor.requires_grad && !interpreter_.differentiable.empty())
+    // What stands for the tensors of a list has no value.
+    if (tensor.value != nullptr && !tensor.requires_grad && !interpreter_.differentiable.empty())
       tensor.value = op::detach(interpreter_.builder(), {tensor.value});
   }
 }

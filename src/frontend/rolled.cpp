@@ -6,11 +6,14 @@
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/counted.h"
 #include "frontend/entry_lists.h"
 #include "frontend/expressions.h"
+#include "frontend/list_lengths.h"
 #include "frontend/loops.h"
 #include "frontend/operators.h"
 #include "frontend/recursion.h"
+#include "frontend/run_time.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -39,7 +42,12 @@ Type number_type(Interpreter& interpreter, const Value& number) {
 
 /// The form of both, if there is one.
 std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, std::string& why) {
-  if (a == b) return a;
+  if (a.kind == ElementForm::Kind::object && a == b) {
+    ElementForm form = a;
+    form.classes = united(a.classes, b.classes);
+    return form;
+  }
+  if (a == b && a.parts.empty()) return a;
   if (a.kind != b.kind || a.parts.size() != b.parts.size()) {
     why = "elements of different kinds";
     return std::nullopt;
@@ -61,6 +69,10 @@ std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, st
 
 }  // namespace
 
+bool is_tracked(const ElementForm& form) {
+  return form.tracked || std::ranges::any_of(form.parts, is_tracked);
+}
+
 std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& value) {
   ElementForm form;
   if (value != nullptr && is_number(value)) {
@@ -73,6 +85,12 @@ std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& v
     form.kind = ElementForm::Kind::tensor;
     form.type = tensor->value->type;
     form.tracked = tensor->requires_grad;
+    return form;
+  }
+  if (const auto* object = as<RuntimeObject>(value)) {
+    form.kind = ElementForm::Kind::object;
+    form.type = object->value->type;
+    form.classes = possible_classes(interpreter, value);
     return form;
   }
   const auto* tuple = as<Sequence>(value);
@@ -119,6 +137,10 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
              std::vector<graph::Value*>& leaves) {
   if (form.kind == ElementForm::Kind::number) {
     leaves.push_back(interpreter.graph_value(value));
+    return;
+  }
+  if (form.kind == ElementForm::Kind::object) {
+    leaves.push_back(as<RuntimeObject>(value)->value);
     return;
   }
   if (form.kind == ElementForm::Kind::tuple) {
@@ -171,6 +193,8 @@ Value assemble(Interpreter& interpreter, const ElementForm& form,
                const std::vector<graph::Value*>& leaves, size_t& next,
                const std::shared_ptr<Tensor>& memory) {
   if (form.kind == ElementForm::Kind::number) return interpreter.number(leaves[next++]);
+  if (form.kind == ElementForm::Kind::object)
+    return std::make_shared<RuntimeObject>(leaves[next++], form.classes);
   if (form.kind == ElementForm::Kind::tensor)
     return tensor_in(interpreter, form, leaves[next++], memory);
   std::vector<Value> parts;
@@ -208,9 +232,11 @@ std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, cons
                               bool front) {
   if (list.front != front && !list.undecided) return nullptr;
   std::string why;
-  const std::optional<ElementForm> form = common_form(interpreter, {value}, why);
-  if (!form || !joined(list.form, *form, why)) throw CannotMerge{list.test, why};
+  std::optional<ElementForm> form = common_form(interpreter, {value}, why);
+  if (form) form = joined(list.form, *form, why);
+  if (!form) throw CannotMerge{list.test, why};
   auto longer = std::make_shared<Rolled>(list);
+  longer->form = *form;
   longer->front = front;
   longer->undecided = false;
   push(interpreter, *longer, value);
@@ -218,6 +244,17 @@ std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, cons
                        ? nullptr
                        : binary(interpreter, Operator::Add, list.length, interpreter.integer(1));
   return longer;
+}
+
+Value last_pushed(Interpreter& interpreter, const Rolled& list) {
+  std::vector<graph::Value*> leaves;
+  for (const graph::Value* each : list.lists) {
+    const graph::Node* push = each->definition;
+    if (push == nullptr || push->op != &op::list_push) return nullptr;
+    leaves.push_back(push->inputs[1]);
+  }
+  size_t next = 0;
+  return assemble(interpreter, list.form, leaves, next, list.memory);
 }
 
 std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front) {
@@ -278,6 +315,9 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
   auto& dimensions = interpreter.run_time_sizes;
   auto known = dimensions.find(list.lists.front());
   if (known != dimensions.end()) return known->second;
+  for (const auto& [value, dim] : dimensions)
+    if (value->type.kind == Type::Kind::list && have_one_length(value, list.lists.front()))
+      return dim;
   std::optional<graph::Dim> dim = interpreter.run_time_dimension(interpreter.graph_value(length));
   if (!dim)
     throw CannotMerge{list.test, "a tensor is made of a list whose length only a round knows"};
@@ -357,10 +397,14 @@ Value call_on_rolled(Interpreter& interpreter, PyObject* callable, const CallArg
   if (list == nullptr) return nullptr;
   std::optional<int64_t> dim = dim_argument(arguments);
   if (!dim) return nullptr;
-  const bool is_unnamed = stacks && *dim == 0 && list->form.kind == ElementForm::Kind::tensor &&
+  const graph::Shape& shape = list->form.type.shape;
+  const bool has_rows = stacks || (!shape.empty() && shape.front() == graph::Dim(1));
+  const bool is_unnamed = has_rows && *dim == 0 && list->form.kind == ElementForm::Kind::tensor &&
                           interpreter.recursion().is_recursive(*interpreter.frame().code);
-  if (is_unnamed)
+  if (is_unnamed && stacks)
     return stacks_of_recursion.stacked(interpreter, as<Sequence>(given)->elements.rolled());
+  if (is_unnamed)
+    return stacks_of_recursion.joined(interpreter, as<Sequence>(given)->elements.rolled());
   return stacks ? stacked(interpreter, *list, *dim) : concatenated(interpreter, *list, *dim);
 }
 
@@ -431,30 +475,20 @@ Value accumulated_from_first(Interpreter& interpreter, const Rolled& list,
 Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
   const TestKey test{python::Object::steal(PyUnicode_InternFromString("tolist")), -1};
   if (!interpreter.merges() || interpreter.followed(test) != nullptr) return nullptr;
-  const Value rows = interpreter.dimension(tensor->value->type.shape[0]);
   auto list = std::make_shared<Sequence>(true);
-  auto state = std::make_shared<Variables>();
-  state->values["position"] = interpreter.integer(0);
-  LoopParts parts;
-  parts.test = [&] {
-    return truth_of(interpreter,
-                    compare(interpreter, CompareOperator::Lt, state->values["position"], rows));
-  };
-  parts.round = [&] {
-    const Value at = state->values["position"];
-    state->values["position"] = binary(interpreter, Operator::Add, at, interpreter.integer(1));
+  Counted rows;
+  rows.lengths = {interpreter.dimension(tensor->value->type.shape[0])};
+  rows.element = [&](const Value& at) {
     const auto row = shared_as<Tensor>(index_tensor(interpreter, tensor, at));
-    append(interpreter, *list, item(interpreter, *row));
-    return Completion::normal;
+    return item(interpreter, *row);
   };
-  parts.rounds = [&] { return rows; };
-  parts.may_be_empty = true;
-  loop_in_graph(interpreter, test, parts);
+  append_counted(interpreter, test, *list, rows);
   return list;
 }
 
 Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
-  if (list.form.kind == ElementForm::Kind::tuple) return nullptr;
+  if (list.form.kind == ElementForm::Kind::tuple || list.form.kind == ElementForm::Kind::object)
+    return nullptr;
   const Step add = [&](const Value& total, const Value& element) {
     return binary(interpreter, Operator::Add, total, element);
   };

@@ -18,13 +18,20 @@ namespace janus::frontend {
 
 /// What all elements of such a list look like.
 struct ElementForm {
-  enum class Kind { number, tensor, tuple };
+  enum class Kind { number, tensor, object, tuple };
   Kind kind = Kind::number;
-  graph::Type type;                ///< number, tensor
+  graph::Type type;                ///< all but tuple
   bool tracked = false;            ///< tensor: requires a gradient
+  Classes classes;                 ///< object: those that were seen
   std::vector<ElementForm> parts;  ///< tuple
-  friend bool operator==(const ElementForm&, const ElementForm&) = default;
+  /// Whatever classes objects have: which they are is tested where that counts.
+  friend bool operator==(const ElementForm& a, const ElementForm& b) {
+    return a.kind == b.kind && a.type == b.type && a.tracked == b.tracked && a.parts == b.parts;
+  }
 };
+
+/// Whether tensors in it require a gradient.
+bool is_tracked(const ElementForm& form);
 
 /// The grad_fn_name of a list's memory if different operators made its elements.
 inline constexpr std::string_view kManyOperators = "many";
@@ -55,6 +62,9 @@ std::vector<graph::Type> list_types(const ElementForm& form);
 /// Throws CannotMerge if the value has another form than the list's elements.
 std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, const Value& value,
                               bool front);
+/// The element at the list's end, where the block at hand, or one around it, has put it there; null
+/// where it is not known.
+Value last_pushed(Interpreter& interpreter, const Rolled& list);
 /// Takes an element from an end of the list; nothing if lists do not shrink at that end.
 struct Popped {
   std::shared_ptr<Rolled> rest;

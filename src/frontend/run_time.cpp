@@ -10,7 +10,9 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/entry_lists.h"
+#include "frontend/met_writes.h"
 #include "frontend/operators.h"
+#include "frontend/recursion.h"
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
@@ -121,6 +123,13 @@ Value test_classes(Interpreter& interpreter, const RuntimeObject& object,
 
 namespace {
 
+/// What numbers of the class are in the graph; objects for any other class.
+Type number_type(PyTypeObject* type) {
+  if (type == &PyLong_Type) return Type::i64();
+  if (type == &PyFloat_Type) return Type::f64();
+  return type == &PyBool_Type ? Type::boolean() : Type::object("object");
+}
+
 /// What values of a place were, as the type of a value of the graph.
 Type type_seen(const ValueFact* seen) {
   const Type object = Type::object("object");
@@ -133,11 +142,7 @@ Type type_seen(const ValueFact* seen) {
     return Type::tensor(seen->dtype(), std::move(shape));
   }
   if (seen->classes().size() != 1) return object;
-  PyObject* type = seen->classes().front().get();
-  if (type == reinterpret_cast<PyObject*>(&PyLong_Type)) return Type::i64();
-  if (type == reinterpret_cast<PyObject*>(&PyFloat_Type)) return Type::f64();
-  if (type == reinterpret_cast<PyObject*>(&PyBool_Type)) return Type::boolean();
-  return object;
+  return number_type(as_type(seen->classes().front()));
 }
 
 /// What a node that reads the heap gives, as a value of the program.
@@ -165,17 +170,20 @@ void check_unchanged(Interpreter& interpreter, const Classes& classes) {
       interpreter.refuse(ReasonCode::heap_write, cat("an object of class ", Py_TYPE(owner)->tp_name,
                                                      ", before one is read that may be the same"));
   }
-  const bool is_list = has(classes, &PyList_Type);
-  if (is_list && !interpreter.heap.list_order().empty())
+  if (has(classes, &PyList_Type) && interpreter.heap.has_changed_list())
     interpreter.refuse(ReasonCode::heap_write, "a list, before one is read that may be the same");
 }
 
-/// What the attribute is in objects of the class that the call at hand is given: for code that no
-/// profile saw, such as that of properties. Runs no code of the program.
+/// What the attribute, the item of a dict or the element is in objects of the class that the call
+/// at hand is given: for what no profile saw, such as the code of properties. Runs no code of the
+/// program.
 class Sample {
  public:
   Sample(PyTypeObject* type, const std::string& name, ValueFact& seen)
       : type_(type), name_(Object::steal(PyUnicode_InternFromString(name.c_str()))), seen_(seen) {}
+  /// The element at `index` of lists or tuples of so many.
+  Sample(PyTypeObject* type, Py_ssize_t index, Py_ssize_t count, ValueFact& seen)
+      : type_(type), index_(index), count_(count), seen_(seen) {}
 
   void look(const speculate::Call& call) {
     Py_ssize_t keywords = call.keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(call.keyword_names);
@@ -200,8 +208,10 @@ class Sample {
 
   void look_into(PyObject* object) {
     if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i)
-        add(PySequence_Fast_GET_ITEM(object, i));
+      const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+      if (Py_TYPE(object) == type_ && count == count_)
+        seen_.see(PySequence_Fast_GET_ITEM(object, index_));
+      for (Py_ssize_t i = 0; i < count; ++i) add(PySequence_Fast_GET_ITEM(object, i));
       return;
     }
     Object dict = PyDict_CheckExact(object) ? Object::borrow(object) : own_dictionary(object);
@@ -228,17 +238,79 @@ class Sample {
   }
 
   void note(PyObject* object, PyObject* key, PyObject* value) {
-    if (Py_TYPE(object) == type_ && (key == name_.get() || text_of(key) == text_of(name_.get())))
+    if (Py_TYPE(object) == type_ && name_ &&
+        (key == name_.get() || text_of(key) == text_of(name_.get())))
       seen_.see(value);
     add(value);
   }
 
   PyTypeObject* type_;
   Object name_;
+  Py_ssize_t index_ = 0, count_ = -1;
   ValueFact& seen_;
   std::vector<PyObject*> open_;
   std::set<PyObject*> found_;
 };
+
+bool are_dicts(const Classes& classes) {
+  return !classes.empty() && std::ranges::all_of(classes, [](const Object& each) {
+    return as_type(each) == &PyDict_Type;
+  });
+}
+
+/// The attributes of a node that looks up the key in a dict.
+graph::Attributes with_key(Interpreter& interpreter, const Value& key,
+                           graph::Attributes attributes) {
+  PyObject* const known = known_object(key);
+  int overflow = 1;
+  const long long number = known != nullptr && PyLong_CheckExact(known)
+                               ? PyLong_AsLongLongAndOverflow(known, &overflow)
+                               : 0;
+  if (known != nullptr && PyUnicode_CheckExact(known))
+    attributes.set("key", text_of(known));
+  else if (overflow == 0)
+    attributes.set("key", int64_t{number});
+  else
+    interpreter.refuse(ReasonCode::expression, "a key of a dict met at run time");
+  return attributes;
+}
+
+/// dict[key]; `seen`: what such items were, if that is known.
+Value dict_item(Interpreter& interpreter, const RuntimeObject& dict, const Value& key,
+                const ValueFact* seen, int fact) {
+  graph::Attributes attributes = with_key(interpreter, key, may_fail(interpreter, fact));
+  ValueFact sampled;
+  if (seen == nullptr)
+    Sample(&PyDict_Type, text_of(known_object(key)), sampled).look(interpreter.call());
+  if (seen == nullptr) seen = &sampled;
+  const graph::Node* node = interpreter.builder().append_unchecked(
+      operator_named("object_entry"), std::vector<graph::Value*>{dict.value}, std::move(attributes),
+      {type_seen(seen)});
+  return read_value(interpreter, node->output(), seen);
+}
+
+graph::Value* has_item(Interpreter& interpreter, const RuntimeObject& dict, const Value& key) {
+  return operator_named("object_has_entry")(interpreter.builder(), {dict.value},
+                                            with_key(interpreter, key, {}));
+}
+
+/// dict.get
+Value dict_get(const std::shared_ptr<RuntimeObject>& dict) {
+  return std::make_shared<Native>("dict.get", [dict](Interpreter& interpreter,
+                                                     const CallArguments& arguments) {
+    if (arguments.positional.empty() || arguments.positional.size() > 2 ||
+        !arguments.keywords.empty())
+      interpreter.refuse(ReasonCode::unsupported_argument, "dict.get");
+    const Value& key = arguments.positional[0];
+    const Truth truth{
+        .known = std::nullopt, .flag = has_item(interpreter, *dict, key), .example = {}};
+    return choose(
+        interpreter, truth, -1, [&] { return dict_item(interpreter, *dict, key, nullptr, -1); },
+        [&] {
+          return arguments.positional.size() == 2 ? arguments.positional[1] : interpreter.none();
+        });
+  });
+}
 
 /// One way in which objects of several classes answer for an attribute.
 struct Answer {
@@ -261,6 +333,7 @@ class Attributes {
     Classes having;
     auto [classes, is_certain] = classes_here(interpreter_, *object_);
     check_unchanged(interpreter_, classes);
+    if (name_ == "get" && are_dicts(classes)) return dict_get(object_);
     for (const Object& each : classes)
       if (add_answer(each)) having.push_back(each);
     if (answers_.empty()) {
@@ -394,7 +467,34 @@ Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<Runtime
   if (name == "__class__") return type_of(interpreter, object);
   if (name.starts_with("__"))
     interpreter.refuse(ReasonCode::expression, cat("the attribute ", name, " of an object"));
-  return Attributes(interpreter, object, name, fact).run();
+  const auto at_entry = [&] { return Attributes(interpreter, object, name, fact).run(); };
+  Value written = interpreter.met_writes().read(*object, name, fact, at_entry);
+  return written != nullptr ? written : at_entry();
+}
+
+graph::Value* run_time_has_attribute(Interpreter& interpreter, const RuntimeObject& object,
+                                     const std::string& name) {
+  for (const Object& each : expect_classes(interpreter, object, -1)) {
+    const bool is_plain = (as_type(each)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
+                          as_type(each)->tp_dictoffset != 0 && !name.starts_with("__");
+    if (!is_plain || class_descriptor(interpreter, as_type(each), name) != nullptr)
+      interpreter.refuse(ReasonCode::expression,
+                         cat("whether a ", as_type(each)->tp_name, " has the attribute ", name));
+  }
+  graph::Value* own = operator_named("object_has_attribute")(interpreter.builder(), {object.value},
+                                                             {{"name", name}});
+  graph::Value* written = interpreter.met_writes().has(object, name);
+  return written == nullptr ? own
+                            : operator_named("scalar_or")(interpreter.builder(), {own, written});
+}
+
+void write_run_time_attribute(Interpreter& interpreter,
+                              const std::shared_ptr<RuntimeObject>& object, const std::string& name,
+                              const Value& value) {
+  if (!interpreter.met_writes().expects(name)) throw Generalise{.written = name};
+  const Classes classes = expect_classes(interpreter, *object, -1);
+  check_unchanged(interpreter, classes);
+  interpreter.met_writes().write(object, classes, name, value);
 }
 
 // --- lists and tuples ---------------------------------------------------------------------------
@@ -449,6 +549,11 @@ Value run_time_length(Interpreter& interpreter, const RuntimeObject& object, int
 
 Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const Value& position,
                     const ValueFact* seen, int fact) {
+  const Classes classes = expect_classes(interpreter, object, fact);
+  if (are_dicts(classes)) {
+    check_unchanged(interpreter, classes);
+    return dict_item(interpreter, object, position, seen, fact);
+  }
   expect_sequence(interpreter, object, fact);
   if (!is_number(position))
     interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
@@ -492,6 +597,45 @@ Value varying_item(Interpreter& interpreter, const Known& list, const Value& pos
   Value& all = interpreter.chosen_from[list.source];
   if (all == nullptr) all = entry_object(interpreter, list.object.get(), list.source);
   return run_time_item(interpreter, *as<RuntimeObject>(all), position, &node->value, fact);
+}
+
+std::vector<Value> run_time_elements(Interpreter& interpreter, const RuntimeObject& object,
+                                     size_t count) {
+  const Value length = run_time_length(interpreter, object, -1);
+  const auto size = static_cast<int64_t>(count);
+  const Value fits =
+      compare(interpreter, syntax::CompareOperator::Eq, length, interpreter.integer(size));
+  if (as<Known>(fits) == nullptr) interpreter.guard_kinds(interpreter.graph_value(fits), -1);
+  std::vector<Value> elements;
+  for (int64_t i = 0; i < size; ++i) {
+    ValueFact seen;
+    for (const Object& each : expect_classes(interpreter, object, -1))
+      Sample(as_type(each), i, size, seen).look(interpreter.call());
+    elements.push_back(run_time_item(interpreter, object, interpreter.integer(i), &seen, -1));
+  }
+  return elements;
+}
+
+Value run_time_contains(Interpreter& interpreter, const RuntimeObject& object, const Value& key) {
+  const Classes classes = expect_classes(interpreter, object, -1);
+  check_unchanged(interpreter, classes);
+  if (!are_dicts(classes))
+    interpreter.refuse(ReasonCode::expression, "whether something is in an object met at run time");
+  return interpreter.number(has_item(interpreter, object, key));
+}
+
+Value run_time_number(Interpreter& interpreter, const Value& value) {
+  const auto* object = as<RuntimeObject>(value);
+  if (object == nullptr) return value;
+  auto [classes, is_certain] = classes_here(interpreter, *object);
+  if (!is_certain || classes.size() != 1) return value;
+  const Type type = number_type(as_type(classes.front()));
+  if (!type.is_number()) return value;
+  return interpreter.number(interpreter.builder()
+                                .append_unchecked(operator_named("object_value"),
+                                                  std::vector<graph::Value*>{object->value},
+                                                  may_fail(interpreter, -1), {type})
+                                ->output());
 }
 
 // --- identity and truth -------------------------------------------------------------------------

@@ -23,6 +23,13 @@ Value test_classes(Interpreter& interpreter, const RuntimeObject& object,
 /// object.name; null if no class that was seen has it. `fact`: of the expression.
 Value run_time_attribute(Interpreter& interpreter, const std::shared_ptr<RuntimeObject>& object,
                          const std::string& name, int fact);
+/// hasattr(object, name), where only the objects themselves have such: a flag.
+graph::Value* run_time_has_attribute(Interpreter& interpreter, const RuntimeObject& object,
+                                     const std::string& name);
+/// object.name = value
+void write_run_time_attribute(Interpreter& interpreter,
+                              const std::shared_ptr<RuntimeObject>& object, const std::string& name,
+                              const Value& value);
 /// left is right, where one is an object of the run.
 Value run_time_identity(Interpreter& interpreter, const Value& left, const Value& right);
 /// object == constant, of a text or an int; null if such objects are compared in another way.
@@ -32,13 +39,20 @@ Value run_time_equality(Interpreter& interpreter, const RuntimeObject& object,
 Value run_time_truth(Interpreter& interpreter, const RuntimeObject& object);
 /// len(object) of a list or tuple
 Value run_time_length(Interpreter& interpreter, const RuntimeObject& object, int fact);
-/// object[position] of a list or tuple; `seen`: what such elements were.
+/// object[position] of a list or tuple, object[key] of a dict; `seen`: what such elements were.
 Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const Value& position,
                     const speculate::ValueFact* seen, int fact);
 /// list[position] of a long list or tuple of before the call that holds objects of the program,
 /// such as trees, where only the run knows the position: an object of the run. Null for any other
 /// list, whose element is known.
 Value varying_item(Interpreter& interpreter, const Known& list, const Value& position, int fact);
+/// The elements of a list or tuple of exactly so many.
+std::vector<Value> run_time_elements(Interpreter& interpreter, const RuntimeObject& object,
+                                     size_t count);
+/// key in object, a dict
+Value run_time_contains(Interpreter& interpreter, const RuntimeObject& object, const Value& key);
+/// The number that the value is if it is certainly one that the run met; else the value itself.
+Value run_time_number(Interpreter& interpreter, const Value& value);
 
 /// The value as one of type object: an object of the run, or a constant; null for what is neither.
 graph::Value* object_value(Interpreter& interpreter, const Value& value);

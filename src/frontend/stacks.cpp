@@ -1,7 +1,6 @@
 #include "frontend/stacks.h"
 
 #include <algorithm>
-#include <functional>
 #include <initializer_list>
 #include <set>
 #include <string_view>
@@ -55,7 +54,32 @@ struct Reduction {
 
 /// Whether the node only says that the tensor stands for a list.
 bool stands_for_list(const graph::Node& node) {
-  return node.op == &op::list_stack && Stacks::is_unnamed(node.output()->type.shape.front());
+  return node.outputs.size() == 1 && node.output()->type.is_tensor() &&
+         node.output()->type.rank() > 0 && Stacks::is_unnamed(node.output()->type.shape.front());
+}
+
+void collect_used(const graph::Block& block, std::set<const graph::Value*>& used) {
+  used.insert(block.results.begin(), block.results.end());
+  for (const graph::Node* node : block.nodes) {
+    used.insert(node->inputs.begin(), node->inputs.end());
+    for (const auto& inner : node->blocks) collect_used(*inner, used);
+  }
+}
+
+/// Removes what only stands for lists and is not used; whether there was any.
+bool remove_unused(graph::Block& block, const std::set<const graph::Value*>& used) {
+  bool removed = std::erase_if(block.nodes, [&](const graph::Node* node) {
+                   return stands_for_list(*node) && !used.contains(node->output());
+                 }) > 0;
+  for (graph::Node* node : block.nodes)
+    for (const auto& inner : node->blocks) removed = remove_unused(*inner, used) || removed;
+  return removed;
+}
+
+bool remove_unused(graph::Block& body) {
+  std::set<const graph::Value*> used;
+  collect_used(body, used);
+  return remove_unused(body, used);
 }
 
 }  // namespace
@@ -66,13 +90,27 @@ bool Stacks::is_unnamed(const graph::Dim& dim) {
                              [](const std::string& name) { return name.starts_with(kUnnamed); });
 }
 
-Value Stacks::stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list) {
+Value Stacks::standing_for(Interpreter& interpreter, Rows rows) {
   const graph::Dim size = graph::Dim::symbol(cat(kUnnamed, interpreter.new_place()));
-  graph::Value* value = op::list_stack(interpreter.builder(), {list->lists.front()},
+  graph::Value* value = op::list_stack(interpreter.builder(), {rows.list->lists.front()},
                                        {{"dim", int64_t{0}}, {"size", size}});
-  auto tensor = make_tensor(interpreter, value, list->form.tracked && interpreter.grad_enabled);
-  lists_.emplace(value, std::move(list));
+  if (rows.has_one_row_each) {
+    graph::Shape shape = value->type.shape;
+    shape.erase(shape.begin() + 1);
+    value = operator_named("reshape")(interpreter.builder(), {value}, {{"shape", shape}});
+  }
+  auto tensor =
+      make_tensor(interpreter, value, rows.list->form.tracked && interpreter.grad_enabled);
+  lists_.emplace(value, std::move(rows));
   return tensor;
+}
+
+Value Stacks::stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list) {
+  return standing_for(interpreter, {.list = std::move(list)});
+}
+
+Value Stacks::joined(Interpreter& interpreter, std::shared_ptr<const Rolled> list) {
+  return standing_for(interpreter, {.list = std::move(list), .has_one_row_each = true});
 }
 
 Value Stacks::call(Interpreter& interpreter, PyObject* callable,
@@ -80,43 +118,29 @@ Value Stacks::call(Interpreter& interpreter, PyObject* callable,
   const auto* tensor = lists_.empty() || arguments.positional.empty()
                            ? nullptr
                            : as<Tensor>(arguments.positional[0]);
-  const auto list = tensor == nullptr ? lists_.end() : lists_.find(tensor->value);
-  if (list == lists_.end()) return nullptr;
+  const auto rows = tensor == nullptr ? lists_.end() : lists_.find(tensor->value);
+  if (rows == lists_.end()) return nullptr;
+  const Rolled& list = *rows->second.list;
   const auto reduction = Reduction::of(callable, arguments, tensor->value->type.rank());
-  if (!reduction || tensor->requires_grad != list->second->form.tracked) return nullptr;
-  Value total = total_of(interpreter, *list->second);
+  if (!reduction || tensor->requires_grad != list.form.tracked) return nullptr;
+  Value total = total_of(interpreter, list);
   if (reduction->is_mean)
-    total =
-        binary(interpreter, syntax::Operator::Div, total, length_of(interpreter, *list->second));
-  if (reduction->keeps)
-    total = tensor_by(interpreter, "unsqueeze", {total, interpreter.integer(0)});
-  return total;
+    total = binary(interpreter, syntax::Operator::Div, total, length_of(interpreter, list));
+  if (reduction->keeps == rows->second.has_one_row_each) return total;
+  return tensor_by(interpreter, reduction->keeps ? "unsqueeze" : "squeeze",
+                   {total, interpreter.integer(0)});
 }
 
 void Stacks::finish(Interpreter& interpreter) const {
   if (lists_.empty()) return;
-  graph::Block& body = interpreter.output().graph.body();
-  std::set<const graph::Value*> used;
-  const std::function<void(const graph::Block&)> collect = [&](const graph::Block& block) {
-    used.insert(block.results.begin(), block.results.end());
-    for (const graph::Node* node : block.nodes) {
-      used.insert(node->inputs.begin(), node->inputs.end());
-      for (const auto& inner : node->blocks) collect(*inner);
-    }
-  };
-  collect(body);
-  const std::function<void(graph::Block&)> remove = [&](graph::Block& block) {
-    std::erase_if(block.nodes, [&](const graph::Node* node) {
-      if (!stands_for_list(*node)) return false;
-      if (used.contains(node->output()))
-        interpreter.refuse(ReasonCode::dynamic_value,
-                           "a tensor of a list whose length only an activation knows");
-      return true;
-    });
-    for (graph::Node* node : block.nodes)
-      for (const auto& inner : node->blocks) remove(*inner);
-  };
-  remove(body);
+  // The last ones first: what only they used is used no more.
+  while (remove_unused(interpreter.output().graph.body())) {
+  }
+  for_each_node(interpreter.output().graph.body(), [&](const graph::Node& node) {
+    if (stands_for_list(node))
+      interpreter.refuse(ReasonCode::dynamic_value,
+                         "a tensor of a list whose length only an activation knows");
+  });
 }
 
 }  // namespace janus::frontend

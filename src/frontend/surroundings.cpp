@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/met_writes.h"
 #include "frontend/outside_places.h"
 
 namespace janus::frontend {
@@ -117,6 +118,7 @@ Surroundings::Surroundings(Interpreter& interpreter, const std::vector<Value>& g
     reachable.follow(heap_.list_at(object).appended);
     reachable.follow(heap_.list_at(object).twin);
   }
+  for (const Value& list : interpreter.met_writes().lists()) reachable.follow(list);
   std::vector<const Changeable*> others;
   for (const Changeable* each = Changeable::first(); each != nullptr;
        each = each->next_changeable()) {

@@ -364,7 +364,10 @@ class Run {
     if (name == "object_has_attribute")
       return object != nullptr &&
              object->attributes.contains(node.attributes.get<std::string>("name"));
-    if (object == nullptr) return found(node, nullptr);
+    if (name == "object_has_entry")
+      return object != nullptr && object->attributes.contains(key_of(node));
+    // Numbers and tensors are no objects here.
+    if (object == nullptr || name == "object_value") return found(node, nullptr);
     if (name == "object_attribute" || name == "object_entry") return attribute(node, *object);
     if (!object->is_sequence) return found(node, nullptr);
     const auto count = static_cast<int64_t>(object->items.size());
@@ -375,12 +378,15 @@ class Run {
     return found(node, inside ? &object->items[static_cast<size_t>(index)] : nullptr);
   }
 
-  Datum attribute(const Node& node, const DatumObject& object) const {
-    const bool entry = node.op->name == "object_entry";
-    const AttributeValue& key = *node.attributes.find(entry ? "key" : "name");
+  static std::string key_of(const Node& node) {
+    const bool is_name = node.op->name == "object_attribute";
+    const AttributeValue& key = *node.attributes.find(is_name ? "name" : "key");
     const auto* text = std::get_if<std::string>(&key);
-    const auto place =
-        object.attributes.find(text != nullptr ? *text : cat(std::get<int64_t>(key)));
+    return text != nullptr ? *text : cat(std::get<int64_t>(key));
+  }
+
+  Datum attribute(const Node& node, const DatumObject& object) const {
+    const auto place = object.attributes.find(key_of(node));
     return found(node, place == object.attributes.end() ? nullptr : &place->second);
   }
 
@@ -447,6 +453,13 @@ class Run {
       const auto index = index_of(integer(1), list.size());
       if (!index) throw RunFailure("list_item: there is no such element");
       set(node.output(), list[*index]);
+      return true;
+    }
+    if (name == "list_find_object") {
+      const auto found = std::find_if(list.rbegin(), list.rend(), [&](const Datum& each) {
+        return identical(each, get(node.inputs[1]));
+      });
+      set(node.output(), found == list.rend() ? int64_t{0} : list.rbegin() - found - 1);
       return true;
     }
     if (name == "list_reverse") {

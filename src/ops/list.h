@@ -16,13 +16,14 @@
   /* list_access.cpp */                                                                         \
   X(list_item) X(list_reverse) X(list_resize) X(list_sum) X(list_only) X(list_stack)            \
   X(list_unstack) X(list_slice) X(list_join) X(list_pick) X(list_order) X(list_find)            \
+  X(list_find_object)                                                                           \
   /* structure.cpp */                                                                           \
   X(constant) X(state) X(commit) X(rebind) X(guard) X(size) X(dimension) X(gradient) X(detach) X(undefined) X(fused) \
   X(if_) X(while_) X(function) X(call) X(opaque) X(opaque_backward)                             \
   /* object.cpp */                                                                              \
   X(object_constant) X(object_is_instance_of_class) X(object_is) X(object_has_attribute)        \
   X(object_equals_constant) X(object_attribute) X(object_length) X(object_item)                 \
-  X(object_entry)                                                                               \
+  X(object_entry) X(object_has_entry) X(object_value)                                           \
   /* scalar.cpp */                                                                              \
   X(scalar_add) X(scalar_sub) X(scalar_mul) X(scalar_truediv) X(scalar_floordiv)                \
   X(scalar_mod) X(scalar_pow) X(scalar_neg) X(scalar_pos) X(scalar_abs) X(scalar_and)           \

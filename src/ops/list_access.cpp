@@ -64,6 +64,13 @@ std::vector<Type> infer_list_only(const Infer& infer) {
   return {Type::list(infer.type(0))};
 }
 
+std::vector<Type> infer_list_find_object(const Infer& infer) {
+  expect_count(infer, 2);
+  if (element_type(infer) != infer.type(1) || infer.type(1).kind != Type::Kind::object)
+    infer.fail("expected a list of objects, and an object");
+  return {Type::i64()};
+}
+
 int64_t dim_attribute(const Infer& infer, int64_t rank) {
   const AttributeValue* value = infer.attributes.find("dim");
   const auto* dim = value == nullptr ? nullptr : std::get_if<int64_t>(value);
@@ -346,6 +353,16 @@ constinit const OpDef op::list_find{
     .schema = "",
     .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
     .infer = infer_list_find,
+};
+
+constinit const OpDef op::list_find_object{
+    .name = "list_find_object",
+    .doc =
+        "The position, counted from the end, of the last element that is the given object: -1 and "
+        "less. 0 if there is none.",
+    .schema = "",
+    .traits = Trait::pure | Trait::no_gradient,
+    .infer = infer_list_find_object,
 };
 
 }  // namespace janus

@@ -95,6 +95,16 @@ void check_entry(const Infer& infer) {
   if (!known) infer.fail("expected a string or a number as key");
 }
 
+std::vector<Type> infer_has_entry(const Infer& infer) {
+  check_entry(infer);
+  return {Type::boolean()};
+}
+
+void check_value(const Infer& infer) {
+  expect_objects(infer, 1);
+  expect_count(infer, 1);
+}
+
 constexpr Trait reads = Trait::reads_heap | Trait::may_fail | Trait::no_gradient;
 
 }  // namespace
@@ -179,6 +189,24 @@ constinit const OpDef op::object_entry{
     .schema = "",
     .traits = reads,
     .check = check_entry,
+};
+
+constinit const OpDef op::object_has_entry{
+    .name = "object_has_entry",
+    .doc = "Whether an object is a dictionary that has `key`.",
+    .schema = "",
+    .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
+    .infer = infer_has_entry,
+};
+
+constinit const OpDef op::object_value{
+    .name = "object_value",
+    .doc =
+        "The object itself as the given type, a number or tensor. `id`, `reason`: what failed if "
+        "it is anything else.",
+    .schema = "",
+    .traits = reads,
+    .check = check_value,
 };
 
 }  // namespace janus

@@ -125,7 +125,10 @@ struct HeapWrite {
     member,     ///< owner.add(key) of a set; deleted: owner.discard(key)
     extend,     ///< a deque's `index` first elements go, then owner.extend(value)
     global,     ///< owner.__globals__[key] = value; the owner is a function
-    cell        ///< owner.__closure__[index].cell_contents = value
+    cell,       ///< owner.__closure__[index].cell_contents = value
+    met         ///< attributes of objects that the run met: `key` are their names, `value` for each
+                ///< of them the writes, tuples that begin with object and value, and, where there
+                ///< are several, of each write the number of its name
   };
   static constexpr size_t kEnd = SIZE_MAX;
   Kind kind = Kind::attribute;
@@ -183,6 +186,10 @@ struct Generated {
     size_t result;
     std::string grad_fn_name;  ///< "NllLossBackward0"
     bool consumed = false;     ///< backward already ran through it without retain_graph
+    /// Of a list whose elements are not all of one name: the result that is the list of the numbers
+    /// of those in `names`.
+    std::optional<size_t> name_numbers = std::nullopt;
+    std::vector<std::string> names = {};
   };
   std::vector<DifferentiableResult> differentiable_results;
   /// Results of the graph that do not lie in order, or of which only the run knows.

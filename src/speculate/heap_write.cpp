@@ -50,6 +50,20 @@ void clear(PyObject* container) {
   python::check(PyObject_CallMethod(container, "clear", nullptr));
 }
 
+void set_met(PyObject* names, PyObject* writes) {
+  const Py_ssize_t count = PyTuple_GET_SIZE(names);
+  std::vector<Py_ssize_t> next(static_cast<size_t>(count), 0);
+  const auto write = [&](Py_ssize_t number) {
+    PyObject* item =
+        PyList_GET_ITEM(PyTuple_GET_ITEM(writes, number), next[static_cast<size_t>(number)]++);
+    python::check_status(PyObject_GenericSetAttr(
+        PyTuple_GET_ITEM(item, 0), PyTuple_GET_ITEM(names, number), PyTuple_GET_ITEM(item, 1)));
+  };
+  PyObject* order = PyTuple_GET_ITEM(writes, count > 1 ? count : 0);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(order); ++i)
+    write(count > 1 ? PyLong_AsSsize_t(PyList_GET_ITEM(order, i)) : 0);
+}
+
 }  // namespace
 
 HeapWriter::HeapWriter(const HeapWrite& write, const Recipe::Capture& capture)
@@ -85,6 +99,8 @@ void HeapWriter::write(std::span<const python::Object> captured, PyObject* value
         python::check(PyObject_CallMethod(owner, "popleft", nullptr));
       python::check(PyObject_CallMethod(owner, "extend", "O", value));
       return;
+    case Kind::met:
+      return set_met(key, value);
     case Kind::global: {
       PyObject* globals = PyFunction_Check(owner) ? PyFunction_GET_GLOBALS(owner) : owner;
       return value == nullptr ? remove_item(globals, key) : set_item(globals, key, value);

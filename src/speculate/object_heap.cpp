@@ -215,6 +215,12 @@ class Item final : public HeapRead {
   Conversion conversion_;
 };
 
+/// That of a dictionary's item.
+python::Object key_of(const graph::AttributeValue& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return interned(*text);
+  return python::check(PyLong_FromLongLong(std::get<int64_t>(value)));
+}
+
 class Entry final : public HeapRead {
  public:
   Entry(const Node& node, const execute::SymbolLookup& symbols)
@@ -226,12 +232,33 @@ class Entry final : public HeapRead {
   }
 
  private:
-  static python::Object key_of(const graph::AttributeValue& value) {
-    if (const auto* text = std::get_if<std::string>(&value)) return interned(*text);
-    return python::check(PyLong_FromLongLong(std::get<int64_t>(value)));
+  Key key_;
+  Conversion conversion_;
+};
+
+class HasEntry final : public HeapRead {
+ public:
+  explicit HasEntry(const Node& node) : key_(key_of(*node.attributes.find("key"))) {}
+  bool run(const Operands& operands) override {
+    PyObject* object = object_in(operands);
+    operands.out(0) = Slot::of(PyDict_CheckExact(object) && key_.find(object) != nullptr);
+    return true;
   }
 
+ private:
   Key key_;
+};
+
+class ObjectValue final : public HeapRead {
+ public:
+  ObjectValue(const Node& node, const execute::SymbolLookup& symbols)
+      : conversion_(node.output()->type, symbols) {}
+
+  bool run(const Operands& operands) override {
+    return conversion_.run(object_in(operands), operands.out(0));
+  }
+
+ private:
   Conversion conversion_;
 };
 
@@ -252,6 +279,8 @@ class ObjectHeap final : public execute::Heap {
     if (node.op == &op::object_length) return std::make_unique<Length>();
     if (node.op == &op::object_item) return std::make_unique<Item>(node, symbols);
     if (node.op == &op::object_entry) return std::make_unique<Entry>(node, symbols);
+    if (node.op == &op::object_has_entry) return std::make_unique<HasEntry>(node);
+    if (node.op == &op::object_value) return std::make_unique<ObjectValue>(node, symbols);
     TORCHJANUS_CHECK(false, "heap: no such operator: ", node.op->name);
   }
 

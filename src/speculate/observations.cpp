@@ -33,7 +33,8 @@ constexpr const char* kObject = "object";
 bool is_plain_object(PyObject* object) {
   static PyObject* const module = python::import_attribute("torch.nn", "Module").release();
   PyTypeObject* type = Py_TYPE(object);
-  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return true;
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object) || PyDict_CheckExact(object))
+    return true;
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || PyType_Check(object)) return false;
   return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(module)) == 0;
 }

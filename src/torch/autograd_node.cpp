@@ -272,25 +272,32 @@ class Consumed {
  public:
   explicit Consumed(GradientGraph::Result result) : result_(std::move(result)) {}
 
-  void mark(std::span<const Slot> results) { mark(results[result_.index]); }
+  void mark(std::span<const Slot> results) {
+    if (!result_.name_numbers) return mark(results[result_.index], result_.grad_fn_name);
+    Slot numbers = results[*result_.name_numbers];
+    for (Slot rest = results[result_.index]; execute::list_size(rest) > 0;
+         rest = execute::without_last(rest), numbers = execute::without_last(numbers))
+      mark(execute::last_item(rest),
+           result_.names[static_cast<size_t>(execute::last_item(numbers).i64())]);
+  }
 
  private:
   using NodePointer = c10::intrusive_ptr<ConsumedBackward>;
 
-  void mark(const Slot& slot) {
+  void mark(const Slot& slot, const std::string& name) {
     if (!slot.is_tensor()) {
       for (Slot rest = slot; execute::list_size(rest) > 0; rest = execute::without_last(rest))
-        mark(execute::last_item(rest));
+        mark(execute::last_item(rest), name);
       return;
     }
     const at::Tensor tensor = tensor_of(slot);
-    autograd::impl::set_gradient_edge(tensor, Edge(node_for(tensor), 0));
+    autograd::impl::set_gradient_edge(tensor, Edge(node_for(tensor, name), 0));
   }
 
-  NodePointer node_for(const at::Tensor& tensor) {
+  NodePointer node_for(const at::Tensor& tensor, const std::string& name) {
     NodePointer& oldest = spare_[next_++ % spare_.size()];
-    if (is_free(oldest) && fits(*oldest, tensor)) return oldest;
-    oldest = c10::make_intrusive<ConsumedBackward>(result_.grad_fn_name);
+    if (is_free(oldest) && fits(*oldest, tensor) && oldest->name() == name) return oldest;
+    oldest = c10::make_intrusive<ConsumedBackward>(name);
     oldest->add_input_metadata(tensor);
     return oldest;
   }
@@ -366,7 +373,8 @@ class GraphDifferentiation final : public speculate::Differentiation {
       const speculate::Generated& generated) override {
     std::vector<GradientGraph::Result> live, consumed;
     for (const auto& result : generated.differentiable_results) {
-      (result.consumed ? consumed : live).push_back({result.result, result.grad_fn_name});
+      (result.consumed ? consumed : live)
+          .push_back({result.result, result.grad_fn_name, result.name_numbers, result.names});
     }
     if (live.empty()) {
       return std::make_unique<GraphDifferentiable>(nullptr, copy_of(generated.graph), consumed);

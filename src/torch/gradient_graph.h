@@ -19,6 +19,9 @@ class GradientGraph {
   struct Result {
     size_t index = 0;          ///< among the graph's results
     std::string grad_fn_name;  ///< eager's
+    /// Where the elements of a list have several: the result that has their numbers in `names`.
+    std::optional<size_t> name_numbers = std::nullopt;
+    std::vector<std::string> names = {};
   };
   /// `written`: which inputs are tensors that the graph also commits to.
   GradientGraph(graph::Graph graph, std::vector<Result> results, std::vector<size_t> inputs,

@@ -3,12 +3,14 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/engine.h>
 
 #include <algorithm>
 
 #include "execute/container.h"
 #include "graph/op.h"
 #include "ops/structure.h"
+#include "python/object.h"
 #include "torch/arguments.h"
 #include "torch/operators.h"
 #include "torch/overload.h"
@@ -93,6 +95,23 @@ IValue detached(const IValue& value) {
   return list;
 }
 
+/// As torch::autograd::grad(), also for who holds Python's lock, as runs do that read Python's
+/// objects: nobody may change these meanwhile. Python's own engine wants the lock to be given back.
+Tensors autograd_gradients(const Tensors& results, const Tensors& watched, const Tensors& seeds,
+                           bool keep_graph, bool create_graph) {
+  if (PyGILState_Check() == 0)
+    return ::torch::autograd::grad(results, watched, seeds, keep_graph, create_graph,
+                                   /*allow_unused=*/true);
+  ::torch::autograd::edge_list from, to;
+  for (const at::Tensor& result : results)
+    from.push_back(::torch::autograd::impl::gradient_edge(result));
+  for (const at::Tensor& tensor : watched)
+    to.push_back(::torch::autograd::impl::gradient_edge(tensor));
+  auto& engine = ::torch::autograd::Engine::get_default_engine();
+  return engine.::torch::autograd::Engine::execute(from, seeds, keep_graph, create_graph,
+                                                   /*accumulate_grad=*/false, to);
+}
+
 /// Gradients of `watched`, undefined where nothing leads there.
 Tensors gradients_of(const Tensors& results, const Tensors& seeds, const Tensors& watched,
                      bool keep_graph, bool create_graph) {
@@ -103,8 +122,7 @@ Tensors gradients_of(const Tensors& results, const Tensors& seeds, const Tensors
     starts.push_back(seeds[i]);
   }
   if (!differentiated.empty()) {
-    gradients = ::torch::autograd::grad(differentiated, watched, starts, keep_graph, create_graph,
-                                        /*allow_unused=*/true);
+    gradients = autograd_gradients(differentiated, watched, starts, keep_graph, create_graph);
   }
   return gradients;
 }

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 import torch.nn.functional as F
 from differential import rounded
+from random_trees import random_children
 from torch.utils.checkpoint import checkpoint
 
 import torch
@@ -29,6 +30,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "conversion.md"
 count = 0
 handed: list[float] = []  # of another length in each call
 marked = [True, False, True]  # others in each call
+planted: list = []  # a tree, another one in each call
+paired: list = []  # one of tuples
 
 
 def rows() -> dict[str, str]:
@@ -41,6 +44,19 @@ def rows() -> dict[str, str]:
 class State:
     def __init__(self) -> None:
         self.last, self.scale = 0.0, 1.0
+
+
+class Tree:
+    def __init__(self, value, children):
+        self.value, self.children = value, children
+
+
+def tree(size):
+    return Tree(random.random(), random_children(size, tree))
+
+
+def pairs(size):
+    return random.random() if size < 2 else (pairs(size // 2), pairs(random.randrange(size)))
 
 
 CONVERTED: dict[str, Callable] = {}
@@ -272,6 +288,103 @@ def printing_recursion():
         return count_down(x * 0.5, n - 1)
 
     return lambda x, n: count_down(x, n)
+
+
+@converted("recursion over trees of ever other forms: objects, nested tuples, lists, dicts")
+def trees():
+    def of_objects(node, x):
+        return x * node.value + sum([of_objects(child, x.sin()) for child in node.children])
+
+    def of_pairs(pair, x):
+        if isinstance(pair, float):
+            return x * pair
+        left, right = pair
+        return of_pairs(left, x) - of_pairs(right, x.cos())
+
+    return lambda x, n: (of_objects(planted[0], x), of_pairs(paired[0], x))
+
+
+WRITTEN_NODE = "attribute written to a node of such a tree"
+
+
+@converted(WRITTEN_NODE)
+def written_nodes():
+    def go(node, x):
+        node.state = x * node.value
+        for child in node.children:
+            go(child, x)
+            node.state = node.state + torch.sin(child.state)
+        return node.state
+
+    return lambda x, n: (go(planted[0], x), planted[0].children[0].state)[0] * 2
+
+
+@converted("stack of nodes that a loop pops")
+def stack_of_nodes():
+    def f(x, n):
+        stack = [planted[0]]
+        while stack:
+            node = stack.pop()
+            x = torch.sin(x * node.value)
+            stack.extend(node.children)
+        return x
+
+    return f
+
+
+def combined(combine):
+    def go(node, x):
+        if not node.children:
+            return x * node.value
+        return combine([go(child, x) for child in node.children])
+
+    return lambda x, n: go(planted[0], x)
+
+
+CHILDREN = "`sum`, or `stack(…).sum(0)`, of the results for a node's children"
+
+
+@converted(CHILDREN)
+def sums_of_children():
+    return combined(lambda below: torch.stack(below).sum(0) + torch.sin(sum(below)))
+
+
+@converted("list that a recursion gives, or appends to")
+def lists_of_a_recursion():
+    def go(node, x, values):
+        values.append(node.value)
+        states = [x * node.value]
+        for child in node.children:
+            states += go(child, x.sin(), values)
+        return states
+
+    def f(x, n):
+        values = []
+        states = torch.stack(go(planted[0], x, values))
+        return states.sum() * torch.tensor(values).mean()
+
+    return f
+
+
+SOME_KINDS = "parameter that only some nodes of a tree use; sides of which one has no gradient"
+
+
+@converted(SOME_KINDS)
+def parameters_of_kinds():
+    small, large = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
+
+    def go(node, x):
+        if not node.children:
+            return x * node.value
+        below = go(node.children[0], x)
+        return torch.tanh(below + small) if node.value < 0.5 else torch.sin(below * large)
+
+    def f(x, n):
+        small.grad = large.grad = None
+        go(planted[0], x).sum().backward()
+        return [each.grad is None or each.grad.sum() for each in (small, large)]
+
+    return f
 
 
 @converted("list or dictionary made inside")
@@ -954,6 +1067,9 @@ def arguments(call: int) -> tuple[torch.Tensor, int]:
     torch.manual_seed(call)
     handed[:] = [call + i / 2 for i in range(2 + call % 3)]
     marked[:] = [(call >> i) % 2 == 0 for i in range(3)]
+    random.seed(call)
+    planted[:] = [tree(random.randrange(2, 9))]
+    paired[:] = [pairs(random.randrange(4, 9))]
     return torch.randn(4, 4) * (-1) ** call, call % 3 + 2
 
 

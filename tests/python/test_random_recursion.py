@@ -1,5 +1,6 @@
 """Random recursions over trees with lists of children do the same eagerly and converted: leaves with and
-without a gradient, sums that begin with zeros, stacks, weights that only some nodes use, `no_grad`."""
+without a gradient, sums that begin with zeros, stacks, weights that only some nodes use, `no_grad`; those
+that write attributes of the nodes and read those of children."""
 
 import os
 import random
@@ -94,9 +95,30 @@ class Writer:
             self.add(3, f"h = {self.expression(2, known)} * 1.0")
         self.add(2, f"return {self.expression(3, known)} * 1.0 + h * 0.5")
 
-    def write(self) -> str:
+    def write_attributes(self, values: list[str]) -> None:
+        for name in ("state", "seen", "state"):
+            if self.random.random() < 0.6:
+                value = self.random.choice(values)
+                if name == "seen":
+                    value = self.random.choice(["True", "len(node.children)", "node.value * 2"])
+                self.add(2, f"node.{name} = {value}")
+
+    def write_states_of_children(self, call: str) -> None:
+        self.add(2, "node.state = x * 0.3")
+        self.add(2, "h = x * 0.1")
+        self.add(2, "for child in node.children:")
+        self.add(3, call)
+        self.add(3, f"h = h + {self.expression(1, ['child.state'])}")
+
+    def write(self, writes: bool = False) -> str:
         self.add(1, "def go(node, x):")
-        self.write_children(f"go(child, {self.random.choice(['x', 'x * 0.5', 'torch.sin(x)'])})")
+        call = f"go(child, {self.random.choice(['x', 'x * 0.5', 'torch.sin(x)'])})"
+        if writes and self.random.random() < 0.5:
+            self.write_states_of_children(call)
+        else:
+            self.write_children(call)
+        if writes:
+            self.write_attributes(["h * 1.0", "h.detach() * 1.0", "torch.tanh(h)", "x * 2"])
         self.write_return()
         self.add(1, "def step(root, x):")
         self.add(2, "layers.zero_grad()")
@@ -111,13 +133,21 @@ class Writer:
         return HEAD + "\n".join(self.lines) + "\n"
 
 
-def test_random_recursions(tmp_path):
+def compare_all(tmp_path, programs: int, writes: bool) -> None:
     converted, different = 0, []
-    for seed in range(PROGRAMS):
-        text = Writer(seed).write()
-        outcome = compare_program(text, tmp_path, f"recursion_{seed}")
+    for seed in range(programs):
+        text = Writer(seed).write(writes)
+        outcome = compare_program(text, tmp_path, f"recursion_{writes}_{seed}")
         converted += outcome.hits > 3
         if outcome.kind != "same":
             different.append(f"seed {seed}: {outcome.kind}: {outcome.message[:600]}\n{text}")
     assert not different, "\n".join(different)
-    assert converted > 0.4 * PROGRAMS
+    assert converted > 0.4 * programs
+
+
+def test_random_recursions(tmp_path):
+    compare_all(tmp_path, PROGRAMS, writes=False)
+
+
+def test_random_recursions_that_write(tmp_path):
+    compare_all(tmp_path, PROGRAMS // 2, writes=True)

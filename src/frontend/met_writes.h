@@ -1,0 +1,73 @@
+// Attributes that the run writes to objects that it meets (RuntimeObject), such as the states of a
+// tree's nodes: which objects these are, and how many, only the run knows.
+//
+// What is written under one name goes, with its object, to the end of a list of the interpreter's
+// own, which grows in branches, loops and recursions as any other list does (rolled.h). A read
+// looks there first, for the last write to that object. The commit does the writes in their order.
+//
+// That a name is written so has to be known from the start, as it decides how it is read: the first
+// write begins the generation anew (Generalise).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/value.h"
+#include "speculate/generated.h"
+
+namespace janus::frontend {
+
+class Interpreter;
+struct ElementForm;
+
+class MetWrites {
+ public:
+  MetWrites(Interpreter& interpreter, const std::vector<std::string>& names);
+
+  /// Whether writes under that name were announced.
+  bool expects(const std::string& name) const { return find(name) != nullptr; }
+  /// object.name = value, as an object of any of these classes, one of which it is, does it.
+  void write(const std::shared_ptr<RuntimeObject>& object, const Classes& classes,
+             const std::string& name, const Value& value);
+  /// object.name; null if the run has not written that name yet. `at_entry`: what the object held
+  /// before the call.
+  Value read(const RuntimeObject& object, const std::string& name, int fact,
+             const std::function<Value()>& at_entry);
+  /// Whether the run has written the name to the object: a flag; null if to no object yet.
+  graph::Value* has(const RuntimeObject& object, const std::string& name);
+  /// Refuses to go on with an attribute of an object that was reached by its path if the run may
+  /// have written it.
+  void check_unwritten(PyTypeObject* type, const std::string& name) const;
+
+  /// The lists, which are seen by all that the run does.
+  std::vector<Value> lists() const;
+  /// All that is written, as one value, and how the commit does it; nothing if there was no write.
+  Value written() const;
+  speculate::HeapWrite commit() const;
+  /// Eager's names of autograd nodes, by the numbers that stand behind a written value.
+  const std::vector<std::string>& grad_fn_names() const { return grad_fn_names_; }
+
+ private:
+  struct Log {
+    std::string name;
+    std::shared_ptr<Sequence> writes = std::make_shared<Sequence>(true);
+    Classes classes;  ///< of the objects
+  };
+  const Log* find(const std::string& name) const;
+  static bool is_empty(const Log& log);
+  void check_class(const python::Object& type, const std::string& name) const;
+  void add_names(const Value& value, std::vector<Value>& numbers);
+  Value last_write(const RuntimeObject& object, const Log& log) const;
+  std::shared_ptr<const Rolled> rolled_up(const Log& log, int fact) const;
+  /// Where the object's last write stands in the list, from the end; 0: there is none.
+  Value position_of(const RuntimeObject& object, const Rolled& writes) const;
+
+  Interpreter& interpreter_;
+  std::vector<Log> logs_;
+  std::shared_ptr<Sequence> order_ = std::make_shared<Sequence>(true);  ///< numbers of logs
+  std::vector<std::string> grad_fn_names_;
+};
+
+}  // namespace janus::frontend
