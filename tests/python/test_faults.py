@@ -10,6 +10,7 @@ import random
 import pytest
 import torch.nn.functional as F
 from differential import Program, compare, default_dtype, observe, seeded
+from random_trees import random_children
 
 import torch
 import torchjanus
@@ -188,9 +189,43 @@ def leave_layers_out():
     return Program(step, [(torch.randn(3, 4),) for _ in range(9)], watch=[layers, optimizer])
 
 
+class Node:
+    def __init__(self, value, children):
+        self.value, self.children = value, children
+
+
+def node(size):
+    return Node(random.random(), random_children(size, node))
+
+
+def write_to_nodes():
+    layer = nn.Linear(4, 4)
+
+    def go(node):
+        node.seen = True
+        node.state = torch.tanh(layer.bias * node.value)
+        for child in node.children:
+            go(child)
+            node.seen = child.value
+        state = layer(node.state)
+        for child in node.children:
+            state = state + child.state
+        node.state = torch.tanh(state)
+
+    def step(root):
+        layer.zero_grad()
+        go(root)
+        loss = root.state.square().sum()
+        loss.backward()
+        return loss
+
+    return Program(step, [(node(random.randrange(2, 8)),) for _ in range(9)], watch=[layer])
+
+
 PROGRAMS = [
     train_with_momentum, draw_and_normalise, branch_on_data, write_in_place, gradient_outside,
     keep_state_in_objects, loop_until_done, branch_both_ways, leave_layers_out,
+    write_to_nodes,
 ]  # fmt: skip
 
 
