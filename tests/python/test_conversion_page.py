@@ -31,7 +31,6 @@ count = 0
 handed: list[float] = []  # of another length in each call
 marked = [True, False, True]  # others in each call
 planted: list = []  # a tree, another one in each call
-paired: list = []  # one of tuples
 
 
 def rows() -> dict[str, str]:
@@ -53,10 +52,6 @@ class Tree:
 
 def tree(size):
     return Tree(random.random(), random_children(size, tree))
-
-
-def pairs(size):
-    return random.random() if size < 2 else (pairs(size // 2), pairs(random.randrange(size)))
 
 
 CONVERTED: dict[str, Callable] = {}
@@ -295,13 +290,7 @@ def trees():
     def of_objects(node, x):
         return x * node.value + sum([of_objects(child, x.sin()) for child in node.children])
 
-    def of_pairs(pair, x):
-        if isinstance(pair, float):
-            return x * pair
-        left, right = pair
-        return of_pairs(left, x) - of_pairs(right, x.cos())
-
-    return lambda x, n: (of_objects(planted[0], x), of_pairs(paired[0], x))
+    return lambda x, n: of_objects(planted[0], x)
 
 
 WRITTEN_NODE = "attribute written to a node of such a tree"
@@ -1069,7 +1058,6 @@ def arguments(call: int) -> tuple[torch.Tensor, int]:
     marked[:] = [(call >> i) % 2 == 0 for i in range(3)]
     random.seed(call)
     planted[:] = [tree(random.randrange(2, 9))]
-    paired[:] = [pairs(random.randrange(4, 9))]
     return torch.randn(4, 4) * (-1) ** call, call % 3 + 2
 
 
