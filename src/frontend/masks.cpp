@@ -5,6 +5,7 @@
 
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/operators.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 #include "speculate/test_number.h"
@@ -187,6 +188,35 @@ Value call_unique(Interpreter& interpreter, const Arguments& arguments) {
                      is_wanted("return_counts") ? found.counts : nothing});
 }
 
+/// bincount(input, minlength=n): as long as all elements are numbers of bins, which the run tests.
+Value call_bincount(Interpreter& interpreter, const Arguments& arguments) {
+  const auto input = first_tensor(arguments, "input");
+  const Value* bins = arguments.keyword("minlength");
+  if (input == nullptr || bins == nullptr || !is_number(*bins) ||
+      arguments.positional.size() + arguments.keywords.size() != 2)
+    return nullptr;
+  const graph::Type& type = input->value->type;
+  if (type.rank() != 1 || type.dtype != graph::DType::i64 ||
+      type.shape[0].lower_bound().value_or(0) < 1)
+    return nullptr;
+  graph::Builder& builder = interpreter.builder();
+  const auto assume_at_least = [&](graph::Value* number, graph::Value* least) {
+    interpreter.follow(op::scalar_ge(builder, {number, least}), python::boolean(true),
+                       speculate::kUncounted);
+  };
+  const auto extreme = [&](const char* name) {
+    return op::item(builder, {read(interpreter, *tensor_by(interpreter, name, {input}))});
+  };
+  assume_at_least(extreme("amin"), builder.constant(int64_t{0}));
+  graph::Value* last =
+      op::scalar_sub(builder, {interpreter.graph_value(*bins), builder.constant(int64_t{1})});
+  assume_at_least(last, extreme("amax"));
+  const Value zero = interpreter.integer(0);
+  return tensor_by(interpreter, "scatter_add",
+                   {full(interpreter, {*bins}, zero, graph::DType::i64), zero, input,
+                    tensor_by(interpreter, "ones_like", {input})});
+}
+
 }  // namespace
 
 std::shared_ptr<Tensor> nonzero(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
@@ -204,10 +234,15 @@ std::shared_ptr<Tensor> nonzero(Interpreter& interpreter, const std::shared_ptr<
 
 std::span<const SpecialCallable> mask_callables() {
   static constexpr SpecialCallable table[] = {
-      {"torch.nonzero", call_nonzero},  {"torch.Tensor.nonzero", call_nonzero},
-      {"torch.argwhere", call_nonzero}, {"torch.Tensor.argwhere", call_nonzero},
-      {"torch.where", call_where},      {"torch.masked_select", call_masked_select},
-      {"torch._unique2", call_unique},  {"torch.Tensor.masked_select", call_masked_select},
+      {"torch.nonzero", call_nonzero},
+      {"torch.Tensor.nonzero", call_nonzero},
+      {"torch.argwhere", call_nonzero},
+      {"torch.Tensor.argwhere", call_nonzero},
+      {"torch.where", call_where},
+      {"torch.masked_select", call_masked_select},
+      {"torch._unique2", call_unique},
+      {"torch.bincount", call_bincount},
+      {"torch.Tensor.masked_select", call_masked_select},
   };
   return table;
 }

@@ -134,6 +134,33 @@ def test_one_element_is_a_dimension_of_its_own():
     return Program(step, first(3, 3, 3, 3, 3, 1, 1, 1, 1, 3, 1, 1, 0))
 
 
+@differential(hits=5, graphs=1)
+def test_means_of_the_nodes_of_each_graph():
+    model = nn.Linear(4, 3)
+
+    def step(x, graph, count):
+        sums = torch.zeros(count, 3).index_add_(0, graph, model(x))
+        loss = (sums / torch.bincount(graph, minlength=count).unsqueeze(1)).pow(2).sum()
+        model.zero_grad()
+        loss.backward()
+        return loss.item()
+
+    def call(sizes):
+        graph = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
+        return torch.randn(len(graph), 4), graph, len(sizes)
+
+    sizes = [(3, 2, 4), (2, 2, 2), (5, 1, 3), (2, 6, 1), (4, 4, 4), (3, 3, 1), (2, 2, 5), (1, 2, 3)]
+    return Program(step, [call(each) for each in sizes], watch=[model])
+
+
+@differential(reasons=["branch_changed"])
+def test_bins_of_other_numbers():
+    """More than there are bins make the result longer; less than 0 raises."""
+    calls = [torch.tensor(each) for each in ([0, 2, 2], [1, 1, 0], [2, 0, 1], [0, 0, 0], [1, 2, 2])]
+    calls += [torch.tensor([0, 5, 1]), torch.tensor([0, -1, 1]), torch.tensor([2, 1, 1])]
+    return Program(lambda x: torch.bincount(x, minlength=3), [(each,) for each in calls])
+
+
 @differential(reasons=["would_raise"])
 def test_mask_of_another_shape():
     def step(x):
