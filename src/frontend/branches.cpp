@@ -134,8 +134,14 @@ void abandon(Interpreter& interpreter, const Fork& fork, size_t forks) {
 
 Value choose(Interpreter& interpreter, const Truth& truth, int fact,
              const std::function<Value()>& first, const std::function<Value()>& second) {
+  return choose(interpreter, truth, TestKey{interpreter.frame().code->facts_key, fact}, first,
+                second);
+}
+
+Value choose(Interpreter& interpreter, const Truth& truth, const TestKey& test,
+             const std::function<Value()>& first, const std::function<Value()>& second) {
   bool grad_enabled = interpreter.grad_enabled;
-  Fork fork(interpreter, truth, fact);
+  Fork fork(interpreter, truth, test);
   std::optional<UnknownResult> unknown;
   size_t forks = interpreter.frame().forks.size();
   fork.enter(0);

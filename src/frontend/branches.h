@@ -98,6 +98,9 @@ bool takes_both(Interpreter& interpreter, int fact);
 Value choose(Interpreter& interpreter, const Truth& truth, int fact,
              const std::function<Value()>& first, const std::function<Value()>& second);
 
+Value choose(Interpreter& interpreter, const Truth& truth, const TestKey& test,
+             const std::function<Value()>& first, const std::function<Value()>& second);
+
 /// As `choose` for statements; the frame may have one more open fork afterwards.
 Completion choose_statements(Interpreter& interpreter, const Truth& truth, int fact,
                              const std::function<Completion()>& first,

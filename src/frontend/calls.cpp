@@ -214,13 +214,13 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
   frame.yielded = yielded.get();
   const auto& nodes = interpreter.builder().block().nodes;
   size_t first = nodes.size(), writes = interpreter.history.overwritten.size(),
-         effects = interpreter.output().effects.size();
+         effects = interpreter.effect_count();
   interpreter.run_frame(frame, [&] {
     execute(interpreter, body);
     return Value();
   });
-  bool computes = writes != interpreter.history.overwritten.size() ||
-                  effects != interpreter.output().effects.size();
+  bool computes =
+      writes != interpreter.history.overwritten.size() || effects != interpreter.effect_count();
   for (size_t i = first; i < nodes.size(); ++i) {
     std::string_view op = nodes[i]->op->name;
     computes = computes || (op != "constant" && op != "state" && op != "size" &&
@@ -337,7 +337,37 @@ bool is_generator_function(const Value& value) {
   return (code->co_flags & CO_GENERATOR) != 0;
 }
 
+/// Whether the expression, which may be evaluated again then, can be a generator function: a
+/// variable, or a method of what one holds.
+bool may_be_generator(Interpreter& interpreter, const syntax::Expression& function) {
+  if (function.kind == syntax::ExpressionKind::Name) return true;
+  const auto* attribute = syntax::try_as<syntax::Attribute>(&function);
+  if (attribute == nullptr || attribute->value->kind != syntax::ExpressionKind::Name) return false;
+  const Value object = evaluate(interpreter, *attribute->value);
+  if (as<Known>(object) == nullptr && as<Instance>(object) == nullptr) return false;
+  const python::Object name = python::string(interpreter.mangled(attribute->attr));
+  PyObject* const found = _PyType_Lookup(class_of(object), name.get());
+  return found != nullptr && PyFunction_Check(found);
+}
+
 }  // namespace
+
+bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
+                      const std::function<void(const Value&)>& body) {
+  const auto* call_expression = syntax::try_as<syntax::Call>(&expression);
+  if (call_expression == nullptr || !may_be_generator(interpreter, *call_expression->func))
+    return false;
+  const Value callee = evaluate(interpreter, *call_expression->func);
+  if (!is_generator_function(callee)) return false;
+  const CallArguments arguments = evaluate_arguments(interpreter, *call_expression);
+  interpreter.at(expression);
+  Frame& frame = interpreter.frame();
+  interpreter.at_next_yield = [&](const Value& value) {
+    interpreter.in_frame(frame, [&] { body(value); });
+  };
+  call(interpreter, callee, arguments);
+  return true;
+}
 
 /// What `@contextlib.contextmanager` makes of a call: the generator runs up to its `yield`, there
 /// what the `with` statement surrounds, then the rest.
@@ -556,6 +586,12 @@ bool is_partial(PyObject* object) {
 Value call_known(Interpreter& interpreter, const Value& callee, const CallArguments& arguments) {
   const auto& known = *as<Known>(callee);
   PyObject* object = known.object.get();
+  const bool is_inlined = PyFunction_Check(object) || PyMethod_Check(object);
+  if (!is_inlined || special_handler(object))
+    if (Value both = for_both(interpreter, arguments, [&](const CallArguments& given) {
+          return call(interpreter, callee, given);
+        }))
+      return both;
   if (Handler handler = special_handler(object)) {
     expect_settled(arguments);
     interpreter.assume_identity(known);
@@ -611,6 +647,9 @@ std::string describe_callable(const Value& callee) {
 
 Value call(Interpreter& interpreter, const Value& callee, const CallArguments& arguments) {
   interpreter.check_size();
+  if (Value both = for_both(interpreter, callee,
+                            [&](const Value& one) { return call(interpreter, one, arguments); }))
+    return both;
   switch (callee->kind) {
     case ValueKind::known:
       return call_known(interpreter, callee, arguments);

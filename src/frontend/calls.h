@@ -19,6 +19,11 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
 /// contextlib._GeneratorContextManager(function, arguments, keywords)
 Value call_generator_context(Interpreter& interpreter, const CallArguments& arguments);
 
+/// Where the expression calls a generator function of the program: runs it to its end, and does
+/// `body` in the frame at hand where it yields. False: it is another expression.
+bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
+                      const std::function<void(const Value&)>& body);
+
 /// A def or lambda met during the run.
 Value make_closure(Interpreter& interpreter, const std::string& name,
                    const syntax::Arguments& arguments, const syntax::Scope* scope,

@@ -20,7 +20,7 @@ struct Traces {
   explicit Traces(Interpreter& interpreter)
       : heap(interpreter.heap.change_count()),
         writes(interpreter.outside_writes),
-        effects(interpreter.output().effects.size()),
+        effects(interpreter.effect_count()),
         block(&interpreter.builder().block()),
         nodes(interpreter.builder().block().nodes.size()) {}
 

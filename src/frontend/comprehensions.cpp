@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/counted.h"
+#include "frontend/epilogue.h"
 #include "frontend/expressions.h"
 #include "frontend/loops.h"
 #include "frontend/operators.h"
@@ -106,6 +108,28 @@ class ElementLoop {
         enough_(std::move(enough)) {}
 
   void run(const Iterated& first) {
+    in_own_frame([&](Frame&) { go_over(0, first); });
+  }
+
+  /// All of it; the first clause is evaluated as well.
+  void run(bool may_count) {
+    Frame& outer = interpreter_.frame();
+    in_own_frame([&](Frame& frame) {
+      bool yields = false;
+      Iterated first;
+      interpreter_.in_frame(outer, [&] {
+        const auto in_round = [&](const Value& item) {
+          interpreter_.in_frame(frame, [&] { round(0, item); });
+        };
+        yields = !clause(0).is_async && for_each_yielded(interpreter_, *clause(0).iter, in_round);
+        if (!yields) first = iterated_by(interpreter_, clause(0), may_count);
+      });
+      if (!yields) go_over(0, first);
+    });
+  }
+
+ private:
+  void in_own_frame(const std::function<void(Frame&)>& body) {
     Frame& outer = interpreter_.frame();
     auto variables = std::make_shared<Variables>();
     variables->scope = maker_.scope;
@@ -113,21 +137,18 @@ class ElementLoop {
     Frame frame = interpreter_.make_frame(outer.code, variables, outer.name);
     frame.is_library = outer.is_library;
     interpreter_.run_frame(frame, [&] {
-      go_over(0, first);
+      body(frame);
       return Value();
     });
   }
 
- private:
   const syntax::Comprehension& clause(size_t depth) const { return maker_.generators[depth]; }
   int fact(size_t depth) const { return clause(depth).iter->fact; }
 
   void go_over(size_t depth, const Iterated& iterated) {
     if (iterated.counted) return in_graph(depth, *iterated.counted);
     const std::shared_ptr<Iterator> iterator = iterate(interpreter_, iterated.value);
-    // Which elements of an iterator of the program are taken, others can see.
-    const bool is_own = as<Iterator>(iterated.value) == nullptr;
-    if (enough_ == nullptr || !is_own) {
+    if (enough_ == nullptr || !may_be_taken_ahead(iterated.value)) {
       for (int64_t rounds = 0; !is_enough(depth); ++rounds) {
         const Value item = iterator->next();
         if (item == nullptr) return;
@@ -142,6 +163,23 @@ class ElementLoop {
       check_rounds(static_cast<int64_t>(items.size()));
     }
     until_enough(depth, items, 0);
+  }
+
+  /// Whether it goes over what a generator function of the program yields.
+  bool yields_all(size_t depth) {
+    if (enough_ != nullptr || clause(depth).is_async) return false;
+    return for_each_yielded(interpreter_, *clause(depth).iter,
+                            [&](const Value& item) { round(depth, item); });
+  }
+
+  /// Whether nobody sees which elements were taken, and when: not those of an iterator, nor of what
+  /// the program iterates over by its own code.
+  static bool may_be_taken_ahead(const Value& value) {
+    if (as<Tensor>(value) != nullptr) return true;
+    static PyObject* const name = PyUnicode_InternFromString("__iter__");
+    PyTypeObject* const type = as<Iterator>(value) != nullptr ? nullptr : class_of(value);
+    PyObject* const method = type == nullptr ? nullptr : _PyType_Lookup(type, name);
+    return method != nullptr && !PyFunction_Check(method);
   }
 
   void check_rounds(int64_t rounds) const {
@@ -237,6 +275,7 @@ class ElementLoop {
 
   void go_on(size_t depth) {
     if (depth == maker_.generators.size()) return take_(maker_.element());
+    if (yields_all(depth)) return;
     go_over(depth, iterated_by(interpreter_, clause(depth), true));
   }
 
@@ -357,6 +396,36 @@ Value call_with_list(Interpreter& interpreter, const Value& callee, const syntax
   return call(interpreter, callee, all);
 }
 
+/// separator.join(... for ...) of a number of texts that only the run may know.
+Value joined_texts(Interpreter& interpreter, const Value& callee, const syntax::Call& expression,
+                   const syntax::GeneratorExp& generator) {
+  const Iterated first = ElementLoop::iterated_by(interpreter, generator.generators[0], true);
+  const ElementMaker maker = maker_of(interpreter, generator);
+  if (!first.counted) {
+    auto list = std::make_shared<Sequence>(true);
+    const auto take = [&](const Value& element) { append(interpreter, *list, element); };
+    ElementLoop(interpreter, maker, take).run(first);
+    return call_with_list(interpreter, callee, expression, list);
+  }
+  Journal texts;
+  ElementLoop(interpreter, maker, [&](const Value& element) {
+    if (class_of(element) != &PyUnicode_Type)
+      interpreter.refuse(ReasonCode::would_raise, "TypeError: join() of other than texts");
+    texts.add(interpreter, make_template(interpreter, element));
+  }).run(first);
+  auto each = texts.each(interpreter);
+  if (!each)
+    throw CannotMerge{{interpreter.frame().code->facts_key, generator.generators[0].iter->fact},
+                      "texts that are made in several ways are joined"};
+  auto joined = std::make_shared<Deferred>();
+  joined->type = python::Object::borrow(reinterpret_cast<PyObject*>(&PyUnicode_Type));
+  joined->recipe.kind = speculate::Template::Kind::call;
+  joined->recipe.object = python::Object::borrow(imported("builtins.str.join"));
+  joined->recipe.children.push_back(make_template(interpreter, as<Method>(callee)->self));
+  joined->recipe.children.push_back(std::move(*each));
+  return joined;
+}
+
 /// `max(range(n), ...)`, `list(enumerate(...))`: of a number of elements that only the run knows.
 /// Null: it is another call.
 Value call_with_counted(Interpreter& interpreter, const Value& callee,
@@ -398,9 +467,8 @@ Value call_with_counted(Interpreter& interpreter, const Value& callee,
 std::shared_ptr<Sequence> list_of_elements(Interpreter& interpreter, const ElementMaker& maker,
                                            bool may_roll) {
   auto list = std::make_shared<Sequence>(true);
-  const Iterated first = ElementLoop::iterated_by(interpreter, maker.generators[0], may_roll);
   const auto take = [&](const Value& element) { append(interpreter, *list, element); };
-  ElementLoop(interpreter, maker, take).run(first);
+  ElementLoop(interpreter, maker, take).run(may_roll);
   return list;
 }
 
@@ -419,6 +487,9 @@ Value call_with_elements(Interpreter& interpreter, const Value& callee,
       object == imported("builtins.next"))
     return next_element(interpreter, expression, *generator);
   if (!takes_all_elements(callee, object) || expression.args.size() != 1) return nullptr;
+  const auto* method = as<Method>(callee);
+  if (is_plain && method != nullptr && known_object(method->self) != nullptr)
+    return joined_texts(interpreter, callee, expression, *generator);
   return call_with_list(interpreter, callee, expression,
                         list_of_elements(interpreter, maker_of(interpreter, *generator),
                                          !takes_known_elements(object)));

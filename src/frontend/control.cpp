@@ -1,5 +1,7 @@
 // Loops over known things are unrolled, tests that the graph computes are followed and guarded;
 // `with` runs the context managers' own code.
+#include <algorithm>
+
 #include "frontend/attributes.h"
 #include "frontend/branches.h"
 #include "frontend/calls.h"
@@ -107,17 +109,18 @@ Completion execute_else(Interpreter& interpreter, size_t forks, const syntax::Bo
 namespace {
 
 /// Unrolls a loop; nothing where it ended by itself.
-std::optional<Completion> unroll(Interpreter& interpreter, size_t forks,
-                                 const std::function<bool(int64_t)>& begins_round,
-                                 const syntax::Body& body) {
+std::optional<Completion> unroll(
+    Interpreter& interpreter, size_t forks, const std::function<bool(int64_t)>& begins_round,
+    const syntax::Body& body, const std::function<void()>& finish = [] {}) {
   const OuterLoop outer(interpreter, nullptr);
   for (int64_t trips = 0; begins_round(trips); ++trips) {
     if (trips >= Interpreter::most_rounds())
       interpreter.refuse(ReasonCode::limit, cat("a loop of more than ", Interpreter::most_rounds(),
                                                 " rounds would be unrolled"));
     Completion completion = execute(interpreter, body);
-    if (leaves_loop(interpreter, forks, completion))
-      return end_rounds(interpreter, forks, completion);
+    if (!leaves_loop(interpreter, forks, completion)) continue;
+    finish();
+    return end_rounds(interpreter, forks, completion);
   }
   return std::nullopt;
 }
@@ -278,12 +281,17 @@ Completion unroll_for(Interpreter& interpreter, const syntax::For& loop, const V
   auto begins_round = [&](int64_t trips) {
     interpreter.at(loop);
     Value element = iterator->next();
-    if (element == nullptr) return false;
+    if (element == nullptr) {
+      iterator.reset();
+      return false;
+    }
     rounds = trips + 1;
     assign(interpreter, *loop.target, element);
     return true;
   };
-  if (auto left = unroll(interpreter, forks, begins_round, loop.body)) return *left;
+  // How far it was taken on a side that leaves the loop, nobody sees but who else holds it.
+  auto finish = [&] { iterator.reset(); };
+  if (auto left = unroll(interpreter, forks, begins_round, loop.body, finish)) return *left;
   interpreter.at(loop);
   interpreter.mark(speculate::LineMark::Kind::constant, cat("unrolled ", rounds, " times"));
   return execute_else(interpreter, forks, loop.orelse);
@@ -310,7 +318,59 @@ Completion for_in_graph(Interpreter& interpreter, const syntax::For& loop, const
 
 }  // namespace
 
+namespace {
+
+/// Whether all rounds of the loop come to their end, or to a `continue`.
+bool is_left_by_none(const syntax::Body& body, bool is_own = true) {
+  using syntax::StatementKind;
+  return std::ranges::all_of(body, [&](const syntax::Statement* statement) {
+    const auto are = [&](const syntax::Body& part, bool own) { return is_left_by_none(part, own); };
+    switch (statement->kind) {
+      case StatementKind::Return:
+        return false;
+      case StatementKind::Break:
+        return !is_own;
+      case StatementKind::If: {
+        const auto& node = syntax::as<syntax::If>(statement);
+        return are(node.body, is_own) && are(node.orelse, is_own);
+      }
+      case StatementKind::For: {
+        const auto& node = syntax::as<syntax::For>(statement);
+        return are(node.body, false) && are(node.orelse, is_own);
+      }
+      case StatementKind::While: {
+        const auto& node = syntax::as<syntax::While>(statement);
+        return are(node.body, false) && are(node.orelse, is_own);
+      }
+      case StatementKind::With:
+        return are(syntax::as<syntax::With>(statement).body, is_own);
+      case StatementKind::Try:
+      case StatementKind::Match:
+        return false;
+      default:
+        return true;
+    }
+  });
+}
+
+/// A loop over what a generator function of the program yields: its rounds come where that does.
+bool rounds_where_it_yields(Interpreter& interpreter, const syntax::For& loop) {
+  if (!loop.orelse.empty() || !is_left_by_none(loop.body)) return false;
+  return for_each_yielded(interpreter, *loop.iter, [&](const Value& value) {
+    interpreter.at(loop);
+    const auto& forks = interpreter.frame().forks;
+    const size_t before = forks.size();
+    assign(interpreter, *loop.target, value);
+    execute(interpreter, loop.body);
+    while (forks.size() > before)
+      close_forks_that(interpreter, before, forks.back()->other_completion());
+  });
+}
+
+}  // namespace
+
 Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
+  if (rounds_where_it_yields(interpreter, loop)) return Completion::normal;
   if (!rounds_vary(interpreter, loop.fact)) {
     Value iterable = evaluate(interpreter, *loop.iter);
     interpreter.at(loop);

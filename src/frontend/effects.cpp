@@ -39,7 +39,8 @@ bool is_printable(Interpreter& interpreter, const Value& given) {
 }
 
 void add_effect(Interpreter& interpreter, Template call) {
-  interpreter.output().effects.push_back({std::move(call), interpreter.user_span()});
+  if (!interpreter.journal.is_open()) return show_effect(interpreter, std::move(call));
+  interpreter.journal.add(interpreter, call);
   interpreter.mark(speculate::LineMark::Kind::effect);
 }
 
@@ -296,7 +297,13 @@ Value call_log(Interpreter& interpreter, const Arguments& arguments) {
 
 }  // namespace
 
+void show_effect(Interpreter& interpreter, Template call) {
+  interpreter.output().effects.push_back({std::move(call), interpreter.user_span()});
+  interpreter.mark(speculate::LineMark::Kind::effect);
+}
+
 bool may_be_conditional(const Template& call) {
+  if (call.kind == Template::Kind::replay) return true;  // of nothing, where it is not made
   static PyObject* const set_default = imported("builtins.dict.setdefault");
   if (call.kind == Template::Kind::call && call.object.is(set_default)) return false;
   return std::ranges::all_of(call.children, may_be_conditional);
@@ -318,6 +325,7 @@ Template chosen(Template if_false, Template if_true, size_t flag) {
 
 /// operator.call((nothing, callable)[flag], ...); `"".format` takes whatever it is given.
 Template conditional_call(Template call, size_t flag, bool outcome) {
+  if (call.kind == Template::Kind::replay) return call;
   static PyObject* const nothing = python::attribute(python::string("").get(), "format").release();
   Template is = constant(call.object), is_not = constant(Object::borrow(nothing));
   Template callee = outcome ? chosen(std::move(is_not), std::move(is), flag)

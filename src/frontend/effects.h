@@ -8,6 +8,9 @@ namespace janus::frontend {
 /// Whether what the call is made of may be made, and dropped, where the call itself is not.
 bool may_be_conditional(const speculate::Template& call);
 
+/// The call after the commit, in program order.
+void show_effect(Interpreter& interpreter, speculate::Template call);
+
 /// The call, made only if result `flag` of the graph is `outcome`.
 speculate::Template conditional_call(speculate::Template call, size_t flag, bool outcome);
 

@@ -9,7 +9,10 @@
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
 #include "frontend/custom_gradient.h"
+#include "frontend/effects.h"
 #include "frontend/met_writes.h"
+#include "frontend/operators.h"
+#include "frontend/optional.h"
 #include "frontend/requires_grad.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
@@ -93,6 +96,8 @@ class TemplateWriter {
         return as<Deferred>(value)->recipe;
       case ValueKind::optional:
         return optional(value);
+      case ValueKind::either:
+        return either(*as<Either>(value));
       case ValueKind::tensor:
       case ValueKind::sequence:
       case ValueKind::dictionary:
@@ -136,6 +141,17 @@ class TemplateWriter {
     const auto& number = *as<Number>(value);
     if (number.source != nullptr) return from_source(number.source);
     return result(interpreter_.graph_value(value));
+  }
+
+  /// (second, first)[flag], of what has no state.
+  Template either(const Either& either) {
+    for (const Value& one : {either.if_false, either.if_true})
+      if (!is_number(one) && as<Known>(one) == nullptr && as<Either>(one) == nullptr &&
+          as<Deferred>(one) == nullptr)
+        expect_settled(std::make_shared<Either>(either.flag, either.if_true, either.if_false,
+                                                either.test, either.why));
+    Template if_false = write(either.if_false), if_true = write(either.if_true);
+    return chosen(std::move(if_false), std::move(if_true), interpreter_.add_result(either.flag));
   }
 
   /// (None, value)[flag]

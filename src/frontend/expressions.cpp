@@ -311,6 +311,8 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
     }
     case ExpressionKind::YieldFrom: {
       const auto& node = syntax::as<YieldFrom>(&expression);
+      const auto give = [&](const Value& value) { yield_value(interpreter, value); };
+      if (for_each_yielded(interpreter, *node.value, give)) return interpreter.none();
       auto iterator = iterate(interpreter, evaluate(interpreter, *node.value));
       while (Value value = iterator->next()) yield_value(interpreter, value);
       return interpreter.none();
@@ -358,6 +360,12 @@ bool object_truth(Interpreter& interpreter, const Value& value) {
 }  // namespace
 
 Truth truth_of(Interpreter& interpreter, const Value& value) {
+  const auto flag_of_one = [&](const Value& one) -> Value {
+    const Truth truth = truth_of(interpreter, one);
+    return truth.known ? interpreter.boolean(*truth.known) : interpreter.number(truth.flag);
+  };
+  if (const Value flag = for_both(interpreter, value, flag_of_one))
+    return truth_of(interpreter, flag);
   switch (value->kind) {
     case ValueKind::known:
       return {.known = object_truth(interpreter, value)};
@@ -403,6 +411,7 @@ Truth truth_of(Interpreter& interpreter, const Value& value) {
     case ValueKind::context:
       return {.known = true};
     case ValueKind::optional:
+    case ValueKind::either:
       expect_settled(value);
       break;
     case ValueKind::deferred:

@@ -295,6 +295,10 @@ bool Interpreter::may_come_again(const Tensor& tensor) {
                      [&](const Scope* each) { return each->keeps(tensor); });
 }
 
+void Interpreter::existed_before(Changeable& object) {
+  for (Scope* scope : open_scopes_) scope->add_entry_object(object);
+}
+
 void Interpreter::begin_scope(Scope& scope) {
   open_scopes_.push_back(&scope);
   ++scope_count_;

@@ -21,6 +21,7 @@
 #include "frontend/autocast.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/heap.h"
+#include "frontend/journal.h"
 #include "frontend/requires_grad.h"
 #include "frontend/value.h"
 #include "graph/builder.h"
@@ -161,6 +162,9 @@ class Interpreter {
   bool is_open(const graph::Block* block) const;
   /// Whether a loop or recursion may come to this place with the same tensor again.
   bool may_come_again(const Tensor& tensor);
+  /// An object that is reached for the first time: for all branches and loops at hand it was there
+  /// all the time, as it is now.
+  void existed_before(Changeable& object);
   void begin_scope(Scope& scope);
   void end_scope(Scope& scope);
   /// The scopes inside this one end without having come to anything.
@@ -303,6 +307,8 @@ class Interpreter {
   const std::vector<graph::Value*>& results() const { return results_; }
   /// Result `index` is what a branch gives in place of what one of its sides computes.
   void replace_result(size_t index, graph::Value* value) { results_[index] = value; }
+  /// Nothing refers to those from `count` on any more.
+  void drop_results(size_t count) { results_.resize(count); }
 
   /// Refusals at the end of a run of statements are laid to the statement that wrote variable
   /// `index` of its result last, until blame_nobody().
@@ -314,6 +320,10 @@ class Interpreter {
 
   /// What the run has changed in objects of the real world.
   Heap heap;
+  /// What rounds of loops in the graph show.
+  Journal journal;
+  /// How many effects there were so far.
+  size_t effect_count() const { return output_.effects.size() + journal.count(); }
 
   // --- torch's surroundings as the interpreted program has set them
   bool grad_enabled = true;

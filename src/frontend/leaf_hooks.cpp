@@ -99,7 +99,7 @@ class Witness {
     const auto& nodes = interpreter_.builder().block().nodes;
     const bool leaves_trace =
         changes_ != interpreter_.heap.change_count() ||
-        effects_ != interpreter_.output().effects.size() ||
+        effects_ != interpreter_.effect_count() ||
         std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(node_count_), nodes.end(),
                     [](const graph::Node* node) { return draws(*node); });
     if (!is_one_ && leaves_trace) refuse();
@@ -143,7 +143,7 @@ class Witness {
   std::vector<Value> gradients_;
   const Snapshot before_ = Snapshot::take();
   const size_t changes_ = interpreter_.heap.change_count();
-  const size_t effects_ = interpreter_.output().effects.size();
+  const size_t effects_ = interpreter_.effect_count();
   const size_t node_count_ = interpreter_.builder().block().nodes.size();
 };
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "frontend/loops.h"
+#include "frontend/merge.h"
 #include "frontend/rolled.h"
 
 namespace janus::frontend {
@@ -29,11 +30,13 @@ struct Passage {
     same,      ///< no round changes it
     carried,   ///< a number or tensor: a parameter of the blocks
     parts,     ///< a tuple, part by part
+    either,    ///< a number of one of two kinds: three parameters
     last,      ///< set by each round, and not read before: what the last one left
     unmerged,  ///< set by the rounds to what has nothing in common with what it was: not readable
   };
   Kind kind = Kind::same;
   std::vector<Passage> parts;
+  NumberKinds kinds{};             ///< either
   bool tracked = false;            ///< carried: a tensor that requires a gradient
   Classes classes;                 ///< carried: of an object that only the run meets
   std::string why_not;             ///< unmerged
@@ -74,7 +77,7 @@ class Loop final : public Scope {
         outer_(interpreter.builder().block()),
         span_(interpreter.user_span()),
         before_(Snapshot::take()),
-        effects_(interpreter.output().effects.size()),
+        differentiable_results_(interpreter.output().differentiable_results.size()),
         results_(interpreter.results().size()),
         heap_(interpreter.heap),
         grad_enabled_(interpreter.grad_enabled),
@@ -104,8 +107,6 @@ class Loop final : public Scope {
   Parameter parameters_of(graph::Block& block);
   void interpret_test();
   void interpret_round();
-  /// Whether the value is computed anew in each round.
-  bool is_of_round(const graph::Value& value) const;
 
   // --- the state at the begin of a round
 
@@ -131,6 +132,7 @@ class Loop final : public Scope {
   /// What stands for a value before the first round, which certainly sets it.
   graph::Value* placeholder(const graph::Type& type);
   graph::Value* initial_number(const Value& number);
+  std::optional<NumberParts> initial_parts(const Value& number, const NumberKinds& kinds);
   graph::Value* initial_object(const Value& object);
 
   // --- what a round has changed
@@ -160,6 +162,10 @@ class Loop final : public Scope {
   /// Extends how the place goes through the loop to what it holds at the end of a round; false if
   /// nothing fits.
   bool join(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  /// Whether the place holds a number of one of two kinds from now on.
+  bool becomes_either(const Passage& passage, const Value& initial, const Value& end);
+  bool join_either(const Passage& passage, const Value& initial, const Value& end,
+                   std::string& why);
   bool join_last(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool collect_last(Passage& passage, const Value& end);
   void add_end(const std::shared_ptr<Tensor>& tensor);
@@ -200,8 +206,8 @@ class Loop final : public Scope {
   graph::Block& outer_;
   graph::SourceSpan span_;
   Snapshot before_;
-  size_t effects_, results_;  // how many there were before
-  Heap heap_;                 ///< before the loop; with what the rounds change as it is then
+  size_t differentiable_results_, results_;  // how many there were before
+  Heap heap_;  ///< before the loop; with what the rounds change as it is then
   /// By table, and which of its changes.
   std::map<std::pair<PyObject*, size_t>, Passage> heap_passages_;
   bool grad_enabled_;

@@ -96,6 +96,13 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
   switch (passage.kind) {
     case Passage::Kind::same:
       return initial;
+    case Passage::Kind::either: {
+      const NumberParts parts = *initial_parts(initial, passage.kinds);
+      graph::Value* const is_high = parameter(parts.is_high);
+      const Value high = interpreter_.number(parameter(parts.high));
+      return std::make_shared<Either>(is_high, high, interpreter_.number(parameter(parts.low)),
+                                      test_, cat(name, " is of several kinds"));
+    }
     case Passage::Kind::last:
       return instantiate_last(passage, initial, name, parameter);
     case Passage::Kind::unmerged:
@@ -157,6 +164,13 @@ Value Loop::last_value(const Value& like, const Passage& passage, size_t& next,
     return made;
   }
   if (as<Known>(like) != nullptr && !is_number(like)) return like;
+  if (const auto* either = as<Either>(like)) {
+    graph::Value* const flag = parameter(placeholder(passage.types[next++]));
+    const Value if_true = last_value(either->if_true, passage, next, parameter);
+    return std::make_shared<Either>(flag, if_true,
+                                    last_value(either->if_false, passage, next, parameter), test_,
+                                    either->why);
+  }
   graph::Value* value = parameter(placeholder(passage.types[next++]));
   if (is_number(like)) return interpreter_.number(value);
   const Tensor& from = *as<Tensor>(like);
@@ -193,6 +207,14 @@ graph::Value* Loop::initial_number(const Value& number) {
   graph::Value* value = interpreter_.graph_value(number);
   interpreter_.enter_block(*inside);
   return value;
+}
+
+std::optional<NumberParts> Loop::initial_parts(const Value& number, const NumberKinds& kinds) {
+  graph::Block* inside = &interpreter_.builder().block();
+  interpreter_.enter_block(outer_);
+  const auto parts = parts_by_kind(interpreter_, number, kinds);
+  interpreter_.enter_block(*inside);
+  return parts;
 }
 
 graph::Value* Loop::initial_object(const Value& object) {

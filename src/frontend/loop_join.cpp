@@ -12,6 +12,12 @@ namespace janus::frontend {
 
 bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::string& why) {
   if (passage.kind == Passage::Kind::unmerged) return true;
+  if (becomes_either(passage, initial, end)) {
+    passage = Passage{Passage::Kind::either, {}};
+    passage.kinds = *kinds_of_numbers(initial, end);
+    settled_ = false;
+  }
+  if (passage.kind == Passage::Kind::either) return join_either(passage, initial, end, why);
   if (passage.kind == Passage::Kind::same) {
     if (initial == end || is_same_number(initial, end)) return true;
     if ((initial == nullptr && end != nullptr && may_begin_certainly()) ||
@@ -48,6 +54,27 @@ bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::s
   return join_carried(passage, initial, end, why);
 }
 
+bool Loop::becomes_either(const Passage& passage, const Value& initial, const Value& end) {
+  if (passage.kind != Passage::Kind::same && passage.kind != Passage::Kind::carried) return false;
+  if (!kinds_of_numbers(initial, end)) return false;
+  // What the first round makes a float for good is one from the second one on.
+  const bool is_first_only = is_number(initial) && is_number(end) &&
+                             !interpreter_.takes_first_round(test_) &&
+                             begins_in_all_runs(interpreter_, test_, parts_);
+  return initial != end && !is_first_only;
+}
+
+bool Loop::join_either(const Passage& passage, const Value& initial, const Value& end,
+                       std::string& why) {
+  const std::optional<NumberParts> parts = parts_by_kind(interpreter_, end, passage.kinds);
+  if (!parts || !initial_parts(initial, passage.kinds)) {
+    why = "a number takes several kinds";
+    return false;
+  }
+  pending_.ends.insert(pending_.ends.end(), {parts->is_high, parts->high, parts->low});
+  return true;
+}
+
 bool Loop::join_last(Passage& passage, const Value& initial, const Value& end, std::string& why) {
   std::vector<graph::Type> before = std::exchange(passage.types, {});
   passage.last = end;
@@ -66,6 +93,11 @@ bool Loop::collect_last(Passage& passage, const Value& end) {
     pending_.ends.push_back(interpreter_.graph_value(end));
     passage.types.push_back(pending_.ends.back()->type);
     return true;
+  }
+  if (const auto* either = as<Either>(end)) {
+    pending_.ends.push_back(either->flag);
+    passage.types.push_back(either->flag->type);
+    return collect_last(passage, either->if_true) && collect_last(passage, either->if_false);
   }
   if (const auto* known = as<Known>(end)) return is_immutable_constant(known->object.get());
   if (const auto* tuple = as<Sequence>(end)) {

@@ -22,6 +22,7 @@ void run_round(Interpreter& interpreter, const LoopParts& parts) {
 }  // namespace
 
 void Loop::run() {
+  Journal::Rounds rounds(interpreter_);
   interpreter_.begin_scope(*this);
   const size_t forks = interpreter_.frame().forks.size();
   try {
@@ -37,6 +38,7 @@ void Loop::run() {
   const Interpreter::History of_round = interpreter_.history;
   make_node();
   interpreter_.history.add(of_round);
+  rounds.finish();
 }
 
 bool Loop::keeps(const Tensor& tensor) const {
@@ -88,16 +90,12 @@ void Loop::interpret_test() {
   condition_->results = {flag};
 }
 
-bool Loop::is_of_round(const graph::Value& value) const {
-  const graph::Block* block = value.definition != nullptr ? value.definition->parent : value.owner;
-  return block == body_.get() || block == condition_.get() || !interpreter_.is_open(block);
-}
-
 void Loop::interpret_round() {
   run_round(interpreter_, parts_);
-  if (interpreter_.output().effects.size() != effects_) fail("it prints");
-  for (size_t i = results_; i < interpreter_.results().size(); ++i)
-    if (is_of_round(*interpreter_.results()[i])) fail("it makes texts of what a round computes");
+  if (interpreter_.output().differentiable_results.size() != differentiable_results_)
+    fail("it shows a tensor that has a gradient");
+  // What a text was made of is in the journal by now, or nobody can read that text.
+  interpreter_.drop_results(results_);
   if (interpreter_.grad_enabled != grad_enabled_) fail("it changes the grad mode");
   graph::for_each_node(*body_, [&](const graph::Node& node) {
     if (node.op == &op::gradient) fail("gradients inside a loop");

@@ -52,18 +52,6 @@ void name_merged(TensorState& merged, const TensorState& a, const TensorState& b
   if (name == grad_fn_name(b)) merged.grad_fn_name = std::move(name);
 }
 
-/// Two values have no common one; becomes an Unmerged variable, or ends the merge.
-struct NotMerged {
-  std::string why;
-};
-
-Type::Kind kind_of(const Value& value) {
-  if (const auto* number = as<Number>(value)) return number->type;
-  PyObject* object = as<Known>(value)->object.get();
-  if (PyBool_Check(object)) return Type::Kind::boolean;
-  return PyFloat_CheckExact(object) ? Type::Kind::f64 : Type::Kind::i64;
-}
-
 const char* name_of(const Value& value) {
   if (value == nullptr) return "nothing";
   if (const auto* known = as<Known>(value))
@@ -107,7 +95,65 @@ Value same_length(const Value& a, const Value& b) {
 
 uint32_t counted_writes(const TensorState& state) { return state.version - state.silent_writes; }
 
+int rank_of(Type::Kind kind) {
+  return kind == Type::Kind::f64 ? 2 : kind == Type::Kind::i64 ? 1 : 0;
+}
+
 }  // namespace
+
+std::optional<Type::Kind> kind_of_number(const Value& value) {
+  if (!is_number(value)) return std::nullopt;
+  if (const auto* number = as<Number>(value)) return number->type;
+  PyObject* object = known_object(value);
+  if (PyBool_Check(object)) return Type::Kind::boolean;
+  return PyFloat_CheckExact(object) ? Type::Kind::f64 : Type::Kind::i64;
+}
+
+std::optional<NumberKinds> kinds_of_numbers(const Value& a, const Value& b) {
+  std::optional<NumberKinds> kinds;
+  const auto add = [&](const Value& value) {
+    const std::optional<Type::Kind> kind = kind_of_number(value);
+    if (!kind) return false;
+    if (!kinds) kinds = NumberKinds{*kind, *kind};
+    if (rank_of(*kind) > rank_of(kinds->high)) {
+      if (kinds->high != kinds->low) return false;
+      kinds->high = *kind;
+    } else if (rank_of(*kind) < rank_of(kinds->low)) {
+      if (kinds->high != kinds->low) return false;
+      kinds->low = *kind;
+    }
+    return *kind == kinds->high || *kind == kinds->low;
+  };
+  for (const Value& side : {a, b}) {
+    const auto* either = as<Either>(side);
+    const bool fits = either != nullptr ? add(either->if_true) && add(either->if_false) : add(side);
+    if (!fits) return std::nullopt;
+  }
+  return kinds->high != kinds->low ? kinds : std::nullopt;
+}
+
+std::optional<NumberParts> parts_by_kind(Interpreter& interpreter, const Value& value,
+                                         const NumberKinds& kinds) {
+  graph::Builder& builder = interpreter.builder();
+  if (const auto* either = as<Either>(value)) {
+    if (kind_of_number(either->if_true) != kinds.high ||
+        kind_of_number(either->if_false) != kinds.low)
+      return std::nullopt;
+    return NumberParts{either->flag, interpreter.graph_value(either->if_true),
+                       interpreter.graph_value(either->if_false)};
+  }
+  const auto kind = kind_of_number(value);
+  if (!kind || (*kind != kinds.high && *kind != kinds.low)) return std::nullopt;
+  const bool is_high = *kind == kinds.high;
+  const auto nothing = [&](Type::Kind of) {
+    return of == Type::Kind::f64   ? builder.constant(0.0)
+           : of == Type::Kind::i64 ? builder.constant(int64_t{0})
+                                   : builder.constant(false);
+  };
+  graph::Value* const number = interpreter.graph_value(value);
+  return NumberParts{builder.constant(is_high), is_high ? number : nothing(kinds.high),
+                     is_high ? nothing(kinds.low) : number};
+}
 
 Merger::Merger(Fork& fork)
     : fork_(fork),
@@ -123,8 +169,13 @@ Value Merger::run() {
     if (saved.alive()) merge_object(*saved.object);
   merge_heap();
   Value result;
+  const Value &first = fork_.sides_[0].result, &second = fork_.sides_[1].result;
   try {
-    result = merge_value(fork_.sides_[0].result, fork_.sides_[1].result);
+    try {
+      result = merge_value(first, second);
+    } catch (const NotMerged& reason) {
+      result = either(first, second, reason);
+    }
   } catch (const NotMerged& reason) {
     throw CannotMerge{fork_.test_, reason.why};
   }
@@ -186,6 +237,8 @@ graph::Value* Merger::placeholder_of(const Type& type) {
     case Type::Kind::tensor:
       return op::full(builder, {builder.constant(0.0)},
                       {{"size", type.shape}, {"dtype", type.dtype}});
+    case Type::Kind::list:
+      return builder.append_unchecked(op::list_new, {}, {}, {type})->output();
     default:
       throw NotMerged{cat(graph::to_string(type), " on one side only")};
   }
@@ -298,10 +351,18 @@ void Merger::merge_variables(Variables& variables, const VariableValues& a,
         merged[name] = merge_value(first, second);
     } catch (const NotMerged& reason) {
       merged[name] =
-          std::make_shared<Unmerged>(fork_.test_, cat("the variable ", name, ": ", reason.why));
+          either_or_unmerged(first, second, {cat("the variable ", name, ": ", reason.why)});
     }
   }
   variables.values = std::move(merged);
+}
+
+Value Merger::either_or_unmerged(const Value& a, const Value& b, const NotMerged& reason) {
+  try {
+    return either(a, b, reason);
+  } catch (const NotMerged&) {
+    return std::make_shared<Unmerged>(fork_.test_, reason.why);
+  }
 }
 
 // --- tensors that existed before ----------------------------------------------------------------
@@ -379,7 +440,9 @@ Value Merger::merge_value(const Value& a, const Value& b) {
   if (a == nullptr || b == nullptr) throw NotMerged{"only one side sets it"};
   if (as<Undefined>(a) != nullptr) return merge_undefined(0, b);
   if (as<Undefined>(b) != nullptr) return merge_undefined(1, a);
-  if (is_number(a) && is_number(b)) return merge_numbers(a, b);
+  if (is_number(a) && is_number(b) && kind_of_number(a) == kind_of_number(b))
+    return merge_numbers(a, b);
+  if (kinds_of_numbers(a, b)) return either_kind(a, b);
   if (as<RuntimeObject>(a) != nullptr || as<RuntimeObject>(b) != nullptr)
     return merge_objects(a, b);
   if (as<Deferred>(a) != nullptr || as<Deferred>(b) != nullptr) return merge_deferred(a, b);
@@ -443,6 +506,78 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
              std::make_shared<Optional>(merge_graph_values(flags[0], flags[1]), value, fork_.test_);
 }
 
+/// One of two values, or of those that they may be.
+Value Merger::either(const Value& a, const Value& b, const NotMerged& why) {
+  return std::make_shared<Either>(fork_.flag_, alone(0, a), alone(1, b), fork_.test_, why.why);
+}
+
+/// Numbers of two kinds: which it is, is a value of the graph.
+Value Merger::either_kind(const Value& a, const Value& b) {
+  auto place = merged_.find({a.get(), b.get()});
+  if (place != merged_.end()) return place->second;
+  const NumberKinds kinds = *kinds_of_numbers(a, b);
+  std::optional<NumberParts> parts[2];
+  for (size_t side = 0; side < 2; ++side) {
+    interpreter_.enter_block(*fork_.sides_[side].block);
+    parts[side] = parts_by_kind(interpreter_, side == 0 ? a : b, kinds);
+  }
+  const auto number = [&](graph::Value* NumberParts::* part) {
+    return interpreter_.number(merge_graph_values((*parts[0]).*part, (*parts[1]).*part));
+  };
+  return merged_[{a.get(), b.get()}] = std::make_shared<Either>(
+             merge_graph_values(parts[0]->is_high, parts[1]->is_high), number(&NumberParts::high),
+             number(&NumberParts::low), fork_.test_,
+             cat(name_of(a), " on one side, ", name_of(b), " on the other"));
+}
+
+/// What one side alone has, as it is known behind the branch.
+Value Merger::alone(size_t side, const Value& value) {
+  if (value == nullptr) throw NotMerged{"only one side sets it"};
+  if (as<Known>(value) != nullptr) return value;
+  Value& known = alone_[value.get()];
+  if (known == nullptr) known = new_alone(side, value);
+  return known;
+}
+
+Value Merger::new_alone(size_t side, const Value& value) {
+  if (const auto* object = dynamic_cast<const Changeable*>(value.get()); object && existed(*object))
+    return value;
+  if (const auto* both = as<Either>(value)) {
+    interpreter_.enter_block(*fork_.sides_[1 - side].block);
+    graph::Value* other = interpreter_.builder().constant(false);
+    graph::Value* flag =
+        side == 0 ? merge_graph_values(both->flag, other) : merge_graph_values(other, both->flag);
+    return std::make_shared<Either>(flag, alone(side, both->if_true), alone(side, both->if_false),
+                                    both->test, both->why);
+  }
+  if (const auto* method = as<Method>(value))
+    return std::make_shared<Method>(alone(side, method->self), alone(side, method->function));
+  if (const auto* closure = as<Closure>(value); closure != nullptr && closure->defaults.empty() &&
+                                                closure->keyword_defaults.empty() &&
+                                                existed(*closure->variables))
+    return value;
+  if (const auto* instance = as<Instance>(value)) {
+    alone(side, instance->fields);
+    return value;
+  }
+  auto* sequence = as<Sequence>(value);
+  auto* dictionary = as<Dictionary>(value);
+  if ((sequence != nullptr && sequence->source == nullptr && !sequence->viewed) ||
+      (dictionary != nullptr && dictionary->source == nullptr)) {
+    expect_no_partner(side, value.get());
+    alone_[value.get()] = value;
+    if (sequence != nullptr)
+      for (size_t i = 0; i < sequence->elements.size(); ++i)
+        sequence->elements[i] = alone(side, sequence->elements[i]);
+    else
+      for (auto& [key, item] : dictionary->items) item = alone(side, item);
+    return value;
+  }
+  if (!is_number(value) && as<Tensor>(value) == nullptr)
+    throw NotMerged{cat(name_of(value), " on one side only")};
+  return merge_undefined(1 - side, value);
+}
+
 /// The value that only the other side has.
 Value Merger::merge_undefined(size_t side, const Value& other) {
   interpreter_.enter_block(*fork_.sides_[side].block);
@@ -496,16 +631,18 @@ Value Merger::merge_numbers(const Value& a, const Value& b) {
   if (first != nullptr && second != nullptr &&
       same_constant(first->object.get(), second->object.get()))
     return merge_known(*first, *second);
-  if (kind_of(a) != kind_of(b)) throw NotMerged{cat(name_of(a), " and ", name_of(b))};
-  const auto *left = as<Number>(a), *right = as<Number>(b);
-  if (left != nullptr && right != nullptr && left->dim && right->dim && *left->dim == *right->dim)
-    return interpreter_.dimension(*left->dim);
-  graph::Value* value = merge_graph_values(number_in(0, a), number_in(1, b));
   Object example;
   if (fork_.example_) {
     const Value& taken = fork_.example_.is(Py_True) ? a : b;
     example = as<Known>(taken) != nullptr ? as<Known>(taken)->object : as<Number>(taken)->example;
   }
+  // What tells the sides apart is the test itself.
+  if (first != nullptr && second != nullptr && PyBool_Check(first->object.get()))
+    return interpreter_.number(first->object.is(Py_True) ? fork_.flag_ : negated_flag(), example);
+  const auto *left = as<Number>(a), *right = as<Number>(b);
+  if (left != nullptr && right != nullptr && left->dim && right->dim && *left->dim == *right->dim)
+    return interpreter_.dimension(*left->dim);
+  graph::Value* value = merge_graph_values(number_in(0, a), number_in(1, b));
   return interpreter_.number(value, example);
 }
 
@@ -524,6 +661,12 @@ Value Merger::merge_objects(const Value& a, const Value& b) {
   }
   return std::make_shared<RuntimeObject>(merge_graph_values(values[0], values[1]),
                                          std::move(classes));
+}
+
+/// Made in front of the branch, so that whoever asks for it again finds it.
+graph::Value* Merger::negated_flag() {
+  interpreter_.enter_block(fork_.outer_);
+  return interpreter_.negated_flag(fork_.flag_);
 }
 
 graph::Value* Merger::merge_graph_values(graph::Value* a, graph::Value* b) {
@@ -549,6 +692,14 @@ void Merger::expect_one_partner(const AbstractValue* a, const AbstractValue* b) 
     throw NotMerged{"two variables share an object on one side only"};
   first = b;
   second = a;
+}
+
+/// Nor that one is merged with another in one place, and with nothing in another.
+void Merger::expect_no_partner(size_t side, const AbstractValue* value) {
+  const void*& partner = (side == 0 ? partner_of_first_ : partner_of_second_)[value];
+  if (partner != nullptr && partner != &alone_)
+    throw NotMerged{"two variables share an object on one side only"};
+  partner = &alone_;
 }
 
 bool Merger::is_current(size_t side, const Tensor& tensor) {

@@ -11,6 +11,29 @@
 
 namespace janus::frontend {
 
+/// Two values have no common one; becomes an Either, an Unmerged variable, or ends the merge.
+struct NotMerged {
+  std::string why;
+};
+
+/// Which of a bool, an int and a float it is; nothing: it is no number of one kind.
+std::optional<graph::Type::Kind> kind_of_number(const Value& value);
+/// The higher one and the lower one of the kinds of numbers that there are on the two sides;
+/// nothing if there are not two.
+struct NumberKinds {
+  graph::Type::Kind high, low;
+  friend bool operator==(const NumberKinds&, const NumberKinds&) = default;
+};
+std::optional<NumberKinds> kinds_of_numbers(const Value& a, const Value& b);
+/// A number of one of two kinds as values of the graph: which of them it is, and what it is as
+/// each; nobody looks at the other one. Made in the block at hand.
+struct NumberParts {
+  graph::Value *is_high, *high, *low;
+};
+/// Nothing: it is none of these kinds.
+std::optional<NumberParts> parts_by_kind(Interpreter& interpreter, const Value& value,
+                                         const NumberKinds& kinds);
+
 /// Whether two immutable objects can't be told apart but by their identity.
 bool same_constant(PyObject* a, PyObject* b);
 
@@ -52,6 +75,12 @@ class Merger {
   Value merge_deferred(const Value& a, const Value& b);
   Value merge_optionals(const Value& a, const Value& b);
   Value merge_undefined(size_t side, const Value& other);
+  Value either(const Value& a, const Value& b, const NotMerged& why);
+  Value either_or_unmerged(const Value& a, const Value& b, const NotMerged& reason);
+  graph::Value* negated_flag();
+  Value either_kind(const Value& a, const Value& b);
+  Value alone(size_t side, const Value& value);
+  Value new_alone(size_t side, const Value& value);
   graph::Value* placeholder_of(const graph::Type& type);
   Value placeholder_like(const Value& value, size_t side_of_value);
   Value merge_known(const Known& a, const Known& b);
@@ -66,6 +95,7 @@ class Merger {
   graph::Value* merge_graph_values(graph::Value* a, graph::Value* b);
   graph::Value* number_in(size_t side, const Value& number);
   void expect_one_partner(const AbstractValue* a, const AbstractValue* b);
+  void expect_no_partner(size_t side, const AbstractValue* value);
   bool may_vary(const TensorState& untracked) const;
   bool is_current(size_t side, const Tensor& tensor);
   void collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
@@ -79,6 +109,7 @@ class Merger {
   graph::Node* node_;
   std::map<std::pair<const void*, const void*>, Value> merged_;
   std::map<const void*, const void*> partner_of_first_, partner_of_second_;
+  std::map<const void*, Value> alone_;
   std::map<std::pair<graph::Value*, graph::Value*>, graph::Value*> results_;
   std::vector<MergedTensor> tensors_;
   std::vector<std::shared_ptr<Tensor>> memories_;  // of lists that were merged

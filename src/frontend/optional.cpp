@@ -3,6 +3,12 @@
 namespace janus::frontend {
 
 Value settled(Interpreter& interpreter, const Value& value) {
+  if (const auto* either = as<Either>(value)) {
+    if (const std::optional<bool> outcome = interpreter.outcome_of(either->flag))
+      return settled(interpreter, *outcome ? either->if_true : either->if_false);
+    interpreter.unsettled = either->test;
+    return value;
+  }
   const auto* optional = as<Optional>(value);
   if (optional == nullptr) return value;
   if (const std::optional<bool> is_there = interpreter.outcome_of(optional->flag))
@@ -14,11 +20,48 @@ Value settled(Interpreter& interpreter, const Value& value) {
 void expect_settled(const Value& value) {
   if (const auto* optional = as<Optional>(value))
     throw CannotMerge{optional->test, "something is None on one side"};
+  if (const auto* either = as<Either>(value)) throw CannotMerge{either->test, either->why};
 }
 
 void expect_settled(const CallArguments& arguments) {
   for (const Value& value : arguments.positional) expect_settled(value);
   for (const auto& [name, value] : arguments.keywords) expect_settled(value);
+}
+
+Value for_both(Interpreter& interpreter, const Value& value,
+               const std::function<Value(const Value&)>& use) {
+  if (as<Either>(value) == nullptr) return nullptr;
+  const Value now = settled(interpreter, value);
+  const auto either = shared_as<Either>(now);
+  if (either == nullptr) return use(now);
+  if (!has_room_for_fork(interpreter) || interpreter.followed(either->test) != nullptr)
+    throw CannotMerge{either->test, either->why};
+  return choose(
+      interpreter, {.known = std::nullopt, .flag = either->flag, .example = {}}, either->test,
+      [&] { return use(settled(interpreter, either->if_true)); },
+      [&] { return use(settled(interpreter, either->if_false)); });
+}
+
+Value for_both(Interpreter& interpreter, const CallArguments& arguments,
+               const std::function<Value(const CallArguments&)>& use) {
+  const auto in_place_of = [&](const Value& value, const auto& place_in) -> Value {
+    return for_both(interpreter, value, [&](const Value& one) {
+      CallArguments of_one = arguments;
+      place_in(of_one) = one;
+      return use(of_one);
+    });
+  };
+  for (size_t i = 0; i < arguments.positional.size(); ++i)
+    if (Value result = in_place_of(arguments.positional[i], [&](CallArguments& given) -> Value& {
+          return given.positional[i];
+        }))
+      return result;
+  for (size_t i = 0; i < arguments.keywords.size(); ++i)
+    if (Value result =
+            in_place_of(arguments.keywords[i].second,
+                        [&](CallArguments& given) -> Value& { return given.keywords[i].second; }))
+      return result;
+  return nullptr;
 }
 
 void only_if(Interpreter& interpreter, graph::Value* flag, const TestKey& key,

@@ -40,7 +40,7 @@ RecursiveBody::RecursiveBody(Recursion& recursion, Interpreter& interpreter,
       outside_(interpreter, function),
       history_(interpreter.history),
       known_classes_(interpreter.known_classes),
-      effects_(interpreter.output().effects.size()),
+      effects_(interpreter.effect_count()),
       leaves_(interpreter.made_leaves.size()),
       function_count_(recursion.function_count()),
       deepest_(std::exchange(interpreter.deepest, interpreter.depth())),
@@ -177,7 +177,7 @@ void RecursiveBody::forget_classes() {
 }
 
 void RecursiveBody::check_effects() const {
-  if (interpreter_.output().effects.size() != effects_) refuse("it prints");
+  if (interpreter_.effect_count() != effects_) refuse("it prints");
   if (interpreter_.made_leaves.size() != leaves_) refuse("it makes leaves");
   if (interpreter_.grad_enabled != function_.grad_enabled) refuse("it changes the grad mode");
   graph::for_each_node(*block_, [&](const graph::Node& node) {

@@ -7,6 +7,7 @@
 #include "frontend/containers.h"
 #include "frontend/epilogue.h"
 #include "frontend/expressions.h"
+#include "frontend/optional.h"
 #include "frontend/rolled.h"
 
 namespace janus::frontend {
@@ -18,6 +19,7 @@ bool needs_run(const Value& value) {
     case ValueKind::number:
     case ValueKind::tensor:
     case ValueKind::deferred:
+    case ValueKind::either:
       return true;
     case ValueKind::sequence:
       if (rolled(value) != nullptr) return true;
@@ -80,6 +82,10 @@ Value converted(Interpreter& interpreter, const Value& value, int conversion) {
 
 Value format_value(Interpreter& interpreter, const Value& value, int conversion,
                    const Value& spec) {
+  if (Value both = for_both(interpreter, value, [&](const Value& one) {
+        return format_value(interpreter, one, conversion, spec);
+      }))
+    return both;
   if (!is_formattable(value)) interpreter.refuse(ReasonCode::expression, "the text of an object");
   Value shown = converted(interpreter, value, conversion);
   Value format = spec != nullptr ? spec : interpreter.string("");

@@ -182,6 +182,12 @@ void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value
 }  // namespace
 
 Value subscript(Interpreter& interpreter, const Value& value, const Value& key) {
+  if (Value both = for_both(interpreter, value,
+                            [&](const Value& one) { return subscript(interpreter, one, key); }))
+    return both;
+  if (Value both = for_both(interpreter, key,
+                            [&](const Value& one) { return subscript(interpreter, value, one); }))
+    return both;
   if (auto tensor = shared_as<Tensor>(value)) return index_tensor(interpreter, tensor, key);
   if (const auto* sequence = as<Sequence>(value))
     return sequence_subscript(interpreter, *sequence, key);
@@ -268,6 +274,13 @@ bool write_rolled(Interpreter& interpreter, Sequence& list, const Value& key,
 
 void write_subscript(Interpreter& interpreter, const Value& value, const Value& key,
                      const Value& element) {
+  const auto write = [&](const Value& container, const Value& place) {
+    write_subscript(interpreter, container, place, element);
+    return interpreter.none();
+  };
+  if (for_both(interpreter, value, [&](const Value& one) { return write(one, key); }) ||
+      for_both(interpreter, key, [&](const Value& one) { return write(value, one); }))
+    return;
   if (auto tensor = shared_as<Tensor>(value)) return write_index(interpreter, tensor, key, element);
   if (Sequence* list = changing_list(interpreter, value)) {
     if (const auto* slice = as<SliceValue>(key)) {
@@ -468,6 +481,8 @@ bool contains_key(Interpreter& interpreter, const Value& container, const Value&
 }  // namespace
 
 Value membership(Interpreter& interpreter, const Value& container, const Value& element) {
+  expect_settled(container);
+  expect_settled(element);
   const Value twin = as<Number>(element) != nullptr ? opened(interpreter, container) : container;
   if (as<Number>(element) != nullptr) {
     if (const auto* dictionary = as<Dictionary>(twin))

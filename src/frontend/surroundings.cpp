@@ -33,6 +33,8 @@ class Reachable {
         return follow(as<Dictionary>(value)->factory);
       case ValueKind::instance:
         return follow(as<Instance>(value)->fields);
+      case ValueKind::either:
+        return follow(as<Either>(value)->if_true), follow(as<Either>(value)->if_false);
       case ValueKind::method:
         return follow(as<Method>(value)->self), follow(as<Method>(value)->function);
       case ValueKind::closure:

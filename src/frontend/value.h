@@ -11,6 +11,7 @@
 //   Context
 //               objects that the function makes itself, kept as their parts (virtual objects)
 //   Optional    None in some runs, something else in others
+//   Either      one of two values that have no common form, by a flag
 //   Deferred    an object that is made after the run from results (a formatted string)
 //   Undefined   what is not set yet, and not read before it is
 //   Unmerged    what a variable holds after two sides of a branch that can't become one value
@@ -54,6 +55,7 @@ enum class ValueKind {
   native,
   context,
   optional,
+  either,
   deferred,
   undefined,
   unmerged
@@ -356,6 +358,24 @@ struct Optional final : AbstractValue {
   graph::Value* flag;
   Value value;
   TestKey test;  ///< of the branch that it came from
+};
+
+/// One of two values that can't become one, as a branch left them: numbers of two kinds anywhere,
+/// other things only in variables and on their way there. What is done with it is done with both,
+/// on two sides of a branch (for_both).
+struct Either final : AbstractValue {
+  static constexpr auto kKind = ValueKind::either;
+  Either(graph::Value* flag, Value if_true, Value if_false, TestKey test, std::string why)
+      : AbstractValue(kKind),
+        flag(flag),
+        if_true(std::move(if_true)),
+        if_false(std::move(if_false)),
+        test(std::move(test)),
+        why(std::move(why)) {}
+  graph::Value* flag;
+  Value if_true, if_false;  ///< of numbers: a float before an int, an int before a bool
+  TestKey test;             ///< of the branch or loop that it came from
+  std::string why;          ///< they are not one value
 };
 
 /// What nothing reads unless it was set first (what a loop returns, before it does): it goes

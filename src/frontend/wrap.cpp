@@ -419,7 +419,7 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   }
   if (tensor->requires_grad) differentiable.insert(tensor->value);
   if (fact->has_hooks) hooked_leaves.insert(tensor.get());
-  for (Scope* scope : open_scopes_) scope->add_entry_object(*tensor);
+  existed_before(*tensor);
   entry_tensors.emplace(object, tensor);
   entry_tensor_order.push_back(tensor);
   return tensor;

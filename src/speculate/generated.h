@@ -98,6 +98,11 @@ struct Template {
     slice,
     call,  ///< object(*children[:positional], **{names: rest}): f-strings, str.format, namedtuples,
            ///< ...
+    each,  ///< a list of what `children[0]` gives for each position of the lists that the other
+           ///< children are
+    item,  ///< in `each` and `replay`: the element at hand of list `index`
+    replay,    ///< None; `children[0]` is a list of numbers of the others, which are as `each`: of
+               ///< those, one position after the other is made, in that order
     instance,  ///< of the plain class `object`: `children` are names and values of attributes
     unbound,   ///< a variable that has no value
     shared,    ///< the same object as the template whose `place` is `index` (aliases, cycles)

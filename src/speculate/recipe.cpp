@@ -93,6 +93,11 @@ Recipe::Recipe(const Template& form, const Capture& capture)
 
 python::Object Recipe::build(std::span<const python::Object> captured,
                              std::span<execute::Slot> results, Made& made) const {
+  return build({captured, results, made, {}});
+}
+
+python::Object Recipe::build(const Given& given) const {
+  Made& made = given.made;
   if (kind_ == Kind::shared) {
     TORCHJANUS_CHECK(index_ < made.size() && made[index_], "recipe: part ", index_,
                      " is shared before it is made");
@@ -107,10 +112,10 @@ python::Object Recipe::build(std::span<const python::Object> captured,
   if (object) {
     // What can hold itself is there before its parts are.
     remember(object);
-    fill(object.get(), build_children(captured, results, made));
+    fill(object.get(), build_children(given));
     return object;
   }
-  object = build_parts(captured, results, made);
+  object = build_parts(given);
   remember(object);
   return object;
 }
@@ -144,31 +149,36 @@ void Recipe::fill(PyObject* shell, std::span<const python::Object> parts) const 
   }
 }
 
-std::vector<python::Object> Recipe::build_children(std::span<const python::Object> captured,
-                                                   std::span<execute::Slot> results,
-                                                   Made& made) const {
+std::vector<python::Object> Recipe::build_children(const Given& given) const {
   std::vector<python::Object> parts;
   parts.reserve(children_.size());
-  for (const Recipe& child : children_) parts.push_back(child.build(captured, results, made));
+  for (const Recipe& child : children_) parts.push_back(child.build(given));
   return parts;
 }
 
-python::Object Recipe::build_parts(std::span<const python::Object> captured,
-                                   std::span<execute::Slot> results, Made& made) const {
+python::Object Recipe::build_parts(const Given& given) const {
   switch (kind_) {
     case Kind::constant:
       return object_;
     case Kind::source:
-      return captured[index_];
+      return given.captured[index_];
     case Kind::result:
-      TORCHJANUS_CHECK(index_ < results.size(), "recipe: no result ", index_);
-      return to_object(results[index_]);
+      TORCHJANUS_CHECK(index_ < given.results.size(), "recipe: no result ", index_);
+      return to_object(given.results[index_]);
+    case Kind::item:
+      TORCHJANUS_CHECK(index_ < given.items.size(), "recipe: no item ", index_);
+      return given.items[index_];
     case Kind::unbound:
       return python::Object::borrow(unbound_marker());
+    case Kind::each:
+      return build_each(given);
+    case Kind::replay:
+      replay(given);
+      return python::Object::borrow(Py_None);
     default:
       break;
   }
-  const std::vector<python::Object> parts = build_children(captured, results, made);
+  const std::vector<python::Object> parts = build_children(given);
   switch (kind_) {
     case Kind::tuple:
       return tuple_of(parts);
@@ -178,6 +188,40 @@ python::Object Recipe::build_parts(std::span<const python::Object> captured,
       return slice_of(parts);
     default:
       return make_call(parts);
+  }
+}
+
+std::vector<python::Object> Recipe::build_lists(const Given& given) const {
+  std::vector<python::Object> lists;
+  for (size_t i = 1; i < children_.size(); ++i) lists.push_back(children_[i].build(given));
+  return lists;
+}
+
+python::Object Recipe::build_at(const Given& given, std::span<const python::Object> lists,
+                                Py_ssize_t position) const {
+  std::vector<python::Object> items;
+  for (const python::Object& list : lists)
+    items.push_back(python::check(PySequence_GetItem(list.get(), position)));
+  return children_.front().build({given.captured, given.results, given.made, items});
+}
+
+python::Object Recipe::build_each(const Given& given) const {
+  const std::vector<python::Object> lists = build_lists(given);
+  python::Object made = python::check(PyList_New(0));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lists.front().get()); ++i)
+    python::check_status(PyList_Append(made.get(), build_at(given, lists, i).get()));
+  return made;
+}
+
+void Recipe::replay(const Given& given) const {
+  const python::Object order = children_.front().build(given);
+  std::vector<std::vector<python::Object>> lists;
+  for (size_t i = 1; i < children_.size(); ++i) lists.push_back(children_[i].build_lists(given));
+  std::vector<Py_ssize_t> positions(lists.size(), 0);
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(order.get()); ++i) {
+    const size_t which = PyLong_AsSize_t(PyList_GET_ITEM(order.get(), i));
+    TORCHJANUS_CHECK(which < lists.size(), "recipe: no part ", which, " to replay");
+    children_[which + 1].build_at(given, lists[which], positions[which]++);
   }
 }
 

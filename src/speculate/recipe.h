@@ -35,13 +35,25 @@ class Recipe {
                        Made& made) const;
 
  private:
-  python::Object build_parts(std::span<const python::Object> captured,
-                             std::span<execute::Slot> results, Made& made) const;
+  /// What it is built of.
+  struct Given {
+    std::span<const python::Object> captured;
+    std::span<execute::Slot> results;
+    Made& made;
+    std::span<const python::Object> items;  ///< of `each`, at the position at hand
+  };
+  python::Object build(const Given& given) const;
+  python::Object build_parts(const Given& given) const;
   python::Object make_call(std::span<const python::Object> parts) const;
-  std::vector<python::Object> build_children(std::span<const python::Object> captured,
-                                             std::span<execute::Slot> results, Made& made) const;
+  std::vector<python::Object> build_children(const Given& given) const;
   python::Object build_shell() const;
   void fill(PyObject* shell, std::span<const python::Object> parts) const;
+  // --- of `each`
+  std::vector<python::Object> build_lists(const Given& given) const;
+  python::Object build_at(const Given& given, std::span<const python::Object> lists,
+                          Py_ssize_t position) const;
+  python::Object build_each(const Given& given) const;
+  void replay(const Given& given) const;
 
   Template::Kind kind_ = Template::Kind::constant;
   python::Object object_;

@@ -536,6 +536,8 @@ def changing_number():
 @converted("`print`")
 def printed():
     def f(x, n):
+        for i in range(n):
+            print("row", i, x[i].sum().item())
         print("sum", x.sum().item())
         return x * 2
 
@@ -629,10 +631,17 @@ def descriptor():
 
 @converted("generator used at once")
 def generator():
-    def rows(parts):
-        yield from enumerate(parts)
+    def rows(x, n):
+        for i in range(n):
+            yield i, x[i] * 2
 
-    return lambda x, n: sum(part * i for i, part in rows([x, x + 1]))
+    def f(x, n):
+        total = x[0] * 0
+        for i, row in rows(x, n):
+            total = total + row * i
+        return total
+
+    return f
 
 
 @otherwise("generator used at once")
@@ -823,6 +832,35 @@ def generator_context():
         with doubled(state) as scale:
             y = x * scale
         return y * state.scale
+
+    return f
+
+
+@converted(
+    "number that is an int on one side and a float on the other (or a bool), also from round to round"
+)
+def of_two_kinds():
+    def f(x, n):
+        scale = 1 if x.sum() > 0 else 0.5
+        total = 0
+        for i in range(n):
+            if x[i].sum() > 0:
+                total += x[i].sum().item()
+        return x * scale, total, type(scale) is int
+
+    return f
+
+
+@converted(
+    "variable that is a text, function, module, container, None or tensor of another shape on the "
+    "other side"
+)
+def of_two_things():
+    def f(x, n):
+        mode = "up" if x.sum() > 0 else "down"
+        act = torch.relu if x[0, 0] > 0 else torch.tanh
+        parts = [x, x + 1] if x[0, 1] > 0 else [x]
+        return act(x) * (2 if mode == "up" else 3) + parts[-1], len(parts), mode
 
     return f
 

@@ -1,0 +1,178 @@
+"""What loops in the graph show: printed, logged and written after the run, in order, with the values
+that there were."""
+
+import io
+import logging
+import warnings
+
+import pytest
+from differential import Program, differential
+
+import torch
+
+
+def rows(count=30):
+    return [(torch.randn(2 + (i * 7 + i * i) % 9, 4),) for i in range(count)]
+
+
+def each_row(x):
+    for i, row in enumerate(x):
+        print(i, row.sum().item())
+    return x * 2
+
+
+def some_rows(x):
+    print("begin", x.shape[0])
+    for i, row in enumerate(x):
+        if row.sum() > 1:
+            print(f"row {i}: {row.sum().item():.3f}")
+        elif row.sum() < -1:
+            print("low", i, end=";", sep="-")
+    print("end")
+    return x * 2
+
+
+def until_small(x):
+    y, rounds = x * 1, 0
+    while y.norm() > 0.5:
+        y = y / 2
+        rounds += 1
+        print("norm", round(y.norm().item(), 3), "after", rounds)
+    print("done")
+    return y
+
+
+def nested(x):
+    for i, row in enumerate(x):
+        print("row", i)
+        for value in row.tolist():
+            if value > 0:
+                print("  value", value)
+        value = row.sum()
+        while value > 1:
+            value = value / 2
+            print("  halved", value.item())
+    return x
+
+
+def left(x):
+    for i, row in enumerate(x):
+        print("look at", i)
+        if row.sum() > 2:
+            print("found", i)
+            return row * 2
+    else:
+        print("none")
+    return x[0] * 1
+
+
+def tensors(x):
+    for row in x:
+        print(row * 2)
+    return x
+
+
+def two_loops(x):
+    for row in x:
+        print("first", row[0].item())
+    total = x.sum().item()
+    print("between", total)
+    for row in x:
+        print("second", row[1].item(), total)
+    return x * total
+
+
+def on_one_side(x):
+    if x.sum() > 0:
+        for row in x:
+            print("positive", row.sum().item())
+    else:
+        print("negative")
+    return x
+
+
+def joined(x):
+    print("sums: " + ", ".join(f"{row.sum().item():.2f}" for row in x))
+    print(" ".join(str(round(v, 3)) for v in x.sum(1).tolist()))
+    return x * 2
+
+
+STEPS = [each_row, some_rows, until_small, nested, left, tensors, two_loops, on_one_side, joined]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@differential(hits=20, graphs=2)
+def test_prints(step):
+    return Program(step, rows())
+
+
+@differential(hits=20, graphs=2)
+def test_log_records():
+    stream = io.StringIO()
+    logger = logging.getLogger("rounds")
+    logger.handlers = [logging.StreamHandler(stream)]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+    def step(x):
+        for i, row in enumerate(x):
+            logger.debug("row %d", i)
+            if row.sum() > 1:
+                logger.info("large %.3f in %d", row.sum().item(), i)
+        return x * 2
+
+    read = [lambda: print(stream.getvalue())]
+    return Program(step, [each for call in rows() for each in (call, *read)])
+
+
+@differential(hits=20)
+def test_a_text_that_goes_through_the_rounds():
+    def step(x):
+        text = "begin"
+        for row in x:
+            text = f"sum {row.sum().item():.2f}"
+            print(text)
+        return x * 2
+
+    return Program(step, rows())
+
+
+@differential(aborts=1)
+def test_nothing_is_shown_by_a_run_that_is_given_up():
+    def step(x):
+        for row in x:
+            print("one over", 1 / row[0].item())
+        return x * 2
+
+    calls = rows(40)
+    for (x,) in calls[7::5]:
+        x[-1, 0] = 0
+    return Program(step, calls)
+
+
+@differential(hits=15)
+def test_warnings():
+    def step(x):
+        for row in x:
+            if row.sum() > 3:
+                warnings.warn(f"large: {row.sum().item():.2f}", RuntimeWarning, stacklevel=1)
+        return x * 2
+
+    return Program(step, rows())
+
+
+@differential(hits=15, graphs=3)
+def test_prints_of_rounds_that_train():
+    w = torch.ones(4, requires_grad=True)
+
+    def step(x):
+        loss = 0.0
+        for row in x:
+            part = (row * w).tanh().sum()
+            print("part", part.item())
+            loss = loss + part
+        w.grad = None
+        loss.backward()
+        return w.grad.clone()
+
+    return Program(step, rows(), watch=[w])
