@@ -575,10 +575,41 @@ bool is_class_of_data(const Object& object) {
          !PyType_IsSubtype(as_type(object), tensor_class());
 }
 
-/// Whether the run can take whichever of such elements comes.
-bool are_interchangeable(const ValueFact& seen) {
+/// Whether the elements, as far as one looks, are tuples of the same parts: tensors of one form and
+/// numbers of one class, as the samples of a data set.
+bool are_tuples_of_one_form(PyObject* list) {
+  constexpr Py_ssize_t kMostLookedAt = 1000;
+  std::vector<ValueFact> parts;
+  for (Py_ssize_t i = 0; i < std::min(kMostLookedAt, PySequence_Fast_GET_SIZE(list)); ++i) {
+    PyObject* const element = PySequence_Fast_GET_ITEM(list, i);
+    if (!PyTuple_CheckExact(element)) return false;
+    const auto count = static_cast<size_t>(PyTuple_GET_SIZE(element));
+    if (i == 0) parts.resize(count);
+    if (count != parts.size()) return false;
+    for (size_t k = 0; k < count; ++k)
+      parts[k].see(PyTuple_GET_ITEM(element, static_cast<Py_ssize_t>(k)));
+  }
+  return std::ranges::none_of(
+      parts, [](const ValueFact& part) { return type_seen(&part) == Type::object("object"); });
+}
+
+/// Whether the run can take whichever element comes.
+bool are_interchangeable(PyObject* list, const ValueFact& seen) {
   if (type_seen(&seen).is_tensor()) return true;
-  return !seen.classes().empty() && std::ranges::all_of(seen.classes(), is_class_of_data);
+  if (seen.classes().empty()) return false;
+  if (seen.classes().front().is(reinterpret_cast<PyObject*>(&PyTuple_Type)))
+    return are_tuples_of_one_form(list);
+  return std::ranges::all_of(seen.classes(), is_class_of_data);
+}
+
+/// The element that the call at hand takes; null if that is not known.
+Object element_at_hand(PyObject* list, const Number& position) {
+  if (!position.example || !PyLong_Check(position.example.get())) return {};
+  const Py_ssize_t index = PyLong_AsSsize_t(position.example.get());
+  PyErr_Clear();
+  const Py_ssize_t size = PySequence_Fast_GET_SIZE(list);
+  if (index < -size || index >= size) return {};
+  return Object::borrow(PySequence_Fast_GET_ITEM(list, index < 0 ? index + size : index));
 }
 
 }  // namespace
@@ -592,11 +623,14 @@ Value varying_item(Interpreter& interpreter, const Known& list, const Value& pos
       PySequence_Fast_GET_SIZE(list.object.get()) <= kMostKnown ||
       interpreter.heap.list(list.object.get(), list.source) != nullptr ||
       interpreter.followed(entry_list_test(list.source)) != nullptr ||
-      !are_interchangeable(node->value))
+      !are_interchangeable(list.object.get(), node->value))
     return nullptr;
   Value& all = interpreter.chosen_from[list.source];
   if (all == nullptr) all = entry_object(interpreter, list.object.get(), list.source);
-  return run_time_item(interpreter, *as<RuntimeObject>(all), position, &node->value, fact);
+  Value item = run_time_item(interpreter, *as<RuntimeObject>(all), position, &node->value, fact);
+  if (auto* object = as<RuntimeObject>(item); object != nullptr)
+    object->example = element_at_hand(list.object.get(), *number);
+  return item;
 }
 
 std::vector<Value> run_time_elements(Interpreter& interpreter, const RuntimeObject& object,
@@ -606,9 +640,13 @@ std::vector<Value> run_time_elements(Interpreter& interpreter, const RuntimeObje
   const Value fits =
       compare(interpreter, syntax::CompareOperator::Eq, length, interpreter.integer(size));
   if (as<Known>(fits) == nullptr) interpreter.guard_kinds(interpreter.graph_value(fits), -1);
+  PyObject* const example = object.example.get();
+  const bool has_example = example != nullptr && is_list_or_tuple(Py_TYPE(example)) &&
+                           PySequence_Fast_GET_SIZE(example) == size;
   std::vector<Value> elements;
   for (int64_t i = 0; i < size; ++i) {
     ValueFact seen;
+    if (has_example) seen.see(PySequence_Fast_GET_ITEM(example, i));
     for (const Object& each : expect_classes(interpreter, object, -1))
       Sample(as_type(each), i, size, seen).look(interpreter.call());
     elements.push_back(run_time_item(interpreter, object, interpreter.integer(i), &seen, -1));

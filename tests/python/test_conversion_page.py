@@ -1011,8 +1011,8 @@ def varying_flags():
 
 
 @converted(
-    "one element of a long list or tuple of before the call (tensors of one form, objects of classes), "
-    "at a position that varies"
+    "one element of a long list or tuple of before the call (tensors of one form, tuples of such "
+    "and of numbers, objects of classes), at a position that varies"
 )
 def chosen_element():
     samples = [torch.full((4,), i / 20) for i in range(20)]

@@ -66,6 +66,32 @@ def test_tensors():
 
 
 @differential(hits=26, graphs=1)
+def test_tuples():
+    samples = [(torch.randn(4), i % 3, i / 7) for i in range(COUNT)]
+
+    def loss_of(model, i):
+        x, label, weight = samples[i % len(samples)]
+        return weight * F.cross_entropy(model(x)[None], torch.tensor([label]))
+
+    return trained(loss_of)
+
+
+@differential(hits=16)
+def test_tuple_of_another_form_among_them():
+    samples = [(torch.randn(4), 1) for _ in range(COUNT)]
+
+    def exchange():
+        samples[3] = (torch.randn(2, 4), 1)
+        samples[5] = (torch.randn(4), 1, 2)
+
+    def loss_of(model, i):
+        x, label = samples[i % COUNT]
+        return model(x).sum() * label
+
+    return trained(loss_of, between=exchange)
+
+
+@differential(hits=26, graphs=1)
 def test_batches():
     samples = made_samples()
 
