@@ -573,8 +573,8 @@ Value Merger::new_alone(size_t side, const Value& value) {
       for (auto& [key, item] : dictionary->items) item = alone(side, item);
     return value;
   }
-  if (!is_number(value) && as<Tensor>(value) == nullptr)
-    throw NotMerged{cat(name_of(value), " on one side only")};
+  // A tensor would carry its gradient on one side alone.
+  if (!is_number(value)) throw NotMerged{cat(name_of(value), " on one side only")};
   return merge_undefined(1 - side, value);
 }
 

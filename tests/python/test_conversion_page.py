@@ -852,14 +852,14 @@ def of_two_kinds():
 
 
 @converted(
-    "variable that is a text, function, module, container, None or tensor of another shape on the "
-    "other side"
+    "variable that is a text, function, module or container without tensors on one side, another on "
+    "the other"
 )
 def of_two_things():
     def f(x, n):
         mode = "up" if x.sum() > 0 else "down"
         act = torch.relu if x[0, 0] > 0 else torch.tanh
-        parts = [x, x + 1] if x[0, 1] > 0 else [x]
+        parts = [1, 2] if x[0, 1] > 0 else [3]
         return act(x) * (2 if mode == "up" else 3) + parts[-1], len(parts), mode
 
     return f

@@ -423,7 +423,7 @@ def test_growing_tensor():
     return halving(step)
 
 
-@differential(reasons=["dynamic_control"])
+@differential(graphs=1, hits=8)
 def test_printing_loop():
     def step(x):
         y = x * 1
@@ -435,7 +435,7 @@ def test_printing_loop():
     return halving(step)
 
 
-@differential(reasons=["dynamic_control"])
+@differential(graphs=1, hits=8)
 def test_kind_of_a_number_changes():
     def step(x):
         n = 0
