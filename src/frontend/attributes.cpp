@@ -27,9 +27,8 @@ bool is_container_method(PyObject* object, const std::string& name) {
 }  // namespace
 
 Value attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name) {
-  if (Value both = for_both(interpreter, value, [&](const Value& one) {
-        return attribute(interpreter, one, name);
-      }))
+  if (Value both = for_both(interpreter, value,
+                            [&](const Value& one) { return attribute(interpreter, one, name); }))
     return both;
   expect_settled(value);
   switch (value->kind) {

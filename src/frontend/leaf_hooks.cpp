@@ -98,8 +98,7 @@ class Witness {
   void check() const {
     const auto& nodes = interpreter_.builder().block().nodes;
     const bool leaves_trace =
-        changes_ != interpreter_.heap.change_count() ||
-        effects_ != interpreter_.effect_count() ||
+        changes_ != interpreter_.heap.change_count() || effects_ != interpreter_.effect_count() ||
         std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(node_count_), nodes.end(),
                     [](const graph::Node* node) { return draws(*node); });
     if (!is_one_ && leaves_trace) refuse();

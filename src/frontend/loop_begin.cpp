@@ -167,9 +167,8 @@ Value Loop::last_value(const Value& like, const Passage& passage, size_t& next,
   if (const auto* either = as<Either>(like)) {
     graph::Value* const flag = parameter(placeholder(passage.types[next++]));
     const Value if_true = last_value(either->if_true, passage, next, parameter);
-    return std::make_shared<Either>(flag, if_true,
-                                    last_value(either->if_false, passage, next, parameter), test_,
-                                    either->why);
+    return std::make_shared<Either>(
+        flag, if_true, last_value(either->if_false, passage, next, parameter), test_, either->why);
   }
   graph::Value* value = parameter(placeholder(passage.types[next++]));
   if (is_number(like)) return interpreter_.number(value);
