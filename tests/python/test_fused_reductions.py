@@ -164,8 +164,9 @@ def test_gradients_of_layer_norm(data):
             first += torch.autograd.grad((first[0] * torch.cos(x)).sum(), targets[:2])
         return tuple(g.detach() for g in first)
 
-    # Rows of one element, or of equal ones, have a deviation of the rounding errors alone.
-    if math.prod(shape) > 2 and x.unique().numel() == x.numel():
+    # Rows of one element, or of almost equal ones, have a deviation of the rounding errors alone.
+    count = math.prod(shape)
+    if count > 2 and x.reshape(-1, count).std(1).min() > 0.05:
         expect_same(gradients, x, weight, bias, ill_conditioned=True)
 
 
