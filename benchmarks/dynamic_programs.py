@@ -49,7 +49,9 @@ def classification(optimizer):
 def lstm():
     model = lstm_language_model.LanguageModel(10_000, 200, 2, 0.2)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    text = lstm_language_model.load_words(None, 10_000)[: 20 * 401].view(20, 401).t().contiguous()
+    text = lstm_language_model.in_columns(
+        lstm_language_model.load_words(None, 10_000)[: 20 * 401], 20
+    )
 
     def make_step(model):
         states = [(torch.zeros(20, 200), torch.zeros(20, 200)) for _ in range(2)]

@@ -45,7 +45,8 @@ class LanguageModel(nn.Module):
         zeros = torch.zeros(batch, self.hidden)
         return [(zeros, zeros) for _ in self.cells]
 
-    def forward(self, tokens, states):
+    def read(self, tokens, states):
+        """What the last layer says after each word, and all states after the last one."""
         states = list(states)
         outputs = []
         for x in self.dropout(self.embedding(tokens)):
@@ -53,7 +54,11 @@ class LanguageModel(nn.Module):
                 states[layer] = cell(x, states[layer])
                 x = states[layer][0]
             outputs.append(x)
-        return self.decoder(self.dropout(torch.stack(outputs))), states
+        return self.dropout(torch.stack(outputs)), states
+
+    def forward(self, tokens, states):
+        outputs, states = self.read(tokens, states)
+        return self.decoder(outputs), states
 
 
 def train_step(model, optimizer, tokens, targets, states):
@@ -75,6 +80,12 @@ def load_words(path, limit):
     return torch.tensor([number.get(word, limit - 1) for word in words])
 
 
+def in_columns(numbers, batch):
+    """The text cut into so many columns, side by side."""
+    rows = len(numbers) // batch
+    return numbers[: rows * batch].view(batch, rows).t().contiguous()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--text", type=Path, help="default: Python's own documentation")
@@ -91,15 +102,14 @@ def main():
 
     torch.manual_seed(options.seed)
     numbers = load_words(options.text, options.words)
-    columns = len(numbers) // options.batch
-    text = numbers[: columns * options.batch].view(options.batch, columns).t().contiguous()
+    text = in_columns(numbers, options.batch)
 
     model = LanguageModel(options.words, options.hidden, options.layers, options.dropout)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     states = model.start(options.batch)
     total, position = 0.0, 0
     for step in range(options.steps):
-        if position + options.length + 1 > columns:
+        if position + options.length + 1 > len(text):
             states, position = model.start(options.batch), 0
         tokens = text[position : position + options.length]
         targets = text[position + 1 : position + options.length + 1]

@@ -16,6 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 # Options that keep a run short.
 SHORT = {
+    "sampled_softmax": "--steps 8 --every 1 --hidden 16 --words 300 --batch 4 --length 5 --sample 20",
     "lstm_language_model": "--steps 8 --every 1 --hidden 16 --words 300 --batch 4 --length 5",
     "small_gpt": "--steps 8 --every 1 --width 16 --layers 2 --heads 2 --batch 3 --length 9",
     "tree_rnn": "--steps 24 --every 4 --hidden 8",
