@@ -7,6 +7,7 @@ torchjanus run examples/gan.py              as speculative graphs
 import argparse
 
 import shapes
+import torch.nn.functional as F
 
 import torch
 from torch import nn
@@ -41,7 +42,7 @@ def train_step(networks, optimizers, real, noise):
     """One update of the critic, then one of the generator: both losses."""
     generator, critic = networks
     generator_optimizer, critic_optimizer = optimizers
-    criterion = nn.BCEWithLogitsLoss()
+    criterion = F.binary_cross_entropy_with_logits
     ones, zeros = torch.ones(len(real), 1), torch.zeros(len(real), 1)
 
     fake = generator(noise)
