@@ -33,6 +33,7 @@ SHORT = {
     "meta_operators": "--steps 10 --every 1 --batch 4 --channels 3 --size 6",
     "ppo": "--rounds 3 --episodes 2 --every 1 --longest 30 --hidden 8 --batch 16",
 }
+NEEDS_ALE = {"pong": "--updates 4 --every 1 --longest 5 --hidden 8"}
 LONG = {
     "resnet50": "--small --steps 5 --every 1 --size 32",
     "inception_v3": "--small --steps 5 --size 75",
@@ -105,7 +106,7 @@ def run_in_child(arguments: list[str], converted: bool, folder: str) -> None:
 
 def run_example(runner: Runner, name: str, folder: Path) -> tuple[str, str, dict]:
     """What it prints under python, what under `torchjanus run`, and the counters of the second."""
-    script = [str(EXAMPLES / f"{name}.py"), *{**SHORT, **LONG}[name].split()]
+    script = [str(EXAMPLES / f"{name}.py"), *{**SHORT, **NEEDS_ALE, **LONG}[name].split()]
     expected, _ = runner.run(script, False, folder)
     actual, errors = runner.run(script, True, folder)
     assert "internal error" not in errors, errors
@@ -143,6 +144,13 @@ def test_example_prints_the_same(runner, name, tmp_path):
     check_example(runner, name, tmp_path)
 
 
+@pytest.mark.parametrize("name", sorted(NEEDS_ALE))
+def test_example_of_an_atari_game_prints_the_same(runner, name, tmp_path):
+    pytest.importorskip("ale_py")
+    pytest.importorskip("gymnasium")
+    check_example(runner, name, tmp_path)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LONG))
 def test_large_example_prints_the_same(runner, name, tmp_path):
@@ -151,7 +159,7 @@ def test_large_example_prints_the_same(runner, name, tmp_path):
 
 def test_every_example_is_tested():
     helpers = {"demo", "lenet", "fashion_mnist", "trees", "shapes", "cartpole"}
-    assert {path.stem for path in EXAMPLES.glob("*.py")} - helpers == {*SHORT, *LONG}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} - helpers == {*SHORT, *NEEDS_ALE, *LONG}
 
 
 # --- the table ---
