@@ -86,6 +86,12 @@ def in_columns(numbers, batch):
     return numbers[: rows * batch].view(batch, rows).t().contiguous()
 
 
+def window(text, length, step):
+    """What a step reads: so many words, the words behind them, and whether the text begins there."""
+    start = step % ((len(text) - 1) // length) * length
+    return text[start : start + length], text[start + 1 : start + length + 1], start == 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--text", type=Path, help="default: Python's own documentation")
@@ -106,15 +112,12 @@ def main():
 
     model = LanguageModel(options.words, options.hidden, options.layers, options.dropout)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    states = model.start(options.batch)
-    total, position = 0.0, 0
+    total = 0.0
     for step in range(options.steps):
-        if position + options.length + 1 > len(text):
-            states, position = model.start(options.batch), 0
-        tokens = text[position : position + options.length]
-        targets = text[position + 1 : position + options.length + 1]
+        tokens, targets, begins = window(text, options.length, step)
+        if begins:
+            states = model.start(options.batch)
         loss, states = train_step(model, optimizer, tokens, targets, states)
-        position += options.length
         total += loss.item()
         if step % options.every == options.every - 1:
             mean = total / options.every

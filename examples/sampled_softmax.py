@@ -59,15 +59,12 @@ def main():
     text = lstm_language_model.in_columns(numbers, options.batch)
     model = lstm_language_model.LanguageModel(options.words, options.hidden, 1, 0.2)
     optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
-    states = model.start(options.batch)
-    total, position = 0.0, 0
+    total = 0.0
     for step in range(options.steps):
-        if position + options.length + 1 > len(text):
-            states, position = model.start(options.batch), 0
-        tokens = text[position : position + options.length]
-        targets = text[position + 1 : position + options.length + 1]
+        tokens, targets, begins = lstm_language_model.window(text, options.length, step)
+        if begins:
+            states = model.start(options.batch)
         loss, states = train_step(model, optimizer, tokens, targets, states, options.sample)
-        position += options.length
         total += loss.item()
         if step % options.every == options.every - 1:
             print(f"step {step + 1}  sampled loss {total / options.every:.4f}")
