@@ -154,14 +154,6 @@ Value selected(Interpreter& interpreter, const Value& test, const Value& yes, co
       op::scalar_select(interpreter.builder(), {interpreter.graph_value(test), first, second}));
 }
 
-/// What max(), min() and sorted() compare of an element.
-Value key_of(Interpreter& interpreter, const Value* key, const Value& element) {
-  if (key == nullptr || is_none(*key)) return element;
-  Arguments one;
-  one.positional = {element};
-  return call(interpreter, *key, one);
-}
-
 /// min and max of a list of numbers of the graph; null: it is another call.
 Value extreme_of_list(Interpreter& interpreter, const Arguments& arguments,
                       CompareOperator better) {
@@ -172,7 +164,7 @@ Value extreme_of_list(Interpreter& interpreter, const Arguments& arguments,
   const Rolled* list = rolled(given);
   if (list == nullptr || list->form.kind != ElementForm::Kind::number) return nullptr;
   const auto keyed = [&](const Value& element) {
-    return make_tuple({element, key_of(interpreter, key, element)});
+    return make_tuple({element, key_of(interpreter, key == nullptr ? nullptr : *key, element)});
   };
   const auto part = [](const Value& pair, size_t index) {
     return as<Sequence>(pair)->elements.known()[index];
@@ -208,7 +200,9 @@ Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOpera
     if (otherwise != nullptr) return *otherwise;
     interpreter.refuse(ReasonCode::would_raise, "ValueError: an empty iterable");
   }
-  auto keyed = [&](const Value& value) { return key_of(interpreter, key, value); };
+  const auto keyed = [&](const Value& value) {
+    return key_of(interpreter, key == nullptr ? nullptr : *key, value);
+  };
   Value best = values[0], best_key = keyed(values[0]);
   for (size_t i = 1; i < values.size(); ++i) {
     Value candidate = keyed(values[i]);
@@ -638,31 +632,19 @@ Value call_all(Interpreter& interpreter, const Arguments& arguments) {
   return any_or_all(interpreter, arguments, false);
 }
 
-Value call_sorted(Interpreter& interpreter, const Arguments& arguments) {
-  const Value* key = arguments.keyword("key");
-  const Value* reverse = arguments.keyword("reverse");
-  if (arguments.positional.size() != 1) refuse_arguments(interpreter, "sorted");
-  const bool descending = reverse != nullptr && truth(interpreter, *reverse, -1);
-  const Value given = opened_if_varying(interpreter, arguments.positional[0]);
-  auto all = std::make_shared<Sequence>(true);
-  all->elements = rolled(given) != nullptr ? as<Sequence>(given)->elements
-                                           : ElementList(elements_of(interpreter, given));
-  if (auto sorted = sorted_by_numbers(interpreter, all->elements, key != nullptr ? *key : nullptr,
-                                      descending)) {
-    all->elements = std::move(*sorted);
-    return all;
-  }
-  const std::vector<Value>& elements = all->elements.known();
+/// The elements in the order of keys that are known. By insertion, after all that are not greater:
+/// stable in either direction, as Python's.
+std::vector<Value> sorted_by_known(Interpreter& interpreter, const std::vector<Value>& elements,
+                                   const std::vector<Value>& keys, bool descends) {
   std::vector<std::pair<Object, Value>> keyed;
-  for (const Value& element : elements) {
-    Object object = folded(interpreter, key_of(interpreter, key, element));
+  for (size_t i = 0; i < elements.size(); ++i) {
+    Object object = folded(interpreter, keys[i]);
     if (!is_immutable_constant(object.get())) refuse_arguments(interpreter, "sorted");
-    keyed.emplace_back(std::move(object), element);
+    keyed.emplace_back(std::move(object), elements[i]);
   }
-  // By insertion, after all that are not greater: stable in either direction, as Python's.
-  auto less = [&](const Object& a, const Object& b) {
-    int result = descending ? PyObject_RichCompareBool(b.get(), a.get(), Py_LT)
-                            : PyObject_RichCompareBool(a.get(), b.get(), Py_LT);
+  const auto less = [&](const Object& a, const Object& b) {
+    const int result = descends ? PyObject_RichCompareBool(b.get(), a.get(), Py_LT)
+                                : PyObject_RichCompareBool(a.get(), b.get(), Py_LT);
     if (result < 0) interpreter.refuse_raised();
     return result == 1;
   };
@@ -671,7 +653,30 @@ Value call_sorted(Interpreter& interpreter, const Arguments& arguments) {
       std::swap(keyed[j], keyed[j - 1]);
   std::vector<Value> sorted;
   for (auto& [object, element] : keyed) sorted.push_back(std::move(element));
-  return make_list(std::move(sorted));
+  return sorted;
+}
+
+Value call_sorted(Interpreter& interpreter, const Arguments& arguments) {
+  const Value* given_key = arguments.keyword("key");
+  const Value key = given_key != nullptr ? *given_key : nullptr;
+  const Value* reverse = arguments.keyword("reverse");
+  if (arguments.positional.size() != 1) refuse_arguments(interpreter, "sorted");
+  const bool descends = reverse != nullptr && truth(interpreter, *reverse, -1);
+  const Value given = opened_if_varying(interpreter, arguments.positional[0]);
+  if (const Rolled* list = rolled(given)) {
+    auto sorted = sorted_list(interpreter, std::make_shared<Rolled>(*list), key, descends);
+    if (sorted == nullptr)
+      throw CannotMerge{list->test, "elements are sorted by other things than numbers"};
+    auto all = std::make_shared<Sequence>(true);
+    all->elements = ElementList(std::move(sorted));
+    return all;
+  }
+  const std::vector<Value> elements = elements_of(interpreter, given);
+  std::vector<Value> keys;
+  for (const Value& element : elements) keys.push_back(key_of(interpreter, key, element));
+  if (auto sorted = sorted_numbers(interpreter, elements, keys, descends))
+    return make_list(std::move(*sorted));
+  return make_list(sorted_by_known(interpreter, elements, keys, descends));
 }
 
 // --- text ---------------------------------------------------------------------------------------

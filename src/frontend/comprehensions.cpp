@@ -214,25 +214,21 @@ class ElementLoop {
   }
 
   void in_graph(size_t depth, const Counted& counted) {
-    auto state = std::make_shared<Variables>();
-    state->values["position"] = interpreter_.integer(0);
+    Positions positions(interpreter_, counted);
     const syntax::Expression& place = *clause(depth).iter;
     LoopParts parts;
     parts.test = [&]() -> Truth {
       interpreter_.at(place);
-      Truth more =
-          truth_of(interpreter_, is_inside(interpreter_, counted, state->values["position"]));
+      const Truth more = positions.has_next();
       return enough_ == nullptr ? more : unless_enough(more);
     };
     parts.round = [&] {
       interpreter_.at(place);
-      const Value at = state->values["position"];
-      state->values["position"] =
-          binary(interpreter_, syntax::Operator::Add, at, interpreter_.integer(1));
+      const Value item = positions.next();
       // No round sees what another one has left in the comprehension's variables.
       auto& variables = interpreter_.frame().variables->values;
       const VariableValues before = variables;
-      round(depth, counted.element(at));
+      round(depth, item);
       variables = before;
       return Completion::normal;
     };
@@ -242,11 +238,8 @@ class ElementLoop {
   }
 
   Truth unless_enough(const Truth& more) {
-    const Truth enough = enough_();
-    if (enough.known) return *enough.known ? Truth{.known = false} : more;
-    graph::Value* const goes_on = interpreter_.negated_flag(enough.flag);
-    if (more.known) return *more.known ? Truth{.flag = goes_on} : more;
-    return {.flag = op::scalar_and(interpreter_.builder(), {more.flag, goes_on})};
+    const Value lacks = flag_value(interpreter_, negated(interpreter_, enough_()));
+    return truth_of(interpreter_, both_flags(interpreter_, flag_value(interpreter_, more), lacks));
   }
 
   void round(size_t depth, const Value& item) {
@@ -309,17 +302,6 @@ ElementMaker maker_of(Interpreter& interpreter, const syntax::GeneratorExp& gene
 
 // --- calls that stop early ----------------------------------------------------------------------
 
-Value flag_of(Interpreter& interpreter, const Truth& truth) {
-  if (truth.known) return interpreter.boolean(*truth.known);
-  return interpreter.number(truth.flag, truth.example);
-}
-
-Value negated(Interpreter& interpreter, const Value& flag) {
-  const Truth truth = truth_of(interpreter, flag);
-  if (truth.known) return interpreter.boolean(!*truth.known);
-  return interpreter.number(interpreter.negated_flag(truth.flag));
-}
-
 /// any(...), which stops at a true element, or all(...), at a false one.
 Value any_or_all(Interpreter& interpreter, const syntax::GeneratorExp& generator, bool stop_at) {
   auto state = std::make_shared<Variables>();
@@ -327,14 +309,15 @@ Value any_or_all(Interpreter& interpreter, const syntax::GeneratorExp& generator
   found = interpreter.boolean(false);
   const ElementMaker maker = maker_of(interpreter, generator);
   const auto take = [&](const Value& element) {
-    const Value flag = flag_of(interpreter, truth_of(interpreter, element));
-    state->values["found"] = stop_at ? flag : negated(interpreter, flag);
+    const Truth truth = truth_of(interpreter, element);
+    state->values["found"] = flag_value(interpreter, stop_at ? truth : negated(interpreter, truth));
   };
   const auto enough = [&] { return truth_of(interpreter, state->values["found"]); };
   const Iterated first = ElementLoop::iterated_by(interpreter, generator.generators[0], true);
   ElementLoop(interpreter, maker, take, enough).run(first);
-  const Value result = state->values["found"];
-  return stop_at ? result : negated(interpreter, result);
+  const Value found_one = state->values["found"];
+  if (stop_at) return found_one;
+  return flag_value(interpreter, negated(interpreter, truth_of(interpreter, found_one)));
 }
 
 /// next(... for ...), with a default or without.
@@ -442,23 +425,8 @@ Value call_with_counted(Interpreter& interpreter, const Value& callee,
   const TestKey key{interpreter.frame().code->facts_key, inner->fact};
   const Iterated iterated = evaluate_iterated(interpreter, *inner, key);
   if (!iterated.counted) return call_with_list(interpreter, callee, expression, iterated.value);
-  const Counted& counted = *iterated.counted;
   auto list = std::make_shared<Sequence>(true);
-  auto state = std::make_shared<Variables>();
-  state->values["position"] = interpreter.integer(0);
-  LoopParts parts;
-  parts.test = [&] {
-    return truth_of(interpreter, is_inside(interpreter, counted, state->values["position"]));
-  };
-  parts.round = [&] {
-    const Value at = state->values["position"];
-    state->values["position"] =
-        binary(interpreter, syntax::Operator::Add, at, interpreter.integer(1));
-    append(interpreter, *list, counted.element(at));
-    return Completion::normal;
-  };
-  parts.rounds = [&] { return rounds_of(interpreter, counted); };
-  loop_in_graph(interpreter, key, parts);
+  append_counted(interpreter, key, *list, *iterated.counted, false);
   return call_with_list(interpreter, callee, expression, list);
 }
 

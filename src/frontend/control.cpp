@@ -104,10 +104,6 @@ Completion execute_else(Interpreter& interpreter, size_t forks, const syntax::Bo
   return completion;
 }
 
-}  // namespace
-
-namespace {
-
 /// Unrolls a loop; nothing where it ended by itself.
 std::optional<Completion> unroll(
     Interpreter& interpreter, size_t forks, const std::function<bool(int64_t)>& begins_round,
@@ -124,10 +120,6 @@ std::optional<Completion> unroll(
   }
   return std::nullopt;
 }
-
-}  // namespace
-
-namespace {
 
 /// A loop's test goes both ways in every run: what only the run knows can be followed as long as
 /// all runs had the same number of rounds.
@@ -209,11 +201,7 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
     if (left.known) return *left.known ? Truth{.known = false} : test();
     Value result = choose(
         interpreter, left, fact, [&] { return interpreter.boolean(false); },
-        [&]() -> Value {
-          Truth truth = test();
-          if (truth.known) return interpreter.boolean(*truth.known);
-          return interpreter.number(truth.flag);
-        });
+        [&] { return flag_value(interpreter, test()); });
     return truth_of(interpreter, result);
   };
   {
@@ -235,10 +223,6 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
   };
   return after_rounds(interpreter, fact, *state, forever, otherwise);
 }
-
-}  // namespace
-
-namespace {
 
 /// Whether the expression is a variable that holds a list made in the run, or the length of one.
 bool asks_for_list(Interpreter& interpreter, const syntax::Expression& expression) {
@@ -298,27 +282,19 @@ Completion unroll_for(Interpreter& interpreter, const syntax::For& loop, const V
 }
 
 Completion for_in_graph(Interpreter& interpreter, const syntax::For& loop, const Counted& counted) {
-  auto state = std::make_shared<Variables>();
-  state->values["position"] = interpreter.integer(0);
+  Positions positions(interpreter, counted);
   auto test = [&] {
     interpreter.at(loop);
-    return truth_of(interpreter, is_inside(interpreter, counted, state->values["position"]));
+    return positions.has_next();
   };
   auto round = [&] {
     interpreter.at(loop);
-    Value at = state->values["position"];
-    state->values["position"] =
-        binary(interpreter, syntax::Operator::Add, at, interpreter.integer(1));
-    assign(interpreter, *loop.target, counted.element(at));
+    assign(interpreter, *loop.target, positions.next());
     return execute(interpreter, loop.body);
   };
   return graph_loop(interpreter, loop.fact, test, round, loop.orelse, false,
                     [&] { return rounds_of(interpreter, counted); });
 }
-
-}  // namespace
-
-namespace {
 
 /// Whether all rounds of the loop come to their end, or to a `continue`.
 bool is_left_by_none(const syntax::Body& body, bool is_own = true) {
@@ -430,10 +406,6 @@ Completion execute_with_items(Interpreter& interpreter, const syntax::With& with
   call(interpreter, exit, nothing);
   return completion;
 }
-
-}  // namespace
-
-namespace {
 
 /// While what it surrounds may be caught: no exception may leave the function unseen.
 class Caught {

@@ -97,7 +97,7 @@ std::optional<Counted> counted_list(Interpreter& interpreter, const Value& value
   if (list == nullptr || rolled(list) == nullptr) return std::nullopt;
   std::shared_ptr<const Rolled> all = list->elements.rolled();
   auto rest = std::make_shared<Sequence>(true);
-  rest->elements = ElementList(to_be_consumed(interpreter, backwards ? *reversed(*all) : *all));
+  rest->elements = ElementList(facing(interpreter, backwards ? *reversed(*all) : *all, true));
   Counted counted;
   counted.is_rolled = true;
   counted.lengths = {length_of(interpreter, *all)};
@@ -292,37 +292,46 @@ Value rounds_of(Interpreter& interpreter, const Counted& counted) {
   return interpreter.dimension(*least);
 }
 
+namespace {
+
+/// Whether `position` is still an element's.
 Value is_inside(Interpreter& interpreter, const Counted& counted, const Value& position) {
-  Value inside;
+  Value inside = interpreter.boolean(true);
   for (const Value& length : counted.lengths) {
-    Value fits = compare(interpreter, CompareOperator::Lt, position, length);
-    const auto *known = as<Known>(fits), *before = as<Known>(inside);
-    if (known != nullptr && known->object.is(Py_False)) return fits;
-    if (inside == nullptr || (before != nullptr && before->object.is(Py_True)))
-      inside = fits;
-    else if (known == nullptr)
-      inside = interpreter.number(operator_named("scalar_and")(
-          interpreter.builder(), {interpreter.graph_value(inside), interpreter.graph_value(fits)}));
+    const Value fits = compare(interpreter, CompareOperator::Lt, position, length);
+    inside = both_flags(interpreter, inside, fits);
   }
   return inside;
 }
 
+}  // namespace
+
+Positions::Positions(Interpreter& interpreter, const Counted& counted)
+    : interpreter_(interpreter), counted_(counted), state_(std::make_shared<Variables>()) {
+  state_->values["position"] = interpreter.integer(0);
+}
+
+Truth Positions::has_next() const {
+  return truth_of(interpreter_, is_inside(interpreter_, counted_, state_->values["position"]));
+}
+
+Value Positions::next() {
+  const Value at = state_->values["position"];
+  state_->values["position"] = binary(interpreter_, Operator::Add, at, interpreter_.integer(1));
+  return counted_.element(at);
+}
+
 void append_counted(Interpreter& interpreter, const TestKey& test, Sequence& list,
-                    const Counted& counted) {
-  auto state = std::make_shared<Variables>();
-  state->values["position"] = interpreter.integer(0);
+                    const Counted& counted, bool may_be_empty) {
+  Positions positions(interpreter, counted);
   LoopParts parts;
-  parts.test = [&] {
-    return truth_of(interpreter, is_inside(interpreter, counted, state->values["position"]));
-  };
+  parts.test = [&] { return positions.has_next(); };
   parts.round = [&] {
-    const Value at = state->values["position"];
-    state->values["position"] = binary(interpreter, Operator::Add, at, interpreter.integer(1));
-    append(interpreter, list, counted.element(at));
+    append(interpreter, list, positions.next());
     return Completion::normal;
   };
   parts.rounds = [&] { return rounds_of(interpreter, counted); };
-  parts.may_be_empty = true;
+  parts.may_be_empty = may_be_empty;
   loop_in_graph(interpreter, test, parts);
 }
 

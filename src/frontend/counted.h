@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "frontend/branches.h"
 #include "frontend/interpreter.h"
 
 namespace janus::frontend {
@@ -38,11 +39,24 @@ Value expected_elements(Interpreter& interpreter, const RuntimeObject& object, i
 /// How many elements there are, as an expression of dimensions; null: only the run knows.
 Value rounds_of(Interpreter& interpreter, const Counted& counted);
 
-/// Appends the elements to the list, by a loop in the graph.
+/// Appends the elements to the list, by a loop in the graph. `may_be_empty`: also where no run has
+/// been seen without any.
 void append_counted(Interpreter& interpreter, const TestKey& test, Sequence& list,
-                    const Counted& counted);
+                    const Counted& counted, bool may_be_empty);
 
-/// Whether `position` is still an element's.
-Value is_inside(Interpreter& interpreter, const Counted& counted, const Value& position);
+/// Where a loop in the graph stands in what it goes over.
+class Positions {
+ public:
+  Positions(Interpreter& interpreter, const Counted& counted);
+
+  Truth has_next() const;
+  /// The next element.
+  Value next();
+
+ private:
+  Interpreter& interpreter_;
+  const Counted& counted_;
+  std::shared_ptr<Variables> state_;  ///< what the loop carries
+};
 
 }  // namespace janus::frontend

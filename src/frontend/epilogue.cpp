@@ -148,8 +148,7 @@ class TemplateWriter {
     for (const Value& one : {either.if_false, either.if_true})
       if (!is_number(one) && as<Known>(one) == nullptr && as<Either>(one) == nullptr &&
           as<Deferred>(one) == nullptr)
-        expect_settled(std::make_shared<Either>(either.flag, either.if_true, either.if_false,
-                                                either.test, either.why));
+        throw CannotMerge{either.test, either.why};
     Template if_false = write(either.if_false), if_true = write(either.if_true);
     return chosen(std::move(if_false), std::move(if_true), interpreter_.add_result(either.flag));
   }
@@ -293,8 +292,7 @@ class TemplateWriter {
                           "a list of tensors with gradients that outlives the run");
     if (form.kind == ElementForm::Kind::tensor) return shown(result(list.lists[next++]), {});
     if (form.kind != ElementForm::Kind::tuple) return result(list.lists[next++]);
-    Template rows = call_of("builtins.zip", {});
-    rows.children.clear();
+    Template rows = call_of("builtins.zip");
     for (const ElementForm& part : form.parts)
       rows.children.push_back(write_elements(list, part, next));
     return list.front ? call_of("builtins.list", std::move(rows)) : rows;
@@ -315,8 +313,7 @@ class TemplateWriter {
   Template write_named_elements(const Rolled& list, const ElementForm& form, size_t& next,
                                 size_t& names) {
     if (form.kind == ElementForm::Kind::tuple) {
-      Template rows = made(Template::Kind::call);
-      rows.object = Object::borrow(imported("builtins.zip"));
+      Template rows = call_of("builtins.zip");
       for (const ElementForm& part : form.parts)
         rows.children.push_back(write_named_elements(list, part, next, names));
       return rows;
@@ -346,9 +343,14 @@ class TemplateWriter {
     });
   }
 
-  Template call_of(const char* callable, Template argument) {
+  Template call_of(const char* callable) {
     Template form = made(Template::Kind::call);
     form.object = Object::borrow(imported(callable));
+    return form;
+  }
+
+  Template call_of(const char* callable, Template argument) {
+    Template form = call_of(callable);
     form.children.push_back(std::move(argument));
     return form;
   }

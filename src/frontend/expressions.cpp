@@ -18,6 +18,7 @@
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -359,10 +360,35 @@ bool object_truth(Interpreter& interpreter, const Value& value) {
 
 }  // namespace
 
+Value flag_value(Interpreter& interpreter, const Truth& truth) {
+  if (truth.known) return interpreter.boolean(*truth.known);
+  return interpreter.number(truth.flag, truth.example);
+}
+
+Truth negated(Interpreter& interpreter, Truth truth) {
+  if (truth.known) return {.known = !*truth.known};
+  truth.flag = interpreter.negated_flag(truth.flag);
+  if (truth.example) truth.example = Object::borrow(truth.example.is(Py_True) ? Py_False : Py_True);
+  return truth;
+}
+
+Value either_flag(Interpreter& interpreter, const Value& a, const Value& b) {
+  for (const auto& [flag, other] : {std::pair(a, b), std::pair(b, a)})
+    if (known_object(flag) != nullptr) return known_object(flag) == Py_True ? flag : other;
+  return interpreter.number(op::scalar_or(
+      interpreter.builder(), {interpreter.graph_value(a), interpreter.graph_value(b)}));
+}
+
+Value both_flags(Interpreter& interpreter, const Value& a, const Value& b) {
+  for (const auto& [flag, other] : {std::pair(a, b), std::pair(b, a)})
+    if (known_object(flag) != nullptr) return known_object(flag) == Py_True ? other : flag;
+  return interpreter.number(op::scalar_and(
+      interpreter.builder(), {interpreter.graph_value(a), interpreter.graph_value(b)}));
+}
+
 Truth truth_of(Interpreter& interpreter, const Value& value) {
-  const auto flag_of_one = [&](const Value& one) -> Value {
-    const Truth truth = truth_of(interpreter, one);
-    return truth.known ? interpreter.boolean(*truth.known) : interpreter.number(truth.flag);
+  const auto flag_of_one = [&](const Value& one) {
+    return flag_value(interpreter, truth_of(interpreter, one));
   };
   if (const Value flag = for_both(interpreter, value, flag_of_one))
     return truth_of(interpreter, flag);
@@ -426,18 +452,6 @@ namespace {
 
 bool decide(Interpreter& interpreter, const Truth& truth, int fact) {
   return truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
-}
-
-Value flag_value(Interpreter& interpreter, const Truth& truth) {
-  if (truth.known) return interpreter.boolean(*truth.known);
-  return interpreter.number(truth.flag, truth.example);
-}
-
-Truth negated(Interpreter& interpreter, Truth truth) {
-  if (truth.known) return {.known = !*truth.known};
-  truth.flag = interpreter.negated_flag(truth.flag);
-  if (truth.example) truth.example = Object::borrow(truth.example.is(Py_True) ? Py_False : Py_True);
-  return truth;
 }
 
 bool is_counted(const Interpreter& interpreter, int fact) {

@@ -14,6 +14,12 @@ bool test(Interpreter& interpreter, const syntax::Expression& expression, int fa
 
 /// The truth of the value: known, or a flag of the graph.
 Truth truth_of(Interpreter& interpreter, const Value& value);
+Truth negated(Interpreter& interpreter, Truth truth);
+/// The outcome as a bool.
+Value flag_value(Interpreter& interpreter, const Truth& truth);
+/// Whether one of two bools is true, or both are; whether both are.
+Value either_flag(Interpreter& interpreter, const Value& a, const Value& b);
+Value both_flags(Interpreter& interpreter, const Value& a, const Value& b);
 /// The truth of an expression where nothing but its truth is used (an operand of `and` may then be
 /// of any class). `fact` as for test(); it is set to where the outcomes were counted.
 Truth evaluate_truth(Interpreter& interpreter, const syntax::Expression& expression, int& fact);

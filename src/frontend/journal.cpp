@@ -102,7 +102,7 @@ namespace {
 
 /// The whole of a list that grew, as a result.
 Template result_of(Interpreter& interpreter, const Rolled& list) {
-  const auto in_order = facing(interpreter, std::make_shared<Rolled>(list), false);
+  const auto in_order = facing(interpreter, list, false);
   Template result;
   result.kind = Template::Kind::result;
   result.index = interpreter.add_result(in_order->lists.front());

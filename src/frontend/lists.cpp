@@ -166,7 +166,7 @@ void extend(Interpreter& interpreter, Sequence& list, const Value& values) {
   }
   const TestKey test{Object::steal(PyUnicode_InternFromString("list.extend")), -1};
   if (const auto met = counted_elements(interpreter, values, -1))
-    return append_counted(interpreter, test, list, *met);
+    return append_counted(interpreter, test, list, *met, true);
   for (const Value& element : elements_of(interpreter, values)) append(interpreter, list, element);
 }
 

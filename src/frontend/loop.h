@@ -129,6 +129,15 @@ class Loop final : public Scope {
 
   // --- in front of the loop
 
+  /// What `make` gives, made in the block around the loop.
+  template <typename Make>
+  auto in_front(const Make& make) {
+    graph::Block* inside = &interpreter_.builder().block();
+    interpreter_.enter_block(outer_);
+    auto made = make();
+    interpreter_.enter_block(*inside);
+    return made;
+  }
   /// What stands for a value before the first round, which certainly sets it.
   graph::Value* placeholder(const graph::Type& type);
   graph::Value* initial_number(const Value& number);

@@ -58,13 +58,11 @@ void Loop::set_objects(const Parameter& parameter) {
 void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
   const Growth& growth = growth_.at(&sequence);
   const std::shared_ptr<const Rolled> before = sequence.elements.rolled();
-  graph::Block* inside = &interpreter_.builder().block();
-  interpreter_.enter_block(outer_);
-  const auto list =
-      std::make_shared<Rolled>(before != nullptr ? *facing(interpreter_, before, growth.front)
-                                                 : *roll(interpreter_, test_, growth.form,
-                                                         sequence.elements.known(), growth.front));
-  interpreter_.enter_block(*inside);
+  const auto list = in_front([&] {
+    return before != nullptr
+               ? facing(interpreter_, *before, growth.front)
+               : roll(interpreter_, test_, growth.form, sequence.elements.known(), growth.front);
+  });
   for (const PossibleAlias& alias : list->memory->possible_aliases)
     growth.memory->possible_aliases.push_back(alias);
   if (before != nullptr) growth.memory->possible_aliases.push_back({list->memory, 0});
@@ -183,45 +181,27 @@ Value Loop::last_value(const Value& like, const Passage& passage, size_t& next,
 }
 
 graph::Value* Loop::placeholder(const graph::Type& type) {
-  graph::Block* inside = &interpreter_.builder().block();
-  interpreter_.enter_block(outer_);
-  graph::Builder& builder = interpreter_.builder();
-  graph::Value* value = nullptr;
-  if (type.is_tensor())
-    value =
-        op::full(builder, {builder.constant(0.0)}, {{"size", type.shape}, {"dtype", type.dtype}});
-  else if (type.kind == graph::Type::Kind::boolean)
-    value = builder.constant(false);
-  else if (type.kind == graph::Type::Kind::i64)
-    value = builder.constant(int64_t{0});
-  else
-    value = builder.constant(0.0);
-  interpreter_.enter_block(*inside);
-  return value;
+  return in_front([&]() -> graph::Value* {
+    graph::Builder& builder = interpreter_.builder();
+    if (type.is_tensor())
+      return op::full(builder, {builder.constant(0.0)},
+                      {{"size", type.shape}, {"dtype", type.dtype}});
+    if (type.kind == graph::Type::Kind::boolean) return builder.constant(false);
+    if (type.kind == graph::Type::Kind::i64) return builder.constant(int64_t{0});
+    return builder.constant(0.0);
+  });
 }
 
 graph::Value* Loop::initial_number(const Value& number) {
-  graph::Block* inside = &interpreter_.builder().block();
-  interpreter_.enter_block(outer_);
-  graph::Value* value = interpreter_.graph_value(number);
-  interpreter_.enter_block(*inside);
-  return value;
+  return in_front([&] { return interpreter_.graph_value(number); });
 }
 
 std::optional<NumberParts> Loop::initial_parts(const Value& number, const NumberKinds& kinds) {
-  graph::Block* inside = &interpreter_.builder().block();
-  interpreter_.enter_block(outer_);
-  const auto parts = parts_by_kind(interpreter_, number, kinds);
-  interpreter_.enter_block(*inside);
-  return parts;
+  return in_front([&] { return parts_by_kind(interpreter_, number, kinds); });
 }
 
 graph::Value* Loop::initial_object(const Value& object) {
-  graph::Block* inside = &interpreter_.builder().block();
-  interpreter_.enter_block(outer_);
-  graph::Value* value = object_value(interpreter_, object);
-  interpreter_.enter_block(*inside);
-  return value;
+  return in_front([&] { return object_value(interpreter_, object); });
 }
 
 }  // namespace janus::frontend

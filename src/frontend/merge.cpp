@@ -799,7 +799,7 @@ std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elem
     if (lists[side] == nullptr)
       lists[side] = roll(interpreter_, merged->test, *form, sides[side]->known(), merged->front);
     if (lists[side]->form != *form) throw NotMerged{"lists of different elements"};
-    lists[side] = facing(interpreter_, lists[side], merged->front);
+    lists[side] = facing(interpreter_, *lists[side], merged->front);
     const std::shared_ptr<Tensor>& memory = lists[side]->memory;
     merged->memory->possible_aliases.push_back({memory, memory->version});
     merged->memory->uncertain_alias |= memory->uncertain_alias;

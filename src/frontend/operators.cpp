@@ -547,14 +547,8 @@ Value call_in_place(Interpreter& interpreter, Operator op, const Value& left, co
 
 Value binary(Interpreter& interpreter, Operator op, const Value& given_left,
              const Value& given_right) {
-  if (Value both = for_both(interpreter, given_left, [&](const Value& one) {
-        return binary(interpreter, op, one, given_right);
-      }))
-    return both;
-  if (Value both = for_both(interpreter, given_right, [&](const Value& one) {
-        return binary(interpreter, op, given_left, one);
-      }))
-    return both;
+  const auto use = [&](const Value& a, const Value& b) { return binary(interpreter, op, a, b); };
+  if (Value both = for_both(interpreter, given_left, given_right, use)) return both;
   const Value left = plain_number(interpreter, given_left);
   const Value right = plain_number(interpreter, given_right);
   if (is_constant(left) && is_constant(right))
@@ -574,14 +568,10 @@ Value binary(Interpreter& interpreter, Operator op, const Value& given_left,
 
 Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
                       const Value& right) {
-  if (Value both = for_both(interpreter, left, [&](const Value& one) {
-        return binary_in_place(interpreter, op, one, right);
-      }))
-    return both;
-  if (Value both = for_both(interpreter, right, [&](const Value& one) {
-        return binary_in_place(interpreter, op, left, one);
-      }))
-    return both;
+  const auto use = [&](const Value& a, const Value& b) {
+    return binary_in_place(interpreter, op, a, b);
+  };
+  if (Value both = for_both(interpreter, left, right, use)) return both;
   if (as<Tensor>(left) != nullptr) {
     // `tensor @= x` and shifts make a new tensor; the others write in place.
     if (op == Operator::MatMult) return binary(interpreter, op, left, right);
@@ -830,14 +820,8 @@ Value optional_compare(Interpreter& interpreter, CompareOperator op, const Optio
 
 Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_left,
               const Value& given_right) {
-  if (Value both = for_both(interpreter, given_left, [&](const Value& one) {
-        return compare(interpreter, op, one, given_right);
-      }))
-    return both;
-  if (Value both = for_both(interpreter, given_right, [&](const Value& one) {
-        return compare(interpreter, op, given_left, one);
-      }))
-    return both;
+  const auto use = [&](const Value& a, const Value& b) { return compare(interpreter, op, a, b); };
+  if (Value both = for_both(interpreter, given_left, given_right, use)) return both;
   if (as<RuntimeObject>(given_left) != nullptr || as<RuntimeObject>(given_right) != nullptr)
     return compare_run_time(interpreter, op, given_left, given_right);
   if (op == CompareOperator::Is || op == CompareOperator::IsNot) {

@@ -42,6 +42,13 @@ Value for_both(Interpreter& interpreter, const Value& value,
       [&] { return use(settled(interpreter, either->if_false)); });
 }
 
+Value for_both(Interpreter& interpreter, const Value& left, const Value& right,
+               const std::function<Value(const Value& left, const Value& right)>& use) {
+  if (Value both = for_both(interpreter, left, [&](const Value& one) { return use(one, right); }))
+    return both;
+  return for_both(interpreter, right, [&](const Value& one) { return use(left, one); });
+}
+
 Value for_both(Interpreter& interpreter, const CallArguments& arguments,
                const std::function<Value(const CallArguments&)>& use) {
   const auto in_place_of = [&](const Value& value, const auto& place_in) -> Value {

@@ -19,6 +19,9 @@ void expect_settled(const CallArguments& arguments);
 /// value is no Either that is unsettled here.
 Value for_both(Interpreter& interpreter, const Value& value,
                const std::function<Value(const Value&)>& use);
+/// The same of the first such one of two operands.
+Value for_both(Interpreter& interpreter, const Value& left, const Value& right,
+               const std::function<Value(const Value& left, const Value& right)>& use);
 /// The same of the first such argument.
 Value for_both(Interpreter& interpreter, const CallArguments& arguments,
                const std::function<Value(const CallArguments&)>& use);

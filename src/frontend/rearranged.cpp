@@ -62,7 +62,7 @@ graph::Value* bound(Interpreter& interpreter, const Value& value, int64_t otherw
 /// The list, or the elements known so far as one of that form; null where there are none.
 std::shared_ptr<const Rolled> as_list(Interpreter& interpreter, const Rolled& like,
                                       const ElementList& elements) {
-  if (elements.rolled() != nullptr) return facing(interpreter, elements.rolled(), false);
+  if (elements.rolled() != nullptr) return facing(interpreter, *elements.rolled(), false);
   if (elements.empty()) return nullptr;
   std::string why;
   const std::optional<ElementForm> form = common_form(interpreter, elements.known(), why);
@@ -73,23 +73,13 @@ std::shared_ptr<const Rolled> as_list(Interpreter& interpreter, const Rolled& li
 
 }  // namespace
 
-std::shared_ptr<const Rolled> facing(Interpreter& interpreter, std::shared_ptr<const Rolled> list,
-                                     bool front) {
-  if (list->front == front) return list;
-  auto turned = std::make_shared<Rolled>(*list);
-  turned->front = front;
-  turned->undecided = false;
-  for (graph::Value*& each : turned->lists) each = op::list_reverse(interpreter.builder(), {each});
-  return turned;
-}
-
 std::shared_ptr<const Rolled> part_of(Interpreter& interpreter,
                                       const std::shared_ptr<const Rolled>& list, const Value& start,
                                       const Value& stop) {
   graph::Value* const from = bound(interpreter, start, 0);
   graph::Value* const to = bound(interpreter, stop, std::numeric_limits<int64_t>::max());
   if (from == nullptr || to == nullptr) return nullptr;
-  auto part = std::make_shared<Rolled>(*facing(interpreter, list, false));
+  auto part = facing(interpreter, *list, false);
   part->undecided = false;
   for (graph::Value*& each : part->lists)
     each = op::list_slice(interpreter.builder(), {each, from, to});
@@ -164,14 +154,14 @@ Value take_element(Interpreter& interpreter, Sequence& list, const Value& key) {
 
 // --- order --------------------------------------------------------------------------------------
 
-namespace {
-
-Value keyed(Interpreter& interpreter, const Value& key, const Value& element) {
+Value key_of(Interpreter& interpreter, const Value& key, const Value& element) {
   if (key == nullptr || is_none(key)) return element;
   CallArguments one;
   one.positional = {element};
   return call(interpreter, key, one);
 }
+
+namespace {
 
 /// The keys of all elements of a list of the graph, by a loop.
 std::shared_ptr<const Rolled> keys_of(Interpreter& interpreter,
@@ -180,7 +170,7 @@ std::shared_ptr<const Rolled> keys_of(Interpreter& interpreter,
   auto keys = std::make_shared<Sequence>(true);
   accumulated(interpreter, *list, interpreter.boolean(false),
               [&](const Value& nothing, const Value& element) {
-                append(interpreter, *keys, keyed(interpreter, key, element));
+                append(interpreter, *keys, key_of(interpreter, key, element));
                 return nothing;
               });
   return keys->elements.rolled();
@@ -213,44 +203,43 @@ std::shared_ptr<Rolled> picked(Interpreter& interpreter, const Rolled& list, gra
 
 }  // namespace
 
-std::optional<ElementList> sorted_by_numbers(Interpreter& interpreter, const ElementList& elements,
-                                             const Value& key, bool descends) {
-  if (const auto& given = elements.rolled()) {
-    if (!has_numbers_only(given->form)) return std::nullopt;
-    const auto list = facing(interpreter, given, false);
-    auto keys = keys_of(interpreter, list, key);
-    if (!is_of_numbers(keys.get())) return std::nullopt;
-    keys = facing(interpreter, keys, false);
-    return ElementList(picked(interpreter, *list, order_of(interpreter, *keys, descends)));
-  }
-  std::vector<Value> keys;
-  bool varies = false;
-  for (const Value& element : elements.known()) {
-    keys.push_back(keyed(interpreter, key, element));
-    if (as<Tensor>(keys.back()) != nullptr) return std::nullopt;
-    varies = varies || as<Number>(keys.back()) != nullptr;
-  }
+std::shared_ptr<const Rolled> sorted_list(Interpreter& interpreter,
+                                          const std::shared_ptr<const Rolled>& given,
+                                          const Value& key, bool descends) {
+  if (!has_numbers_only(given->form)) return nullptr;
+  const auto list = facing(interpreter, *given, false);
+  auto keys = keys_of(interpreter, list, key);
+  if (!is_of_numbers(keys.get())) return nullptr;
+  keys = facing(interpreter, *keys, false);
+  return picked(interpreter, *list, order_of(interpreter, *keys, descends));
+}
+
+std::optional<std::vector<Value>> sorted_numbers(Interpreter& interpreter,
+                                                 const std::vector<Value>& elements,
+                                                 const std::vector<Value>& keys, bool descends) {
+  const auto is_number_of_run = [](const Value& key) { return as<Number>(key) != nullptr; };
+  if (std::ranges::none_of(keys, is_number_of_run)) return std::nullopt;
   std::string why;
   // Others than numbers are the same objects in another order.
-  const auto form = common_form(interpreter, elements.known(), why);
-  const auto form_of_keys = varies ? common_form(interpreter, keys, why) : std::nullopt;
+  const auto form = common_form(interpreter, elements, why);
+  const auto form_of_keys = common_form(interpreter, keys, why);
   if (!form || !form_of_keys || form->kind != ElementForm::Kind::number ||
       form_of_keys->kind != ElementForm::Kind::number)
     return std::nullopt;
   const TestKey nothing{python::Object(), -1};
   const auto of_keys = roll(interpreter, nothing, *form_of_keys, keys, false);
-  const auto list = roll(interpreter, nothing, *form, elements.known(), false);
+  const auto list = roll(interpreter, nothing, *form, elements, false);
   const auto sorted = picked(interpreter, *list, order_of(interpreter, *of_keys, descends));
   std::vector<Value> known;
   for (size_t i = 0; i < elements.size(); ++i)
     known.push_back(element_at(interpreter, *sorted, interpreter.integer(static_cast<int64_t>(i))));
-  return ElementList(std::move(known));
+  return known;
 }
 
 Value position_in(Interpreter& interpreter, const std::shared_ptr<const Rolled>& list,
                   const Value& value) {
   if (!is_of_numbers(list.get()) || !is_number(value)) return nullptr;
-  const auto in_order = facing(interpreter, list, false);
+  const auto in_order = facing(interpreter, *list, false);
   graph::Value* wanted = interpreter.graph_value(value);
   if (wanted->type != list->form.type) {
     const bool is_small = is_known_integer(value, 0) || is_known_integer(value, 1);

@@ -6,9 +6,6 @@
 
 namespace janus::frontend {
 
-/// The same list, growing at its front or at its end.
-std::shared_ptr<const Rolled> facing(Interpreter& interpreter, std::shared_ptr<const Rolled> list,
-                                     bool front);
 /// list[start:stop], as numbers or None; null: a bound is something else.
 std::shared_ptr<const Rolled> part_of(Interpreter& interpreter,
                                       const std::shared_ptr<const Rolled>& list, const Value& start,
@@ -27,10 +24,17 @@ std::shared_ptr<const Rolled> with_part(Interpreter& interpreter,
 Value position_behind(Interpreter& interpreter, const Value& key);
 /// Takes the element at a position out of a list that grew in the graph; null: the key is none.
 Value take_element(Interpreter& interpreter, Sequence& list, const Value& key);
-/// The elements sorted by keys that are numbers of one kind, of which only the run knows some;
-/// null: they are others.
-std::optional<ElementList> sorted_by_numbers(Interpreter& interpreter, const ElementList& elements,
-                                             const Value& key, bool descends);
+/// What sorted(), max() and min() compare of an element; `key`: null and None say the element.
+Value key_of(Interpreter& interpreter, const Value& key, const Value& element);
+/// The list sorted by keys that are numbers of one kind; null: they are others.
+std::shared_ptr<const Rolled> sorted_list(Interpreter& interpreter,
+                                          const std::shared_ptr<const Rolled>& list,
+                                          const Value& key, bool descends);
+/// So many numbers sorted by keys of one kind, of which only the run knows some; nothing: they are
+/// others.
+std::optional<std::vector<Value>> sorted_numbers(Interpreter& interpreter,
+                                                 const std::vector<Value>& elements,
+                                                 const std::vector<Value>& keys, bool descends);
 /// Where the value stands first in a list of numbers, -1: nowhere; null: they can't be compared so.
 Value position_in(Interpreter& interpreter, const std::shared_ptr<const Rolled>& list,
                   const Value& value);

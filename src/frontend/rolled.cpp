@@ -289,12 +289,13 @@ Value element_at(Interpreter& interpreter, const Rolled& list, const Value& posi
   return assemble(interpreter, list.form, leaves, next, list.memory);
 }
 
-std::shared_ptr<Rolled> to_be_consumed(Interpreter& interpreter, const Rolled& list) {
-  auto other = std::make_shared<Rolled>(list);
-  if (list.front) return other;
-  other->front = true;
-  for (graph::Value*& each : other->lists) each = op::list_reverse(interpreter.builder(), {each});
-  return other;
+std::shared_ptr<Rolled> facing(Interpreter& interpreter, const Rolled& list, bool front) {
+  auto turned = std::make_shared<Rolled>(list);
+  if (list.front == front) return turned;
+  turned->front = front;
+  turned->undecided = false;
+  for (graph::Value*& each : turned->lists) each = op::list_reverse(interpreter.builder(), {each});
+  return turned;
 }
 
 std::shared_ptr<Rolled> reversed(const Rolled& list) {
@@ -460,14 +461,14 @@ bool is_filled(Interpreter& interpreter, const Rolled& list) {
 
 Value accumulated(Interpreter& interpreter, const Rolled& list, const Value& start,
                   const Step& step) {
-  return accumulate_rest(interpreter, list.test, ElementList(to_be_consumed(interpreter, list)),
+  return accumulate_rest(interpreter, list.test, ElementList(facing(interpreter, list, true)),
                          start, step);
 }
 
 Value accumulated_from_first(Interpreter& interpreter, const Rolled& list,
                              const std::function<Value(const Value&)>& begin, const Step& step) {
   if (!is_filled(interpreter, list)) return nullptr;
-  auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
+  auto first = popped(interpreter, *facing(interpreter, list, true), true);
   return accumulate_rest(interpreter, list.test, ElementList(first->rest), begin(first->element),
                          step);
 }
@@ -482,7 +483,7 @@ Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
     const auto row = shared_as<Tensor>(index_tensor(interpreter, tensor, at));
     return item(interpreter, *row);
   };
-  append_counted(interpreter, test, *list, rows);
+  append_counted(interpreter, test, *list, rows, true);
   return list;
 }
 
@@ -496,7 +497,7 @@ Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
                             interpreter.graph_value(start)->type == list.form.type;
   if (may_be_empty) return accumulated(interpreter, list, start, add);
   if (!is_filled(interpreter, list)) return start;
-  auto first = popped(interpreter, *to_be_consumed(interpreter, list), true);
+  auto first = popped(interpreter, *facing(interpreter, list, true), true);
   return accumulate_rest(interpreter, list.test, ElementList(first->rest),
                          add(start, first->element), add);
 }

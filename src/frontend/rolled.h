@@ -76,8 +76,9 @@ std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool 
 Value length_of(Interpreter& interpreter, const Rolled& list);
 /// list[position]
 Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position);
-/// The same list whose elements are taken from its beginning, one by one, by popped(..., true).
-std::shared_ptr<Rolled> to_be_consumed(Interpreter& interpreter, const Rolled& list);
+/// The same list, growing at its front or at its end: with `front`, popped(..., true) takes the
+/// elements from its beginning.
+std::shared_ptr<Rolled> facing(Interpreter& interpreter, const Rolled& list, bool front);
 /// The elements in the other order.
 std::shared_ptr<Rolled> reversed(const Rolled& list);
 

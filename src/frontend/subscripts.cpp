@@ -182,12 +182,10 @@ void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value
 }  // namespace
 
 Value subscript(Interpreter& interpreter, const Value& value, const Value& key) {
-  if (Value both = for_both(interpreter, value,
-                            [&](const Value& one) { return subscript(interpreter, one, key); }))
-    return both;
-  if (Value both = for_both(interpreter, key,
-                            [&](const Value& one) { return subscript(interpreter, value, one); }))
-    return both;
+  const auto use = [&](const Value& container, const Value& place) {
+    return subscript(interpreter, container, place);
+  };
+  if (Value both = for_both(interpreter, value, key, use)) return both;
   if (auto tensor = shared_as<Tensor>(value)) return index_tensor(interpreter, tensor, key);
   if (const auto* sequence = as<Sequence>(value))
     return sequence_subscript(interpreter, *sequence, key);
@@ -278,9 +276,7 @@ void write_subscript(Interpreter& interpreter, const Value& value, const Value& 
     write_subscript(interpreter, container, place, element);
     return interpreter.none();
   };
-  if (for_both(interpreter, value, [&](const Value& one) { return write(one, key); }) ||
-      for_both(interpreter, key, [&](const Value& one) { return write(value, one); }))
-    return;
+  if (for_both(interpreter, value, key, write)) return;
   if (auto tensor = shared_as<Tensor>(value)) return write_index(interpreter, tensor, key, element);
   if (Sequence* list = changing_list(interpreter, value)) {
     if (const auto* slice = as<SliceValue>(key)) {
@@ -345,28 +341,14 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
 
 namespace {
 
-/// Whether one of the two flags holds, or both do.
-Value one_of(Interpreter& interpreter, const Value& a, const Value& b) {
-  for (const auto& [flag, other] : {std::pair(a, b), std::pair(b, a)})
-    if (known_object(flag) != nullptr) return known_object(flag) == Py_True ? flag : other;
-  return interpreter.number(op::scalar_or(
-      interpreter.builder(), {interpreter.graph_value(a), interpreter.graph_value(b)}));
-}
-Value both_of(Interpreter& interpreter, const Value& a, const Value& b) {
-  for (const auto& [flag, other] : {std::pair(a, b), std::pair(b, a)})
-    if (known_object(flag) != nullptr) return known_object(flag) == Py_True ? other : flag;
-  return interpreter.number(op::scalar_and(
-      interpreter.builder(), {interpreter.graph_value(a), interpreter.graph_value(b)}));
-}
-
 /// Whether a number that only the run knows is one of the keys.
 Value holds_number(Interpreter& interpreter, const std::vector<Object>& keys, const Value& number) {
   Value found = interpreter.boolean(false);
   for (const Object& key : keys) {
     const Value known = interpreter.constant(key);
     if (!is_number(known)) continue;
-    found = one_of(interpreter, found,
-                   compare(interpreter, syntax::CompareOperator::Eq, number, known));
+    found = either_flag(interpreter, found,
+                        compare(interpreter, syntax::CompareOperator::Eq, number, known));
   }
   // In the call at hand it is one or none of them.
   const auto& varying = *as<Number>(number);
@@ -393,7 +375,7 @@ Value is_in_range(Interpreter& interpreter, PyObject* range, const Value& number
                                          binary(interpreter, Operator::Sub, number, start), step),
                                   interpreter.integer(0))};
   Value all = interpreter.boolean(true);
-  for (const Value& each : inside) all = both_of(interpreter, all, each);
+  for (const Value& each : inside) all = both_flags(interpreter, all, each);
   return all;
 }
 
@@ -407,7 +389,7 @@ Value holds_element(Interpreter& interpreter, const Value& container, const Valu
     if (candidate == element) return interpreter.boolean(true);
     const Value equal = compare(interpreter, syntax::CompareOperator::Eq, candidate, element);
     if (is_number(candidate) && is_number(element))
-      found = one_of(interpreter, found, equal);
+      found = either_flag(interpreter, found, equal);
     else if (truth(interpreter, equal, -1))
       return interpreter.boolean(true);
   }

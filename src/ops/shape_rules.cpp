@@ -140,8 +140,6 @@ std::vector<Type> same_as_first(const Infer& infer) { return {tensor_type(infer,
 
 std::vector<Type> same_as_floating(const Infer& infer) { return {floating_tensor(infer, 0)}; }
 
-std::vector<Type> same_as_second(const Infer& infer) { return {tensor_type(infer, 1)}; }
-
 std::vector<Type> floating_like_first(const Infer& infer) {
   const Type& type = tensor_type(infer, 0);
   return {Type::tensor(floating_result(type.dtype), type.shape)};

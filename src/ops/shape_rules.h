@@ -46,7 +46,6 @@ graph::Shape reduced_shape(const graph::Shape& shape, std::span<const int64_t> d
 // Whole rules.
 std::vector<graph::Type> same_as_first(const graph::Infer& infer);        ///< any real tensor
 std::vector<graph::Type> same_as_floating(const graph::Infer& infer);     ///< floating only
-std::vector<graph::Type> same_as_second(const graph::Infer& infer);       ///< type of operand 1
 std::vector<graph::Type> floating_like_first(const graph::Infer& infer);  ///< integers give f32
 std::vector<graph::Type> boolean_like_first(const graph::Infer& infer);
 std::vector<graph::Type> arithmetic(const graph::Infer& infer);  ///< operands 0, 1 broadcast

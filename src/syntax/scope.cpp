@@ -388,10 +388,6 @@ NameKind Scope::kind_of(std::string_view name) const {
   return found == names.end() ? NameKind::global : found->second;
 }
 
-bool Scope::is_assigned(std::string_view name) const {
-  return std::binary_search(assigned.begin(), assigned.end(), name);
-}
-
 void analyse_scopes(Tree& tree, const std::vector<std::string>& outer, bool at_module_level) {
   const std::unique_ptr<Block> root = Collector(tree, at_module_level).collect();
   Analyser(at_module_level).analyse(*root, Names(outer.begin(), outer.end()));

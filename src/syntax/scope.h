@@ -31,7 +31,6 @@ struct Scope {
 
   /// What a (mangled) name means here; a name that does not occur is global.
   NameKind kind_of(std::string_view name) const;
-  bool is_assigned(std::string_view name) const;
 };
 
 class Tree;

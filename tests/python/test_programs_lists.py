@@ -632,6 +632,21 @@ def test_extremes_of_lists_with_nan_and_of_none():
     return Program(step, [(torch.tensor(values),) for values in calls * 4])
 
 
+@differential(hits=6)
+def test_keys_that_have_effects_are_asked_for_once():
+    asked = []
+
+    def length(word):
+        asked.append(word)
+        return len(word)
+
+    def step(x):
+        words = sorted(["graph", "if", "loop", "a"], key=length)
+        return x * len(words), words, max(words, key=length)
+
+    return Program(step, [(torch.randn(3),) for _ in range(10)], watch=[asked])
+
+
 @differential(graphs=2)
 def test_tensor_as_a_list_of_numbers():
     def step(x):
