@@ -384,8 +384,7 @@ void bind_testing(nb::module_& module) {
     return names;
   });
   testing.def(
-      "hold_contests", [](bool are_held) { speculate::Contest::are_held = are_held; },
-      nb::arg("are_held"));
+      "let_times_decide", [](bool decide) { speculate::times_decide = decide; }, nb::arg("decide"));
   testing.def("force_way", [](int way) { torch::forced_way = way; }, nb::arg("way"));
 }
 

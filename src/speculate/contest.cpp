@@ -24,10 +24,10 @@ int asked = 0;
 
 }  // namespace
 
-bool Contest::are_held = true;
+bool times_decide = true;
 
 bool Contest::begins(uint64_t news) {
-  if (!are_held || trial_.is_over() || options().strict) return false;
+  if (!times_decide || trial_.is_over() || options().strict) return false;
   if (news != news_) {
     news_ = news;
     quiet_ = 0;
@@ -60,7 +60,7 @@ void Contest::change_ways() {
 }
 
 void Contest::profiled() {
-  if (!are_held || trial_.is_over()) return;
+  if (!times_decide || trial_.is_over()) return;
   const double taken = lap();
   if (taken != 0) least_profiled_ = least_profiled_ == 0 ? taken : std::min(least_profiled_, taken);
 }

@@ -14,6 +14,10 @@
 
 namespace janus::speculate {
 
+/// Whether times decide what runs how: contests, and what may be spent on graphs. Tests that count
+/// calls do without.
+extern bool times_decide;
+
 class Contest {
  public:
   Contest() = default;
@@ -27,8 +31,6 @@ class Contest {
   /// for a while. Whether this run is to be one without graphs.
   bool begins(uint64_t news);
   const Trial& trial() const { return trial_; }
-  /// Whether there are any contests; tests that count calls do without.
-  static bool are_held;
 
  private:
   /// Where a run begins: those within others, or of several threads, can't be compared.

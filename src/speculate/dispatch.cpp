@@ -563,7 +563,8 @@ bool Dispatcher::may_generate() const {
 }
 
 bool Dispatcher::can_afford_generation() const {
-  return spent_on_graphs_ <= kFreeGeneration + kShareOfGeneration * (now() - first_met_);
+  return !times_decide ||
+         spent_on_graphs_ <= kFreeGeneration + kShareOfGeneration * (now() - first_met_);
 }
 
 void Dispatcher::profile_finished(double milliseconds) {

@@ -1,4 +1,4 @@
-"""Graphs are not timed against Python in tests, which count calls; those of the timing ask for it."""
+"""Times decide nothing in tests, which count calls and graphs; those of the timing ask for it."""
 
 from collections.abc import Iterator
 
@@ -8,12 +8,12 @@ from torchjanus import _core
 
 
 @pytest.fixture(autouse=True)
-def _without_contests() -> Iterator[None]:
-    _core.testing.hold_contests(False)
+def _without_times() -> Iterator[None]:
+    _core.testing.let_times_decide(False)
     yield
-    _core.testing.hold_contests(True)
+    _core.testing.let_times_decide(True)
 
 
 @pytest.fixture
-def contests(_without_contests: None) -> None:
-    _core.testing.hold_contests(True)
+def times_decide(_without_times: None) -> None:
+    _core.testing.let_times_decide(True)

@@ -11,7 +11,7 @@ import torch
 import torchjanus
 from torch import nn
 
-pytestmark = pytest.mark.usefixtures("contests")
+pytestmark = pytest.mark.usefixtures("times_decide")
 
 QUIET, LEAST, MOST = (
     16,

@@ -727,7 +727,7 @@ def test_module_whose_forward_is_cut():
     return Program(step, calls, watch=[*net.parameters(), recorder, seen], convert=convert)
 
 
-@pytest.mark.usefixtures("contests")
+@pytest.mark.usefixtures("times_decide")
 def test_cut_that_does_not_pay_is_given_up():
     """A graph copies the whole table where Python writes a row."""
     recorder = Recorder()
