@@ -274,9 +274,8 @@ bool OrdinaryRun::run_control(const Instruction& instruction) {
   const bool computed = done && compute_rows() && settle_outputs(instruction);
   in_block_ = false;
   for (Repeated& repeated : frame_.repeated) repeated.forget_large_tensors();
-  const bool given = computed && give_memory(instruction);
   learn_ = learns;
-  return given;
+  return computed && give_memory(instruction);
 }
 
 /// What comes out of blocks are tensors, containers as they are: what is in them is looked at in
@@ -292,8 +291,9 @@ bool OrdinaryRun::settle_outputs(const Instruction& instruction) {
 }
 
 /// Copies those results that lie in memory of values from outside of the blocks, of each other, or
-/// of what a frame keeps that outlives the run: the program may write to them. False: one lies
-/// otherwise than it is planned to, and the program would see that.
+/// of what a frame keeps that outlives the run: the program may write to them; and, while layouts
+/// are learned, those whose elements lie in one place. False: one lies otherwise than it is planned
+/// to, and the program would see that.
 bool OrdinaryRun::give_memory(const Instruction& instruction) {
   std::vector<const void*> taken;
   bool others = code_.hands_out_containers || code_.uses_objects;
@@ -302,6 +302,10 @@ bool OrdinaryRun::give_memory(const Instruction& instruction) {
     if (value.is_tensor()) taken.push_back(library_.storage(value));
     others |= value.kind() == Slot::Kind::container;
   }
+  // Where a plan is to copy the results of other runs to, each element needs a place.
+  const auto needs_room = [&](const Slot& value) {
+    return learn_ && !instruction.shows_strides && !library_.layout(value).is_separate();
+  };
   const auto is_shared = [&](const Slot& value) {
     const void* storage = library_.storage(value);
     return frame_.borrowed.contains(storage) ||
@@ -323,7 +327,7 @@ bool OrdinaryRun::give_memory(const Instruction& instruction) {
         return false;
       }
       value = cloned(library_, value, known.layout);
-    } else if (is_shared(value)) {
+    } else if (is_shared(value) || needs_room(value)) {
       const Layout layout = library_.layout(value);
       value = instruction.shows_strides && layout.is_separate() ? cloned(library_, value, layout)
                                                                 : cloned(library_, value);

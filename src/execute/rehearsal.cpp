@@ -107,7 +107,8 @@ bool Rehearsal::learn_operation(const Instruction& instruction) {
   return true;
 }
 
-/// What comes out of an `if` lies as in the first side that gives it.
+/// What comes out of an `if` lies as in the first side that gives it, but each element in a place
+/// of its own: the other side is copied there.
 bool Rehearsal::learn_choice(const Instruction& choose) {
   for (size_t i = 0; i < choose.outputs.size(); ++i) {
     const Value& output = *choose.node->outputs[i];
@@ -116,7 +117,8 @@ bool Rehearsal::learn_choice(const Instruction& choose) {
     expect_undefined(slot, output, frame_);
     for (size_t side = choose.blocks.size(); side-- > 0;) {
       const Learned& given = frame_.learned[choose.blocks[side].results[i]];
-      if (given.origin != Learned::Origin::nothing) frame_.learned[slot].layout = given.layout;
+      if (given.origin != Learned::Origin::nothing && given.layout.is_separate())
+        frame_.learned[slot].layout = given.layout;
     }
     if (!has_type(frame_.learned[slot].layout, output, frame_)) return false;
   }

@@ -46,7 +46,8 @@ class Opening {
     for (size_t i = 0; i < instruction.outputs.size(); ++i) {
       const graph::Type& type = instruction.node->outputs[i]->type;
       const Learned* known = type.is_tensor() ? find(instruction.outputs[i]) : nullptr;
-      if (!type.is_number() && (known == nullptr || known->root != instruction.outputs[i]))
+      if (!type.is_number() && (known == nullptr || known->root != instruction.outputs[i] ||
+                                !known->layout.is_separate()))
         return false;
     }
     return rehearsal_.learn_sides(instruction) && rehearsal_.lies_as_its_sides(instruction);

@@ -261,3 +261,56 @@ def test_a_layer_left_out_keeps_its_old_gradient():
         return y.detach()
 
     return Program(step, [(torch.randn(4, 6), flag) for _, flag in calls(18)], watch=[layers])
+
+
+# --- what one side gives lies in fewer places than it has elements -----------------------------------
+
+
+@differential(graphs=1, hits=9)
+def test_gradient_that_one_side_expands():
+    """The gradient of a sum is one number, seen from everywhere; the other side has one of its own."""
+    weight = torch.randn(6, requires_grad=True)
+
+    def step(x, flag):
+        weight.grad = None
+        y = (x * weight).tanh()
+        if flag > 0:
+            y = y * weight.sum()
+        y.sum().backward()
+        return weight.grad.clone()
+
+    return Program(step, calls(), watch=[weight])
+
+
+@differential(graphs=1, hits=9)
+def test_second_gradient_that_one_side_expands():
+    weight = torch.randn(6, requires_grad=True)
+
+    def step(x, flag):
+        weight.grad = None
+        y = (x * weight).tanh()
+        if flag > 0:
+            y = y * weight.sum()
+        (first,) = torch.autograd.grad(y.sum(), weight, create_graph=True)
+        (first.square().sum() + y.sum()).backward()
+        return weight.grad.clone(), first.detach()
+
+    return Program(step, calls(), watch=[weight])
+
+
+@differential(hits=8)
+def test_each_side_expands():
+    rows = torch.randn(3, 6)
+
+    def step(x, flag):
+        if flag > 0:
+            y = x.mean().expand(6)
+        else:
+            y = (x[:1] * 2).expand(6)
+        if flag < 0:
+            z = x.sum().expand(3, 6)
+        else:
+            z = (x * 2).expand(3, 6)
+        return (rows * y + z).sum(0)
+
+    return Program(step, calls())
