@@ -114,13 +114,38 @@ def _cut_list(snapshot: dict[str, Any]) -> list[str]:
         place = cut["reason"]
         where = f" ({place['file']}:{place['line']})" if place["line"] != cut["line"] else ""
         result.append(f"    cut at line {cut['line']}: [{cut['code']}] {cut['sentence']}{where}")
+        if cost := _each("in_python", cut):
+            result.append(f"      in Python {cut['in_python']['runs']} times, {cost} each")
     leaves = _leaves(snapshot)
     for leaf in leaves:
         result.append(
             f"    {_lines_of(leaf)}: {_state(leaf)}; {leaf['graphs']} in the cache, ran "
-            f"{leaf['hits']} of {leaf['calls']} times"
+            f"{leaf['hits']} of {leaf['calls']} times{_cost_of_part(leaf)}"
         )
     return result
+
+
+def _each(what: str, told: dict[str, Any]) -> str:
+    """What one of those runs took."""
+    spent = told.get(what)
+    return _duration(spent["milliseconds"] / spent["runs"]) if spent and spent["runs"] else ""
+
+
+def _cost_of_part(part: dict[str, Any]) -> str:
+    """What a run of its graphs took, and how much of that was the way into them and out again."""
+    each, runs = _each("as_graph", part), sum(entry["hits"] for entry in part["cache"])
+    if not each or not runs:
+        return ""
+    spent = part["as_graph"]["milliseconds"] / part["as_graph"]["runs"]
+    inside = 1e3 * sum(entry["program_seconds"] for entry in part["cache"]) / runs
+    return f", {each} each, {_duration(max(0.0, spent - inside))} of it entry and exit"
+
+
+def _duration(milliseconds: float) -> str:
+    for unit, factor in (("µs", 1e3), ("ms", 1.0)):
+        if milliseconds * factor < 1000:
+            return f"{milliseconds * factor:.3g} {unit}"
+    return f"{milliseconds / 1e3:.3g} s"
 
 
 def _counters(snapshot: dict[str, Any]) -> list[str]:

@@ -48,6 +48,7 @@ bool Cuts::possible() const {
 
 void Cuts::cut_whole(const Dispatcher& whole, Reason reason) {
   starting_at_.resize(tree_->body.size());
+  in_python_.resize(tree_->body.size());
   cut(0, tree_->body.size(), whole, std::move(reason));
 }
 

@@ -12,6 +12,12 @@
 
 namespace janus::bind {
 
+/// What some runs took, without what is told of elsewhere.
+struct Spent {
+  uint64_t runs = 0;
+  double milliseconds = 0;
+};
+
 /// The statements `begin` .. `end`-1.
 struct Segment {
   Segment(std::string name, const std::shared_ptr<const syntax::Tree>& tree, size_t begin,
@@ -20,6 +26,7 @@ struct Segment {
   std::shared_ptr<const syntax::Tree> tree;  ///< a slice of the whole
   std::vector<size_t> variables;             ///< numbers of those that they bind
   speculate::Dispatcher dispatcher;
+  Spent as_graph;  ///< from entry to exit
 };
 
 class Cuts {
@@ -53,6 +60,9 @@ class Cuts {
   graph::SourceSpan place_of(const Cut& cut) const;
   std::vector<std::shared_ptr<Segment>> segments() const;
   const std::vector<size_t>& bound_by(size_t statement) const { return bound_[statement]; }
+  /// Runs of a statement in Python, between segments or in one that has no graph.
+  Spent& in_python(size_t statement) { return in_python_[statement]; }
+  const Spent& in_python(size_t statement) const { return in_python_[statement]; }
 
  private:
   void cut(size_t begin, size_t end, const speculate::Dispatcher& seen, speculate::Reason reason);
@@ -62,6 +72,7 @@ class Cuts {
   std::vector<std::string> names_;
   std::vector<std::vector<size_t>> bound_;
   std::vector<std::shared_ptr<Segment>> starting_at_;  ///< by statement, once there is a cut
+  std::vector<Spent> in_python_;                       ///< by statement as well
   std::vector<Cut> cuts_;
 };
 

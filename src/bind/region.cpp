@@ -31,6 +31,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,23 @@ uint64_t news = 0;
 
 struct RegionState;
 
+/// A stretch of time on this thread: what it took without what parts within it are told of.
+class Stretch {
+ public:
+  /// Ends it for `spent`.
+  void end_as(Spent& spent) const {
+    const double took = speculate::now() - start_;
+    ++spent.runs;
+    spent.milliseconds += took - (told_elsewhere - before_);
+  }
+  /// The stretch around this one is not told of it.
+  void leave_out() const { told_elsewhere = before_ + speculate::now() - start_; }
+
+ private:
+  inline static thread_local double told_elsewhere = 0;  ///< milliseconds
+  double start_ = speculate::now(), before_ = told_elsewhere;
+};
+
 /// One run of cut statements.
 struct Activation {
   PyFrameObject* frame = nullptr;     ///< compared, never followed
@@ -68,6 +86,10 @@ struct Activation {
   Given given;                        ///< by the graph that ran last
   std::shared_ptr<Segment> profiled;  ///< the segment that is being watched
   double profile_start = 0;
+  Stretch whole;
+  std::optional<size_t> in_python;  ///< the statement that Python is running
+  Stretch statement;                ///< of that
+  uint64_t news_before_statement = 0;
   /// It is no part of a cut region that was running, so it is timed. What was timed before it:
   bool is_timed = false, around_without_graphs = false;
   RegionState* around = nullptr;
@@ -96,6 +118,7 @@ struct RegionState {
   uint64_t runs_with_news = 0;
   std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
   std::vector<size_t> all;               ///< their numbers
+  Spent as_graph;                        ///< of a part, from entry to exit
   std::unique_ptr<Cuts> cuts;
   std::vector<python::Object> parts;  ///< regions of the bodies of its statements
   std::map<unsigned long, Place> places;
@@ -141,9 +164,12 @@ thread_local RegionState* timed = nullptr;
 thread_local bool is_without_graphs = false;
 
 /// Tries to run statements of the region, with the variables of the frame that calls, as a graph.
-/// A result that is null: an exception is set.
+/// A result that is null: an exception is set. `spent`: by what is told of as a part, but for runs
+/// that made a graph first.
 Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const syntax::Tree& tree,
-                            const std::vector<size_t>& variables, Given& given) {
+                            const std::vector<size_t>& variables, Given& given, Spent& spent) {
+  std::optional<Stretch> stretch;
+  if (dispatcher.is_part) stretch.emplace();
   const uint64_t graphs_before = dispatcher.counters().generated;
   const bool was_settled = dispatcher.settled();
   const python::Object frame_variables = python::Object::borrow(PyEval_GetLocals());
@@ -157,12 +183,15 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   if (attempt.otherwise == Dispatcher::Otherwise::profile ||
       dispatcher.counters().generated != graphs_before || dispatcher.settled() != was_settled)
     ++news;
-  if (!attempt.ran || !attempt.result) return attempt;
-  given = take_given(attempt.result.get(), variables, state.assigned.size());
-  if (state.at_module_level) {
-    write_globals(given, state.assigned, call.globals);
-    given.values.clear();
+  if (attempt.ran && attempt.result) {
+    given = take_given(attempt.result.get(), variables, state.assigned.size());
+    if (state.at_module_level) {
+      write_globals(given, state.assigned, call.globals);
+      given.values.clear();
+    }
+    if (stretch && dispatcher.counters().generated == graphs_before) stretch->end_as(spent);
   }
+  if (stretch) stretch->leave_out();
   return attempt;
 }
 
@@ -230,7 +259,8 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     if (state.cuts->any()) return new_mode(begin_activation(state));
     if (state.dispatcher.settled()) return new_mode(Mode::plain);
     Given given;
-    const auto outcome = attempt(state, state.dispatcher, *state.tree, state.all, given);
+    const auto outcome =
+        attempt(state, state.dispatcher, *state.tree, state.all, given, state.as_graph);
     Place& place = state.here();
     place.given = std::move(given);
     if (outcome.ran) return outcome.result ? new_mode(Mode::ran) : nullptr;
@@ -278,14 +308,31 @@ void finish_profile(Activation& activation) {
   segment->dispatcher.profile_finished(speculate::now() - activation.profile_start);
 }
 
+/// A statement that Python ran has ended. What it took tells something if no part was profiled.
+void finish_statement(RegionState& state, Activation& activation) {
+  if (activation.in_python && news == activation.news_before_statement)
+    activation.statement.end_as(state.cuts->in_python(*activation.in_python));
+  activation.in_python.reset();
+}
+
+/// Statement `index` is about to run in Python.
+PyObject* begin_in_python(RegionState& state, size_t index) {
+  if (Activation* activation = current_activation(state)) {
+    activation->in_python = index;
+    activation->statement = Stretch();
+    activation->news_before_statement = news;
+  }
+  return new_mode(Mode::plain);
+}
+
 /// Statement `index`, where a segment may begin, is about to run.
 PyObject* begin_segment(RegionState& state, size_t index) {
   const std::shared_ptr<Segment> segment = state.cuts->starting_at(index);
-  if (segment == nullptr || segment->dispatcher.settled() || (is_without_graphs && timed == &state))
-    return new_mode(Mode::plain);
+  if (is_without_graphs && timed == &state) return new_mode(Mode::plain);
+  if (segment == nullptr || segment->dispatcher.settled()) return begin_in_python(state, index);
   Given given;
-  const auto outcome =
-      attempt(state, segment->dispatcher, *segment->tree, segment->variables, given);
+  const auto outcome = attempt(state, segment->dispatcher, *segment->tree, segment->variables,
+                               given, segment->as_graph);
   if (outcome.ran && !outcome.result) return nullptr;
   // The program has run since: the activations may have moved.
   Activation* activation = current_activation(state);
@@ -306,7 +353,7 @@ PyObject* begin_segment(RegionState& state, size_t index) {
     add_callee(state, *refusal);
     state.cuts->cut(segment, *refusal);
   }
-  return new_mode(Mode::plain);
+  return begin_in_python(state, index);
 }
 
 PyObject* ran(PyObject* object, PyObject* argument) {
@@ -320,6 +367,7 @@ PyObject* ran(PyObject* object, PyObject* argument) {
       if (index < activation->profiled->end) return new_mode(Mode::profile);
       finish_profile(*activation);
     }
+    finish_statement(state, *activation);
     activation->given.clear();
     return begin_segment(state, index);
   });
@@ -351,8 +399,10 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
     if (++state.cut_runs % kRunsBetweenLooks == 0) state.is_plain = is_hopeless(state);
     if (Activation* activation = current_activation(state)) {
       finish_profile(*activation);
+      finish_statement(state, *activation);
       const Activation ended = std::move(*activation);
       state.here().activations.pop_back();
+      ended.whole.leave_out();
       if (ended.is_timed) end_timed(state, ended);
     }
     Py_RETURN_NONE;
@@ -497,11 +547,13 @@ void add_last_line(const python::Object& dict, const syntax::Tree& tree) {
 python::Object told(const RegionState& state, Dispatcher::Describe describe) {
   python::Object dict = python::check(describe(state.dispatcher));
   add_last_line(dict, *state.tree);
+  if (state.dispatcher.is_part) add_spent(dict.get(), state.as_graph);
   if (!state.cuts->any()) return dict;
   std::vector<python::Object> parts;
   for (const auto& segment : state.cuts->segments()) {
     parts.push_back(python::check(describe(segment->dispatcher)));
     add_last_line(parts.back(), *segment->tree);
+    add_spent(parts.back().get(), segment->as_graph);
   }
   for (const python::Object& part : state.parts)
     if (state_of(part.get()).was_entered) parts.push_back(told(state_of(part.get()), describe));

@@ -129,6 +129,13 @@ PyObject* guarded(Make&& make) {
   return nullptr;
 }
 
+nb::dict spent_dict(const Spent& spent) {
+  nb::dict dict;
+  dict["runs"] = spent.runs;
+  dict["milliseconds"] = spent.milliseconds;
+  return dict;
+}
+
 nb::dict cut_dict(const Cuts& cuts, const Cuts::Cut& cut) {
   nb::dict dict;
   const graph::SourceSpan place = cuts.place_of(cut);
@@ -139,6 +146,8 @@ nb::dict cut_dict(const Cuts& cuts, const Cuts::Cut& cut) {
   nb::dict reason;
   add_place(reason, cut.reason.span);
   dict["reason"] = reason;
+  if (cut.statement >= 0)
+    dict["in_python"] = spent_dict(cuts.in_python(static_cast<size_t>(cut.statement)));
   return dict;
 }
 
@@ -175,6 +184,10 @@ void add_parts(PyObject* dict, const std::vector<python::Object>& parts) {
       whole[counter] = nb::cast<uint64_t>(whole[counter]) + nb::cast<uint64_t>(part[counter]);
   }
   whole["parts"] = all;
+}
+
+void add_spent(PyObject* dict, const Spent& spent) {
+  nb::borrow<nb::dict>(dict)["as_graph"] = spent_dict(spent);
 }
 
 PyObject* render(const char* function, PyObject* object) {

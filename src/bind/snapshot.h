@@ -17,6 +17,8 @@ PyObject* snapshot_of(const speculate::Dispatcher& dispatcher);
 void add_parts(PyObject* dict, const std::vector<python::Object>& parts);
 /// Adds where a run of statements was cut.
 void add_cuts(PyObject* dict, const Cuts& cuts);
+/// Adds what the runs of a part as a graph took.
+void add_spent(PyObject* dict, const Spent& spent);
 /// Calls torchjanus.report.<function>(object).
 PyObject* render(const char* function, PyObject* object);
 

@@ -1,7 +1,9 @@
 """Cutting instead of giving up: what stands around a statement that can't be converted keeps its graphs."""
 
 import io
+import re
 import threading
+import time
 
 import pytest
 import torch.nn.functional as F
@@ -801,6 +803,45 @@ def test_report_names_the_cuts():
     line = step.__wrapped__.__code__.co_firstlineno + 3
     assert f"cut at line {line}" in text and "[unknown_callable]" in text
     assert step.graph().count("graph @") == 2
+
+
+def prices(snapshot):
+    """What the statements at cuts took in Python, by line."""
+    found = {cut["line"]: cut["in_python"] for cut in snapshot.get("cuts", ())}
+    for part in snapshot.get("parts", ()):
+        found |= prices(part)
+    return found
+
+
+def test_report_tells_what_cuts_cost():
+    """The time of a cut statement is without that of the parts in its body, which have their own."""
+    recorder = setting()[0]
+
+    @torchjanus.function
+    def step(x):
+        x = x.tanh() * 2 + 1
+        for _ in range(3):
+            x = (x * 0.5 + 1).tanh() * 2
+            time.sleep(0.002)
+            recorder.record(x.sum())
+        return (x.sin() + 1).exp()
+
+    for _ in range(30):
+        step(torch.ones(4))
+    cuts = prices(step.snapshot())
+    start = step.__wrapped__.__code__.co_firstlineno
+    loop, sleep = cuts[start + 3], cuts[start + 5]
+    assert loop["runs"] > 3 and sleep["runs"] > 10
+    nap = sleep["milliseconds"] / sleep["runs"]
+    assert nap > 2
+    assert loop["milliseconds"] / loop["runs"] < 3 * nap
+    text = step.explain()
+    assert (
+        f"in Python {loop['runs']} times, " in text and f"in Python {sleep['runs']} times, " in text
+    )
+    assert re.search(
+        r"runs as a graph; 1 in the cache, ran \d+ of \d+ times, .+ each, .+ entry and", text
+    )
 
 
 def test_lambdas_of_statements_that_are_profiled_have_their_source(tmp_path):
