@@ -28,6 +28,7 @@ import torch
 import torchjanus
 
 PROFILED = 3
+torchjanus.options.disabled |= {"background"}  # the call after the profile's end is the graph's
 
 
 def seconds(step: Callable, batch: tuple) -> float:

@@ -182,6 +182,8 @@ def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -
     steps = min(100, 12 + 2 * built[0].batch_count)  # all lengths, trees and branches
     for variant in built[:2]:
         variant.warm(steps)
+    while torchjanus.stats(built[1].step)["compiling"]:
+        built[1].warm_up.append(built[1].run())
     for variant in built[2:]:
         variant.try_to_warm(steps, limit)
     systems = [variant for variant in built if not variant.is_out]

@@ -76,6 +76,8 @@ def _state(snapshot: dict[str, Any]) -> str:
             return "runs as a graph"
         case "profiling":
             return "is being profiled"
+        case "compiling":
+            return "is being compiled"
         case "cut":
             graphs = sum(leaf["state"] == "graph" for leaf in _leaves(snapshot))
             return f"is cut; {graphs} {'part runs' if graphs == 1 else 'parts run'} as graphs"

@@ -171,7 +171,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   std::optional<Stretch> stretch;
   if (dispatcher.is_part) stretch.emplace();
   const uint64_t graphs_before = dispatcher.counters().generated;
-  const bool was_settled = dispatcher.settled();
+  const bool was_settled = dispatcher.settled(), was_compiling = dispatcher.is_compiling();
   const python::Object frame_variables = python::Object::borrow(PyEval_GetLocals());
   if (!frame_variables) throw python::ErrorSet();
   Call call;
@@ -180,7 +180,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   call.globals = PyEval_GetGlobals();
   call.facts_key = state.module.get();
   Dispatcher::Attempt attempt = dispatcher.attempt(call);
-  if (attempt.otherwise == Dispatcher::Otherwise::profile ||
+  if (attempt.otherwise == Dispatcher::Otherwise::profile || was_compiling ||
       dispatcher.counters().generated != graphs_before || dispatcher.settled() != was_settled)
     ++news;
   if (attempt.ran && attempt.result) {

@@ -17,6 +17,8 @@ const char* name_of(Dispatcher::State state) {
   switch (state) {
     case Dispatcher::State::profiling:
       return "profiling";
+    case Dispatcher::State::compiling:
+      return "compiling";
     case Dispatcher::State::graph:
       return "graph";
     case Dispatcher::State::imperative:
@@ -108,6 +110,7 @@ nb::dict stats_dict(const Dispatcher& dispatcher) {
   dict["bypassed"] = counters.bypassed;
   dict["retired"] = counters.retired;
   dict["graphs"] = dispatcher.entries().size();
+  dict["compiling"] = dispatcher.is_compiling();
   dict["milliseconds"] = duration_dict(dispatcher.durations());
   nb::list reasons;
   for (const Dispatcher::Noted& each : dispatcher.reasons()) reasons.append(reason_dict(each));
@@ -182,6 +185,7 @@ void add_parts(PyObject* dict, const std::vector<python::Object>& parts) {
     for (const char* counter :
          {"hits", "misses", "aborts", "relaxations", "generated", "bypassed", "retired", "graphs"})
       whole[counter] = nb::cast<uint64_t>(whole[counter]) + nb::cast<uint64_t>(part[counter]);
+    if (nb::cast<bool>(part["compiling"])) whole["compiling"] = true;
   }
   whole["parts"] = all;
 }

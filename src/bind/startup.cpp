@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/background.h"
 #include "base/check.h"
 #include "base/options.h"
 #include "bind/function.h"
@@ -42,6 +43,7 @@ const std::map<std::string, std::string>& switches() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> made;
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
+    made.emplace(kBackgroundSwitch.name, kBackgroundSwitch.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");
     return made;
@@ -74,6 +76,7 @@ void start_up() {
   speculate::CalleePolicy policy;
   policy.unwrap = function_behind;
   speculate::prepare_profiling(policy);
+  Py_AtExit([] { BackgroundWork::stop(); });
 }
 
 void bind_options(nb::module_& module) {
@@ -97,6 +100,7 @@ void bind_options(nb::module_& module) {
     return std::set<std::string>(options().disabled.begin(), options().disabled.end());
   });
   module.def("set_disabled", [](const std::set<std::string>& names) {
+    const auto lock = BackgroundWork::between_steps();
     set_disabled({names.begin(), names.end()});
   });
   module.def("limits", [] {
@@ -111,7 +115,11 @@ void bind_options(nb::module_& module) {
   });
   module.def("dump_folder", [] { return options().dump_folder; });
   module.def(
-      "set_dump_folder", [](const std::string& folder) { options().dump_folder = folder; },
+      "set_dump_folder",
+      [](const std::string& folder) {
+        const auto lock = BackgroundWork::between_steps();
+        options().dump_folder = folder;
+      },
       nb::arg("folder"), "Empty: nothing is dumped.");
 }
 

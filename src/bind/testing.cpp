@@ -18,6 +18,7 @@
 #include <map>
 #include <optional>
 
+#include "base/background.h"
 #include "base/check.h"
 #include "base/fault.h"
 #include "frontend/autocast.h"
@@ -385,6 +386,7 @@ void bind_testing(nb::module_& module) {
   });
   testing.def(
       "let_times_decide", [](bool decide) { speculate::times_decide = decide; }, nb::arg("decide"));
+  testing.def("hold_background", &BackgroundWork::hold, nb::arg("is_held"));
   testing.def("force_way", [](int way) { torch::forced_way = way; }, nb::arg("way"));
 }
 

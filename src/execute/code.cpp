@@ -16,6 +16,7 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
+#include "kernels/compilation.h"
 #include "ops/list.h"
 #include "ops/rows.h"
 #include "ops/structure.h"
@@ -190,7 +191,7 @@ class Maker {
       instruction.action = Action::item;
     } else if (node.op == &op::fused) {
       instruction.action = Action::kernel;
-      instruction.kernel = kernels::compile(node);
+      instruction.kernel = kernels::kernel_of(node);
     } else if (node.op == &op::call) {
       code_.control = true;
       instruction.action = Action::call;

@@ -347,7 +347,6 @@ class CompiledProgram final : public Program {
 std::unique_ptr<Program> Program::compile(graph::Graph graph, Library& library,
                                           std::shared_ptr<const Heap> heap,
                                           std::span<const ShownResult> shown) {
-  kernels::compile_all(graph);  // side by side; make_code finds them in the cache
   return std::make_unique<CompiledProgram>(std::move(graph), library, std::move(heap), shown);
 }
 

@@ -317,30 +317,56 @@ void* link(std::string_view object, const std::string& symbol) {
 
 }  // namespace
 
-void* compile(const std::string& llvm_text, const std::string& symbol) {
-  const bool keeps = !options().is_disabled("kernel_cache");
-  const std::string key = cat(maker(), symbol, "\n", llvm_text);
-  const std::string name = cat(symbol, ".", digest(key));
+namespace {
+
+/// What a text is known by.
+struct Name {
+  std::string key;   ///< in full
+  std::string name;  ///< of the linked function
+};
+
+Name name_of(const std::string& llvm_text, const std::string& symbol) {
+  std::string key = cat(maker(), symbol, "\n", llvm_text);
+  std::string name = cat(symbol, ".", digest(key));
+  return {std::move(key), std::move(name)};
+}
+
+bool keeps_objects() { return !options().is_disabled("kernel_cache"); }
+
+/// Null if it is neither linked nor kept. The lock must be held.
+void* find_locked(Linked& linked, const Name& name) {
+  if (const auto found = linked.functions.find(name.name); found != linked.functions.end())
+    return found->second;
+  if (!keeps_objects()) return nullptr;
+  const std::optional<std::string> object = linked.files.find(name.key);
+  if (!object) return nullptr;
+  return linked.functions.emplace(name.name, link(*object, name.name)).first->second;
+}
+
+}  // namespace
+
+void* find(const std::string& llvm_text, const std::string& symbol) {
   Linked& linked = Linked::instance();
-  std::optional<std::string> object;
+  const std::lock_guard lock(linked.mutex);
+  return find_locked(linked, name_of(llvm_text, symbol));
+}
+
+void* compile(const std::string& llvm_text, const std::string& symbol) {
+  const Name name = name_of(llvm_text, symbol);
+  Linked& linked = Linked::instance();
   {
     const std::lock_guard lock(linked.mutex);
-    if (const auto found = linked.functions.find(name); found != linked.functions.end())
-      return found->second;
-    if (keeps) object = linked.files.find(key);
+    if (void* found = find_locked(linked, name)) return found;
   }
-  const bool is_new = !object.has_value();
-  if (is_new) {
-    const Buffer made = translate(llvm_text, LLVMObjectFile, symbol, name);
-    object.emplace(LLVMGetBufferStart(made.get()), LLVMGetBufferSize(made.get()));
-  }
+  const Buffer made = translate(llvm_text, LLVMObjectFile, symbol, name.name);
+  const std::string_view object(LLVMGetBufferStart(made.get()), LLVMGetBufferSize(made.get()));
   const std::lock_guard lock(linked.mutex);
   // Another thread may have come first.
-  if (const auto found = linked.functions.find(name); found != linked.functions.end())
+  if (const auto found = linked.functions.find(name.name); found != linked.functions.end())
     return found->second;
-  void* address = link(*object, name);
-  linked.functions.emplace(name, address);
-  if (is_new && keeps) linked.files.keep(key, *object);
+  void* address = link(object, name.name);
+  linked.functions.emplace(name.name, address);
+  if (keeps_objects()) linked.files.keep(name.key, object);
   return address;
 }
 

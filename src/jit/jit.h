@@ -14,6 +14,10 @@ namespace janus::jit {
 /// may define the same symbol. Throws InternalError with LLVM's diagnostic.
 void* compile(const std::string& llvm_text, const std::string& symbol);
 
+/// The same where that text was compiled before, in this process or in one whose objects were kept;
+/// else null.
+void* find(const std::string& llvm_text, const std::string& symbol);
+
 /// The assembly that compile() would link, for people.
 std::string assembly(const std::string& llvm_text);
 

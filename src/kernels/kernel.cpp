@@ -13,6 +13,7 @@
 #include "base/options.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
+#include "kernels/compilation.h"
 #include "kernels/emit.h"
 #include "kernels/lower.h"
 #include "kernels/space.h"
@@ -29,6 +30,11 @@ constexpr int64_t kWorkPerThread = 1 << 18;
 /// Pieces of the innermost dimension start where a cache line may start.
 constexpr int64_t kInnerGrain = 64;
 constexpr int kMostVersions = 6;
+/// Of the function in a kernel's text.
+constexpr const char* kSymbol = "kernel";
+
+/// How code comes to be there.
+enum class Making { compiled, found };
 
 /// For which walks through the space code was made. Two bits for each tensor: its Walk.
 struct OrderKey {
@@ -109,12 +115,14 @@ class CompiledKernel final : public Kernel {
   std::span<const ops::Axes> axes() const override { return nest_.axes; }
   size_t rank() const override { return static_cast<size_t>(nest_.rank); }
 
-  /// Makes the code for these sizes and strides, so that the first run need not wait.
-  void prepare(const Arguments& arguments) const {
+  /// Makes the code for these sizes and strides, so that the first run need not wait. Whether it is
+  /// there; where it is only to be found, it may not be.
+  bool prepare(const Arguments& arguments, Making making) const {
     Space space;
-    if (!space.read(arguments, nest_)) return;
+    if (!space.read(arguments, nest_)) return true;
     space.simplify(static_cast<int>(nest_.inputs.size()));
-    code_for(order_key(space));
+    const OrderKey key = order_key(space);
+    return find_version(key) != nullptr || make_version(key, making) != nullptr;
   }
 
  private:
@@ -157,7 +165,8 @@ class CompiledKernel final : public Kernel {
     return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
   }
 
-  const Version* make_version(OrderKey key) const {
+  /// Null if code that is only to be found was not made before.
+  const Version* make_version(OrderKey key, Making making = Making::compiled) const {
     const std::lock_guard lock(mutex_);
     if (const Version* made = find_version(key)) return made;
     const Version* first = versions_.load();
@@ -170,8 +179,11 @@ class CompiledKernel final : public Kernel {
     auto version = std::make_unique<Version>();
     version->key = key;
     version->text = emit(nest_, order_of(key, nest_.tensor_count()), host_target());
-    dump_text(version->text);
-    version->code = reinterpret_cast<Code>(jit::compile(version->text, "kernel"));
+    const bool compiles = making == Making::compiled;
+    if (compiles) dump_text(version->text);
+    version->code = reinterpret_cast<Code>(compiles ? jit::compile(version->text, kSymbol)
+                                                    : jit::find(version->text, kSymbol));
+    if (version->code == nullptr) return nullptr;
     version->next = first;
     versions_.store(version.get(), std::memory_order_release);
     return version.release();
@@ -295,31 +307,43 @@ ops::Axes trailing_axes(const std::vector<int64_t>& sizes, size_t rank) {
   return axes;
 }
 
-void prepare_for_types(const CompiledKernel& kernel, const graph::Node& fused) {
-  std::vector<const graph::Value*> values;
-  for (const graph::Value* input : fused.inputs)
-    if (input->type.is_tensor()) values.push_back(input);
-  values.insert(values.end(), fused.outputs.begin(), fused.outputs.end());
-  const bool reduces = !kernel.axes().empty();
-  const size_t rank = reduces ? kernel.rank() : fused.output()->type.shape.size();
-  TypicalSizes typical;
-  std::vector<int64_t> space(rank, 1);
-  std::vector<std::vector<int64_t>> strides;
-  for (size_t t = 0; t < values.size(); ++t) {
-    const std::vector<int64_t> sizes = typical.of(values[t]->type.shape);
-    const ops::Axes axes = reduces ? kernel.axes()[t] : trailing_axes(sizes, rank);
-    std::vector<int64_t>& own = strides.emplace_back(rank, 0);
-    int64_t stride = 1;
-    for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d]) {
-      if (axes[d] < 0) continue;
-      own[static_cast<size_t>(axes[d])] = stride;
-      space[static_cast<size_t>(axes[d])] = sizes[d];
+/// A kernel, and a run of it as the types of its node foretell it.
+class Foretold {
+ public:
+  Foretold(std::shared_ptr<const CompiledKernel> kernel, const graph::Node& fused)
+      : kernel_(std::move(kernel)) {
+    std::vector<const graph::Value*> values;
+    for (const graph::Value* input : fused.inputs)
+      if (input->type.is_tensor()) values.push_back(input);
+    values.insert(values.end(), fused.outputs.begin(), fused.outputs.end());
+    const bool reduces = !kernel_->axes().empty();
+    const size_t rank = reduces ? kernel_->rank() : fused.output()->type.shape.size();
+    TypicalSizes typical;
+    sizes_.assign(rank, 1);
+    for (size_t t = 0; t < values.size(); ++t) {
+      const std::vector<int64_t> sizes = typical.of(values[t]->type.shape);
+      const ops::Axes axes = reduces ? kernel_->axes()[t] : trailing_axes(sizes, rank);
+      std::vector<int64_t>& own = strides_.emplace_back(rank, 0);
+      int64_t stride = 1;
+      for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d]) {
+        if (axes[d] < 0) continue;
+        own[static_cast<size_t>(axes[d])] = stride;
+        sizes_[static_cast<size_t>(axes[d])] = sizes[d];
+      }
     }
   }
-  std::vector<TensorOperand> tensors;
-  for (const auto& one : strides) tensors.push_back({nullptr, one.data()});
-  kernel.prepare({.sizes = space, .tensors = tensors, .numbers = {}});
-}
+
+  bool prepare(Making making) const {
+    std::vector<TensorOperand> tensors;
+    for (const auto& one : strides_) tensors.push_back({nullptr, one.data()});
+    return kernel_->prepare({.sizes = sizes_, .tensors = tensors, .numbers = {}}, making);
+  }
+
+ private:
+  std::shared_ptr<const CompiledKernel> kernel_;
+  std::vector<int64_t> sizes_;
+  std::vector<std::vector<int64_t>> strides_;
+};
 
 // --- cache ---------------------------------------------------------------------------------------
 
@@ -370,25 +394,44 @@ std::shared_ptr<const CompiledKernel> find_or_make(const graph::Node& fused) {
 
 }  // namespace
 
+std::shared_ptr<const Kernel> kernel_of(const graph::Node& fused) { return find_or_make(fused); }
+
 std::shared_ptr<const Kernel> compile(const graph::Node& fused) {
   auto kernel = find_or_make(fused);
-  prepare_for_types(*kernel, fused);
+  Foretold(kernel, fused).prepare(Making::compiled);
   return kernel;
 }
 
-void compile_all(const graph::Graph& graph) {
-  // Lowering asks for the thread's default dtype, so it is done here; only LLVM works side by side.
-  std::vector<std::pair<const graph::Node*, std::shared_ptr<const CompiledKernel>>> kernels;
+namespace {
+
+/// Lowering asks for the thread's default dtype, so it is done here; only LLVM works elsewhere.
+std::vector<Foretold> all_foretold(const graph::Graph& graph) {
+  std::vector<Foretold> all;
   graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-    if (node.op == &op::fused) kernels.emplace_back(&node, find_or_make(node));
+    if (node.op == &op::fused) all.emplace_back(find_or_make(node), node);
   });
+  return all;
+}
+
+}  // namespace
+
+void compile_all(const graph::Graph& graph) {
+  const std::vector<Foretold> all = all_foretold(graph);
   // One by one from a common counter, since some take much longer than others.
   std::atomic<size_t> next = 0;
-  const auto workers = std::min<int64_t>(thread_count(), static_cast<int64_t>(kernels.size()));
+  const auto workers = std::min<int64_t>(thread_count(), static_cast<int64_t>(all.size()));
   parallel_for(workers, 1, [&](int64_t, int64_t) {
-    for (size_t i = next++; i < kernels.size(); i = next++)
-      prepare_for_types(*kernels[i].second, *kernels[i].first);
+    for (size_t i = next++; i < all.size(); i = next++) all[i].prepare(Making::compiled);
   });
+}
+
+std::shared_ptr<BackgroundWork> begin_compiling(const graph::Graph& graph) {
+  BackgroundWork::Steps steps;
+  for (Foretold& each : all_foretold(graph)) {
+    if (each.prepare(Making::found)) continue;
+    steps.emplace_back([one = std::move(each)] { one.prepare(Making::compiled); });
+  }
+  return steps.empty() ? nullptr : BackgroundWork::start(std::move(steps));
 }
 
 bool can_compile(const graph::Node& node) {

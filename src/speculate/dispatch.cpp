@@ -152,6 +152,7 @@ double Dispatcher::seconds_until_first_graph() {
 Dispatcher::State Dispatcher::state() const {
   if (settled_) return is_cut_ ? State::cut : State::imperative;
   if (!entries_.empty()) return State::graph;
+  if (is_compiling()) return State::compiling;
   return refusals_ == 0 ? State::profiling : State::imperative;
 }
 
@@ -189,6 +190,7 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
     return {};
   }
   if (generating_) return {};
+  if (is_compiling() && !admit() && entries_.empty()) return {};
   if (entries_.empty()) return profile_or_generate(call, environment, committed);
   if (is_without_graphs()) return {};
   Attempt attempt = try_entries(call, environment, committed);
@@ -339,6 +341,7 @@ bool Dispatcher::had_its_chance(const Outcomes& wanted) {
 Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& environment,
                                      const std::vector<Outcomes>& candidates, bool& committed) {
   ++counters_.aborts;
+  if (is_compiling()) return {};  // the graph for such calls may be on its way
   trouble(kTroubleOfAbort, "a test or an operator inside the graph");
   if (const auto entry = std::exchange(outgrown_, nullptr))
     return outgrown(call, environment, entry, committed);
@@ -375,7 +378,10 @@ Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& en
     return attempt;
   }
   std::erase(entries_, entry);
-  if (!entries_.empty()) entries_.front()->outgrown = times;
+  if (is_compiling())
+    compiling_->outgrown = times;
+  else if (!entries_.empty())
+    entries_.front()->outgrown = times;
   return attempt;
 }
 
@@ -384,6 +390,7 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
                                        const Mismatch& mismatch, bool& committed) {
   ++counters_.misses;
   note(mismatch.reason);
+  if (is_compiling()) return {};
   const bool is_ever_new =
       !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= kMostGraphsOfNumbers;
   const bool may_improve = may_generate() && !is_ever_new;
@@ -423,12 +430,11 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
     throw InternalError(cat("the assumptions do not hold for the call that they were made from: ",
                             mismatch->reason.details));
   ++counters_.generated;
-  ++news_;
   entry->chosen = chosen;
   entry->guards().visit_values(
       call, [&](const std::string& path, PyObject* object) { observations_.see(path, object); });
-  entries_.push_front(entry);
-  if (entries_.size() > kMostEntries) entries_.pop_back();
+  compiling_ = entry;
+  if (!admit()) return {};
   Attempt attempt;
   Outcomes unused;
   if (run_entry(entry, std::move(captured), attempt.result, committed, unused) == Result::left) {
@@ -438,6 +444,17 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
   }
   attempt.ran = true;
   return attempt;
+}
+
+bool Dispatcher::admit() {
+  const auto milliseconds = compiling_->compiled_in_background();
+  if (!milliseconds) return false;
+  durations_.compiling += *milliseconds;
+  spent_on_graphs_ += *milliseconds;
+  ++news_;
+  entries_.push_front(std::exchange(compiling_, nullptr));
+  if (entries_.size() > kMostEntries) entries_.pop_back();
+  return true;
 }
 
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
@@ -582,12 +599,14 @@ void Dispatcher::settle(Reason reason) {
   if (settled_) return;
   note(reason);
   entries_.clear();
+  compiling_.reset();
   fall_back(reason);
   settled_ = true;
 }
 
 void Dispatcher::settle_as_cut() {
   entries_.clear();
+  compiling_.reset();
   settled_ = is_cut_ = true;
 }
 

@@ -58,7 +58,7 @@ struct StrictFallback {
 
 class Dispatcher {
  public:
-  enum class State { profiling, graph, imperative, cut };
+  enum class State { profiling, compiling, graph, imperative, cut };
   /// How a call that no graph took is to run.
   enum class Otherwise { plain, profile };
   struct Attempt {
@@ -106,6 +106,8 @@ class Dispatcher {
   const std::string& file() const { return file_; }
   int line() const { return line_; }
   State state() const;
+  /// Whether a graph is not run yet because its kernels are being compiled.
+  bool is_compiling() const { return compiling_ != nullptr; }
   const Counters& counters() const { return counters_; }
   const Durations& durations() const { return durations_; }
   struct Noted {
@@ -140,7 +142,9 @@ class Dispatcher {
   /// Runs one graph; `wanted` becomes the outcomes a better graph would follow.
   Result run_entry(const std::shared_ptr<Entry>& entry, std::vector<python::Object> captured,
                    python::Object& result, bool& committed, Outcomes& wanted);
-  /// Generates a graph for this call and runs it.
+  /// Puts the graph that is being compiled into the cache; false: it is not ready.
+  bool admit();
+  /// Generates a graph for this call and runs it, or leaves it to be compiled.
   Attempt generate_and_run(const Call& call, const Environment& environment, const Outcomes& chosen,
                            bool& committed);
   /// Null if that was refused; the reason is noted.
@@ -182,6 +186,7 @@ class Dispatcher {
   std::map<std::string, size_t> graphs_of_;  ///< made since a formula had another value; by formula
   Observations observations_;
   std::deque<std::shared_ptr<Entry>> entries_;
+  std::shared_ptr<Entry> compiling_;  ///< made, but its kernels are not; no other is made meanwhile
   Contest contest_;
   uint64_t news_ = 0;                ///< graphs made and runs profiled since there are graphs
   std::shared_ptr<Entry> outgrown_;  ///< by what the run of a graph met

@@ -10,7 +10,7 @@
 #include "execute/container.h"
 #include "graph/functions.h"
 #include "graph/text.h"
-#include "kernels/kernel.h"
+#include "kernels/compilation.h"
 #include "ops/promotion.h"
 #include "passes/pipeline.h"
 #include "speculate/describe.h"
@@ -146,6 +146,7 @@ void Entry::retire() {
 
 void Entry::release() {
   program_.reset();
+  compiling_.reset();
   differentiable_.reset();
   result_ = {};
   writes_.clear();
@@ -174,6 +175,7 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   graph = passes::optimise(std::move(graph), nullptr, kernels::can_compile);
   const double optimised = now();
   entry->frames_of_call_ = frames_of_call(graph);
+  entry->compile(graph);
   entry->program_ =
       execute::Program::compile(std::move(graph), *library(),
                                 object_heap(std::move(generated.objects)), generated.shown_results);
@@ -181,6 +183,20 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
 
   entry->bind(generated, call, death_callback(entry).get());
   return entry;
+}
+
+/// Where stages are dumped, they are numbered in one order.
+void Entry::compile(const graph::Graph& graph) {
+  if (options().is_disabled(kBackgroundSwitch.name) || !options().dump_folder.empty())
+    kernels::compile_all(graph);
+  else
+    compiling_ = kernels::begin_compiling(graph);
+}
+
+std::optional<double> Entry::compiled_in_background() {
+  if (compiling_ == nullptr) return 0;
+  if (!compiling_->is_done()) return std::nullopt;
+  return 1e3 * std::exchange(compiling_, nullptr)->seconds();
 }
 
 void Entry::bind(const Generated& generated, const Call& call, PyObject* on_death) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/background.h"
 #include "execute/program.h"
 #include "speculate/differentiable.h"
 #include "speculate/generated.h"
@@ -25,7 +26,8 @@ class Entry {
     double optimise = 0, compile = 0;  ///< milliseconds
   };
 
-  /// Optimises and compiles the graph. Throws InternalError (or what the passes throw).
+  /// Optimises the graph and compiles it, its kernels in the background. Throws InternalError (or
+  /// what the passes throw).
   static std::shared_ptr<Entry> make(Generated generated, const Call& call);
   ~Entry();
   Entry(const Entry&) = delete;
@@ -34,6 +36,9 @@ class Entry {
   const Guards& guards() const { return *guards_; }
   /// Something that the graph must find is gone: it can never be entered again.
   bool retired() const { return retired_; }
+  /// The processor's milliseconds that compiling in the background took; nothing: it goes on, and a
+  /// run would wait for it. Throws what was thrown there.
+  std::optional<double> compiled_in_background();
 
   /// Runs the graph for what the guards captured. Nothing: `result` is set, or null with a Python
   /// exception set that an effect of the program raised. `committed` is set before anything becomes
@@ -66,6 +71,7 @@ class Entry {
   };
   class Running;
   Entry() = default;
+  void compile(const graph::Graph& graph);
   void bind(const Generated& generated, const Call& call, PyObject* on_death);
   execute::Slot input(size_t index, PyObject* object) const;
   execute::Slot list_input(size_t index, PyObject* list) const;
@@ -86,6 +92,7 @@ class Entry {
 
   std::unique_ptr<Guards> guards_;
   std::shared_ptr<execute::Program> program_;
+  std::shared_ptr<BackgroundWork> compiling_;  ///< of its kernels; null: nothing is
   std::shared_ptr<Differentiable> differentiable_;
   std::vector<graph::Type::Kind> input_kinds_;
   std::vector<size_t> inputs_;      ///< positions among the captured objects

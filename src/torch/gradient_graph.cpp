@@ -25,8 +25,9 @@ using graph::Value;
 namespace {
 
 std::unique_ptr<execute::Program> compiled(Graph graph) {
-  return execute::Program::compile(
-      passes::optimise(std::move(graph), nullptr, kernels::can_compile), library());
+  Graph optimised = passes::optimise(std::move(graph), nullptr, kernels::can_compile);
+  kernels::compile_all(optimised);
+  return execute::Program::compile(std::move(optimised), library());
 }
 
 /// The value that a `state` node of that cell gives; null if the graph doesn't read the cell.

@@ -1,10 +1,16 @@
-"""Times decide nothing in tests, which count calls and graphs; those of the timing ask for it."""
+"""Times decide nothing in tests, which count calls and graphs, and the first call of a graph waits for its
+kernels; tests of the timing, and of compiling in the background, ask for that."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
-from torchjanus import _core
+_DISABLED = {name for name in os.environ.get("TORCHJANUS_DISABLE", "").split(",") if name}
+# For child processes as well.
+os.environ["TORCHJANUS_DISABLE"] = ",".join(sorted(_DISABLED | {"background"}))
+
+from torchjanus import _core  # noqa: E402  (it reads the environment)
 
 
 @pytest.fixture(autouse=True)

@@ -44,6 +44,8 @@ import torch
 import torchjanus
 from torch import nn
 
+torchjanus.options.disabled |= {"background"}  # a call is a graph's as soon as there is one
+
 
 @dataclass
 class Call:

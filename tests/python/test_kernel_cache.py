@@ -62,7 +62,7 @@ def test_damaged_kernels_are_compiled_again(run, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "switch", [{"TORCHJANUS_DISABLE": "kernel_cache"}, {"TORCHJANUS_CACHE": "0"}]
+    "switch", [{"TORCHJANUS_DISABLE": "kernel_cache,background"}, {"TORCHJANUS_CACHE": "0"}]
 )
 def test_it_can_be_switched_off(run, tmp_path, switch):
     run(**{"XDG_CACHE_HOME": str(tmp_path), **switch})

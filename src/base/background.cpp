@@ -1,0 +1,157 @@
+#include "base/background.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <deque>
+#include <system_error>
+#include <thread>
+
+#include "base/fault.h"
+#include "base/fork_safe_mutex.h"
+#include "base/thread_time.h"
+
+namespace janus {
+
+namespace {
+
+/// Where processors are short, the program comes first, but the work is not starved.
+constexpr int kNiceness = 5;
+
+struct Queue {
+  std::deque<std::shared_ptr<BackgroundWork>> work;
+  pid_t process = 0;  ///< that has a thread at it; a fork's child has none
+  bool is_held = false;
+};
+
+/// The process ends: looked at by who holds the step's lock.
+std::atomic<bool> is_stopped = false;
+
+/// Guards the queue, for a moment each time.
+std::mutex& queue_mutex() { return fork_safe_mutex<Queue>(); }
+/// Held during a step.
+std::mutex& step_mutex() { return fork_safe_mutex<BackgroundWork>(); }
+
+Queue& queue() {
+  static auto* const instance = new Queue;
+  return *instance;
+}
+
+/// Signals are for the program's own threads.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+class BackgroundThread {
+ public:
+  /// Lets a thread of this process see to the queue.
+  static void ensure() {
+    {
+      const std::lock_guard lock(queue_mutex());
+      Queue& all = queue();
+      if (all.is_held || all.work.empty() || all.process == getpid()) return;
+      all.process = getpid();
+    }
+    try {
+      const WithoutSignals blocked;
+      std::thread(&run).detach();
+    } catch (const std::system_error&) {
+      work_off();
+    }
+  }
+
+ private:
+  static void run() {
+    setpriority(PRIO_PROCESS, 0, kNiceness);  // of this thread alone
+    work_off();
+  }
+
+  static void work_off() {
+    while (const std::shared_ptr<BackgroundWork> work = next()) {
+      const std::lock_guard lock(step_mutex());
+      if (is_stopped) return;
+      work->do_next();
+    }
+  }
+
+  /// Null: the thread is to end.
+  static std::shared_ptr<BackgroundWork> next() {
+    std::deque<std::shared_ptr<BackgroundWork>> ended;  // once the lock is free
+    const std::lock_guard lock(queue_mutex());
+    Queue& all = queue();
+    while (!all.work.empty() && all.work.front()->has_ended()) {
+      ended.push_back(std::move(all.work.front()));
+      all.work.pop_front();
+    }
+    if (!all.work.empty() && !all.is_held) return all.work.front();
+    all.process = 0;
+    return nullptr;
+  }
+};
+
+std::shared_ptr<BackgroundWork> BackgroundWork::start(Steps steps) {
+  const std::shared_ptr<BackgroundWork> work(new BackgroundWork(std::move(steps)));
+  {
+    const std::lock_guard lock(queue_mutex());
+    queue().work.push_back(work);
+  }
+  BackgroundThread::ensure();
+  return work;
+}
+
+bool BackgroundWork::is_done() {
+  if (!has_ended()) {
+    BackgroundThread::ensure();
+    return false;
+  }
+  if (error_ != nullptr) std::rethrow_exception(error_);
+  return true;
+}
+
+void BackgroundWork::do_next() {
+  size_t done = done_.load();
+  const double start = thread_seconds();
+  try {
+    fault_point(Fault::memory);
+    steps_[done++]();
+  } catch (...) {
+    error_ = std::current_exception();
+    done = steps_.size();
+  }
+  seconds_ = seconds_ + (thread_seconds() - start);
+  done_.store(done, std::memory_order_release);
+}
+
+std::unique_lock<std::mutex> BackgroundWork::between_steps() {
+  return std::unique_lock(step_mutex());
+}
+
+void BackgroundWork::stop() {
+  is_stopped = true;
+  between_steps();
+}
+
+void BackgroundWork::hold(bool is_held) {
+  {
+    const std::lock_guard lock(queue_mutex());
+    queue().is_held = is_held;
+  }
+  BackgroundThread::ensure();
+}
+
+}  // namespace janus
