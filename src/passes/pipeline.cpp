@@ -5,6 +5,7 @@
 #include "ops/rows.h"
 #include "passes/passes.h"
 #include "passes/runner.h"
+#include "passes/stack_rounds.h"
 
 namespace janus::passes {
 
@@ -51,6 +52,7 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   }
 
   // Fewer, larger matrix products.
+  graph = run("stack_rounds", stack_rounds, std::move(graph));
   graph = run("sum_products", sum_products, std::move(graph));
   graph = run("stack_products", stack_products, std::move(graph));
   graph = run("widen_products", widen_products, std::move(graph));

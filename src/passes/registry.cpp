@@ -7,6 +7,7 @@
 #include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
+#include "passes/stack_rounds.h"
 
 namespace janus::passes {
 
@@ -25,6 +26,7 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"merge_common", merge_common},
       NamedPass{"remove_dead", remove_dead},
       NamedPass{"batch", batch},
+      NamedPass{"stack_rounds", stack_rounds},
       NamedPass{"sum_products", sum_products},
       NamedPass{"stack_products", stack_products},
       NamedPass{"widen_products", widen_products},

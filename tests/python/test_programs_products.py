@@ -462,3 +462,48 @@ def test_products_in_every_way(way, rows, inner, columns):
         results = converted()
     assert converted.stats()["state"] == "graph"
     torch.testing.assert_close(results, step(), rtol=1e-4, atol=1e-3)
+
+
+def recurrent_over_any_length(sizes):
+    cell, head = nn.LSTMCell(6, 8), nn.Linear(8, 2)
+    parameters = [*cell.parameters(), *head.parameters()]
+    optimizer = torch.optim.SGD(parameters, 0.05, momentum=0.9)
+
+    def step(x):
+        h = c = torch.zeros(x.shape[1], 8)
+        for t in range(x.shape[0]):
+            h, c = cell(x[t], (h, c))
+        loss = head(h).square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(
+        step, [(torch.randn(*size, 6),) for size in sizes], watch=[cell, head, optimizer]
+    )
+
+
+@differential(hits=10)
+def test_a_loop_in_the_graph_multiplies_the_rows_of_its_rounds_behind_it():
+    return recurrent_over_any_length([(2 + i * 5 % 7, 3) for i in range(14)])
+
+
+@differential(hits=8)
+def test_a_loop_of_one_round_and_of_none():
+    return recurrent_over_any_length([(4, 3), (2, 3), (5, 3), (3, 3), (1, 3), (0, 3)] * 4)
+
+
+def test_rounds_add_no_product_to_the_weights_gradient():
+    program = recurrent_over_any_length([(2 + i * 5 % 7, 3) for i in range(8)])
+
+    def count():
+        step = torchjanus.function(program.step)
+        for call in program.calls:
+            step(*call)
+        return step.graph().count("addmm"), step.graph().count(" = list_stack ")
+
+    in_loop, stacks = count()
+    with torchjanus.options.without("stack_rounds"):
+        assert count() == (in_loop + 1, 0)
+    assert stacks == 2
