@@ -12,6 +12,7 @@
 #include "frontend/optional.h"
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
+#include "frontend/stop.h"
 #include "frontend/strings.h"
 #include "frontend/torch_services.h"
 
@@ -250,10 +251,14 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
     frame.at_stop = std::exchange(interpreter.at_next_stop, nullptr);
     remember_arguments(frame, tree, *tree.arguments, *bound);
     if (tree.scope->has_yield) return run_generator(interpreter, frame, tree.body);
-    return interpreter.run_frame(frame, [&] {
-      return run_body(interpreter, &tree.body,
-                      tree.lambda != nullptr ? tree.lambda->body : nullptr);
-    });
+    try {
+      return interpreter.run_frame(frame, [&] {
+        return run_body(interpreter, &tree.body,
+                        tree.lambda != nullptr ? tree.lambda->body : nullptr);
+      });
+    } catch (const Stopped&) {
+      return frame.at_stop;
+    }
   };
   if (tree.scope->has_yield || interpreter.is_library(tree)) return run(variables);
   return interpreter.recursion().invoke(

@@ -136,6 +136,7 @@ class ElementLoop {
     variables->parent = outer.variables;
     Frame frame = interpreter_.make_frame(outer.code, variables, outer.name);
     frame.is_library = outer.is_library;
+    frame.at_stop = outer.at_stop;
     interpreter_.run_frame(frame, [&] {
       body(frame);
       return Value();

@@ -45,6 +45,10 @@ struct SliceRange {
   Py_ssize_t start, step, count;
 };
 SliceRange slice_range(Interpreter& interpreter, const SliceValue& slice, size_t length);
+/// The positions of a slice, of which only the run knows a bound: as many as in the call at hand,
+/// which is guarded. Nothing if that is not known, or the slice has a step.
+std::optional<std::vector<Value>> slice_positions(Interpreter& interpreter, const SliceValue& slice,
+                                                  const Value& length);
 /// elements[index] for an index that only the run knows; null if no number of the graph can be it.
 Value element_at(Interpreter& interpreter, const std::vector<Value>& elements, const Value& index);
 /// A list that changes: one made in the run, or the twin of a real one; null for anything else.

@@ -16,6 +16,7 @@
 #include "frontend/rearranged.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
+#include "frontend/stop.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -274,9 +275,11 @@ namespace {
 /// A list may grow or shrink while it is iterated, as in Python.
 std::shared_ptr<Iterator> iterate_sequence(std::shared_ptr<Sequence> sequence) {
   auto position = std::make_shared<size_t>(0);
-  return std::make_shared<Iterator>([sequence, position]() -> Value {
+  auto iterator = std::make_shared<Iterator>([sequence, position]() -> Value {
     return *position < sequence->elements.size() ? sequence->elements[(*position)++] : nullptr;
   });
+  if (sequence->source == nullptr) iterator->type = &PyListIter_Type;
+  return iterator;
 }
 
 /// A dict may not grow or shrink while it is iterated; values that are overwritten are seen. That
@@ -341,32 +344,60 @@ std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_p
   });
 }
 
-/// Whether the class of the object says in Python what comes next.
-bool has_written_next(const Value& value) {
+/// Whether the class of the object has the method, written in Python.
+bool has_written(const Value& value, const char* method) {
   if (as<Instance>(value) == nullptr && as<Known>(value) == nullptr) return false;
-  static PyObject* const name = PyUnicode_InternFromString("__next__");
+  const Object name = Object::steal(PyUnicode_InternFromString(method));
   PyTypeObject* const type = class_of(value);
-  PyObject* const method = type == nullptr ? nullptr : _PyType_Lookup(type, name);
-  return method != nullptr && PyFunction_Check(method);
+  PyObject* const found = type == nullptr ? nullptr : _PyType_Lookup(type, name.get());
+  return found != nullptr && PyFunction_Check(found);
+}
+
+/// What the method gives; null where it raises that exception.
+Value call_unless_it_raises(Interpreter& interpreter, const Value& method,
+                            const CallArguments& arguments, PyObject* exception) {
+  const Value stop = stop_by(exception);
+  interpreter.at_next_stop = stop;
+  Value element = call(interpreter, method, arguments);
+  interpreter.at_next_stop = nullptr;
+  return element == stop ? nullptr : element;
 }
 
 /// Its `__next__` is called until that raises StopIteration.
 std::shared_ptr<Iterator> iterate_by_next(Interpreter& interpreter, const Value& object) {
   return std::make_shared<Iterator>([&interpreter, object]() -> Value {
-    const Value method = special_method(interpreter, object, "__next__");
-    const Value stop = std::make_shared<Native>("StopIteration", nullptr);
-    interpreter.at_next_stop = stop;
-    Value element = call(interpreter, method, {});
-    interpreter.at_next_stop = nullptr;
-    return element == stop ? nullptr : element;
+    return call_unless_it_raises(interpreter, special_method(interpreter, object, "__next__"), {},
+                                 PyExc_StopIteration);
+  });
+}
+
+/// Its `__getitem__` is asked for one position after the other until that raises IndexError.
+std::shared_ptr<Iterator> iterate_by_items(Interpreter& interpreter, const Value& object) {
+  auto position = std::make_shared<int64_t>(0);
+  return std::make_shared<Iterator>([&interpreter, object, position]() -> Value {
+    if (*position < 0) return nullptr;
+    CallArguments arguments;
+    arguments.positional = {interpreter.integer((*position)++)};
+    Value element =
+        call_unless_it_raises(interpreter, special_method(interpreter, object, "__getitem__"),
+                              arguments, PyExc_IndexError);
+    if (element == nullptr) *position = -1;
+    return element;
   });
 }
 
 /// What `__iter__` of an object gives.
 std::shared_ptr<Iterator> iterate_by_methods(Interpreter& interpreter, const Value& method) {
   const Value iterator = call(interpreter, method, {});
-  return has_written_next(iterator) ? iterate_by_next(interpreter, iterator)
-                                    : iterate(interpreter, iterator);
+  return has_written(iterator, "__next__") ? iterate_by_next(interpreter, iterator)
+                                           : iterate(interpreter, iterator);
+}
+
+/// What the class of an object says of iteration; null: nothing.
+std::shared_ptr<Iterator> iterate_object(Interpreter& interpreter, const Value& object) {
+  if (Value method = special_method(interpreter, object, "__iter__"))
+    return iterate_by_methods(interpreter, method);
+  return has_written(object, "__getitem__") ? iterate_by_items(interpreter, object) : nullptr;
 }
 
 }  // namespace
@@ -383,8 +414,7 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
   if (auto set = shared_as<SetValue>(twin)) return iterate_set(interpreter, set);
   if (auto tensor = shared_as<Tensor>(twin)) return iterate_tensor(interpreter, tensor);
   if (as<Instance>(twin) != nullptr)
-    if (Value method = special_method(interpreter, twin, "__iter__"))
-      return iterate_by_methods(interpreter, method);
+    if (auto iterator = iterate_object(interpreter, twin)) return iterator;
   if (const auto* known = as<Known>(twin)) {
     PyObject* object = known->object.get();
     if (PyType_Check(object) && is_enumeration(reinterpret_cast<PyTypeObject*>(object))) {
@@ -400,8 +430,7 @@ std::shared_ptr<Iterator> iterate(Interpreter& interpreter, const Value& value) 
     if (PyUnicode_CheckExact(object) || PyBytes_CheckExact(object) ||
         PyFrozenSet_CheckExact(object) || (PyRange_Check(object) && known->source == nullptr))
       return iterate_constant(interpreter, object);
-    if (Value method = special_method(interpreter, twin, "__iter__"))
-      return iterate_by_methods(interpreter, method);
+    if (auto iterator = iterate_object(interpreter, twin)) return iterator;
   }
   interpreter.refuse(ReasonCode::dynamic_value, "what is iterated over");
 }

@@ -12,6 +12,7 @@
 #include "frontend/operators.h"
 #include "frontend/run_time.h"
 #include "frontend/statements.h"
+#include "frontend/stop.h"
 
 namespace janus::frontend {
 
@@ -141,21 +142,6 @@ bool loop_test(Interpreter& interpreter, const syntax::While& loop, int64_t trip
   return interpreter.follow(truth.flag, Object::borrow(goes_on ? Py_True : Py_False), fact);
 }
 
-Completion unroll_while(Interpreter& interpreter, const syntax::While& loop) {
-  size_t forks = interpreter.frame().forks.size();
-  const bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
-  const speculate::NodeFact* seen = interpreter.fact(loop.fact);
-  auto begins_round = [&](int64_t trips) {
-    // Its end is a branch that is followed, always in one direction: it may never come.
-    if (forever && seen != nullptr && trips > seen->most_trips)
-      interpreter.refuse(ReasonCode::dynamic_control,
-                         "the rounds of a loop that ends inside its body");
-    return loop_test(interpreter, loop, trips);
-  };
-  if (auto left = unroll(interpreter, forks, begins_round, loop.body)) return *left;
-  return execute_else(interpreter, forks, loop.orelse);
-}
-
 /// The loop in the graph whose rounds are interpreted.
 class ReturningLoop {
  public:
@@ -189,9 +175,11 @@ Completion after_rounds(Interpreter& interpreter, int fact, const Variables& sta
 }
 
 /// A loop as a `while` node; `break` and `return` are noted in variables that the test asks first.
+/// `rounds_before`: how many came in front of it.
 Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Truth()>& test,
                       const std::function<Completion()>& round, const syntax::Body& orelse,
-                      bool forever, const std::function<Value()>& rounds = {}) {
+                      bool forever, const std::function<Value()>& rounds = {},
+                      int64_t rounds_before = 0) {
   auto state = std::make_shared<Variables>();
   for (const char* flag : {"left", "breaks", "returns"})
     state->values[flag] = interpreter.boolean(false);
@@ -211,7 +199,12 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
       Truth left = truth_of(interpreter, state->values["left"]);
       return rounds && left.known && !*left.known ? rounds() : nullptr;
     };
-    loop_in_graph(interpreter, fact, {stays, round, count});
+    loop_in_graph(interpreter, fact,
+                  {.test = stays,
+                   .round = round,
+                   .rounds = count,
+                   .may_be_empty = rounds_before > 1,
+                   .is_rest = rounds_before == 1});
   }
   interpreter.mark(speculate::LineMark::Kind::graph, "a loop in the graph");
   auto otherwise = [&]() -> Completion {
@@ -222,6 +215,35 @@ Completion graph_loop(Interpreter& interpreter, int fact, const std::function<Tr
     return choose_statements(interpreter, left, fact, [] { return Completion::normal; }, run_else);
   };
   return after_rounds(interpreter, fact, *state, forever, otherwise);
+}
+
+/// Unrolls the loop, as long as the test of one whose rounds vary is known: `while not done` is so
+/// in the first round only. The rounds that are left are a loop in the graph.
+Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
+                        const std::function<Truth()>& test) {
+  size_t forks = interpreter.frame().forks.size();
+  const bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
+  const bool varies = !forever && rounds_vary(interpreter, loop.fact);
+  const speculate::NodeFact* seen = interpreter.fact(loop.fact);
+  std::optional<int64_t> known_rounds;
+  auto begins_round = [&](int64_t trips) {
+    // Its end is a branch that is followed, always in one direction: it may never come.
+    if (forever && seen != nullptr && trips > seen->most_trips)
+      interpreter.refuse(ReasonCode::dynamic_control,
+                         "the rounds of a loop that ends inside its body");
+    if (varies && !peek(interpreter, test).known) {
+      known_rounds = trips;
+      return false;
+    }
+    return loop_test(interpreter, loop, trips);
+  };
+  if (auto left = unroll(interpreter, forks, begins_round, loop.body)) return *left;
+  if (!known_rounds) return execute_else(interpreter, forks, loop.orelse);
+  const auto round = [&] { return execute(interpreter, loop.body); };
+  const Completion completion = graph_loop(interpreter, loop.fact, test, round, loop.orelse,
+                                           /*forever=*/false, {}, *known_rounds);
+  end_loop(interpreter, forks, completion);
+  return completion;
 }
 
 /// Whether the expression is a variable that holds a list made in the run, or the length of one.
@@ -246,11 +268,11 @@ Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
     return evaluate_truth(interpreter, *loop.test, fact);
   };
   // `while True` ends by a branch in it, and what a list holds is soon not known any more; any
-  // other test that is known can be unrolled.
+  // other loop is unrolled as long as its test is known.
   bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
   bool unrolls =
       !forever && !asks_for_list(interpreter, *loop.test) && peek(interpreter, test).known;
-  if (!rounds_vary(interpreter, loop.fact) || unrolls) return unroll_while(interpreter, loop);
+  if (!rounds_vary(interpreter, loop.fact) || unrolls) return unroll_while(interpreter, loop, test);
   return graph_loop(
       interpreter, loop.fact, test, [&] { return execute(interpreter, loop.body); }, loop.orelse,
       forever);
@@ -432,14 +454,14 @@ Completion execute_raise(Interpreter& interpreter, const syntax::Raise& statemen
   const syntax::Expression* raised = statement.exc;
   if (stop == nullptr || raised == nullptr || statement.cause != nullptr)
     interpreter.refuse(ReasonCode::would_raise, "a raise statement");
-  if (const auto* made = syntax::try_as<syntax::Call>(raised);
-      made != nullptr && made->args.empty() && made->keywords.empty())
-    raised = made->func;
+  const auto* made = syntax::try_as<syntax::Call>(raised);
+  if (made != nullptr) raised = made->func;
   if (syntax::try_as<syntax::Name>(raised) != nullptr) {
     const Value exception = evaluate(interpreter, *raised);
     const auto* known = as<Known>(exception);
-    if (known != nullptr && known->object.is(PyExc_StopIteration)) {
+    if (known != nullptr && is_stop_by(stop, known->object.get())) {
       interpreter.assume_identity(*known);
+      if (made != nullptr) evaluate_arguments(interpreter, *made);  // nobody looks at them
       return execute_return(interpreter, stop);
     }
   }

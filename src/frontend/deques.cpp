@@ -3,6 +3,7 @@
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
 #include "frontend/expressions.h"
+#include "frontend/stop.h"
 
 namespace janus::frontend {
 
@@ -36,7 +37,7 @@ Value extend_left(Interpreter& interpreter, Sequence& self, const CallArguments&
 Value pop_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
   expect_count(interpreter, arguments, 0, 0);
   if (self.elements.empty())
-    interpreter.refuse(ReasonCode::would_raise, "IndexError: pop from an empty deque");
+    raise(interpreter, PyExc_IndexError, "IndexError: pop from an empty deque");
   Value element = self.elements[0];
   self.elements.erase(self.elements.begin());
   return element;

@@ -222,8 +222,10 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
         return run_time_item(interpreter, *object, key, seen == nullptr ? nullptr : &seen->value,
                              expression.fact);
       }
-      if (const auto* known = as<Known>(value))
+      if (const auto* known = as<Known>(value)) {
         if (Value item = varying_item(interpreter, *known, key, expression.fact)) return item;
+        if (Value part = varying_part(interpreter, *known, key, expression.fact)) return part;
+      }
       return subscript(interpreter, value, key);
     }
     case ExpressionKind::Call:

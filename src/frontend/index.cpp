@@ -5,6 +5,7 @@
 #include "frontend/expressions.h"
 #include "frontend/masks.h"
 #include "frontend/operators.h"
+#include "frontend/stop.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "graph/constant.h"
@@ -125,6 +126,7 @@ class Indexing {
             dim_ == 0 && (is_contiguous(*current_) || current_->value->type.rank() == 1);
         return is_row ? select_row(part) : select_at(as_tensor(part), part);
       }
+      expect_inside(object);
       current_ =
           tensor_by(interpreter_, "Tensor.select", {current_, interpreter_.integer(dim_), part});
       return;
@@ -133,6 +135,16 @@ class Indexing {
     if (as<Sequence>(part) != nullptr || (object != nullptr && PyList_Check(object)))
       if (auto index = as_tensor(part)) return apply_tensor(index);
     interpreter_.refuse(ReasonCode::expression, "an index");
+  }
+
+  /// Of a known position and a known size.
+  void expect_inside(PyObject* position) const {
+    const graph::Dim& size = current_->value->type.shape.at(static_cast<size_t>(dim_));
+    if (position == nullptr || !size.is_constant()) return;
+    const long long at = PyLong_AsLongLong(position);
+    PyErr_Clear();
+    if (at < -size.value() || at >= size.value())
+      raise(interpreter_, PyExc_IndexError, "IndexError: index out of range of a tensor");
   }
 
   std::shared_ptr<Tensor> as_tensor(const Value& data) {

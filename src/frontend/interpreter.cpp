@@ -11,6 +11,7 @@
 #include "frontend/met_writes.h"
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
+#include "frontend/stop.h"
 #include "ops/list.h"
 #include "speculate/recipe.h"
 #include "speculate/test_number.h"
@@ -115,6 +116,7 @@ void Interpreter::refuse_raised() const {
     message = text_of(name.get()) + ": " + text_of(text.get());
     PyErr_Clear();
   }
+  if (owned_type && is_awaited(*frame_, open_scopes_.size(), owned_type.get())) throw Stopped();
   refuse(ReasonCode::would_raise, message);
 }
 

@@ -10,6 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/run_time.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -216,14 +217,14 @@ class SequenceDraw {
 
   Value choice() {
     if (!takes_sequence(1)) return nullptr;
-    call_.add_range(elements_.size(), false);
+    call_.add_range(size_, false);
     return pick(append(1)->outputs[0]);
   }
 
   Value sample() {
     const std::optional<size_t> count = count_argument();
     if (!count || !takes_sequence(2)) return nullptr;
-    call_.add_range(elements_.size(), false);
+    call_.add_range(size_, false);
     call_.add(interpreter_.integer(static_cast<int64_t>(*count)));
     return pick_all(*count);
   }
@@ -233,13 +234,13 @@ class SequenceDraw {
     const std::optional<size_t> count = k != nullptr ? known_count(*k) : 1;
     if (!count || !takes_sequence(2)) return nullptr;
     if (arguments_.positional.size() != first_ + 1) return nullptr;
-    call_.add_range(elements_.size(), false);
+    call_.add_range(size_, false);
     call_.add(interpreter_.integer(static_cast<int64_t>(*count)), "k");
     return pick_all(*count);
   }
 
   Value shuffle() {
-    if (!takes_sequence(1)) return nullptr;
+    if (!takes_sequence(1, false)) return nullptr;
     const Value& list = arguments_.positional[first_];
     call_.add_range(elements_.size(), true);
     Value shuffled = pick_all(elements_.size());
@@ -268,23 +269,31 @@ class SequenceDraw {
   }
 
   /// Takes the sequence's elements; false if there are more arguments than are known here.
-  bool takes_sequence(size_t most) {
+  /// `may_be_many`: whether those of a long one may be left to the run.
+  bool takes_sequence(size_t most, bool may_be_many = true) {
     const size_t given = arguments_.positional.size() + arguments_.keywords.size();
     if (!known_ || arguments_.positional.size() <= first_ || given > first_ + most) return false;
     const Value& value = arguments_.positional[first_];
-    const Value twin = opened(interpreter_, value);
     const auto* known = as<Known>(value);
+    if (known != nullptr && may_be_many && (varying_ = varying_elements(interpreter_, *known))) {
+      size_ = static_cast<size_t>(PySequence_Fast_GET_SIZE(known->object.get()));
+      return true;
+    }
+    const Value twin = opened(interpreter_, value);
     const bool is_range = known != nullptr && Py_TYPE(known->object.get()) == &PyRange_Type;
     if (as<Sequence>(twin) == nullptr && !is_range) return false;
     elements_ = elements_of(interpreter_, twin);
-    return !elements_.empty();
+    size_ = elements_.size();
+    return size_ > 0;
   }
 
   graph::Node* append(size_t results) {
     return call_.append(op::python_draw, path_, std::vector<Type>(results, Type::i64()));
   }
 
-  Value pick(graph::Value* index) { return choose(interpreter_, elements_, index); }
+  Value pick(graph::Value* index) {
+    return varying_ ? varying_(interpreter_.number(index)) : choose(interpreter_, elements_, index);
+  }
 
   Value pick_all(size_t count) {
     std::vector<Value> picked;
@@ -304,6 +313,8 @@ class SequenceDraw {
   size_t first_;
   bool known_ = false;
   std::vector<Value> elements_;
+  std::function<Value(const Value&)> varying_;  ///< in place of the elements
+  size_t size_ = 0;
 };
 
 template <Value (SequenceDraw::*method)(), bool of_instance>

@@ -9,11 +9,14 @@
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
+#include "frontend/container_parts.h"
 #include "frontend/entry_lists.h"
+#include "frontend/expressions.h"
 #include "frontend/met_writes.h"
 #include "frontend/operators.h"
 #include "frontend/recursion.h"
 #include "frontend/tensor.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -575,10 +578,12 @@ bool is_class_of_data(const Object& object) {
          !PyType_IsSubtype(as_type(object), tensor_class());
 }
 
+/// How many elements of a list one looks at.
+constexpr Py_ssize_t kMostLookedAt = 1000;
+
 /// Whether the elements, as far as one looks, are tuples of the same parts: tensors of one form and
 /// numbers of one class, as the samples of a data set.
 bool are_tuples_of_one_form(PyObject* list) {
-  constexpr Py_ssize_t kMostLookedAt = 1000;
   std::vector<ValueFact> parts;
   for (Py_ssize_t i = 0; i < std::min(kMostLookedAt, PySequence_Fast_GET_SIZE(list)); ++i) {
     PyObject* const element = PySequence_Fast_GET_ITEM(list, i);
@@ -593,9 +598,13 @@ bool are_tuples_of_one_form(PyObject* list) {
       parts, [](const ValueFact& part) { return type_seen(&part) == Type::object("object"); });
 }
 
+/// Of a list of so many numbers each is an input of the graph.
+constexpr Py_ssize_t kMostNumbers = 64;
+
 /// Whether the run can take whichever element comes.
 bool are_interchangeable(PyObject* list, const ValueFact& seen) {
   if (type_seen(&seen).is_tensor()) return true;
+  if (type_seen(&seen).is_number()) return PySequence_Fast_GET_SIZE(list) > kMostNumbers;
   if (seen.classes().empty()) return false;
   if (seen.classes().front().is(reinterpret_cast<PyObject*>(&PyTuple_Type)))
     return are_tuples_of_one_form(list);
@@ -614,24 +623,109 @@ Object element_at_hand(PyObject* list, const Number& position) {
 
 }  // namespace
 
-Value varying_item(Interpreter& interpreter, const Known& list, const Value& position, int fact) {
+namespace {
+
+/// The list or tuple of before the call as an object of the run, which reads elements of it
+/// wherever they stand; null if they can't take each other's place. `seen`: what elements were.
+std::shared_ptr<RuntimeObject> chosen_from(Interpreter& interpreter, const Known& list,
+                                           const ValueFact& seen) {
   constexpr Py_ssize_t kMostKnown = 8;  // of a list whose elements are a graph each
-  const auto* number = as<Number>(position);
-  const speculate::NodeFact* node = interpreter.fact(fact);
-  if (number == nullptr || number->type != Type::Kind::i64 || node == nullptr ||
-      list.source == nullptr || !is_list_or_tuple(Py_TYPE(list.object.get())) ||
+  if (list.source == nullptr || !is_list_or_tuple(Py_TYPE(list.object.get())) ||
       PySequence_Fast_GET_SIZE(list.object.get()) <= kMostKnown ||
       interpreter.heap.list(list.object.get(), list.source) != nullptr ||
       interpreter.followed(entry_list_test(list.source)) != nullptr ||
-      !are_interchangeable(list.object.get(), node->value))
+      !are_interchangeable(list.object.get(), seen))
     return nullptr;
   Value& all = interpreter.chosen_from[list.source];
   if (all == nullptr) all = entry_object(interpreter, list.object.get(), list.source);
-  Value item = run_time_item(interpreter, *as<RuntimeObject>(all), position, &node->value, fact);
-  if (auto* object = as<RuntimeObject>(item); object != nullptr)
+  return shared_as<RuntimeObject>(all);
+}
+
+Value chosen_item(Interpreter& interpreter, const Known& list, const RuntimeObject& all,
+                  const Value& position, const ValueFact& seen, int fact) {
+  Value item = run_time_item(interpreter, all, position, &seen, fact);
+  const auto* number = as<Number>(position);
+  if (auto* object = as<RuntimeObject>(item); object != nullptr && number != nullptr)
     object->example = element_at_hand(list.object.get(), *number);
   return item;
 }
+
+bool is_int_of_the_run(const Value& value) {
+  const auto* number = as<Number>(value);
+  return number != nullptr && number->type == Type::Kind::i64;
+}
+
+}  // namespace
+
+Value varying_item(Interpreter& interpreter, const Known& list, const Value& position, int fact) {
+  const speculate::NodeFact* node = interpreter.fact(fact);
+  if (!is_int_of_the_run(position) || node == nullptr) return nullptr;
+  const auto all = chosen_from(interpreter, list, node->value);
+  if (all == nullptr) return nullptr;
+  return chosen_item(interpreter, list, *all, position, node->value, fact);
+}
+
+namespace {
+
+/// What the elements of the list are, as far as one looks.
+ValueFact elements_seen(PyObject* list) {
+  ValueFact seen;
+  for (Py_ssize_t i = 0; i < std::min(kMostLookedAt, PySequence_Fast_GET_SIZE(list)); ++i)
+    seen.see(PySequence_Fast_GET_ITEM(list, i));
+  return seen;
+}
+
+}  // namespace
+
+Value varying_part(Interpreter& interpreter, const Known& list, const Value& key, int fact) {
+  constexpr size_t kMost = 256;  // each is read by itself
+  const auto* slice = as<SliceValue>(key);
+  if (slice == nullptr || !is_none(slice->step) ||
+      (!is_int_of_the_run(slice->start) && !is_int_of_the_run(slice->stop)) ||
+      list.source == nullptr || !is_list_or_tuple(Py_TYPE(list.object.get())))
+    return nullptr;
+  const ValueFact seen = elements_seen(list.object.get());
+  const auto all = chosen_from(interpreter, list, seen);
+  if (all == nullptr) return nullptr;
+  const auto positions =
+      slice_positions(interpreter, *slice, run_time_length(interpreter, *all, fact));
+  if (!positions || positions->size() > kMost)
+    interpreter.refuse(ReasonCode::dynamic_value, "the number of elements of a slice");
+  auto part = std::make_shared<Sequence>(PyList_CheckExact(list.object.get()));
+  for (const Value& position : *positions)
+    part->elements.push_back(chosen_item(interpreter, list, *all, position, seen, fact));
+  return part;
+}
+
+std::function<Value(const Value& position)> varying_elements(Interpreter& interpreter,
+                                                             const Known& list) {
+  if (list.source == nullptr || !is_list_or_tuple(Py_TYPE(list.object.get()))) return nullptr;
+  const ValueFact seen = elements_seen(list.object.get());
+  const auto all = chosen_from(interpreter, list, seen);
+  if (all == nullptr) return nullptr;
+  interpreter.assume(Assumption::Kind::length, list.source, {},
+                     PySequence_Fast_GET_SIZE(list.object.get()));
+  return
+      [&interpreter, list = list.object, source = list.source, all, seen](const Value& position) {
+        return chosen_item(interpreter, Known(list, source), *all, position, seen, -1);
+      };
+}
+
+namespace {
+
+/// An element that the run might have chosen in place of the object; null if it chose none.
+Object another_choice(Interpreter& interpreter, const RuntimeObject& object) {
+  const graph::Node* read = object.value->definition;
+  if (read == nullptr || read->op != &op::object_item) return {};
+  for (const auto& [source, list] : interpreter.chosen_from) {
+    const auto& all = *as<RuntimeObject>(list);
+    if (all.value == read->inputs[0] && PySequence_Fast_GET_SIZE(all.example.get()) > 0)
+      return Object::borrow(PySequence_Fast_GET_ITEM(all.example.get(), 0));
+  }
+  return {};
+}
+
+}  // namespace
 
 std::vector<Value> run_time_elements(Interpreter& interpreter, const RuntimeObject& object,
                                      size_t count) {
@@ -640,7 +734,8 @@ std::vector<Value> run_time_elements(Interpreter& interpreter, const RuntimeObje
   const Value fits =
       compare(interpreter, syntax::CompareOperator::Eq, length, interpreter.integer(size));
   if (as<Known>(fits) == nullptr) interpreter.guard_kinds(interpreter.graph_value(fits), -1);
-  PyObject* const example = object.example.get();
+  const Object like = object.example ? object.example : another_choice(interpreter, object);
+  PyObject* const example = like.get();
   const bool has_example = example != nullptr && is_list_or_tuple(Py_TYPE(example)) &&
                            PySequence_Fast_GET_SIZE(example) == size;
   std::vector<Value> elements;

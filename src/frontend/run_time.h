@@ -46,6 +46,13 @@ Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const
 /// such as trees, where only the run knows the position: an object of the run. Null for any other
 /// list, whose element is known.
 Value varying_item(Interpreter& interpreter, const Known& list, const Value& position, int fact);
+/// list[start:stop] of such a list, where only the run knows a bound: as many elements as in the
+/// call at hand. Null as of varying_item().
+Value varying_part(Interpreter& interpreter, const Known& list, const Value& key, int fact);
+/// What gives the elements of such a list at positions that the run draws; its length is assumed.
+/// Null as of varying_item().
+std::function<Value(const Value& position)> varying_elements(Interpreter& interpreter,
+                                                             const Known& list);
 /// The elements of a list or tuple of exactly so many.
 std::vector<Value> run_time_elements(Interpreter& interpreter, const RuntimeObject& object,
                                      size_t count);

@@ -63,6 +63,23 @@ Value rolled_subscript(Interpreter& interpreter, const Sequence& sequence, const
   return is_position ? element_at(interpreter, *list, key) : nullptr;
 }
 
+/// A slice of a list or tuple of numbers, of which only the run knows a bound; null: it is another.
+Value numbers_of_slice(Interpreter& interpreter, const Sequence& sequence,
+                       const SliceValue& slice) {
+  const bool varies = as<Number>(slice.start) != nullptr || as<Number>(slice.stop) != nullptr;
+  if (!varies || sequence.type || !std::ranges::all_of(sequence.elements.known(), is_number))
+    return nullptr;
+  const auto length = static_cast<int64_t>(sequence.elements.size());
+  const auto positions = slice_positions(interpreter, slice, interpreter.integer(length));
+  if (!positions) return nullptr;
+  auto part = std::make_shared<Sequence>(sequence.is_list);
+  for (const Value& position : *positions) {
+    part->elements.push_back(element_at(interpreter, sequence.elements, position));
+    if (part->elements.known().back() == nullptr) return nullptr;
+  }
+  return part;
+}
+
 Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, const Value& key) {
   const auto* slice = as<SliceValue>(key);
   if (sequence.elements.rolled() != nullptr)
@@ -74,6 +91,7 @@ Value sequence_subscript(Interpreter& interpreter, const Sequence& sequence, con
   }
   if (is_deque(sequence))
     interpreter.refuse(ReasonCode::would_raise, "TypeError: a slice of a deque");
+  if (Value part = numbers_of_slice(interpreter, sequence, *slice)) return part;
   SliceRange range = slice_range(interpreter, *slice, sequence.elements.size());
   auto result = std::make_shared<Sequence>(sequence.is_list);
   if (sequence.type.is(reinterpret_cast<PyObject*>(size_class()))) result->type = sequence.type;
@@ -384,13 +402,26 @@ Value holds_element(Interpreter& interpreter, const Value& container, const Valu
   if (const Rolled* list = rolled(opened_if_varying(interpreter, container)))
     if (Value place = position_in(interpreter, std::make_shared<Rolled>(*list), element))
       return compare(interpreter, syntax::CompareOperator::GtE, place, interpreter.integer(0));
+  const auto equal = [&](const Value& candidate) {
+    return compare(interpreter, syntax::CompareOperator::Eq, candidate, element);
+  };
+  // Of what is no container, elements are taken until one is the one.
+  if (as<Sequence>(opened(interpreter, container)) == nullptr) {
+    const std::shared_ptr<Iterator> iterator = iterate(interpreter, container);
+    for (int64_t rounds = 0; const Value candidate = iterator->next(); ++rounds) {
+      if (rounds > Interpreter::most_rounds())
+        interpreter.refuse(ReasonCode::limit, "a container of too many elements");
+      if (candidate == element || truth(interpreter, equal(candidate), -1))
+        return interpreter.boolean(true);
+    }
+    return interpreter.boolean(false);
+  }
   Value found = interpreter.boolean(false);
   for (const Value& candidate : elements_of(interpreter, container)) {
     if (candidate == element) return interpreter.boolean(true);
-    const Value equal = compare(interpreter, syntax::CompareOperator::Eq, candidate, element);
     if (is_number(candidate) && is_number(element))
-      found = either_flag(interpreter, found, equal);
-    else if (truth(interpreter, equal, -1))
+      found = either_flag(interpreter, found, equal(candidate));
+    else if (truth(interpreter, equal(candidate), -1))
       return interpreter.boolean(true);
   }
   return found;

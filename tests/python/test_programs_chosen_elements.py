@@ -1,7 +1,9 @@
 """One element of a long list of before the call, at a position that varies: a sample of a data set."""
 
+import random
 from dataclasses import dataclass
 
+import pytest
 import torch.nn.functional as F
 from differential import Program, differential
 
@@ -203,3 +205,160 @@ def test_no_graph_for_every_position():
     """Of 50 positions, each a graph, no more than a few are made."""
     rows = [torch.randn(2 + i % 5) for i in range(50)]
     return Program(lambda i: rows[i % 50].square().sum(), [(i,) for i in range(60)])
+
+
+@differential(hits=26, graphs=1)
+def test_slice_of_samples():
+    samples = made_samples()
+
+    def loss_of(model, i):
+        batch = samples[i % 16 : i % 16 + 4]
+        scores = model(torch.stack([sample.x for sample in batch]))
+        return F.cross_entropy(scores, torch.tensor([sample.label for sample in batch]))
+
+    return trained(loss_of)
+
+
+@differential(hits=20)
+def test_last_slice_is_shorter():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+
+    def step(i):
+        start = 6 * (i % 4)
+        total = torch.zeros(4)
+        for row in rows[start : start + 6]:
+            total = total + row
+        return total, len(rows[start : start + 6])
+
+    return positions(step, count=40)
+
+
+@differential(hits=26, graphs=1)
+def test_slice_of_tuples_and_of_a_tuple():
+    samples = tuple((torch.randn(4), i % 3) for i in range(COUNT))
+
+    def step(i):
+        part = samples[i % 17 : i % 17 + 3]
+        return sum(x * label for x, label in part), type(part), len(part)
+
+    return positions(step)
+
+
+@differential(hits=20)
+def test_slice_from_the_end():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+    return positions(lambda i: sum(rows[-4 - i % 16 : COUNT - i % 16]))
+
+
+@differential(hits=26, graphs=1)
+def test_slice_of_a_long_list_of_numbers():
+    rows = [torch.randn(4) for _ in range(100)]
+    order = random.sample(range(100), 100)
+    return positions(lambda i: sum(rows[k] for k in order[3 * i % 90 : 3 * i % 90 + 3]))
+
+
+@differential(hits=20)
+def test_slice_of_a_list_that_others_change():
+    samples = made_samples()
+
+    def exchange():
+        samples[3] = NegativeSample(torch.ones(4), 1)
+        samples.append(Sample(torch.ones(4), 2))
+        samples.reverse()
+
+    def loss_of(model, i):
+        return sum(model(sample.x)[sample.label] for sample in samples[i % 16 : i % 16 + 2])
+
+    return trained(loss_of, between=exchange)
+
+
+@differential()
+def test_slice_whose_elements_are_handed_on():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+
+    def step(i):
+        part = rows[i % 3 : i % 3 + 2]
+        return part, part[0] is rows[0], part[1] * 2
+
+    return positions(step)
+
+
+@differential()
+def test_slice_of_a_list_that_the_step_changes():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+
+    def step(i):
+        rows.append(rows[0] + 1)
+        return sum(rows[i % 3 : i % 3 + 2])
+
+    return positions(step, watch=[rows])
+
+
+@pytest.mark.parametrize("draw", ["choice", "sample", "choices", "generator", "slice"])
+def test_elements_that_the_run_draws(draw):
+    def build():
+        samples = made_samples()
+        generator = random.Random(3)
+        draws = {
+            "choice": lambda: [random.choice(samples)],
+            "sample": lambda: random.sample(samples, 4),
+            "choices": lambda: random.choices(samples, k=3),
+            "generator": lambda: generator.sample(samples, 2),
+            "slice": lambda: samples[(start := random.randrange(16)) : start + 4],
+        }
+        take = draws[draw]
+
+        def loss_of(model, i):
+            batch = take()
+            scores = model(torch.stack([sample.x for sample in batch]))
+            return F.cross_entropy(scores, torch.tensor([sample.label for sample in batch]))
+
+        return trained(loss_of)
+
+    differential(hits=26, graphs=1)(build)()
+
+
+@differential(hits=20)
+def test_drawn_from_a_list_that_grows():
+    samples = made_samples()
+
+    def exchange():
+        samples.append(Sample(torch.ones(4), 2))
+
+    def loss_of(model, i):
+        sample = random.choice(samples)
+        return model(sample.x)[sample.label]
+
+    return trained(loss_of, between=exchange)
+
+
+@differential(hits=26, graphs=1)
+def test_pairs_that_the_run_draws():
+    samples = [(torch.randn(4), i % 3) for i in range(COUNT)]
+
+    def step(i):
+        total = torch.zeros(4)
+        for x, label in random.sample(samples, 3):
+            total = total + x * label * i
+        return total
+
+    return positions(step)
+
+
+@differential(hits=26, graphs=1)
+def test_slice_of_few_numbers():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+    order = random.sample(range(COUNT), COUNT)
+    return positions(lambda i: sum(rows[k] for k in order[i % 16 : i % 16 + 4]), watch=[order])
+
+
+@differential(hits=16)
+def test_slice_of_positions_that_the_run_shuffles():
+    rows = [torch.randn(4) for _ in range(COUNT)]
+    order = list(range(COUNT))
+
+    def step(i):
+        random.shuffle(order)
+        return torch.stack([rows[k] for k in order[i % 16 : i % 16 + 4]])
+
+    return positions(step, watch=[order])

@@ -1,5 +1,6 @@
 """Loops whose number of rounds varies: `while` in the graph, or a reason."""
 
+import pytest
 from differential import Program, differential
 
 import torch
@@ -609,3 +610,98 @@ def test_next_of_an_iterator_that_is_at_its_end():
         return x
 
     return Program(step, [(torch.randn(3), i > 3) for i in range(6)], watch=[rounds])
+
+
+def flag(x):
+    done, rounds = False, 0
+    while not done:
+        x = x / 2
+        rounds += 1
+        done = bool(x.sum() < 4)
+    return x, rounds
+
+
+def infinite_first(x):
+    loss = float("inf")
+    while loss > 3.0:
+        x = x / 2
+        loss = x.sum().item()
+    return x, loss
+
+
+def before_and_now(x):
+    before = None
+    while before is None or (before - x).abs().sum() > 0.5:
+        before = x
+        x = x / 2
+    return x, before
+
+
+def at_least_two(x):
+    rounds = 0
+    while rounds < 2 or x.sum() > 4:
+        x = x / 2
+        rounds += 1
+    return x, rounds
+
+
+def left_and_else(x):
+    done = False
+    while not done:
+        x = x / 2
+        if x.min() < 0.3:
+            break
+        done = bool(x.sum() < 4)
+    else:
+        x = x * 100
+    return x
+
+
+def returns_from_it(x):
+    done = False
+    while not done:
+        x = x / 2
+        if x.min() < 0.3:
+            return x * 7
+        done = bool(x.sum() < 4)
+    return x
+
+
+@pytest.mark.parametrize("step", [flag, infinite_first, before_and_now, at_least_two])
+def test_test_that_is_known_in_the_first_rounds(step):
+    differential(hits=10, graphs=1)(lambda: halving(step, count=14))()
+
+
+@pytest.mark.parametrize("step", [left_and_else, returns_from_it])
+def test_flag_and_another_way_out(step):
+    differential(hits=6)(lambda: halving(step, count=30))()
+
+
+@differential(hits=10, graphs=1)
+def test_flag_with_gradients():
+    w = torch.rand(4, requires_grad=True)
+
+    def step(x):
+        done, y = False, x
+        while not done:
+            y = torch.tanh(y * w) * 0.5
+            done = bool(y.sum() < 0.3)
+        w.grad = None
+        y.sum().backward()
+        return y.detach()
+
+    return halving(step, count=14, watch=[w])
+
+
+@differential(hits=6)
+def test_known_test_over_lists_of_several_lengths():
+    def step(x):
+        count = 1 + int(x.sum().item()) % 3
+        items = [x] * count
+        position = 0
+        while position < len(items):
+            x = x + items[position]
+            position += 1
+        return x
+
+    return halving(step, count=24)
