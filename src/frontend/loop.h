@@ -29,7 +29,7 @@ struct Passage {
   enum class Kind {
     same,      ///< no round changes it
     carried,   ///< a number or tensor: a parameter of the blocks
-    parts,     ///< a tuple, part by part
+    parts,     ///< a tuple, or a container or object that rounds replace by another, part by part
     either,    ///< a number of one of two kinds: three parameters
     last,      ///< set by each round, and not read before: what the last one left
     unmerged,  ///< set by the rounds to what has nothing in common with what it was: not readable
@@ -52,6 +52,13 @@ struct Growth {
   std::shared_ptr<Tensor> memory = std::make_shared<Tensor>();
 };
 
+/// A list, dict or object that stands for the one that a place held before the loop, as it was made
+/// for the begin of a round, or for what is behind the loop.
+struct Replacement {
+  Value value;
+  std::vector<Value> parts;
+};
+
 /// The parameter that stands for a carried value, given what it is before the loop.
 using Parameter = std::function<graph::Value*(graph::Value* initial)>;
 
@@ -60,6 +67,11 @@ struct CarriedTensor {
   std::shared_ptr<Tensor> tensor;
   std::vector<std::shared_ptr<Tensor>> roots;
 };
+
+/// What a tuple consists of, or a list, dict or object that the run made; nothing for all else.
+std::optional<std::vector<Value>> parts_of(const Value& value);
+/// Another one like it, of other parts.
+Value made_of_parts(const Value& like, const std::vector<Value>& parts);
 
 /// Whether the profile saw a round in all runs (a second one, of a rest).
 bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
@@ -120,6 +132,8 @@ class Loop final : public Scope {
   /// What stands for a value that was `initial` before the loop; `name`: of its place, for reports.
   Value instantiate(const Passage& passage, const Value& initial, const Parameter& parameter,
                     const std::string& name);
+  Value instantiate_parts(const Passage& passage, const Value& initial, const Parameter& parameter,
+                          const std::string& name);
   /// A variable that nothing was known of before the loop. The rounds can't read it.
   Value instantiate_last(const Passage& passage, const Value& initial, const std::string& name,
                          const Parameter& parameter);
@@ -171,6 +185,12 @@ class Loop final : public Scope {
   /// Extends how the place goes through the loop to what it holds at the end of a round; false if
   /// nothing fits.
   bool join(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  bool join_parts(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  /// What a place still holds at the end of a round.
+  void note_kept(const Value& value);
+  /// A container that rounds replace may be held by nobody else, nor change: each round begins with
+  /// one of its own.
+  void check_replacements();
   /// Whether the place holds a number of one of two kinds from now on.
   bool becomes_either(const Passage& passage, const Value& initial, const Value& end);
   bool join_either(const Passage& passage, const Value& initial, const Value& end,
@@ -230,6 +250,13 @@ class Loop final : public Scope {
   std::vector<std::vector<std::shared_ptr<Tensor>>> end_roots_;
   Pending pending_;
   std::map<std::pair<PyObject*, size_t>, Pending> heap_pending_;
+  /// Containers and objects that rounds replace: what stands for them, which take their place, and
+  /// which places still hold.
+  std::map<const AbstractValue*, Replacement> replacements_;
+  std::set<std::pair<const AbstractValue*, const AbstractValue*>> replaced_;
+  std::set<const AbstractValue*> kept_;
+  std::set<const AbstractValue*> held_;  ///< of those that rounds replace: they can't be parts
+  bool holds_unseen_ = false;            ///< by a method or an iterator
   bool settled_ = false;
   bool begins_ = false;  ///< the first round always comes
   int attempt_ = 0;

@@ -18,6 +18,7 @@ void Loop::set_state(const Parameter& parameter) {
   interpreter_.history = history_;
   interpreter_.known_classes = known_classes_;
   tensors_.clear();
+  replacements_.clear();
   set_objects(parameter);
   for (auto& [place, passage] : heap_passages_) {
     Heap::Change& change = interpreter_.heap.table(place.first)->changes[place.second];
@@ -107,14 +108,8 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
       return std::make_shared<Unmerged>(
           test_, cat(name, " is not the same kind of thing in all rounds: ", passage.why_not),
           /*in_first_round=*/true);
-    case Passage::Kind::parts: {
-      auto tuple = std::make_shared<Sequence>(false);
-      const auto& from = *as<Sequence>(initial);
-      tuple->type = from.type;
-      for (size_t i = 0; i < from.elements.size(); ++i)
-        tuple->elements.push_back(instantiate(passage.parts[i], from.elements[i], parameter, name));
-      return tuple;
-    }
+    case Passage::Kind::parts:
+      return instantiate_parts(passage, initial, parameter, name);
     case Passage::Kind::carried:
       break;
   }
@@ -136,6 +131,19 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
   for (const auto& root : record.roots) tensor->possible_aliases.push_back({root, root->version});
   tensors_.push_back(std::move(record));
   return tensor;
+}
+
+Value Loop::instantiate_parts(const Passage& passage, const Value& initial,
+                              const Parameter& parameter, const std::string& name) {
+  const bool is_tuple = as<Sequence>(initial) != nullptr && !as<Sequence>(initial)->is_list;
+  if (auto made = replacements_.find(initial.get()); made != replacements_.end())
+    return made->second.value;
+  std::vector<Value> parts = *parts_of(initial);
+  for (size_t i = 0; i < parts.size(); ++i)
+    parts[i] = instantiate(passage.parts[i], parts[i], parameter, name);
+  Value made = made_of_parts(initial, parts);
+  if (!is_tuple) replacements_[initial.get()] = {made, std::move(parts)};
+  return made;
 }
 
 Value Loop::instantiate_last(const Passage& passage, const Value& initial, const std::string& name,

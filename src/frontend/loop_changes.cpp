@@ -12,7 +12,9 @@ namespace janus::frontend {
 
 bool Loop::collect_changes() {
   settled_ = true;
-  tracks_ = needs_round_ = moves_ = false;
+  tracks_ = needs_round_ = moves_ = holds_unseen_ = false;
+  replaced_.clear();
+  kept_.clear();
   heap_pending_.clear();
   ends_.clear();
   end_roots_.clear();
@@ -38,9 +40,13 @@ bool Loop::collect_changes() {
         join_slot(*saved.object, key_of(e), initial[e].second, dictionary->items[e].second, false);
     } else if (!same_state(saved.state, state_of(*saved.object))) {
       fail("it changes a set or takes from an iterator");
+    } else if (const auto* iterator = dynamic_cast<Iterator*>(saved.object)) {
+      // Which list it goes over, nobody knows.
+      holds_unseen_ |= iterator->type == &PyListIter_Type;
     }
   }
   collect_heap();
+  check_replacements();
   for (const auto& [place, pending] : heap_pending_) {
     ends_.insert(ends_.end(), pending.ends.begin(), pending.ends.end());
     end_roots_.insert(end_roots_.end(), pending.roots.begin(), pending.roots.end());
@@ -216,8 +222,10 @@ void Loop::join_slot(Changeable& object, const std::string& key, const Value& in
   Passage passage = passage_at(object, key);
   pending_ = {};
   std::string why;
+  const auto replaced = replaced_;
   if (!join(passage, initial, end, why)) {
     if (!may_be_unmerged) fail_first_round(why);
+    replaced_ = replaced;
     passage = Passage{Passage::Kind::unmerged, {}};
     passage.why_not = why;
     settled_ = false;

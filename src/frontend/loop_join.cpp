@@ -2,6 +2,8 @@
 // one thing, and how.
 #include "frontend/loop.h"
 
+#include <algorithm>
+
 #include "frontend/merge.h"
 #include "frontend/operators.h"
 #include "frontend/run_time.h"
@@ -9,6 +11,58 @@
 #include "frontend/tensor.h"
 
 namespace janus::frontend {
+
+namespace {
+
+bool is_tuple(const Value& value) {
+  const auto* sequence = as<Sequence>(value);
+  return sequence != nullptr && !sequence->is_list;
+}
+
+bool is_plain(const Dictionary& dictionary) {
+  return dictionary.source == nullptr && !dictionary.type && dictionary.factory == nullptr &&
+         dictionary.attributes == nullptr;
+}
+
+std::vector<Value> values_of(const Dictionary& dictionary) {
+  std::vector<Value> values;
+  for (const auto& [key, value] : dictionary.items) values.push_back(value);
+  return values;
+}
+
+std::shared_ptr<Dictionary> with_values(const Dictionary& like, const std::vector<Value>& values) {
+  auto made = std::make_shared<Dictionary>();
+  for (size_t i = 0; i < values.size(); ++i)
+    made->items.emplace_back(like.items[i].first, values[i]);
+  return made;
+}
+
+}  // namespace
+
+std::optional<std::vector<Value>> parts_of(const Value& value) {
+  if (const auto* instance = as<Instance>(value)) return values_of(*instance->fields);
+  if (const auto* dictionary = as<Dictionary>(value))
+    return is_plain(*dictionary) ? std::optional(values_of(*dictionary)) : std::nullopt;
+  const auto* sequence = as<Sequence>(value);
+  if (sequence == nullptr || sequence->viewed || sequence->elements.rolled() != nullptr ||
+      (sequence->is_list && (sequence->source != nullptr || sequence->type)))
+    return std::nullopt;
+  return sequence->elements.known();
+}
+
+Value made_of_parts(const Value& like, const std::vector<Value>& parts) {
+  if (const auto* instance = as<Instance>(like)) {
+    auto made = std::make_shared<Instance>(instance->type);
+    made->fields = with_values(*instance->fields, parts);
+    return made;
+  }
+  if (const auto* dictionary = as<Dictionary>(like)) return with_values(*dictionary, parts);
+  const auto& sequence = *as<Sequence>(like);
+  auto made = std::make_shared<Sequence>(sequence.is_list);
+  made->type = sequence.type;
+  made->elements = parts;
+  return made;
+}
 
 bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::string& why) {
   if (passage.kind == Passage::Kind::unmerged) return true;
@@ -19,7 +73,10 @@ bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::s
   }
   if (passage.kind == Passage::Kind::either) return join_either(passage, initial, end, why);
   if (passage.kind == Passage::Kind::same) {
-    if (initial == end || is_same_number(initial, end)) return true;
+    if (initial == end || is_same_number(initial, end)) {
+      note_kept(initial);
+      return true;
+    }
     if ((initial == nullptr && end != nullptr && may_begin_certainly()) ||
         as<Undefined>(initial) != nullptr) {
       passage = Passage{Passage::Kind::last, {}};
@@ -33,25 +90,85 @@ bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::s
       return false;
     }
     settled_ = false;
-    const auto *first = as<Sequence>(initial), *last = as<Sequence>(end);
-    if (first != nullptr && last != nullptr && !first->is_list) {
-      passage = Passage{Passage::Kind::parts, std::vector<Passage>(first->elements.size())};
-    } else {
-      passage = Passage{Passage::Kind::carried, {}};
-    }
+    const auto parts = parts_of(initial);
+    passage = parts && parts_of(end)
+                  ? Passage{Passage::Kind::parts, std::vector<Passage>(parts->size())}
+                  : Passage{Passage::Kind::carried, {}};
   }
-  if (passage.kind == Passage::Kind::parts) {
-    const auto *first = as<Sequence>(initial), *last = as<Sequence>(end);
-    if (last == nullptr || last->is_list || last->type.get() != first->type.get() ||
-        last->elements.size() != first->elements.size()) {
-      why = "a tuple changes its form";
-      return false;
-    }
-    for (size_t i = 0; i < first->elements.size(); ++i)
-      if (!join(passage.parts[i], first->elements[i], last->elements[i], why)) return false;
-    return true;
-  }
+  if (passage.kind == Passage::Kind::parts) return join_parts(passage, initial, end, why);
   return join_carried(passage, initial, end, why);
+}
+
+namespace {
+
+bool have_same_keys(const Dictionary& a, const Dictionary& b) {
+  return std::ranges::equal(a.items, b.items, [](const auto& one, const auto& other) {
+    return same_constant(one.first.get(), other.first.get());
+  });
+}
+
+/// Whether both consist of parts at the same places.
+bool are_of_one_form(const Value& a, const Value& b) {
+  const auto *first = as<Sequence>(a), *last = as<Sequence>(b);
+  if (first != nullptr && last != nullptr)
+    return first->is_list == last->is_list && first->type.get() == last->type.get() &&
+           first->elements.size() == last->elements.size();
+  const auto *one = as<Instance>(a), *other = as<Instance>(b);
+  if (one != nullptr && other != nullptr)
+    return one->type.is(other->type.get()) && have_same_keys(*one->fields, *other->fields);
+  const auto *before = as<Dictionary>(a), *after = as<Dictionary>(b);
+  return before != nullptr && after != nullptr && have_same_keys(*before, *after);
+}
+
+}  // namespace
+
+bool Loop::join_parts(Passage& passage, const Value& initial, const Value& end, std::string& why) {
+  const auto parts = parts_of(initial), ends = parts_of(end);
+  if (!ends || !are_of_one_form(initial, end)) {
+    why = "a container or object changes its form";
+    return false;
+  }
+  if (held_.contains(initial.get())) {
+    why = "a container or object changes, or is held elsewhere, before another takes its place";
+    return false;
+  }
+  // Another place that holds the same has the same parts.
+  if (!is_tuple(initial) && !replaced_.emplace(initial.get(), end.get()).second) return true;
+  for (size_t i = 0; i < parts->size(); ++i)
+    if (!join(passage.parts[i], (*parts)[i], (*ends)[i], why)) return false;
+  return true;
+}
+
+void Loop::note_kept(const Value& value) {
+  if (const auto* closure = as<Closure>(value)) {
+    for (const Value& each : closure->defaults) note_kept(each);
+    for (const auto& [name, each] : closure->keyword_defaults) note_kept(each);
+  } else if (const auto* method = as<Method>(value)) {
+    note_kept(method->self);
+  } else if (const auto* either = as<Either>(value)) {
+    note_kept(either->if_true);
+    note_kept(either->if_false);
+  } else if (is_tuple(value)) {
+    if (const auto parts = parts_of(value))
+      for (const Value& each : *parts) note_kept(each);
+  } else if (value != nullptr) {
+    kept_.insert(value.get());
+    holds_unseen_ |= as<Native>(value) != nullptr;
+  }
+}
+
+void Loop::check_replacements() {
+  std::map<const AbstractValue*, const AbstractValue*> by_initial, by_end;
+  for (const auto& [initial, end] : replaced_) {
+    const auto made = replacements_.find(initial);
+    const bool is_changed = made != replacements_.end() &&
+                            parts_of(made->second.value) != std::optional(made->second.parts);
+    if (is_changed || holds_unseen_ || kept_.contains(initial) || kept_.contains(end) ||
+        !by_initial.emplace(initial, end).second || !by_end.emplace(end, initial).second) {
+      held_.insert(initial);
+      settled_ = false;
+    }
+  }
 }
 
 bool Loop::becomes_either(const Passage& passage, const Value& initial, const Value& end) {
