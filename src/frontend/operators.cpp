@@ -10,6 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
+#include "frontend/merge.h"
 #include "frontend/optional.h"
 #include "frontend/python_calls.h"
 #include "frontend/rearranged.h"
@@ -673,6 +674,34 @@ bool may_be_one(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+namespace {
+
+/// Whether Python has one object only for all ints of that value.
+bool is_small_int(PyObject* object) {
+  if (!PyLong_CheckExact(object)) return false;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0 && number >= -5 && number <= 256;
+}
+
+/// `left is right` or `left is not right` of numbers of which only the run knows one, where equal
+/// ones are one object: flags, and small ints. Null for all else.
+Value number_identity(Interpreter& interpreter, CompareOperator op, const Value& left,
+                      const Value& right) {
+  const auto kind = kind_of_number(left);
+  if (!kind || kind != kind_of_number(right) || left == right) return nullptr;
+  if (as<Number>(left) == nullptr && as<Number>(right) == nullptr) return nullptr;
+  const auto is_small = [](const Value& value) {
+    return as<Known>(value) != nullptr && is_small_int(known_object(value));
+  };
+  if (*kind != Type::Kind::boolean && !is_small(left) && !is_small(right)) return nullptr;
+  return compare(interpreter,
+                 op == CompareOperator::Is ? CompareOperator::Eq : CompareOperator::NotEq, left,
+                 right);
+}
+
+}  // namespace
+
 bool identical(Interpreter& interpreter, const Value& left, const Value& right) {
   if (left == right) return true;
   expect_settled(left);
@@ -692,17 +721,18 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right) 
     if (singleton(a->object.get()) || singleton(b->object.get())) return same;
     if (is_immutable_constant(a->object.get()) && is_immutable_constant(b->object.get())) {
       if (same && a->source == b->source) return true;
+      if (!same_constant(a->object.get(), b->object.get())) return false;
+      if (is_small_int(a->object.get())) return true;
       interpreter.refuse(ReasonCode::expression, "the identity of equal constants");
     }
     interpreter.assume_identity(*a);
     interpreter.assume_identity(*b);
     return same;
   }
-  // A known object is no object that the run makes; numbers may be any object.
+  // A known object is no object that the run makes; numbers may be any object of their class.
   if (as<Number>(left) != nullptr || as<Number>(right) != nullptr) {
-    for (const Value& side : {left, right})
-      if (const auto* known = as<Known>(side); known != nullptr && known->object.is(Py_None))
-        return false;
+    const PyTypeObject *one = class_of(left), *other = class_of(right);
+    if (one != nullptr && other != nullptr && one != other) return false;
     interpreter.refuse(ReasonCode::expression, "the identity of a number");
   }
   // A container of the real world and its opened twin are one object.
@@ -829,6 +859,7 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_l
       return optional_compare(interpreter, op, *left);
     if (const auto* right = as<Optional>(given_right); right != nullptr && is_none(given_left))
       return optional_compare(interpreter, op, *right);
+    if (const Value same = number_identity(interpreter, op, given_left, given_right)) return same;
   }
   switch (op) {
     case CompareOperator::Is:

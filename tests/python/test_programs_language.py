@@ -491,3 +491,35 @@ def test_property_of_the_class_above():
         return x * this.scaled
 
     return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[this])
+
+
+@differential(hits=10)
+def test_identity_of_numbers():
+    state = {"count": 0}
+    five, seven, half, text = 5, 7, 0.5, "text"
+
+    def step(x, a):
+        state["count"] += 1
+        flag, number = x.sum().item() > 0, state["count"]
+        same = flag is True, flag is (a > 2), number is five, number is not seven, number is None
+        other = a is a, a is True, flag is number, half is a, text is number, five is seven - 2
+        return x * number, same, other
+
+    return Program(step, [(torch.randn(3), i % 5) for i in range(16)], watch=[state])
+
+
+@pytest.mark.parametrize("name", ["floats", "numbers"])
+def test_identity_that_python_decides(name):
+    def floats(x):
+        half = 0.5
+        other = float("0.5")
+        return x * 2, half is other
+
+    def numbers(x):
+        number, other = x.sum().item(), x.mean().item()
+        return x * 2, number is other
+
+    step = {"floats": floats, "numbers": numbers}[name]
+    differential(reasons=["expression"])(
+        lambda: Program(step, [(torch.randn(3),) for _ in range(8)])
+    )()
