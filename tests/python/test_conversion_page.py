@@ -161,6 +161,63 @@ def careful_iterator():
     return over_halves(careful=True)
 
 
+class Rows:
+    """A sequence by its `__getitem__` alone."""
+
+    def __init__(self, careful):
+        self.rows, self.careful = [1.0, 2.0, 3.0], careful
+
+    def __getitem__(self, position):
+        if not self.careful:
+            return self.rows[position]
+        try:
+            return self.rows[position]
+        finally:
+            self.last = position
+
+
+@converted(
+    "`for`, `in` and what takes elements, over an object that has `__getitem__` and no `__iter__`"
+)
+def own_sequence():
+    rows = Rows(careful=False)
+    return lambda x, n: (x * sum(rows), 2.0 in rows, [x * row for row in rows])
+
+
+@otherwise(
+    "`for`, `in` and what takes elements, over an object that has `__getitem__` and no `__iter__`"
+)
+def careful_sequence():
+    rows = Rows(careful=True)
+    return lambda x, n: x * sum(rows)
+
+
+@converted("`while not done` and other tests that are known in the first rounds only")
+def flag_of_the_end():
+    def f(x, n):
+        done = False
+        while not done:
+            x = x + 1
+            done = bool(x.sum() > 20 * n)
+        return x
+
+    return f
+
+
+@converted(
+    "list, dict or object of the run in whose place each round of a loop puts another one "
+    "(`states = [...]`)"
+)
+def replaced_lists():
+    def f(x, n):
+        states = [x[0], x[1]]
+        for t in range(n):
+            states = [torch.tanh(states[1] + x[t]), states[0] * 0.5]
+        return states
+
+    return f
+
+
 @converted("`for` over a varying range")
 def varying_range():
     def f(x, n):
@@ -1017,6 +1074,27 @@ def varying_flags():
 def chosen_element():
     samples = [torch.full((4,), i / 20) for i in range(20)]
     return lambda x, n: x * samples[n % len(samples)]
+
+
+@converted(
+    "slice of such a list between positions that vary; `random.choice`, `sample`, `choices` of one"
+)
+def chosen_elements():
+    samples = [torch.full((4,), i / 20) for i in range(20)]
+
+    def f(x, n):
+        batch = [*samples[n % 15 : n % 15 + 4], random.choice(samples), *random.sample(samples, 2)]
+        return x * torch.stack(batch).sum(0)
+
+    return f
+
+
+@otherwise(
+    "slice of such a list between positions that vary; `random.choice`, `sample`, `choices` of one"
+)
+def chosen_elements_too_many():
+    samples = [torch.full((4,), i / 20) for i in range(400)]
+    return lambda x, n: x * len(samples[n % 15 : n % 15 + 300])
 
 
 @converted("`requires_grad` of a leaf switched")
