@@ -10,7 +10,9 @@
 #include "frontend/containers.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/expressions.h"
+#include "frontend/gradient_evidence.h"
 #include "frontend/leaf_hooks.h"
+#include "frontend/met_writes.h"
 #include "frontend/optional.h"
 #include "frontend/reached.h"
 #include "frontend/recursion.h"
@@ -104,9 +106,11 @@ bool had_grad(const Tensor& tensor) {
   return grad && !grad.is(Py_None);
 }
 
-bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
-  if (!tensor.requires_grad || tensor.is_leaf || !interpreter.gradients_vary)
-    return tensor.requires_grad;
+namespace {
+
+/// Whether the tensor, which is taken for one that requires a gradient, surely does.
+bool surely_requires_gradient(Interpreter& interpreter, const Tensor& tensor) {
+  if (tensor.is_leaf || !interpreter.gradients_vary) return true;
   std::vector<graph::Value*> leaves;
   for (const auto* tensors : {&interpreter.entry_tensor_order, &interpreter.made_leaves})
     for (const auto& leaf : *tensors) {
@@ -114,12 +118,16 @@ bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
       leaves.insert(leaves.end(), tracked.begin(), tracked.end());
     }
   const std::vector<graph::Value*> values{tensor.value};
-  const bool is_certain =
-      !interpreter.recursion().is_building() &&
-      std::ranges::count(passes::reachable(values, leaves, passes::Paths::certain), true) > 0;
-  if (!is_certain)
+  return !interpreter.recursion().is_building() &&
+         std::ranges::count(passes::reachable(values, leaves, passes::Paths::certain), true) > 0;
+}
+
+}  // namespace
+
+bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
+  if (tensor.requires_grad && !surely_requires_gradient(interpreter, tensor))
     interpreter.refuse(ReasonCode::autograd, "whether a tensor requires a gradient varies");
-  return true;
+  return tensor.requires_grad;
 }
 
 // --- what eager would refuse --------------------------------------------------------------------
@@ -247,21 +255,25 @@ void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value
                          "a second backward through a graph that the first one freed");
 }
 
-void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
+void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
+             const std::vector<graph::Value*>& gradients) {
   for (const graph::Node* node : gradient_nodes(outputs, Functions::left_out))
     interpreter.history.consumed.insert(node);
+  if (!gradients.empty()) interpreter.met_writes().note_freeing(*gradients.front()->definition);
 }
 
 struct Outputs {
   std::vector<graph::Value*> values, seeds;
+  bool is_uncertain = false;  ///< one of them may not require a gradient
 };
 
 void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
                 const Value& seed) {
   auto* tensor = as<Tensor>(output);
-  if (tensor == nullptr || !shows_gradient(interpreter, *tensor))
+  if (tensor == nullptr || !tensor->requires_grad)
     interpreter.refuse(ReasonCode::would_raise,
                        "RuntimeError: element 0 of tensors does not require grad");
+  outputs.is_uncertain |= !surely_requires_gradient(interpreter, *tensor);
   if (!interpreter.grad_enabled && tensor->is_leaf)
     interpreter.refuse(ReasonCode::autograd, "a gradient of a leaf");
   graph::Value* value = read(interpreter, *tensor);
@@ -457,6 +469,48 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
   });
 }
 
+/// Where it is not known that a leaf has a gradient, the run has to show it.
+void expect_shown(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves,
+                  const std::vector<graph::Value*>& gradients) {
+  std::vector<graph::Value*> shown;
+  size_t next = 0;
+  for (const ReachedLeaf& leaf : leaves) {
+    graph::Value* sum = nullptr;
+    for (size_t i = 0; i < leaf.values.size(); ++i, ++next)
+      sum = sum == nullptr ? gradients[next]
+                           : operator_named("add")(interpreter.builder(), {sum, gradients[next]});
+    if (leaf.reached.needs_evidence) shown.push_back(sum);
+  }
+  expect_gradients(interpreter, shown);
+}
+
+/// That backward() has something to do: a leaf surely has a gradient, or one whose flag holds.
+void expect_some(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves) {
+  graph::Value* any = nullptr;
+  for (const ReachedLeaf& leaf : leaves) {
+    if (leaf.reached.certain) return;
+    any = any == nullptr ? leaf.reached.flag
+                         : op::scalar_or(interpreter.builder(), {any, leaf.reached.flag});
+  }
+  if (any == nullptr || interpreter.recursion().is_building())
+    interpreter.refuse(ReasonCode::autograd, "whether a tensor requires a gradient varies");
+  interpreter.follow(any, Object::borrow(Py_True), /*fact_number=*/-1);
+}
+
+/// The same for what torch.autograd.grad() gives.
+void expect_shown(Interpreter& interpreter, const Outputs& outputs,
+                  const std::vector<graph::Value*>& targets,
+                  const std::vector<graph::Value*>& gradients) {
+  const std::vector<bool> certain =
+      passes::reachable(outputs.values, targets, passes::Paths::certain_apart);
+  ReachedFlags flags(interpreter, outputs.values);
+  std::vector<graph::Value*> shown;
+  for (size_t i = 0; i < targets.size(); ++i)
+    if (!certain[i] && flags.of(std::vector<graph::Value*>{targets[i]}).needs_evidence)
+      shown.push_back(gradients[i]);
+  expect_gradients(interpreter, shown);
+}
+
 bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {
   if (value == nullptr) return otherwise;
   const auto* known = as<Known>(*value);
@@ -495,7 +549,9 @@ Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
   if (!targets.empty())
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, targets,
                                 /*create_graph=*/false);
-  if (!retain) consume(interpreter, outputs.values);
+  if (!retain) consume(interpreter, outputs.values, gradients);
+  expect_shown(interpreter, leaves, gradients);
+  if (outputs.is_uncertain) expect_some(interpreter, leaves);
   accumulate(interpreter, leaves, gradients);
   return interpreter.none();
 }
@@ -526,6 +582,8 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   std::vector<Value> output_values = tensor_list(interpreter, *outputs_given);
   for (size_t i = 0; i < output_values.size(); ++i)
     add_output(interpreter, outputs, output_values[i], i < seeds.size() ? seeds[i] : nullptr);
+  if (outputs.is_uncertain)
+    interpreter.refuse(ReasonCode::autograd, "whether a tensor requires a gradient varies");
   check_not_consumed(interpreter, outputs.values);
   follow_custom_gradients(interpreter, outputs.values, outputs.seeds, create_graph, retain);
   check_saved_values(interpreter, outputs.values);
@@ -556,7 +614,8 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   std::vector<graph::Value*> gradients;
   if (!wanted.empty())
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, wanted, create_graph);
-  if (!retain) consume(interpreter, outputs.values);
+  expect_shown(interpreter, outputs, wanted, gradients);
+  if (!retain) consume(interpreter, outputs.values, gradients);
   std::vector<Value> results;
   size_t next = 0;
   std::vector<std::shared_ptr<Tensor>> leaves;

@@ -2,15 +2,18 @@
 #include "passes/reachability.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/check.h"
 #include "graph/builder.h"
+#include "graph/constant.h"
 #include "graph/copier.h"
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/control_reach.h"
+#include "passes/list_pushes.h"
 #include "passes/parts_reach.h"
 #include "passes/passes.h"
 
@@ -188,13 +191,61 @@ SavedValues saved_by_parts(const Node& composite) {
   return result;
 }
 
+/// What a gradient comes to from whatever element of a list the value is: leaves, which all blocks
+/// see.
+std::vector<Value*> reached_from_all(const Value& element) {
+  thread_local std::unordered_set<const Value*> open;  // elements may be made of earlier ones
+  Value* list = element.definition->inputs[0];
+  const Pushes pushes = pushes_of(list);
+  if (!pushes.is_all || pushes.nodes.empty() || !open.insert(list).second) return {};
+  std::optional<Reached> common;
+  for (const Node* push : pushes.nodes) {
+    const Reached reached = reached_from({&push->inputs[1], 1}, Paths::certain_apart);
+    if (!common)
+      common = reached;
+    else
+      std::erase_if(*common, [&](Value* value) { return !reached.contains(value); });
+  }
+  open.erase(list);
+  std::erase_if(*common, [](const Value* value) {
+    return value->definition != nullptr ? value->definition->op != &op::state
+                                        : value->owner->parent != nullptr;
+  });
+  return {common->begin(), common->end()};
+}
+
+/// Whether the node takes element by element, in the rounds of a loop that ends with the last one.
+bool empties_list(const Node& pop) {
+  const Value* list = pop.inputs[0];
+  const Node* loop = list->definition == nullptr ? list->owner->parent : nullptr;
+  if (loop == nullptr || loop->op != &op::while_ || list->owner != loop->blocks[1].get() ||
+      loop->blocks[1]->results[list->index] != pop.outputs[0])
+    return false;
+  const graph::Block& condition = *loop->blocks[0];
+  const Node* test = condition.results.front()->definition;
+  if (test == nullptr || test->op != &op::scalar_gt) return false;
+  const Node* size = test->inputs[0]->definition;
+  return size != nullptr && size->op == &op::list_size &&
+         size->inputs[0] == condition.parameters[list->index] &&
+         graph::constant_number(test->inputs[1]) == 0;
+}
+
 }  // namespace
+
+bool reads_element(const Value& output) {
+  const Node* node = output.definition;
+  // Frames are taken in the order in which they were kept.
+  if (node == nullptr || !output.type.is_tensor()) return false;
+  if (node->op == &op::list_pop) return output.index == 1 && !empties_list(*node);
+  return node->op == &op::list_item;
+}
 
 std::vector<Value*> operands_reached(const Value& output, Paths paths,
                                      const FunctionReach* functions) {
   const Node& node = *output.definition;
   if (node.op == &op::if_ || node.op == &op::while_ || node.op == &op::call)
     return reached_through(output, paths, functions);
+  if (paths == Paths::certain_apart && reads_element(output)) return reached_from_all(output);
   if (!node.op->is(graph::Trait::composite) || node.inputs.size() < 2) return operands(node);
   const std::vector<bool> reached = inputs_reached_by_parts(output, paths);
   std::vector<Value*> result;
