@@ -5,9 +5,9 @@ import random
 import pytest
 from differential import Program, differential
 from test_programs_met_writes import Node, node, roots
-from torch import nn
 
 import torch
+from torch import nn
 
 # --- what backward() has freed ------------------------------------------------------------------
 
