@@ -108,9 +108,19 @@ bool had_grad(const Tensor& tensor) {
 
 namespace {
 
+/// Whether a backward() has surely run from the value: then it had something to do.
+bool was_differentiated(Interpreter& interpreter, const graph::Value* value) {
+  return std::ranges::any_of(interpreter.met_writes().freeing(), [&](const graph::Node* gradient) {
+    const auto count = static_cast<size_t>(gradient->attributes.get<int64_t>("outputs"));
+    return gradient->parent == &interpreter.output().graph.body() &&
+           std::ranges::count(std::span(gradient->inputs).first(count), value) > 0;
+  });
+}
+
 /// Whether the tensor, which is taken for one that requires a gradient, surely does.
 bool surely_requires_gradient(Interpreter& interpreter, const Tensor& tensor) {
   if (tensor.is_leaf || !interpreter.gradients_vary) return true;
+  if (was_differentiated(interpreter, tensor.value)) return true;
   std::vector<graph::Value*> leaves;
   for (const auto* tensors : {&interpreter.entry_tensor_order, &interpreter.made_leaves})
     for (const auto& leaf : *tensors) {

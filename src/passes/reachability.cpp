@@ -214,20 +214,36 @@ std::vector<Value*> reached_from_all(const Value& element) {
   return {common->begin(), common->end()};
 }
 
-/// Whether the node takes element by element, in the rounds of a loop that ends with the last one.
-bool empties_list(const Node& pop) {
-  const Value* list = pop.inputs[0];
-  const Node* loop = list->definition == nullptr ? list->owner->parent : nullptr;
-  if (loop == nullptr || loop->op != &op::while_ || list->owner != loop->blocks[1].get() ||
-      loop->blocks[1]->results[list->index] != pop.outputs[0])
+/// Whether the loop takes element by element of the list that it carries as value `index`, until
+/// there is none.
+bool empties(const Node& loop, size_t index) {
+  const Node* rest = loop.blocks[1]->results[index]->definition;
+  if (rest == nullptr || rest->op != &op::list_pop ||
+      rest->inputs[0] != loop.blocks[1]->parameters[index] ||
+      loop.blocks[1]->results[index] != rest->outputs[0])
     return false;
-  const graph::Block& condition = *loop->blocks[0];
+  const graph::Block& condition = *loop.blocks[0];
   const Node* test = condition.results.front()->definition;
   if (test == nullptr || test->op != &op::scalar_gt) return false;
   const Node* size = test->inputs[0]->definition;
   return size != nullptr && size->op == &op::list_size &&
-         size->inputs[0] == condition.parameters[list->index] &&
+         size->inputs[0] == condition.parameters[index] &&
          graph::constant_number(test->inputs[1]) == 0;
+}
+
+/// Whether the node is in such a loop, or takes the element in front of those that one takes.
+bool empties_list(const Node& pop) {
+  const Value* list = pop.inputs[0];
+  const Node* around = list->definition == nullptr ? list->owner->parent : nullptr;
+  if (around != nullptr && around->op == &op::while_ && list->owner == around->blocks[1].get() &&
+      empties(*around, list->index))
+    return true;
+  return std::ranges::any_of(pop.parent->nodes, [&](const Node* node) {
+    if (node->op != &op::while_) return false;
+    const auto rest = std::ranges::find(node->inputs, pop.outputs[0]);
+    return rest != node->inputs.end() &&
+           empties(*node, static_cast<size_t>(rest - node->inputs.begin()));
+  });
 }
 
 }  // namespace
