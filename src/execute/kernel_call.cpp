@@ -6,6 +6,7 @@
 
 #include "graph/op.h"
 #include "ops/index_space.h"
+#include "ops/list.h"
 
 namespace janus::execute {
 
@@ -52,6 +53,18 @@ std::vector<int64_t> sizes_of_result(const Value& output, const ops::Reduction& 
   return sizes;
 }
 
+/// Strides of a result of that node: as eager's operator gives them.
+std::vector<int64_t> strides_of_result(const Node& node, const std::vector<int64_t>& sizes,
+                                       const std::vector<const Layout*>& operands) {
+  const bool normalises = node.op == &op::batch_norm_train || node.op == &op::batch_norm_no_stats;
+  const Layout* image = normalises                            ? operands[0]
+                        : node.op == &op::batch_norm_backward ? operands[1]
+                                                              : nullptr;
+  if (image != nullptr && image->sizes == sizes && suggests_channels_last(*image))
+    return channels_last_strides(sizes);
+  return contiguous_strides(sizes);
+}
+
 }  // namespace
 
 std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Layout*>& inputs) {
@@ -71,8 +84,8 @@ std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Lay
       Layout layout;
       layout.dtype = output->type.dtype;
       if (const auto reduction = ops::reduction_of(*node)) {
-        layout = contiguous_layout(output->type.dtype,
-                                   sizes_of_result(*output, *reduction, *operands.front()));
+        layout.sizes = sizes_of_result(*output, *reduction, *operands.front());
+        layout.strides = strides_of_result(*node, layout.sizes, operands);
       } else {
         layout.sizes = broadcast_sizes(operands);
         layout.strides = elementwise_strides(layout.sizes, operands);

@@ -153,6 +153,37 @@ std::vector<size_t> iteration_order(std::span<const int64_t> sizes,
 
 }  // namespace
 
+std::vector<int64_t> channels_last_strides(std::span<const int64_t> sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t next = 1;
+  const auto place = [&](size_t d) {
+    strides[d] = next;
+    next *= std::max<int64_t>(sizes[d], 1);
+  };
+  place(1);
+  for (size_t d = sizes.size() - 1; d > 1; --d) place(d);
+  place(0);
+  return strides;
+}
+
+bool suggests_channels_last(const Layout& layout) {
+  const size_t rank = layout.sizes.size();
+  if (rank != 4 && rank != 5) return false;
+  if (layout.element_count() == 0 || layout.strides[1] == 0) return false;
+  int64_t least = 0;
+  const auto follows = [&](size_t d) {
+    if (layout.strides[d] < least) return false;
+    // Where only the batch has more than one element, planes are what is meant.
+    if (d == 0 && least == layout.strides[1]) return false;
+    least = layout.strides[d] * layout.sizes[d];
+    return true;
+  };
+  if (!follows(1)) return false;
+  for (size_t d = rank - 1; d > 1; --d)
+    if (!follows(d)) return false;
+  return follows(0);
+}
+
 std::vector<int64_t> elementwise_strides(std::span<const int64_t> sizes,
                                          std::span<const Layout* const> operands) {
   const bool full_size = std::all_of(operands.begin(), operands.end(), [&](const Layout* operand) {

@@ -35,6 +35,11 @@ std::ostream& operator<<(std::ostream& out, const Layout& layout);
 std::vector<int64_t> contiguous_strides(std::span<const int64_t> sizes);
 Layout contiguous_layout(graph::DType dtype, std::vector<int64_t> sizes);
 
+/// Strides of [batch, channels, height, width], or of more dimensions, with the channels innermost.
+std::vector<int64_t> channels_last_strides(std::span<const int64_t> sizes);
+/// Whether torch takes a tensor's layout for that (`suggest_memory_format`).
+bool suggests_channels_last(const Layout& layout);
+
 /// The strides that eager gives the result of an element-wise operation on operands of these
 /// layouts: contiguous as a rule, but the operands' common order of dimensions is kept.
 std::vector<int64_t> elementwise_strides(std::span<const int64_t> sizes,

@@ -71,7 +71,8 @@ class Chooser {
       if (node.attributes.get<bool>("transposed")) return std::nullopt;
       return Images{{0, 1}, {0}, true};
     }
-    if (node.op == &op::batch_norm_train) return Images{{0}, {0}, true};
+    if (node.op == &op::batch_norm_train || node.op == &op::batch_norm_no_stats)
+      return Images{{0}, {0}, true};
     if (node.op == &op::batch_norm_backward) return Images{{0, 1}, {0}, true};
     if (node.op == &op::max_pool2d_with_indices) return Images{{0}, {0, 1}, true};
     if (node.op == &op::max_pool2d_with_indices_backward) return Images{{0, 1, 2}, {0}, true};
@@ -84,9 +85,8 @@ class Chooser {
       return std::nullopt;
     }
     if (draws(*instruction.node)) return std::nullopt;  // draws follow the order in memory
-    // Only where each operand is seen as broadcast, which a kernel with reductions does not say.
     if (instruction.action == Action::kernel && !instruction.kernel->axes().empty())
-      return std::nullopt;
+      return reduced_images(instruction);
     Images images;
     const auto& sizes = layout(instruction.outputs[0]).sizes;
     for (size_t i = 0; i < instruction.outputs.size(); ++i) {
@@ -98,6 +98,27 @@ class Chooser {
       const uint32_t slot = instruction.inputs[i];
       if (is_image(slot) && layout(slot).sizes == sizes) images.inputs.push_back(i);
     }
+    return images;
+  }
+
+  /// What a kernel with reductions reads and writes at each point: it asks how its tensors' own
+  /// dimensions lie in its space, not how they lie in memory.
+  std::optional<Images> reduced_images(const Instruction& instruction) const {
+    if (instruction.kernel->rank() != 4) return std::nullopt;
+    const auto axes = instruction.kernel->axes();
+    Images images;
+    size_t tensor = 0;
+    const auto fills_space = [&](uint32_t slot) {
+      const std::vector<int>& own = axes[tensor++];
+      return own == std::vector<int>{0, 1, 2, 3} && is_image(slot);
+    };
+    for (size_t i = 0; i < instruction.inputs.size(); ++i) {
+      const bool is_tensor = instruction.node->inputs[i]->type.is_tensor();
+      if (is_tensor && fills_space(instruction.inputs[i])) images.inputs.push_back(i);
+    }
+    for (size_t i = 0; i < instruction.outputs.size(); ++i)
+      if (fills_space(instruction.outputs[i])) images.outputs.push_back(i);
+    if (images.inputs.empty()) return std::nullopt;
     return images;
   }
 
@@ -298,16 +319,6 @@ class Chooser {
 };
 
 }  // namespace
-
-std::vector<int64_t> channels_last_strides(const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> strides(4);
-  int64_t next = 1;
-  for (const size_t d : {1, 3, 2, 0}) {
-    strides[d] = next;
-    next *= std::max<int64_t>(sizes[d], 1);
-  }
-  return strides;
-}
 
 PlannedCode choose_layouts(const Code& code, Frame& frame) { return Chooser(code, frame).choose(); }
 

@@ -24,7 +24,4 @@ struct PlannedCode {
 /// instructions with Action::relayout.
 PlannedCode choose_layouts(const Code& code, Frame& frame);
 
-/// Strides of [batch, channels, height, width] with the channels innermost.
-std::vector<int64_t> channels_last_strides(const std::vector<int64_t>& sizes);
-
 }  // namespace janus::execute

@@ -287,14 +287,25 @@ class Nest {
       values_[value] = found->second;
   }
 
+  /// A number, or how many elements are combined into one, give or take a number.
   void add_size(const Node& node) {
     const graph::Dim* size = node.attributes.find("of") == nullptr
                                  ? nullptr
                                  : std::get_if<graph::Dim>(node.attributes.find("of"));
-    if (size == nullptr || !size->is_constant()) throw Unsupported{"a size that varies"};
-    Instruction instruction{.opcode = Opcode::constant, .dtype = DType::i64};
-    instruction.bits = std::bit_cast<uint64_t>(size->value());
-    values_[node.output()] = {nest_.append(instruction), DType::i64};
+    if (size == nullptr) throw Unsupported{"a size that varies"};
+    Lowering code(nest_, values_, node, space_);
+    const auto literal = [&](const graph::Dim& dim) {
+      Instruction instruction{.opcode = Opcode::constant, .dtype = DType::i64};
+      instruction.bits = std::bit_cast<uint64_t>(dim.value());
+      return Lowering::Scalar{nest_.append(instruction), DType::i64};
+    };
+    if (size->is_constant()) {
+      values_[node.output()] = literal(*size);
+      return;
+    }
+    const graph::Dim beyond = *size - count_of_row();
+    if (!beyond.is_constant()) throw Unsupported{"a size that varies"};
+    values_[node.output()] = code.add(count(code), literal(beyond));
   }
 
   void add_reduction(const Node& node) {
@@ -313,8 +324,7 @@ class Nest {
     Instruction instruction{.opcode = Opcode::reduce, .dtype = dtype, .combine = combine};
     instruction.operands[0] = code.convert(operand->second, dtype).id;
     Lowering::Scalar result{nest_.append(instruction), dtype};
-    if (node.op == &op::mean)
-      result = code.div(result, code.convert(count(code, reduction), dtype));
+    if (node.op == &op::mean) result = code.div(result, code.convert(count(code), dtype));
     values_[node.output()] = result;
   }
 
@@ -373,12 +383,20 @@ class Nest {
     return code.select(code.compare(Compare::gt, index, high), high, index);
   }
 
+  bool is_reduced(uint32_t dim) const { return (space_->reduced() >> dim & 1) != 0; }
+
   /// How many elements are combined into one.
-  Lowering::Scalar count(Lowering& code, const ops::Reduction& reduction) {
+  graph::Dim count_of_row() const {
+    graph::Dim product = 1;
+    for (uint32_t dim = 0; dim < space_->rank(); ++dim)
+      if (is_reduced(dim)) product = product * space_->shape()[dim];
+    return product;
+  }
+  Lowering::Scalar count(Lowering& code) {
     Lowering::Scalar product = code.constant(1, DType::i64);
-    for (const int64_t dim : reduction.dims) {
-      const Instruction extent{
-          .opcode = Opcode::extent, .dtype = DType::i64, .index = static_cast<uint32_t>(dim)};
+    for (uint32_t dim = 0; dim < space_->rank(); ++dim) {
+      if (!is_reduced(dim)) continue;
+      const Instruction extent{.opcode = Opcode::extent, .dtype = DType::i64, .index = dim};
       product = code.mul(product, {nest_.append(extent), DType::i64});
     }
     return product;

@@ -33,6 +33,12 @@ std::vector<int64_t> all_dims(int64_t rank) {
   return dims;
 }
 
+std::vector<int64_t> all_dims_but(int64_t dim, int64_t rank) {
+  std::vector<int64_t> dims = all_dims(rank);
+  std::erase(dims, dim);
+  return dims;
+}
+
 /// The dimension that attribute `dim` names; a tensor of rank 0 has none.
 std::vector<int64_t> named_dim(const Node& node, int64_t rank) {
   if (rank == 0) return {};
@@ -83,6 +89,8 @@ std::optional<Reduction> reduction_of(const Node& node) {
                        &op::pick}))
     return Reduction{shape, named_dim(node, rank)};
   if (node.op == &op::native_layer_norm) return Reduction{shape, normalised_dims(node, rank)};
+  if (is_one_of(node, {&op::batch_norm_train, &op::batch_norm_no_stats, &op::batch_norm_backward}))
+    return Reduction{shape, all_dims_but(1, rank)};
   return std::nullopt;
 }
 

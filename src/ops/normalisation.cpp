@@ -227,6 +227,78 @@ void batch_norm_backward_gradient(Vjp& g) {
   if (!weight.is_none() && g.needs(2)) g.add(2, reshaped(gradients.weight, weight.shape()));
 }
 
+/// Mean, and sum of the squared differences from it, for each channel: [1, C, 1, ...].
+struct Moments {
+  Expression mean, squares;
+};
+
+/// In double precision, as eager computes them: of float32 both in one pass, since squares of its
+/// numbers are exact there; of float64 one after the other.
+Moments moments_of(const Expression& x, const std::vector<int64_t>& dims, const Dim& count) {
+  if (x.dtype() == DType::f64) {
+    const auto mean = mean_over(x, dims, true);
+    const auto centred = x - mean;
+    return {.mean = mean, .squares = sum_over(centred * centred, dims, true)};
+  }
+  const auto wide = cast(x, DType::f64);
+  const auto total = sum_over(wide, dims, true);
+  const auto mean = total / number(*x.builder(), count);
+  const auto squares = sum_over(wide * wide, dims, true) - total * mean;
+  return {.mean = mean, .squares = apply(op::clamp_min, squares, 0)};
+}
+
+bool is_single_or_double(const Expression& x) {
+  return x.dtype() == DType::f32 || x.dtype() == DType::f64;
+}
+
+/// What the fusion compiler makes of batch_norm_train and batch_norm_no_stats.
+std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics) {
+  const auto x = in(d, 0), weight = in(d, 1), bias = in(d, 2);
+  if (!is_single_or_double(x)) throw TypeError("batch_norm: kernels have no half precision");
+  const size_t next = has_statistics ? 5 : 3;
+  const auto momentum = in(d, next), eps = in(d, next + 1);
+  const auto dims = by_channel(x.rank()).reduced;
+  Dim count = 1;
+  for (const int64_t dim : dims) count = count * x.shape()[static_cast<size_t>(dim)];
+  const Moments moments = moments_of(x, dims, count);
+  const Shape channels{x.shape()[1]};
+  const auto vector = [&](const Expression& y) { return reshaped(cast(y, x.dtype()), channels); };
+  const auto variance = moments.squares / number(d.builder, count);
+  const auto mean = cast(moments.mean, x.dtype());
+  const auto deviation = cast(1 / apply(op::sqrt, variance + eps), x.dtype());
+  auto scale = deviation;
+  if (!weight.is_none()) scale = scale * along(weight, 1, x.rank());
+  // Once for each channel, so that it costs nothing to round it once only.
+  auto offset = -(moments.mean * cast(scale, moments.mean.dtype()));
+  if (!bias.is_none()) offset = cast(along(bias, 1, x.rank()), offset.dtype()) + offset;
+  offset = cast(offset, x.dtype());
+  std::vector<Value*> results{x * scale + offset, vector(mean), vector(deviation)};
+  if (!has_statistics) return results;
+  const auto blended = [&](const Expression& now, const Expression& before) {
+    const auto old = cast(along(before, 1, x.rank()), DType::f64);
+    return vector(now * momentum + (old - old * momentum));
+  };
+  results.push_back(blended(moments.mean, in(d, 3)));
+  results.push_back(blended(moments.squares / number(d.builder, count - 1), in(d, 4)));
+  return results;
+}
+
+/// What the fusion compiler makes of native_batch_norm_backward.
+std::vector<Value*> batch_norm_backward_in_parts(const Decompose& d) {
+  const auto dy = in(d, 0), x = in(d, 1), weight = in(d, 2);
+  if (!is_single_or_double(x)) throw TypeError("batch_norm: kernels have no half precision");
+  const auto n = by_channel(x, in(d, 5), in(d, 6));
+  const auto& dims = n.grouping.reduced;
+  const auto count = number(d.builder, n.count());
+  const auto centred = x - n.mean;
+  const auto total = sum_over(dy, dims, true), along_x = sum_over(dy * centred, dims, true);
+  const auto scale = weight.is_none() ? n.scale : n.scale * along(weight, 1, x.rank());
+  const auto slope = along_x / count * n.scale * n.scale;
+  const Shape channels{x.shape()[1]};
+  return {(dy - total / count - centred * slope) * scale, reshaped(along_x * n.scale, channels),
+          reshaped(total, channels)};
+}
+
 /// Operands of the composites, whatever their order.
 struct BatchNorm {
   Expression input, weight, bias, running_mean, running_var, momentum, eps;
@@ -522,6 +594,7 @@ constinit const OpDef op::batch_norm_train{
     .aten = "_native_batch_norm_legit_functional",
     .infer = infer_batch_norm_train,
     .vjp = [](Vjp& g) { batch_norm_gradient<true>(g, g.in(6)); },
+    .decompose = [](const Decompose& d) { return batch_norm_in_parts(d, true); },
 };
 
 constinit const OpDef op::batch_norm_no_stats{
@@ -533,6 +606,7 @@ constinit const OpDef op::batch_norm_no_stats{
     .aten = "_native_batch_norm_legit.no_stats",
     .infer = infer_batch_norm_no_stats,
     .vjp = [](Vjp& g) { batch_norm_gradient<false>(g, g.in(4)); },
+    .decompose = [](const Decompose& d) { return batch_norm_in_parts(d, false); },
 };
 
 constinit const OpDef op::batch_norm_backward{
@@ -545,6 +619,7 @@ constinit const OpDef op::batch_norm_backward{
     .aten = "native_batch_norm_backward",
     .infer = infer_batch_norm_backward,
     .vjp = batch_norm_backward_gradient,
+    .decompose = batch_norm_backward_in_parts,
 };
 
 constinit const OpDef op::batch_norm{

@@ -1,0 +1,205 @@
+#include "kernels/compiled_nest.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "base/options.h"
+#include "base/thread_pool.h"
+#include "jit/jit.h"
+
+namespace janus::kernels {
+namespace {
+
+constexpr int kMostVersions = 6;
+/// Of the function in a kernel's text.
+constexpr const char* kSymbol = "kernel";
+static_assert(2 * kMaxTensors <= 64);
+
+/// Vectors side by side where reductions go on for long: they keep the adders busy, and columns are
+/// read in longer pieces.
+constexpr int kRegisters = 4;
+constexpr int64_t kLongRow = 256;
+/// More work than this at a point keeps the processor busy by itself.
+constexpr int64_t kLittleWork = 16;
+/// What is kept of a row lies on the stack.
+constexpr int64_t kMostKeptBytes = 64 << 10;
+constexpr int64_t kMostElementBytes = 8;
+
+Target host_target() {
+  return {.vector_bytes = jit::vector_bytes(), .has_function = [](std::string_view name) {
+            return jit::external_function(name) != nullptr;
+          }};
+}
+
+void dump_text(const std::string& text) {
+  static std::atomic<int> number = 0;
+  if (!options().dump_folder.empty()) dump(cat("k", number++, ".ll"), text);
+}
+
+/// The outermost dimension if it can be shared out evenly, else the largest. Reduced ones can't
+/// be; -1: there is no other.
+int dimension_to_split(const Space& space, int threads) {
+  int outermost = -1, largest = -1;
+  for (int dim = 0; dim < space.rank; ++dim) {
+    if (space.reduced[dim] || space.sizes[dim] == 1) continue;
+    outermost = dim;
+    if (largest < 0 || space.sizes[dim] > space.sizes[largest]) largest = dim;
+  }
+  if (outermost < 0) return -1;
+  const bool even = space.sizes[outermost] >= 4 * threads || space.sizes[outermost] % threads == 0;
+  return even ? outermost : largest;
+}
+
+}  // namespace
+
+CompiledNest::CompiledNest(LoopNest nest) : nest_(std::move(nest)), cost_(nest_.cost()) {
+  for (size_t t = 0; t < nest_.tensor_count(); ++t)
+    element_sizes_[t] = graph::byte_size(nest_.tensor_dtype(t));
+  widens_ = nest_.reduces && cost_ <= kLittleWork && can_widen(nest_, host_target());
+}
+
+CompiledNest::~CompiledNest() {
+  for (const Version* version = versions_.load(); version != nullptr;) {
+    const Version* next = version->next;
+    delete version;
+    version = next;
+  }
+}
+
+const std::string& CompiledNest::text() const {
+  const Version* version = versions_.load(std::memory_order_acquire);
+  if (version == nullptr) version = make_version({.walks = 0x5555555555555555 & all_tensors()});
+  return version->text;
+}
+
+// ---- Code ---------------------------------------------------------------------------------------
+
+Order CompiledNest::order_of(const OrderKey& key, size_t tensors) {
+  Order order{.walks = std::vector<Walk>(tensors),
+              .reduced_loops = key.reduced_loops,
+              .lanes_reduced = key.lanes_reduced,
+              .registers = key.registers,
+              .keeps = key.keeps};
+  for (size_t t = 0; t < tensors; ++t)
+    order.walks[t] = static_cast<Walk>((key.walks >> (2 * t)) & 3);
+  return order;
+}
+
+CompiledNest::OrderKey CompiledNest::order_key(const Space& space) const {
+  OrderKey key{.reduced_loops = space.reduced_loops, .lanes_reduced = space.lanes_reduced()};
+  for (int t = 0; t < space.tensors; ++t)
+    key.walks |= static_cast<uint64_t>(space.walk(t)) << (2 * t);
+  if (!nest_.reduces) return key;
+  if (widens_ && space.sizes[0] >= kLongRow) key.registers = kRegisters;
+  const int64_t bytes =
+      space.lanes_reduced() ? kMostElementBytes : key.registers * jit::vector_bytes();
+  key.keeps = space.row_length() * bytes <= kMostKeptBytes;
+  return key;
+}
+
+bool CompiledNest::prepare(const Space& space, Making making) const {
+  const OrderKey key = order_key(space);
+  return find_version(key) != nullptr || make_version(key, making) != nullptr;
+}
+
+CompiledNest::Code CompiledNest::code_for(const OrderKey& key) const {
+  const Version* version = find_version(key);
+  if (version == nullptr) version = make_version(key);
+  return version->code;
+}
+
+const CompiledNest::Version* CompiledNest::find_version(const OrderKey& key) const {
+  for (const Version* version = versions_.load(std::memory_order_acquire); version != nullptr;
+       version = version->next)
+    if (version->key == key) return version;
+  return nullptr;
+}
+
+uint64_t CompiledNest::all_tensors() const {
+  const size_t bits = 2 * nest_.tensor_count();
+  return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+}
+
+const CompiledNest::Version* CompiledNest::make_version(OrderKey key, Making making) const {
+  const std::lock_guard lock(mutex_);
+  if (const Version* made = find_version(key)) return made;
+  const Version* first = versions_.load();
+  int count = 0;
+  for (const Version* version = first; version != nullptr; version = version->next) ++count;
+  if (count >= kMostVersions) {
+    key.walks = 0xaaaaaaaaaaaaaaaa & all_tensors();  // every tensor strided
+    if (const Version* made = find_version(key)) return made;
+  }
+  auto version = std::make_unique<Version>();
+  version->key = key;
+  version->text = emit(nest_, order_of(key, nest_.tensor_count()), host_target());
+  const bool compiles = making == Making::compiled;
+  if (compiles) dump_text(version->text);
+  version->code = reinterpret_cast<Code>(compiles ? jit::compile(version->text, kSymbol)
+                                                  : jit::find(version->text, kSymbol));
+  if (version->code == nullptr) return nullptr;
+  version->next = first;
+  versions_.store(version.get(), std::memory_order_release);
+  return version.release();
+}
+
+// ---- Walking the space --------------------------------------------------------------------------
+
+void CompiledNest::run(const Space& space, const Call& call) const {
+  const Code code = code_for(order_key(space));
+  const int64_t work = space.element_count() * cost_;
+  const int threads = work < 2 * kWorkPerThread ? 1 : thread_count();
+  const int dim = threads == 1 ? -1 : dimension_to_split(space, threads);
+  if (dim < 0) return run_part(code, space, call);
+  const int64_t unit = dim == 0 ? kInnerGrain : 1;
+  const int64_t units = (space.sizes[dim] + unit - 1) / unit;
+  const int64_t work_per_unit = std::max<int64_t>(work / units, 1);
+  parallel_for(
+      units, (kWorkPerThread + work_per_unit - 1) / work_per_unit, [&](int64_t begin, int64_t end) {
+        run_slice(code, space, call, dim, begin * unit, std::min(end * unit, space.sizes[dim]));
+      });
+}
+
+void CompiledNest::run_slice(const Space& space, const Call& call, int dim, int64_t begin,
+                             int64_t end) const {
+  run_slice(code_for(order_key(space)), space, call, dim, begin, end);
+}
+
+void CompiledNest::run_slice(Code code, const Space& space, const Call& call, int dim,
+                             int64_t begin, int64_t end) const {
+  Space slice = space;
+  slice.sizes[dim] = end - begin;
+  void* moved[kMaxTensors];
+  for (int t = 0; t < space.tensors; ++t)
+    moved[t] = static_cast<char*>(call.starts[t]) +
+               begin * space.strides[dim][t] * element_sizes_[static_cast<size_t>(t)];
+  run_part(code, slice, {moved, call.numbers, call.extents});
+}
+
+/// The compiled code walks the first dimensions; the others are counted up here.
+void CompiledNest::run_part(Code code, const Space& space, const Call& call) const {
+  if (space.is_inside(space.rank - 1))
+    return code(call.starts, space.strides[0], space.sizes, call.numbers, call.extents);
+  char* places[kMaxTensors];
+  for (int t = 0; t < space.tensors; ++t) places[t] = static_cast<char*>(call.starts[t]);
+  int64_t indices[kMaxRank] = {};
+  for (;;) {
+    code(reinterpret_cast<void* const*>(places), space.strides[0], space.sizes, call.numbers,
+         call.extents);
+    if (!advance(space, indices, places)) return;
+  }
+}
+
+/// Steps to the next point of the outer dimensions; false after the last.
+bool CompiledNest::advance(const Space& space, int64_t* indices, char** places) const {
+  for (int dim = 2 + space.reduced_loops; dim < space.rank; ++dim) {
+    const int64_t steps = ++indices[dim] < space.sizes[dim] ? 1 : 1 - space.sizes[dim];
+    if (steps != 1) indices[dim] = 0;
+    for (int t = 0; t < space.tensors; ++t)
+      places[t] += steps * space.strides[dim][t] * element_sizes_[static_cast<size_t>(t)];
+    if (steps == 1) return true;
+  }
+  return false;
+}
+
+}  // namespace janus::kernels
