@@ -77,6 +77,10 @@ Value missing_item(Interpreter& interpreter, const Value& self, const Value& key
 
 // --- sets (sets.cpp) -----------------------------------------------------------------------------
 
+/// The value as a set keeps it and looks for it: a constant, or an object that is equal to nothing
+/// but itself.
+Value set_element(Interpreter& interpreter, const Value& value);
+bool holds(Interpreter& interpreter, const std::vector<Value>& elements, const Value& element);
 Value set_method(const std::shared_ptr<SetValue>& set, const std::string& name);
 /// Methods of a real set; some do not look at what it holds.
 Value real_set_method(const Value& self, const std::string& name);

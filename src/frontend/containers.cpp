@@ -305,10 +305,9 @@ std::shared_ptr<Iterator> iterate_dictionary(Interpreter& interpreter,
 /// A set may not change while it is iterated.
 std::shared_ptr<Iterator> iterate_set(Interpreter& interpreter, std::shared_ptr<SetValue> set) {
   auto elements = iterate_elements(set_elements(interpreter, *set));
-  auto keys = std::make_shared<std::vector<Object>>(set->elements);
-  return std::make_shared<Iterator>([&interpreter, set, keys, elements]() -> Value {
-    const auto same = [](const Object& a, const Object& b) { return a.is(b.get()); };
-    if (!std::equal(keys->begin(), keys->end(), set->elements.begin(), set->elements.end(), same))
+  auto before = std::make_shared<std::vector<Value>>(set->elements);
+  return std::make_shared<Iterator>([&interpreter, set, before, elements]() -> Value {
+    if (*before != set->elements)
       interpreter.refuse(ReasonCode::would_raise, "RuntimeError: set changed during iteration");
     return elements->next();
   });
@@ -561,8 +560,9 @@ Object folded(Interpreter& interpreter, const Value& value) {
   }
   if (const auto* set = as<SetValue>(value)) {
     Object result = interpreter.must(PySet_New(nullptr));
-    for (const Object& element : set->elements)
-      if (PySet_Add(result.get(), element.get()) < 0) interpreter.refuse_raised();
+    for (const Value& element : set->elements)
+      if (PySet_Add(result.get(), key_object(interpreter, element).get()) < 0)
+        interpreter.refuse_raised();
     return result;
   }
   interpreter.refuse(ReasonCode::dynamic_value, "a value that only the run knows");

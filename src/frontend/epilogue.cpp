@@ -224,8 +224,7 @@ class TemplateWriter {
     if (!set.only_grew && set.elements.size() > 1)
       interpreter_.refuse(ReasonCode::dynamic_value, "the order of a set's elements");
     Template form = made(Template::Kind::set);
-    for (const Object& element : set.elements)
-      form.children.push_back(write(interpreter_.constant(element)));
+    for (const Value& element : set.elements) form.children.push_back(write(element));
     if (!set.is_frozen) return form;
     Template frozen = made(Template::Kind::call);
     frozen.object = Object::borrow(reinterpret_cast<PyObject*>(&PyFrozenSet_Type));

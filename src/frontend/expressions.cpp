@@ -9,7 +9,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/comprehensions.h"
-#include "frontend/containers.h"
+#include "frontend/container_parts.h"
 #include "frontend/counted.h"
 #include "frontend/loops.h"
 #include "frontend/operators.h"
@@ -108,12 +108,9 @@ Value evaluate_dict(Interpreter& interpreter, const syntax::Dict& expression) {
 
 std::shared_ptr<SetValue> make_set(Interpreter& interpreter, const std::vector<Value>& elements) {
   auto set = std::make_shared<SetValue>();
-  for (const Value& element : elements) {
-    Object object = key_object(interpreter, element);
-    bool found = false;
-    for (const Object& existing : set->elements)
-      found = found || same_key(interpreter, existing.get(), object.get());
-    if (!found) set->elements.push_back(std::move(object));
+  for (const Value& each : elements) {
+    Value element = set_element(interpreter, each);
+    if (!holds(interpreter, set->elements, element)) set->elements.push_back(std::move(element));
   }
   // CPython copies larger displays from a frozenset, whose table has another size.
   set->only_grew = set->elements.size() <= 4;

@@ -559,21 +559,19 @@ class Aliases {
       if (group.size() >= least_distinct && std::ranges::find(distinct_, group) == distinct_.end())
         distinct_.push_back(std::move(group));
     }
-    for (size_t number = 0; number < distinct_.size(); ++number)
-      for (const Source* owner : distinct_[number]) {
+    for (const std::vector<const Source*>& group : distinct_) {
+      const int64_t number = interpreter_.new_group();
+      for (const Source* owner : group) {
         groups_[owner].push_back(number);
-        Assumption assumption;
-        assumption.kind = Assumption::Kind::not_same_object;
-        assumption.source = owner;
-        assumption.number = static_cast<int64_t>(number);
-        interpreter_.assume(std::move(assumption));
+        interpreter_.assume(Assumption::Kind::not_same_object, owner, {}, number);
       }
+    }
   }
 
   bool are_distinct(const Source* one, const Source* other) const {
     const auto first = groups_.find(one), second = groups_.find(other);
     if (first == groups_.end() || second == groups_.end()) return false;
-    return std::ranges::any_of(first->second, [&](size_t group) {
+    return std::ranges::any_of(first->second, [&](int64_t group) {
       return std::ranges::find(second->second, group) != second->second.end();
     });
   }
@@ -694,7 +692,7 @@ class Aliases {
   std::vector<Use> writes_, reads_;
   std::set<std::pair<const Source*, const Source*>> compared_;
   std::vector<std::vector<const Source*>> distinct_;
-  std::unordered_map<const Source*, std::vector<size_t>> groups_;  ///< of distinct_
+  std::unordered_map<const Source*, std::vector<int64_t>> groups_;  ///< their numbers
 };
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "frontend/autocast.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/heap.h"
+#include "frontend/identity.h"
 #include "frontend/journal.h"
 #include "frontend/requires_grad.h"
 #include "frontend/value.h"
@@ -146,6 +147,10 @@ class Interpreter {
               int64_t number = 0);
   /// That the object at the value's source is still this very object. No-op without a source.
   void assume_identity(const Known& known);
+  /// Which objects of the entry are one.
+  Identities identities;
+  /// A number for objects of which no two are one.
+  int64_t new_group() { return next_group_++; }
   /// A line for explain().
   void mark(speculate::LineMark::Kind kind, std::string note = {});
   void mark(speculate::LineMark::Kind kind, std::string note, const graph::SourceSpan& span);
@@ -434,6 +439,7 @@ class Interpreter {
   int statement_ = -1;                                  // which of those is being run
   std::map<std::string, int, std::less<>> written_by_;  // which of them wrote a variable last
   size_t next_place_ = 0;
+  int64_t next_group_ = 0;
   std::map<PyObject*, const Source*> globals_owners_;
   const std::set<std::string>& varying_;
   std::unique_ptr<Recursion> recursion_;
@@ -452,6 +458,8 @@ class Interpreter {
 
 /// Whether the object and all its parts can never change (so `equals` says all about it).
 bool is_immutable_constant(PyObject* object);
+/// Whether the object is used by what it is, not by what it holds.
+bool is_identity_object(PyObject* object);
 /// str as std::string; empty if it is none.
 std::string text_of(PyObject* object);
 

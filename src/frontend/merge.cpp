@@ -324,9 +324,7 @@ void Merger::merge_object(Changeable& object) {
       merge_variables(*variables, std::get<VariableValues>(a), std::get<VariableValues>(b));
     } else if (dynamic_cast<SetValue*>(&object) != nullptr) {
       const auto &first = std::get<SetElements>(a), &second = std::get<SetElements>(b);
-      bool same = std::equal(first.begin(), first.end(), second.begin(), second.end(),
-                             [](const Object& x, const Object& y) { return x.is(y.get()); });
-      if (!same) throw NotMerged{"a set holds different elements"};
+      if (!same_elements(first, second)) throw NotMerged{"a set holds different elements"};
     } else if (std::get<uint64_t>(*fork_.before_.find(&object)) !=
                std::get<uint64_t>(b)) {  // nothing puts back what the first side took
       throw NotMerged{"one side takes more from an iterator"};

@@ -709,9 +709,14 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right) 
   if (left == right) return true;
   expect_settled(left);
   expect_settled(right);
-  if (const auto *one = as<Tensor>(left), *other = as<Tensor>(right);
-      one != nullptr && other != nullptr && may_be_one(*one, *other))
-    interpreter.refuse(ReasonCode::expression, "the identity of a tensor that may be another");
+  const EntryObject one = entry_object_of(left), other = entry_object_of(right);
+  if (const auto *first = as<Tensor>(left), *second = as<Tensor>(right);
+      first != nullptr && second != nullptr) {
+    if (may_be_one(*first, *second))
+      interpreter.refuse(ReasonCode::expression, "the identity of a tensor that may be another");
+    if (one.object != nullptr && other.object != nullptr)
+      return interpreter.identities.are_one(interpreter, one, other);
+  }
   const auto* a = as<Known>(left);
   const auto* b = as<Known>(right);
   if (a != nullptr && b != nullptr) {
@@ -728,6 +733,8 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right) 
       if (is_small_int(a->object.get())) return true;
       interpreter.refuse(ReasonCode::expression, "the identity of equal constants");
     }
+    if (one.object != nullptr && other.object != nullptr)
+      return interpreter.identities.are_one(interpreter, one, other);
     interpreter.assume_identity(*a);
     interpreter.assume_identity(*b);
     return same;
@@ -779,6 +786,11 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
            Py_TYPE(object)->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
            PyType_Check(object);
   };
+  const EntryObject one = entry_object_of(left_value), other = entry_object_of(right_value);
+  const bool is_equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
+  if (plain(a) && plain(b) && is_equality && one.object != nullptr && other.object != nullptr)
+    return interpreter.boolean(interpreter.identities.are_one(interpreter, one, other) ==
+                               (op == CompareOperator::Eq));
   if (plain(a) && plain(b)) {
     interpreter.assume_identity(left);
     interpreter.assume_identity(right);

@@ -1,9 +1,13 @@
 // Sets: methods and operators, of those that the run makes and of real ones.
+#include <algorithm>
+#include <map>
+
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
 #include "frontend/expressions.h"
+#include "frontend/operators.h"
 
 namespace janus::frontend {
 
@@ -14,12 +18,33 @@ using syntax::Operator;
 namespace {
 
 using Arguments = CallArguments;
-using Keys = std::vector<Object>;
+using Keys = std::vector<Value>;
 
-bool holds(Interpreter& interpreter, const Keys& keys, const Object& key) {
-  return std::any_of(keys.begin(), keys.end(), [&](const Object& each) {
-    return same_key(interpreter, each.get(), key.get());
-  });
+/// Whether the value is an object that the run makes and that is equal to nothing but itself.
+bool is_made_object(const Value& value) {
+  if (const auto* tensor = as<Tensor>(value))
+    return tensor->source == nullptr && !tensor->is_borrowed && tensor->list_memory == nullptr;
+  const auto* instance = as<Instance>(value);
+  return instance != nullptr && class_of(value)->tp_hash == PyBaseObject_Type.tp_hash &&
+         class_of(value)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+}
+
+bool is_object(const Value& element) {
+  return is_made_object(element) || entry_object_of(element).object != nullptr;
+}
+
+bool is_same_element(Interpreter& interpreter, const Value& a, const Value& b) {
+  if (a == b) return true;
+  if (is_object(a) && is_object(b)) return identical(interpreter, a, b);
+  if (is_object(a) == is_object(b)) return same_key(interpreter, known_object(a), known_object(b));
+  // A constant, or what a real set holds, is of another class than an object, or one that is known.
+  const Value &object = is_object(a) ? a : b, &constant = is_object(a) ? b : a;
+  if (class_of(object) != class_of(constant)) return false;
+  return same_key(interpreter, key_object(interpreter, object).get(), known_object(constant));
+}
+
+void remove_from(Interpreter& interpreter, Keys& keys, const Value& key) {
+  std::erase_if(keys, [&](const Value& each) { return is_same_element(interpreter, each, key); });
 }
 
 /// What a real set holds now: all of it is assumed.
@@ -32,16 +57,16 @@ Keys keys_of_real(Interpreter& interpreter, const Known& known) {
   interpreter.assume(Assumption::Kind::length, known.source, {}, PySet_GET_SIZE(set));
   for (const Object& element : python::elements(set)) {
     // Looking for an object of a user's class would run its code.
-    key_object(interpreter, interpreter.constant(element));
-    keys.push_back(element);
+    const Value key = interpreter.constant(element);
+    key_object(interpreter, key);
+    keys.push_back(key);
     if (known.source != nullptr) held_at_entry(interpreter, known, element);
   }
   if (const Heap::Table* table = interpreter.heap.table(set)) {
     for (const Heap::Change& change : table->changes) {
-      std::erase_if(keys, [&](const Object& key) {
-        return same_key(interpreter, key.get(), change.key.get());
-      });
-      if (change.value != nullptr) keys.push_back(change.key);
+      const Value key = interpreter.constant(change.key);
+      remove_from(interpreter, keys, key);
+      if (change.value != nullptr) keys.push_back(key);
     }
   }
   return keys;
@@ -60,7 +85,7 @@ Keys keys_of(Interpreter& interpreter, const Value& value) {
     return keys_of_real(interpreter, *known);
   Keys keys;
   for (const Value& element : elements_of(interpreter, value)) {
-    Object key = key_object(interpreter, element);
+    Value key = set_element(interpreter, element);
     if (!holds(interpreter, keys, key)) keys.push_back(std::move(key));
   }
   return keys;
@@ -82,19 +107,19 @@ bool is_frozen(const Value& value) {
 
 Keys combined(Interpreter& interpreter, Operator op, const Keys& left, const Keys& right) {
   Keys keys;
-  for (const Object& key : left) {
+  for (const Value& key : left) {
     const bool in_both = op != Operator::BitOr && holds(interpreter, right, key);
     if (op == Operator::BitOr || in_both == (op == Operator::BitAnd)) keys.push_back(key);
   }
   if (op != Operator::BitOr && op != Operator::BitXor) return keys;
-  for (const Object& key : right)
+  for (const Value& key : right)
     if (!holds(interpreter, left, key)) keys.push_back(key);
   return keys;
 }
 
 bool is_part(Interpreter& interpreter, const Keys& of, const Keys& keys) {
   return std::all_of(keys.begin(), keys.end(),
-                     [&](const Object& key) { return holds(interpreter, of, key); });
+                     [&](const Value& key) { return holds(interpreter, of, key); });
 }
 
 /// set.add and set.discard of a real set do not look at what it holds.
@@ -107,11 +132,11 @@ void change_real(Interpreter& interpreter, const Known& known, const Object& key
   write_place(interpreter, target, key, nullptr, adds ? interpreter.none() : nullptr);
 }
 
-void change(Interpreter& interpreter, const Value& self, const Object& key, bool adds) {
+void change(Interpreter& interpreter, const Value& self, const Value& key, bool adds) {
   if (const auto* known = as<Known>(self)) {
     if (known->source == nullptr || !PySet_CheckExact(known->object.get()))
       interpreter.refuse(ReasonCode::heap_write, "a set");
-    return change_real(interpreter, *known, key, adds);
+    return change_real(interpreter, *known, key_object(interpreter, key), adds);
   }
   auto& set = *as<SetValue>(self);
   if (set.is_frozen) interpreter.refuse(ReasonCode::would_raise, "AttributeError: a frozenset");
@@ -120,8 +145,7 @@ void change(Interpreter& interpreter, const Value& self, const Object& key, bool
     return;
   }
   set.only_grew = false;
-  std::erase_if(set.elements,
-                [&](const Object& each) { return same_key(interpreter, each.get(), key.get()); });
+  remove_from(interpreter, set.elements, key);
 }
 
 /// Other operations than adding single elements give a set's table another form, and so its
@@ -144,14 +168,14 @@ void change_by(Interpreter& interpreter, const Value& self, Operator op,
     const Keys right = keys_of(interpreter, other);
     expect_same_order(interpreter, self, op, other, right);
     if (op == Operator::BitOr || op == Operator::Sub) {
-      for (const Object& key : right) change(interpreter, self, key, op == Operator::BitOr);
+      for (const Value& key : right) change(interpreter, self, key, op == Operator::BitOr);
       continue;
     }
     const Keys before = keys_of(interpreter, self);
     const Keys after = combined(interpreter, op, before, right);
-    for (const Object& key : before)
+    for (const Value& key : before)
       if (!holds(interpreter, after, key)) change(interpreter, self, key, false);
-    for (const Object& key : after)
+    for (const Value& key : after)
       if (!holds(interpreter, before, key)) change(interpreter, self, key, true);
   }
 }
@@ -173,7 +197,7 @@ Value remove(Interpreter& interpreter, const Value& self, const Arguments& argum
   expect_count(interpreter, arguments, 1, 1);
   if (!contains(interpreter, self, arguments.positional[0]))
     interpreter.refuse(ReasonCode::would_raise, "KeyError");
-  change(interpreter, self, key_object(interpreter, arguments.positional[0]), false);
+  change(interpreter, self, set_element(interpreter, arguments.positional[0]), false);
   return interpreter.none();
 }
 
@@ -195,7 +219,7 @@ Value any_set_method(const Value& self, const std::string& name) {
   if (name == "add" || name == "discard")
     return native([self, name](Interpreter& inner, const Arguments& arguments) {
       expect_count(inner, arguments, 1, 1);
-      change(inner, self, key_object(inner, arguments.positional[0]), name == "add");
+      change(inner, self, set_element(inner, arguments.positional[0]), name == "add");
       return inner.none();
     });
   if (name == "remove")
@@ -229,6 +253,15 @@ Value any_set_method(const Value& self, const std::string& name) {
 }
 
 }  // namespace
+
+Value set_element(Interpreter& interpreter, const Value& value) {
+  return is_object(value) ? value : interpreter.constant(key_object(interpreter, value));
+}
+
+bool holds(Interpreter& interpreter, const Keys& elements, const Value& element) {
+  return std::ranges::any_of(
+      elements, [&](const Value& each) { return is_same_element(interpreter, each, element); });
+}
 
 bool held_at_entry(Interpreter& interpreter, const Known& set, const Object& element) {
   int found = PySet_Contains(set.object.get(), element.get());
@@ -271,12 +304,17 @@ Value real_set_method(const Value& self, const std::string& name) {
 std::vector<Value> set_elements(Interpreter& interpreter, const SetValue& set) {
   if (!set.only_grew && set.elements.size() > 1)
     interpreter.refuse(ReasonCode::dynamic_value, "the order of a set's elements");
+  if (set.elements.size() < 2) return set.elements;
   const Object twin = interpreter.must(PySet_New(nullptr));
-  for (const Object& element : set.elements)
-    if (PySet_Add(twin.get(), element.get()) < 0) interpreter.refuse_raised();
+  std::map<PyObject*, Value> values;
+  for (const Value& element : set.elements) {
+    const Object key = key_object(interpreter, element);
+    values[key.get()] = element;
+    if (PySet_Add(twin.get(), key.get()) < 0) interpreter.refuse_raised();
+  }
   std::vector<Value> elements;
   for (const Object& element : python::elements(twin.get()))
-    elements.push_back(interpreter.constant(element));
+    elements.push_back(values.at(element.get()));
   return elements;
 }
 

@@ -51,12 +51,13 @@ bool same_items(const Items& a, const Items& b) {
   });
 }
 
-bool same_objects(const SetElements& a, const SetElements& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const auto& x, const auto& y) { return x.is(y.get()); });
-}
-
 }  // namespace
+
+bool same_elements(const SetElements& a, const SetElements& b) {
+  return std::ranges::equal(a, b, [](const Value& x, const Value& y) {
+    return x == y || (known_object(x) != nullptr && known_object(x) == known_object(y));
+  });
+}
 
 bool same_state(const ChangeableState& a, const ChangeableState& b) {
   if (a.index() != b.index()) return false;
@@ -65,7 +66,7 @@ bool same_state(const ChangeableState& a, const ChangeableState& b) {
   if (const auto* elements = std::get_if<Elements>(&a)) return *elements == std::get<Elements>(b);
   if (const auto* items = std::get_if<Items>(&a)) return same_items(*items, std::get<Items>(b));
   if (const auto* set = std::get_if<SetElements>(&a))
-    return same_objects(*set, std::get<SetElements>(b));
+    return same_elements(*set, std::get<SetElements>(b));
   if (const auto* variables = std::get_if<VariableValues>(&a))
     return *variables == std::get<VariableValues>(b);
   return std::get<uint64_t>(a) == std::get<uint64_t>(b);

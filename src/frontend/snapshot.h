@@ -17,7 +17,7 @@ namespace janus::frontend {
 
 using Elements = ElementList;
 using Items = std::vector<std::pair<python::Object, Value>>;
-using SetElements = std::vector<python::Object>;
+using SetElements = std::vector<Value>;
 using VariableValues = std::map<std::string, Value, std::less<>>;
 
 /// Of a Tensor, Sequence, Dictionary, SetValue, Variables, or how far an Iterator has come.
@@ -26,6 +26,7 @@ using ChangeableState =
 
 ChangeableState state_of(const Changeable& object);
 
+bool same_elements(const SetElements& a, const SetElements& b);
 /// Whether the two hold the very same.
 bool same_state(const ChangeableState& a, const ChangeableState& b);
 /// Whether what happened between the two only read: that may take a view again, and look for a

@@ -427,6 +427,14 @@ Value holds_element(Interpreter& interpreter, const Value& container, const Valu
   return found;
 }
 
+/// Without the objects, which no number is equal to.
+std::vector<Object> constants_of_set(const SetValue& set) {
+  std::vector<Object> constants;
+  for (const Value& element : set.elements)
+    if (PyObject* object = known_object(element)) constants.push_back(Object::borrow(object));
+  return constants;
+}
+
 std::vector<Object> keys_of_dict(const Dictionary& dictionary) {
   std::vector<Object> keys;
   for (const auto& [key, value] : dictionary.items) keys.push_back(key);
@@ -482,12 +490,8 @@ bool contains_key(Interpreter& interpreter, const Value& container, const Value&
   }
   if (auto* dictionary = as<Dictionary>(container))
     return find_item(interpreter, *dictionary, key_object(interpreter, element).get()) != nullptr;
-  if (const auto* set = as<SetValue>(container)) {
-    Object key = key_object(interpreter, element);
-    for (const Object& existing : set->elements)
-      if (same_key(interpreter, existing.get(), key.get())) return true;
-    return false;
-  }
+  if (const auto* set = as<SetValue>(container))
+    return holds(interpreter, set->elements, set_element(interpreter, element));
   return truth(interpreter, holds_element(interpreter, container, element), -1);
 }
 
@@ -501,7 +505,7 @@ Value membership(Interpreter& interpreter, const Value& container, const Value& 
     if (const auto* dictionary = as<Dictionary>(twin))
       return holds_number(interpreter, keys_of_dict(*dictionary), element);
     if (const auto* set = as<SetValue>(twin))
-      return holds_number(interpreter, set->elements, element);
+      return holds_number(interpreter, constants_of_set(*set), element);
   }
   const auto* known = as<Known>(container);
   if (known != nullptr && PyRange_Check(known->object.get()) && known->source == nullptr &&

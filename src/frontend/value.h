@@ -235,7 +235,8 @@ struct SetValue final : AbstractValue, Changeable {
   static constexpr auto kKind = ValueKind::set;
   SetValue() : AbstractValue(kKind) {}
   std::shared_ptr<const void> owner() const override { return weak_from_this().lock(); }
-  std::vector<python::Object> elements;
+  /// Constants, or objects that are equal to nothing but themselves (set_element).
+  std::vector<Value> elements;
   bool is_frozen = false;
   bool only_grew = true;  ///< by single elements: Python's order is known
 };

@@ -45,17 +45,6 @@ bool holds_float(PyObject* object) {
   return false;
 }
 
-/// Whether the object is used by what it is, not by what it holds.
-bool is_identity_object(PyObject* object) {
-  if (PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object) ||
-      PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
-      Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &PyGetSetDescr_Type ||
-      Py_TYPE(object) == &PyMemberDescr_Type)
-    return true;
-  if (is_enumeration(Py_TYPE(object))) return true;
-  return is_torch_constant(object);
-}
-
 /// A name for the textual form made of a path: letters, digits, points and underscores.
 std::string graph_name(const Source* source) {
   std::string name;
@@ -87,6 +76,16 @@ graph::Shape dims_of(const std::vector<int64_t>& numbers) {
 }
 
 }  // namespace
+
+bool is_identity_object(PyObject* object) {
+  if (PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object) ||
+      PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
+      Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &PyGetSetDescr_Type ||
+      Py_TYPE(object) == &PyMemberDescr_Type)
+    return true;
+  if (is_enumeration(Py_TYPE(object))) return true;
+  return is_torch_constant(object);
+}
 
 bool is_immutable_constant(PyObject* object) {
   return is_plain_constant(object) || is_constant_tuple(object);

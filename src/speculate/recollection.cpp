@@ -122,6 +122,8 @@ Recollection::Recollection(const Guards::Tree& tree)
       is_changing_(tree.steps.size()) {
   for (const uint32_t step : tree.captured) is_captured_[step] = 1;
   for (const PairCheck& pair : tree.pairs) is_captured_[pair.step] = is_captured_[pair.other] = 1;
+  for (const DistinctCheck& group : tree.distinct)
+    for (const uint32_t step : group.steps) is_captured_[step] = 1;
   for (const Step& step : tree.steps)
     if (step.path.kind > Source::Kind::constant) is_captured_[step.path.parent] = 1;
 }
