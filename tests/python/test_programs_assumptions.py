@@ -546,10 +546,10 @@ def test_calls_that_are_refused_by_turns_with_others_leave_those_their_graphs():
 
 @differential(hits=0, graphs=9, reasons=["guard_failed"])
 def test_numbers_that_never_come_again_have_few_graphs():
-    rows = [(float(i), i) for i in range(200)]
+    numbers = {i: float(i) for i in range(200)}
 
     def step(x, start):
-        return x * sum(number for number, _ in rows[start : start + 3])
+        return x * sum(numbers[start + i] for i in range(3))
 
     return Program(step, [(torch.randn(3), 3 * turn) for turn in range(40)])
 
