@@ -31,12 +31,18 @@ struct SplitGradient {
   graph::Graph backward;
   size_t saved_count = 0;
 };
-/// `differentiable_results`, `differentiable_inputs`: indices; cells by name. Both graphs still
-/// have to be optimised. The backward graph can be split again: higher order. A saved value may be
-/// a number: an i64 named like a dimension gives that dimension.
+/// `differentiable_results`, `differentiable_inputs`: indices; cells by name. At the results `cuts`
+/// gradients end: those of them come behind the cells'. Both graphs still have to be optimised. The
+/// backward graph can be split again: higher order. A saved value may be a number: an i64 named
+/// like a dimension gives that dimension.
 SplitGradient split_gradient(const graph::Graph& graph,
                              const std::vector<size_t>& differentiable_results,
                              const std::vector<size_t>& differentiable_inputs,
-                             const std::vector<std::string>& differentiable_cells);
+                             const std::vector<std::string>& differentiable_cells,
+                             const std::vector<size_t>& cuts = {});
+
+/// Lets gradients end at these results, in place: all that is computed of one goes on from another
+/// value, through which no gradient passes. Gives those values.
+std::vector<graph::Value*> cut_gradients(graph::Graph& graph, const std::vector<size_t>& results);
 
 }  // namespace janus::passes

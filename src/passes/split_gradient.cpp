@@ -42,12 +42,25 @@ std::vector<Value*> states_of(const graph::Graph& graph, const std::string& cell
   return states;
 }
 
+/// But by the node that makes one of the other.
+void replace_uses(graph::Block& block, Value* value, Value* by) {
+  for (Node* node : block.nodes) {
+    if (node == by->definition) continue;
+    std::ranges::replace(node->inputs, value, by);
+    for (const auto& nested : node->blocks) {
+      replace_uses(*nested, value, by);
+      std::ranges::replace(nested->results, value, by);
+    }
+  }
+}
+
 /// A forward graph at whose end the backward run has been appended.
 struct Joint {
   graph::Graph graph;
   const Node* last = nullptr;     ///< of the forward run's nodes; null if there are none
   std::vector<Value*> seeds;      ///< parameters of the body that the forward run lacks
   std::vector<Value*> gradients;  ///< results of the backward run
+  std::vector<Value*> ends;       ///< of gradients: what goes on from the cuts
 };
 
 /// With what has to be done, or pays, before a graph is differentiated. Reads of one cell become
@@ -63,10 +76,11 @@ graph::Graph prepared(const graph::Graph& original) {
 }
 
 Joint differentiate_whole(const graph::Graph& original, const std::vector<size_t>& results,
-                          const std::vector<size_t>& inputs,
-                          const std::vector<std::string>& cells) {
-  Joint joint{prepared(original), nullptr, {}, {}};
+                          const std::vector<size_t>& inputs, const std::vector<std::string>& cells,
+                          const std::vector<size_t>& cuts) {
+  Joint joint{prepared(original), nullptr, {}, {}, {}};
   graph::Graph& graph = joint.graph;
+  joint.ends = cut_gradients(graph, cuts);
   if (!graph.body().nodes.empty()) joint.last = graph.body().nodes.back();
   graph::Builder builder(graph);
 
@@ -79,6 +93,7 @@ Joint differentiate_whole(const graph::Graph& original, const std::vector<size_t
                      " times");
     targets.push_back(states.front());
   }
+  targets.insert(targets.end(), joint.ends.begin(), joint.ends.end());
   for (const Value* output : outputs)
     joint.seeds.push_back(builder.input(output->type, "d_" + output->name));
   joint.gradients = backpropagate(builder, outputs, joint.seeds, targets);
@@ -167,10 +182,19 @@ class Split {
     graph::Block& body = joint_.graph.body();
     body.parameters.resize(body.parameters.size() - joint_.seeds.size());
     body.results.insert(body.results.end(), saved_.begin(), saved_.end());
+    std::ranges::for_each(joint_.ends, [&](Value* end) { join_again(body, end); });
     graph::Builder builder(joint_.graph);
     find_unbound_symbols();
     for (const auto& [name, symbol] : symbols_)
       body.results.push_back(op::size(builder, {}, {{"of", symbol}}));
+  }
+
+  /// The forward run goes on from the cut itself.
+  static void join_again(graph::Block& body, Value* end) {
+    Value* const value = end->definition->inputs.front();
+    replace_uses(body, end, value);
+    std::ranges::replace(body.results, end, value);
+    std::erase(body.nodes, end->definition);
   }
 
   /// Finds the dimensions that the backward run uses and cannot read off its inputs.
@@ -247,10 +271,26 @@ class Split {
 SplitGradient split_gradient(const graph::Graph& graph,
                              const std::vector<size_t>& differentiable_results,
                              const std::vector<size_t>& differentiable_inputs,
-                             const std::vector<std::string>& differentiable_cells) {
+                             const std::vector<std::string>& differentiable_cells,
+                             const std::vector<size_t>& cuts) {
   return Split(differentiate_whole(graph, differentiable_results, differentiable_inputs,
-                                   differentiable_cells))
+                                   differentiable_cells, cuts))
       .run();
+}
+
+std::vector<Value*> cut_gradients(graph::Graph& graph, const std::vector<size_t>& results) {
+  std::vector<Value*> ends;
+  for (const size_t result : results) {
+    Value* const value = graph.results()[result];
+    graph::Builder builder(graph);
+    Value* const end = op::detach(builder, {value});
+    replace_uses(graph.body(), value, end);
+    auto& nodes = graph.body().nodes;
+    const auto behind = std::next(std::ranges::find(nodes, value->definition));
+    std::rotate(behind, std::prev(nodes.end()), nodes.end());
+    ends.push_back(end);
+  }
+  return ends;
 }
 
 }  // namespace janus::passes

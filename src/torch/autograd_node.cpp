@@ -2,6 +2,7 @@
 // graph needs and runs it when backward() reaches it.
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/graph_task.h>
 #include <torch/csrc/autograd/saved_variable.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -9,11 +10,12 @@
 #include <array>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <numeric>
 #include <set>
 
 #include "execute/container.h"
-#include "graph/rewriter.h"
+#include "passes/passes.h"
+#include "passes/reachability.h"
 #include "torch/gradient_graph.h"
 #include "torch/parts.h"
 #include "torch/random_state.h"
@@ -62,36 +64,51 @@ class Kept {
   bool is_tensor_ = false, is_released_ = false;
 };
 
-void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span<const Slot> inputs,
+/// How the gradient of some results is computed: through all that the run computed, up to what it
+/// was given; or, where other results lie on the way, only up to those, which hand it on. The
+/// latter only where somebody looks at the gradient of one of them, as what both ways need of the
+/// run would be computed twice.
+struct Ways {
+  std::shared_ptr<GradientGraph> whole;
+  std::shared_ptr<GradientGraph> apart;  ///< null: no result lies on the way
+};
+
+void attach_node(const Ways& ways, std::span<const Slot> inputs,
                  std::span<const std::string> cell_names, std::span<const Slot> cells,
                  std::span<Slot> results);
 
+/// Whether anybody asks for the gradient that comes to a result: by hooks, or autograd.grad.
+bool is_looked_at(const Edge& result) {
+  autograd::Node& node = *result.function;
+  if (!node.tensor_pre_hooks().empty() || !node.retains_grad_hooks().empty() ||
+      !node.pre_hooks().empty() || !node.post_hooks().empty())
+    return true;
+  const auto* tasks = autograd::get_current_graph_task_exec_info();
+  if (tasks == nullptr) return false;
+  const auto found = tasks->find(&node);
+  return found != tasks->end() && found->second.captures_ != nullptr;
+}
+
 class GraphBackward final : public autograd::Node {
  public:
-  GraphBackward(std::shared_ptr<GradientGraph> gradient_graph, autograd::edge_list edges)
-      : Node(std::move(edges)), gradient_graph_(std::move(gradient_graph)) {}
+  GraphBackward(const Ways& ways, autograd::edge_list edges)
+      : Node(std::move(edges)), whole_(ways.whole), apart_(ways.apart) {}
 
   /// The engine, which has not got Python's lock, may be the last to refer to it.
   ~GraphBackward() override {
     const auto lock = lock_python();
-    for (auto* all : {&saved_, &unrepeatable_, &inputs_, &cells_}) all->clear();
+    for (auto* all : kept()) all->clear();
   }
 
-  std::string name() const override { return gradient_graph_->results().front().grad_fn_name; }
+  std::string name() const override { return whole_.graph->results().front().grad_fn_name; }
 
   /// Keeps what backward needs. The results have this node as their grad_fn by now.
   void keep(std::span<const Slot> inputs, std::span<const std::string> cell_names,
             std::span<const Slot> cells, std::span<const Slot> results) {
-    const auto& differentiable = gradient_graph_->results();
-    for (size_t index : gradient_graph_->saved_results()) {
-      const bool is_output = std::any_of(differentiable.begin(), differentiable.end(),
-                                         [&](const auto& result) { return result.index == index; });
-      saved_.emplace_back(results[index], is_output);
-    }
-    for (const size_t index : gradient_graph_->unrepeatable_results())
-      unrepeatable_.emplace_back(results[index], false);
+    whole_.keep(results);
+    if (apart_.graph) apart_.keep(results);
     for (size_t i = 0; i < inputs.size(); ++i)
-      inputs_.emplace_back(inputs[i], false, !gradient_graph_->is_written(i));
+      inputs_.emplace_back(inputs[i], false, !whole_.graph->is_written(i));
     for (size_t i = 0; i < cells.size(); ++i) {
       if (cells[i].is_empty()) continue;
       cell_names_.push_back(cell_names[i]);
@@ -103,13 +120,14 @@ class GraphBackward final : public autograd::Node {
     const std::lock_guard lock(mutex_);
     const auto python = lock_python();
     const std::vector<bool> given = complete(gradients);
-    variable_list made =
-        c10::GradMode::is_enabled() ? apply_differentiably(gradients) : run_backward(gradients);
+    const Way& way = cuts_are_looked_at() ? apart_ : whole_;
+    variable_list made = c10::GradMode::is_enabled() ? apply_differentiably(way, gradients)
+                                                     : run_backward(way, gradients);
     // What only results without a gradient lead to has none, as in eager.
     for (size_t i = 0; i < made.size(); ++i) {
       bool is_reached = false;
       for (size_t r = 0; r < given.size(); ++r)
-        is_reached |= given[r] && gradient_graph_->reaches(r, i);
+        is_reached |= given[r] && made[i].defined() && way.graph->reaches(r, i);
       if (!is_reached) made[i] = at::Tensor();
     }
     return made;
@@ -118,12 +136,45 @@ class GraphBackward final : public autograd::Node {
   void release_variables() override {
     const std::lock_guard lock(mutex_);
     const auto python = lock_python();
-    for (auto* all : {&saved_, &unrepeatable_, &inputs_, &cells_}) {
-      for (Kept& kept : *all) kept.release();
+    for (auto* all : kept()) {
+      for (Kept& each : *all) each.release();
     }
   }
 
  private:
+  /// One of the ways, and what of the forward run it needs.
+  struct Way {
+    explicit Way(std::shared_ptr<GradientGraph> from) : graph(std::move(from)) {}
+
+    void keep(std::span<const Slot> results) {
+      const auto& differentiable = graph->results();
+      for (const size_t index : graph->saved_results()) {
+        const bool is_output =
+            std::any_of(differentiable.begin(), differentiable.end(),
+                        [&](const auto& result) { return result.index == index; });
+        saved.emplace_back(results[index], is_output);
+      }
+      for (const size_t index : graph->unrepeatable_results())
+        given.emplace_back(results[index], false);
+      for (const size_t index : graph->cuts()) given.emplace_back(results[index], false);
+    }
+
+    std::shared_ptr<GradientGraph> graph;
+    std::vector<Kept> saved;
+    std::vector<Kept> given;  ///< what can't be computed again, then the cuts
+  };
+
+  std::array<std::vector<Kept>*, 6> kept() {
+    return {&whole_.saved, &whole_.given, &apart_.saved, &apart_.given, &inputs_, &cells_};
+  }
+
+  bool cuts_are_looked_at() const {
+    if (!apart_.graph) return false;
+    for (size_t i = num_outputs() - apart_.graph->cuts().size(); i < num_outputs(); ++i)
+      if (next_edge(i).is_valid() && is_looked_at(next_edge(i))) return true;
+    return false;
+  }
+
   /// Puts zeros where a result has no gradient; gives which have one.
   std::vector<bool> complete(variable_list& gradients) const {
     std::vector<bool> given;
@@ -135,21 +186,20 @@ class GraphBackward final : public autograd::Node {
   }
 
   /// Holds Python's lock where objects of Python's are kept.
-  std::unique_ptr<WithGil> lock_python() const {
-    const auto is_pythons = [](const std::vector<Kept>& all) {
-      return std::any_of(all.begin(), all.end(),
-                         [](const Kept& kept) { return kept.is_pythons(); });
-    };
+  std::unique_ptr<WithGil> lock_python() {
+    const auto all = kept();
+    const bool holds_pythons = std::any_of(all.begin(), all.end() - 1, [](const auto* each) {
+      return std::any_of(each->begin(), each->end(),
+                         [](const Kept& one) { return one.is_pythons(); });
+    });
     std::unique_ptr<WithGil> lock;
-    if ((is_pythons(inputs_) || is_pythons(saved_) || is_pythons(unrepeatable_)) &&
-        Py_IsInitialized() != 0)
-      lock = std::make_unique<WithGil>();
+    if (holds_pythons && Py_IsInitialized() != 0) lock = std::make_unique<WithGil>();
     return lock;
   }
 
   std::vector<Slot> unpacked(const std::vector<Kept>& all) {
     std::vector<Slot> slots;
-    for (const Kept& kept : all) slots.push_back(kept.get(getptr()));
+    for (const Kept& each : all) slots.push_back(each.get(getptr()));
     return slots;
   }
 
@@ -164,32 +214,34 @@ class GraphBackward final : public autograd::Node {
     }
   }
 
-  variable_list taken(std::span<Slot> results) const {
-    variable_list tensors;
-    for (size_t i = 0; i < num_outputs(); ++i) {
-      tensors.push_back(next_edge(i).is_valid() ? tensor_of(results[i]) : at::Tensor());
-    }
+  /// One for each edge; the way through the whole run gives none for the cuts.
+  variable_list taken(const Way& way, std::span<Slot> results) const {
+    const size_t count =
+        way.graph->inputs().size() + way.graph->cells().size() + way.graph->cuts().size();
+    variable_list tensors(num_outputs());
+    for (size_t i = 0; i < count; ++i)
+      if (next_edge(i).is_valid()) tensors[i] = tensor_of(results[i]);
     return tensors;
   }
 
-  variable_list run_backward(const variable_list& gradients) {
-    std::vector<Slot> inputs = unpacked(saved_);
+  variable_list run_backward(const Way& way, const variable_list& gradients) {
+    std::vector<Slot> inputs = unpacked(way.saved);
     add(inputs, gradients);
-    execute::Program& program = gradient_graph_->backward();
+    execute::Program& program = way.graph->backward();
     std::vector<Slot> results(program.graph().results().size());
     run(program, inputs, {}, results);
-    return taken(results);
+    return taken(way, results);
   }
 
   /// create_graph: computes everything again from the inputs, as a function of them and of the
   /// incoming gradients that has an autograd node of its own.
-  variable_list apply_differentiably(const variable_list& gradients) {
-    unpacked(saved_);  // raises what eager raises if they were changed or freed
+  variable_list apply_differentiably(const Way& way, const variable_list& gradients) {
+    unpacked(way.saved);  // raises what eager raises if they were changed or freed
     std::vector<Slot> inputs = unpacked(inputs_);
-    const std::vector<Slot> unrepeatable = unpacked(unrepeatable_);
-    inputs.insert(inputs.end(), unrepeatable.begin(), unrepeatable.end());
+    const std::vector<Slot> given = unpacked(way.given);
+    inputs.insert(inputs.end(), given.begin(), given.end());
     add(inputs, gradients);
-    const std::shared_ptr<GradientGraph> again(gradient_graph_, &gradient_graph_->recomputed());
+    const std::shared_ptr<GradientGraph> again(way.graph, &way.graph->recomputed());
     execute::Program& program = again->program();
     std::vector<Slot> cells;
     for (const std::string& name : program.cells()) {
@@ -199,13 +251,13 @@ class GraphBackward final : public autograd::Node {
     }
     std::vector<Slot> results(again->result_count());
     run(program, inputs, cells, results);
-    attach_node(again, inputs, program.cells(), cells, results);
-    return taken(results);
+    attach_node({again, nullptr}, inputs, program.cells(), cells, results);
+    return taken(way, results);
   }
 
-  std::shared_ptr<GradientGraph> gradient_graph_;
+  Way whole_, apart_;
   std::mutex mutex_;
-  std::vector<Kept> saved_, unrepeatable_, inputs_, cells_;
+  std::vector<Kept> inputs_, cells_;
   std::vector<std::string> cell_names_;
 };
 
@@ -240,18 +292,20 @@ Edge edge_of(const Slot& slot) {
   return tensor.requires_grad() ? autograd::impl::gradient_edge(tensor) : Edge();
 }
 
-void attach_node(const std::shared_ptr<GradientGraph>& gradient_graph, std::span<const Slot> inputs,
+void attach_node(const Ways& ways, std::span<const Slot> inputs,
                  std::span<const std::string> cell_names, std::span<const Slot> cells,
                  std::span<Slot> results) {
   autograd::edge_list edges;
-  for (size_t input : gradient_graph->inputs()) edges.push_back(edge_of(inputs[input]));
-  for (const std::string& name : gradient_graph->cells()) {
+  for (size_t input : ways.whole->inputs()) edges.push_back(edge_of(inputs[input]));
+  for (const std::string& name : ways.whole->cells()) {
     const auto found = std::find(cell_names.begin(), cell_names.end(), name);
     const auto index = static_cast<size_t>(found - cell_names.begin());
     edges.push_back(found == cell_names.end() ? Edge() : edge_of(cells[index]));
   }
-  const auto node = c10::make_intrusive<GraphBackward>(gradient_graph, std::move(edges));
-  const auto& differentiable = gradient_graph->results();
+  if (ways.apart)
+    for (const size_t cut : ways.apart->cuts()) edges.push_back(edge_of(results[cut]));
+  const auto node = c10::make_intrusive<GraphBackward>(ways, std::move(edges));
+  const auto& differentiable = ways.whole->results();
   const bool one_name = std::all_of(
       differentiable.begin(), differentiable.end(),
       [&](const auto& r) { return r.grad_fn_name == differentiable.front().grad_fn_name; });
@@ -321,40 +375,28 @@ class Consumed {
 
 class GraphDifferentiable final : public speculate::Differentiable {
  public:
-  /// `plain`: the graph itself where no result can be differentiated any more.
-  GraphDifferentiable(std::shared_ptr<GradientGraph> gradient_graph,
-                      std::optional<graph::Graph> plain,
+  /// `stages`: the results, each behind those that lie on the way of its gradient.
+  GraphDifferentiable(graph::Graph forward, std::vector<Ways> stages,
                       const std::vector<GradientGraph::Result>& consumed)
-      : gradient_graph_(std::move(gradient_graph)),
-        plain_(std::move(plain)),
-        plain_results_(plain_ ? plain_->results().size() : 0),
+      : forward_(std::move(forward)),
+        result_count_(forward_.results().size()),
+        stages_(std::move(stages)),
         consumed_(consumed.begin(), consumed.end()) {}
 
-  graph::Graph take_forward() override {
-    return gradient_graph_ ? gradient_graph_->take_forward() : std::move(*plain_);
-  }
-  size_t result_count() const override {
-    return gradient_graph_ ? gradient_graph_->result_count() : plain_results_;
-  }
+  graph::Graph take_forward() override { return std::move(forward_); }
+  size_t result_count() const override { return result_count_; }
   void attach(std::span<const Slot> inputs, std::span<const std::string> cell_names,
               std::span<const Slot> cells, std::span<Slot> results) override {
     for (Consumed& each : consumed_) each.mark(results);
-    if (gradient_graph_) attach_node(gradient_graph_, inputs, cell_names, cells, results);
+    for (const Ways& stage : stages_) attach_node(stage, inputs, cell_names, cells, results);
   }
 
  private:
-  std::shared_ptr<GradientGraph> gradient_graph_;
-  std::optional<graph::Graph> plain_;
-  size_t plain_results_;
+  graph::Graph forward_;
+  size_t result_count_;
+  std::vector<Ways> stages_;
   std::vector<Consumed> consumed_;
 };
-
-/// A copy of a graph, node by node.
-graph::Graph copy_of(const graph::Graph& graph) {
-  graph::Rewriter rewriter(graph);
-  rewriter.run([](const graph::Node&) { return false; });
-  return rewriter.finish();
-}
 
 /// Inputs that are the tensor of a cell too, which the graph writes.
 std::set<size_t> written_inputs(const speculate::Generated& generated) {
@@ -367,6 +409,42 @@ std::set<size_t> written_inputs(const speculate::Generated& generated) {
   return written;
 }
 
+/// Results none of which lies on the way of another's gradient, and those that do.
+struct Stage {
+  std::vector<GradientGraph::Result> results;
+  std::vector<size_t> cuts;
+};
+
+/// For each result how many others lie one behind the other on the way of its gradient.
+std::vector<Stage> stages_of(const graph::Graph& graph,
+                             const std::vector<GradientGraph::Result>& results) {
+  std::vector<graph::Value*> values;
+  for (const auto& result : results) values.push_back(graph.results()[result.index]);
+  std::vector<std::vector<bool>> reaches;
+  for (graph::Value* const value : values)
+    reaches.push_back(passes::reachable(std::span(&value, 1), values));
+  // In the order of their definitions those on the way come first.
+  std::vector<size_t> order(results.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t r) { return values[r]->id; });
+  std::vector<size_t> level(results.size());
+  std::vector<Stage> stages;
+  for (const size_t r : order) {
+    std::vector<size_t> on_the_way;
+    for (const size_t other : order)
+      if (values[other] != values[r] && reaches[r][other] && values[other]->definition != nullptr)
+        on_the_way.push_back(other);
+    for (const size_t other : on_the_way) level[r] = std::max(level[r], level[other] + 1);
+    if (stages.size() <= level[r]) stages.resize(level[r] + 1);
+    Stage& stage = stages[level[r]];
+    stage.results.push_back(results[r]);
+    for (const size_t other : on_the_way)
+      if (std::ranges::find(stage.cuts, results[other].index) == stage.cuts.end())
+        stage.cuts.push_back(results[other].index);
+  }
+  return stages;
+}
+
 class GraphDifferentiation final : public speculate::Differentiation {
  public:
   std::unique_ptr<speculate::Differentiable> prepare(
@@ -376,13 +454,23 @@ class GraphDifferentiation final : public speculate::Differentiation {
       (result.consumed ? consumed : live)
           .push_back({result.result, result.grad_fn_name, result.name_numbers, result.names});
     }
-    if (live.empty()) {
-      return std::make_unique<GraphDifferentiable>(nullptr, copy_of(generated.graph), consumed);
+    // What operators are made of says which of their results lie on the way of others.
+    graph::Graph forward = passes::decompose(generated.graph);
+    const std::set<size_t> written = written_inputs(generated);
+    // One after the other: each lets the forward run give what its backward run needs.
+    const auto add = [&](const Stage& stage, const std::vector<size_t>& cuts) {
+      auto made = std::make_shared<GradientGraph>(std::move(forward), stage.results,
+                                                  generated.differentiable_inputs,
+                                                  generated.differentiable_cells, written, cuts);
+      forward = made->take_forward();
+      return made;
+    };
+    std::vector<Ways> stages;
+    for (const Stage& stage : stages_of(forward, live)) {
+      auto whole = add(stage, {});
+      stages.push_back({whole, stage.cuts.empty() ? nullptr : add(stage, stage.cuts)});
     }
-    auto gradient_graph = std::make_shared<GradientGraph>(
-        copy_of(generated.graph), std::move(live), generated.differentiable_inputs,
-        generated.differentiable_cells, written_inputs(generated));
-    return std::make_unique<GraphDifferentiable>(std::move(gradient_graph), std::nullopt, consumed);
+    return std::make_unique<GraphDifferentiable>(std::move(forward), std::move(stages), consumed);
   }
 };
 

@@ -75,19 +75,22 @@ std::unordered_set<const Value*> sources_of(std::vector<const Value*> values) {
 }  // namespace
 
 GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
-                             std::vector<std::string> cells, std::set<size_t> written)
+                             std::vector<std::string> cells, std::set<size_t> written,
+                             std::vector<size_t> cuts)
     : graph_(passes::decompose(graph)),
       results_(std::move(results)),
       inputs_(std::move(inputs)),
       cells_(std::move(cells)),
       written_(std::move(written)),
+      cuts_(std::move(cuts)),
       default_dtype_(ops::default_dtype()) {
   find_unrepeatable();
   return_unrepeatable();
-  find_reach();
   std::vector<size_t> indices;
   for (const Result& result : results_) indices.push_back(result.index);
-  passes::SplitGradient split = passes::split_gradient(graph_, indices, inputs_, cells_);
+  passes::SplitGradient split = passes::split_gradient(graph_, indices, inputs_, cells_, cuts_);
+  ends_ = passes::cut_gradients(graph_, cuts_);
+  find_reach();
   // A value that is saved and also a result, or saved twice, leaves the forward run once.
   std::vector<Value*>& all = split.forward.body().results;
   std::vector<Value*> once(all.begin(), all.end() - static_cast<ptrdiff_t>(split.saved_count));
@@ -109,6 +112,7 @@ void GradientGraph::find_reach() {
     targets.push_back(state_of(graph_, cell));
     TORCHJANUS_CHECK(targets.back() != nullptr, "the graph does not read ", cell);
   }
+  targets.insert(targets.end(), ends_.begin(), ends_.end());
   for (const Result& result : results_) {
     Value* from = graph_.results()[result.index];
     reaches_.push_back(passes::reachable(std::span(&from, 1), targets));
@@ -175,8 +179,8 @@ GradientGraph& GradientGraph::recomputed() {
     results.push_back({i, results_.front().grad_fn_name});
   }
   std::vector<size_t> inputs = inputs_;
-  const size_t first_gradient = graph_.inputs().size() + unrepeatable_.size();
-  for (size_t i = first_gradient; i < gradients.inputs().size(); ++i) inputs.push_back(i);
+  const size_t first_cut = graph_.inputs().size() + unrepeatable_.size();
+  for (size_t i = first_cut; i < gradients.inputs().size(); ++i) inputs.push_back(i);
   recomputed_ = std::make_unique<GradientGraph>(std::move(gradients), std::move(results),
                                                 std::move(inputs), cells_);
   return *recomputed_;
@@ -186,8 +190,9 @@ Graph GradientGraph::gradients_of_inputs() const {
   TORCHJANUS_CHECK(!draws_in_block_,
                    "create_graph through a converted branch or loop that draws random numbers");
   graph::Rewriter rewriter(graph_);
-  for (Value* value : unrepeatable_)
-    rewriter.set(value, rewriter.builder().input(value->type, value->name));
+  for (const auto* given : {&unrepeatable_, &ends_})
+    for (Value* value : *given)
+      rewriter.set(value, rewriter.builder().input(value->type, value->name));
   // What the results do not depend on is left out: it might draw numbers once more.
   Value* const nothing = rewriter.builder().none();
   rewriter.run([&](const Node& node) {
@@ -199,7 +204,9 @@ Graph GradientGraph::gradients_of_inputs() const {
     }
     const bool is_known = std::ranges::any_of(
         node.outputs, [&](const Value* output) { return rewriter.has(output); });
-    return is_known && (node.op == &op::state || execute::draws(node));
+    const bool is_end =
+        node.op == &op::detach && std::ranges::find(ends_, node.output()) != ends_.end();
+    return is_known && (node.op == &op::state || execute::draws(node) || is_end);
   });
   std::vector<Value*> operands, targets;
   for (const Result& result : results_)
@@ -213,6 +220,7 @@ Graph GradientGraph::gradients_of_inputs() const {
     TORCHJANUS_CHECK(state != nullptr, "the graph does not read ", cell);
     targets.push_back(rewriter[state]);
   }
+  for (const Value* end : ends_) targets.push_back(rewriter[end]);
   operands.insert(operands.end(), targets.begin(), targets.end());
   std::vector<Type> types;
   for (const Value* target : targets) types.push_back(target->type);

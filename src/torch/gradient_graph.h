@@ -23,9 +23,11 @@ class GradientGraph {
     std::optional<size_t> name_numbers = std::nullopt;
     std::vector<std::string> names = {};
   };
-  /// `written`: which inputs are tensors that the graph also commits to.
+  /// `written`: which inputs are tensors that the graph also commits to. `cuts`: results of the
+  /// graph at which gradients end, whose gradients are given as well.
   GradientGraph(graph::Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
-                std::vector<std::string> cells, std::set<size_t> written = {});
+                std::vector<std::string> cells, std::set<size_t> written = {},
+                std::vector<size_t> cuts = {});
 
   /// The forward graph; call once.
   graph::Graph take_forward() { return std::move(*forward_); }
@@ -40,18 +42,19 @@ class GradientGraph {
   const std::vector<Result>& results() const { return results_; }
   const std::vector<size_t>& inputs() const { return inputs_; }
   const std::vector<std::string>& cells() const { return cells_; }
+  const std::vector<size_t>& cuts() const { return cuts_; }
 
-  /// Whether a gradient of differentiable result `result` can flow to differentiable input or cell
-  /// `target`, counted as backward() gives their gradients.
+  /// Whether a gradient of differentiable result `result` can flow to differentiable input, cell or
+  /// cut `target`, counted as backward() gives their gradients.
   bool reaches(size_t result, size_t target) const { return reaches_[result][target]; }
 
   /// Takes the saved values, then one gradient for each differentiable result; gives the gradients
-  /// of the differentiable inputs, then cells.
+  /// of the differentiable inputs, then cells, then cuts.
   execute::Program& backward();
 
   /// The gradients as a function of the graph's own inputs and cells, which can be differentiated
-  /// again: takes the graph's inputs, then the unrepeatable values, then one gradient for each
-  /// differentiable result.
+  /// again: takes the graph's inputs, then the unrepeatable values, then the cuts' results, then
+  /// one gradient for each differentiable result.
   GradientGraph& recomputed();
   /// The forward program of a graph that `recomputed` gave.
   execute::Program& program();
@@ -67,6 +70,8 @@ class GradientGraph {
   std::vector<size_t> inputs_;
   std::vector<std::string> cells_;
   std::set<size_t> written_;
+  std::vector<size_t> cuts_;
+  std::vector<graph::Value*> ends_;  ///< what goes on from the cuts
   /// Of what the results depend on: draws, and contents at entry of what is written.
   std::vector<graph::Value*> unrepeatable_;
   std::unordered_set<const graph::Node*> unused_;  ///< the results do not depend on them

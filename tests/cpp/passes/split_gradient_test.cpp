@@ -59,6 +59,42 @@ graph @joint(%x: f64[2,3], %y: f64[2,3], %seed: f64[2,3]) {
   EXPECT_TRUE(graph::identical(gradients[1], expected[1]));
 }
 
+TEST(SplitGradient, EndsAtResultsThatAreCut) {
+  const SplitGradient split = split_gradient(parsed(R"(
+graph @model(%x: f64[2,3], %y: f64[2,3]) {
+  %w = state {cell="w"} : f64[3]
+  %a = mul %x, %w : f64[2,3]
+  %h = tanh %a : f64[2,3]
+  %d = detach %h : f64[2,3]
+  %b = mul %d, %y : f64[2,3]
+  %z = mul %h, %b : f64[2,3]
+  return %h, %z
+})"),
+                                             {1}, {1}, {}, {0});
+  graph::verify(split.forward);
+  graph::verify(split.backward);
+  Data data(split.forward);
+  const Datum seed = data.datum(split.forward.results()[1]->type);
+  const auto gradients = run_split(split, data, 2, {seed});
+
+  const graph::Graph joint = differentiate(parsed(R"(
+graph @joint(%x: f64[2,3], %y: f64[2,3], %seed: f64[2,3]) {
+  %w = state {cell="w"} : f64[3]
+  %a = mul %x, %w : f64[2,3]
+  %h = tanh %a : f64[2,3]
+  %dz = mul %seed, %h : f64[2,3]
+  %dy = mul %dz, %h : f64[2,3]
+  %b = mul %h, %y : f64[2,3]
+  %dh = mul %seed, %b : f64[2,3]
+  return %dy, %dh
+})"));
+  data.inputs.push_back(seed);
+  const auto expected = data.run(joint).results;
+  ASSERT_EQ(gradients.size(), 2U);
+  EXPECT_TRUE(graph::identical(gradients[0], expected[0]));
+  EXPECT_TRUE(graph::identical(gradients[1], expected[1]));
+}
+
 TEST(SplitGradient, SavesWhatGradientRulesUse) {
   const SplitGradient split = split_gradient(parsed(kModel), {0}, {1}, {"w"});
   std::vector<std::string> saved;
