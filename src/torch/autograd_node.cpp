@@ -14,6 +14,7 @@
 #include <set>
 
 #include "execute/container.h"
+#include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/reachability.h"
 #include "torch/gradient_graph.h"
@@ -455,9 +456,24 @@ class GraphDifferentiation final : public speculate::Differentiation {
           .push_back({result.result, result.grad_fn_name, result.name_numbers, result.names});
     }
     // What operators are made of says which of their results lie on the way of others.
-    graph::Graph forward = passes::decompose(generated.graph);
+    const graph::Graph graph = passes::decompose(generated.graph);
+    const std::vector<Stage> stages = stages_of(graph, live);
+    try {
+      return in_stages(generated, graph, stages, consumed);
+    } catch (const graph::TypeError&) {
+      // Functions of the graph can't be differentiated for several stages yet.
+      if (stages.size() <= 1) throw;
+      return in_stages(generated, graph, {{live, {}}}, consumed);
+    }
+  }
+
+ private:
+  /// One after the other: each lets the forward run give what its backward run needs.
+  static std::unique_ptr<speculate::Differentiable> in_stages(
+      const speculate::Generated& generated, const graph::Graph& graph,
+      const std::vector<Stage>& stages, const std::vector<GradientGraph::Result>& consumed) {
+    graph::Graph forward = passes::copied(graph);
     const std::set<size_t> written = written_inputs(generated);
-    // One after the other: each lets the forward run give what its backward run needs.
     const auto add = [&](const Stage& stage, const std::vector<size_t>& cuts) {
       auto made = std::make_shared<GradientGraph>(std::move(forward), stage.results,
                                                   generated.differentiable_inputs,
@@ -465,12 +481,12 @@ class GraphDifferentiation final : public speculate::Differentiation {
       forward = made->take_forward();
       return made;
     };
-    std::vector<Ways> stages;
-    for (const Stage& stage : stages_of(forward, live)) {
+    std::vector<Ways> ways;
+    for (const Stage& stage : stages) {
       auto whole = add(stage, {});
-      stages.push_back({whole, stage.cuts.empty() ? nullptr : add(stage, stage.cuts)});
+      ways.push_back({whole, stage.cuts.empty() ? nullptr : add(stage, stage.cuts)});
     }
-    return std::make_unique<GraphDifferentiable>(std::move(forward), std::move(stages), consumed);
+    return std::make_unique<GraphDifferentiable>(std::move(forward), std::move(ways), consumed);
   }
 };
 
