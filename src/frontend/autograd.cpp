@@ -10,9 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/expressions.h"
-#include "frontend/gradient_evidence.h"
 #include "frontend/leaf_hooks.h"
-#include "frontend/met_writes.h"
 #include "frontend/optional.h"
 #include "frontend/reached.h"
 #include "frontend/recursion.h"
@@ -106,21 +104,9 @@ bool had_grad(const Tensor& tensor) {
   return grad && !grad.is(Py_None);
 }
 
-namespace {
-
-/// Whether a backward() has surely run from the value: then it had something to do.
-bool was_differentiated(Interpreter& interpreter, const graph::Value* value) {
-  return std::ranges::any_of(interpreter.met_writes().freeing(), [&](const graph::Node* gradient) {
-    const auto count = static_cast<size_t>(gradient->attributes.get<int64_t>("outputs"));
-    return gradient->parent == &interpreter.output().graph.body() &&
-           std::ranges::count(std::span(gradient->inputs).first(count), value) > 0;
-  });
-}
-
-/// Whether the tensor, which is taken for one that requires a gradient, surely does.
-bool surely_requires_gradient(Interpreter& interpreter, const Tensor& tensor) {
-  if (tensor.is_leaf || !interpreter.gradients_vary) return true;
-  if (was_differentiated(interpreter, tensor.value)) return true;
+bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
+  if (!tensor.requires_grad || tensor.is_leaf || !interpreter.gradients_vary)
+    return tensor.requires_grad;
   std::vector<graph::Value*> leaves;
   for (const auto* tensors : {&interpreter.entry_tensor_order, &interpreter.made_leaves})
     for (const auto& leaf : *tensors) {
@@ -128,16 +114,12 @@ bool surely_requires_gradient(Interpreter& interpreter, const Tensor& tensor) {
       leaves.insert(leaves.end(), tracked.begin(), tracked.end());
     }
   const std::vector<graph::Value*> values{tensor.value};
-  return !interpreter.recursion().is_building() &&
-         std::ranges::count(passes::reachable(values, leaves, passes::Paths::certain), true) > 0;
-}
-
-}  // namespace
-
-bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
-  if (tensor.requires_grad && !surely_requires_gradient(interpreter, tensor))
+  const bool is_certain =
+      !interpreter.recursion().is_building() &&
+      std::ranges::count(passes::reachable(values, leaves, passes::Paths::certain), true) > 0;
+  if (!is_certain)
     interpreter.refuse(ReasonCode::autograd, "whether a tensor requires a gradient varies");
-  return tensor.requires_grad;
+  return true;
 }
 
 // --- what eager would refuse --------------------------------------------------------------------
@@ -265,25 +247,21 @@ void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value
                          "a second backward through a graph that the first one freed");
 }
 
-void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
-             const std::vector<graph::Value*>& gradients) {
+void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
   for (const graph::Node* node : gradient_nodes(outputs, Functions::left_out))
     interpreter.history.consumed.insert(node);
-  if (!gradients.empty()) interpreter.met_writes().note_freeing(*gradients.front()->definition);
 }
 
 struct Outputs {
   std::vector<graph::Value*> values, seeds;
-  bool is_uncertain = false;  ///< one of them may not require a gradient
 };
 
 void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
                 const Value& seed) {
   auto* tensor = as<Tensor>(output);
-  if (tensor == nullptr || !tensor->requires_grad)
+  if (tensor == nullptr || !shows_gradient(interpreter, *tensor))
     interpreter.refuse(ReasonCode::would_raise,
                        "RuntimeError: element 0 of tensors does not require grad");
-  outputs.is_uncertain |= !surely_requires_gradient(interpreter, *tensor);
   if (!interpreter.grad_enabled && tensor->is_leaf)
     interpreter.refuse(ReasonCode::autograd, "a gradient of a leaf");
   graph::Value* value = read(interpreter, *tensor);
@@ -479,48 +457,6 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
   });
 }
 
-/// Where it is not known that a leaf has a gradient, the run has to show it.
-void expect_shown(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves,
-                  const std::vector<graph::Value*>& gradients) {
-  std::vector<graph::Value*> shown;
-  size_t next = 0;
-  for (const ReachedLeaf& leaf : leaves) {
-    graph::Value* sum = nullptr;
-    for (size_t i = 0; i < leaf.values.size(); ++i, ++next)
-      sum = sum == nullptr ? gradients[next]
-                           : operator_named("add")(interpreter.builder(), {sum, gradients[next]});
-    if (leaf.reached.needs_evidence) shown.push_back(sum);
-  }
-  expect_gradients(interpreter, shown);
-}
-
-/// That backward() has something to do: a leaf surely has a gradient, or one whose flag holds.
-void expect_some(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves) {
-  graph::Value* any = nullptr;
-  for (const ReachedLeaf& leaf : leaves) {
-    if (leaf.reached.certain) return;
-    any = any == nullptr ? leaf.reached.flag
-                         : op::scalar_or(interpreter.builder(), {any, leaf.reached.flag});
-  }
-  if (any == nullptr || interpreter.recursion().is_building())
-    interpreter.refuse(ReasonCode::autograd, "whether a tensor requires a gradient varies");
-  interpreter.follow(any, Object::borrow(Py_True), /*fact_number=*/-1);
-}
-
-/// The same for what torch.autograd.grad() gives.
-void expect_shown(Interpreter& interpreter, const Outputs& outputs,
-                  const std::vector<graph::Value*>& targets,
-                  const std::vector<graph::Value*>& gradients) {
-  const std::vector<bool> certain =
-      passes::reachable(outputs.values, targets, passes::Paths::certain_apart);
-  ReachedFlags flags(interpreter, outputs.values);
-  std::vector<graph::Value*> shown;
-  for (size_t i = 0; i < targets.size(); ++i)
-    if (!certain[i] && flags.of(std::vector<graph::Value*>{targets[i]}).needs_evidence)
-      shown.push_back(gradients[i]);
-  expect_gradients(interpreter, shown);
-}
-
 bool known_flag(Interpreter& interpreter, const Value* value, bool otherwise) {
   if (value == nullptr) return otherwise;
   const auto* known = as<Known>(*value);
@@ -559,9 +495,7 @@ Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
   if (!targets.empty())
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, targets,
                                 /*create_graph=*/false);
-  if (!retain) consume(interpreter, outputs.values, gradients);
-  expect_shown(interpreter, leaves, gradients);
-  if (outputs.is_uncertain) expect_some(interpreter, leaves);
+  if (!retain) consume(interpreter, outputs.values);
   accumulate(interpreter, leaves, gradients);
   return interpreter.none();
 }
@@ -592,8 +526,6 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   std::vector<Value> output_values = tensor_list(interpreter, *outputs_given);
   for (size_t i = 0; i < output_values.size(); ++i)
     add_output(interpreter, outputs, output_values[i], i < seeds.size() ? seeds[i] : nullptr);
-  if (outputs.is_uncertain)
-    interpreter.refuse(ReasonCode::autograd, "whether a tensor requires a gradient varies");
   check_not_consumed(interpreter, outputs.values);
   follow_custom_gradients(interpreter, outputs.values, outputs.seeds, create_graph, retain);
   check_saved_values(interpreter, outputs.values);
@@ -624,8 +556,7 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   std::vector<graph::Value*> gradients;
   if (!wanted.empty())
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, wanted, create_graph);
-  expect_shown(interpreter, outputs, wanted, gradients);
-  if (!retain) consume(interpreter, outputs.values, gradients);
+  if (!retain) consume(interpreter, outputs.values);
   std::vector<Value> results;
   size_t next = 0;
   std::vector<std::shared_ptr<Tensor>> leaves;

@@ -29,10 +29,12 @@ std::span<const SpecialCallable> tensor_callables();   // tensor_callables.cpp
 std::span<const SpecialCallable> mask_callables();     // masks.cpp
 std::span<const SpecialCallable> library_callables();  // library.cpp
 std::span<const SpecialCallable> python_callables();   // python_calls.cpp
-std::span<const SpecialCallable> effect_callables();   // effects.cpp
-std::span<const SpecialCallable> deque_callables();    // deques.cpp
-std::span<const SpecialCallable> dict_callables();     // dicts.cpp
-std::span<const SpecialCallable> set_callables();      // sets.cpp
+/// None until the program has loaded numpy.random, which `import numpy` alone does not.
+std::span<const SpecialCallable> numpy_callables();   // python_calls.cpp
+std::span<const SpecialCallable> effect_callables();  // effects.cpp
+std::span<const SpecialCallable> deque_callables();   // deques.cpp
+std::span<const SpecialCallable> dict_callables();    // dicts.cpp
+std::span<const SpecialCallable> set_callables();     // sets.cpp
 std::span<const SpecialCallable> standard_library_callables();
 std::span<const SpecialCallable> custom_gradient_callables();
 std::span<const SpecialCallable> autograd_callables();    // autograd.cpp

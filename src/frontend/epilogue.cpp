@@ -10,7 +10,6 @@
 #include "frontend/container_parts.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/effects.h"
-#include "frontend/gradient_evidence.h"
 #include "frontend/met_writes.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
@@ -62,8 +61,6 @@ class TemplateWriter {
     std::set<const AbstractValue*> seen;
     for (const Value& value : values) collect_tensors(value, escaping_, seen);
   }
-  /// Lists of what backward() is taken to have freed, element by element.
-  std::span<graph::Value* const> freed_lists() const { return freed_lists_; }
   Template whole(const Value& result) {
     if (interpreter_.call().function != nullptr) return write(result);
     return write_variables(result);
@@ -324,7 +321,6 @@ class TemplateWriter {
     if (!is_consumed(interpreter_, {list.lists[next]}))
       interpreter_.refuse(ReasonCode::autograd,
                           "attributes with gradients that outlive the run, of objects met in it");
-    freed_lists_.push_back(list.lists[next]);
     speculate::Generated::DifferentiableResult record;
     Template freed = result(list.lists[next++]);
     record.result = freed.index;
@@ -515,7 +511,6 @@ class TemplateWriter {
 
   Interpreter& interpreter_;
   const bool now_;
-  std::vector<graph::Value*> freed_lists_;
   std::set<const Tensor*> escaping_;
   std::map<const AbstractValue*, size_t> places_;
   std::set<const AbstractValue*> open_;  // being written, and not there before their parts are
@@ -681,7 +676,6 @@ void finish(Interpreter& interpreter, const Value& result) {
   finish_autograd(interpreter);
   commit_requires_grad(interpreter);
   note_differentiable_leaves(interpreter);
-  expect_freed(interpreter, writer.freed_lists());
   commit_tensors(interpreter);
   accept_views(interpreter);
   assume_separate(interpreter);

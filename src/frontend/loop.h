@@ -31,7 +31,6 @@ struct Passage {
     carried,   ///< a number or tensor: a parameter of the blocks
     parts,     ///< a tuple, or a container or object that rounds replace by another, part by part
     either,    ///< a number of one of two kinds: three parameters
-    filled,    ///< a number before the first round, then a tensor: a flag and a tensor
     last,      ///< set by each round, and not read before: what the last one left
     unmerged,  ///< set by the rounds to what has nothing in common with what it was: not readable
   };
@@ -41,7 +40,7 @@ struct Passage {
   bool tracked = false;            ///< carried: a tensor that requires a gradient
   Classes classes;                 ///< carried: of an object that only the run meets
   std::string why_not;             ///< unmerged
-  Value last;                      ///< last, filled: as the round at hand left it
+  Value last;                      ///< last: as the round at hand left it
   std::vector<graph::Type> types;  ///< last: of the numbers and tensors in it
 };
 
@@ -135,8 +134,6 @@ class Loop final : public Scope {
                     const std::string& name);
   Value instantiate_parts(const Passage& passage, const Value& initial, const Parameter& parameter,
                           const std::string& name);
-  Value instantiate_filled(const Passage& passage, const Value& initial, const Parameter& parameter,
-                           const std::string& name);
   /// A variable that nothing was known of before the loop. The rounds can't read it.
   Value instantiate_last(const Passage& passage, const Value& initial, const std::string& name,
                          const Parameter& parameter);
@@ -198,8 +195,6 @@ class Loop final : public Scope {
   bool becomes_either(const Passage& passage, const Value& initial, const Value& end);
   bool join_either(const Passage& passage, const Value& initial, const Value& end,
                    std::string& why);
-  bool becomes_filled(const Passage& passage, const Value& initial, const Value& end) const;
-  bool join_filled(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool join_last(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool collect_last(Passage& passage, const Value& end);
   void add_end(const std::shared_ptr<Tensor>& tensor);

@@ -3,11 +3,9 @@
 // parameters.
 #include "frontend/loop.h"
 
-#include "frontend/filled.h"
 #include "frontend/operators.h"
 #include "frontend/rearranged.h"
 #include "frontend/run_time.h"
-#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -104,8 +102,6 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
       return std::make_shared<Either>(is_high, high, interpreter_.number(parameter(parts.low)),
                                       test_, cat(name, " is of several kinds"));
     }
-    case Passage::Kind::filled:
-      return instantiate_filled(passage, initial, parameter, name);
     case Passage::Kind::last:
       return instantiate_last(passage, initial, name, parameter);
     case Passage::Kind::unmerged:
@@ -148,27 +144,6 @@ Value Loop::instantiate_parts(const Passage& passage, const Value& initial,
   Value made = made_of_parts(initial, parts);
   if (!is_tuple) replacements_[initial.get()] = {made, std::move(parts)};
   return made;
-}
-
-Value Loop::instantiate_filled(const Passage& passage, const Value& initial,
-                               const Parameter& parameter, const std::string& name) {
-  const Tensor& like = *as<Tensor>(passage.last);
-  graph::Value* none_yet = in_front([&] { return interpreter_.builder().constant(false); });
-  graph::Value* number =
-      in_front([&] { return filled_with(interpreter_, initial, like.value->type); });
-  graph::Value* flag = parameter(none_yet);
-  auto tensor = std::make_shared<Tensor>();
-  tensor->value = parameter(number);
-  tensor->requires_grad = passage.tracked;
-  tensor->is_leaf = !passage.tracked;
-  if (is_contiguous(like)) tensor->strides = contiguous_strides(like.value->type.shape);
-  if (passage.tracked) {
-    interpreter_.differentiable.insert(tensor->value);
-    interpreter_.gradients_vary = true;
-  }
-  tensors_.push_back({tensor, {}});
-  return std::make_shared<Either>(flag, tensor, initial, test_,
-                                  cat(name, " is a number before the first round"));
 }
 
 Value Loop::instantiate_last(const Passage& passage, const Value& initial, const std::string& name,

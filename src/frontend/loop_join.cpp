@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "frontend/filled.h"
 #include "frontend/merge.h"
 #include "frontend/operators.h"
-#include "frontend/recursion.h"
 #include "frontend/run_time.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
@@ -74,12 +72,6 @@ bool Loop::join(Passage& passage, const Value& initial, const Value& end, std::s
     settled_ = false;
   }
   if (passage.kind == Passage::Kind::either) return join_either(passage, initial, end, why);
-  if (becomes_filled(passage, initial, end)) {
-    passage = Passage{Passage::Kind::filled, {}};
-    passage.last = end;
-    settled_ = false;
-  }
-  if (passage.kind == Passage::Kind::filled) return join_filled(passage, initial, end, why);
   if (passage.kind == Passage::Kind::same) {
     if (initial == end || is_same_number(initial, end)) {
       note_kept(initial);
@@ -197,36 +189,6 @@ bool Loop::join_either(const Passage& passage, const Value& initial, const Value
     return false;
   }
   pending_.ends.insert(pending_.ends.end(), {parts->is_high, parts->high, parts->low});
-  return true;
-}
-
-/// In a recursion some activations have no round, so the first one can't be taken in front.
-bool Loop::becomes_filled(const Passage& passage, const Value& initial, const Value& end) const {
-  const Recursion& recursion = interpreter_.recursion();
-  return passage.kind == Passage::Kind::same &&
-         (recursion.is_building() || recursion.is_first_activation(test_)) &&
-         may_be_filled(initial, end);
-}
-
-bool Loop::join_filled(Passage& passage, const Value& initial, const Value& end, std::string& why) {
-  const auto* either = as<Either>(end);
-  const auto last = shared_as<Tensor>(either != nullptr ? either->if_true : end);
-  const auto* before = as<Tensor>(passage.last);
-  const bool fits = last != nullptr && may_be_filled(initial, last) &&
-                    last->value->type == before->value->type &&
-                    (either == nullptr || is_same_number(initial, either->if_false));
-  if (!fits) {
-    why = "a number becomes tensors of several kinds";
-    return false;
-  }
-  if (!is_current(*last)) fail("it carries a view of what was written");
-  if (last->requires_grad != passage.tracked || is_contiguous(*last) != is_contiguous(*before))
-    settled_ = false;
-  passage.last = last;
-  passage.tracked |= last->requires_grad;
-  tracks_ |= passage.tracked;
-  pending_.ends.push_back(either != nullptr ? either->flag : interpreter_.builder().constant(true));
-  add_end(last);
   return true;
 }
 

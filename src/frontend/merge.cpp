@@ -562,7 +562,6 @@ Value Merger::new_alone(size_t side, const Value& value) {
   auto* dictionary = as<Dictionary>(value);
   if ((sequence != nullptr && sequence->source == nullptr && !sequence->viewed) ||
       (dictionary != nullptr && dictionary->source == nullptr)) {
-    if (rolled(value) != nullptr) throw NotMerged{"a list that grew on one side only"};
     expect_no_partner(side, value.get());
     alone_[value.get()] = value;
     if (sequence != nullptr)

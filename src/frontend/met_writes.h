@@ -48,9 +48,6 @@ class MetWrites {
   speculate::HeapWrite commit() const;
   /// Eager's names of autograd nodes, by the numbers that stand behind a written value.
   const std::vector<std::string>& grad_fn_names() const { return grad_fn_names_; }
-  /// The node is a gradient that frees what it needs.
-  void note_freeing(graph::Node& gradient) { freeing_.push_back(&gradient); }
-  const std::vector<graph::Node*>& freeing() const { return freeing_; }
 
  private:
   struct Log {
@@ -71,7 +68,6 @@ class MetWrites {
   std::vector<Log> logs_;
   std::shared_ptr<Sequence> order_ = std::make_shared<Sequence>(true);  ///< numbers of logs
   std::vector<std::string> grad_fn_names_;
-  std::vector<graph::Node*> freeing_;
 };
 
 }  // namespace janus::frontend

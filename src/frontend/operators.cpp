@@ -9,7 +9,6 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
-#include "frontend/filled.h"
 #include "frontend/instances.h"
 #include "frontend/merge.h"
 #include "frontend/optional.h"
@@ -549,7 +548,6 @@ Value call_in_place(Interpreter& interpreter, Operator op, const Value& left, co
 
 Value binary(Interpreter& interpreter, Operator op, const Value& given_left,
              const Value& given_right) {
-  if (Value sum = filled_binary(interpreter, op, given_left, given_right)) return sum;
   const auto use = [&](const Value& a, const Value& b) { return binary(interpreter, op, a, b); };
   if (Value both = for_both(interpreter, given_left, given_right, use)) return both;
   const Value left = plain_number(interpreter, given_left);
@@ -571,7 +569,6 @@ Value binary(Interpreter& interpreter, Operator op, const Value& given_left,
 
 Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
                       const Value& right) {
-  if (Value sum = filled_binary_in_place(interpreter, op, left, right)) return sum;
   const auto use = [&](const Value& a, const Value& b) {
     return binary_in_place(interpreter, op, a, b);
   };

@@ -488,13 +488,20 @@ std::span<const SpecialCallable> python_callables() {
       add_draws<python_draws, python_generator>(result);
       result.insert(result.end(), std::begin(sequence_draws), std::end(sequence_draws));
     }
-    if (is_loaded("numpy.random")) {
-      add_draws<numpy_draws, numpy_module>(result);
-      add_draws<numpy_draws, numpy_state>(result);
-      add_draws<numpy_draws, numpy_generator>(result);
-      add_draws<older_numpy_draws, numpy_module>(result);
-      add_draws<older_numpy_draws, numpy_state>(result);
-    }
+    return result;
+  }();
+  return all;
+}
+
+std::span<const SpecialCallable> numpy_callables() {
+  if (!is_loaded("numpy.random")) return {};
+  static const std::vector<SpecialCallable> all = [] {
+    std::vector<SpecialCallable> result;
+    add_draws<numpy_draws, numpy_module>(result);
+    add_draws<numpy_draws, numpy_state>(result);
+    add_draws<numpy_draws, numpy_generator>(result);
+    add_draws<older_numpy_draws, numpy_module>(result);
+    add_draws<older_numpy_draws, numpy_state>(result);
     return result;
   }();
   return all;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "frontend/recursion.h"
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
@@ -32,15 +31,13 @@ ReachedFlags::Reached ReachedFlags::of(const std::vector<graph::Value*>& targets
   using passes::Paths;
   targets_ = {targets.begin(), targets.end()};
   test_.reset();
-  needs_evidence_ = false;
-  for (const bool certain : passes::reachable(outputs_, targets, Paths::certain_apart))
+  for (const bool certain : passes::reachable(outputs_, targets, Paths::certain))
     if (certain) return {};
   known_.clear();
   Flag flag;
   for (graph::Value* output : outputs_)
     flag = either(flag, of(output), interpreter_.builder().block());
   if (flag.value == nullptr && flag.known) return {};
-  if (needs_evidence_) return {.needs_evidence = true};
   if (flag.value == nullptr || !test_)
     interpreter_.refuse(ReasonCode::autograd,
                         "whether something has a gradient depends on a branch");
@@ -64,7 +61,6 @@ ReachedFlags::Flag ReachedFlags::find(graph::Value* value) {
   if (node->op == &op::call) return through_call(*value);
   if (!node->blocks.empty() || node->op == &op::call || node->op == &op::gradient)
     return through_uncertain(*value);
-  if (passes::reads_element(*value)) return through_element(*value);
   Flag flag;
   for (graph::Value* operand : operands_of(value)) flag = either(flag, of(operand), *node->parent);
   return flag;
@@ -109,7 +105,7 @@ ReachedFlags::Flag ReachedFlags::through_call(graph::Value& output) {
     is_reached = true;
   }
   if (!is_reached) return {};
-  for (graph::Value* operand : passes::operands_reached(output, Paths::certain_apart))
+  for (graph::Value* operand : passes::operands_reached(output, Paths::certain))
     if (of(operand) == Flag{.known = true}) return {.known = true};
   return {.value = call.outputs[result_of(*function, output.index)]};
 }
@@ -120,11 +116,7 @@ size_t ReachedFlags::result_of(Node& function, size_t index) {
   if (const auto open = open_.find(result); open != open_.end()) return open->second;
   graph::Block& block = *function.blocks.front();
   const std::string key = structure_of(function, index);
-  if (const auto found = found_.find(key); found != found_.end()) {
-    needs_evidence_ |= found->second.needs_evidence;
-    return found->second.result;
-  }
-  const bool needed_evidence = std::exchange(needs_evidence_, false);
+  if (const auto found = found_.find(key); found != found_.end()) return found->second;
   graph::Graph& graph = interpreter_.builder().graph();
   const size_t place = block.results.size();
   block.results.push_back(in_block({}, block));  // until it is known
@@ -136,9 +128,7 @@ size_t ReachedFlags::result_of(Node& function, size_t index) {
   const Flag flag = of(block.results[index]);
   open_.erase(result);
   block.results[place] = in_block(flag, block);
-  found_[key] = {place, needs_evidence_};
-  needs_evidence_ |= needed_evidence;
-  return place;
+  return found_[key] = place;
 }
 
 /// Says all by itself: nothing is left out as described already by another text.
@@ -180,7 +170,7 @@ std::string ReachedFlags::describe(graph::Value* value) {
     described_.erase(result);
     return cat(name, '{', inside, '}');
   }
-  if (!node->blocks.empty() || node->op == &op::gradient || passes::reads_element(*value)) {
+  if (!node->blocks.empty() || node->op == &op::gradient) {
     const Flag flag = of(value);
     if (flag.value != nullptr) return cat('%', flag.value->id);
     return flag.known ? "1" : "";
@@ -193,47 +183,17 @@ std::string ReachedFlags::describe(graph::Value* value) {
   return all;
 }
 
-/// Through one element of a list: which one it is, only the run knows.
-ReachedFlags::Flag ReachedFlags::through_element(graph::Value& output) {
-  for (graph::Value* leaf : passes::operands_reached(output, passes::Paths::certain_apart))
-    if (targets_.contains(leaf)) return {.known = true};
-  if (of(output.definition->inputs[0]) != Flag{}) needs_evidence_ = true;
-  return {};
-}
-
-/// Whether only the run can say what comes through a call, a loop of a recursion, or a loop that
-/// takes elements of a list.
-bool ReachedFlags::is_for_the_run(const Node& node, const graph::Value& operand) const {
-  if (node.op == &op::call) return true;
-  if (node.op != &op::while_) return false;
-  if (operand.type.kind == graph::Type::Kind::list) return true;
-  const auto test = interpreter_.scope_nodes.find(&node);
-  if (test != interpreter_.scope_nodes.end() &&
-      interpreter_.recursion().is_first_activation(test->second))
-    return true;
-  for (const graph::Block* block = node.parent; block != nullptr && block->parent != nullptr;
-       block = block->parent->parent)
-    if (block->parent->op == &op::function) return true;
-  return false;
-}
-
-/// Through a loop, what a function is given, or an earlier gradient: only what is certain. In a
-/// recursion, and of elements of lists, the run has to show the rest.
+/// Through a loop, what a function is given, or an earlier gradient: only what is certain.
 ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
   using passes::Paths;
   const Node& node = *output.definition;
   Flag flag;
   std::vector<graph::Value*> certain;
-  if (node.op != &op::gradient) certain = passes::operands_reached(output, Paths::certain_apart);
+  if (node.op != &op::gradient) certain = passes::operands_reached(output, Paths::certain);
   for (graph::Value* operand : certain) flag = either(flag, of(operand), *node.parent);
-  if (flag == Flag{.known = true}) return flag;
   for (graph::Value* operand : passes::operands_reached(output, Paths::any)) {
     if (std::find(certain.begin(), certain.end(), operand) != certain.end()) continue;
     if (of(operand) == Flag{}) continue;
-    if (is_for_the_run(node, *operand)) {
-      needs_evidence_ = true;
-      continue;
-    }
     auto test = interpreter_.scope_nodes.find(&node);
     if (test != interpreter_.scope_nodes.end())
       throw CannotMerge{test->second, "whether something has a gradient depends on it",

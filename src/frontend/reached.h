@@ -24,8 +24,6 @@ class ReachedFlags {
     bool certain = true;
     graph::Value* flag = nullptr;  ///< where it isn't
     TestKey test;                  ///< of a branch that it depends on
-    /// No flag says it: it is taken for certain, and the run has to show it (gradient_evidence.h).
-    bool needs_evidence = false;
   };
   /// Whether a gradient comes to one of the targets, some of which it may come to. Throws
   /// CannotMerge where a loop decides that.
@@ -50,8 +48,6 @@ class ReachedFlags {
   std::string describe(graph::Value* value);
   const std::vector<graph::Value*>& operands_of(graph::Value* value);
   Flag through_uncertain(graph::Value& output);
-  Flag through_element(graph::Value& output);
-  bool is_for_the_run(const graph::Node& node, const graph::Value& operand) const;
   Flag either(Flag a, Flag b, graph::Block& block);
   graph::Value* in_block(Flag flag, graph::Block& block);
 
@@ -61,7 +57,6 @@ class ReachedFlags {
   std::unordered_map<const graph::Value*, std::vector<graph::Value*>> operands_;
   Known known_;
   std::optional<TestKey> test_;
-  bool needs_evidence_ = false;  ///< what was found so far
   struct Part {
     const void* place;  ///< a block, or the node whose result the flag is
     graph::Value *first, *second;
@@ -74,11 +69,7 @@ class ReachedFlags {
   /// Which result of the function is the flag of another one, while that is being found.
   std::map<FunctionResult, size_t> open_;
   /// The same once it is found, by structure(): what is used in the same places has one flag.
-  struct Found {
-    size_t result;
-    bool needs_evidence;
-  };
-  std::map<std::string, Found> found_;
+  std::map<std::string, size_t> found_;
   std::unordered_map<const graph::Value*, std::string> structures_;
   std::set<FunctionResult> described_;  ///< that structure() is in
 };

@@ -4,7 +4,6 @@
 #include <functional>
 #include <set>
 
-#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -231,7 +230,6 @@ void RecursiveBody::finish() {
   node->attributes.set("name", function_.name);
   // Each frame of Python may count twice against its limit: once for a call through C.
   node->attributes.set("frames", int64_t{2} * frames);
-  if (function_.is_transposed || sees_transposed()) node->attributes.set("transposed", true);
   node->span = interpreter_.user_span();
   block_->parent = node;
   node->blocks.push_back(std::move(block_));
@@ -239,18 +237,6 @@ void RecursiveBody::finish() {
   function_.is_building = false;
   interpreter_.mark(speculate::LineMark::Kind::graph,
                     cat(activation_.name, " is a function of the graph"));
-}
-
-/// Whether it uses a tensor of before the call that lies in another order than that of its indices.
-bool RecursiveBody::sees_transposed() const {
-  std::set<const graph::Value*> used;
-  graph::for_each_node(*block_, [&](const graph::Node& node) {
-    used.insert(node.inputs.begin(), node.inputs.end());
-  });
-  return std::ranges::any_of(interpreter_.entry_tensor_order, [&](const auto& tensor) {
-    return used.contains(tensor->value) && tensor->value->type.rank() > 1 &&
-           !is_contiguous(*tensor);
-  });
 }
 
 /// A function sees the body and itself, not the branches in which it is called.

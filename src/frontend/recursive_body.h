@@ -52,7 +52,6 @@ class RecursiveBody final : public Scope {
   void check_effects() const;
   std::vector<ResultAliases> find_aliases(const Passed& results, const Passed& arguments) const;
   void finish();
-  bool sees_transposed() const;
   void check_visible(const graph::Block& block) const;
 
   Recursion& recursion_;

@@ -1,10 +1,7 @@
 #include "frontend/recursive_call.h"
 
-#include <algorithm>
 #include <string>
 
-#include "frontend/recursion.h"
-#include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "graph/functions.h"
 #include "ops/list.h"
@@ -19,7 +16,6 @@ Value RecursiveCall::run(Passed arguments) {
   take_places();
   take_lists();
   add_flags();
-  note_layout();
   node_ = interpreter_.builder().append_unchecked(op::call, operands_.values,
                                                   {{"callee", function_.name}}, types_);
   const auto take = [&](const Type& type) { return next_result(type); };
@@ -43,17 +39,6 @@ void RecursiveCall::add_flags() {
   if (function == nullptr) return;
   const std::vector<graph::Value*>& results = function->blocks.front()->results;
   while (types_.size() < results.size()) types_.push_back(results[types_.size()]->type);
-}
-
-/// What activations hand to each other, the function itself says.
-void RecursiveCall::note_layout() {
-  if (interpreter_.recursion().is_building() || function_.is_transposed) return;
-  function_.is_transposed = std::ranges::any_of(operands_.tensors, [](const auto& tensor) {
-    return tensor != nullptr && tensor->value != nullptr && tensor->value->type.rank() > 1 &&
-           !is_contiguous(*tensor);
-  });
-  graph::Node* node = graph::find_function(interpreter_.output().graph.body(), function_.name);
-  if (function_.is_transposed && node != nullptr) node->attributes.set("transposed", true);
 }
 
 graph::Value* RecursiveCall::next_result(const Type& type) {

@@ -21,7 +21,6 @@ class RecursiveCall {
   void take_places();
   void take_lists();
   void add_flags();
-  void note_layout();
   std::shared_ptr<const Rolled> given_list(const GrowingList& growth);
   graph::Value* next_result(const graph::Type& type);
   void give_lists();

@@ -66,9 +66,6 @@ struct RecursiveFunction {
   std::vector<ResultAliases> aliases;                    ///< of each value of the result
   std::vector<GrowingList> growths;
   std::vector<OutsidePlace> places;  ///< that activations change
-  /// It computes with tensors that lie in another order than that of their indices, or may do so:
-  /// what it gives lies as they do.
-  bool is_transposed = false;
   bool is_building = true;
   bool is_settled = true;             ///< whether the last interpretation found nothing new
   RecursiveBody* building = nullptr;  ///< while its body is interpreted

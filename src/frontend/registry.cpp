@@ -28,6 +28,7 @@ PyObject* find_attribute(PyObject* root, std::string_view path) {
 struct Registry {
   std::unordered_map<PyObject*, OperatorForm> forms;
   std::unordered_map<PyObject*, Handler> handlers;
+  bool has_numpy = false;
   std::unordered_map<std::string, OperatorForm> named;
 
   void add_form(const std::string& path, const graph::OpDef* op, bool in_place) {
@@ -91,8 +92,8 @@ struct Registry {
   }
 };
 
-const Registry& registry() {
-  static const Registry* const instance = new Registry;
+Registry& registry() {
+  static Registry* const instance = new Registry;
   return *instance;
 }
 
@@ -127,8 +128,13 @@ PyObject* imported(std::string_view path) {
 }
 
 Handler special_handler(PyObject* callable) {
-  auto found = registry().handlers.find(callable);
-  return found == registry().handlers.end() ? nullptr : found->second;
+  Registry& known = registry();
+  if (!known.has_numpy && !numpy_callables().empty()) {
+    known.add_handlers(numpy_callables());
+    known.has_numpy = true;
+  }
+  const auto found = known.handlers.find(callable);
+  return found == known.handlers.end() ? nullptr : found->second;
 }
 
 const OperatorForm* operator_form(PyObject* callable) {

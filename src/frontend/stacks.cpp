@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "frontend/callables.h"
-#include "frontend/containers.h"
 #include "frontend/operators.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
@@ -22,28 +21,16 @@ bool is_one_of(PyObject* callable, std::initializer_list<std::string_view> paths
                              [&](std::string_view path) { return callable == imported(path); });
 }
 
-/// sum(tensor, dim, keepdim) over the first dimension, and the like.
+/// sum(tensor, dim, keepdim) over the first dimension.
 struct Reduction {
-  /// `largest` and `least` share a gradient among equal elements, the others give it to the first.
-  enum class Kind { sum, mean, largest, least, first_largest, first_least };
-  Kind kind = Kind::sum;
-  bool keeps = false;
-
-  static std::optional<Kind> kind_of(PyObject* callable) {
-    if (is_one_of(callable, {"torch.sum", "torch.Tensor.sum"})) return Kind::sum;
-    if (is_one_of(callable, {"torch.mean", "torch.Tensor.mean"})) return Kind::mean;
-    if (is_one_of(callable, {"torch.amax", "torch.Tensor.amax"})) return Kind::largest;
-    if (is_one_of(callable, {"torch.amin", "torch.Tensor.amin"})) return Kind::least;
-    if (is_one_of(callable, {"torch.max", "torch.Tensor.max"})) return Kind::first_largest;
-    if (is_one_of(callable, {"torch.min", "torch.Tensor.min"})) return Kind::first_least;
-    return std::nullopt;
-  }
+  bool is_mean = false, keeps = false;
 
   /// Nothing for another call.
   static std::optional<Reduction> of(PyObject* callable, const CallArguments& arguments,
                                      int64_t rank) {
-    const auto kind = kind_of(callable);
-    if (!kind) return std::nullopt;
+    Reduction reduction{.is_mean = is_one_of(callable, {"torch.mean", "torch.Tensor.mean"})};
+    if (!reduction.is_mean && !is_one_of(callable, {"torch.sum", "torch.Tensor.sum"}))
+      return std::nullopt;
     const auto given = [&](size_t place, std::string_view name) {
       const Value* keyword = arguments.keyword(name);
       if (keyword != nullptr) return *keyword;
@@ -60,101 +47,9 @@ struct Reduction {
     if (!fits) return std::nullopt;
     const int64_t place = PyLong_AsLongLong(dim);
     if (place != 0 && place != -rank) return std::nullopt;
-    return Reduction{*kind, keeps == Py_True};
+    reduction.keeps = keeps == Py_True;
+    return reduction;
   }
-};
-
-/// The elements of a list as a reduction over all of them sees them.
-class Reducer {
- public:
-  Reducer(Interpreter& interpreter, const Rolled& list)
-      : interpreter_(interpreter), list_(list), type_(list.form.type) {}
-
-  /// What amax() or amin() over all elements gives: equal ones share the gradient.
-  Value extreme(bool is_least) {
-    const Value best =
-        from_first([&](const Value& first) -> Value { return by("detach", {first}); },
-                   [&](const Value& so_far, const Value& element) -> Value {
-                     return by(is_least ? "minimum" : "maximum", {so_far, by("detach", {element})});
-                   });
-    if (!list_.form.tracked || !interpreter_.grad_enabled) return best;
-    const Value none = filled(0.0), one = filled(1.0);
-    const auto share = [&](const Value& element) {
-      const Value is_best = by("eq", {element, best});
-      return std::pair<Value, Value>(by("where", {is_best, element, none}),
-                                     by("where", {is_best, one, none}));
-    };
-    const Value total = from_first(
-        [&](const Value& first) {
-          const auto [part, count] = share(first);
-          return make_tuple({part, count});
-        },
-        [&](const Value& so_far, const Value& element) {
-          const auto [part, count] = share(element);
-          return make_tuple(
-              {by("add", {part_of(so_far, 0), part}), by("add", {part_of(so_far, 1), count})});
-        });
-    // Their mean, but for its rounding.
-    const Value mean = by("div", {part_of(total, 0), part_of(total, 1)});
-    const Value exact = by("add", {best, by("sub", {mean, by("detach", {mean})})});
-    auto result = by("where", {by("isfinite", {best}), exact, mean});
-    result->grad_fn_name = is_least ? "AminBackward0" : "AmaxBackward0";
-    return result;
-  }
-
-  /// What max(dim) or min(dim) gives: the first one, where there are several, and its position.
-  std::pair<Value, Value> first_extreme(bool is_least) {
-    using graph::DType;
-    const auto position = [&](const Value& number) {
-      return full(interpreter_, sizes(), number, DType::i64);
-    };
-    const Value found = from_first(
-        [&](const Value& first) {
-          return make_tuple({first, position(interpreter_.integer(0)), interpreter_.integer(1)});
-        },
-        [&](const Value& so_far, const Value& element) {
-          const Value& best = part_of(so_far, 0);
-          const Value is_first_nan =
-              by("logical_and", {by("isnan", {element}), by("logical_not", {by("isnan", {best})})});
-          const Value is_better =
-              by("logical_or", {by(is_least ? "lt" : "gt", {element, best}), is_first_nan});
-          const Value& at = part_of(so_far, 2);
-          return make_tuple(
-              {by("where", {is_better, element, best}),
-               by("where", {is_better, position(at), part_of(so_far, 1)}),
-               binary(interpreter_, syntax::Operator::Add, at, interpreter_.integer(1))});
-        });
-    const auto best = shared_as<Tensor>(part_of(found, 0));
-    if (best->requires_grad) best->grad_fn_name = is_least ? "MinBackward0" : "MaxBackward0";
-    return {best, part_of(found, 1)};
-  }
-
- private:
-  std::shared_ptr<Tensor> by(std::string_view name, std::vector<Value> operands) {
-    return tensor_by(interpreter_, name, std::move(operands));
-  }
-  std::vector<Value> sizes() {
-    std::vector<Value> all;
-    for (const graph::Dim& dim : type_.shape) all.push_back(interpreter_.dimension(dim));
-    return all;
-  }
-  Value filled(double number) {
-    return full(interpreter_, sizes(),
-                interpreter_.constant(interpreter_.must(PyFloat_FromDouble(number))), type_.dtype);
-  }
-  static const Value& part_of(const Value& tuple, size_t index) {
-    return as<Sequence>(tuple)->elements.known()[index];
-  }
-  Value from_first(const std::function<Value(const Value&)>& begin, const Step& step) {
-    Value total = accumulated_from_first(interpreter_, list_, begin, step);
-    if (total == nullptr)
-      interpreter_.refuse(ReasonCode::would_raise, "RuntimeError: stack of no tensors");
-    return total;
-  }
-
-  Interpreter& interpreter_;
-  const Rolled& list_;
-  const graph::Type type_;
 };
 
 /// Whether the node only says that the tensor stands for a list.
@@ -228,27 +123,12 @@ Value Stacks::call(Interpreter& interpreter, PyObject* callable,
   const Rolled& list = *rows->second.list;
   const auto reduction = Reduction::of(callable, arguments, tensor->value->type.rank());
   if (!reduction || tensor->requires_grad != list.form.tracked) return nullptr;
-  const bool is_kept = reduction->keeps == rows->second.has_one_row_each;
-  const auto shaped = [&](const Value& value) -> Value {
-    if (is_kept) return value;
-    return tensor_by(interpreter, reduction->keeps ? "unsqueeze" : "squeeze",
-                     {value, interpreter.integer(0)});
-  };
-  using Kind = Reduction::Kind;
-  const bool is_least = reduction->kind == Kind::least || reduction->kind == Kind::first_least;
-  if (reduction->kind == Kind::sum) return shaped(total_of(interpreter, list));
-  if (reduction->kind == Kind::mean)
-    return shaped(binary(interpreter, syntax::Operator::Div, total_of(interpreter, list),
-                         length_of(interpreter, list)));
-  if (!graph::is_floating(list.form.type.dtype)) return nullptr;
-  Reducer reducer(interpreter, list);
-  if (reduction->kind == Kind::largest || reduction->kind == Kind::least)
-    return shaped(reducer.extreme(is_least));
-  const auto [values, positions] = reducer.first_extreme(is_least);
-  Value both = make_tuple({shaped(values), shaped(positions)});
-  as<Sequence>(both)->type = python::Object::borrow(
-      imported(is_least ? "torch.return_types.min" : "torch.return_types.max"));
-  return both;
+  Value total = total_of(interpreter, list);
+  if (reduction->is_mean)
+    total = binary(interpreter, syntax::Operator::Div, total, length_of(interpreter, list));
+  if (reduction->keeps == rows->second.has_one_row_each) return total;
+  return tensor_by(interpreter, reduction->keeps ? "unsqueeze" : "squeeze",
+                   {total, interpreter.integer(0)});
 }
 
 void Stacks::finish(Interpreter& interpreter) const {

@@ -1,8 +1,8 @@
 // torch.stack() of a list whose length differs from activation to activation of a recursion, or
 // torch.cat() of one of rows: its first dimension has no name that the graph could give a value to.
-// So the tensor only stands for the list, until it is summed over that dimension, or the largest
-// elements are taken, which is a loop over the list. A recursion that asks for anything else of it
-// is refused as the interpretation ends.
+// So the tensor only stands for the list, until it is summed over that dimension, which is a loop
+// over the list. A recursion that asks for anything else of it is refused as the interpretation
+// ends.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ class Stacks {
   Value stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list);
   /// torch.cat(list) of tensors of one row each
   Value joined(Interpreter& interpreter, std::shared_ptr<const Rolled> list);
-  /// A sum, mean or extreme over the first dimension of such a tensor; null: it is another call.
+  /// A sum or mean over the first dimension of such a tensor; null: it is another call.
   Value call(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) const;
 
   /// Whether the dimension is that of such a tensor.

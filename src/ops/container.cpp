@@ -9,7 +9,6 @@
 // attribute {zeros=true}.
 #include "ops/container.h"
 
-#include "ops/expression.h"
 #include "ops/list.h"
 
 namespace janus {
@@ -54,13 +53,6 @@ std::vector<Type> infer_list_size(const Infer& infer) {
 
 Type gradient_type(const Type& type) { return carries_gradient(type) ? type : Type::none(); }
 
-/// One if the gradient is not zero everywhere, else zero. What is no number proves nothing.
-Value* is_something(Builder& builder, Value* gradient) {
-  const ops::Expression sizes =
-      ops::sum_all(ops::apply(op::abs, ops::Expression(builder, gradient)));
-  return ops::cast(ops::apply(op::gt, sizes, 0), DType::f64);
-}
-
 void differentiate_frame_pack(Vjp& vjp) {
   const Node& node = vjp.node();
   std::vector<Type> types;
@@ -68,11 +60,6 @@ void differentiate_frame_pack(Vjp& vjp) {
   Value* gradient = vjp.dout();
   const Node* parts = vjp.builder().append_unchecked(
       op::frame_unpack, std::span<Value* const>(&gradient, 1), {{"zeros", true}}, std::move(types));
-  if (node.attributes.get_or<bool>("counts", false)) {
-    vjp.add(0, parts->outputs[0]);
-    if (vjp.needs(1)) vjp.add(1, is_something(vjp.builder(), parts->outputs[0]));
-    return;
-  }
   for (size_t i = 0; i < node.inputs.size(); ++i)
     if (vjp.needs(i)) vjp.add(i, parts->outputs[i]);
 }
@@ -117,9 +104,7 @@ Value* ops::zero_gradient(Builder& builder, const Type& type) {
 
 constinit const OpDef op::frame_pack{
     .name = "frame_pack",
-    .doc =
-        "A frame that holds the operands. {counts=true}: of a tensor and a count in f64, whose "
-        "gradient is how often the tensor's gradient was not zero.",
+    .doc = "A frame that holds the operands.",
     .schema = "",
     .traits = Trait::pure,
     .infer = infer_frame_pack,

@@ -658,11 +658,9 @@ bool is_transposition(const Node& node) {
                                [](const Dim& dim) { return !dim.is(1); }) > 1;
 }
 
-/// Whether something but a product reads what a function transposes, or what it is given lies in
-/// another order. Rows lie in order, and programs see the strides of what is computed of transposed
-/// tensors.
+/// Whether something but a product reads what a function transposes. Rows lie in order, and
+/// programs see the strides of what is computed of transposed tensors.
 bool shows_transposed(const Node& function) {
-  if (function.attributes.get_or<bool>("transposed", false)) return true;
   static const std::set<const graph::OpDef*> products = {&op::mm, &op::matmul, &op::addmm, &op::bmm,
                                                          &op::linear};
   std::unordered_set<const Value*> transposed;

@@ -116,7 +116,7 @@ FunctionReach::FunctionReach(const Node& call, Paths paths) {
   for (const Node* function : functions)
     sources_[function].resize(function->blocks.front()->results.size());
   find(functions, Paths::any);
-  if (paths != Paths::any) find(functions, paths);
+  if (paths == Paths::certain) find(functions, Paths::certain);
 }
 
 void FunctionReach::find(const std::vector<Node*>& functions, Paths paths) {

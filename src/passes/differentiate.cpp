@@ -9,10 +9,9 @@
 //             order of the `gradient` nodes, so that one may differentiate what an earlier one
 //             gave.
 // Requires:   no composite operators.
-// Guarantees: no `gradient` node is left, nor a frame that counts gradients. Gradients without
-//             {create_graph=true} are detached: a later gradient does not flow through them.
+// Guarantees: no `gradient` node is left. Gradients without {create_graph=true} are detached: a
+//             later gradient does not flow through them.
 // Must not:   give a wrong gradient: what has no rule throws TypeError.
-#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -44,29 +43,6 @@ std::vector<Value*> expand(graph::Builder& builder, const Node& node,
   return gradients;
 }
 
-bool counts(const Node& node) {
-  return node.op == &op::frame_pack && node.attributes.get_or<bool>("counts", false);
-}
-
-/// Frames that count gradients mean something to gradients only: what is taken out of a frame that
-/// stands in view is what was put in.
-graph::Graph without_counts(graph::Graph graph) {
-  bool found = false;
-  graph::for_each_node(graph.body(), [&](const Node& node) { found |= counts(node); });
-  if (!found) return graph;
-  graph::Rewriter rewriter(graph);
-  rewriter.run([&](const Node& node) {
-    if (node.op != &op::frame_unpack) return false;
-    const Node* pack = rewriter[node.inputs[0]]->definition;
-    if (pack == nullptr || pack->op != &op::frame_pack ||
-        !std::ranges::equal(pack->inputs, node.outputs, {}, &Value::type, &Value::type))
-      return false;
-    rewriter.replace(node, pack->inputs);
-    return true;
-  });
-  return rewriter.finish();
-}
-
 }  // namespace
 
 graph::Graph differentiate(const graph::Graph& graph) {
@@ -78,7 +54,7 @@ graph::Graph differentiate(const graph::Graph& graph) {
     rewriter.replace(node, expand(rewriter.builder(), node, operands));
     return true;
   });
-  return without_counts(rewriter.finish());
+  return rewriter.finish();
 }
 
 }  // namespace janus::passes

@@ -2,18 +2,15 @@
 #include "passes/reachability.h"
 
 #include <algorithm>
-#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/check.h"
 #include "graph/builder.h"
-#include "graph/constant.h"
 #include "graph/copier.h"
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/control_reach.h"
-#include "passes/list_pushes.h"
 #include "passes/parts_reach.h"
 #include "passes/passes.h"
 
@@ -191,77 +188,13 @@ SavedValues saved_by_parts(const Node& composite) {
   return result;
 }
 
-/// What a gradient comes to from whatever element of a list the value is: leaves, which all blocks
-/// see.
-std::vector<Value*> reached_from_all(const Value& element) {
-  thread_local std::unordered_set<const Value*> open;  // elements may be made of earlier ones
-  Value* list = element.definition->inputs[0];
-  const Pushes pushes = pushes_of(list);
-  if (!pushes.is_all || pushes.nodes.empty() || !open.insert(list).second) return {};
-  std::optional<Reached> common;
-  for (const Node* push : pushes.nodes) {
-    const Reached reached = reached_from({&push->inputs[1], 1}, Paths::certain_apart);
-    if (!common)
-      common = reached;
-    else
-      std::erase_if(*common, [&](Value* value) { return !reached.contains(value); });
-  }
-  open.erase(list);
-  std::erase_if(*common, [](const Value* value) {
-    return value->definition != nullptr ? value->definition->op != &op::state
-                                        : value->owner->parent != nullptr;
-  });
-  return {common->begin(), common->end()};
-}
-
-/// Whether the loop takes element by element of the list that it carries as value `index`, until
-/// there is none.
-bool empties(const Node& loop, size_t index) {
-  const Node* rest = loop.blocks[1]->results[index]->definition;
-  if (rest == nullptr || rest->op != &op::list_pop ||
-      rest->inputs[0] != loop.blocks[1]->parameters[index] ||
-      loop.blocks[1]->results[index] != rest->outputs[0])
-    return false;
-  const graph::Block& condition = *loop.blocks[0];
-  const Node* test = condition.results.front()->definition;
-  if (test == nullptr || test->op != &op::scalar_gt) return false;
-  const Node* size = test->inputs[0]->definition;
-  return size != nullptr && size->op == &op::list_size &&
-         size->inputs[0] == condition.parameters[index] &&
-         graph::constant_number(test->inputs[1]) == 0;
-}
-
-/// Whether the node is in such a loop, or takes the element in front of those that one takes.
-bool empties_list(const Node& pop) {
-  const Value* list = pop.inputs[0];
-  const Node* around = list->definition == nullptr ? list->owner->parent : nullptr;
-  if (around != nullptr && around->op == &op::while_ && list->owner == around->blocks[1].get() &&
-      empties(*around, list->index))
-    return true;
-  return std::ranges::any_of(pop.parent->nodes, [&](const Node* node) {
-    if (node->op != &op::while_) return false;
-    const auto rest = std::ranges::find(node->inputs, pop.outputs[0]);
-    return rest != node->inputs.end() &&
-           empties(*node, static_cast<size_t>(rest - node->inputs.begin()));
-  });
-}
-
 }  // namespace
-
-bool reads_element(const Value& output) {
-  const Node* node = output.definition;
-  // Frames are taken in the order in which they were kept.
-  if (node == nullptr || !output.type.is_tensor()) return false;
-  if (node->op == &op::list_pop) return output.index == 1 && !empties_list(*node);
-  return node->op == &op::list_item;
-}
 
 std::vector<Value*> operands_reached(const Value& output, Paths paths,
                                      const FunctionReach* functions) {
   const Node& node = *output.definition;
   if (node.op == &op::if_ || node.op == &op::while_ || node.op == &op::call)
     return reached_through(output, paths, functions);
-  if (paths == Paths::certain_apart && reads_element(output)) return reached_from_all(output);
   if (!node.op->is(graph::Trait::composite) || node.inputs.size() < 2) return operands(node);
   const std::vector<bool> reached = inputs_reached_by_parts(output, paths);
   std::vector<Value*> result;

@@ -24,17 +24,13 @@ bool passes_gradient(const graph::Node& node);
 /// functions that it runs, use.
 std::vector<graph::Value*> operands(const graph::Node& node);
 
-/// Whether it is one tensor of a list, and not each of them in turn.
-bool reads_element(const graph::Value& output);
-
 /// Only the latter.
 std::vector<graph::Value*> outer_values(const graph::Node& node);
 
 /// Which ways of a gradient count: those through any side of an `if` and any number of rounds of a
 /// loop, or only those that are there however the run goes. What a gradient comes to for certain
-/// has one in eager as well; the others may have None there. `certain_apart`: nor are those ways
-/// certain that go on from one element of a list, as it is one of several that has a gradient then.
-enum class Paths { any, certain, certain_apart };
+/// has one in eager as well; the others may have None there.
+enum class Paths { any, certain };
 class FunctionReach;
 
 /// The operands that a gradient of `output` can flow on to. A composite operator's parts say it:

@@ -387,26 +387,12 @@ def combined(combine):
     return lambda x, n: go(planted[0], x)
 
 
-CHILDREN = (
-    "`sum`, or `stack(…)` with `.sum(0)`, `.mean(0)`, `.amax(0)`, `.max(0)`, of the results for a "
-    "node's children"
-)
+CHILDREN = "`sum`, or `stack(…).sum(0)`, of the results for a node's children"
 
 
 @converted(CHILDREN)
 def sums_of_children():
     return combined(lambda below: torch.stack(below).sum(0) + torch.sin(sum(below)))
-
-
-@converted("`total = 0` in front of a loop over children, of which a leaf has none")
-def totals_of_children():
-    def go(node, x):
-        total = 0
-        for child in node.children:
-            total = total + go(child, x)
-        return torch.tanh(x * node.value + total)
-
-    return lambda x, n: go(planted[0], x)
 
 
 @converted("list that a recursion gives, or appends to")
