@@ -24,6 +24,7 @@
 #include "frontend/identity.h"
 #include "frontend/journal.h"
 #include "frontend/requires_grad.h"
+#include "frontend/snapshot.h"
 #include "frontend/value.h"
 #include "graph/builder.h"
 #include "speculate/facts.h"
@@ -418,6 +419,7 @@ class Interpreter {
   bool may_be_variable(const std::string& name, PyObject* cell) const;
   void check_not_written(const std::string& name, PyObject* cell) const;
 
+  const ObjectScope objects_;  // first: ends behind all that hold objects
   const speculate::Call& call_;
   speculate::ProfileStore& profiles_;
   speculate::Generated output_;

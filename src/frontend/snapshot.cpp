@@ -1,6 +1,7 @@
 #include "frontend/snapshot.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/check.h"
 
@@ -9,10 +10,11 @@ namespace janus::frontend {
 namespace {
 
 thread_local Changeable* first_changeable = nullptr;
+thread_local uint64_t changeable_count = 0;
 
 }  // namespace
 
-Changeable::Changeable() : next_(first_changeable) {
+Changeable::Changeable() : number_(changeable_count++), next_(first_changeable) {
   if (next_ != nullptr) next_->previous_ = this;
   first_changeable = this;
 }
@@ -23,6 +25,8 @@ Changeable::~Changeable() {
 }
 
 Changeable* Changeable::first() { return first_changeable; }
+
+uint64_t Changeable::count() { return changeable_count; }
 
 ChangeableState state_of(const Changeable& object) {
   if (const auto* tensor = dynamic_cast<const Tensor*>(&object))
@@ -141,6 +145,23 @@ void Snapshot::restore() const {
 const ChangeableState* Snapshot::find(const Changeable* object) const {
   auto place = places_.find(object);
   return place == places_.end() ? nullptr : &objects_[place->second].state;
+}
+
+namespace {
+
+ChangeableState empty_as(const ChangeableState& state) {
+  return std::visit(
+      [](const auto& held) { return ChangeableState(std::remove_cvref_t<decltype(held)>()); },
+      state);
+}
+
+}  // namespace
+
+ObjectScope::~ObjectScope() {
+  const Snapshot objects = Snapshot::take();  // each lives until all are empty
+  for (const Snapshot::Saved& saved : objects.objects())
+    if (saved.alive() && saved.object->number() >= first_)
+      set_state(*saved.object, empty_as(saved.state));
 }
 
 }  // namespace janus::frontend

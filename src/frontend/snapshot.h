@@ -64,4 +64,18 @@ class Snapshot {
   std::unordered_map<const Changeable*, size_t> places_;
 };
 
+/// At its end, all objects made since its beginning that still live are emptied: those that hold
+/// each other (a closure among the variables that it reads) would live for ever, and be part of the
+/// snapshots of later interpretations.
+class ObjectScope {
+ public:
+  ObjectScope() = default;
+  ObjectScope(const ObjectScope&) = delete;
+  ObjectScope& operator=(const ObjectScope&) = delete;
+  ~ObjectScope();
+
+ private:
+  uint64_t first_ = Changeable::count();
+};
+
 }  // namespace janus::frontend

@@ -84,8 +84,12 @@ class Changeable {
 
   static Changeable* first();
   Changeable* next_changeable() const { return next_; }
+  /// How many the thread had made when it made this one.
+  uint64_t number() const { return number_; }
+  static uint64_t count();
 
  private:
+  uint64_t number_;
   Changeable* previous_ = nullptr;
   Changeable* next_ = nullptr;
 };

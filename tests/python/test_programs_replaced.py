@@ -1,11 +1,13 @@
 """Lists, dicts and objects of which each round of a loop puts another one in place."""
 
+import functools
 from dataclasses import dataclass
 
 import pytest
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 
@@ -72,6 +74,28 @@ def test_dict():
         for row in rows:
             state = {"h": torch.sin(state["h"] + row), "n": state["n"] + 2}
         state["more"] = 1
+        return state
+
+    return sequences(step)
+
+
+@differential(hits=10, graphs=1)
+def test_dict_behind_variables_that_hold_themselves():
+    """What one conversion leaves behind is no part of what the next one looks at."""
+
+    def holder(x):
+        scale = 2.0
+        shifted = functools.partial(lambda a, b: a * scale + b, b=1.0)
+        return shifted(x)
+
+    held = torchjanus.function(holder)
+    for _ in range(8):
+        held(torch.ones(3))
+
+    def step(rows):
+        state = {"h": torch.zeros(3)}
+        for row in rows:
+            state = {"h": torch.sin(state["h"] + row)}
         return state
 
     return sequences(step)
