@@ -5,9 +5,9 @@
 For each program: the median of a step in milliseconds for each system; the floor (the bare convolutions and
 matrix products of that step, as eager calls them); seconds until each compiled version has caught up with
 eager, warm-up included; how many graphs torchjanus made, and how many of them in the last steps of up to
-1,000; the most memory that a step of eager and of torchjanus holds (memory.py). torch.compile gets so many
-seconds for its warm-up, and where it fails or needs longer the table says so. Writes table.md and table.json
-into the output folder.
+1,000; the share of these that ran as a graph; the most memory that a step of eager and of torchjanus holds
+(memory.py). torch.compile gets so many seconds for its warm-up, and where it fails or needs longer the table
+says so. Writes table.md and table.json into the output folder.
 """
 
 import argparse
@@ -153,16 +153,19 @@ def measure_floor(benchmark: Benchmark, rounds: int) -> float:
     return statistics.median(times[3:]) / steps
 
 
-def graphs_made_later(variant: Variant) -> tuple[int, int]:
-    """After a look at all batches, (how many graphs were made, in how many steps): 1,000 in 20 seconds."""
+def last_steps(variant: Variant) -> dict[str, int]:
+    """1,000 steps, or as many as 20 seconds have room for, after a look at all batches: how many, how
+    often a graph ran and how often one did not that might have, how many graphs were made meanwhile."""
     for _ in range(variant.batch_count):
         variant.run()
-    before = torchjanus.stats(variant.step)["generated"]
+    before = torchjanus.stats(variant.step)
     start, steps = time.perf_counter(), 0
     while steps < 1000 and time.perf_counter() < start + 20:
         variant.run()
         steps += 1
-    return torchjanus.stats(variant.step)["generated"] - before, steps
+    after = torchjanus.stats(variant.step)
+    counted = ("hits", "misses", "bypassed", "generated")
+    return {"steps": steps, **{key: after[key] - before[key] for key in counted}}
 
 
 def seconds_until_caught_up(variant: Variant, eager: Variant) -> float | None:
@@ -207,7 +210,7 @@ def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -
         },
         "out": {variant.name: variant.note for variant in built if variant.is_out},
     }
-    row["graphs_made_later"], row["later_steps"] = graphs_made_later(systems[1])
+    row["last"] = last_steps(systems[1])
     row["torchjanus"] = torchjanus.stats(systems[1].step)
     return row
 
@@ -229,8 +232,8 @@ def as_markdown(rows: dict[str, dict]) -> str:
     lines = [
         "| program | eager ms | torch.compile ms | torchjanus ms | floor ms | against eager | "
         "against torch.compile | caught up: torch.compile | caught up: torchjanus | graphs | "
-        "in the last steps | peak MiB: eager | peak MiB: torchjanus |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "made in the last steps | of these ran as a graph | peak MiB: eager | torchjanus |",
+        "|---|" + "--:|" * 13,
     ]
     for row in rows.values():
         systems = row["systems"]
@@ -248,11 +251,20 @@ def as_markdown(rows: dict[str, dict]) -> str:
             seconds(best["caught_up_s"]) if best else "",
             seconds(ours["caught_up_s"]),
             str(row["torchjanus"]["generated"]),
-            f"{row['graphs_made_later']} in {row['later_steps']:,}",
+            f"{row['last']['generated']} in {row['last']['steps']:,}",
+            share_as_graphs(row),
             *(f"{row['peak_mib'][system]:.0f}" for system in memory.SYSTEMS),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", f"Machine: {machine()}.", ""])
+
+
+def share_as_graphs(row: dict) -> str:
+    """How many of the last steps ran as graphs; of a step that is cut, how many of its converted parts."""
+    last = row["last"]
+    share = last["hits"] / max(1, last["hits"] + last["misses"] + last["bypassed"])
+    cut = " of its parts" if row["torchjanus"]["state"] == "cut" else ""
+    return f"{100 * share:.1f} %{cut}".replace(".0 ", " ")
 
 
 def noted(note: str) -> str:
