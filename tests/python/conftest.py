@@ -2,6 +2,7 @@
 kernels; tests of the timing, and of compiling in the background, ask for that."""
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 _DISABLED = {name for name in os.environ.get("TORCHJANUS_DISABLE", "").split(",") if name}
 # For child processes as well.
 os.environ["TORCHJANUS_DISABLE"] = ",".join(sorted(_DISABLED | {"background"}))
+
+# A shell that starts the tests in the background ignores interrupts for them and for their children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from torchjanus import _core  # noqa: E402  (it reads the environment)
 
