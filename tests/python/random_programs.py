@@ -774,7 +774,8 @@ class Writer:
             self.one(
                 lambda: f"print('float', f'{{{self.make_float(0)}:.3f}}')",
                 lambda: f"print('int', {self.make_int(1)})",
-                lambda: f"print(f'mean {{{self.variable('matrix', 'x')}.mean().item():.3f}}')",
+                # Where what is added up cancels out, the order of the sum decides the sign.
+                lambda: f"print(f'mean {{abs({self.variable('matrix', 'x')}.mean().item()):.3f}}')",
                 lambda: f"print('shape', tuple({self.variable('matrix', 'x')}.shape), end=';')",
             )
         )
