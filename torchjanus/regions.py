@@ -17,8 +17,9 @@ from . import _core
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While)
 _PLAIN, _RAN, _PROFILE, _CUT = range(4)  # what Region.enter() and Region.ran() say
+_DECLARATIONS = (ast.Global, ast.Nonlocal)
 _NEVER = (
-    ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal,
+    *_DECLARATIONS, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith,
     ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef,
 )  # fmt: skip
 
@@ -41,6 +42,11 @@ def contains(body: Sequence[ast.stmt], *kinds: type[ast.AST], into_loops: bool =
 def can_be_region(body: Sequence[ast.stmt]) -> bool:
     """Whether the statements may be run from outside their frame: no yield, await, scope declaration."""
     return not contains(body, *_NEVER, into_loops=True)
+
+
+def can_be_parted(body: Sequence[ast.stmt]) -> bool:
+    """Whether runs of the statements may be regions: a declaration holds for those around it too."""
+    return not contains(body, *_DECLARATIONS, into_loops=True)
 
 
 class RegionBuilder:
@@ -76,31 +82,38 @@ class RegionBuilder:
         *,
         at_module_level: bool,
         class_name: str | None,
-        whole: _core.Region | None,
+        whole: _core.Region | None = None,
+        plain: list[ast.stmt] | None = None,
     ) -> list[ast.stmt]:
-        """Statements of a cut body: those runs of them that may be regions are, as parts of `whole`."""
+        """Statements of a cut body: those runs of them that may be regions are, as parts of `whole`.
+
+        `plain`: the same statements with regions of their own, if they have any.
+        """
         result: list[ast.stmt] = []
         run: list[ast.stmt] = []
+        plain_run: list[ast.stmt] = []
 
         def finish_run() -> None:
             if contains(run, ast.Call, ast.BinOp, into_loops=True):
                 where = f"{name}, line {run[0].lineno}"
                 result.extend(
                     self.region(
-                        copy.deepcopy(run), run.copy(), where, at_module_level=at_module_level,
-                        class_name=class_name, whole=whole,
+                        copy.deepcopy(run), plain_run.copy(), where,
+                        at_module_level=at_module_level, class_name=class_name, whole=whole,
                     )
                 )  # fmt: skip
             else:
-                result.extend(run)
+                result.extend(plain_run)
             run.clear()
+            plain_run.clear()
 
-        for statement in body:
+        for statement, as_is in zip(body, plain or body, strict=True):
             if can_be_region([statement]):
                 run.append(statement)
+                plain_run.append(as_is)
             else:
                 finish_run()
-                result.append(statement)
+                result.append(as_is)
         finish_run()
         return result
 
@@ -125,7 +138,7 @@ def cut_definition(
     builder = RegionBuilder(file)
     start = first_effective_statement(result.body)
     result.body[start:] = builder.regions_in(
-        result.body[start:], name, at_module_level=False, class_name=class_name or None, whole=None
+        result.body[start:], name, at_module_level=False, class_name=class_name or None
     )
     is_whole = len(result.body) == start + 1 and len(builder.regions) == 1
     if not builder.regions or (is_whole and not builder.regions[0].can_be_cut()):
@@ -143,7 +156,7 @@ def first_effective_statement(body: Sequence[ast.stmt]) -> int:
         and isinstance(body[0].value.value, str)
     ):
         index = 1
-    while index < len(body) - 1 and isinstance(body[index], (ast.Global, ast.Nonlocal)):
+    while index < len(body) - 1 and isinstance(body[index], _DECLARATIONS):
         index += 1
     return index
 

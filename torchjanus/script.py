@@ -15,6 +15,7 @@ from .regions import (
     FUNCTIONS,
     LOOPS,
     RegionBuilder,
+    can_be_parted,
     can_be_region,
     first_effective_statement,
     nested_bodies,
@@ -127,12 +128,9 @@ class _Rewriter:
         )
         trains = _has_direct_mark(original)
         evaluates = not made and _may_evaluate(original)
-        if (trains or evaluates) and can_be_region(original):
+        if trains or evaluates:
             where = f"{name}, loop at line {loop.lineno}"
-            loop.body = self.builder.region(
-                original, loop.body, where, at_module_level=at_module_level, class_name=class_name
-            )
-            made = True
+            made |= self._convert(loop.body, original, where, at_module_level, class_name)
         self._rewrite_body(
             loop.orelse, name, at_module_level=at_module_level, class_name=class_name
         )
@@ -148,16 +146,35 @@ class _Rewriter:
         self._rewrite_body(
             function.body, function.name, at_module_level=False, class_name=class_name
         )
-        if (
-            isinstance(function, ast.FunctionDef)
-            and _has_direct_mark(original)
-            and can_be_region(original)
-        ):
-            function.body[start:] = self.builder.region(
-                original, function.body[start:], function.name, at_module_level=False,
+        if isinstance(function, ast.FunctionDef) and _has_direct_mark(original):
+            plain = function.body[start:]
+            self._convert(plain, original, function.name, False, class_name)
+            function.body[start:] = plain
+        return False  # a region inside a function does not keep the loop around its definition out
+
+    def _convert(
+        self,
+        body: list[ast.stmt],
+        original: list[ast.stmt],
+        where: str,
+        at_module_level: bool,
+        class_name: str | None,
+    ) -> bool:
+        """Makes a region of the body, or of what is around an import, a definition or a `yield` in it."""
+        if not can_be_parted(original):
+            return False
+        count = len(self.builder.regions)
+        if can_be_region(original):
+            body[:] = self.builder.region(
+                original, body.copy(), where, at_module_level=at_module_level,
                 class_name=class_name,
             )  # fmt: skip
-        return False  # a region inside a function does not keep the loop around its definition out
+        else:
+            body[:] = self.builder.regions_in(
+                original, where, at_module_level=at_module_level, class_name=class_name,
+                plain=body.copy(),
+            )  # fmt: skip
+        return len(self.builder.regions) > count
 
 
 def _is_converted(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

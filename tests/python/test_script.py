@@ -186,6 +186,61 @@ SCRIPTS = {
 
     train()
     """,
+    "imports and definitions in the loop": TRAINING + """
+    for step, (x, y) in enumerate(data * 2):
+        import math
+
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y) * math.sqrt(2)
+        loss.backward()
+        optimizer.step()
+
+        class Record:
+            value = loss.item()
+
+        def shown(value):
+            return f"{value:.4f} of step {step}"
+
+        print(shown(Record.value))
+    print(sorted(n for n in globals() if not n.startswith("__")))
+    """,
+    "definitions in a function that trains": TRAINING + """
+    def train(batch, scale):
+        def objective(scores, labels):
+            return F.cross_entropy(scores, labels) * scale
+
+        from math import floor
+
+        x, y = batch
+        optimizer.zero_grad()
+        loss = objective(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return floor(loss.item() * 1e4), sorted(locals())
+
+    for batch in data * 2:
+        print(train(batch, 0.5))
+    """,
+    "a generator that trains": TRAINING + """
+    def steps(batches):
+        for x, y in batches:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            sent = yield loss.item()
+            if sent is not None:
+                print("sent", sent)
+
+    training = steps(data * 2)
+    print(f"{next(training):.4f}")
+    for step, value in enumerate(training):
+        print(f"{value:.4f}")
+        if step == 9:
+            print(f"{training.send(step):.4f}")
+        if step == 15:
+            training.close()
+    """,
     "exit code": TRAINING + """
     import sys
     for step, (x, y) in enumerate(data):
