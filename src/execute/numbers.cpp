@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/list.h"
+
 namespace janus::execute {
 
 namespace {
@@ -36,6 +38,12 @@ bool run_number(ops::NumberFunction function, const Operands& operands) {
   if (!result) return false;
   operands.out(0) = std::visit([](auto value) { return Slot::of(value); }, *result);
   return true;
+}
+
+bool divides_by_zero(const graph::Node& node, const Operands& operands) {
+  const bool divides = node.op == &op::scalar_truediv || node.op == &op::scalar_floordiv ||
+                       node.op == &op::scalar_mod;
+  return divides && ops::to_double(number_of(operands.in(1))) == 0;
 }
 
 namespace {

@@ -9,6 +9,8 @@ namespace janus::execute {
 /// Computes one operator from the slots of its inputs. False: the result does not fit (an i64
 /// overflow, a division by zero, ...): the run is given up.
 bool run_number(ops::NumberFunction function, const Operands& operands);
+/// Whether that is why.
+bool divides_by_zero(const graph::Node& node, const Operands& operands);
 
 /// Whether read_item knows the element type of an `item` node's operand.
 bool can_read_item(const graph::Node& node);

@@ -83,6 +83,12 @@ Failure overflow(const Node& node) {
   return failure_of(Failure::Kind::overflow, node, "there is no result, or none that fits");
 }
 
+Failure failure_of_number(const Node& node, const Operands& operands) {
+  if (divides_by_zero(node, operands))
+    return failure_of(Failure::Kind::operation, node, "division by zero");
+  return overflow(node);
+}
+
 Failure too_deep(const Node& call) {
   return failure_of(Failure::Kind::depth, call, "the calls nest too deeply");
 }
@@ -208,7 +214,7 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       break;
     case Action::number:
       if (!run_number(instruction.number, operands)) {
-        frame_.failure = overflow(*instruction.node);
+        frame_.failure = failure_of_number(*instruction.node, operands);
         return false;
       }
       return true;

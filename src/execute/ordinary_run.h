@@ -104,6 +104,8 @@ Failure guard_failure(const graph::Node& guard);
 Failure failure_of(Failure::Kind kind, const graph::Node& node, std::string_view what);
 /// A number or a dimension that does not fit 64 bits, or has no value.
 Failure overflow(const graph::Node& node);
+/// Why run_number() gave nothing.
+Failure failure_of_number(const graph::Node& node, const Operands& operands);
 /// Calls nest more deeply than the run may.
 Failure too_deep(const graph::Node& call);
 /// A result lies otherwise than in the run that the plan was made from.

@@ -230,8 +230,9 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
     }
     case Step::Kind::number: {
       const Instruction& instruction = instructions[step.index];
-      if (run_number(instruction.number, {slots, instruction.inputs, instruction.outputs})) break;
-      frame.failure = overflow(*instruction.node);
+      const Operands operands{slots, instruction.inputs, instruction.outputs};
+      if (run_number(instruction.number, operands)) break;
+      frame.failure = failure_of_number(*instruction.node, operands);
       return false;
     }
     case Step::Kind::size: {

@@ -318,6 +318,17 @@ def operation_failed():
     return f
 
 
+@produces("operation_failed", "an operator failed: scalar_mod: division by zero")
+def division_by_zero():
+    def f(x, n):
+        return x * (7 % n)  # here
+
+    f = called(f, *[(torch.ones(2), n) for n in (3, 4, 5, 6, 7, 8)])
+    with pytest.raises(ZeroDivisionError):
+        f(torch.ones(2), 0)
+    return f
+
+
 @produces("unstable", "assumptions failed too often")
 def unstable():
     def f(x, i):  # here
