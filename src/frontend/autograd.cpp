@@ -104,22 +104,73 @@ bool had_grad(const Tensor& tensor) {
   return grad && !grad.is(Py_None);
 }
 
-bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
-  if (!tensor.requires_grad || tensor.is_leaf || !interpreter.gradients_vary)
-    return tensor.requires_grad;
-  std::vector<graph::Value*> leaves;
+namespace {
+
+/// All values that gradients may end in.
+std::vector<graph::Value*> values_of_leaves(const Interpreter& interpreter) {
+  std::vector<graph::Value*> values;
   for (const auto* tensors : {&interpreter.entry_tensor_order, &interpreter.made_leaves})
     for (const auto& leaf : *tensors) {
       const std::vector<graph::Value*> tracked = tracked_values(interpreter, *leaf);
-      leaves.insert(leaves.end(), tracked.begin(), tracked.end());
+      values.insert(values.end(), tracked.begin(), tracked.end());
     }
+  return values;
+}
+
+constexpr const char* kGradientVaries = "whether a tensor requires a gradient varies";
+constexpr const char* kGradientDepends = "whether a tensor requires a gradient depends on it";
+
+bool may_lack_gradient(const Interpreter& interpreter, const Tensor& tensor) {
+  return tensor.requires_grad && !tensor.is_leaf && interpreter.gradients_vary;
+}
+
+/// Whether a gradient of it would come to a leaf.
+ReachedFlags::Reached requirement_of(Interpreter& interpreter, const Tensor& tensor) {
+  if (!may_lack_gradient(interpreter, tensor)) return {};
+  if (interpreter.recursion().is_building() || !is_current(tensor))
+    interpreter.refuse(ReasonCode::autograd, kGradientVaries);
+  return ReachedFlags(interpreter, {tensor.value}).of(values_of_leaves(interpreter));
+}
+
+}  // namespace
+
+graph::Value* gradient_flag(Interpreter& interpreter, const Tensor& tensor) {
+  return requirement_of(interpreter, tensor).flag;
+}
+
+bool shows_gradient(Interpreter& interpreter, const Tensor& tensor) {
+  const ReachedFlags::Reached requirement = requirement_of(interpreter, tensor);
+  if (requirement.flag == nullptr) return tensor.requires_grad;
+  if (const auto outcome = interpreter.outcome_of(requirement.flag)) return *outcome;
+  if (interpreter.recursion().is_first_activation(requirement.test))
+    interpreter.refuse(ReasonCode::autograd, kGradientVaries);
+  throw CannotMerge{requirement.test, kGradientDepends};
+}
+
+bool is_tracked_on_one_side(const graph::Value& value) {
+  const graph::Node* node = value.definition;
+  if (node == nullptr || node->op != &op::if_) return false;
+  const auto is_untracked = [&](size_t side) {
+    const graph::Node* made_by = node->blocks[side]->results[value.index]->definition;
+    return made_by != nullptr && made_by->op == &op::detach;
+  };
+  return is_untracked(0) != is_untracked(1);
+}
+
+void expect_known_gradient(Interpreter& interpreter, const Tensor& tensor) {
+  if (!may_lack_gradient(interpreter, tensor)) return;
+  graph::Value* first = nullptr;
   const std::vector<graph::Value*> values{tensor.value};
-  const bool is_certain =
-      !interpreter.recursion().is_building() &&
-      std::ranges::count(passes::reachable(values, leaves, passes::Paths::certain), true) > 0;
-  if (!is_certain)
-    interpreter.refuse(ReasonCode::autograd, "whether a tensor requires a gradient varies");
-  return true;
+  for (graph::Value* value : passes::reached_from(values, passes::Paths::any))
+    if (is_tracked_on_one_side(*value) && (first == nullptr || value->id < first->id))
+      first = value;
+  if (first == nullptr) return;
+  const auto test = interpreter.scope_nodes.find(first->definition);
+  const Recursion& recursion = interpreter.recursion();
+  if (test == interpreter.scope_nodes.end() || recursion.is_building() ||
+      recursion.is_first_activation(test->second))
+    return;
+  throw CannotMerge{test->second, kGradientDepends};
 }
 
 // --- what eager would refuse --------------------------------------------------------------------
@@ -256,10 +307,18 @@ struct Outputs {
   std::vector<graph::Value*> values, seeds;
 };
 
+/// A run in which it requires none, where eager raises, is given up.
+bool requires_gradient_in_run(Interpreter& interpreter, const Tensor& tensor) {
+  graph::Value* flag = gradient_flag(interpreter, tensor);
+  if (flag == nullptr) return tensor.requires_grad;
+  if (const std::optional<bool> outcome = interpreter.outcome_of(flag)) return *outcome;
+  return interpreter.follow(flag, Object::borrow(Py_True), /*fact_number=*/-1);
+}
+
 void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
                 const Value& seed) {
   auto* tensor = as<Tensor>(output);
-  if (tensor == nullptr || !shows_gradient(interpreter, *tensor))
+  if (tensor == nullptr || !requires_gradient_in_run(interpreter, *tensor))
     interpreter.refuse(ReasonCode::would_raise,
                        "RuntimeError: element 0 of tensors does not require grad");
   if (!interpreter.grad_enabled && tensor->is_leaf)
@@ -321,12 +380,7 @@ bool has_plain_gradient(const graph::OpDef& op) {
 /// Whether eager's gradient (with create_graph) requires grad: whether it depends on a leaf.
 bool gradient_requires_grad(Interpreter& interpreter, const Outputs& outputs,
                             graph::Value* gradient) {
-  std::vector<graph::Value*> leaves;
-  for (const auto* tensors : {&interpreter.entry_tensor_order, &interpreter.made_leaves})
-    for (const auto& tensor : *tensors) {
-      const std::vector<graph::Value*> tracked = tracked_values(interpreter, *tensor);
-      leaves.insert(leaves.end(), tracked.begin(), tracked.end());
-    }
+  const std::vector<graph::Value*> leaves = values_of_leaves(interpreter);
   const auto depends = [&](passes::Paths paths) {
     const std::vector<bool> reached = passes::reachable({&gradient, 1}, leaves, paths);
     return std::find(reached.begin(), reached.end(), true) != reached.end();

@@ -42,9 +42,21 @@ std::vector<graph::Value*> append_gradient(Interpreter& interpreter,
                                            const std::vector<graph::Value*>& targets,
                                            bool create_graph);
 
-/// Whether the tensor requires a gradient, where the program sees it. Refuses where only the run
-/// knows.
+/// A flag of the graph, by which the tensor, which is taken for tracked, requires a gradient; null:
+/// it surely does.
+graph::Value* gradient_flag(Interpreter& interpreter, const Tensor& tensor);
+
+/// Whether the tensor requires a gradient, where the program sees it. Where only the run knows, the
+/// generation begins anew with the branch followed that decides it.
 bool shows_gradient(Interpreter& interpreter, const Tensor& tensor);
+
+/// Whether the value is what a branch gives of which one side has a tensor that requires a
+/// gradient, and the other one that needs none.
+bool is_tracked_on_one_side(const graph::Value& value);
+
+/// Begins the generation anew, with the branch followed, where the tensor requires a gradient in
+/// some runs only. Those of recursions can't be followed.
+void expect_known_gradient(Interpreter& interpreter, const Tensor& tensor);
 
 /// What eager calls the autograd node behind the tensor, "NllLossBackward0".
 std::string grad_fn_name(const TensorState& tensor);

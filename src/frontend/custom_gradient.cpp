@@ -356,6 +356,8 @@ Value call_register_hook(Interpreter& interpreter, const CallArguments& argument
 /// Tensor.retain_grad(self): its gradient is kept as `.grad`.
 Value call_retain_grad(Interpreter& interpreter, const CallArguments& arguments) {
   auto tensor = shared_as<Tensor>(arguments.positional.at(0));
+  if (tensor != nullptr && !tensor->requires_grad && !is_leaf_view(*tensor))
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: retain_grad() without a gradient");
   if (tensor == nullptr || tensor->is_leaf || tensor->grad != nullptr) return interpreter.none();
   std::weak_ptr<Tensor> self = tensor;
   CallArguments of_hook;

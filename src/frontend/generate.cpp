@@ -1,7 +1,10 @@
 // The generator's entry: whatever goes wrong inside comes back as a Reason.
 #include "frontend/generate.h"
 
+#include <algorithm>
+
 #include "base/options.h"
+#include "frontend/autograd.h"
 #include "frontend/entry_lists.h"
 #include "frontend/interpreter.h"
 #include "frontend/recursion.h"
@@ -19,9 +22,26 @@ speculate::Reason internal_error(const std::string& message) {
 
 constexpr size_t kMostAttempts = 12, kMostGeneralised = 16;
 
-/// What is followed so that the elements of lists of before the call are known.
-std::vector<TestKey> tests_of_lists(const Interpreter& interpreter) {
+/// Branches of which one side gives a tensor that requires a gradient, and the other one that needs
+/// none.
+std::vector<TestKey> tests_of_varying_gradients(Interpreter& interpreter) {
   std::vector<TestKey> tests;
+  for (const auto& [node, test] : interpreter.scope_nodes) {
+    const bool varies = std::ranges::any_of(
+        node->outputs, [](const graph::Value* output) { return is_tracked_on_one_side(*output); });
+    if (varies && !interpreter.recursion().is_first_activation(test) &&
+        interpreter.followed(test) == nullptr)
+      tests.push_back(test);
+  }
+  return tests;
+}
+
+/// What else may be to blame for a refusal. What is followed, every tensor requires a gradient or
+/// none, and the elements of lists of before the call are known one by one.
+std::vector<TestKey> other_suspects(Interpreter& interpreter) {
+  std::vector<TestKey> tests;
+  if (interpreter.gradients_vary) tests = tests_of_varying_gradients(interpreter);
+  if (!tests.empty()) return tests;
   for (const auto& [source, list] : interpreter.entry_lists) tests.push_back(list.elements->test);
   for (const auto& [source, list] : interpreter.chosen_from)
     tests.push_back(entry_list_test(source));
@@ -72,12 +92,10 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       const auto& suspect = interpreter.suspect();
       if (suspect && !generalisation.owns(*suspect) && interpreter.followed(*suspect) == nullptr)
         followed.push_back({*suspect, refusal.reason.details});
-      else if (interpreter.entry_lists.empty() && interpreter.chosen_from.empty())
-        return refusal.reason;
-      // Their elements, one by one, may be what can be converted.
+      else if (const auto others = other_suspects(interpreter); !others.empty())
+        for (const TestKey& test : others) followed.push_back({test, refusal.reason.details});
       else
-        for (const TestKey& test : tests_of_lists(interpreter))
-          followed.push_back({test, refusal.reason.details});
+        return refusal.reason;
     }
   }
 }

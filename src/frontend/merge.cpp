@@ -721,12 +721,13 @@ void Merger::collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
     if (auto other = alias.tensor.lock()) roots.push_back(other);
 }
 
-/// Whether a tensor without a gradient may become one that is taken for tracked: in a recursion,
-/// where sides can't be followed.
+/// Whether a tensor without a gradient may become one that is taken for tracked. Ways of a
+/// recursion can't be followed where that shows.
 bool Merger::may_vary(const TensorState& untracked) const {
   const Recursion& recursion = interpreter_.recursion();
-  return (recursion.is_building() || recursion.is_first_activation(fork_.test_)) &&
-         untracked.source == nullptr && graph::is_differentiable(untracked.value->type.dtype);
+  const bool in_recursion = recursion.is_building() || recursion.is_first_activation(fork_.test_);
+  return graph::is_differentiable(untracked.value->type.dtype) &&
+         !(in_recursion && untracked.source != nullptr);
 }
 
 Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_ptr<Tensor>& b) {

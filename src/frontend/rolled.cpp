@@ -82,6 +82,7 @@ std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& v
   if (const auto* tensor = as<Tensor>(value)) {
     // A leaf that gathers gradients is an object of its own.
     if (tensor->is_parameter || (tensor->requires_grad && tensor->is_leaf)) return std::nullopt;
+    expect_known_gradient(interpreter, *tensor);
     form.kind = ElementForm::Kind::tensor;
     form.type = tensor->value->type;
     form.tracked = tensor->requires_grad;

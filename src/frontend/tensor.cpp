@@ -383,6 +383,17 @@ void check_grad_is_settled(const Interpreter& interpreter, const Tensor& tensor)
     interpreter.refuse(ReasonCode::hook, "a leaf (it looks at the gradient of another)");
 }
 
+/// What its base requires, a view that was taken without gradients does as well.
+Value requires_grad_of(Interpreter& interpreter, const Tensor& tensor) {
+  if (is_leaf_view(tensor)) {
+    const Tensor* base = tensor.base.get();
+    while (!base->requires_grad) base = base->base.get();
+    return interpreter.boolean(shows_gradient(interpreter, *base));
+  }
+  if (graph::Value* flag = gradient_flag(interpreter, tensor)) return interpreter.number(flag);
+  return interpreter.boolean(tensor.requires_grad);
+}
+
 }  // namespace
 
 Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
@@ -392,8 +403,7 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   if (name == "dtype") return interpreter.constant(dtype_object(type.dtype));
   if (name == "device") return interpreter.constant_borrowed(cpu_device());
   if (name == "ndim") return interpreter.integer(type.rank());
-  if (name == "requires_grad")
-    return interpreter.boolean(shows_gradient(interpreter, *tensor) || is_leaf_view(*tensor));
+  if (name == "requires_grad") return requires_grad_of(interpreter, *tensor);
   if (name == "is_leaf" || name == "grad_fn") shows_gradient(interpreter, *tensor);
   if (name == "is_leaf") return interpreter.boolean(tensor->is_leaf);
   if (name == "data") return data_of(interpreter, tensor);

@@ -953,6 +953,24 @@ def parameter_of_one_side():
     return f
 
 
+@converted("tensor that requires a gradient on one side of a branch only: `if drawn: h = block(h)`")
+def gradient_of_one_side():
+    torch.manual_seed(0)
+    block = torch.nn.Linear(4, 4)
+
+    def f(x, n):
+        h = x
+        if x.sum() > 0:
+            h = block(h)
+        loss = h.square().mean()
+        block.zero_grad()
+        if loss.requires_grad:
+            loss.backward()
+        return loss.item(), block.weight.grad is None
+
+    return f
+
+
 @converted("elements that a mask chooses, `nonzero`")
 def chosen():
     return lambda x, n: (x[x != 7].sum(), torch.nonzero(x != 7))
