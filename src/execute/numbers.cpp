@@ -43,6 +43,7 @@ bool run_number(ops::NumberFunction function, const Operands& operands) {
 bool divides_by_zero(const graph::Node& node, const Operands& operands) {
   const bool divides = node.op == &op::scalar_truediv || node.op == &op::scalar_floordiv ||
                        node.op == &op::scalar_mod;
+  if (node.op == &op::scalar_pow) return ops::to_double(number_of(operands.in(0))) == 0;
   return divides && ops::to_double(number_of(operands.in(1))) == 0;
 }
 

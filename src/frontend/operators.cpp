@@ -232,9 +232,15 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
       number_kind(right) != Type::Kind::f64) {
     // An int to a negative power is a float: the type must not depend on the value.
     const auto* exponent = as<Known>(right);
-    const bool fits = exponent == nullptr ? assume_not_negative(interpreter, right)
-                                          : PyLong_AsLongLong(exponent->object.get()) >= 0;
-    if (!fits) interpreter.refuse(ReasonCode::dynamic_value, "the type of a power of ints");
+    int overflow = 0;
+    const int64_t power =
+        exponent == nullptr ? 0 : PyLong_AsLongLongAndOverflow(exponent->object.get(), &overflow);
+    if (power < 0 && overflow == 0) {
+      const Value base = convert_number(interpreter, left, Type::Kind::f64);
+      return with_example(number_binary(interpreter, op, base, right), example);
+    }
+    if (overflow != 0 || (exponent == nullptr && !assume_not_negative(interpreter, right)))
+      interpreter.refuse(ReasonCode::dynamic_value, "the type of a power of ints");
     if (exponent == nullptr)
       return with_example(
           call_python(interpreter, "operator.pow", {{left, right}, {}}, Type::Kind::i64), example);

@@ -811,6 +811,11 @@ def list_comprehension():
     return lambda x, n: sum([x * i for i in range(n) if i != 1])
 
 
+@converted("power of a varying int: `n ** 2`, `n ** -1`")
+def power_of_ints():
+    return lambda x, n: x * (n + 1) ** 2 + (n + 1) ** -1
+
+
 @converted("shift of a varying int")
 def shifted():
     return lambda x, n: (x * (1 << n), 100 >> n)

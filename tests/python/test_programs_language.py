@@ -457,6 +457,23 @@ def test_bits_and_powers_of_ints_that_vary():
     return Program(step, calls)
 
 
+@differential(hits=9, graphs=2)
+def test_negative_powers_of_ints_that_vary():
+    def step(x, n):
+        return x * n**-2, n**-1, (-n) ** -3, (n > 4) ** 2, (n * 10**15 + 1) ** -1
+
+    return Program(step, [(torch.randn(3), 2 + index) for index in range(14)])
+
+
+@differential(hits=5)
+def test_negative_powers_of_zero():
+    def step(x, n):
+        return x * 2, n**-2
+
+    numbers = [3, 4, 5, 6, 7, 0, 8, 9, -4, 0, 11, 12]
+    return Program(step, [(torch.randn(3), n) for n in numbers])
+
+
 @differential()
 def test_powers_that_come_out_as_floats_or_do_not_fit():
     def step(x, a, b):
