@@ -625,6 +625,7 @@ void note_differentiable_leaves(Interpreter& interpreter) {
     interpreter.refuse(ReasonCode::autograd,
                        "a gradient due outside of a size that the run decides");
   check_saved_values(interpreter, results);
+  std::vector<graph::Value*> targets = results;
   for (const auto& tensor : interpreter.entry_tensor_order) {
     const std::vector<graph::Value*> values = tracked_values(interpreter, *tensor);
     std::vector<bool> reached = passes::reachable(results, values);
@@ -632,12 +633,14 @@ void note_differentiable_leaves(Interpreter& interpreter) {
     if (!tensor->requires_grad || is_switched(interpreter, *tensor))
       interpreter.refuse(ReasonCode::autograd, cat("results depend on ", tensor->source->describe(),
                                                    ", whose requires_grad was changed since"));
-    check_certain(interpreter, results, values);
+    targets.insert(targets.end(), values.begin(), values.end());
     if (tensor->written)
       interpreter.refuse(ReasonCode::autograd,
                          "results depend on a leaf that is written in the same run");
     note_leaf(interpreter, *tensor);
   }
+  // Each by itself: backward() outside may begin at one of them alone.
+  for (graph::Value* result : results) check_certain(interpreter, {result}, targets);
 }
 
 bool is_work(const graph::Node& node) {

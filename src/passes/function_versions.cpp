@@ -104,6 +104,52 @@ class Dependence {
   std::unordered_set<const Value*> depends_;
 };
 
+/// The values in functions that gradients of some of their results come to. It errs on the side of
+/// too many.
+class Receiving {
+ public:
+  Receiving(const Dependence& depends, const std::vector<Value*>& captured)
+      : depends_(depends), seen_(captured.begin(), captured.end()) {}
+
+  void add(const Value* value) {
+    pending_.push_back(value);
+    while (!pending_.empty()) {
+      const Value* next = pending_.back();
+      pending_.pop_back();
+      if (depends_.contains(next) && seen_.insert(next).second) hand_on(*next);
+    }
+  }
+
+  bool contains(const Value* value) const { return seen_.contains(value); }
+
+ private:
+  void hand_on(const Value& value) {
+    const Node* node = value.definition;
+    if (node == nullptr) return hand_on_from_parameter(value);
+    if (!passes_gradient(*node)) return;
+    pending_.insert(pending_.end(), node->inputs.begin(), node->inputs.end());
+    const Node* function = node->op == &op::call ? graph::callee(*node) : nullptr;
+    if (function != nullptr) pending_.push_back(block_of(*function).results[value.index]);
+    // The condition of a loop, its first block, carries no gradient.
+    for (size_t b = node->op == &op::while_ ? 1 : 0; b < node->blocks.size(); ++b)
+      pending_.push_back(node->blocks[b]->results[value.index]);
+  }
+
+  /// What a round of a loop begins with is what the round before has left.
+  void hand_on_from_parameter(const Value& value) {
+    const Node* node = value.owner->parent;
+    if (node == nullptr || node->op != &op::while_) return;
+    const auto& parameters = value.owner->parameters;
+    const auto place = std::ranges::find(parameters, &value) - parameters.begin();
+    pending_.push_back(node->inputs[static_cast<size_t>(place)]);
+    pending_.push_back(value.owner->results[static_cast<size_t>(place)]);
+  }
+
+  const Dependence& depends_;
+  std::unordered_set<const Value*> seen_;
+  std::vector<const Value*> pending_;
+};
+
 }  // namespace
 
 /// Makes versions of all functions that a call leads to and that a gradient may come to.
@@ -120,10 +166,13 @@ class VersionMaker {
   const FunctionVersion* make() {
     const Dependence depends(call_, functions_, captured_, sums_);
     const Node* called = graph::callee(call_);
-    if (const auto* known =
-            all_.find(*called, depends.among(block_of(*called).parameters), captured_))
-      return known;
-    for (Node* function : functions_) add_version(*function, depends);
+    Receiving receiving(depends, captured_);
+    for (size_t i = 0; i < call_.outputs.size(); ++i)
+      if (sums_.gradient(call_.outputs[i]) != nullptr) receiving.add(block_of(*called).results[i]);
+    const auto* known = all_.find(*called, depends.among(block_of(*called).parameters),
+                                  results_of(*called, depends, receiving), captured_);
+    if (known != nullptr) return known;
+    for (Node* function : functions_) add_version(*function, depends, receiving);
     for (FunctionVersion* version : made_) copy(*version);
     for (FunctionVersion* version : made_) run_forward_versions(*version);
     for (FunctionVersion* version : made_) reverse(*version);
@@ -132,10 +181,23 @@ class VersionMaker {
   }
 
  private:
-  void add_version(Node& function, const Dependence& depends) {
+  /// Those whose gradients the backward version takes. All tensors, so that calls share a version;
+  /// the frame of an earlier differentiation only where a gradient comes to what it keeps.
+  static std::vector<size_t> results_of(const Node& function, const Dependence& depends,
+                                        const Receiving& receiving) {
+    const Block& block = block_of(function);
+    std::vector<size_t> results = depends.among(block.results);
+    std::erase_if(results, [&](size_t i) {
+      const Value* result = block.results[i];
+      return result->type.kind == Type::Kind::frame && !receiving.contains(result);
+    });
+    return results;
+  }
+
+  void add_version(Node& function, const Dependence& depends, const Receiving& receiving) {
     FunctionVersion version{.original = &function, .captured = captured_};
     version.parameters = depends.among(block_of(function).parameters);
-    version.results = depends.among(block_of(function).results);
+    version.results = results_of(function, depends, receiving);
     if (version.results.empty()) return;
     all_.versions_.push_back(std::make_unique<FunctionVersion>(std::move(version)));
     made_.push_back(all_.versions_.back().get());
@@ -232,10 +294,11 @@ const FunctionVersion* FunctionVersions::running_in(const Node& call) const {
 
 const FunctionVersion* FunctionVersions::find(const Node& function,
                                               const std::vector<size_t>& parameters,
+                                              const std::vector<size_t>& results,
                                               const std::vector<Value*>& captured) const {
   for (const auto& version : versions_)
     if (version->original == &function && version->parameters == parameters &&
-        version->captured == captured)
+        version->results == results && version->captured == captured)
       return version.get();
   return nullptr;
 }

@@ -43,6 +43,7 @@ class FunctionVersions {
   /// The versions of which the call already runs the forward one; null if there are none.
   const FunctionVersion* running_in(const graph::Node& call) const;
   const FunctionVersion* find(const graph::Node& function, const std::vector<size_t>& parameters,
+                              const std::vector<size_t>& results,
                               const std::vector<graph::Value*>& captured) const;
   void call_backward(graph::Node& call, const FunctionVersion& version, GradientSums& sums) const;
 

@@ -307,13 +307,12 @@ void attach_node(const Ways& ways, std::span<const Slot> inputs,
     for (const size_t cut : ways.apart->cuts()) edges.push_back(edge_of(results[cut]));
   const auto node = c10::make_intrusive<GraphBackward>(ways, std::move(edges));
   const auto& differentiable = ways.whole->results();
-  const bool one_name = std::all_of(
-      differentiable.begin(), differentiable.end(),
-      [&](const auto& r) { return r.grad_fn_name == differentiable.front().grad_fn_name; });
   for (const GradientGraph::Result& result : differentiable) {
     at::Tensor tensor = tensor_of(results[result.index]);
     Edge edge(node, node->add_input_metadata(tensor));
-    if (!one_name) {
+    // Of several each has its own, also for hooks: those of a result that backward() does not come
+    // to are not called.
+    if (differentiable.size() > 1) {
       const auto named = c10::make_intrusive<ResultBackward>(result.grad_fn_name, std::move(edge));
       edge = Edge(named, named->add_input_metadata(tensor));
     }
@@ -457,14 +456,7 @@ class GraphDifferentiation final : public speculate::Differentiation {
     }
     // What operators are made of says which of their results lie on the way of others.
     const graph::Graph graph = passes::decompose(generated.graph);
-    const std::vector<Stage> stages = stages_of(graph, live);
-    try {
-      return in_stages(generated, graph, stages, consumed);
-    } catch (const graph::TypeError&) {
-      // Functions of the graph can't be differentiated for several stages yet.
-      if (stages.size() <= 1) throw;
-      return in_stages(generated, graph, {{live, {}}}, consumed);
-    }
+    return in_stages(generated, graph, stages_of(graph, live), consumed);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "execute/schedule.h"
+#include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/rewriter.h"
 #include "kernels/kernel.h"
@@ -189,6 +190,9 @@ GradientGraph& GradientGraph::recomputed() {
 Graph GradientGraph::gradients_of_inputs() const {
   TORCHJANUS_CHECK(!draws_in_block_,
                    "create_graph through a converted branch or loop that draws random numbers");
+  for (const Node* node : graph_.body().nodes)
+    TORCHJANUS_CHECK(unused_.contains(node) || graph::functions_run_by(*node).empty(),
+                     "create_graph through a converted recursion");
   graph::Rewriter rewriter(graph_);
   for (const auto* given : {&unrepeatable_, &ends_})
     for (Value* value : *given)

@@ -79,7 +79,8 @@ def penalty_of_the_last(results):
     return gradient.detach()
 
 
-USES = [last, retained, first_retained, hooked, unhooked, gradients, hooked_in_between, penalty]
+FIRST_ORDER = [last, retained, first_retained, hooked, unhooked, gradients, hooked_in_between]
+USES = [*FIRST_ORDER, penalty]
 
 
 @pytest.mark.parametrize("use", USES, ids=lambda use: use.__name__)
@@ -149,6 +150,41 @@ def test_dropout_in_front_of_a_result():
     return looked_at(outputs, penalty_of_the_last, list(layers.parameters()))
 
 
+def first_hooked(results):
+    results[0].register_hook(lambda gradient: gradient * 2)
+    results[-1].square().sum().backward()
+
+
+@pytest.mark.parametrize("use", [first_hooked, retained], ids=lambda use: use.__name__)
+@differential(hits=4, graphs=1)
+def test_results_beside_each_other(use):
+    """A hook on a result that backward() does not come to is not called."""
+    layer = nn.Linear(3, 3)
+
+    def outputs(x):
+        return layer(x).tanh(), (layer(x) * 2).tanh()
+
+    return looked_at(outputs, use, list(layer.parameters()))
+
+
+@pytest.mark.parametrize("use", [last, first_hooked], ids=lambda use: use.__name__)
+@differential(hits=6)
+def test_result_with_a_gradient_on_one_side_of_a_branch(use):
+    """The weight surely has a gradient of both results together, but not of the last alone."""
+    layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+
+    def outputs(x):
+        a = layers[0](x)
+        b = layers[1](x)
+        if x.sum() > 0:
+            b = layers[0](b)
+        return a, b * 2
+
+    program = looked_at(outputs, use, list(layers.parameters()))
+    program.calls = [(torch.randn(2, 3),) for _ in range(16)]
+    return program
+
+
 @differential(hits=4)
 def test_hook_behind_a_cut():
     """The segments of a cut step hand their variables on in the same way."""
@@ -164,3 +200,81 @@ def test_hook_behind_a_cut():
         return loss.detach()
 
     return Program(step, [(torch.randn(2, 3),) for _ in range(24)], watch=[weight])
+
+
+def tree(form):
+    """Of ever other forms, so that the recursion over it is a function of the graph."""
+    value = torch.randn(2, 3)
+    if form <= 1:
+        return {"value": value, "children": []}
+    return {"value": value, "children": [tree(form // 2), tree((form - 1) // 2), tree(form // 3)]}
+
+
+def looked_at_in_trees(outputs, use, parameters):
+    program = looked_at(outputs, use, parameters)
+    return Program(
+        program.step,
+        [(tree(2 + 3 * i % 11),) for i in range(14)],
+        watch=program.watch,
+        convert=program.convert,
+    )
+
+
+@pytest.mark.parametrize("use", FIRST_ORDER, ids=lambda use: use.__name__)
+@differential(hits=6, graphs=3)
+def test_results_behind_a_recursion(use):
+    layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))
+
+    def encode(node):
+        state = layers[0](node["value"])
+        for child in node["children"]:
+            state = state + layers[1](encode(child))
+        return state.tanh()
+
+    def outputs(node):
+        a = encode(node)
+        b = layers[2](a).tanh() + a
+        return a, b, b * a
+
+    return looked_at_in_trees(outputs, use, [layers[0].weight, layers[0].bias, layers[2].weight])
+
+
+@pytest.mark.parametrize("use", [last, retained, hooked], ids=lambda use: use.__name__)
+@differential(hits=6, graphs=3)
+def test_results_of_two_recursions(use):
+    """Of which the second one's gradients go through the first, within loops and branches."""
+    layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+
+    def encode(node, x):
+        state = x * 0.1
+        for child in node["children"]:
+            state = state + layers[0](encode(child, x.sin())).tanh()
+        if len(node["children"]) > 2:
+            state = layers[1](state)
+        return layers[1](layers[0](state))
+
+    def outputs(node):
+        a = layers[0](node["value"])
+        b = encode(node, a)
+        return a, b, encode(node, b), layers[1](b)
+
+    return looked_at_in_trees(outputs, use, list(layers.parameters()))
+
+
+@pytest.mark.parametrize("use", FIRST_ORDER, ids=lambda use: use.__name__)
+@differential(hits=6, graphs=3)
+def test_results_in_front_of_a_recursion(use):
+    layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(3))
+
+    def encode(node, state):
+        state = state * layers[0](node["value"]).tanh()
+        for child in node["children"]:
+            state = state + encode(child, state)
+        return state.sin()
+
+    def outputs(node):
+        a = layers[2](node["value"]) * 2
+        b = encode(node, a) * 3
+        return a, b, encode(node, b * a)
+
+    return looked_at_in_trees(outputs, use, list(layers.parameters()))
