@@ -12,6 +12,7 @@ PROGRAMS = int(os.environ.get("TORCHJANUS_RANDOM_RECURSIONS", "40"))
 HEAD = """
 import random
 import torch
+import torchjanus
 from torch import nn
 from differential import Program
 from random_trees import random_children
@@ -120,6 +121,10 @@ class Writer:
         if writes:
             self.write_attributes(["h * 1.0", "h.detach() * 1.0", "torch.tanh(h)", "x * 2"])
         self.write_return()
+        self.write_step()
+        return HEAD + "\n".join(self.lines) + "\n"
+
+    def write_step(self) -> None:
         self.add(1, "def step(root, x):")
         self.add(2, "layers.zero_grad()")
         self.add(2, "loss = go(root, x).square().sum()")
@@ -130,14 +135,48 @@ class Writer:
         self.add(3, "loss.backward()")
         self.add(2, "return loss.detach()")
         self.add(1, "return Program(step, calls, watch=[layers])")
-        return HEAD + "\n".join(self.lines) + "\n"
 
 
-def compare_all(tmp_path, programs: int, writes: bool) -> None:
+class OutsideWriter(Writer):
+    """Several results whose gradients are due outside, which the caller hooks, keeps or asks for."""
+
+    USES = (
+        "for one in live: one.retain_grad()\nlive[-1].square().sum().backward()\nreturn [one.grad for one in live]",
+        "live[0].register_hook(lambda g: g * 3)\nsum(one.sum() * (i + 1) for i, one in enumerate(live)).backward()",
+        "live[-1].square().sum().backward(retain_graph=True)\nlive[0].register_hook(lambda g: g * 2)\n"
+        "live[-1].square().sum().backward()",
+        "return torch.autograd.grad(live[-1].square().sum(), live, allow_unused=True)",
+        "sum(one.sum() * (i + 1) for i, one in enumerate(live)).backward()",
+    )  # fmt: skip
+
+    def write_step(self) -> None:
+        choice = self.random.choice
+        self.add(1, "def outputs(node, x):")
+        self.add(2, f"a = {choice(['x * 2', 'layers[0](x)', 'layers[0](x).tanh()'])}")
+        self.add(2, f"b = go(node, {choice(['a', 'x'])})")
+        self.add(2, f"c = {choice(['layers[1](b)', 'b * 2', 'go(node, b)', 'layers[2](b) * a'])}")
+        self.add(2, f"d = {self.expression(2, ['a', 'b', 'c', 'c'])} * 1.0")
+        self.add(2, f"return {choice(['a, b, c, d', 'b, c', 'a, c', 'b, d', 'c, b', 'c, a, d'])}")
+        self.add(1, "def use(results):")
+        self.add(2, "layers.zero_grad()")
+        self.add(2, "live = [one for one in results if one.requires_grad]")
+        self.add(2, "if not live: return None")
+        for line in choice(self.USES).split("\n"):
+            self.add(2, line)
+        self.add(1, "def step_with(function):")
+        self.add(2, "return lambda node, x: use(function(node, x))")
+        self.add(1, "def convert(step):")
+        self.add(2, "converted = torchjanus.function(outputs)")
+        self.add(2, "return step_with(converted), converted")
+        program = "Program(step_with(outputs), calls, watch=[layers], convert=convert)"
+        self.add(1, f"return {program}")
+
+
+def compare_all(tmp_path, programs: int, writes: bool, writer: type[Writer] = Writer) -> None:
     converted, different = 0, []
     for seed in range(programs):
-        text = Writer(seed).write(writes)
-        outcome = compare_program(text, tmp_path, f"recursion_{writes}_{seed}")
+        text = writer(seed).write(writes)
+        outcome = compare_program(text, tmp_path, f"{writer.__name__}_{writes}_{seed}")
         converted += outcome.hits > 3
         if outcome.kind != "same":
             different.append(f"seed {seed}: {outcome.kind}: {outcome.message[:600]}\n{text}")
@@ -151,3 +190,7 @@ def test_random_recursions(tmp_path):
 
 def test_random_recursions_that_write(tmp_path):
     compare_all(tmp_path, PROGRAMS // 2, writes=True)
+
+
+def test_random_recursions_of_several_results(tmp_path):
+    compare_all(tmp_path, PROGRAMS // 2, writes=False, writer=OutsideWriter)
