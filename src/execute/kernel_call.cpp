@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "graph/op.h"
+#include "kernels/placement.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
 
@@ -65,6 +66,27 @@ std::vector<int64_t> strides_of_result(const Node& node, const std::vector<int64
   return contiguous_strides(sizes);
 }
 
+/// Sizes of a result whose elements are those of other places: known ones, and the operand's.
+std::vector<int64_t> reindexed_sizes(const Node& node, const Layout& operand) {
+  const graph::Shape& from = node.inputs[0]->type.shape;
+  std::vector<int64_t> sizes;
+  for (const graph::Dim& size : node.output()->type.shape) {
+    const auto same = std::ranges::find(from, size) - from.begin();
+    sizes.push_back(size.is_constant() ? size.value() : operand.sizes[static_cast<size_t>(same)]);
+  }
+  return sizes;
+}
+
+/// Joined and padded images keep their channels last.
+std::vector<int64_t> reindexed_strides(const Node& node, const std::vector<int64_t>& sizes,
+                                       const std::vector<const Layout*>& operands) {
+  const bool keeps =
+      node.op != &op::reindex && std::ranges::all_of(operands, [](const Layout* operand) {
+        return suggests_channels_last(*operand);
+      });
+  return keeps ? channels_last_strides(sizes) : contiguous_strides(sizes);
+}
+
 }  // namespace
 
 std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Layout*>& inputs) {
@@ -86,6 +108,9 @@ std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Lay
       if (const auto reduction = ops::reduction_of(*node)) {
         layout.sizes = sizes_of_result(*output, *reduction, *operands.front());
         layout.strides = strides_of_result(*node, layout.sizes, operands);
+      } else if (ops::is_reindexing(*node)) {
+        layout.sizes = reindexed_sizes(*node, *operands.front());
+        layout.strides = reindexed_strides(*node, layout.sizes, operands);
       } else {
         layout.sizes = broadcast_sizes(operands);
         layout.strides = elementwise_strides(layout.sizes, operands);
@@ -134,12 +159,13 @@ void KernelCall::place_by_broadcast(const std::vector<const Layout*>& tensors) {
 void KernelCall::place_by_axes(const std::vector<const Layout*>& tensors) {
   const auto axes = kernel_->axes();
   sizes_.assign(kernel_->rank(), -1);
+  std::ranges::copy(kernels::fixed_sizes(*kernel_), sizes_.begin());
   for (size_t t = 0; t < tensors.size(); ++t) {
-    std::vector<int64_t>& strides = strides_.emplace_back(sizes_.size(), 0);
+    const ops::IndexMap* map = kernels::map_of(*kernel_, t);
+    strides_.push_back(kernels::strides_in_space(sizes_.size(), axes[t], map, tensors[t]->strides));
     for (size_t d = 0; d < axes[t].size(); ++d) {
       if (axes[t][d] < 0) continue;
       const auto axis = static_cast<size_t>(axes[t][d]);
-      strides[axis] = tensors[t]->strides[d];
       if (sizes_[axis] < 0) sizes_[axis] = tensors[t]->sizes[d];
       TORCHJANUS_CHECK(sizes_[axis] == tensors[t]->sizes[d], "fused: dimension ", d, " of ",
                        *tensors[t], " does not fit the iteration space");

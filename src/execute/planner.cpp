@@ -12,6 +12,7 @@
 #include "execute/plan.h"
 #include "execute/sides.h"
 #include "graph/op.h"
+#include "kernels/placement.h"
 
 namespace janus::execute {
 
@@ -331,8 +332,8 @@ class Planner {
     }
   }
 
-  /// Whether a kernel reads that operand where it writes that result: with reductions, two tensors
-  /// of one layout may lie along different dimensions of the space.
+  /// Whether a kernel reads that operand where it writes that result: two tensors of one layout may
+  /// lie along different dimensions of the space, or one be read at other indices.
   static bool has_axes_of(const Instruction& instruction, uint32_t operand, uint32_t output) {
     const auto axes = instruction.kernel->axes();
     if (axes.empty()) return true;
@@ -342,7 +343,9 @@ class Planner {
     tensors.insert(tensors.end(), instruction.outputs.begin(), instruction.outputs.end());
     const auto written = std::ranges::find(tensors, output) - tensors.begin();
     for (size_t t = 0; t < tensors.size(); ++t)
-      if (tensors[t] == operand && axes[t] != axes[static_cast<size_t>(written)]) return false;
+      if (tensors[t] == operand && (kernels::map_of(*instruction.kernel, t) != nullptr ||
+                                    axes[t] != axes[static_cast<size_t>(written)]))
+        return false;
     return true;
   }
 

@@ -55,7 +55,7 @@ int dimension_to_split(const Space& space, int threads) {
 CompiledNest::CompiledNest(LoopNest nest) : nest_(std::move(nest)), cost_(nest_.cost()) {
   for (size_t t = 0; t < nest_.tensor_count(); ++t)
     element_sizes_[t] = graph::byte_size(nest_.tensor_dtype(t));
-  widens_ = nest_.reduces && cost_ <= kLittleWork && can_widen(nest_, host_target());
+  widens_ = nest_.combines() && cost_ <= kLittleWork && can_widen(nest_, host_target());
 }
 
 CompiledNest::~CompiledNest() {
@@ -89,7 +89,7 @@ CompiledNest::OrderKey CompiledNest::order_key(const Space& space) const {
   OrderKey key{.reduced_loops = space.reduced_loops, .lanes_reduced = space.lanes_reduced()};
   for (int t = 0; t < space.tensors; ++t)
     key.walks |= static_cast<uint64_t>(space.walk(t)) << (2 * t);
-  if (!nest_.reduces) return key;
+  if (!nest_.combines()) return key;
   if (widens_ && space.sizes[0] >= kLongRow) key.registers = kRegisters;
   const int64_t bytes =
       space.lanes_reduced() ? kMostElementBytes : key.registers * jit::vector_bytes();

@@ -41,7 +41,7 @@ class Emitter : VectorText {
   // --- placing -----------------------------------------------------------------------------------
 
   bool runs_along_reduced(size_t tensor) const {
-    return nest_.reduces && nest_.runs_along_reduced(tensor);
+    return nest_.has_rank && nest_.runs_along_reduced(tensor);
   }
 
   /// The innermost level of what is the same along the reduced dimensions.

@@ -16,6 +16,7 @@
 #include "kernels/compiled_nest.h"
 #include "kernels/lower.h"
 #include "kernels/phases.h"
+#include "kernels/placement.h"
 #include "ops/list.h"
 
 namespace janus::kernels {
@@ -31,17 +32,17 @@ class CompiledKernel final : public Kernel {
                          arguments.numbers.size() == nest.numbers.size(),
                      "kernel: ", arguments.tensors.size(), " tensors and ",
                      arguments.numbers.size(), " numbers for\n", print(nest));
-    Space space;
-    if (!space.read(arguments, nest)) return;
-    space.simplify(static_cast<int>(nest.inputs.size()));
-    if (in_phases_.suit(space)) return in_phases_.run(arguments);
-    void* starts[kMaxTensors] = {};
-    for (size_t t = 0; t < arguments.tensors.size(); ++t) starts[t] = arguments.tensors[t].data;
-    by_row_.run(space, {starts, arguments.numbers.data(), arguments.sizes.data()});
+    if (nest.maps.empty()) return run_placed(arguments);
+    TensorOperand tensors[kMaxTensors];
+    std::ranges::copy(arguments.tensors, tensors);
+    for (size_t t = 0; t < arguments.tensors.size(); ++t)
+      if (nest.map(t) != nullptr) tensors[t].data = place_of_first(tensors[t], nest, t);
+    run_placed({arguments.sizes, {tensors, arguments.tensors.size()}, arguments.numbers});
   }
 
   const std::string& llvm_text() const override { return by_row_.text(); }
   std::span<const ops::Axes> axes() const override { return by_row_.nest().axes; }
+  const LoopNest& nest() const { return by_row_.nest(); }
   size_t rank() const override { return static_cast<size_t>(by_row_.nest().rank); }
 
   /// Makes the code for these sizes and strides, so that the first run need not wait. Whether it is
@@ -55,6 +56,23 @@ class CompiledKernel final : public Kernel {
   }
 
  private:
+  /// Where a tensor is read at point 0, which may be outside of it.
+  static void* place_of_first(const TensorOperand& tensor, const LoopNest& nest, size_t index) {
+    const int64_t elements = tensor.strides[nest.rank];
+    return static_cast<char*>(tensor.data) + elements * graph::byte_size(nest.inputs[index]);
+  }
+
+  void run_placed(const Arguments& arguments) const {
+    const LoopNest& nest = by_row_.nest();
+    Space space;
+    if (!space.read(arguments, nest)) return;
+    space.simplify(static_cast<int>(nest.inputs.size()));
+    if (in_phases_.suit(space)) return in_phases_.run(arguments);
+    void* starts[kMaxTensors] = {};
+    for (size_t t = 0; t < arguments.tensors.size(); ++t) starts[t] = arguments.tensors[t].data;
+    by_row_.run(space, {starts, arguments.numbers.data(), arguments.sizes.data()});
+  }
+
   CompiledNest by_row_;
   Phases in_phases_;
 };
@@ -101,16 +119,19 @@ class Foretold {
     const size_t rank = reduces ? kernel_->rank() : fused.output()->type.shape.size();
     TypicalSizes typical;
     sizes_.assign(rank, 1);
+    const std::vector<int64_t>& fixed = kernel_->nest().sizes;
+    for (size_t d = 0; d < fixed.size(); ++d)
+      if (fixed[d] >= 0) sizes_[d] = fixed[d];
     for (size_t t = 0; t < values.size(); ++t) {
       const std::vector<int64_t> sizes = typical.of(values[t]->type.shape);
       const ops::Axes axes = reduces ? kernel_->axes()[t] : trailing_axes(sizes, rank);
-      std::vector<int64_t>& own = strides_.emplace_back(rank, 0);
+      std::vector<int64_t> own(sizes.size());
       int64_t stride = 1;
       for (size_t d = sizes.size(); d-- > 0; stride *= sizes[d]) {
-        if (axes[d] < 0) continue;
-        own[static_cast<size_t>(axes[d])] = stride;
-        sizes_[static_cast<size_t>(axes[d])] = sizes[d];
+        own[d] = stride;
+        if (axes[d] >= 0) sizes_[static_cast<size_t>(axes[d])] = sizes[d];
       }
+      strides_.push_back(strides_in_space(rank, axes, kernel_->nest().map(t), own));
     }
   }
 
@@ -125,6 +146,30 @@ class Foretold {
   std::vector<int64_t> sizes_;
   std::vector<std::vector<int64_t>> strides_;
 };
+
+}  // namespace
+
+const ops::IndexMap* map_of(const Kernel& kernel, size_t tensor) {
+  return static_cast<const CompiledKernel&>(kernel).nest().map(tensor);
+}
+
+std::span<const int64_t> fixed_sizes(const Kernel& kernel) {
+  return static_cast<const CompiledKernel&>(kernel).nest().sizes;
+}
+
+std::vector<int64_t> strides_in_space(size_t rank, const ops::Axes& axes, const ops::IndexMap* map,
+                                      std::span<const int64_t> strides) {
+  std::vector<int64_t> result(map == nullptr ? rank : rank + 1, 0);
+  for (size_t d = 0; d < strides.size(); ++d) {
+    if (map == nullptr && axes[d] >= 0) result[static_cast<size_t>(axes[d])] = strides[d];
+    if (map == nullptr) continue;
+    for (size_t j = 0; j < rank; ++j) result[j] += map->factor(d, j) * strides[d];
+    result[rank] += map->offset[d] * strides[d];
+  }
+  return result;
+}
+
+namespace {
 
 // --- cache ---------------------------------------------------------------------------------------
 
@@ -153,7 +198,7 @@ void check_limits(const graph::Node& fused, const LoopNest& nest) {
                    " tensors, at most ", kMaxTensors);
   for (const graph::Value* output : fused.outputs) {
     TORCHJANUS_CHECK(output->type.is_tensor() &&
-                         (nest.reduces || output->type.shape == fused.output()->type.shape),
+                         (nest.has_rank || output->type.shape == fused.output()->type.shape),
                      "fused: results differ in shape: ", output->type, " and ",
                      fused.output()->type);
     TORCHJANUS_CHECK(output->type.rank() <= static_cast<int64_t>(kMaxRank), "fused: rank ",
@@ -218,8 +263,10 @@ std::shared_ptr<BackgroundWork> begin_compiling(const graph::Graph& graph) {
 bool can_compile(const graph::Node& node) {
   if (options().is_disabled("kernels") || node.op == nullptr) return false;
   const auto reduction = ops::reduction_of(node);
-  if (reduction && options().is_disabled("reductions")) return false;
-  if (!reduction && !(node.op->is(graph::Trait::elementwise) && node.outputs.size() == 1))
+  const bool reindexes = ops::is_reindexing(node);
+  if ((reduction || reindexes) && options().is_disabled("reductions")) return false;
+  if (!reduction && !reindexes &&
+      !(node.op->is(graph::Trait::elementwise) && node.outputs.size() == 1))
     return false;
   const graph::Type& type = reduction ? node.inputs[0]->type : node.output()->type;
   if (!type.is_tensor() || type.rank() > static_cast<int64_t>(kMaxRank)) return false;

@@ -28,10 +28,35 @@ void print_axes(std::ostream& out, const ops::Axes& axes) {
   out << ")";
 }
 
+void print_map(std::ostream& out, const ops::IndexMap& map) {
+  out << " {";
+  for (size_t k = 0; k < map.mapped_rank(); ++k) {
+    out << (k == 0 ? "" : "; ");
+    bool empty = true;
+    for (size_t j = 0; j < map.space_rank; ++j) {
+      const int64_t factor = map.factor(k, j);
+      if (factor == 0) continue;
+      out << (empty ? "" : " + ");
+      if (factor != 1) out << factor << "*";
+      out << j;
+      empty = false;
+    }
+    const int64_t offset = map.offset[k];
+    if (empty)
+      out << "at " << offset;
+    else if (offset != 0)
+      out << (offset < 0 ? " - " : " + ") << std::abs(offset);
+  }
+  out << "}";
+}
+
 void print_tensors(std::ostream& out, const LoopNest& nest, size_t first, size_t end) {
   for (size_t t = first; t < end; ++t) {
     out << (t == first ? "" : ", ") << "t" << t << ": " << graph::name(nest.tensor_dtype(t));
-    if (nest.reduces) print_axes(out, nest.axes[t]);
+    if (const ops::IndexMap* map = nest.map(t))
+      print_map(out, *map);
+    else if (nest.has_rank)
+      print_axes(out, nest.axes[t]);
   }
 }
 
@@ -41,6 +66,21 @@ void print_constant(std::ostream& out, const Instruction& instruction) {
     out << std::hexfloat << std::bit_cast<double>(instruction.bits) << std::defaultfloat;
   else
     out << std::bit_cast<int64_t>(instruction.bits);
+}
+
+void print_space(std::ostream& out, const LoopNest& nest) {
+  out << "space " << nest.rank;
+  if (nest.sizes.empty() || nest.reduced != 0) out << ", reduced";
+  for (int d = 0; d < nest.rank; ++d)
+    if ((nest.reduced >> d & 1) != 0) out << " " << d;
+  if (!nest.sizes.empty()) out << ", sizes";
+  for (const int64_t size : nest.sizes) {
+    if (size < 0)
+      out << " -";
+    else
+      out << " " << size;
+  }
+  out << "\n";
 }
 
 void print_instruction(std::ostream& out, const Instruction& instruction) {
@@ -117,19 +157,30 @@ size_t LoopNest::tensor_of_position(uint32_t dim) const {
   return held_count() + static_cast<size_t>(found - positions.begin());
 }
 
+bool LoopNest::combines() const {
+  return std::ranges::any_of(code, [](const Instruction& one) {
+    return one.opcode == Opcode::reduce || one.opcode == Opcode::pick;
+  });
+}
+
+const ops::IndexMap* LoopNest::map(size_t tensor) const {
+  if (tensor >= maps.size() || maps[tensor].space_rank == 0) return nullptr;
+  return &maps[tensor];
+}
+
 bool LoopNest::runs_along_reduced(size_t tensor) const {
+  if (const ops::IndexMap* by = map(tensor)) {
+    for (size_t i = 0; i < by->factors.size(); ++i)
+      if (by->factors[i] != 0 && (reduced >> i % by->space_rank & 1) != 0) return true;
+    return false;
+  }
   return std::ranges::any_of(axes[tensor],
                              [&](int axis) { return axis >= 0 && (reduced >> axis & 1) != 0; });
 }
 
 std::string print(const LoopNest& nest) {
   std::ostringstream out;
-  if (nest.reduces) {
-    out << "space " << nest.rank << ", reduced";
-    for (int d = 0; d < nest.rank; ++d)
-      if ((nest.reduced >> d & 1) != 0) out << " " << d;
-    out << "\n";
-  }
+  if (nest.has_rank) print_space(out, nest);
   print_tensors(out, nest, 0, nest.inputs.size());
   for (size_t i = 0; i < nest.numbers.size(); ++i)
     out << (i == 0 && nest.inputs.empty() ? "" : ", ") << "n" << i << ": "

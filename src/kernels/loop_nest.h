@@ -3,8 +3,9 @@
 //
 // The body is a list of instructions in single assignment form: loads of operands' elements,
 // scalar arithmetic, and at the end stores. Walking order, vectors and strides come later (emit.h).
-// Element-wise operators access each operand at the point itself; an access is a node of its own
-// (`load`, `store`) so that reindexing operators can give it index expressions. A `reduce` combines
+// Element-wise operators access each operand at the point itself. An operand may also be read at
+// indices that follow the point's: a map says which, and `load` has the condition under which there
+// is such an element; elsewhere it gives 0. A `reduce` combines
 // the values of an instruction along the reduced dimensions of the space; what uses it is computed
 // once they are all there: in another pass over the row, or once for the row.
 //
@@ -26,6 +27,16 @@
 //   %0 = load t0 : f32
 //   %1 = reduce sum %0 : f32
 //   store t1, %1
+//
+// With a map a tensor's own indices stand in braces; here it is the right half of the space:
+//
+//   space 2, sizes - 8
+//   t0: f32 {0; 1 - 4} -> t1: f32 (0 1)
+//   %0 = position -1 : i64
+//   %1 = constant 4 : i64
+//   %2 = compare ge %0, %1 : b1
+//   %3 = load t0 %2 : f32
+//   store t1, %3
 #pragma once
 
 #include <array>
@@ -43,7 +54,7 @@ using graph::DType;
 using Compare = graph::ScalarCode::Compare;
 
 enum class Opcode : uint8_t {
-  load,      ///< element of tensor `index`
+  load,      ///< element of tensor `index`; 0 where operand 0, if there is one, is false
   number,    ///< number `index`
   constant,  ///< `bits`: of a double where dtype is floating, else of an int64_t
   convert,   ///< as torch's `to`
@@ -87,17 +98,26 @@ struct LoopNest {
   std::vector<Instruction> code;
   std::vector<int> results;  ///< for each output the instruction whose value is stored
 
-  // Where there are reductions; else the rank is left open, and tensors are broadcast to the space.
-  bool reduces = false;
+  // Where there are reductions or maps; else the rank is left open, and tensors are broadcast to
+  // the space.
+  bool has_rank = false;
   int rank = 0;
   uint32_t reduced = 0;         ///< bit d: dimension d of the space
   std::vector<ops::Axes> axes;  ///< of each tensor
+  /// Of each input the map by which it is read; without factors: at the point itself. None at all
+  /// where no input has one.
+  std::vector<ops::IndexMap> maps;
+  std::vector<int64_t> sizes;  ///< of dimensions that no operand tells, -1 for others; or none
   /// Dimensions, counted from the last, along which a position is asked for. Each is a tensor that
   /// nobody holds: of bytes, the first at address 0, with stride 1 along that dimension and 0 along
   /// all others; so an element's address is its position, however the space is walked. These
   /// tensors follow the outputs.
   std::vector<uint32_t> positions;
 
+  /// Whether elements of a row are combined or picked.
+  bool combines() const;
+  /// Null where the tensor is read or written at the point itself.
+  const ops::IndexMap* map(size_t tensor) const;
   /// Whether the tensor has more than one element in a row.
   bool runs_along_reduced(size_t tensor) const;
   size_t held_count() const { return inputs.size() + outputs.size(); }

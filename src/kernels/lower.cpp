@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "graph/constant.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
@@ -233,7 +234,7 @@ class Nest {
  public:
   Nest() = default;
   explicit Nest(const ops::IndexSpace& space) : space_(&space) {
-    nest_.reduces = true;
+    nest_.has_rank = true;
     nest_.rank = static_cast<int>(space.rank());
     nest_.reduced = space.reduced();
   }
@@ -245,6 +246,11 @@ class Nest {
     const DType dtype = dtype_of_operand(type);
     check_storable(dtype);
     auto& list = type.is_tensor() ? nest_.inputs : nest_.numbers;
+    if (space_ != nullptr && space_->map(value) != nullptr) {
+      mapped_[value] = static_cast<uint32_t>(list.size());
+      list.push_back(dtype);
+      return;
+    }
     Instruction instruction{.opcode = type.is_tensor() ? Opcode::load : Opcode::number,
                             .dtype = dtype,
                             .index = static_cast<uint32_t>(list.size())};
@@ -328,6 +334,25 @@ class Nest {
     values_[node.output()] = result;
   }
 
+  /// The element at the indices that the map gives, the number beside it where there is none.
+  void add_reindex(const Node& node) {
+    const Value* operand = resolved(node.inputs[0]);
+    const ops::IndexMap& map = *space_->map(operand);
+    Lowering code(nest_, values_, node, space_);
+    std::optional<Lowering::Scalar> inside;
+    for (size_t k = 0; k < map.mapped_rank(); ++k)
+      for (const auto& condition : conditions(code, map, k, operand->type.shape[k]))
+        inside = inside ? code.bit_and(*inside, condition) : condition;
+    const DType dtype = operand->type.dtype;
+    Instruction load{.opcode = Opcode::load, .dtype = dtype, .index = mapped_.at(operand)};
+    if (inside) load.operands[0] = inside->id;
+    Lowering::Scalar element{nest_.append(load), dtype};
+    const double fill = graph::constant_number(node.inputs[1]).value();
+    const bool is_zero = fill == 0 && !std::signbit(fill);
+    if (inside && !is_zero) element = code.select(*inside, element, code.constant(fill, dtype));
+    values_[node.output()] = element;
+  }
+
   /// What lies in memory is read at its place; what is computed is combined, all others being 0.
   void add_pick(const Node& node) {
     const auto operand = values_.at(resolved(node.inputs[0]));
@@ -340,7 +365,7 @@ class Nest {
     Lowering code(nest_, values_, node, space_);
     const Instruction& source = nest_.code[static_cast<size_t>(operand.id)];
     Instruction taken{.opcode = Opcode::pick, .dtype = operand.dtype, .index = source.index};
-    if (source.opcode == Opcode::load) {
+    if (source.opcode == Opcode::load && source.operands[0] < 0) {
       taken.operands[0] = in_range(code, index, dim).id;
     } else {
       const auto here = code.compare(Compare::eq, code.position_along(dim), index);
@@ -383,6 +408,45 @@ class Nest {
     return code.select(code.compare(Compare::gt, index, high), high, index);
   }
 
+  /// Under which conditions index k of the tensor is one of its indices.
+  std::vector<Lowering::Scalar> conditions(Lowering& code, const ops::IndexMap& map, size_t k,
+                                           const graph::Dim& size) const {
+    std::optional<int64_t> lowest = map.offset[k], highest = map.offset[k];
+    std::vector<uint32_t> followed;
+    for (uint32_t j = 0; j < map.space_rank; ++j) {
+      const int64_t factor = map.factor(k, j);
+      if (factor == 0) continue;
+      if (map.is_same(k, j) && size == space_->shape()[j]) return {};
+      followed.push_back(j);
+      const graph::Dim& range = space_->shape()[j];
+      if (!range.is_constant()) {
+        lowest = highest = std::nullopt;
+      } else if (lowest) {
+        const int64_t last = factor * (range.value() - 1);
+        *lowest += std::min<int64_t>(last, 0);
+        *highest += std::max<int64_t>(last, 0);
+      }
+    }
+    // One index that is only moved is compared as it is.
+    const bool is_moved = followed.size() == 1 && map.factor(k, followed[0]) == 1;
+    auto index = code.constant(is_moved ? 0 : static_cast<double>(map.offset[k]), DType::i64);
+    if (is_moved) index = code.position_along(followed[0]);
+    for (size_t i = 0; i < followed.size() && !is_moved; ++i) {
+      const auto factor =
+          code.constant(static_cast<double>(map.factor(k, followed[i])), DType::i64);
+      index = code.add(index, code.mul(code.position_along(followed[i]), factor));
+    }
+    const int64_t first = is_moved ? -map.offset[k] : 0;
+    std::vector<Lowering::Scalar> conditions;
+    const auto bound = [&](Compare how, int64_t limit) {
+      const auto number = code.constant(static_cast<double>(limit), DType::i64);
+      conditions.push_back(code.compare(how, index, number));
+    };
+    if (!lowest || *lowest < 0) bound(Compare::ge, first);
+    if (!highest || *highest >= size.value()) bound(Compare::lt, first + size.value());
+    return conditions;
+  }
+
   bool is_reduced(uint32_t dim) const { return (space_->reduced() >> dim & 1) != 0; }
 
   /// How many elements are combined into one.
@@ -409,6 +473,7 @@ class Nest {
   const ops::IndexSpace* space_ = nullptr;
   LoopNest nest_;
   Lowering::Values values_;
+  std::map<const Value*, uint32_t> mapped_;  ///< operands that are read by a map
 };
 
 }  // namespace
@@ -417,7 +482,8 @@ namespace {
 
 /// Element by element, or no computation at all.
 bool is_plain(const Node* node) {
-  return node->op == &op::constant || !ops::reduction_of(*node).has_value();
+  return node->op == &op::constant ||
+         (!ops::reduction_of(*node).has_value() && !ops::is_reindexing(*node));
 }
 
 void add_node(Nest& nest, const Node& node) {
@@ -427,6 +493,8 @@ void add_node(Nest& nest, const Node& node) {
     nest.add_size(node);
   else if (node.op == &op::pick)
     nest.add_pick(node);
+  else if (node.op == &op::reindex)
+    nest.add_reindex(node);
   else if (ops::is_plain_reduction(node))
     nest.add_reduction(node);
   else if (node.op->scalar != nullptr)
@@ -436,17 +504,20 @@ void add_node(Nest& nest, const Node& node) {
 }
 
 template <class Operands, class Nodes, class Results>
-LoopNest lower_reductions(const Operands& operands, const Nodes& nodes, const Results& results) {
+LoopNest lower_in_space(const Operands& operands, const Nodes& nodes, const Results& results) {
   const auto space =
       ops::IndexSpace::of(std::vector<const Node*>(std::begin(nodes), std::end(nodes)));
-  if (!space) throw Unsupported{"reductions of more than one space"};
+  if (!space) throw Unsupported{"operators of more than one space"};
   Nest nest(*space);
   std::vector<ops::Axes> axes;
+  std::vector<ops::IndexMap> maps;
   for (const Value* operand : operands) {
     nest.add_operand(operand);
     if (!operand->type.is_tensor()) continue;
     const ops::Axes* seen = space->axes(operand);
     axes.push_back(seen != nullptr ? *seen : ops::Axes(operand->type.shape.size(), -1));
+    const ops::IndexMap* map = space->map(operand);
+    maps.push_back(map != nullptr ? *map : ops::IndexMap{});
   }
   for (const Node* node : space->nodes()) add_node(nest, *node);
   for (const Value* result : results) {
@@ -458,6 +529,10 @@ LoopNest lower_reductions(const Operands& operands, const Nodes& nodes, const Re
   for (const uint32_t along : lowered.positions)
     axes.push_back({static_cast<int>(space->rank() - along)});
   lowered.axes = std::move(axes);
+  if (std::ranges::any_of(maps, [](const auto& map) { return map.space_rank != 0; })) {
+    lowered.maps = std::move(maps);
+    lowered.sizes.assign(space->fixed_sizes().begin(), space->fixed_sizes().end());
+  }
   return lowered;
 }
 
@@ -465,7 +540,7 @@ LoopNest lower_reductions(const Operands& operands, const Nodes& nodes, const Re
 
 LoopNest lower_block(const Block& block) {
   if (!std::ranges::all_of(block.nodes, is_plain))
-    return lower_reductions(block.parameters, block.nodes, block.results);
+    return lower_in_space(block.parameters, block.nodes, block.results);
   Nest nest;
   for (const Value* parameter : block.parameters) nest.add_operand(parameter);
   for (const Node* node : block.nodes) add_node(nest, *node);
@@ -480,7 +555,7 @@ std::optional<Unsupported> why_not(const Node& node) {
       std::vector<const Value*> results;
       for (const Value* output : node.outputs)
         if (output->type.is_tensor()) results.push_back(output);
-      lower_reductions(node.inputs, nodes, results);
+      lower_in_space(node.inputs, nodes, results);
       return std::nullopt;
     }
     Nest nest;

@@ -63,7 +63,7 @@ class Extraction {
   /// `rows`: where values of earlier parts are.
   Extraction(const LoopNest& whole, bool reduces, const std::map<int, size_t>& rows)
       : whole_(whole), rows_(rows) {
-    nest_.reduces = reduces;
+    nest_.has_rank = reduces;
     nest_.rank = whole.rank;
     nest_.reduced = reduces ? whole.reduced : 0;
     nest_.numbers = whole.numbers;
@@ -77,7 +77,7 @@ class Extraction {
     if (const auto row = rows_.find(i); row != rows_.end()) {
       made = load({Source::Kind::row, row->second}, one.dtype, kept_axes(whole_));
     } else if (one.opcode == Opcode::load) {
-      made = load({Source::Kind::operand, one.index}, one.dtype, whole_.axes[one.index]);
+      made = load_operand(one);
     } else {
       made = copy(one);
     }
@@ -87,15 +87,8 @@ class Extraction {
   void define(int i, int made) { made_[i] = made; }
 
   int load(Source source, DType dtype, const ops::Axes& axes) {
-    for (size_t t = 0; t < inputs_.size(); ++t)
-      if (inputs_[t].kind == source.kind && inputs_[t].index == source.index)
-        return append({.opcode = Opcode::load, .dtype = dtype, .index = static_cast<uint32_t>(t)});
-    inputs_.push_back(source);
-    input_axes_.push_back(axes);
-    nest_.inputs.push_back(dtype);
-    return append({.opcode = Opcode::load,
-                   .dtype = dtype,
-                   .index = static_cast<uint32_t>(inputs_.size() - 1)});
+    return append(
+        {.opcode = Opcode::load, .dtype = dtype, .index = input(source, dtype, axes, nullptr)});
   }
 
   void store(int made, Source source, const ops::Axes& axes) {
@@ -128,6 +121,25 @@ class Extraction {
   }
 
  private:
+  uint32_t input(Source source, DType dtype, const ops::Axes& axes, const ops::IndexMap* map) {
+    for (size_t t = 0; t < inputs_.size(); ++t)
+      if (inputs_[t].kind == source.kind && inputs_[t].index == source.index)
+        return static_cast<uint32_t>(t);
+    inputs_.push_back(source);
+    input_axes_.push_back(axes);
+    nest_.inputs.push_back(dtype);
+    if (!whole_.maps.empty()) nest_.maps.push_back(map != nullptr ? *map : ops::IndexMap{});
+    return static_cast<uint32_t>(inputs_.size() - 1);
+  }
+
+  /// An operand of the whole, on the same condition.
+  int load_operand(Instruction one) {
+    const Source source{Source::Kind::operand, one.index};
+    if (one.operands[0] >= 0) one.operands[0] = value(one.operands[0]);
+    one.index = input(source, one.dtype, whole_.axes[one.index], whole_.map(one.index));
+    return append(one);
+  }
+
   int copy(Instruction one) {
     for (int& operand : one.operands)
       if (operand >= 0) operand = value(operand);
@@ -503,7 +515,7 @@ Phases::Phases(const LoopNest& nest) : nest_(nest) {
            (one.opcode != Opcode::reduce || one.combine == Combine::sum);
   };
   const auto is_reduce = [](const Instruction& one) { return one.opcode == Opcode::reduce; };
-  possible_ = nest.reduces && nest.reduced != 0 && std::ranges::all_of(nest.code, is_sum) &&
+  possible_ = nest.has_rank && nest.reduced != 0 && std::ranges::all_of(nest.code, is_sum) &&
               std::ranges::any_of(nest.code, is_reduce);
 }
 

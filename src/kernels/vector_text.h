@@ -236,10 +236,36 @@ class VectorText {
     static constexpr const char* kUnsigned[] = {"eq", "ne", "ult", "ule", "ugt", "uge"};
     const DType dtype = instruction(one.operands[0]).dtype;
     const bool floating = graph::is_floating(dtype);
+    if (is_position_along_lanes(one.operands[0]) &&
+        instruction(one.operands[1]).opcode == Opcode::constant)
+      return emit_compare_position(id, one, kSigned[static_cast<size_t>(one.comparison)]);
     const auto& names = floating ? kFloating : is_unsigned(dtype) ? kUnsigned : kSigned;
     line("  $v = $s $s $T $v, $v", {id, std::string(floating ? "fcmp" : "icmp"),
                                     std::string(names[static_cast<size_t>(one.comparison)]), dtype,
                                     one.operands[0], one.operands[1]});
+  }
+
+  bool is_position_along_lanes(int id) const {
+    const Instruction& one = instruction(id);
+    return one.opcode == Opcode::position &&
+           walks_[nest_.tensor_of_position(one.index)] == Walk::contiguous;
+  }
+
+  /// A lane's number against how far the first lane is from the limit: in 32 bits, since farther
+  /// than all lanes is as good as just beyond them.
+  void emit_compare_position(int id, const Instruction& one, const std::string& predicate) {
+    declare("declare i64 @llvm.smin.i64(i64, i64)");
+    declare("declare i64 @llvm.smax.i64(i64, i64)");
+    const auto first = temporary(), far = temporary(), low = temporary(), distance = temporary(),
+               narrow = temporary();
+    const auto limit = std::bit_cast<int64_t>(instruction(one.operands[1]).bits);
+    line("  $s = extractelement <# x i64> $v, i64 0", {first, one.operands[0]});
+    line("  $s = sub i64 $d, $s", {far, limit, first});
+    line("  $s = call i64 @llvm.smax.i64(i64 $s, i64 -1)", {low, far});
+    line("  $s = call i64 @llvm.smin.i64(i64 $s, i64 #)", {distance, low});
+    line("  $s = trunc i64 $s to i32", {narrow, distance});
+    const std::string limits = splat("i32", narrow);
+    line("  $v = icmp $s <# x i32> $s, $s", {id, predicate, lane_numbers("i32"), limits});
   }
 
   /// Constants are written where they are used.
@@ -349,29 +375,82 @@ class VectorText {
   /// `along_lanes`: a vector of elements, else one for all lanes.
   void emit_load(int id, const Instruction& one, bool along_lanes) {
     const DType dtype = one.dtype;
-    if (!along_lanes || walks_[one.index] == Walk::broadcast) {
+    const Walk walk = walks_[one.index];
+    const int condition = one.operands[0];
+    if (!along_lanes || (walk == Walk::broadcast && condition < 0)) {
       const auto raw = temporary();
-      line("  $s = load $E, ptr $s, align $A", {raw, dtype, places_[one.index], dtype});
+      const std::string place =
+          condition < 0 ? places_[one.index] : place_if(condition, places_[one.index], true);
+      line("  $s = load $E, ptr $s, align $A", {raw, dtype, place, dtype});
       return emit_splat(id, dtype, raw);
     }
     const std::string loaded = dtype == DType::b1 ? temporary() : value_name(id);
-    if (walks_[one.index] == Walk::strided)
-      emit_gather(loaded, one.index, dtype);
+    if (walk == Walk::strided)
+      emit_gather_from(loaded, strided_places(one.index, dtype), dtype, mask_with(condition));
+    else if (walk == Walk::broadcast)
+      emit_gather_from(loaded, same_place(one.index, dtype), dtype, mask_with(condition));
     else
-      emit_contiguous_load(loaded, one.index, dtype);
+      emit_contiguous_load(loaded, one.index, dtype, condition);
     if (dtype == DType::b1) line("  $v = icmp ne $M $s, zeroinitializer", {id, dtype, loaded});
   }
 
-  void emit_contiguous_load(const std::string& name, size_t tensor, DType dtype) {
-    const auto place = temporary();
+  /// The lanes that are read; empty: all.
+  std::string mask_with(int condition) {
+    const bool whole = mode_ == Mode::whole;
+    if (condition < 0) return whole ? "" : "%mask";
+    if (whole) return value_name(condition);
+    const auto both = temporary();
+    line("  $s = and <# x i1> %mask, $v", {both, condition});
+    return both;
+  }
+
+  /// The place, or, where the condition is false (in the first lane or in all), that of zeros. What
+  /// is masked does not fault, but it takes long where there is no memory.
+  std::string place_if(int condition, const std::string& place, bool first) {
+    declare("@nothing = internal constant [# x i64] zeroinitializer, align 64");
+    const auto any = temporary(), chosen = temporary();
+    if (first) {
+      line("  $s = extractelement <# x i1> $v, i64 0", {any, condition});
+    } else {
+      declare("declare i1 @llvm.vector.reduce.or.v#i1(<# x i1>)");
+      line("  $s = call i1 @llvm.vector.reduce.or.v#i1(<# x i1> $v)", {any, condition});
+    }
+    line("  $s = select i1 $s, ptr $s, ptr @nothing", {chosen, any, place});
+    return chosen;
+  }
+
+  /// Surely; of what conditions are made of.
+  bool is_same_in_lanes(int id) const {
+    const Instruction& one = instruction(id);
+    if (one.opcode == Opcode::position)
+      return walks_[nest_.tensor_of_position(one.index)] == Walk::broadcast;
+    if (one.opcode == Opcode::load || one.opcode == Opcode::pick || one.opcode == Opcode::reduce)
+      return false;
+    return std::ranges::all_of(
+        one.operands, [&](int operand) { return operand < 0 || is_same_in_lanes(operand); });
+  }
+
+  /// The same address in all lanes.
+  std::string same_place(size_t tensor, DType dtype) {
+    const auto places = temporary();
+    line("  $s = getelementptr $E, ptr $s, <# x i64> zeroinitializer",
+         {places, dtype, places_[tensor]});
+    return places;
+  }
+
+  void emit_contiguous_load(const std::string& name, size_t tensor, DType dtype, int condition) {
+    std::string place = temporary();
     line("  $s = getelementptr $E, ptr $s, i64 $s", {place, dtype, places_[tensor], position_});
-    if (mode_ == Mode::whole) {
+    const bool is_same = condition >= 0 && is_same_in_lanes(condition);
+    if (condition >= 0) place = place_if(condition, place, is_same);
+    const std::string mask = mask_with(is_same ? -1 : condition);  // else the place says it all
+    if (mask.empty()) {
       line("  $s = load $M, ptr $s, align $A", {name, dtype, place, dtype});
       return;
     }
     declare("declare $M @llvm.masked.load.$N.p0(ptr, i32, <# x i1>, $M)", {dtype, dtype, dtype});
     line("  $s = call $M @llvm.masked.load.$N.p0(ptr $s, i32 $A, <# x i1> $s, $M zeroinitializer)",
-         {name, dtype, dtype, place, dtype, mask(), dtype});
+         {name, dtype, dtype, place, dtype, mask, dtype});
   }
 
   /// Addresses of the current vector's elements in a strided tensor.
@@ -409,7 +488,7 @@ class VectorText {
     line("  $s = getelementptr $E, ptr $s, <# x i64> $s", {places, one.dtype, lanes, both});
     const bool boolean = one.dtype == DType::b1;
     const std::string loaded = boolean ? temporary() : value_name(id);
-    emit_gather_from(loaded, places, one.dtype);
+    emit_gather_from(loaded, places, one.dtype, mask_with(-1));
     if (boolean) line("  $v = icmp ne $M $s, zeroinitializer", {id, one.dtype, loaded});
   }
 
@@ -429,17 +508,15 @@ class VectorText {
     }
   }
 
-  void emit_gather(const std::string& name, size_t tensor, DType dtype) {
-    emit_gather_from(name, strided_places(tensor, dtype), dtype);
-  }
-
-  void emit_gather_from(const std::string& name, const std::string& places, DType dtype) {
+  void emit_gather_from(const std::string& name, const std::string& places, DType dtype,
+                        std::string mask) {
+    if (mask.empty()) mask = expand("splat (i1 true)", {});
     declare("declare $M @llvm.masked.gather.$N.v#p0(<# x ptr>, i32, <# x i1>, $M)",
             {dtype, dtype, dtype});
     line(
         "  $s = call $M @llvm.masked.gather.$N.v#p0(<# x ptr> $s, i32 $A, <# x i1> $s, "
         "$M zeroinitializer)",
-        {name, dtype, dtype, places, dtype, mask(), dtype});
+        {name, dtype, dtype, places, dtype, mask, dtype});
   }
 
   /// Stores output `i`; `along_lanes`: a vector of elements, else the element of lane 0.

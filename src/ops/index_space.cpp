@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "graph/builder.h"
+#include "graph/constant.h"
 #include "graph/typical_size.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
@@ -62,6 +65,21 @@ bool is_elementwise(const Node& node) {
   return node.op->is(Trait::elementwise) && has_scalar_program(node);
 }
 
+/// Whether a tensor can hold a number as it is, but for rounding; else eager raises.
+bool fits(double number, graph::DType dtype) {
+  if (graph::is_floating(dtype)) {
+    const double largest = dtype == graph::DType::f16   ? 65504
+                           : dtype == graph::DType::f64 ? std::numeric_limits<double>::max()
+                           : dtype == graph::DType::f32 ? std::numeric_limits<float>::max()
+                                                        : 0x1.fep127;
+    return !std::isfinite(number) || std::abs(number) <= largest;
+  }
+  const bool is_unsigned = dtype == graph::DType::u8 || dtype == graph::DType::b1;
+  const int64_t bits = dtype == graph::DType::b1 ? 1 : 8 * graph::byte_size(dtype);
+  const double limit = std::ldexp(1, static_cast<int>(std::min<int64_t>(bits - !is_unsigned, 53)));
+  return number == std::floor(number) && number < limit && number >= (is_unsigned ? 0 : -limit);
+}
+
 /// The dimensions whose size is not 1.
 std::vector<size_t> extended(const Shape& shape) {
   std::vector<size_t> dims;
@@ -75,6 +93,10 @@ std::vector<size_t> extended(const Shape& shape) {
 bool is_plain_reduction(const Node& node) {
   return is_one_of(node, {&op::sum, &op::mean, &op::amax, &op::amin, &op::prod, &op::prod_dim,
                           &op::any, &op::all, &op::max, &op::min, &op::pick});
+}
+
+bool is_reindexing(const Node& node) {
+  return is_one_of(node, {&op::reindex, &op::cat, &op::constant_pad_nd});
 }
 
 std::optional<Reduction> reduction_of(const Node& node) {
@@ -123,7 +145,7 @@ class IndexSpace::Finder {
 
   void take_apart(const Node& node) {
     const bool plain = node.op == &op::constant || node.op == &op::size || is_elementwise(node) ||
-                       is_plain_reduction(node) || is_view_of_ones(node);
+                       is_plain_reduction(node) || is_view_of_ones(node) || node.op == &op::reindex;
     if (plain) {
       space_.nodes_.push_back(&node);
       return;
@@ -147,7 +169,7 @@ class IndexSpace::Finder {
     for (const Node* node : space_.nodes_) {
       if (is_plain_reduction(*node)) {
         add_reduction(*reduction_of(*node));
-      } else if (is_elementwise(*node) && full == nullptr) {
+      } else if ((is_elementwise(*node) || node->op == &op::reindex) && full == nullptr) {
         full = node;
       }
     }
@@ -186,6 +208,7 @@ class IndexSpace::Finder {
 
   void require(const Value* value, const Axes& axes) {
     value = space_.resolved(value);
+    if (space_.maps_.contains(value)) throw NoSpace{};
     const auto [found, added] = space_.axes_.try_emplace(value, axes);
     if (!added && found->second != axes) throw NoSpace{};
   }
@@ -196,6 +219,8 @@ class IndexSpace::Finder {
       place_reduction(node);
     else if (is_view_of_ones(node))
       place_view(node);
+    else if (node.op == &op::reindex)
+      place_reindex(node);
     else
       place_elementwise(node);
   }
@@ -239,6 +264,40 @@ class IndexSpace::Finder {
     if (node.op == &op::pick) require(node.inputs[1], axes);
   }
 
+  /// An operand from outside that is read in this way only.
+  void place_reindex(const Node& node) {
+    const Value* operand = space_.resolved(node.inputs[0]);
+    const Shape &from = operand->type.shape, &to = node.output()->type.shape;
+    if (!fits(*graph::constant_number(node.inputs[1]), operand->type.dtype)) throw NoSpace{};
+    const Axes axes = trailing_axes(to);
+    const IndexMap own = index_map(node.attributes, to.size());
+    IndexMap map = own;
+    map.space_rank = space_.rank();
+    map.factors.assign(from.size() * space_.rank(), 0);
+    Axes operand_axes(from.size(), -1);
+    for (size_t k = 0; k < from.size(); ++k) {
+      for (size_t j = 0; j < to.size(); ++j) {
+        if (axes[j] < 0) continue;
+        map.factors[k * space_.rank() + static_cast<size_t>(axes[j])] = own.factor(k, j);
+        if (own.is_same(k, j) && from[k] == to[j]) operand_axes[k] = axes[j];
+      }
+      if (operand_axes[k] < 0 && !from[k].is_constant()) throw NoSpace{};
+    }
+    if (space_.rank() == 0) throw NoSpace{};
+    const bool is_read_else = space_.axes_.contains(operand) && !space_.maps_.contains(operand);
+    const auto [found, added] = space_.maps_.try_emplace(operand, map);
+    if (is_read_else || !(found->second == map) || !tells_sizes(from, to)) throw NoSpace{};
+    space_.axes_[operand] = operand_axes;
+    space_.axes_[node.output()] = axes;
+  }
+
+  /// Whether each size of the result is known or one of the operand's.
+  static bool tells_sizes(const Shape& from, const Shape& to) {
+    return std::ranges::all_of(to, [&](const Dim& size) {
+      return size.is_constant() || std::ranges::find(from, size) != from.end();
+    });
+  }
+
   /// Views that change which dimensions of size 1 there are, and those that broadcast.
   void place_view(const Node& node) {
     const Value* operand = space_.resolved(node.inputs[0]);
@@ -270,8 +329,9 @@ class IndexSpace::Finder {
     space_.axes_[node.output()] = result;
   }
 
-  /// The sizes of the space are those of the operands from outside: each dimension needs one.
-  void require_spanned() const {
+  /// The sizes of the space are those of the operands from outside: each dimension needs one, or
+  /// a size that is known where operands are read in parts.
+  void require_spanned() {
     std::vector<bool> spanned(space_.rank());
     std::unordered_map<const Value*, bool> made;
     for (const Node* node : space_.nodes_)
@@ -281,8 +341,13 @@ class IndexSpace::Finder {
       for (const int axis : axes)
         if (axis >= 0) spanned[static_cast<size_t>(axis)] = true;
     }
-    for (size_t d = 0; d < spanned.size(); ++d)
-      if (!spanned[d] && !space_.shape_[d].is(1)) throw NoSpace{};
+    space_.fixed_sizes_.assign(space_.rank(), -1);
+    for (size_t d = 0; d < spanned.size(); ++d) {
+      const Dim& size = space_.shape_[d];
+      if (spanned[d] || size.is(1)) continue;
+      if (space_.maps_.empty() || !size.is_constant()) throw NoSpace{};
+      space_.fixed_sizes_[d] = size.value();
+    }
   }
 
   IndexSpace space_;
@@ -308,6 +373,11 @@ const Value* IndexSpace::resolved(const Value* value) const {
 const Axes* IndexSpace::axes(const Value* value) const {
   const auto found = axes_.find(resolved(value));
   return found == axes_.end() ? nullptr : &found->second;
+}
+
+const IndexMap* IndexSpace::map(const Value* value) const {
+  const auto found = maps_.find(resolved(value));
+  return found == maps_.end() ? nullptr : &found->second;
 }
 
 bool IndexSpace::is_storable(const Value* value) const {

@@ -2,9 +2,10 @@
 // fusion compiler asks before it computes the group in one kernel, and what it then goes by.
 //
 // Elementwise operators compute at each point of the space; reductions combine the points of a row,
-// the same dimensions for all reductions of a group. An operator that is neither counts as what it
-// is made of (OpDef::decompose): softmax is a maximum, a sum, and elementwise operators around
-// them.
+// the same dimensions for all reductions of a group. A `reindex` reads an operand from outside at
+// indices that follow the point's, and a number outside of it. An operator that is neither counts
+// as what it is made of (OpDef::decompose): softmax is a maximum, a sum, and elementwise operators
+// around them; concatenation and padding are `reindex` and a choice by position.
 #pragma once
 
 #include <memory>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "ops/reindex.h"
 
 namespace janus::ops {
 
@@ -35,7 +37,11 @@ bool has_rows_enough(const Reduction& reduction);
 /// Whether the operator itself combines elements: a sum, not what is made of sums.
 bool is_plain_reduction(const graph::Node& node);
 
-/// For each dimension of a value the dimension of the space along which it runs; -1: it has size 1.
+/// Whether the operator is, or is made of, reads at other indices than those of the point.
+bool is_reindexing(const graph::Node& node);
+
+/// For each dimension of a value the dimension of the space along which it runs; -1: it has size 1,
+/// or a map says where it is read.
 using Axes = std::vector<int>;
 
 class IndexSpace {
@@ -55,6 +61,10 @@ class IndexSpace {
   const graph::Value* resolved(const graph::Value* value) const;
   /// Null for what is not a tensor of the group.
   const Axes* axes(const graph::Value* value) const;
+  /// Null for what is read at the point itself.
+  const IndexMap* map(const graph::Value* value) const;
+  /// Sizes of the dimensions that no value from outside tells; -1 for all others.
+  std::span<const int64_t> fixed_sizes() const { return fixed_sizes_; }
   /// Whether the value has an element for each point of the space, or one for each row.
   bool is_storable(const graph::Value* value) const;
 
@@ -66,6 +76,8 @@ class IndexSpace {
   std::vector<const graph::Node*> nodes_;
   std::unordered_map<const graph::Value*, const graph::Value*> same_;
   std::unordered_map<const graph::Value*, Axes> axes_;
+  std::unordered_map<const graph::Value*, IndexMap> maps_;
+  std::vector<int64_t> fixed_sizes_;
   std::vector<std::unique_ptr<graph::Graph>> parts_;  ///< hold the nodes that were taken apart
 };
 

@@ -224,6 +224,39 @@ std::vector<Type> infer_cat(const Infer& infer) {
   return {Type::tensor(dtype, shape)};
 }
 
+/// Of a tensor whose element 0 stands `start` places after that of the result.
+Expression moved(const Expression& x, const Shape& size, const std::vector<int64_t>& start,
+                 const Expression& fill) {
+  Shape matrix(size.size() * size.size(), Dim(0)), offset;
+  for (size_t d = 0; d < size.size(); ++d) {
+    matrix[d * size.size() + d] = 1;
+    offset.push_back(-start[d]);
+  }
+  return apply(op::reindex, {{"size", size}, {"matrix", matrix}, {"offset", offset}}, x, fill);
+}
+
+/// Each operand is read at every place: with many, most reads would be for nothing.
+constexpr size_t most_read_together = 3;
+
+std::vector<Value*> cat_by_position(const Decompose& d) {
+  const Type& type = d.node.output()->type;
+  const auto dim = static_cast<size_t>(dim_of(d.node, type.rank()));
+  if (d.inputs.size() > most_read_together || !type.shape[dim].is_constant())
+    throw TypeError("cat: many tensors, or of unknown size");
+  std::vector<int64_t> start(type.shape.size());
+  start[dim] = type.shape[dim].value();
+  std::optional<Expression> joined;
+  for (size_t i = d.inputs.size(); i-- > 0;) {
+    const auto x = in(d, i);
+    const int64_t end = start[dim];
+    start[dim] -= x.shape()[dim].value();
+    const auto part = cast(moved(x, type.shape, start, 0.0), type.dtype);
+    const auto place = apply(op::position, {{"dim", static_cast<int64_t>(dim)}}, part);
+    joined = joined ? apply(op::where, apply(op::lt, place, end), part, *joined) : part;
+  }
+  return {joined->value()};
+}
+
 void cat_gradient(Vjp& g) {
   const auto dy = dout(g);
   const int64_t dim = dim_of(g.node(), dy.rank());
@@ -349,6 +382,21 @@ std::vector<Value*> decompose_pad(const Decompose& d) {
   const Attributes attributes{{"pad", list_attribute(d.node.attributes, "pad")}};
   if (value.is_none()) return {apply(op::constant_pad_nd, attributes, in(d, 0), 0)};
   return {apply(op::constant_pad_nd, attributes, in(d, 0), value)};
+}
+
+/// Without a border there is nothing to choose: that is a part of the tensor, copied.
+std::vector<Value*> pad_by_position(const Decompose& d) {
+  const auto x = in(d, 0);
+  const Shape pad = list_attribute(d.node.attributes, "pad");
+  std::vector<int64_t> start(x.shape().size());
+  bool has_border = false;
+  for (size_t i = 0; i < pad.size(); ++i) {
+    if (!pad[i].is_constant()) throw TypeError("constant_pad_nd: of unknown width");
+    has_border |= pad[i].value() > 0;
+    if (i % 2 == 0) start[start.size() - 1 - i / 2] = pad[i].value();
+  }
+  if (!has_border) throw TypeError("constant_pad_nd: a part of the tensor");
+  return {moved(x, d.node.output()->type.shape, start, in(d, 1)).value()};
 }
 
 std::vector<Type> infer_triangle(const Infer& infer) {
@@ -502,6 +550,7 @@ constinit const OpDef op::cat{
     .traits = Trait::pure | Trait::linear,
     .infer = infer_cat,
     .vjp = cat_gradient,
+    .decompose = cat_by_position,
 };
 
 constinit const OpDef op::stack{
@@ -591,6 +640,7 @@ constinit const OpDef op::constant_pad_nd{
           for (Dim& width : pad) width = 0 - width;
           g.add(0, apply(op::constant_pad_nd, {{"pad", pad}}, dout(g), 0));
         },
+    .decompose = pad_by_position,
 };
 
 constinit const OpDef op::pad{

@@ -71,6 +71,13 @@ void reindex_reduce_gradient(Vjp& g) {
 
 }  // namespace
 
+bool IndexMap::is_same(size_t mapped, size_t space) const {
+  if (offset[mapped] != 0) return false;
+  for (size_t j = 0; j < space_rank; ++j)
+    if (factor(mapped, j) != (j == space ? 1 : 0)) return false;
+  return true;
+}
+
 IndexMap ops::index_map(const Attributes& attributes, size_t space_rank) {
   return {.space_rank = space_rank,
           .factors = numbers_of(attributes, "matrix"),

@@ -14,6 +14,10 @@ struct IndexMap {
 
   int64_t factor(size_t mapped, size_t space) const { return factors[mapped * space_rank + space]; }
   size_t mapped_rank() const { return offset.size(); }
+  /// Whether index `mapped` of the tensor is index `space` of the space, whatever it is.
+  bool is_same(size_t mapped, size_t space) const;
+
+  friend bool operator==(const IndexMap&, const IndexMap&) = default;
 };
 
 /// Of a `reindex` or `reindex_reduce` node.

@@ -172,8 +172,8 @@ std::vector<Type> infer_fused(const Infer& infer) {
   expect_types(infer, "parameters of the block", block.parameters, infer.inputs);
   for (const Node* node : block.nodes)
     if (!node->op->is(Trait::elementwise) && node->op != &op::constant && node->op != &op::size &&
-        !ops::reduction_of(*node))
-      infer.fail(cat(node->op->name, " is neither elementwise nor a reduction"));
+        !ops::reduction_of(*node) && !ops::is_reindexing(*node))
+      infer.fail(cat(node->op->name, " is no operator of kernels"));
   return types_of(block.results);
 }
 

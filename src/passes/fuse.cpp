@@ -1,4 +1,5 @@
-// Puts elementwise nodes and reductions into `fused` nodes, each of which becomes one kernel.
+// Puts elementwise nodes, reductions and reads at other places into `fused` nodes, each of which
+// becomes one kernel.
 //
 // Does:       gathers what can be computed in one loop (grouping.h) and replaces it by a `fused`
 //             node. Its block has the operators, and the constants that they use; its parameters
@@ -54,11 +55,17 @@ bool has_few_elements(const Node& node) {
 
 /// A lone node gains nothing in a kernel that ATen computes as well, but that the call is cheaper:
 /// worth the time of compiling it where it is called again and again, or where the call is all that
-/// it costs.
+/// it costs. ATen joins and pads as fast, and where a large tensor is only reduced in one go behind
+/// that, gains and losses are about the same.
 bool is_worth_it(const Group& group) {
   const Node& first = *group.front();
-  return group.size() > 1 || first.op->aten.empty() || has_few_elements(first) ||
-         (is_repeated(first) && !ops::reduction_of(first));
+  const Node& last = *group.back();
+  if (group.size() == 2 && ops::is_reindexing(first) && ops::reduction_of(last) &&
+      !has_few_elements(last) && !first.op->aten.empty())
+    return false;
+  if (group.size() > 1 || first.op->aten.empty()) return true;
+  if (ops::is_reindexing(first)) return false;
+  return has_few_elements(first) || (is_repeated(first) && !ops::reduction_of(first));
 }
 
 /// Which groups a graph has, after gather() made the members of each stand side by side.
@@ -231,7 +238,8 @@ bool can_fuse_by_traits(const Node& node) {
   const bool elementwise = node.op->is(graph::Trait::elementwise) && ops::has_scalar_program(node);
   if (!elementwise) {
     const Node* nodes[] = {&node};
-    if (!ops::reduction_of(node) || !ops::IndexSpace::of(nodes)) return false;
+    if (!ops::reduction_of(node) && !ops::is_reindexing(node)) return false;
+    if (!ops::IndexSpace::of(nodes)) return false;
   }
   return node.op->is(graph::Trait::pure) && std::ranges::all_of(node.inputs, computable) &&
          std::ranges::all_of(node.outputs, computable);

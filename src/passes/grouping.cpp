@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "graph/op.h"
 #include "ops/index_space.h"
 #include "passes/order.h"
 #include "passes/reachability.h"
@@ -76,6 +77,7 @@ class Grouping {
       kind.space = kind.reduction ? kind.reduction->space : node->output()->type.shape;
       if (kind.reduction && !ops::has_rows_enough(*kind.reduction)) fusible_.back() = false;
     }
+    leave_what_nothing_follows();
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       positions_.emplace(nodes_[i], i);
       reductions_.push_back(fusible_[i] ? kinds_[i].reduction : std::nullopt);
@@ -106,6 +108,14 @@ class Grouping {
            std::ranges::all_of(node.outputs, [](const Value* v) { return v->type.is_tensor(); });
   }
 
+  /// What ATen joins or pads is no reason for levels where nothing is computed with it.
+  void leave_what_nothing_follows() {
+    for (uint32_t i = 0; i < nodes_.size(); ++i) {
+      if (!fusible_[i] || !ops::is_reindexing(*nodes_[i]) || nodes_[i]->op->aten.empty()) continue;
+      fusible_[i] = std::ranges::any_of(after_[i], [&](uint32_t user) { return stays(i, user); });
+    }
+  }
+
   uint32_t set(uint32_t i) { return sets_.find(set_of_[i]); }
 
   // --- who fits whom
@@ -114,6 +124,7 @@ class Grouping {
   /// asked.
   bool stays(uint32_t from, uint32_t to, const Kind& kind) const {
     if (!fusible_[from] || !fusible_[to] || kinds_[from].space != kind.space) return false;
+    if (ops::is_reindexing(*nodes_[to])) return false;  // reads what is in memory
     const auto& given = kinds_[from].reduction;
     if (given && kind.reduction && !(*given == *kind.reduction)) return false;
     return std::ranges::all_of(nodes_[to]->inputs, [&](const Value* operand) {
@@ -279,7 +290,7 @@ class Grouping {
   void unite_readers() {
     std::map<std::pair<const Value*, uint32_t>, std::vector<uint32_t>> readers;
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
-      if (!fusible_[i]) continue;
+      if (!fusible_[i] || ops::is_reindexing(*nodes_[i])) continue;
       for (const Value* operand : nodes_[i]->inputs) {
         if (!is_full_size(operand, i)) continue;
         std::vector<uint32_t>& others = readers[{operand, levels_[i]}];
@@ -334,7 +345,10 @@ class Grouping {
   std::vector<std::optional<ops::Reduction>> reductions_;  ///< by set
 };
 
-bool is_reduction(const Node* node) { return ops::reduction_of(*node).has_value(); }
+/// Whether it asks for a space, not only for operands that broadcast.
+bool needs_space(const Node* node) {
+  return ops::reduction_of(*node).has_value() || ops::is_reindexing(*node);
+}
 
 /// Whether one kernel can compute the nodes, and store what others use of them.
 class Feasibility {
@@ -377,8 +391,8 @@ Groups find_groups(const graph::Block& block, const CanFuse& can_fuse) {
     for (const std::vector<uint32_t>& group : groups) {
       std::vector<const Node*> members;
       for (const uint32_t i : group) members.push_back(block.nodes[i]);
-      if (std::ranges::none_of(members, is_reduction) || feasibility.holds(members)) continue;
-      std::ranges::copy_if(members, std::inserter(excluded, excluded.end()), is_reduction);
+      if (std::ranges::none_of(members, needs_space) || feasibility.holds(members)) continue;
+      std::ranges::copy_if(members, std::inserter(excluded, excluded.end()), needs_space);
     }
     if (excluded.size() == before) return groups;
   }

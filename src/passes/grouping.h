@@ -1,8 +1,9 @@
-// Which elementwise nodes and reductions of a block become one fused kernel.
+// Which elementwise nodes, reductions and reads at other places of a block become one fused kernel.
 //
 // Nodes are put on levels. An edge from a node to a user of its result stays on the level if both
 // can be fused, iterate over the same space and reduce, if they do, the same dimensions; any other
-// edge, and any order of effects, goes up at least one. So two nodes of one level and space have
+// edge, and any order of effects, goes up at least one; so do all edges to what reads at other
+// places, which must be in memory. So two nodes of one level and space have
 // nothing between them that is outside of their group: whatever is grouped on one level, no cycle
 // can arise. Levels are found in one walk forward and improved in one walk backward.
 #pragma once
