@@ -7,10 +7,12 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <map>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "base/fault.h"
 #include "torch/run_scope.h"
@@ -53,7 +55,7 @@ class Pool {
     }
     void* memory = source_.raw_allocate(bytes);
     const std::lock_guard lock(mutex_);
-    keeps_ = true;
+    if (!std::exchange(keeps_, true)) refilled_ = true;
     sizes_.emplace(memory, bytes);
     use(bytes);
     trim(most_used_);
@@ -82,8 +84,11 @@ class Pool {
     const std::lock_guard lock(mutex_);
     most_used_ = used_;
     trim(used_);
-    keeps_ = false;
+    keeps_ = refilled_ = false;
   }
+
+  /// True once after it has got blocks again, when all had been given back.
+  bool was_refilled() { return refilled_ && refilled_.exchange(false); }
 
   void lock() { mutex_.lock(); }
   void unlock() { mutex_.unlock(); }
@@ -119,6 +124,7 @@ class Pool {
   std::list<Unused> unused_;  // the longest unused first
   size_t used_ = 0, idle_ = 0, most_used_ = 0;
   bool keeps_ = true;  ///< what is freed: once all was given back, not before it is asked again
+  std::atomic<bool> refilled_ = false;
 };
 
 thread_local bool pooled = false;
@@ -132,6 +138,12 @@ void release(void* memory) {
 }
 
 void leave_alone(void*) {}
+
+void trim_malloc() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 class RunAllocator final : public c10::Allocator {
  public:
@@ -176,7 +188,14 @@ void install_allocator() {
 }
 
 PooledScope::PooledScope() : outer_(std::exchange(pooled, true)) {}
-PooledScope::~PooledScope() { pooled = outer_; }
+
+/// The first run after all was given back finds its blocks by and by: it gets one size after the
+/// other and gives back what none fits. As much as it keeps is free in malloc's memory by then (24
+/// MiB for Inception-v3), and later runs, which find what they need in the pool, never ask for it.
+PooledScope::~PooledScope() {
+  pooled = outer_;
+  if (!outer_ && pool->was_refilled()) trim_malloc();
+}
 
 PlacedScope::PlacedScope(std::span<Placement> placements)
     : outer_(std::exchange(placing, this)), placements_(placements) {}
@@ -228,9 +247,7 @@ void give_back_free_memory() {
   ways_were_compared = false;
   pool->trim_all();
   if (mkl_serv_free_buffers != nullptr) mkl_serv_free_buffers();
-#ifdef __GLIBC__
-  malloc_trim(0);
-#endif
+  trim_malloc();
 }
 
 }  // namespace janus::torch

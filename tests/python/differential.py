@@ -33,9 +33,11 @@ import io
 import math
 import random
 import re
+import resource
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy
@@ -110,6 +112,12 @@ def differential(
         return test
 
     return decorate
+
+
+def resident_mib() -> float:
+    """What of this process is in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 2**20
 
 
 @contextlib.contextmanager

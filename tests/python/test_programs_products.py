@@ -1,10 +1,7 @@
 """Matrix products that graphs do together (`sum_products`, `stack_products`), against eager."""
 
-import resource
-from pathlib import Path
-
 import pytest
-from differential import Program, differential
+from differential import Program, differential, resident_mib
 
 import torch
 import torchjanus
@@ -400,11 +397,6 @@ def test_rows_whose_sizes_are_written_in_other_ways():
         return torch.cat([x[1:3], x[3:3], x[3:4]]) @ x.t()
 
     return Program(step, [(torch.randn(rows, 4),) for rows in (4, 4, 4, 4, 5, 6, 7, 8, 3)])
-
-
-def resident_mib() -> float:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 2**20
 
 
 def test_small_products_of_ever_new_shapes_leave_nothing_behind():
