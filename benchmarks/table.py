@@ -264,7 +264,7 @@ def share_as_graphs(row: dict) -> str:
     last = row["last"]
     share = last["hits"] / max(1, last["hits"] + last["misses"] + last["bypassed"])
     cut = " of its parts" if row["torchjanus"]["state"] == "cut" else ""
-    return f"{100 * share:.1f} %{cut}".replace(".0 ", " ")
+    return f"{100 * share:.4g} %{cut}"
 
 
 def noted(note: str) -> str:

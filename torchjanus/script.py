@@ -129,8 +129,12 @@ class _Rewriter:
         trains = _has_direct_mark(original)
         evaluates = not made and _may_evaluate(original)
         if trains or evaluates:
-            where = f"{name}, loop at line {loop.lineno}"
-            made |= self._convert(loop.body, original, where, at_module_level, class_name)
+            count = len(self.builder.regions)
+            loop.body = self._converted(
+                loop.body, original, f"{name}, loop at line {loop.lineno}",
+                at_module_level=at_module_level, class_name=class_name,
+            )  # fmt: skip
+            made |= len(self.builder.regions) > count
         self._rewrite_body(
             loop.orelse, name, at_module_level=at_module_level, class_name=class_name
         )
@@ -147,34 +151,31 @@ class _Rewriter:
             function.body, function.name, at_module_level=False, class_name=class_name
         )
         if isinstance(function, ast.FunctionDef) and _has_direct_mark(original):
-            plain = function.body[start:]
-            self._convert(plain, original, function.name, False, class_name)
-            function.body[start:] = plain
+            function.body[start:] = self._converted(
+                function.body[start:], original, function.name,
+                at_module_level=False, class_name=class_name,
+            )  # fmt: skip
         return False  # a region inside a function does not keep the loop around its definition out
 
-    def _convert(
+    def _converted(
         self,
         body: list[ast.stmt],
         original: list[ast.stmt],
         where: str,
+        *,
         at_module_level: bool,
         class_name: str | None,
-    ) -> bool:
-        """Makes a region of the body, or of what is around an import, a definition or a `yield` in it."""
-        if not can_be_parted(original):
-            return False
-        count = len(self.builder.regions)
+    ) -> list[ast.stmt]:
+        """The body as a region, or with regions of what is around an import, a definition or a `yield` in it."""
         if can_be_region(original):
-            body[:] = self.builder.region(
-                original, body.copy(), where, at_module_level=at_module_level,
-                class_name=class_name,
-            )  # fmt: skip
-        else:
-            body[:] = self.builder.regions_in(
-                original, where, at_module_level=at_module_level, class_name=class_name,
-                plain=body.copy(),
-            )  # fmt: skip
-        return len(self.builder.regions) > count
+            return self.builder.region(
+                original, body, where, at_module_level=at_module_level, class_name=class_name
+            )
+        if can_be_parted(original):
+            return self.builder.regions_in(
+                original, where, at_module_level=at_module_level, class_name=class_name, plain=body
+            )
+        return body
 
 
 def _is_converted(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

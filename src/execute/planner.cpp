@@ -12,7 +12,6 @@
 #include "execute/plan.h"
 #include "execute/sides.h"
 #include "graph/op.h"
-#include "kernels/placement.h"
 
 namespace janus::execute {
 
@@ -343,8 +342,8 @@ class Planner {
     tensors.insert(tensors.end(), instruction.outputs.begin(), instruction.outputs.end());
     const auto written = std::ranges::find(tensors, output) - tensors.begin();
     for (size_t t = 0; t < tensors.size(); ++t)
-      if (tensors[t] == operand && (kernels::map_of(*instruction.kernel, t) != nullptr ||
-                                    axes[t] != axes[static_cast<size_t>(written)]))
+      if (tensors[t] == operand &&
+          (instruction.kernel->map(t) != nullptr || axes[t] != axes[static_cast<size_t>(written)]))
         return false;
     return true;
   }

@@ -42,7 +42,8 @@ class CompiledKernel final : public Kernel {
 
   const std::string& llvm_text() const override { return by_row_.text(); }
   std::span<const ops::Axes> axes() const override { return by_row_.nest().axes; }
-  const LoopNest& nest() const { return by_row_.nest(); }
+  const ops::IndexMap* map(size_t tensor) const override { return by_row_.nest().map(tensor); }
+  std::span<const int64_t> fixed_sizes() const override { return by_row_.nest().sizes; }
   size_t rank() const override { return static_cast<size_t>(by_row_.nest().rank); }
 
   /// Makes the code for these sizes and strides, so that the first run need not wait. Whether it is
@@ -119,7 +120,7 @@ class Foretold {
     const size_t rank = reduces ? kernel_->rank() : fused.output()->type.shape.size();
     TypicalSizes typical;
     sizes_.assign(rank, 1);
-    const std::vector<int64_t>& fixed = kernel_->nest().sizes;
+    const std::span<const int64_t> fixed = kernel_->fixed_sizes();
     for (size_t d = 0; d < fixed.size(); ++d)
       if (fixed[d] >= 0) sizes_[d] = fixed[d];
     for (size_t t = 0; t < values.size(); ++t) {
@@ -131,7 +132,7 @@ class Foretold {
         own[d] = stride;
         if (axes[d] >= 0) sizes_[static_cast<size_t>(axes[d])] = sizes[d];
       }
-      strides_.push_back(strides_in_space(rank, axes, kernel_->nest().map(t), own));
+      strides_.push_back(strides_in_space(rank, axes, kernel_->map(t), own));
     }
   }
 
@@ -146,30 +147,6 @@ class Foretold {
   std::vector<int64_t> sizes_;
   std::vector<std::vector<int64_t>> strides_;
 };
-
-}  // namespace
-
-const ops::IndexMap* map_of(const Kernel& kernel, size_t tensor) {
-  return static_cast<const CompiledKernel&>(kernel).nest().map(tensor);
-}
-
-std::span<const int64_t> fixed_sizes(const Kernel& kernel) {
-  return static_cast<const CompiledKernel&>(kernel).nest().sizes;
-}
-
-std::vector<int64_t> strides_in_space(size_t rank, const ops::Axes& axes, const ops::IndexMap* map,
-                                      std::span<const int64_t> strides) {
-  std::vector<int64_t> result(map == nullptr ? rank : rank + 1, 0);
-  for (size_t d = 0; d < strides.size(); ++d) {
-    if (map == nullptr && axes[d] >= 0) result[static_cast<size_t>(axes[d])] = strides[d];
-    if (map == nullptr) continue;
-    for (size_t j = 0; j < rank; ++j) result[j] += map->factor(d, j) * strides[d];
-    result[rank] += map->offset[d] * strides[d];
-  }
-  return result;
-}
-
-namespace {
 
 // --- cache ---------------------------------------------------------------------------------------
 

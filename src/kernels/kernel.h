@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "graph/graph.h"
+#include "ops/reindex.h"
 
 namespace janus::kernels {
 
@@ -22,7 +23,7 @@ inline constexpr size_t kMaxRank = 16;
 inline constexpr size_t kMaxTensors = 32;
 
 /// A tensor operand: its first element, and strides in elements for each dimension of the iteration
-/// space (0 where it is broadcast).
+/// space (0 where it is broadcast); where it is read by a map, as strides_in_space() gives them.
 struct TensorOperand {
   void* data = nullptr;
   const int64_t* strides = nullptr;
@@ -47,10 +48,15 @@ class Kernel {
   /// Runs over the whole space, on several threads if it is large. Outputs may be the same memory
   /// as inputs with equal strides (in place); no other overlap is allowed.
   virtual void run(const Arguments& arguments) const = 0;
-  /// Where there are reductions: for each tensor, the dimension of the space along which each of
-  /// its dimensions runs, -1 where its size is 1. Else none: tensors are broadcast to the space.
+  /// Where there are reductions or maps: for each tensor, the dimension of the space along which
+  /// each of its dimensions runs, -1 where its size is 1 or a map says where it is read. Else none:
+  /// tensors are broadcast to the space.
   virtual std::span<const std::vector<int>> axes() const = 0;
-  /// Dimensions of the space, where there are reductions.
+  /// The map by which a tensor is read; null: it is read or written at the point itself.
+  virtual const ops::IndexMap* map(size_t tensor) const = 0;
+  /// Sizes of the dimensions of the space that no tensor tells, -1 for others; or none.
+  virtual std::span<const int64_t> fixed_sizes() const = 0;
+  /// Dimensions of the space, where there are axes.
   virtual size_t rank() const = 0;
   virtual const std::string& llvm_text() const = 0;
 };

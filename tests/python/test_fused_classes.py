@@ -8,6 +8,7 @@ import pytest
 import torch.nn.functional as F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kernel_results import eager_and_converted
 
 import torch
 import torchjanus
@@ -23,14 +24,10 @@ def tolerance(dtype):
 
 
 def expect_same(function, *operands):
-    expected = function(*operands)
-    converted = torchjanus.function(function)
-    for _ in range(5):
-        actual = converted(*operands)
-    for a, e in zip(actual, expected, strict=True):
-        assert (a.dtype, a.shape) == (e.dtype, e.shape)
+    pairs, text = eager_and_converted(function, *operands)
+    for e, a in pairs:
         torch.testing.assert_close(a, e, equal_nan=True, **tolerance(operands[0].dtype))
-    return str(converted.graph())
+    return text
 
 
 @st.composite

@@ -11,6 +11,7 @@ import pytest
 import torch.nn.functional as F
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kernel_results import eager_and_converted, strides
 
 import torch
 import torchjanus
@@ -53,26 +54,15 @@ def tolerance(dtype, ill_conditioned=False):
     return {"rtol": 5e-4, "atol": 5e-4} if ill_conditioned else {"rtol": 2e-5, "atol": 1e-5}
 
 
-def strides(x):
-    """Those that say where an element is."""
-    return [stride for stride, size in zip(x.stride(), x.shape, strict=True) if size > 1]
-
-
 def expect_same(function, *operands, ill_conditioned=False):
     """The converted function gives what eager gives, in a kernel that reduces. Where gradients lie
     in memory is not compared if they are `ill_conditioned`, those of rows that hardly deviate."""
-    expected = function(*operands)
-    converted = torchjanus.function(function)
-    for _ in range(5):
-        actual = converted(*operands)
-    if not isinstance(expected, tuple):
-        expected, actual = (expected,), (actual,)
-    for a, e in zip(actual, expected, strict=True):
-        assert (a.dtype, a.shape) == (e.dtype, e.shape)
+    pairs, text = eager_and_converted(function, *operands)
+    for e, a in pairs:
         assert ill_conditioned or strides(a) == strides(e)
         close = tolerance(operands[0].dtype, ill_conditioned)
         torch.testing.assert_close(a, e, equal_nan=True, **close)
-    return str(converted.graph())
+    return text
 
 
 REDUCTIONS = {

@@ -26,6 +26,12 @@ def layer(size=4):
     return nn.Linear(size, size)
 
 
+def learn_from(loss, *modules):
+    for module in modules:
+        module.zero_grad()
+    loss.backward()
+
+
 @differential(hits=16, graphs=2)
 def test_stochastic_depth_without_a_stem():
     blocks = nn.ModuleList(layer() for _ in range(4))
@@ -196,9 +202,7 @@ def test_side_without_gradients():
         else:
             h = block(x)
         loss = (head(h.detach()) * h).sum() if x[0] > 0 else h.square().sum() + head(x).sum()
-        block.zero_grad()
-        head.zero_grad()
-        loss.backward()
+        learn_from(loss, block, head)
         return loss.item(), h.requires_grad, block.weight.grad is None, head.weight.grad is None
 
     return Program(step, signed(), watch=[block, head])
@@ -213,9 +217,7 @@ def test_side_that_detaches():
         if x.sum() > 0:
             h = h.detach()
         loss = head(h).square().sum()
-        block.zero_grad()
-        head.zero_grad()
-        loss.backward()
+        learn_from(loss, block, head)
         return loss.item(), h.requires_grad, block.weight.grad is None
 
     return Program(step, signed(), watch=[block, head])
@@ -261,8 +263,7 @@ def test_requires_grad_is_asked_for():
         if not h.requires_grad:
             h.requires_grad_()
         loss = h.square().sum()
-        block.zero_grad()
-        loss.backward()
+        learn_from(loss, block)
         return loss.item()
 
     return Program(step, signed(), watch=[block])
@@ -292,9 +293,7 @@ def test_hooked(how):
         else:
             h.retain_grad()
         loss = head(h).square().sum()
-        block.zero_grad()
-        head.zero_grad()
-        loss.backward()
+        learn_from(loss, block, head)
         return loss.item()
 
     return Program(step, signed()[1:], watch=[block, head])
@@ -320,9 +319,7 @@ def test_function_of_the_users():
     def step(x):
         h = block(x) if x.sum() > 0 else x * 2
         loss = head(Doubled.apply(h)).square().sum()
-        block.zero_grad()
-        head.zero_grad()
-        loss.backward()
+        learn_from(loss, block, head)
         return loss.item()
 
     return Program(step, signed(), watch=[block, head])
@@ -391,9 +388,7 @@ def test_in_a_loop():
                 h = blocks[round % 2](h)
             h = h * 0.5
         loss = head(h).square().sum()
-        blocks.zero_grad()
-        head.zero_grad()
-        loss.backward()
+        learn_from(loss, blocks, head)
         return loss.item(), h.requires_grad
 
     calls = [(x, 2 + index % 3) for index, (x,) in enumerate(signed(30))]
@@ -412,9 +407,7 @@ def test_collected_in_a_list():
                 h = torch.tanh(block(h))
             states.append(h)
         loss = head(torch.stack(states)).square().sum()
-        block.zero_grad()
-        head.zero_grad()
-        loss.backward()
+        learn_from(loss, block, head)
         return loss.item(), [s.requires_grad for s in states], block.weight.grad is None
 
     return Program(step, signed(30), watch=[block, head])
@@ -432,9 +425,7 @@ def test_collected_in_a_list_of_the_graph():
                 h = torch.tanh(block(h))
             states.append(h)
         loss = head(torch.stack(states)).square().sum()
-        block.zero_grad()
-        head.zero_grad()
-        loss.backward()
+        learn_from(loss, block, head)
         return loss.item(), states[-1].requires_grad, block.weight.grad is None
 
     calls = [(x, 2 + index % 4) for index, (x,) in enumerate(signed(40))]
@@ -465,8 +456,7 @@ def test_gradient_penalty():
         inner = (x.clone() if x.sum() > 0 else block(x)).square().sum() + block(x).sum()
         (gradient,) = torch.autograd.grad(inner, block.weight, create_graph=True)
         loss = gradient.square().sum() + inner
-        block.zero_grad()
-        loss.backward()
+        learn_from(loss, block)
         return loss.item()
 
     return Program(step, signed(), watch=[block])
@@ -503,8 +493,7 @@ def test_frozen_by_a_flag():
         h = torch.relu(h)
         loss = head(h).sum()
         body.zero_grad()
-        head.zero_grad()
-        loss.backward()
+        learn_from(loss, head)
         return loss.item(), h.requires_grad
 
     calls = [(x, torch.tensor(float(i % 3 - 1))) for i, (x,) in enumerate(signed(30))]

@@ -26,6 +26,21 @@ std::vector<Datum> run_split(const SplitGradient& split, const Data& data, size_
   return graph::interpret(split.backward, inputs, {}, ops::reference()).results;
 }
 
+/// The gradients of the last of the original results are those that `joint` computes, which takes
+/// the seed behind the inputs.
+void expect_same(const SplitGradient& split, size_t original_results, std::string_view joint) {
+  graph::verify(split.forward);
+  graph::verify(split.backward);
+  Data data(split.forward);
+  const Datum seed = data.datum(split.forward.results()[original_results - 1]->type);
+  const auto gradients = run_split(split, data, original_results, {seed});
+  data.inputs.push_back(seed);
+  const auto expected = data.run(differentiate(parsed(joint))).results;
+  ASSERT_EQ(gradients.size(), 2U);
+  EXPECT_TRUE(graph::identical(gradients[0], expected[0]));
+  EXPECT_TRUE(graph::identical(gradients[1], expected[1]));
+}
+
 constexpr std::string_view kModel = R"(
 graph @model(%x: f64[2,3], %y: f64[2,3]) {
   %w = state {cell="w"} : f64[3]
@@ -37,13 +52,7 @@ graph @model(%x: f64[2,3], %y: f64[2,3]) {
 
 TEST(SplitGradient, AgreesWithTheGradientInOneGraph) {
   const SplitGradient split = split_gradient(parsed(kModel), {0}, {1}, {"w"});
-  graph::verify(split.forward);
-  graph::verify(split.backward);
-  Data data(split.forward);
-  const Datum seed = data.datum(split.forward.results()[0]->type);
-  const auto gradients = run_split(split, data, 1, {seed});
-
-  const graph::Graph joint = differentiate(parsed(R"(
+  expect_same(split, 1, R"(
 graph @joint(%x: f64[2,3], %y: f64[2,3], %seed: f64[2,3]) {
   %w = state {cell="w"} : f64[3]
   %a = mul %x, %w : f64[2,3]
@@ -51,12 +60,7 @@ graph @joint(%x: f64[2,3], %y: f64[2,3], %seed: f64[2,3]) {
   %z = mul %h, %y : f64[2,3]
   %dy, %dw = gradient %z, %seed, %y, %w {outputs=1, targets=2} : f64[2,3], f64[3]
   return %dy, %dw
-})"));
-  data.inputs.push_back(seed);
-  const auto expected = data.run(joint).results;
-  ASSERT_EQ(gradients.size(), 2U);
-  EXPECT_TRUE(graph::identical(gradients[0], expected[0]));
-  EXPECT_TRUE(graph::identical(gradients[1], expected[1]));
+})");
 }
 
 TEST(SplitGradient, EndsAtResultsThatAreCut) {
@@ -71,13 +75,7 @@ graph @model(%x: f64[2,3], %y: f64[2,3]) {
   return %h, %z
 })"),
                                              {1}, {1}, {}, {0});
-  graph::verify(split.forward);
-  graph::verify(split.backward);
-  Data data(split.forward);
-  const Datum seed = data.datum(split.forward.results()[1]->type);
-  const auto gradients = run_split(split, data, 2, {seed});
-
-  const graph::Graph joint = differentiate(parsed(R"(
+  expect_same(split, 2, R"(
 graph @joint(%x: f64[2,3], %y: f64[2,3], %seed: f64[2,3]) {
   %w = state {cell="w"} : f64[3]
   %a = mul %x, %w : f64[2,3]
@@ -87,12 +85,7 @@ graph @joint(%x: f64[2,3], %y: f64[2,3], %seed: f64[2,3]) {
   %b = mul %h, %y : f64[2,3]
   %dh = mul %seed, %b : f64[2,3]
   return %dy, %dh
-})"));
-  data.inputs.push_back(seed);
-  const auto expected = data.run(joint).results;
-  ASSERT_EQ(gradients.size(), 2U);
-  EXPECT_TRUE(graph::identical(gradients[0], expected[0]));
-  EXPECT_TRUE(graph::identical(gradients[1], expected[1]));
+})");
 }
 
 TEST(SplitGradient, SavesWhatGradientRulesUse) {
