@@ -152,6 +152,10 @@ class Maker {
     instruction.shows_strides = behind_shown_.contains(&node);
     code_.random |= draws(node);
     choose_action(node, instruction);
+    graph::for_each_run(node, [&](const Node& run) {
+      instruction.keeps_operands |=
+          run.op == &op::opaque && !ops::recorded_operands(run.attributes).empty();
+    });
     for (const Value* value : used_values(node)) instruction.used.push_back(slot_of(value));
     if (&sequence == &code_.body && instruction.action == Action::container)
       instruction = as_block(std::move(instruction));
@@ -226,8 +230,6 @@ class Maker {
       code_.operations.push_back(&node);
       instruction.is_view =
           node.op->is(Trait::view) && node.inputs.size() == 1 && node.outputs.size() == 1;
-      instruction.keeps_operands =
-          node.op == &op::opaque && !ops::recorded_operands(node.attributes).empty();
       code_.needs_unlock |= node.op == &op::opaque || node.op == &op::opaque_backward;
     }
   }

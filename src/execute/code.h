@@ -65,7 +65,7 @@ struct Instruction {
   size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
   size_t repeated_in_block = 0;  ///< the same within the block
   ops::NumberFunction number = nullptr;
-  bool keeps_operands = false;  ///< a frame that it gives refers to their memory
+  bool keeps_operands = false;  ///< a frame made as it runs, in a block too, refers to their memory
   bool is_relaid = false;       ///< operands lie otherwise than in the first run: so may results
   bool shows_strides = false;   ///< of results: a program sees how they lie (shown_strides.h)
   std::vector<Sequence> blocks;

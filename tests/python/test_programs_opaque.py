@@ -71,6 +71,52 @@ def test_in_the_rounds_of_a_loop():
 
 
 @differential()
+def test_what_a_loop_begins_with_stays_until_its_gradient():
+    """The planned memory of `h`'s first value is free behind the loop but for what was recorded."""
+    encoder, decoder, head = nn.GRU(4, 4), nn.GRU(4, 4), nn.Linear(8, 4)
+
+    def step(words, length):
+        encoder.zero_grad()
+        h = torch.zeros(1, 1, 4)
+        rounds = torch.zeros(9, 4)
+        for i in range(length):
+            output, h = encoder(words[i].view(1, 1, -1), h)
+            rounds[i] = output[0, 0]
+        x, loss = words[0].view(1, 1, -1), 0
+        for _ in range(3):
+            weights = torch.softmax(h[0, 0] @ rounds.t(), 0)
+            x = torch.relu(head(torch.cat((x[0, 0], weights @ rounds)))).view(1, 1, -1)
+            output, h = decoder(x, h)
+            loss += output.square().sum()
+        loss.backward()
+        return loss
+
+    return Program(step, [(torch.randn(9, 4), 2 + i % 5) for i in range(20)], watch=[encoder])
+
+
+@differential()
+def test_what_a_side_recorded_stays_until_its_gradient():
+    weight = torch.randn(3, 4, requires_grad=True)
+
+    def step(x):
+        weight.grad = None
+        h = torch.relu(weight * 2) + 1
+        if x.sum() > 0:
+            h = torch.logcumsumexp(h, 0)
+            h = torch.cdist(h, h * x)
+        else:
+            h = torch.logcumsumexp(h * x, 1)
+            h = torch.cdist(h + 1, h)
+        y = torch.tanh((h + 1).exp().log() * 2) + 1
+        z = torch.softmax(y * 3, 0) + (y * y).sum(0)
+        loss = (z.cumsum(0) * y).sum()
+        loss.backward()
+        return loss
+
+    return Program(step, [(torch.randn(3, 4),) for _ in range(20)], watch=[weight])
+
+
+@differential()
 def test_on_both_sides_of_a_branch():
     layer = nn.GRU(4, 4)
     optimizer = torch.optim.SGD(layer.parameters(), 0.1)
