@@ -11,9 +11,10 @@
 import torch  # noqa: F401  (the compiled part needs torch's libraries to be loaded)
 
 from . import (
-    containers,  # noqa: F401  (what graphs give goes through these two)
+    containers,  # noqa: F401  (what graphs give goes through these)
     inference,  # noqa: F401
     meta,
+    recurrent,  # noqa: F401  (what graphs run for torch.gru and its like)
 )
 from ._core import Function, Region
 from .convert import explain, function, graph, stats

@@ -28,11 +28,14 @@ bool is_int_number(const Value& value) {
 }
 
 /// Whether a loop over it is one in the graph.
-bool varies(const Counted& counted) {
-  if (counted.is_rolled) return true;
-  for (const Value& length : counted.lengths)
-    if (as<Number>(length) != nullptr) return true;
-  return options().is_disabled("unroll");
+bool is_in_graph(const Interpreter& interpreter, const Counted& counted) {
+  return counted.is_rolled || std::ranges::any_of(counted.lengths, [&](const Value& length) {
+           const auto* known = as<Known>(length);
+           if (known == nullptr) return as<Number>(length) != nullptr;
+           int overflow = 0;
+           const int64_t rounds = PyLong_AsLongLongAndOverflow(known->object.get(), &overflow);
+           return overflow == 0 && rounds > interpreter.most_unrolled;
+         });
 }
 
 /// The step of a range if it is a small constant but 0.
@@ -202,7 +205,7 @@ Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
     CallArguments arguments = evaluate_arguments(interpreter, expression);
     interpreter.at(expression);
     if (is(PyRange_Type)) result.counted = counted_range(interpreter, arguments);
-    if (result.counted && varies(*result.counted)) return result;
+    if (result.counted && is_in_graph(interpreter, *result.counted)) return result;
     result.counted.reset();
     result.value = frontend::call(interpreter, callee, arguments);
     return result;
@@ -218,7 +221,7 @@ Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
   if (auto counted = counted_parts(interpreter, iterated); fits && counted && !counted->empty()) {
     Counted whole = is(PyEnum_Type) ? enumerated(interpreter, counted->front(), start)
                                     : zipped(std::move(*counted));
-    if (varies(whole)) {
+    if (is_in_graph(interpreter, whole)) {
       result.counted = std::move(whole);
       return result;
     }
@@ -242,7 +245,7 @@ Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& e
   result.counted = counted_elements(interpreter, result.value, expression.fact);
   if (result.counted) return result;
   std::optional<Counted> rows = counted_rows(interpreter, result.value);
-  if (rows && varies(*rows)) result.counted = std::move(rows);
+  if (rows && is_in_graph(interpreter, *rows)) result.counted = std::move(rows);
   return result;
 }
 

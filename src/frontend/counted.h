@@ -22,7 +22,8 @@ struct Iterated {
   std::optional<Counted> counted;  ///< range(), rows of a tensor, enumerate() and zip() of such
 };
 
-/// Evaluates what is behind `in`; it is counted only if its length varies from call to call. `loop`
+/// Evaluates what is behind `in`; it is counted only if its length varies from call to call, or is
+/// too great to be unrolled (Interpreter::most_unrolled). `loop`
 /// is the loop that can't be in the graph if that is counted in part only.
 Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
                            const TestKey& loop);

@@ -37,8 +37,10 @@ const std::string& torch_folder() {
   return folder;
 }
 
+/// Torch's files, and our own programs for what torch has no text of.
 bool is_library_file(const std::shared_ptr<const std::string>& file) {
-  return file != nullptr && file->starts_with(torch_folder());
+  return file != nullptr &&
+         (file->starts_with(torch_folder()) || file->ends_with("/torchjanus/recurrent.py"));
 }
 
 PyObject* code_object(PyObject* function) { return PyFunction_GetCode(function); }

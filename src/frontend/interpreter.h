@@ -8,6 +8,7 @@
 //   epilogue    what the graph gives back and changes
 #pragma once
 
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -339,6 +340,9 @@ class Interpreter {
   size_t outside_writes = 0;
   /// Where the run made tensors: those of inference mode are of another kind.
   bool made_in_inference = false, made_outside_inference = false;
+  /// Loops of more rounds are in the graph also where their number is always the same.
+  int64_t most_unrolled =
+      options().is_disabled("unroll") ? -1 : std::numeric_limits<int64_t>::max();
   /// Of a loop that is unrolled, and of what is made of a container element by element.
   static int64_t most_rounds() { return options().most_rounds; }
   void check_size();

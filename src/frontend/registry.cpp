@@ -89,6 +89,7 @@ struct Registry {
     add_handlers(copy_callables());
     add_handlers(optimizer_callables());
     add_handlers(module_callables());
+    add_handlers(recurrent_callables());
   }
 };
 

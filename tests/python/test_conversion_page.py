@@ -1149,6 +1149,20 @@ def switched_under_a_view():
     return f
 
 
+@converted("`nn.GRU`, `nn.LSTM`, `nn.RNN`")
+def recurrent_layers():
+    torch.manual_seed(0)
+    layer = torch.nn.GRU(4, 3, bidirectional=True)
+
+    def f(x, n):
+        layer.zero_grad()
+        output, state = layer(x[:n].repeat(n, 1).view(n, n, 4))
+        (output.square().sum() + state.sum()).backward()
+        return output.detach(), layer.weight_hh_l0.grad.clone()
+
+    return f
+
+
 @converted("in-place operator")
 def in_place():
     def f(x, n):

@@ -24,6 +24,19 @@ def trained(model, loss_of, shape, calls=8):
     return Program(step, [(torch.randn(shape),) for _ in range(calls)], watch=[model])
 
 
+class Recurrent(nn.LSTM):
+    """A layer with projections, which stays an operator of torch's, called as one of GRU's."""
+
+    def __init__(self, size=4):
+        super().__init__(size, size + 1, proj_size=size)
+
+    def forward(self, x, state=None):
+        cell = x.new_zeros(1, x.shape[1], self.hidden_size)
+        state = x.new_zeros(1, x.shape[1], self.proj_size) if state is None else state
+        output, (state, _) = super().forward(x, (state, cell))
+        return output, state
+
+
 def attention(model, x):
     query, key, value = model(x).chunk(3, -1)
     return F.scaled_dot_product_attention(query, key, value, dropout_p=0.3).pow(2).mean()
@@ -31,7 +44,7 @@ def attention(model, x):
 
 DRAWING = {
     "layers with dropout between": lambda: (
-        nn.LSTM(4, 5, 2, dropout=0.3), lambda m, x: m(x)[0].pow(2).mean(), (3, 2, 4)
+        nn.LSTM(4, 5, 2, dropout=0.3, proj_size=3), lambda m, x: m(x)[0].pow(2).mean(), (3, 2, 4)
     ),
     "attention of a module": lambda: (
         nn.MultiheadAttention(8, 2, dropout=0.2, batch_first=True),
@@ -53,7 +66,7 @@ def test_gradients_of_what_draws(program):
 
 @differential()
 def test_in_the_rounds_of_a_loop():
-    layer = nn.GRU(4, 4)
+    layer = Recurrent()
     optimizer = torch.optim.SGD(layer.parameters(), 0.1)
 
     def step(x):
@@ -73,7 +86,7 @@ def test_in_the_rounds_of_a_loop():
 @differential()
 def test_what_a_loop_begins_with_stays_until_its_gradient():
     """The planned memory of `h`'s first value is free behind the loop but for what was recorded."""
-    encoder, decoder, head = nn.GRU(4, 4), nn.GRU(4, 4), nn.Linear(8, 4)
+    encoder, decoder, head = Recurrent(), Recurrent(), nn.Linear(8, 4)
 
     def step(words, length):
         encoder.zero_grad()
@@ -118,7 +131,7 @@ def test_what_a_side_recorded_stays_until_its_gradient():
 
 @differential()
 def test_on_both_sides_of_a_branch():
-    layer = nn.GRU(4, 4)
+    layer = Recurrent()
     optimizer = torch.optim.SGD(layer.parameters(), 0.1)
 
     def step(x):
@@ -137,7 +150,7 @@ def test_on_both_sides_of_a_branch():
 
 @differential()
 def test_second_gradients():
-    layer = nn.RNN(4, 4)
+    layer = Recurrent()
     optimizer = torch.optim.SGD(layer.parameters(), 0.1)
 
     def step(x):
@@ -171,7 +184,7 @@ def test_two_gradients_of_one_call():
 @differential()
 def test_backward_outside(others):
     """What autograd keeps of a call must stay as it was when the graph runs again."""
-    layer = nn.GRU(4, 4)
+    layer = Recurrent()
     kept = []
 
     def forward(x):

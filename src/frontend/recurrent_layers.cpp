@@ -1,0 +1,151 @@
+// Layers of recurrent networks (torch.gru, torch.lstm, ...): in a graph they are the programs of
+// torchjanus/recurrent.py, whose rounds are a loop like any other.
+#include <algorithm>
+
+#include "frontend/callables.h"
+#include "frontend/calls.h"
+#include "frontend/containers.h"
+#include "frontend/expressions.h"
+#include "frontend/tensor.h"
+
+namespace janus::frontend {
+
+namespace {
+
+/// The arguments of torch.gru and its like; those of packed sequences have others in these places.
+struct Layers {
+  std::shared_ptr<Tensor> input;
+  std::vector<Value> states, weights;
+  bool has_biases = false, train = false, bidirectional = false, batch_first = false;
+  Value count, dropout;
+};
+
+constexpr size_t kArguments = 9;
+
+std::optional<Layers> layers_of(Interpreter& interpreter, const CallArguments& arguments) {
+  const std::vector<Value>& given = arguments.positional;
+  if (given.size() != kArguments || !arguments.keywords.empty()) return {};
+  Layers layers;
+  layers.input = shared_as<Tensor>(given[0]);
+  const Value state = opened(interpreter, given[1]);
+  if (const auto* states = as<Sequence>(state))
+    layers.states.assign(states->elements.begin(), states->elements.end());
+  else
+    layers.states = {state};
+  const Value weights = opened(interpreter, given[2]);
+  if (layers.input == nullptr || as<Sequence>(weights) == nullptr) return {};
+  const auto& all = as<Sequence>(weights)->elements;
+  layers.weights.assign(all.begin(), all.end());
+  layers.has_biases = truth(interpreter, given[3], -1);
+  layers.count = given[4];
+  layers.dropout = given[5];
+  layers.train = truth(interpreter, given[6], -1);
+  layers.bidirectional = truth(interpreter, given[7], -1);
+  layers.batch_first = truth(interpreter, given[8], -1);
+  return layers;
+}
+
+/// Whether all are tensors of the input's kind, and no weights but those of inputs and states.
+bool are_plain(const Layers& layers) {
+  const graph::Type& type = layers.input->value->type;
+  const auto fits = [&](const Value& value, size_t least_rank) {
+    const auto* tensor = as<Tensor>(value);
+    return tensor != nullptr && tensor->value->type.dtype == type.dtype &&
+           tensor->value->type.shape.size() >= least_rank;
+  };
+  PyObject* count = known_object(layers.count);
+  if (count == nullptr || PyLong_Check(count) == 0 ||
+      (type.dtype != graph::DType::f32 && type.dtype != graph::DType::f64))
+    return false;
+  const size_t expected =
+      PyLong_AsSize_t(count) * (layers.bidirectional ? 2 : 1) * (layers.has_biases ? 4 : 2);
+  return type.shape.size() == 3 && layers.weights.size() == expected &&
+         std::ranges::all_of(layers.states, [&](const Value& each) { return fits(each, 3); }) &&
+         std::ranges::all_of(layers.weights, [&](const Value& each) { return fits(each, 1); });
+}
+
+/// The more rounds, the longer a graph of them all takes to be made: many are a loop of the graph.
+class RolledWhereLong {
+ public:
+  explicit RolledWhereLong(Interpreter& interpreter)
+      : interpreter_(interpreter),
+        before_(std::exchange(interpreter.most_unrolled,
+                              std::min(interpreter.most_unrolled, kMostUnrolled))) {}
+  ~RolledWhereLong() { interpreter_.most_unrolled = before_; }
+  RolledWhereLong(const RolledWhereLong&) = delete;
+  RolledWhereLong& operator=(const RolledWhereLong&) = delete;
+
+ private:
+  static constexpr int64_t kMostUnrolled = 64;
+
+  Interpreter& interpreter_;
+  int64_t before_;
+};
+
+/// The outputs with the batch first: a view of a layer of LSTM's, of others a tensor of their own
+/// that lies so.
+std::shared_ptr<Tensor> with_batch_first(Interpreter& interpreter, const Value& outputs,
+                                         bool is_view) {
+  auto tensor = tensor_by(interpreter, "transpose",
+                          {outputs, interpreter.integer(0), interpreter.integer(1)});
+  if (is_view) return tensor;
+  auto own = make_tensor(interpreter, tensor->value, tensor->requires_grad);
+  own->strides = tensor->strides;
+  return own;
+}
+
+Value call_layers(Interpreter& interpreter, const CallArguments& arguments, const char* callable,
+                  const char* cell, size_t states) {
+  if (interpreter.autocast.is_on) return nullptr;
+  const std::optional<Layers> layers = layers_of(interpreter, arguments);
+  if (!layers || layers->states.size() != states || !are_plain(*layers)) return nullptr;
+  CallArguments given;
+  const Value first = interpreter.integer(0), second = interpreter.integer(1);
+  const Value input = layers->batch_first
+                          ? tensor_by(interpreter, "transpose", {layers->input, first, second})
+                          : layers->input;
+  given.positional = {interpreter.constant_borrowed(imported(cat("torchjanus.recurrent.", cell))),
+                      input,
+                      make_tuple(layers->states),
+                      make_tuple(layers->weights),
+                      interpreter.boolean(layers->has_biases),
+                      layers->count,
+                      layers->dropout,
+                      interpreter.boolean(layers->train),
+                      interpreter.boolean(layers->bidirectional)};
+  const RolledWhereLong within(interpreter);
+  Value results =
+      inline_function(interpreter, imported("torchjanus.recurrent.layers"), nullptr, given);
+  std::vector<Value> all(as<Sequence>(results)->elements.begin(),
+                         as<Sequence>(results)->elements.end());
+  if (layers->batch_first) all[0] = with_batch_first(interpreter, all[0], states == 2);
+  if (auto output = shared_as<Tensor>(all[0]); output->requires_grad)
+    output->produced_by = describe_call(interpreter, imported(callable), arguments, 0);
+  return make_tuple(std::move(all));
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> recurrent_callables() {
+  static constexpr SpecialCallable table[] = {
+      {"torch.gru",
+       [](Interpreter& interpreter, const CallArguments& arguments) {
+         return call_layers(interpreter, arguments, "torch.gru", "gru_cell", 1);
+       }},
+      {"torch.lstm",
+       [](Interpreter& interpreter, const CallArguments& arguments) {
+         return call_layers(interpreter, arguments, "torch.lstm", "lstm_cell", 2);
+       }},
+      {"torch.rnn_tanh",
+       [](Interpreter& interpreter, const CallArguments& arguments) {
+         return call_layers(interpreter, arguments, "torch.rnn_tanh", "tanh_cell", 1);
+       }},
+      {"torch.rnn_relu",
+       [](Interpreter& interpreter, const CallArguments& arguments) {
+         return call_layers(interpreter, arguments, "torch.rnn_relu", "relu_cell", 1);
+       }},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,203 @@
+"""Layers of recurrent networks: graphs run them as the programs of torchjanus/recurrent.py."""
+
+import pytest
+from differential import Program, differential
+
+import torch
+import torchjanus
+from torch import nn
+
+KINDS = {
+    "gru": nn.GRU,
+    "lstm": nn.LSTM,
+    "tanh": nn.RNN,
+    "relu": lambda *arguments, **options: nn.RNN(*arguments, nonlinearity="relu", **options),
+}
+FORMS = {
+    "plain": {},
+    "without biases": {"bias": False},
+    "both ways": {"bidirectional": True},
+    "two layers": {"num_layers": 2},
+    "two layers both ways": {"num_layers": 2, "bidirectional": True, "batch_first": True},
+    "batch first": {"batch_first": True},
+    "dropout": {"num_layers": 3, "dropout": 0.3},
+}
+
+
+def all_of(states):
+    return states if isinstance(states, tuple) else (states,)
+
+
+def learning(layer, inputs, first_state=None, rate=0.1):
+    optimizer = torch.optim.SGD(layer.parameters(), rate)
+
+    def step(x):
+        optimizer.zero_grad()
+        output, states = layer(x, first_state)
+        loss = output.square().sum() + sum(state.sin().sum() for state in all_of(states))
+        loss.backward()
+        optimizer.step()
+        return loss, output.detach(), states
+
+    watch = [layer] if first_state is None else [layer, *all_of(first_state)]
+    return Program(step, [(x,) for x in inputs], watch=watch)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", KINDS)
+@differential(hits=5, graphs=1)
+def test_layer(kind, form):
+    layer = KINDS[kind](3, 4, **FORMS[form])
+    return learning(layer, [torch.randn(5, 2, 3) for _ in range(8)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@differential(hits=5, graphs=1)
+def test_lengths_that_vary(kind):
+    layer = KINDS[kind](3, 4, bidirectional=True, batch_first=True)
+    return learning(layer, [torch.randn(2, 2 + i % 5, 3) for i in range(12)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@differential(hits=5, graphs=1)
+def test_long_ones_are_a_loop_of_the_graph(kind):
+    layer = KINDS[kind](3, 4, bidirectional=True)
+    return learning(layer, [torch.randn(90, 2, 3) for _ in range(8)], rate=0.001)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@differential(hits=5, graphs=1)
+def test_first_states_that_learn(kind):
+    layer = KINDS[kind](3, 4, 2)
+    state = torch.randn(2, 2, 4, requires_grad=True)
+    states = (state, torch.randn(2, 2, 4, requires_grad=True)) if kind == "lstm" else state
+    return learning(layer, [torch.randn(5, 2, 3) for _ in range(8)], states)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@differential(hits=5, graphs=1)
+def test_unbatched(kind):
+    return learning(KINDS[kind](3, 4), [torch.randn(5, 3) for _ in range(8)])
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@differential(hits=5, graphs=1)
+def test_gradients_due_outside(kind, batch_first):
+    """What is handed out lies as eager's, and has a grad_fn of the same name."""
+    layer = KINDS[kind](3, 4, batch_first=batch_first)
+
+    def forward(x):
+        return layer(x)
+
+    def outside(forward):
+        def step(x):
+            output, states = results = forward(x)
+            layer.zero_grad()
+            (output.square().sum() + sum(state.sin().sum() for state in all_of(states))).backward()
+            return results
+
+        return step
+
+    def convert(_):
+        converted = torchjanus.function(forward)
+        return outside(converted), converted
+
+    calls = [(torch.randn(5, 2, 3),) for _ in range(8)]
+    return Program(outside(forward), calls, watch=[layer], convert=convert)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@differential(hits=5, graphs=1)
+def test_without_gradients(kind):
+    layer = KINDS[kind](3, 4, 2, batch_first=True).eval()
+
+    def step(x):
+        with torch.no_grad():
+            return layer(x)
+
+    return Program(step, [(torch.randn(5, 2, 3),) for _ in range(8)])
+
+
+@differential(hits=12)
+def test_state_carried_from_call_to_call():
+    layer, states = nn.LSTM(3, 4), [torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)]
+    optimizer = torch.optim.Adam(layer.parameters(), 0.01)
+
+    def step(x):
+        optimizer.zero_grad()
+        output, end = layer(x, tuple(states))
+        states[:] = [state.detach() for state in end]
+        loss = output.square().mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(layer.parameters(), 0.5)
+        optimizer.step()
+        return loss
+
+    return Program(step, [(torch.randn(6, 2, 3),) for _ in range(20)], watch=[layer, states])
+
+
+@differential(hits=20)
+def test_a_round_at_a_time_in_loops_and_branches():
+    encoder, decoder = nn.GRU(3, 4), nn.LSTM(4, 4)
+
+    def step(x):
+        encoder.zero_grad()
+        decoder.zero_grad()
+        state = torch.zeros(1, 1, 4)
+        for word in x:
+            output, state = encoder(word.view(1, 1, -1), state)
+        states = (state, torch.zeros(1, 1, 4))
+        if x.sum() > 0:
+            output, states = decoder(output, states)
+        else:
+            output, states = decoder(output * 2, states)
+        loss = output.sum() + states[1].square().sum()
+        loss.backward()
+        return loss
+
+    return Program(
+        step, [(torch.randn(2 + i % 4, 3),) for i in range(30)], watch=[encoder, decoder]
+    )
+
+
+@differential(hits=5)
+def test_varying_rounds_on_one_side_of_a_branch():
+    layer = nn.GRU(3, 4)
+
+    def step(x, flag):
+        layer.zero_grad()
+        loss = layer(x)[1].square().sum() if flag.item() > 0 else layer(x * 2)[0].sum()
+        loss.backward()
+        return loss
+
+    calls = [(torch.randn(2 + i % 4, 2, 3), torch.randn(1)) for i in range(30)]
+    return Program(step, calls, watch=[layer])
+
+
+@differential(hits=5)
+def test_weights_that_project():
+    """What torch.lstm computes with them stays an operator of torch's."""
+    return learning(nn.LSTM(3, 4, proj_size=2), [torch.randn(5, 2, 3) for _ in range(8)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@differential(hits=12, reasons=["guard_failed"])
+def test_no_rounds_at_all(kind):
+    """Torch raises there."""
+    layer = KINDS[kind](3, 4)
+    return learning(layer, [torch.randn(i % 5, 2, 3) for i in range(1, 22)])
+
+
+@differential(hits=0, reasons=["would_raise"])
+def test_sizes_that_do_not_fit():
+    layer = nn.GRU(3, 4)
+    return Program(lambda x: layer(x), [(torch.randn(5, 2, 7),) for _ in range(8)])
+
+
+def test_no_operator_of_the_layer_is_left():
+    layer = nn.GRU(3, 4)
+    step = torchjanus.function(lambda x: layer(x)[1])
+    for _ in range(5):
+        step(torch.randn(5, 2, 3))
+    assert "opaque" not in str(step.graph())
