@@ -1,6 +1,7 @@
 #include "speculate/dispatch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 
@@ -38,6 +39,11 @@ constexpr int kTroubleOfLastingMiss = 4;
 /// Further graphs of a function are made as long as that took no more than so many milliseconds of
 /// the processor's, and such a share of the time since the function was first met.
 constexpr double kFreeGeneration = 600, kShareOfGeneration = 0.2;
+
+/// Shares of a run in Python that runs of other graphs within it took, from which on there is
+/// little to win, and much to make where there were many of them: a loop that would be unrolled.
+constexpr double kMostShareInGraphs = 0.9, kMostShareInManyGraphs = 0.5;
+constexpr uint64_t kManyGraphs = 8;
 
 /// Adds the processor's milliseconds of a scope to a sum.
 class Spending {
@@ -143,6 +149,8 @@ Dispatcher::Dispatcher(std::string name, std::string file, int line, DispatchOpt
 
 Dispatcher::~Dispatcher() { std::erase(registry(), this); }
 
+thread_local Dispatcher::GraphRuns Dispatcher::graph_runs;
+
 const std::vector<Dispatcher*>& Dispatcher::all() { return registry(); }
 
 double Dispatcher::seconds_until_first_graph() {
@@ -220,10 +228,24 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
     if (!is_part) contest_.profiled();
     observe(call);
     tensors_before_ = ProfileRun::tensors_seen();
+    graph_runs_before_ = graph_runs;
     return {false, {}, Otherwise::profile};
   }
   if (!may_generate()) return {};
+  if (times_decide && is_graphs_already()) {
+    settle({ReasonCode::limit,
+            cat(name_, " runs as ", graph_runs_within_.count, " graphs already, for ",
+                std::lround(100 * graph_runs_within_.milliseconds / profiled_), " % of its time"),
+            {}});
+    return {};
+  }
   return generate_and_run(call, environment, {}, committed);
+}
+
+bool Dispatcher::is_graphs_already() const {
+  const bool are_many = graph_runs_within_.count >= kManyGraphs;
+  return graph_runs_within_.milliseconds >
+         (are_many ? kMostShareInManyGraphs : kMostShareInGraphs) * profiled_;
 }
 
 /// Tries the graphs in the cache in turn, the one that fitted last first.
@@ -280,7 +302,10 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
                                          python::Object& result, bool& committed,
                                          Outcomes& wanted) {
   using Failure = execute::Failure;
+  const double start = now();
   const auto failure = entry->run(std::move(captured), result, committed);
+  graph_runs.milliseconds += now() - start;
+  ++graph_runs.count;
   if (!failure) {
     ++entry->hits;
     ++counters_.hits;
@@ -587,6 +612,9 @@ bool Dispatcher::can_afford_generation() const {
 void Dispatcher::profile_finished(double milliseconds) {
   saw_tensor_ |= ProfileRun::tensors_seen() != tensors_before_;
   durations_.profiling += milliseconds;
+  profiled_ = milliseconds;
+  graph_runs_within_ = {graph_runs.milliseconds - graph_runs_before_.milliseconds,
+                        graph_runs.count - graph_runs_before_.count};
   if (runs_left_ > 0) --runs_left_;
 }
 

@@ -123,6 +123,16 @@ class Dispatcher {
   static double seconds_until_first_graph();
 
  private:
+  /// Runs of graphs, and the milliseconds that they took.
+  struct GraphRuns {
+    double milliseconds = 0;
+    uint64_t count = 0;
+  };
+  /// All of this thread.
+  static thread_local GraphRuns graph_runs;
+  /// Whether too little of what was profiled last was not in a graph already.
+  bool is_graphs_already() const;
+
   using Outcomes = std::vector<ChosenOutcome>;
   enum class Result { ran, missed, left };
 
@@ -176,6 +186,9 @@ class Dispatcher {
   bool pending_ = false;     ///< the next call that misses generates
   bool saw_tensor_ = false;  ///< among the entry's values or in a profile run
   uint64_t tensors_before_ = 0;
+  GraphRuns graph_runs_before_;  ///< as the profiled run began
+  GraphRuns graph_runs_within_;  ///< the last profiled run
+  double profiled_ = 0;          ///< milliseconds that it took
   int refusals_ = 0;
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< number of the call at which a refused function is tried again

@@ -284,6 +284,40 @@ def test_script_behaves_as_under_python(name, tmp_path):
         assert any(function["hits"] > 0 for function in functions), functions
 
 
+def test_loops_around_what_runs_as_graphs_already_are_left_alone(tmp_path):
+    """A graph of a whole epoch would be its steps in a row: much to make, and nothing to win."""
+    (tmp_path / "program.py").write_text(
+        textwrap.dedent("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Sequential(*[nn.Linear(64, 64) for _ in range(6)])
+        optimizer = torch.optim.Adam(model.parameters(), 0.01)
+
+        def train():
+            total = 0.0
+            for _ in range(40):
+                optimizer.zero_grad()
+                loss = model(torch.randn(32, 64)).square().mean()
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            return total
+
+        for epoch in range(8):
+            print(f"{train():.4f}")
+        """)
+    )
+    stats = tmp_path / "stats.json"
+    run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    functions = {each["line"]: each for each in json.loads(stats.read_text())["functions"]}
+    rounds, epochs = functions[min(functions)], functions[max(functions)]
+    assert rounds["hits"] > 250
+    assert epochs["state"] == "imperative"
+    assert [reason["code"] for reason in epochs["reasons"]] == ["limit"]
+
+
 def test_imported_files_of_the_user_are_converted(tmp_path):
     (tmp_path / "helper.py").write_text(
         textwrap.dedent(TRAINING)
