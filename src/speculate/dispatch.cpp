@@ -32,6 +32,7 @@ constexpr int kMostTimesOutgrown = 16;  // a profile and a new graph each count
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
 /// Of an operator that failed in a graph that never ran to its end, as it may in every run.
 constexpr int kTroubleOfHopelessAbort = 15;
+constexpr int kLongestPause = 63;  // calls
 constexpr int kTroubleOfMiss = 1;
 /// Of a miss when no better graph will come: more than one in five of them cost more than hits
 /// save.
@@ -201,6 +202,11 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
   if (is_compiling() && !admit() && entries_.empty()) return {};
   if (entries_.empty()) return profile_or_generate(call, environment, committed);
   if (is_without_graphs()) return {};
+  if (calls_to_pause_ > 0) {
+    --calls_to_pause_;
+    ++counters_.misses;
+    return {};
+  }
   Attempt attempt = try_entries(call, environment, committed);
   if (attempt.otherwise == Otherwise::profile) ++news_;
   return attempt;
@@ -310,6 +316,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
     ++entry->hits;
     ++counters_.hits;
     trouble_ = std::max(0, trouble_ - 1);
+    pause_ = 0;
     if (first_graph < 0) first_graph = now();
     return Result::ran;
   }
@@ -367,10 +374,14 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
                                      const std::vector<Outcomes>& candidates, bool& committed) {
   ++counters_.aborts;
   if (is_compiling()) return {};  // the graph for such calls may be on its way
+  if (may_generate() && !can_afford_generation()) {
+    pause();
+    return {};
+  }
   trouble(kTroubleOfAbort, "a test or an operator inside the graph");
   if (const auto entry = std::exchange(outgrown_, nullptr))
     return outgrown(call, environment, entry, committed);
-  if (settled_ || !may_generate() || !can_afford_generation()) return {};
+  if (settled_ || !may_generate()) return {};
   const auto found =
       std::ranges::find_if(candidates, [&](const Outcomes& each) { return !had_its_chance(each); });
   if (found == candidates.end()) return {};
@@ -387,13 +398,16 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
   return attempt;
 }
 
+void Dispatcher::pause() {
+  pause_ = std::min(2 * pause_ + 1, kLongestPause);
+  calls_to_pause_ = pause_;
+}
+
 /// A graph met objects of a kind that the profile had not seen: once it has, a graph for more kinds
 /// takes the old one's place.
 Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& environment,
                                          const std::shared_ptr<Entry>& entry, bool& committed) {
-  if (settled_ || !may_generate() || !can_afford_generation() ||
-      entry->outgrown >= kMostTimesOutgrown)
-    return {};
+  if (settled_ || !may_generate() || entry->outgrown >= kMostTimesOutgrown) return {};
   if (++entry->outgrown % 2 == 1) return {false, {}, Otherwise::profile};
   const int times = entry->outgrown, refusals = refusals_;
   const uint64_t generated = counters_.generated;
@@ -419,8 +433,9 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   const bool is_ever_new =
       !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= kMostGraphsOfNumbers;
   const bool may_improve = may_generate() && !is_ever_new;
+  if (may_improve && !can_afford_generation()) return {};
   trouble(may_improve ? kTroubleOfMiss : kTroubleOfLastingMiss, mismatch.reason.details);
-  if (settled_ || !may_improve || !can_afford_generation()) return {};
+  if (settled_ || !may_improve) return {};
   // Calls that can't be converted, and come by turns with others, leave those their chances.
   const std::string& key = mismatch.reason.details;
   if (refusals_of_[key] >= kMostRefusalsOfOutcome) return {};

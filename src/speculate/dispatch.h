@@ -147,6 +147,9 @@ class Dispatcher {
   Attempt left(const Call& call, const Environment& environment,
                const std::vector<Outcomes>& candidates, bool& committed);
   bool had_its_chance(const Outcomes& wanted);
+  /// A better graph will come once there is time to make it: until a call runs as a graph again,
+  /// ever more calls are left to Python at once.
+  void pause();
   Attempt outgrown(const Call& call, const Environment& environment,
                    const std::shared_ptr<Entry>& entry, bool& committed);
   /// Runs one graph; `wanted` becomes the outcomes a better graph would follow.
@@ -193,6 +196,8 @@ class Dispatcher {
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< number of the call at which a refused function is tried again
   int trouble_ = 0;
+  int pause_ = 0;                            ///< calls that were last left to Python
+  int calls_to_pause_ = 0;                   ///< calls that are still to be
   double first_met_ = 0;                     ///< in milliseconds, as now() counts
   std::map<std::string, int> aborts_of_;     ///< by outcomes wanted
   std::map<std::string, int> refusals_of_;   ///< by outcomes wanted, or by what did not hold

@@ -105,10 +105,12 @@ bool has_few_elements(const OperatorArgument& argument) {
          c10::multiply_integers(sizes_of(argument)) <= kFewElements;
 }
 
-/// Whether the call has no other effect, and takes no time.
+/// Whether the call has no other effect, and takes no time. Operators that libraries register,
+/// which may have effects, are objects of other classes.
 bool may_compute(const frontend::ProducingCall& call) {
   PyObject* callable = call.callable.get();
-  const bool is_torchs = PyCFunction_Check(callable) || Py_TYPE(callable) == &PyMethodDescr_Type;
+  const bool is_torchs = PyCFunction_Check(callable) || PyFunction_Check(callable) ||
+                         Py_TYPE(callable) == &PyMethodDescr_Type;
   return is_torchs && std::ranges::all_of(call.arguments, has_few_elements);
 }
 
