@@ -24,6 +24,7 @@ class Region:
         at_module_level: bool,
         class_name: str | None = None,
         whole: Region | None = None,
+        ends_function: bool = False,
     ) -> Region: ...
     @property
     def assigned(self) -> tuple[str, ...]: ...

@@ -66,10 +66,16 @@ class RegionBuilder:
         at_module_level: bool,
         class_name: str | None,
         whole: _core.Region | None = None,
+        ends_function: bool = False,
     ) -> list[ast.stmt]:
-        """The statements that replace `plain`, which is `original` with regions of its own."""
+        """The statements that replace `plain`, which is `original` with regions of its own.
+
+        `ends_function`: they are the last of a function, whose variables nobody sees behind them.
+        """
         module = ast.Module(body=original, type_ignores=[])
-        region = _core.Region(module, self.file, name, at_module_level, class_name, whole)
+        region = _core.Region(
+            module, self.file, name, at_module_level, class_name, whole, ends_function
+        )
         if whole is None:
             self.regions.append(region)
         made = _RegionCode(self, region, name, original, at_module_level, class_name)

@@ -17,6 +17,7 @@ from .regions import (
     RegionBuilder,
     can_be_parted,
     can_be_region,
+    contains,
     first_effective_statement,
     nested_bodies,
     walk,
@@ -151,9 +152,10 @@ class _Rewriter:
             function.body, function.name, at_module_level=False, class_name=class_name
         )
         if isinstance(function, ast.FunctionDef) and _has_direct_mark(original):
+            shares = contains(function.body, ast.Global, ast.Nonlocal, into_loops=True)
             function.body[start:] = self._converted(
                 function.body[start:], original, function.name,
-                at_module_level=False, class_name=class_name,
+                at_module_level=False, class_name=class_name, ends_function=not shares,
             )  # fmt: skip
         return False  # a region inside a function does not keep the loop around its definition out
 
@@ -165,12 +167,14 @@ class _Rewriter:
         *,
         at_module_level: bool,
         class_name: str | None,
+        ends_function: bool = False,
     ) -> list[ast.stmt]:
         """The body as a region, or with regions of what is around an import, a definition or a `yield` in it."""
         if can_be_region(original):
             return self.builder.region(
-                original, body, where, at_module_level=at_module_level, class_name=class_name
-            )
+                original, body, where, at_module_level=at_module_level, class_name=class_name,
+                ends_function=ends_function,
+            )  # fmt: skip
         if can_be_parted(original):
             return self.builder.regions_in(
                 original, where, at_module_level=at_module_level, class_name=class_name, plain=body

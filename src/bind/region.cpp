@@ -588,15 +588,15 @@ std::unique_ptr<RegionState> make_state(PyObject* module,
 }
 
 PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static const char* names[] = {"module",     "file",  "name", "at_module_level",
-                                "class_name", "whole", nullptr};
+  static const char* names[] = {"module",     "file",  "name",          "at_module_level",
+                                "class_name", "whole", "ends_function", nullptr};
   PyObject* module = nullptr;
   const char *file = nullptr, *name = nullptr, *class_name = nullptr;
   PyObject* whole = nullptr;  // the region in a body of whose statements this one is
-  int at_module_level = 0;
-  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "Ossp|zO:Region", const_cast<char**>(names),
-                                  &module, &file, &name, &at_module_level, &class_name,
-                                  &whole) == 0)
+  int at_module_level = 0, ends_function = 0;
+  if (PyArg_ParseTupleAndKeywords(arguments, keywords, "Ossp|zOp:Region", const_cast<char**>(names),
+                                  &module, &file, &name, &at_module_level, &class_name, &whole,
+                                  &ends_function) == 0)
     return nullptr;
   if (whole == Py_None) whole = nullptr;
   if (whole != nullptr && Py_TYPE(whole) != type) {
@@ -610,6 +610,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
       PyErr_SetString(PyExc_ValueError, "Region: the statements have no tree");
       return nullptr;
     }
+    tree->ends_function = ends_function != 0;
     auto state = make_state(module, tree, at_module_level != 0, whole != nullptr);
     auto* made = reinterpret_cast<RegionObject*>(type->tp_alloc(type, 0));
     if (made == nullptr) return nullptr;

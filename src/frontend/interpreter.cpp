@@ -761,7 +761,7 @@ void Interpreter::blame_writer_of(size_t index) {
 
 Value Interpreter::final_variable(const std::string& name) {
   auto written = statement_variables_->values.find(name);
-  if (written == statement_variables_->values.end())
+  if (written == statement_variables_->values.end() || call_.tree->ends_function)
     return constant_borrowed(speculate::untouched_marker());
   check_merged(written->second);
   return written->second;

@@ -32,6 +32,7 @@ std::shared_ptr<const Tree> slice(const std::shared_ptr<const Tree>& whole, size
   tree.file = whole->file;
   tree.class_name = whole->class_name;
   tree.fact_count = whole->fact_count;
+  tree.ends_function = whole->ends_function && end == whole->body.size();
   return {made, &made->tree};
 }
 

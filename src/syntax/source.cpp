@@ -331,10 +331,10 @@ PyObject* original_code(PyObject* code) {
   return found == copies().end() ? code : found->second;
 }
 
-std::shared_ptr<const Tree> tree_of_statements(PyObject* module, const std::string& file,
-                                               const std::string& name, bool at_module_level,
-                                               const std::vector<std::string>& frame_variables,
-                                               const std::string& class_name) {
+std::shared_ptr<Tree> tree_of_statements(PyObject* module, const std::string& file,
+                                         const std::string& name, bool at_module_level,
+                                         const std::vector<std::string>& frame_variables,
+                                         const std::string& class_name) {
   const std::shared_ptr<Tree> tree = convert(module, std::make_shared<const std::string>(file));
   tree->name = name;
   tree->class_name = class_name;

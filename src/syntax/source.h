@@ -41,9 +41,9 @@ PyObject* original_code(PyObject* code);
 /// The tree of a run of statements: `module` is an ast.Module whose body they are; `class_name`
 /// mangles. `frame_variables` are the local (also nonlocal) variables of the function they stand
 /// in: those names are local in the tree's scope, as are all names that the statements bind.
-std::shared_ptr<const Tree> tree_of_statements(PyObject* module, const std::string& file,
-                                               const std::string& name, bool at_module_level,
-                                               const std::vector<std::string>& frame_variables = {},
-                                               const std::string& class_name = {});
+std::shared_ptr<Tree> tree_of_statements(PyObject* module, const std::string& file,
+                                         const std::string& name, bool at_module_level,
+                                         const std::vector<std::string>& frame_variables = {},
+                                         const std::string& class_name = {});
 
 }  // namespace janus::syntax

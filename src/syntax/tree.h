@@ -244,7 +244,10 @@ class Tree {
   std::string name;                ///< qualified name, for reports
   std::shared_ptr<const std::string> file;
   std::string class_name;  ///< innermost class around it in the source; empty: none
-  int fact_count = 0;      ///< facts are numbered 0 .. fact_count-1
+  /// Of statements: they are the body of a function, or its last, so that nobody sees what its
+  /// variables hold when they have ended.
+  bool ends_function = false;
+  int fact_count = 0;  ///< facts are numbered 0 .. fact_count-1
 
   /// A name or attribute as the compiler takes it here: `__x` inside class C is `_C__x`.
   std::string mangle(const std::string& identifier) const;

@@ -318,6 +318,59 @@ def test_loops_around_what_runs_as_graphs_already_are_left_alone(tmp_path):
     assert [reason["code"] for reason in epochs["reasons"]] == ["limit"]
 
 
+def test_variables_of_a_function_that_ends(tmp_path):
+    """Nobody sees what they hold, so sides of a branch may leave different things in them."""
+    (tmp_path / "program.py").write_text(
+        textwrap.dedent("""
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        model = nn.Linear(4, 4)
+        optimizer = torch.optim.SGD(model.parameters(), 0.001)
+        calls, kept = 0, None
+
+        def train(x):
+            global calls, kept
+            optimizer.zero_grad()
+            if x.sum() > 0:
+                h = model(x)
+                kept = h[0].detach()
+            else:
+                h = model(x).sum(0)
+                kept = h.detach()
+            loss = h.square().mean()
+            loss.backward()
+            optimizer.step()
+            calls += 1
+
+        def train_without_trace(x):
+            optimizer.zero_grad()
+            if x.sum() > 0:
+                h = model(x)
+                loss = h.square().mean()
+            else:
+                h = model(x).sum(0)
+                loss = h.square().sum()
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        inputs = [torch.randn(3, 4) for _ in range(60)]
+        list(map(train, inputs))
+        losses = list(map(train_without_trace, inputs))
+        print(f"{sum(losses):.4f} {calls} {kept.sum().item():.4f}")
+        """)
+    )
+    expected = run(tmp_path, "program.py")
+    stats = tmp_path / "stats.json"
+    actual = run(tmp_path, "-m", "torchjanus", "run", "--stats", str(stats), "program.py")
+    assert actual.stdout == expected.stdout
+    functions = {each["name"]: each for each in json.loads(stats.read_text())["functions"]}
+    assert functions["train_without_trace"]["hits"] > 45
+    assert functions["train_without_trace"]["graphs"] == 1
+
+
 def test_imported_files_of_the_user_are_converted(tmp_path):
     (tmp_path / "helper.py").write_text(
         textwrap.dedent(TRAINING)
