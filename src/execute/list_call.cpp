@@ -91,6 +91,8 @@ class Access {
       join();
     else if (node_.op == &op::list_find_object)
       find_object();
+    else if (node_.op == &op::list_covers)
+      covers();
     else
       unstack();
     return true;
@@ -226,6 +228,15 @@ class Access {
     out() = Slot::of(list_size(list) > 0 ? position : int64_t{0});
   }
 
+  void covers() {
+    std::vector<bool> found(static_cast<size_t>(std::max<int64_t>(in(1).i64(), 0)));
+    for (Slot list = in(0); list_size(list) > 0; list = without_last(list)) {
+      const int64_t number = last_item(list).i64();
+      if (number >= 0 && number < in(1).i64()) found[static_cast<size_t>(number)] = true;
+    }
+    out() = Slot::of(std::ranges::find(found, false) == found.end());
+  }
+
   static bool is_nan(const Slot& number) {
     return number.kind() == Slot::Kind::f64 && std::isnan(number.f64());
   }
@@ -349,7 +360,7 @@ bool is_list_access(const graph::OpDef& op) {
          &op == &op::list_sum || &op == &op::list_only || &op == &op::list_stack ||
          &op == &op::list_unstack || &op == &op::list_slice || &op == &op::list_join ||
          &op == &op::list_pick || &op == &op::list_order || &op == &op::list_find ||
-         &op == &op::list_find_object;
+         &op == &op::list_find_object || &op == &op::list_covers;
 }
 
 bool run_list_access(const Instruction& instruction, Library& library, Frame& frame) {

@@ -10,6 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/expressions.h"
+#include "frontend/freed.h"
 #include "frontend/leaf_hooks.h"
 #include "frontend/optional.h"
 #include "frontend/reached.h"
@@ -756,7 +757,7 @@ std::string grad_fn_name(const TensorState& tensor) {
 
 bool is_consumed(const Interpreter& interpreter, const std::vector<graph::Value*>& values) {
   return std::ranges::any_of(gradient_nodes(values), [&](const graph::Node* node) {
-    return interpreter.history.consumed.contains(node);
+    return interpreter.history.consumed.contains(node) && !keeps_nothing(*node);
   });
 }
 

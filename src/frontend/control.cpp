@@ -379,6 +379,7 @@ Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
   TestKey key{interpreter.frame().code->facts_key, loop.fact};
   Iterated iterated = evaluate_iterated(interpreter, *loop.iter, key);
   interpreter.at(loop);
+  if (iterated.counted && !is_left_by_none(loop.body)) *iterated.counted->partly = true;
   return iterated.counted ? for_in_graph(interpreter, loop, *iterated.counted)
                           : unroll_for(interpreter, loop, iterated.value);
 }

@@ -104,11 +104,11 @@ std::optional<Counted> counted_list(Interpreter& interpreter, const Value& value
   Counted counted;
   counted.is_rolled = true;
   counted.lengths = {length_of(interpreter, *all)};
-  counted.element = [&interpreter, list, all, rest](const Value&) {
+  counted.element = [&interpreter, list, all, rest, partly = counted.partly](const Value&) {
     const Rolled* now = list->elements.rolled().get();
     if (now == nullptr || now->lists != all->lists)
       throw CannotMerge{all->test, "a list grows while it is iterated"};
-    auto next = popped(interpreter, *rest->elements.rolled(), true);
+    auto next = popped(interpreter, *rest->elements.rolled(), true, *partly);
     rest->elements = ElementList(next->rest);
     return next->element;
   };
@@ -133,6 +133,7 @@ Counted zipped(std::vector<Counted> parts) {
   for (const Counted& part : parts) {
     counted.lengths.insert(counted.lengths.end(), part.lengths.begin(), part.lengths.end());
     counted.is_rolled = counted.is_rolled || part.is_rolled;
+    *part.partly = parts.size() > 1;
   }
   counted.element = [parts = std::move(parts)](const Value& position) -> Value {
     std::vector<Value> elements;
@@ -146,6 +147,7 @@ Counted enumerated(Interpreter& interpreter, Counted inner, const Value& start) 
   Counted counted;
   counted.lengths = inner.lengths;
   counted.is_rolled = inner.is_rolled;
+  counted.partly = inner.partly;
   counted.element = [&interpreter, inner = std::move(inner), start](const Value& position) {
     Value number = plus(interpreter, start, position);
     return make_tuple({number, inner.element(position)});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "frontend/branches.h"
@@ -14,6 +15,8 @@ struct Counted {
   std::vector<Value> lengths;                           ///< numbers; the shortest counts
   std::function<Value(const Value& position)> element;  ///< asked for one after the other
   bool is_rolled = false;  ///< goes over a list of the graph, however long that is
+  /// Of such lists: whether some of their elements may never be asked for.
+  std::shared_ptr<bool> partly = std::make_shared<bool>(false);
 };
 
 /// What an expression gives to be iterated over.

@@ -10,6 +10,7 @@
 #include "frontend/container_parts.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/effects.h"
+#include "frontend/freed.h"
 #include "frontend/met_writes.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
@@ -610,10 +611,24 @@ void note_freed_leaf(Interpreter& interpreter, const std::vector<graph::Value*>&
   interpreter.refuse(ReasonCode::autograd, "a result requires grad for a leaf made in the run");
 }
 
+/// The grad_fn of what backward() has freed raises: eager's must as well.
+void check_freed(Interpreter& interpreter) {
+  const auto& all = interpreter.output().differentiable_results;
+  if (std::ranges::none_of(all, &speculate::Generated::DifferentiableResult::consumed)) return;
+  Freed freed(interpreter);
+  for (const auto& result : all) {
+    graph::Value* const value = interpreter.results()[result.result];
+    bool consumed = false;
+    const bool is_own = beyond_custom_gradients(interpreter, {value}, consumed).size() == 1;
+    if (result.consumed && is_own && !result.name_numbers) freed.check_raises(value);
+  }
+}
+
 /// Leaves of the entry that gradients of the differentiable results reach.
 void note_differentiable_leaves(Interpreter& interpreter) {
   speculate::Generated& output = interpreter.output();
   if (output.differentiable_results.empty()) return;
+  check_freed(interpreter);
   std::vector<graph::Value*> results, freed;
   for (const auto& result : output.differentiable_results)
     (result.consumed ? freed : results).push_back(interpreter.results()[result.result]);
@@ -658,7 +673,8 @@ Template make_template(Interpreter& interpreter, const Value& value) {
 void finish(Interpreter& interpreter, const Value& result) {
   std::vector<Value> lasting = values_written(interpreter);
   lasting.push_back(result);
-  const MetWrites& met = interpreter.met_writes();
+  MetWrites& met = interpreter.met_writes();
+  met.check_freed();
   const Value met_writes = met.written();
   lasting.push_back(met_writes);
   TemplateWriter writer(interpreter, false);

@@ -216,8 +216,9 @@ Value pop_rolled(Interpreter& interpreter, Sequence& list, const Value& key) {
   bool last = known != nullptr && PyLong_CheckExact(known->object.get()) &&
               PyLong_AsLong(known->object.get()) == -1;
   PyErr_Clear();
-  auto pop =
-      last || is_zero(key) ? popped(interpreter, *list.elements.rolled(), !last) : std::nullopt;
+  auto pop = last || is_zero(key)
+                 ? popped(interpreter, *list.elements.rolled(), !last, /*partly=*/true)
+                 : std::nullopt;
   if (!pop) return take_element(interpreter, list, key);
   list.elements = ElementList(pop->rest);
   return pop->element;

@@ -9,11 +9,14 @@
 #include "frontend/branches.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
+#include "frontend/freed.h"
 #include "frontend/operators.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
+#include "passes/element_reach.h"
+#include "speculate/test_number.h"
 
 namespace janus::frontend {
 
@@ -124,6 +127,7 @@ Value MetWrites::read(const RuntimeObject& object, const std::string& name, int 
   const Truth found = truth_of(interpreter_, compare(interpreter_, CompareOperator::NotEq, position,
                                                      interpreter_.integer(0)));
   const auto written = [&] {
+    note_read(*log, *writes, position);
     return as<Sequence>(element_at(interpreter_, *writes, position))->elements.known()[1];
   };
   const speculate::NodeFact* seen = interpreter_.fact(fact);
@@ -158,17 +162,155 @@ void MetWrites::check_unwritten(PyTypeObject* type, const std::string& name) con
   }
 }
 
+// --- gradients
+// ------------------------------------------------------------------------------------
+
+// Eager's backward() has come to a value that was written if it is on its way to the loss by
+// itself, or by having been read of its object. The former is known (freed.h). Of the latter, each
+// read notes which write it found, and the run tells in the end whether all were found. Reads count
+// that are on the way to the loss, or to what is written in their turn: the last of all is not, so
+// all are.
+
+namespace {
+
+using Pushes = std::vector<graph::Node*>;
+
+/// Of the lists of a log those whose elements have gradients.
+void add_tracked(const ElementForm& form, size_t& next, std::vector<size_t>& tracked) {
+  if (form.kind == ElementForm::Kind::tuple) {
+    for (const ElementForm& part : form.parts) add_tracked(part, next, tracked);
+    return;
+  }
+  if (form.tracked) tracked.push_back(next);
+  ++next;
+}
+
+std::vector<size_t> tracked_lists(const Rolled& writes) {
+  std::vector<size_t> tracked;
+  size_t next = 0;
+  add_tracked(writes.form, next, tracked);
+  return tracked;
+}
+
+/// What a noted read found, counted from the end; null: no position that was looked for.
+graph::Value* found_by(const graph::Node& note) {
+  const graph::Node* sum = note.inputs[1]->definition;
+  if (sum == nullptr) return nullptr;
+  for (graph::Value* term : sum->inputs)
+    if (term->definition != nullptr && term->definition->op == &op::list_find_object) return term;
+  return nullptr;
+}
+
+/// The elements that a read took at that position, in the order of the lists.
+std::vector<graph::Value*> elements_read(const graph::Block& block, const graph::Value* position) {
+  std::vector<graph::Value*> elements;
+  for (const graph::Node* node : block.nodes)
+    if (node->op == &op::list_item && node->inputs[1] == position)
+      elements.push_back(node->output());
+  return elements;
+}
+
+}  // namespace
+
+void MetWrites::note_read(const Log& log, const Rolled& writes, const Value& position) {
+  const size_t count = tracked_lists(writes).size();
+  if (count == 0 || !interpreter_.grad_enabled) return;
+  if (count > log.reads.size()) refuse_unfreed(log);
+  const Value place =
+      binary(interpreter_, syntax::Operator::Add, length_of(interpreter_, writes), position);
+  for (size_t i = 0; i < count; ++i) append(interpreter_, *log.reads[i], place);
+}
+
+void MetWrites::refuse_unfreed(const Log& log) const {
+  interpreter_.refuse(ReasonCode::autograd,
+                      cat("the attribute ", log.name,
+                          " of objects met in the run, to whose gradient backward() may not come"));
+}
+
+void MetWrites::check_freed() {
+  Pushes all;
+  bool are_sure = true;
+  Freed sure(interpreter_);
+  for (const Log& log : logs_) {
+    const Rolled* writes = log.writes->elements.rolled().get();
+    if (writes == nullptr) continue;
+    for (const size_t list : tracked_lists(*writes)) {
+      const auto pushes = passes::pushes_to(*writes->lists[list]);
+      if (!pushes) refuse_unfreed(log);
+      all.insert(all.end(), pushes->begin(), pushes->end());
+      for (const graph::Node* push : *pushes) are_sure = are_sure && sure.raises(push->inputs[1]);
+    }
+  }
+  if (are_sure) return;
+  Freed if_read(interpreter_, all);
+  for (const Log& log : logs_)
+    if (log.writes->elements.rolled() != nullptr) guard_reads(log, sure, if_read);
+}
+
+void MetWrites::guard_reads(const Log& log, Freed& sure, Freed& if_read) {
+  const Rolled& writes = *log.writes->elements.rolled();
+  const std::vector<size_t> lists = tracked_lists(writes);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    const Pushes pushes = *passes::pushes_to(*writes.lists[lists[i]]);
+    const auto is_sure = [&](const graph::Node* push) { return sure.raises(push->inputs[1]); };
+    const auto raises = [&](const graph::Node* push) { return if_read.raises(push->inputs[1]); };
+    if (std::ranges::all_of(pushes, is_sure)) continue;
+    if (i >= log.reads.size() || !std::ranges::all_of(pushes, raises)) refuse_unfreed(log);
+    guard_reads(log, lists[i], *log.reads[i], sure, if_read);
+  }
+}
+
+void MetWrites::guard_reads(const Log& log, size_t list, const Sequence& noted, Freed& sure,
+                            Freed& if_read) {
+  const Rolled& writes = *log.writes->elements.rolled();
+  graph::Value* reads = rolled_positions(noted)->lists.front();
+  const auto notes = passes::pushes_to(*reads);
+  size_t used = 0;
+  for (graph::Node* note : notes.value_or(Pushes())) {
+    graph::Value* const position = found_by(*note);
+    if (position == nullptr) refuse_unfreed(log);
+    const std::vector<graph::Value*> read = elements_read(*note->parent, position);
+    if (read.size() == writes.lists.size() && if_read.contains(read[list]))
+      ++used;
+    else
+      note->inputs[1] = position;  // from the end: it is none of the places that count
+  }
+  if (used == 0) refuse_unfreed(log);
+  graph::Builder& builder = interpreter_.builder();
+  const Pushes pushes = *passes::pushes_to(*writes.lists[list]);
+  for (const graph::Node* push : pushes)
+    if (push->parent == &builder.block() && sure.raises(push->inputs[1]))
+      reads = op::list_push(builder, {reads, op::list_size(builder, {push->inputs[0]})});
+  graph::Value* const size = op::list_size(builder, {writes.lists[list]});
+  graph::Value* const are_all = op::list_covers(builder, {reads, size});
+  if (!interpreter_.follow(are_all, Object(), speculate::kUncounted)) refuse_unfreed(log);
+}
+
+std::shared_ptr<const Rolled> MetWrites::rolled_positions(const Sequence& reads) const {
+  if (reads.elements.rolled() != nullptr) return reads.elements.rolled();
+  ElementForm form;
+  form.type = graph::Type::i64();
+  const TestKey here{interpreter_.frame().code->facts_key, -1};
+  return roll(interpreter_, here, form, reads.elements.known(), false);
+}
+
 // --- the end of the run -------------------------------------------------------------------------
 
 std::vector<Value> MetWrites::lists() const {
-  std::vector<Value> all;
-  for (const Log& log : logs_) all.push_back(log.writes);
-  if (logs_.size() > 1) all.push_back(order_);
+  std::vector<Value> all = {order_};
+  for (const Log& log : logs_) {
+    all.push_back(log.writes);
+    all.insert(all.end(), log.reads.begin(), log.reads.end());
+  }
   return all;
 }
 
 Value MetWrites::written() const {
-  return std::ranges::all_of(logs_, is_empty) ? nullptr : make_tuple(lists());
+  if (std::ranges::all_of(logs_, is_empty)) return nullptr;
+  std::vector<Value> all;
+  for (const Log& log : logs_) all.push_back(log.writes);
+  if (logs_.size() > 1) all.push_back(order_);
+  return make_tuple(std::move(all));
 }
 
 speculate::HeapWrite MetWrites::commit() const {

@@ -9,6 +9,7 @@
 // write begins the generation anew (Generalise).
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -19,6 +20,7 @@
 
 namespace janus::frontend {
 
+class Freed;
 class Interpreter;
 struct ElementForm;
 
@@ -41,6 +43,9 @@ class MetWrites {
   /// have written it.
   void check_unwritten(PyTypeObject* type, const std::string& name) const;
 
+  /// Refuses where a backward() in the run may not have come to all values with gradients that were
+  /// written; or lets the run find out, where that depends on which of them were read.
+  void check_freed();
   /// The lists, which are seen by all that the run does.
   std::vector<Value> lists() const;
   /// All that is written, as one value, and how the commit does it; nothing if there was no write.
@@ -53,6 +58,10 @@ class MetWrites {
   struct Log {
     std::string name;
     std::shared_ptr<Sequence> writes = std::make_shared<Sequence>(true);
+    /// The positions in it of the values with gradients that were read, for each tensor of a value.
+    std::array<std::shared_ptr<Sequence>, 4> reads = {
+        std::make_shared<Sequence>(true), std::make_shared<Sequence>(true),
+        std::make_shared<Sequence>(true), std::make_shared<Sequence>(true)};
     Classes classes;  ///< of the objects
   };
   const Log* find(const std::string& name) const;
@@ -63,6 +72,11 @@ class MetWrites {
   std::shared_ptr<const Rolled> rolled_up(const Log& log, int fact) const;
   /// Where the object's last write stands in the list, from the end; 0: there is none.
   Value position_of(const RuntimeObject& object, const Rolled& writes) const;
+  void note_read(const Log& log, const Rolled& writes, const Value& position);
+  void guard_reads(const Log& log, Freed& sure, Freed& if_read);
+  void guard_reads(const Log& log, size_t list, const Sequence& reads, Freed& sure, Freed& if_read);
+  std::shared_ptr<const Rolled> rolled_positions(const Sequence& reads) const;
+  [[noreturn]] void refuse_unfreed(const Log& log) const;
 
   Interpreter& interpreter_;
   std::vector<Log> logs_;

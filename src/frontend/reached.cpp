@@ -6,6 +6,7 @@
 
 #include "graph/functions.h"
 #include "ops/list.h"
+#include "passes/element_reach.h"
 #include "passes/reachability.h"
 
 namespace janus::frontend {
@@ -59,7 +60,7 @@ ReachedFlags::Flag ReachedFlags::find(graph::Value* value) {
     return {};
   if (node->op == &op::if_) return through_branch(*value);
   if (node->op == &op::call) return through_call(*value);
-  if (!node->blocks.empty() || node->op == &op::call || node->op == &op::gradient)
+  if (!node->blocks.empty() || node->op == &op::gradient || passes::is_part_of_list(*value))
     return through_uncertain(*value);
   Flag flag;
   for (graph::Value* operand : operands_of(value)) flag = either(flag, of(operand), *node->parent);
@@ -170,7 +171,7 @@ std::string ReachedFlags::describe(graph::Value* value) {
     described_.erase(result);
     return cat(name, '{', inside, '}');
   }
-  if (!node->blocks.empty() || node->op == &op::gradient) {
+  if (!node->blocks.empty() || node->op == &op::gradient || passes::is_part_of_list(*value)) {
     const Flag flag = of(value);
     if (flag.value != nullptr) return cat('%', flag.value->id);
     return flag.known ? "1" : "";
@@ -183,7 +184,8 @@ std::string ReachedFlags::describe(graph::Value* value) {
   return all;
 }
 
-/// Through a loop, what a function is given, or an earlier gradient: only what is certain.
+/// Through a loop, what a function is given, an earlier gradient, or some element of a list: only
+/// what is certain.
 ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
   using passes::Paths;
   const Node& node = *output.definition;
@@ -191,6 +193,7 @@ ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
   std::vector<graph::Value*> certain;
   if (node.op != &op::gradient) certain = passes::operands_reached(output, Paths::certain);
   for (graph::Value* operand : certain) flag = either(flag, of(operand), *node.parent);
+  if (flag.known) return flag;
   for (graph::Value* operand : passes::operands_reached(output, Paths::any)) {
     if (std::find(certain.begin(), certain.end(), operand) != certain.end()) continue;
     if (of(operand) == Flag{}) continue;
@@ -198,7 +201,10 @@ ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
     if (test != interpreter_.scope_nodes.end())
       throw CannotMerge{test->second, "whether something has a gradient depends on it",
                         /*in_first_round=*/node.op == &op::while_};
-    interpreter_.refuse(ReasonCode::autograd, "whether something has a gradient depends on a loop");
+    interpreter_.refuse(ReasonCode::autograd,
+                        passes::is_part_of_list(output)
+                            ? "whether something has a gradient depends on the element of a list"
+                            : "whether something has a gradient depends on a loop");
   }
   return flag;
 }

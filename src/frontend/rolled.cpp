@@ -258,12 +258,15 @@ Value last_pushed(Interpreter& interpreter, const Rolled& list) {
   return assemble(interpreter, list.form, leaves, next, list.memory);
 }
 
-std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front) {
+std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front,
+                             bool partly) {
   if (list.front != front) return std::nullopt;
+  graph::Attributes attributes;
+  if (partly) attributes.set("partly", true);
   auto rest = std::make_shared<Rolled>(list);
   std::vector<graph::Value*> leaves;
   for (graph::Value*& each : rest->lists) {
-    const graph::Node* pop = interpreter.builder().append(op::list_pop, {each});
+    const graph::Node* pop = interpreter.builder().append(op::list_pop, {each}, attributes);
     each = pop->outputs[0];
     leaves.push_back(pop->outputs[1]);
   }

@@ -65,12 +65,14 @@ std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, cons
 /// The element at the list's end, where the block at hand, or one around it, has put it there; null
 /// where it is not known.
 Value last_pushed(Interpreter& interpreter, const Rolled& list);
-/// Takes an element from an end of the list; nothing if lists do not shrink at that end.
+/// Takes an element from an end of the list; nothing if lists do not shrink at that end. `partly`:
+/// others may never be taken.
 struct Popped {
   std::shared_ptr<Rolled> rest;
   Value element;
 };
-std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front);
+std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front,
+                             bool partly = false);
 
 /// How many elements it has, as a number.
 Value length_of(Interpreter& interpreter, const Rolled& list);

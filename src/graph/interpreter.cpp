@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "graph/element_code.h"
 #include "graph/functions.h"
@@ -460,6 +461,14 @@ class Run {
         return identical(each, get(node.inputs[1]));
       });
       set(node.output(), found == list.rend() ? int64_t{0} : list.rbegin() - found - 1);
+      return true;
+    }
+    if (name == "list_covers") {
+      std::set<int64_t> found;
+      for (const Datum& each : list) found.insert(std::get<int64_t>(each));
+      int64_t first_missing = 0;
+      while (found.contains(first_missing)) ++first_missing;
+      set(node.output(), first_missing >= integer(1));
       return true;
     }
     if (name == "list_reverse") {

@@ -16,7 +16,7 @@
   /* list_access.cpp */                                                                         \
   X(list_item) X(list_reverse) X(list_resize) X(list_sum) X(list_only) X(list_stack)            \
   X(list_unstack) X(list_slice) X(list_join) X(list_pick) X(list_order) X(list_find)            \
-  X(list_find_object)                                                                           \
+  X(list_find_object) X(list_covers)                                                            \
   /* structure.cpp */                                                                           \
   X(constant) X(state) X(commit) X(rebind) X(guard) X(size) X(dimension) X(gradient) X(detach) X(undefined) X(fused) \
   X(if_) X(while_) X(function) X(call) X(opaque) X(opaque_backward)                             \

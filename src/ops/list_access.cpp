@@ -159,6 +159,13 @@ std::vector<Type> infer_list_find(const Infer& infer) {
   return {Type::i64()};
 }
 
+std::vector<Type> infer_list_covers(const Infer& infer) {
+  expect_count(infer, 2);
+  expect_integer(infer, 1);
+  if (infer.type(0) != Type::list(Type::i64())) infer.fail("expected a list of integers");
+  return {Type::boolean()};
+}
+
 // ---- Gradients --------------------------------------------------------------------------------
 
 Value* size_of(Builder& builder, Value* list) { return op::list_size(builder, {list}); }
@@ -363,6 +370,14 @@ constinit const OpDef op::list_find_object{
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
     .infer = infer_list_find_object,
+};
+
+constinit const OpDef op::list_covers{
+    .name = "list_covers",
+    .doc = "Whether all integers from 0 to before the second operand are in a list.",
+    .schema = "",
+    .traits = Trait::pure | Trait::no_gradient,
+    .infer = infer_list_covers,
 };
 
 }  // namespace janus

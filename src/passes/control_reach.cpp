@@ -6,6 +6,7 @@
 
 #include "graph/functions.h"
 #include "ops/list.h"
+#include "passes/element_reach.h"
 
 namespace janus::passes {
 
@@ -65,6 +66,7 @@ class Rounds {
     for (const size_t k : carried) results.push_back(body.results[k]);
     BlockSources sources = sources_of(body, results, paths_, functions_);
     outer_.merge(sources.outer);
+    for (const size_t list : taken_in_part_) sources.parameters.erase(list);
     return sources.parameters;
   }
 
@@ -83,8 +85,11 @@ class Rounds {
   }
 
   /// {minimum=n} promises that there are at least n rounds. However many there are beyond that, the
-  /// sets of carried values that they lead to repeat at some time.
+  /// sets of carried values that they lead to repeat at some time. Of a list that the rounds take
+  /// in turn all elements are reached, or it has none, if what goes through all rounds takes them
+  /// in.
   std::vector<Value*> reached_for_certain(size_t index) {
+    const std::set<size_t> lists = lists_taken(index);
     constexpr int64_t most_rounds = 64;
     const int64_t least = std::min(loop_.attributes.get_or<int64_t>("minimum", 0), most_rounds);
     std::set<size_t> carried = {index};
@@ -100,12 +105,29 @@ class Rounds {
     }
     if (!seen.contains(carried)) in_all.clear();
     outer_ = certain;
+    if (paths_ == Paths::certain) in_all.insert(lists.begin(), lists.end());
     return with_starts(in_all);
+  }
+
+  /// The lists of which the carried value takes in an element in each round. Of others some
+  /// elements may be lost on the way.
+  std::set<size_t> lists_taken(size_t index) {
+    std::set<size_t> lists;
+    const Block& body = *loop_.blocks[1];
+    const Reached reached = reached_from({&body.results[index], 1}, paths_, &body, functions_);
+    for (const Node* node : body.nodes) {
+      if (!is_taken_in_turn(*node)) continue;
+      const bool is_whole =
+          reached.contains(body.parameters[index]) && reached.contains(node->outputs[1]);
+      (is_whole ? lists : taken_in_part_).insert(node->inputs[0]->index);
+    }
+    return lists;
   }
 
   const Node& loop_;
   const Paths paths_;
   const FunctionReach* functions_;
+  std::set<size_t> taken_in_part_;
   Reached outer_;
 };
 
@@ -116,7 +138,7 @@ FunctionReach::FunctionReach(const Node& call, Paths paths) {
   for (const Node* function : functions)
     sources_[function].resize(function->blocks.front()->results.size());
   find(functions, Paths::any);
-  if (paths == Paths::certain) find(functions, Paths::certain);
+  if (paths != Paths::any) find(functions, paths);
 }
 
 void FunctionReach::find(const std::vector<Node*>& functions, Paths paths) {

@@ -11,6 +11,7 @@
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/control_reach.h"
+#include "passes/element_reach.h"
 #include "passes/parts_reach.h"
 #include "passes/passes.h"
 
@@ -195,6 +196,11 @@ std::vector<Value*> operands_reached(const Value& output, Paths paths,
   const Node& node = *output.definition;
   if (node.op == &op::if_ || node.op == &op::while_ || node.op == &op::call)
     return reached_through(output, paths, functions);
+  if (paths != Paths::any && is_part_of_list(output)) {
+    if (paths == Paths::certain_but_for_lists) return {};
+    return is_taken_in_turn(node) ? operands(node)
+                                  : reached_by_each_element(*node.inputs[0], functions);
+  }
   if (!node.op->is(graph::Trait::composite) || node.inputs.size() < 2) return operands(node);
   const std::vector<bool> reached = inputs_reached_by_parts(output, paths);
   std::vector<Value*> result;

@@ -29,8 +29,9 @@ std::vector<graph::Value*> outer_values(const graph::Node& node);
 
 /// Which ways of a gradient count: those through any side of an `if` and any number of rounds of a
 /// loop, or only those that are there however the run goes. What a gradient comes to for certain
-/// has one in eager as well; the others may have None there.
-enum class Paths { any, certain };
+/// has one in eager as well; the others may have None there. `certain_but_for_lists`: only those of
+/// the latter that no element of a list lies on.
+enum class Paths { any, certain, certain_but_for_lists };
 class FunctionReach;
 
 /// The operands that a gradient of `output` can flow on to. A composite operator's parts say it:
