@@ -39,6 +39,12 @@ Layout row_of(const Layout& stacked) {
   return row;
 }
 
+/// Whether what element-wise operators make of the tensor lies in order.
+bool gives_in_order(const Layout& layout) {
+  const Layout* const operand = &layout;
+  return elementwise_strides(layout.sizes, {&operand, 1}) == contiguous_strides(layout.sizes);
+}
+
 void put_number(const Slot& number, char* to) {
   switch (number.kind()) {
     case Slot::Kind::boolean:
@@ -221,6 +227,36 @@ RowsOfNumber& Rows::enter(const Group& group, Library& library, Slot* slots,
   return known;
 }
 
+/// Whether a group is computed at once: there are enough invocations, and none is given a tensor
+/// whose dimensions lie in another order, which copies would not keep.
+bool Rows::are_stacked(const Group& group, Library& library, SymbolValues& symbols) {
+  const Instruction& instruction = *group.instruction;
+  if (group.members.size() < instruction.least_rows) return false;
+  if (instruction.sums > 0) return true;
+  symbols.set(instruction.node->attributes.get<std::string>("symbol"),
+              static_cast<int64_t>(group.members.size()));
+  const RowsOfNumber& known = of_number(group, symbols);
+  for (size_t i = 0; i < known.rows.size(); ++i) {
+    if (known.rows[i].sizes.size() < 2) continue;
+    for (const uint32_t member : group.members)
+      if (!lies_in_order(operands_of(member)[i], known.rows[i], library)) return false;
+  }
+  return true;
+}
+
+bool Rows::lies_in_order(const Slot& operand, const Layout& in_order,
+                         const Library& library) const {
+  if (!is_row(operand))
+    return !operand.is_tensor() || library.has_layout(operand, in_order) ||
+           gives_in_order(library.layout(operand));
+  const Invocation& giver = invocations_[invocation_of(operand)];
+  if (giver.instruction->sums > 0) return true;
+  const Batch& batch = batches_[giver.batch];
+  if (batch.data[result_of(operand)] != nullptr) return true;
+  return gives_in_order(batch.is_single ? library.layout(batch.results[result_of(operand)])
+                                        : batch.row[result_of(operand)]);
+}
+
 /// One operand of all invocations of a group, one below the other.
 Slot Rows::stack(const Group& group, size_t operand, Library& library, RowsOfNumber& known) const {
   const Layout &layout = known.layouts[operand], &row = known.rows[operand];
@@ -295,14 +331,16 @@ void Rows::leave(const Group& group, RowsOfNumber& known, Library& library, Slot
     for (const uint32_t result : inner.results) {
       Slot& value = batch.results.emplace_back(slots[result]);
       Layout layout = library.layout(value);
-      if (!layout.is_contiguous()) {
+      if (!layout.is_contiguous() && gives_in_order(row_of(layout))) {
         layout.strides = contiguous_strides(layout.sizes);
         Slot copy = library.allocate(layout);
         library.copy(copy, value);
         value = std::move(copy);
       }
       batch.row.push_back(row_of(layout));
-      batch.data.push_back(static_cast<const char*>(library.data(value)));
+      batch.strides.push_back(layout.strides.front());
+      batch.data.push_back(layout.is_contiguous() ? static_cast<const char*>(library.data(value))
+                                                  : nullptr);
     }
     for (uint32_t i = 0; i < group.members.size(); ++i) {
       invocations_[group.members[i]].batch = static_cast<uint32_t>(batches_.size());
@@ -355,7 +393,8 @@ Slot Rows::tensor(const Slot& row, Library& library) const {
   if (batch.is_single) return batch.results[result_of(row)];
   const Layout& layout = batch.row[result_of(row)];
   return library.share(batch.results[result_of(row)],
-                       giver.row * layout.element_count() * graph::byte_size(layout.dtype), layout);
+                       giver.row * batch.strides[result_of(row)] * graph::byte_size(layout.dtype),
+                       layout);
 }
 
 Slot Rows::take_tensor(const Slot& row, Library& library) {
@@ -370,8 +409,9 @@ Slot Rows::own_tensor(const Slot& row, Library& library) {
   Slot& own = own_tensors_[row_number(row)];
   if (!own.is_empty()) return own;
   const Slot shared = tensor(row, library);
-  own = library.allocate(
-      contiguous_layout(library.layout(shared).dtype, library.layout(shared).sizes));
+  Layout layout = library.layout(shared);
+  if (!layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
+  own = library.allocate(layout);
   library.copy(own, shared);
   return own;
 }

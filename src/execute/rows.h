@@ -45,7 +45,7 @@ class Rows {
   template <class Run>
   bool compute(Library& library, Slot* slots, SymbolValues& symbols, Run&& run) {
     for (const Group& group : take_waiting()) {
-      if (group.members.size() < group.instruction->least_rows) {
+      if (!are_stacked(group, library, symbols)) {
         for (const uint32_t number : group.members) {
           enter_single(invocations_[number], library, slots);
           if (!run(group.instruction->blocks[1], nullptr)) return false;
@@ -89,6 +89,7 @@ class Rows {
     bool is_single = false;
     std::vector<Slot> results;
     std::vector<const char*> data;  ///< null: not in order
+    std::vector<int64_t> strides;   ///< of each result: from row to row; not of a single one
     size_t count = 0;
     std::vector<Layout> row;  ///< of each result; not of a single one
   };
@@ -112,6 +113,8 @@ class Rows {
   std::vector<Group> take_waiting();
   RowsOfNumber& enter(const Group& group, Library& library, Slot* slots, SymbolValues& symbols);
   RowsOfNumber& of_number(const Group& group, const SymbolValues& symbols);
+  bool are_stacked(const Group& group, Library& library, SymbolValues& symbols);
+  bool lies_in_order(const Slot& operand, const Layout& in_order, const Library& library) const;
   Slot stack(const Group& group, size_t operand, Library& library, RowsOfNumber& known) const;
   Slot part_of_batch(const Group& group, size_t operand, Library& library, const Layout& layout,
                      int64_t row_bytes) const;

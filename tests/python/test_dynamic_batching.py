@@ -439,3 +439,54 @@ def test_switch():
         one_by_one = gradients()
     for one, other in zip(together, one_by_one, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+# --- layouts ----------------------------------------------------------------------------------------
+
+
+def transposed(rows, columns):
+    return torch.randn(columns, rows).t()
+
+
+def over_matrices(combine, make=transposed):
+    """A recursion that gives a matrix for each tree, of which the program sees the strides."""
+
+    def go(node, x):
+        if isinstance(node, Leaf):
+            return torch.tanh(x * node.word)
+        return combine(go(node.left, torch.sin(x)), go(node.right, x * 0.5))
+
+    def step(root, x):
+        y = go(root, x)
+        return y, y * 2
+
+    return Program(step, [(root, make(3, 4)) for (root,) in trees(16)])
+
+
+@differential(graphs=1, hits=12)
+def test_rows_that_are_transposed():
+    return over_matrices(lambda left, right: torch.tanh(left + right))
+
+
+@differential(graphs=1, hits=12)
+def test_rows_that_are_parts():
+    def part(rows, columns):
+        return torch.randn(rows, columns + 2)[:, 1:-1]
+
+    return over_matrices(lambda left, right: torch.tanh(left - right), part)
+
+
+@differential(hits=8)
+def test_rows_of_which_some_are_transposed():
+    """From call to call, too."""
+    kinds = [transposed, torch.randn]
+
+    def make(rows, columns):
+        return random.choice(kinds)(rows, columns)
+
+    return over_matrices(lambda left, right: torch.tanh(left + right), make)
+
+
+@differential(graphs=1, hits=12)
+def test_rows_that_the_recursion_transposes():
+    return over_matrices(lambda left, right: torch.sin(left.t() * 2).t() + right, torch.randn)
