@@ -15,6 +15,7 @@
 #include "frontend/operators.h"
 #include "frontend/optional.h"
 #include "frontend/requires_grad.h"
+#include "frontend/results_within.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
@@ -640,6 +641,7 @@ void note_differentiable_leaves(Interpreter& interpreter) {
     interpreter.refuse(ReasonCode::autograd,
                        "a gradient due outside of a size that the run decides");
   check_saved_values(interpreter, results);
+  check_not_within(interpreter, results);
   std::vector<graph::Value*> targets = results;
   for (const auto& tensor : interpreter.entry_tensor_order) {
     const std::vector<graph::Value*> values = tracked_values(interpreter, *tensor);

@@ -90,6 +90,18 @@ bool is_looked_at(const Edge& result) {
   return found != tasks->end() && found->second.captures_ != nullptr;
 }
 
+/// The grad_fn of gradients that can't be differentiated.
+class SecondBackward final : public autograd::Node {
+ public:
+  explicit SecondBackward(autograd::edge_list edges) : Node(std::move(edges)) {}
+  std::string name() const override { return "SecondBackward"; }
+  variable_list apply(variable_list&&) override {
+    TORCH_CHECK(false,
+                "torchjanus: a second gradient through a converted recursion, or a branch or "
+                "loop that draws random numbers");
+  }
+};
+
 class GraphBackward final : public autograd::Node {
  public:
   GraphBackward(const Ways& ways, autograd::edge_list edges)
@@ -122,8 +134,9 @@ class GraphBackward final : public autograd::Node {
     const auto python = lock_python();
     const std::vector<bool> given = complete(gradients);
     const Way& way = cuts_are_looked_at() ? apart_ : whole_;
-    variable_list made = c10::GradMode::is_enabled() ? apply_differentiably(way, gradients)
-                                                     : run_backward(way, gradients);
+    variable_list made = !c10::GradMode::is_enabled() ? run_backward(way, gradients)
+                         : way.graph->is_repeatable() ? apply_differentiably(way, gradients)
+                                                      : apply_once(way, gradients);
     // What only results without a gradient lead to has none, as in eager.
     for (size_t i = 0; i < made.size(); ++i) {
       bool is_reached = false;
@@ -254,6 +267,23 @@ class GraphBackward final : public autograd::Node {
     run(program, inputs, cells, results);
     attach_node({again, nullptr}, inputs, program.cells(), cells, results);
     return taken(way, results);
+  }
+
+  /// create_graph where nothing can be computed again: gradients that can't be differentiated. Who
+  /// only asks for them, as some do of all, has them.
+  variable_list apply_once(const Way& way, const variable_list& gradients) {
+    autograd::edge_list edges = next_edges();
+    for (const at::Tensor& gradient : gradients)
+      if (gradient.requires_grad()) edges.push_back(autograd::impl::gradient_edge(gradient));
+    const c10::AutoGradMode without_gradients(false);
+    variable_list made = run_backward(way, gradients);
+    const auto end = c10::make_intrusive<SecondBackward>(std::move(edges));
+    for (at::Tensor& each : made)
+      if (each.defined()) {
+        each = each.detach();
+        autograd::impl::set_gradient_edge(each, Edge(end, end->add_input_metadata(each)));
+      }
+    return made;
   }
 
   Way whole_, apart_;
@@ -409,11 +439,43 @@ std::set<size_t> written_inputs(const speculate::Generated& generated) {
   return written;
 }
 
-/// Results none of which lies on the way of another's gradient, and those that do.
+/// Results none of which lies on the way of another's gradient, and those that do. What one of them
+/// frees, another's backward() needs as well.
 struct Stage {
   std::vector<GradientGraph::Result> results;
   std::vector<size_t> cuts;
+  std::set<const graph::Node*> nodes;  ///< that their gradients go through
 };
+
+/// The stage at that level whose gradients share nodes with these, of several made one.
+Stage& stage_at(std::vector<std::vector<Stage>>& levels, size_t level,
+                const std::set<const graph::Node*>& nodes) {
+  if (levels.size() <= level) levels.resize(level + 1);
+  std::vector<Stage>& stages = levels[level];
+  const auto is_apart = [&](const Stage& stage) {
+    return std::ranges::none_of(nodes,
+                                [&](const auto* node) { return stage.nodes.contains(node); });
+  };
+  const auto [first, last] = std::ranges::stable_partition(stages, is_apart);
+  Stage joined;
+  joined.nodes = nodes;
+  for (auto each = first; each != last; ++each) {
+    joined.results.insert(joined.results.end(), each->results.begin(), each->results.end());
+    joined.cuts.insert(joined.cuts.end(), each->cuts.begin(), each->cuts.end());
+    joined.nodes.merge(each->nodes);
+  }
+  stages.erase(first, last);
+  return stages.emplace_back(std::move(joined));
+}
+
+/// The nodes that gradients of the value go through.
+std::set<const graph::Node*> nodes_behind(graph::Value* value) {
+  std::set<const graph::Node*> nodes;
+  for (const graph::Value* each : passes::reached_from(std::span(&value, 1), passes::Paths::any))
+    if (each->definition != nullptr && passes::passes_gradient(*each->definition))
+      nodes.insert(each->definition);
+  return nodes;
+}
 
 /// For each result how many others lie one behind the other on the way of its gradient.
 std::vector<Stage> stages_of(const graph::Graph& graph,
@@ -428,20 +490,21 @@ std::vector<Stage> stages_of(const graph::Graph& graph,
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t r) { return values[r]->id; });
   std::vector<size_t> level(results.size());
-  std::vector<Stage> stages;
+  std::vector<std::vector<Stage>> levels;
   for (const size_t r : order) {
     std::vector<size_t> on_the_way;
     for (const size_t other : order)
       if (values[other] != values[r] && reaches[r][other] && values[other]->definition != nullptr)
         on_the_way.push_back(other);
     for (const size_t other : on_the_way) level[r] = std::max(level[r], level[other] + 1);
-    if (stages.size() <= level[r]) stages.resize(level[r] + 1);
-    Stage& stage = stages[level[r]];
+    Stage& stage = stage_at(levels, level[r], nodes_behind(values[r]));
     stage.results.push_back(results[r]);
     for (const size_t other : on_the_way)
       if (std::ranges::find(stage.cuts, results[other].index) == stage.cuts.end())
         stage.cuts.push_back(results[other].index);
   }
+  std::vector<Stage> stages;
+  for (std::vector<Stage>& each : levels) std::ranges::move(each, std::back_inserter(stages));
   return stages;
 }
 

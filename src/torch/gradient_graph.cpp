@@ -187,12 +187,14 @@ GradientGraph& GradientGraph::recomputed() {
   return *recomputed_;
 }
 
+bool GradientGraph::is_repeatable() const {
+  return !draws_in_block_ && std::ranges::all_of(graph_.body().nodes, [&](const Node* node) {
+    return unused_.contains(node) || graph::functions_run_by(*node).empty();
+  });
+}
+
 Graph GradientGraph::gradients_of_inputs() const {
-  TORCHJANUS_CHECK(!draws_in_block_,
-                   "create_graph through a converted branch or loop that draws random numbers");
-  for (const Node* node : graph_.body().nodes)
-    TORCHJANUS_CHECK(unused_.contains(node) || graph::functions_run_by(*node).empty(),
-                     "create_graph through a converted recursion");
+  TORCHJANUS_CHECK(is_repeatable(), "create_graph: the run can't be repeated");
   graph::Rewriter rewriter(graph_);
   for (const auto* given : {&unrepeatable_, &ends_})
     for (Value* value : *given)

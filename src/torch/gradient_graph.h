@@ -52,6 +52,9 @@ class GradientGraph {
   /// of the differentiable inputs, then cells, then cuts.
   execute::Program& backward();
 
+  /// Whether there is `recomputed`: not where that would have to go through a recursion again,
+  /// which might meet other objects by now, or to draw in a branch or loop.
+  bool is_repeatable() const;
   /// The gradients as a function of the graph's own inputs and cells, which can be differentiated
   /// again: takes the graph's inputs, then the unrepeatable values, then the cuts' results, then
   /// one gradient for each differentiable result.

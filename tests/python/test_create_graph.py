@@ -115,3 +115,55 @@ def test_freed_gradients_stay_freed():
     result.backward()
     with pytest.raises(RuntimeError, match="second time"):
         torch.autograd.grad(result, programs.x, create_graph=True)
+
+
+class Tree:
+    def __init__(self, height):
+        self.value = height * 0.5 + 0.25
+        self.children = [Tree(height - 1) for _ in range(2)] if height > 0 else []
+
+
+def recursion(w):
+    def go(node, x):
+        for child in node.children:
+            x = x + go(child, x * w)
+        return torch.tanh(x * node.value)
+
+    return go
+
+
+def branch_that_draws(w):
+    def step(node, x):
+        x = torch.tanh(x * w)
+        if x.sum() > 0:
+            x = x * torch.rand(3, dtype=w.dtype)
+        return x * w
+
+    return step
+
+
+@pytest.mark.parametrize("make", [recursion, branch_that_draws])
+def test_gradients_of_what_is_not_repeated(make):
+    """They are eager's, and require a gradient; only who differentiates them is told."""
+    observed = []
+    for converted in (False, True):
+        torch.manual_seed(3)
+        w = torch.randn(3, dtype=torch.float64, requires_grad=True)
+        step = make(w)
+        if converted:
+            step = torchjanus.function(step)
+        for i in range(10):
+            result = step(Tree(1 + i % 3), torch.randn(3, dtype=w.dtype)).square().sum()
+            (given,) = torch.autograd.grad(result, w, retain_graph=True, create_graph=True)
+            assert given.requires_grad and not given.is_leaf
+            result.backward(create_graph=True)
+            assert w.grad.requires_grad
+            observed.append((converted, given.detach(), w.grad.detach()))
+            w.grad = None
+        if converted:
+            assert step.stats()["hits"] >= 5
+            with pytest.raises(RuntimeError, match="second gradient"):
+                given.sum().backward()
+    eager, graphs = ([one for one in observed if one[0] == kind] for kind in (False, True))
+    for (_, *expected), (_, *actual) in zip(eager, graphs, strict=True):
+        torch.testing.assert_close(actual, expected)

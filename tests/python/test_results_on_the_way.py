@@ -278,3 +278,77 @@ def test_results_in_front_of_a_recursion(use):
         return a, b, encode(node, b * a)
 
     return looked_at_in_trees(outputs, use, list(layers.parameters()))
+
+
+# --- within a branch, loop or function ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("use", FIRST_ORDER, ids=lambda use: use.__name__)
+@differential(hits=4)
+def test_results_of_one_side_of_a_branch(use):
+    """The test is followed."""
+    w = torch.randn(3, requires_grad=True)
+
+    def outputs(x):
+        if x.sum() > 0:
+            a = torch.tanh(x * w)
+            b = a * w
+        else:
+            a = torch.sin(x * w)
+            b = a + w
+        return a, b, b * 2
+
+    return looked_at(outputs, use, [w])
+
+
+@pytest.mark.parametrize("use", FIRST_ORDER, ids=lambda use: use.__name__)
+@differential(reasons=["autograd"])
+def test_results_of_one_call_of_a_recursion(use):
+    layers = nn.ModuleList(nn.Linear(3, 3) for _ in range(2))
+
+    def encode(node, state):
+        cell = layers[0](node["value"]) * state
+        for child in node["children"]:
+            cell = cell + encode(child, state * 0.5)[1]
+        return cell, torch.tanh(cell) * node["value"]
+
+    def outputs(node):
+        a, b = encode(node, node["value"])
+        _, d = encode(node, b)
+        return a, *encode(node, d)
+
+    return looked_at_in_trees(outputs, use, list(layers.parameters()))
+
+
+@differential(hits=4)
+def test_results_that_share_nothing():
+    """Each has a backward() of its own."""
+    w, v = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+
+    def outputs(x):
+        a = torch.tanh(w * x)
+        return a, torch.sin(v * x), a * w, torch.cos(v)
+
+    def each_alone(results):
+        for result in results[1:]:
+            result.sum().backward()
+
+    return looked_at(outputs, each_alone, [w, v])
+
+
+@differential(hits=4)
+def test_results_that_share_what_is_freed():
+    w = torch.randn(3, requires_grad=True)
+
+    def outputs(x):
+        a = torch.tanh(w * x)
+        return a * x, a * w
+
+    def each_alone(results):
+        results[0].sum().backward()
+        try:
+            results[1].sum().backward()
+        except RuntimeError as error:
+            return str(error)
+
+    return looked_at(outputs, each_alone, [w])
