@@ -12,6 +12,7 @@ namespace janus::frontend {
 using python::Object;
 using syntax::CompareOperator;
 using syntax::Operator;
+using syntax::UnaryOperator;
 
 namespace {
 
@@ -227,6 +228,12 @@ Value call_starmap(Interpreter& interpreter, const Arguments& arguments) {
 
 // --- operator -----------------------------------------------------------------------------------
 
+/// Of what changes an operand: with other arguments there is nothing else to do than to give up.
+void expect_operands(Interpreter& interpreter, const Arguments& arguments, size_t count) {
+  if (arguments.positional.size() != count || !arguments.keywords.empty())
+    interpreter.refuse(ReasonCode::unsupported_argument, "arguments of an operator");
+}
+
 template <Operator op>
 Value call_binary(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() != 2) return nullptr;
@@ -237,6 +244,64 @@ template <CompareOperator op>
 Value call_compare(Interpreter& interpreter, const Arguments& arguments) {
   if (arguments.positional.size() != 2) return nullptr;
   return compare(interpreter, op, arguments.positional[0], arguments.positional[1]);
+}
+
+/// `a op= b` as a call; what it changes is the very object that it is given.
+template <Operator op>
+Value call_in_place(Interpreter& interpreter, const Arguments& arguments) {
+  expect_operands(interpreter, arguments, 2);
+  return binary_in_place(interpreter, op, arguments.positional[0], arguments.positional[1]);
+}
+
+template <UnaryOperator op>
+Value call_unary(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  return unary(interpreter, op, arguments.positional[0]);
+}
+
+Value call_truth(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  return flag_value(interpreter, truth_of(interpreter, arguments.positional[0]));
+}
+
+template <bool expected>
+Value call_is(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  return interpreter.boolean(
+      identical(interpreter, arguments.positional[0], arguments.positional[1]) == expected);
+}
+
+Value call_contains(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  return compare(interpreter, CompareOperator::In, arguments.positional[1],
+                 arguments.positional[0]);
+}
+
+Value call_setitem(Interpreter& interpreter, const Arguments& arguments) {
+  expect_operands(interpreter, arguments, 3);
+  write_subscript(interpreter, arguments.positional[0], arguments.positional[1],
+                  arguments.positional[2]);
+  return interpreter.none();
+}
+
+Value call_delitem(Interpreter& interpreter, const Arguments& arguments) {
+  expect_operands(interpreter, arguments, 2);
+  delete_subscript(interpreter, arguments.positional[0], arguments.positional[1]);
+  return interpreter.none();
+}
+
+Value call_methodcaller(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.empty()) return nullptr;
+  const std::string name = text_of(folded(interpreter, arguments.positional[0]).get());
+  if (name.empty()) return nullptr;
+  Arguments given = arguments;
+  given.positional.erase(given.positional.begin());
+  return std::make_shared<Native>(
+      "methodcaller", [name, given](Interpreter& inner, const Arguments& object) -> Value {
+        if (object.positional.size() != 1)
+          inner.refuse(ReasonCode::would_raise, "TypeError: arguments of a methodcaller");
+        return call(inner, attribute(inner, object.positional[0], name), given);
+      });
 }
 
 Value call_getitem(Interpreter& interpreter, const Arguments& arguments) {
@@ -340,6 +405,36 @@ std::span<const SpecialCallable> standard_library_callables() {
       {"operator.matmul", call_binary<Operator::MatMult>},
       {"operator.or_", call_binary<Operator::BitOr>},
       {"operator.and_", call_binary<Operator::BitAnd>},
+      {"operator.xor", call_binary<Operator::BitXor>},
+      {"operator.lshift", call_binary<Operator::LShift>},
+      {"operator.rshift", call_binary<Operator::RShift>},
+      {"operator.concat", call_binary<Operator::Add>},
+      {"operator.neg", call_unary<UnaryOperator::USub>},
+      {"operator.pos", call_unary<UnaryOperator::UAdd>},
+      {"operator.invert", call_unary<UnaryOperator::Invert>},
+      {"operator.inv", call_unary<UnaryOperator::Invert>},
+      {"operator.not_", call_unary<UnaryOperator::Not>},
+      {"operator.iadd", call_in_place<Operator::Add>},
+      {"operator.isub", call_in_place<Operator::Sub>},
+      {"operator.imul", call_in_place<Operator::Mult>},
+      {"operator.itruediv", call_in_place<Operator::Div>},
+      {"operator.ifloordiv", call_in_place<Operator::FloorDiv>},
+      {"operator.imod", call_in_place<Operator::Mod>},
+      {"operator.ipow", call_in_place<Operator::Pow>},
+      {"operator.imatmul", call_in_place<Operator::MatMult>},
+      {"operator.ior", call_in_place<Operator::BitOr>},
+      {"operator.iand", call_in_place<Operator::BitAnd>},
+      {"operator.ixor", call_in_place<Operator::BitXor>},
+      {"operator.ilshift", call_in_place<Operator::LShift>},
+      {"operator.irshift", call_in_place<Operator::RShift>},
+      {"operator.iconcat", call_in_place<Operator::Add>},
+      {"operator.truth", call_truth},
+      {"operator.is_", call_is<true>},
+      {"operator.is_not", call_is<false>},
+      {"operator.contains", call_contains},
+      {"operator.setitem", call_setitem},
+      {"operator.delitem", call_delitem},
+      {"operator.methodcaller", call_methodcaller},
       {"operator.lt", call_compare<CompareOperator::Lt>},
       {"operator.le", call_compare<CompareOperator::LtE>},
       {"operator.gt", call_compare<CompareOperator::Gt>},
