@@ -1,8 +1,11 @@
 #include "frontend/attribute_lookup.h"
 
+#include <optional>
+
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/exceptions.h"
 #include "frontend/met_writes.h"
 
 namespace janus::frontend {
@@ -181,13 +184,18 @@ Value Lookup::data_descriptor() {
         wrap_step(interpreter_, getter.get(), descriptor_path(), Source::Kind::attribute, key);
     CallArguments arguments;
     arguments.positional = {self_};
+    // Where it raises AttributeError, Python goes on with `__getattr__`.
+    std::optional<Awaiting> nothing;
+    if (class_descriptor(interpreter_, type_, "__getattr__") != nullptr)
+      nothing.emplace(interpreter_, Awaiting::What::nothing);
     return call(interpreter_, function, arguments);
   }
+  const bool is_kept_in_c =
+      Py_TYPE(descriptor_) == &PyGetSetDescr_Type || Py_TYPE(descriptor_) == &PyMemberDescr_Type;
+  if (is_exception(self_) && is_kept_in_c) return exception_attribute();
   if (instance_ != nullptr && text_ == "__dict__") return instance_->fields;
   if (instance_ != nullptr && Py_TYPE(descriptor_) == &PyMemberDescr_Type) return instance_value();
-  if (object_ != nullptr &&
-      (Py_TYPE(descriptor_) == &PyGetSetDescr_Type || Py_TYPE(descriptor_) == &PyMemberDescr_Type))
-    return plain_attribute(interpreter_, known_, name_);
+  if (object_ != nullptr && is_kept_in_c) return plain_attribute(interpreter_, known_, name_);
   if (instance_ == nullptr && PyTuple_Check(object_) &&
       std::string_view(Py_TYPE(descriptor_)->tp_name).ends_with("_tuplegetter"))
     return tuple_field();
@@ -197,6 +205,14 @@ Value Lookup::data_descriptor() {
       (text_ == "name" || text_ == "value"))
     return plain_attribute(interpreter_, known_, name_);
   return written_descriptor(descriptor_, descriptor_path(), self_, type_of(interpreter_, self_));
+}
+
+/// What Python keeps of an exception in C; who raised it and from where is not known.
+Value Lookup::exception_attribute() {
+  const Value arguments = text_ == "args" ? arguments_of_exception(*instance_) : nullptr;
+  if (arguments == nullptr)
+    interpreter_.refuse(ReasonCode::expression, cat("the attribute ", text_, " of an exception"));
+  return arguments;
 }
 
 Value Lookup::written_descriptor(PyObject* descriptor, const Source* path, const Value& object,

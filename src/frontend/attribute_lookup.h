@@ -86,6 +86,7 @@ class Lookup : NamedAttribute {
   const Value* changed_in(PyTypeObject* type);
   Value instance_attribute();
   Value data_descriptor();
+  Value exception_attribute();
 
   /// A descriptor whose class is written in Python: what its `__get__` gives.
   Value written_descriptor(PyObject* descriptor, const Source* path, const Value& object,

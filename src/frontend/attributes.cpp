@@ -2,6 +2,7 @@
 
 #include "frontend/attribute_lookup.h"
 #include "frontend/containers.h"
+#include "frontend/exceptions.h"
 #include "frontend/optional.h"
 
 namespace janus::frontend {
@@ -60,7 +61,7 @@ Value attribute_or_null(Interpreter& interpreter, const Value& value, const std:
 Value attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
   Value found = attribute_or_null(interpreter, value, name);
   if (found == nullptr)
-    interpreter.refuse(ReasonCode::would_raise, cat("AttributeError: no attribute '", name, "'"));
+    raise(interpreter, PyExc_AttributeError, cat("AttributeError: no attribute '", name, "'"));
   return found;
 }
 

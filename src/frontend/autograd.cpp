@@ -9,6 +9,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/custom_gradient.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/freed.h"
 #include "frontend/leaf_hooks.h"
@@ -528,6 +529,7 @@ const Value* argument(const CallArguments& arguments, size_t position, std::stri
 
 /// Tensor.backward(self, gradient, retain_graph, create_graph, inputs)
 Value call_backward(Interpreter& interpreter, const CallArguments& arguments) {
+  const Awaiting nothing(interpreter, Awaiting::What::nothing);
   refuse_within_autocast(interpreter, "backward()");
   bool create_graph = known_flag(interpreter, argument(arguments, 3, "create_graph"), false);
   bool retain = known_flag(interpreter, argument(arguments, 2, "retain_graph"), create_graph);

@@ -1,6 +1,9 @@
 #include "frontend/branches.h"
 
+#include <algorithm>
+
 #include "frontend/effects.h"
+#include "frontend/exceptions.h"
 #include "frontend/merge.h"
 #include "frontend/recursion.h"
 
@@ -138,34 +141,80 @@ Value choose(Interpreter& interpreter, const Truth& truth, int fact,
                 second);
 }
 
+namespace {
+
+/// A side of an expression: what it gives, or raises. Others that raise may not stay open in it.
+struct ValueOfSide {
+  Value value;
+  bool raises = false;
+};
+
+ValueOfSide value_of_side(Interpreter& interpreter, const std::function<Value()>& side) {
+  const auto& forks = interpreter.frame().forks;
+  const size_t before = forks.size();
+  ValueOfSide result;
+  try {
+    result.value = side();
+  } catch (const Raised& raised) {
+    result = {raised.exception, true};
+  }
+  if (forks.size() != before)
+    throw CannotMerge{*forks.back()->test(), "one side raises within an expression"};
+  return result;
+}
+
+void expect_one_exception(const Fork& fork, const Value& merged) {
+  if (!is_exception(merged)) throw CannotMerge{*fork.test(), "two kinds of exceptions"};
+}
+
+/// Both sides were evaluated, the second one is at hand: where one of them raises, goes on with the
+/// other.
+Value end_choice(Interpreter& interpreter, std::shared_ptr<Fork> fork, const ValueOfSide& first,
+                 const ValueOfSide& second) {
+  fork->leave(second.raises ? Completion::raise_ : Completion::normal, second.value);
+  if (first.raises == second.raises) {
+    const Value merged = fork->merge();
+    if (!first.raises) return merged;
+    expect_one_exception(*fork, merged);
+    throw Raised{merged};
+  }
+  fork->enter(first.raises ? 1 : 0);
+  interpreter.frame().forks.push_back(std::move(fork));
+  return first.raises ? second.value : first.value;
+}
+
+}  // namespace
+
 Value choose(Interpreter& interpreter, const Truth& truth, const TestKey& test,
              const std::function<Value()>& first, const std::function<Value()>& second) {
   bool grad_enabled = interpreter.grad_enabled;
-  Fork fork(interpreter, truth, test);
+  auto fork = std::make_shared<Fork>(interpreter, truth, test);
   std::optional<UnknownResult> unknown;
   size_t forks = interpreter.frame().forks.size();
-  fork.enter(0);
+  ValueOfSide of_first;
+  fork->enter(0);
   try {
-    fork.leave(Completion::normal, first());
+    of_first = value_of_side(interpreter, first);
+    fork->leave(of_first.raises ? Completion::raise_ : Completion::normal, of_first.value);
   } catch (const UnknownResult& result) {
     unknown = result;
-    abandon(interpreter, fork, forks);
+    abandon(interpreter, *fork, forks);
   }
   interpreter.grad_enabled = grad_enabled;
-  fork.enter(1);
+  fork->enter(1);
   try {
-    Value result = second();
-    if (!unknown) {
-      fork.leave(Completion::normal, std::move(result));
-      return fork.merge();
-    }
-    fork.adopt(1);
-    return result;
+    const ValueOfSide of_second = value_of_side(interpreter, second);
+    if (!unknown) return end_choice(interpreter, std::move(fork), of_first, of_second);
+    fork->adopt(1);
+    if (of_second.raises) throw Raised{of_second.value};
+    return of_second.value;
   } catch (const UnknownResult&) {
     if (unknown) throw;
   }
-  abandon(interpreter, fork, forks);
-  return fork.adopt_other();
+  abandon(interpreter, *fork, forks);
+  const Value result = fork->adopt_other();
+  if (of_first.raises) throw Raised{result};
+  return result;
 }
 
 namespace {
@@ -178,8 +227,40 @@ Completion run_side(Interpreter& interpreter, const std::function<Completion()>&
   return completion;
 }
 
-Value returned_if(Interpreter& interpreter, Completion completion) {
-  return completion == Completion::return_ ? interpreter.frame().returned : nullptr;
+/// What the side at hand returns or raises.
+Value given_by(Interpreter& interpreter, Completion completion) {
+  const Frame& frame = interpreter.frame();
+  return completion == Completion::return_  ? frame.returned
+         : completion == Completion::raise_ ? frame.raised
+                                            : nullptr;
+}
+
+void give(Interpreter& interpreter, Completion completion, Value result) {
+  Frame& frame = interpreter.frame();
+  if (completion == Completion::return_) frame.returned = std::move(result);
+  if (completion == Completion::raise_) frame.raised = std::move(result);
+}
+
+/// The interpreter goes on with the side that ended by the lower one.
+int rank_of(Completion completion) {
+  return completion == Completion::normal ? 0 : completion == Completion::raise_ ? 2 : 1;
+}
+
+/// Both sides ended, the one at hand by `completion`: they are one, or one stays open. Gives how
+/// the side ended that is then at hand.
+Completion end_sides(Interpreter& interpreter, std::shared_ptr<Fork> fork, Completion completion) {
+  const Completion of_other = fork->other_completion();
+  fork->leave(completion, given_by(interpreter, completion));
+  if (of_other == completion) {
+    const Value merged = fork->merge();
+    if (completion == Completion::raise_) expect_one_exception(*fork, merged);
+    give(interpreter, completion, merged);
+    return completion;
+  }
+  const bool changes = rank_of(of_other) < rank_of(completion);
+  if (changes) give(interpreter, of_other, fork->enter_other());
+  interpreter.frame().forks.push_back(std::move(fork));
+  return changes ? of_other : completion;
 }
 
 }  // namespace
@@ -195,7 +276,7 @@ Completion choose_statements(Interpreter& interpreter, const Truth& truth, int f
   fork->enter(0);
   try {
     of_first = run_side(interpreter, first);
-    fork->leave(of_first, returned_if(interpreter, of_first));
+    fork->leave(of_first, given_by(interpreter, of_first));
   } catch (const UnknownResult& result) {
     unknown = result;
     abandon(interpreter, *fork, forks);
@@ -214,19 +295,7 @@ Completion choose_statements(Interpreter& interpreter, const Truth& truth, int f
     fork->adopt(1);
     return of_second;
   }
-  if (of_first == of_second) {
-    fork->leave(of_second, returned_if(interpreter, of_second));
-    Value result = fork->merge();
-    if (of_first == Completion::return_) interpreter.frame().returned = result;
-    return of_first;
-  }
-  if (of_first == Completion::normal) {
-    fork->leave(of_second, returned_if(interpreter, of_second));
-    fork->enter(0);
-    of_second = Completion::normal;
-  }
-  interpreter.frame().forks.push_back(std::move(fork));
-  return of_second;
+  return end_sides(interpreter, std::move(fork), of_second);
 }
 
 namespace {
@@ -234,12 +303,64 @@ namespace {
 void close_top(Interpreter& interpreter, Completion completion) {
   std::shared_ptr<Fork> fork = std::move(interpreter.frame().forks.back());
   interpreter.frame().forks.pop_back();
-  fork->leave(completion, returned_if(interpreter, completion));
-  Value result = fork->merge();
-  if (completion == Completion::return_) interpreter.frame().returned = result;
+  end_sides(interpreter, std::move(fork), completion);
 }
 
 }  // namespace
+
+Completion on_each_side(Interpreter& interpreter, size_t count, Completion completion,
+                        const std::function<bool(Completion)>& concerns,
+                        const std::function<Completion(Completion)>& action) {
+  auto& forks = interpreter.frame().forks;
+  close_forks_that(interpreter, count, completion);
+  size_t outermost = forks.size();
+  for (size_t i = forks.size(); i-- > count;)
+    if (concerns(forks[i]->other_completion())) outermost = i;
+  const size_t before = forks.size();
+  if (outermost < before && interpreter.autocast.is_on)  // which is no part of a side's state
+    throw CannotMerge{*forks.back()->test(), "one side leaves an autocast"};
+  if (concerns(completion)) completion = action(completion);
+  if (outermost == before) return completion;
+  close_forks(interpreter, before, completion);
+  for (size_t i = before; i-- > outermost;) {
+    std::shared_ptr<Fork> fork = forks.back();
+    const Completion of_other = fork->other_completion();
+    if (forks.size() != i + 1 || !concerns(of_other))
+      throw CannotMerge{*fork->test(), "only one side leaves the block around it"};
+    forks.pop_back();
+    fork->leave(completion, given_by(interpreter, completion));
+    give(interpreter, of_other, fork->enter_other());
+    const Completion ended = action(of_other);
+    close_forks(interpreter, i, ended);
+    completion = end_sides(interpreter, std::move(fork), ended);
+  }
+  return completion;
+}
+
+Value outcome_of(Interpreter& interpreter, Completion completion) {
+  Frame& frame = interpreter.frame();
+  const auto raising = std::ranges::find_if(
+      frame.forks, [](const auto& fork) { return fork->other_completion() == Completion::raise_; });
+  if (completion == Completion::raise_) {
+    close_forks_that(interpreter, 0, completion);
+    if (frame.forks.empty()) throw Raised{frame.raised};
+  } else if (raising == frame.forks.end()) {
+    close_forks(interpreter, 0, Completion::return_);
+    return frame.returned;
+  }
+  const TestKey test =
+      raising == frame.forks.end() ? *frame.forks.back()->test() : *(*raising)->test();
+  const auto outcome = [&](Completion ended, const Value& value) -> Value {
+    const bool raises = ended == Completion::raise_;
+    return std::make_shared<Outcome>(interpreter.boolean(raises), raises ? nullptr : value,
+                                     raises ? value : nullptr, test);
+  };
+  for (const auto& fork : frame.forks)
+    fork->end_other(Completion::return_, outcome(fork->other_completion(), fork->other_result()));
+  frame.returned = outcome(completion, given_by(interpreter, completion));
+  close_forks(interpreter, 0, Completion::return_);
+  return frame.returned;
+}
 
 bool return_instead(Interpreter& interpreter) {
   auto& forks = interpreter.frame().forks;

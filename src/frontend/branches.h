@@ -44,6 +44,19 @@ class Fork final : public Scope {
   /// Becomes one path again, with what both sides left behind; gives the merged result.
   Value merge();
 
+  /// Goes on with the side that is not the one at hand; gives what that returned or raised.
+  Value enter_other() {
+    enter(1 - at_);
+    return sides_[at_].result;
+  }
+  /// The side that is not the one at hand ended so after all.
+  void end_other(Completion completion, Value result) {
+    sides_[1 - at_].completion = completion;
+    sides_[1 - at_].result = std::move(result);
+  }
+  const Value& other_result() const { return sides_[1 - at_].result; }
+
+  bool is_branch() const override { return true; }
   bool is_inside(const graph::Block* block) const override {
     return block == sides_[at_].block.get();
   }
@@ -112,6 +125,15 @@ void close_forks(Interpreter& interpreter, size_t count, Completion completion);
 /// Of those, closes the ones on top whose other side left by `pending`, which means the same here
 /// as how the side at hand ended.
 void close_forks_that(Interpreter& interpreter, size_t count, Completion pending);
+
+/// Does something where a block of statements ends, on each side that is still open, as its way of
+/// ending has it: gives how it ends then. `concerns`: the ways of ending that it has to do with.
+Completion on_each_side(Interpreter& interpreter, size_t count, Completion completion,
+                        const std::function<bool(Completion)>& concerns,
+                        const std::function<Completion(Completion)>& action);
+
+/// The end of a function: what it returns, or an Outcome where some sides raise.
+Value outcome_of(Interpreter& interpreter, Completion completion);
 
 /// What is executed needs a result that is not known yet (frontend/recursion.h): goes on with the
 /// innermost side that has returned, with the state it left. False if there is none.

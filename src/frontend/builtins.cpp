@@ -6,6 +6,7 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/entry_lists.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "frontend/python_calls.h"
@@ -198,7 +199,7 @@ Value extreme(Interpreter& interpreter, const Arguments& arguments, CompareOpera
                                   : arguments.positional;
   if (values.empty()) {
     if (otherwise != nullptr) return *otherwise;
-    interpreter.refuse(ReasonCode::would_raise, "ValueError: an empty iterable");
+    raise(interpreter, PyExc_ValueError, "ValueError: an empty iterable");
   }
   const auto keyed = [&](const Value& value) {
     return key_of(interpreter, key == nullptr ? nullptr : *key, value);
@@ -342,6 +343,13 @@ std::string attribute_name(Interpreter& interpreter, const Value& value) {
   return name;
 }
 
+/// Null: there is none, or `__getattr__` raises AttributeError.
+Value attribute_unless_raised(Interpreter& interpreter, const Value& object,
+                              const std::string& name) {
+  return value_unless_raised(interpreter, PyExc_AttributeError,
+                             [&] { return attribute_or_null(interpreter, object, name); });
+}
+
 Value call_getattr(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 2, 3, "getattr");
   std::string name = attribute_name(interpreter, arguments.positional[1]);
@@ -358,7 +366,7 @@ Value call_getattr(Interpreter& interpreter, const Arguments& arguments) {
         interpreter, truth, -1, [&] { return run_time_attribute(interpreter, met, name, -1); },
         [&] { return arguments.positional[2]; });
   }
-  Value value = attribute_or_null(interpreter, arguments.positional[0], name);
+  Value value = attribute_unless_raised(interpreter, arguments.positional[0], name);
   return value != nullptr ? value : arguments.positional[2];
 }
 
@@ -367,7 +375,7 @@ Value call_hasattr(Interpreter& interpreter, const Arguments& arguments) {
   std::string name = attribute_name(interpreter, arguments.positional[1]);
   if (const auto* met = as<RuntimeObject>(arguments.positional[0]))
     return interpreter.number(run_time_has_attribute(interpreter, *met, name));
-  return interpreter.boolean(attribute_or_null(interpreter, arguments.positional[0], name) !=
+  return interpreter.boolean(attribute_unless_raised(interpreter, arguments.positional[0], name) !=
                              nullptr);
 }
 
@@ -524,7 +532,7 @@ Value call_next(Interpreter& interpreter, const Arguments& arguments) {
   if (iterator == nullptr) interpreter.refuse(ReasonCode::unknown_callable, "next");
   if (Value element = iterator->next()) return element;
   if (arguments.positional.size() > 1) return arguments.positional[1];
-  interpreter.refuse(ReasonCode::would_raise, "StopIteration");
+  raise(interpreter, PyExc_StopIteration, "StopIteration");
 }
 
 Value call_enumerate(Interpreter& interpreter, const Arguments& arguments) {

@@ -7,12 +7,12 @@
 #include "frontend/branches.h"
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/optional.h"
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
-#include "frontend/stop.h"
 #include "frontend/strings.h"
 #include "frontend/torch_services.h"
 
@@ -176,17 +176,25 @@ Defaults defaults_of(Interpreter& interpreter, const Code& code) {
 
 Value run_body(Interpreter& interpreter, const syntax::Body* body,
                const syntax::Expression* expression) {
-  if (expression != nullptr) return evaluate(interpreter, *expression);
+  Frame& frame = interpreter.frame();
   Completion completion = Completion::return_;
   try {
-    completion = execute(interpreter, *body);
+    if (expression != nullptr)
+      frame.returned = evaluate(interpreter, *expression);
+    else
+      completion = execute(interpreter, *body);
   } catch (const UnknownResult&) {
-    if (!return_instead(interpreter)) throw;
+    if (expression != nullptr || !return_instead(interpreter)) throw;
+  } catch (const Raised& raised) {  // in an expression
+    frame.raised = raised.exception;
+    completion = Completion::raise_;
   }
   // All sides of the branches that are still open meet where the function returns.
-  if (completion == Completion::normal) interpreter.frame().returned = interpreter.none();
-  close_forks(interpreter, 0, Completion::return_);
-  return interpreter.frame().returned;
+  if (completion == Completion::normal) {
+    frame.returned = interpreter.none();
+    completion = Completion::return_;
+  }
+  return outcome_of(interpreter, completion);
 }
 
 void remember_arguments(Frame& frame, const syntax::Tree& tree, const syntax::Arguments& parameters,
@@ -217,6 +225,7 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
   size_t first = nodes.size(), writes = interpreter.history.overwritten.size(),
          effects = interpreter.effect_count();
   interpreter.run_frame(frame, [&] {
+    const Awaiting nothing(interpreter, Awaiting::What::nothing);
     execute(interpreter, body);
     return Value();
   });
@@ -248,17 +257,13 @@ Value run_code(Interpreter& interpreter, const std::shared_ptr<const Code>& code
   auto run = [&](const std::shared_ptr<Variables>& bound) {
     Frame frame = interpreter.make_frame(code, bound, tree.name);
     frame.environment = code->function.get();
-    frame.at_stop = std::exchange(interpreter.at_next_stop, nullptr);
     remember_arguments(frame, tree, *tree.arguments, *bound);
     if (tree.scope->has_yield) return run_generator(interpreter, frame, tree.body);
-    try {
-      return interpreter.run_frame(frame, [&] {
-        return run_body(interpreter, &tree.body,
-                        tree.lambda != nullptr ? tree.lambda->body : nullptr);
-      });
-    } catch (const Stopped&) {
-      return frame.at_stop;
-    }
+    const Value result = interpreter.run_frame(frame, [&] {
+      return run_body(interpreter, &tree.body,
+                      tree.lambda != nullptr ? tree.lambda->body : nullptr);
+    });
+    return settle_outcome(interpreter, result);
   };
   if (tree.scope->has_yield || interpreter.is_library(tree)) return run(variables);
   return interpreter.recursion().invoke(
@@ -316,8 +321,9 @@ Value call_closure(Interpreter& interpreter, const Closure& closure,
     frame.environment = closure.variables.get();
     remember_arguments(frame, *closure.code->tree, *closure.arguments, *bound);
     if (is_generator) return run_generator(interpreter, frame, *closure.body);
-    return interpreter.run_frame(
+    const Value result = interpreter.run_frame(
         frame, [&] { return run_body(interpreter, closure.body, closure.expression); });
+    return settle_outcome(interpreter, result);
   };
   if (is_generator || interpreter.is_library(*closure.code->tree)) return run(variables);
   return interpreter.recursion().invoke({closure.scope, closure.variables.get(),
@@ -367,6 +373,7 @@ bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expres
   const CallArguments arguments = evaluate_arguments(interpreter, *call_expression);
   interpreter.at(expression);
   Frame& frame = interpreter.frame();
+  const Awaiting nothing(interpreter, Awaiting::What::nothing);
   interpreter.at_next_yield = [&](const Value& value) {
     interpreter.in_frame(frame, [&] { body(value); });
   };
@@ -390,6 +397,7 @@ Value call_generator_context(Interpreter& interpreter, const CallArguments& argu
   auto context = std::make_shared<ContextManager>();
   context->around = [function, given](Interpreter& inner, const ContextManager::Body& body) {
     Frame& outer = inner.frame();
+    const Awaiting nothing(inner, Awaiting::What::nothing);
     const size_t scopes = inner.open_scopes();
     bool yields = false;
     inner.at_next_yield = [&](const Value& value) {
@@ -548,6 +556,8 @@ Value call_class(Interpreter& interpreter, const Known& known, const CallArgumen
     if (Value member = member_of(interpreter, known, arguments)) return member;
   auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
   if (is_namedtuple(type)) return make_namedtuple(interpreter, known, arguments);
+  if (PyExceptionClass_Check(known.object.get()))
+    if (Value made = make_exception(interpreter, known, arguments)) return made;
   if (is_torch_constant_class(type)) {
     Object positional = interpreter.must(PyTuple_New(Py_ssize_t(arguments.positional.size())));
     for (size_t i = 0; i < arguments.positional.size(); ++i)
@@ -583,6 +593,13 @@ Value call_weak_reference(Interpreter& interpreter, const Known& known) {
   return interpreter.wrap(object.get(), interpreter.sources().root(Source::Kind::constant, object));
 }
 
+/// `ValueError.__init__`: each class has its own.
+bool is_exception_initialiser(PyObject* object) {
+  return Py_TYPE(object) == &PyWrapperDescr_Type &&
+         PyExceptionClass_Check(reinterpret_cast<PyObject*>(PyDescr_TYPE(object))) &&
+         text_of(PyDescr_NAME(object)) == "__init__";
+}
+
 bool is_partial(PyObject* object) {
   static PyObject* const type = imported("functools.partial");
   return type != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
@@ -608,8 +625,10 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
     return result;
   }
   if (PyType_Check(object)) return call_class(interpreter, known, arguments);
-  if (PyFunction_Check(object))
+  if (PyFunction_Check(object)) {
+    const Awaiting nothing(interpreter, Awaiting::What::nothing);
     if (Value result = call_decorated(interpreter, known, arguments)) return result;
+  }
   if (PyFunction_Check(object))
     return inline_function(interpreter, object, known.source, arguments);
   if (PyMethod_Check(object)) return call_bound_method(interpreter, known, arguments);
@@ -627,6 +646,8 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
     return inline_function(interpreter, function, path, arguments);
   }
   if (Value result = call_container_function(interpreter, object, arguments)) return result;
+  if (is_exception_initialiser(object))
+    if (Value result = initialise_exception(interpreter, arguments)) return result;
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type)
     interpreter.refuse(ReasonCode::unknown_callable, describe_callable(callee));
@@ -679,6 +700,7 @@ Value call(Interpreter& interpreter, const Value& callee, const CallArguments& a
       return std::make_shared<Native>(
           describe_callable(function),
           [context, function](Interpreter& inner, const CallArguments& inner_arguments) {
+            const Awaiting nothing(inner, Awaiting::What::nothing);
             context->enter(inner);
             Value result = call(inner, function, inner_arguments);
             context->exit(inner);

@@ -6,6 +6,7 @@
 
 #include "frontend/callables.h"
 #include "frontend/calls.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/interpreter.h"
 
@@ -46,6 +47,7 @@ struct Traces {
 };
 
 Value call_checkpoint(Interpreter& interpreter, const CallArguments& arguments) {
+  const Awaiting nothing(interpreter, Awaiting::What::nothing);
   if (arguments.positional.empty())
     interpreter.refuse(ReasonCode::would_raise, "TypeError: checkpoint() misses the function");
   const auto refuse = [&](const std::string& what) {

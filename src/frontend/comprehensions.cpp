@@ -10,6 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/counted.h"
 #include "frontend/epilogue.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/loops.h"
 #include "frontend/operators.h"
@@ -136,11 +137,11 @@ class ElementLoop {
     variables->parent = outer.variables;
     Frame frame = interpreter_.make_frame(outer.code, variables, outer.name);
     frame.is_library = outer.is_library;
-    frame.at_stop = outer.at_stop;
     interpreter_.run_frame(frame, [&] {
       body(frame);
       return Value();
     });
+    outer.forks.insert(outer.forks.end(), frame.forks.begin(), frame.forks.end());  // they raise
   }
 
   const syntax::Comprehension& clause(size_t depth) const { return maker_.generators[depth]; }
@@ -345,7 +346,7 @@ Value next_element(Interpreter& interpreter, const syntax::Call& call,
   const bool is_there =
       truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
   if (is_there) return element;
-  if (otherwise == nullptr) interpreter.refuse(ReasonCode::would_raise, "StopIteration");
+  if (otherwise == nullptr) raise(interpreter, PyExc_StopIteration, "StopIteration");
   return otherwise;
 }
 

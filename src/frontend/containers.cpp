@@ -9,6 +9,7 @@
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
 #include "frontend/entry_lists.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/operators.h"
@@ -16,7 +17,6 @@
 #include "frontend/rearranged.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
-#include "frontend/stop.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 
@@ -355,11 +355,8 @@ bool has_written(const Value& value, const char* method) {
 /// What the method gives; null where it raises that exception.
 Value call_unless_it_raises(Interpreter& interpreter, const Value& method,
                             const CallArguments& arguments, PyObject* exception) {
-  const Value stop = stop_by(exception);
-  interpreter.at_next_stop = stop;
-  Value element = call(interpreter, method, arguments);
-  interpreter.at_next_stop = nullptr;
-  return element == stop ? nullptr : element;
+  return value_unless_raised(interpreter, exception,
+                             [&] { return call(interpreter, method, arguments); });
 }
 
 /// Its `__next__` is called until that raises StopIteration.

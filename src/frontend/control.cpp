@@ -1,5 +1,4 @@
-// Loops over known things are unrolled, tests that the graph computes are followed and guarded;
-// `with` runs the context managers' own code.
+// Loops over known things are unrolled, tests that the graph computes are followed and guarded.
 #include <algorithm>
 
 #include "frontend/attributes.h"
@@ -12,7 +11,6 @@
 #include "frontend/operators.h"
 #include "frontend/run_time.h"
 #include "frontend/statements.h"
-#include "frontend/stop.h"
 
 namespace janus::frontend {
 
@@ -84,12 +82,13 @@ bool leaves_loop(Interpreter& interpreter, size_t forks, Completion completion) 
 }
 
 /// Behind a loop whose rounds or `else` ended so: sides that left it by `break` meet here. Only
-/// those that return may stay open, since `break` and `continue` mean another loop from now on.
+/// those that leave more than the loop may stay open: `break` and `continue` mean another one now.
 void end_loop(Interpreter& interpreter, size_t forks, Completion completion) {
   if (completion == Completion::normal) close_forks_that(interpreter, forks, Completion::break_);
   const auto& open = interpreter.frame().forks;
   for (size_t i = forks; i < open.size(); ++i)
-    if (open[i]->other_completion() != Completion::return_)
+    if (open[i]->other_completion() != Completion::return_ &&
+        open[i]->other_completion() != Completion::raise_)
       throw CannotMerge{*open[i]->test(), "only one side leaves the loop"};
 }
 
@@ -382,100 +381,6 @@ Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
   if (iterated.counted && !is_left_by_none(loop.body)) *iterated.counted->partly = true;
   return iterated.counted ? for_in_graph(interpreter, loop, *iterated.counted)
                           : unroll_for(interpreter, loop, iterated.value);
-}
-
-namespace {
-
-/// Executes statements that all sides of a branch in them have to leave in the same way: something
-/// is done behind them.
-Completion execute_closed(Interpreter& interpreter, const syntax::Body& body) {
-  size_t forks = interpreter.frame().forks.size();
-  Completion completion = execute(interpreter, body);
-  close_forks(interpreter, forks, completion);
-  return completion;
-}
-
-/// The items from `index` on, then the body: each manager's exit runs after what it surrounds.
-Completion execute_with_items(Interpreter& interpreter, const syntax::With& with, size_t index) {
-  if (index == with.items.size()) return execute_closed(interpreter, with.body);
-  const syntax::WithItem& item = with.items[index];
-  Value manager = evaluate(interpreter, *item.context_expr);
-  interpreter.at(with);
-  if (auto* context = as<ContextManager>(manager); context != nullptr && context->around) {
-    Completion completion = Completion::normal;
-    context->around(interpreter, [&](const Value& entered) {
-      if (item.optional_vars != nullptr) assign(interpreter, *item.optional_vars, entered);
-      completion = execute_with_items(interpreter, with, index + 1);
-    });
-    return completion;
-  }
-  if (auto* context = as<ContextManager>(manager)) {
-    Value entered = context->enter(interpreter);
-    if (item.optional_vars != nullptr) assign(interpreter, *item.optional_vars, entered);
-    Completion completion = execute_with_items(interpreter, with, index + 1);
-    context->exit(interpreter);
-    return completion;
-  }
-  Value exit = special_method(interpreter, manager, "__exit__");
-  Value enter = special_method(interpreter, manager, "__enter__");
-  if (enter == nullptr || exit == nullptr)
-    interpreter.refuse(ReasonCode::unknown_callable, "a context manager");
-  Value entered = call(interpreter, enter, {});
-  if (item.optional_vars != nullptr) assign(interpreter, *item.optional_vars, entered);
-  Completion completion = execute_with_items(interpreter, with, index + 1);
-  interpreter.at(with);
-  CallArguments nothing;
-  nothing.positional = {interpreter.none(), interpreter.none(), interpreter.none()};
-  call(interpreter, exit, nothing);
-  return completion;
-}
-
-/// While what it surrounds may be caught: no exception may leave the function unseen.
-class Caught {
- public:
-  explicit Caught(Frame& frame) : frame_(frame), outer_(std::exchange(frame.at_stop, nullptr)) {}
-  ~Caught() { frame_.at_stop = std::move(outer_); }
-  Caught(const Caught&) = delete;
-  Caught& operator=(const Caught&) = delete;
-
- private:
-  Frame& frame_;
-  Value outer_;
-};
-
-}  // namespace
-
-Completion execute_with(Interpreter& interpreter, const syntax::With& with) {
-  const Caught caught(interpreter.frame());
-  return execute_with_items(interpreter, with, 0);
-}
-
-Completion execute_raise(Interpreter& interpreter, const syntax::Raise& statement) {
-  const Value stop = interpreter.frame().at_stop;
-  const syntax::Expression* raised = statement.exc;
-  if (stop == nullptr || raised == nullptr || statement.cause != nullptr)
-    interpreter.refuse(ReasonCode::would_raise, "a raise statement");
-  const auto* made = syntax::try_as<syntax::Call>(raised);
-  if (made != nullptr) raised = made->func;
-  if (syntax::try_as<syntax::Name>(raised) != nullptr) {
-    const Value exception = evaluate(interpreter, *raised);
-    const auto* known = as<Known>(exception);
-    if (known != nullptr && is_stop_by(stop, known->object.get())) {
-      interpreter.assume_identity(*known);
-      if (made != nullptr) evaluate_arguments(interpreter, *made);  // nobody looks at them
-      return execute_return(interpreter, stop);
-    }
-  }
-  interpreter.refuse(ReasonCode::would_raise, "a raise statement");
-}
-
-/// Nothing may raise in a graph (the run is given up instead), so handlers are never entered.
-Completion execute_try(Interpreter& interpreter, const syntax::Try& statement) {
-  const Caught caught(interpreter.frame());
-  Completion completion = execute_closed(interpreter, statement.body);
-  if (completion == Completion::normal) completion = execute_closed(interpreter, statement.orelse);
-  Completion last = execute(interpreter, statement.finalbody);
-  return last == Completion::normal ? completion : last;
 }
 
 }  // namespace janus::frontend

@@ -7,6 +7,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/exceptions.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
@@ -282,6 +283,7 @@ class Application {
 
 /// Function.apply(cls, *arguments)
 Value call_apply(Interpreter& interpreter, const CallArguments& arguments) {
+  const Awaiting nothing(interpreter, Awaiting::What::nothing);
   if (arguments.positional.empty() || !arguments.keywords.empty()) return nullptr;
   const auto* function = as<Known>(arguments.positional[0]);
   if (function == nullptr || !PyType_Check(function->object.get())) return nullptr;

@@ -2,8 +2,8 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
-#include "frontend/stop.h"
 
 namespace janus::frontend {
 

@@ -4,6 +4,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 
@@ -73,13 +74,13 @@ Value dictionary_part(Interpreter& interpreter, const std::pair<Object, Value>& 
 Value missing_item(Interpreter& interpreter, const Value& self, const Value& key) {
   PyTypeObject* type = class_of(self);
   if (is_counter(type)) return interpreter.integer(0);
-  if (type != default_dict_type()) interpreter.refuse(ReasonCode::would_raise, "KeyError");
+  if (type != default_dict_type()) raise(interpreter, PyExc_KeyError, "KeyError");
   const auto* dictionary = as<Dictionary>(self);
   Value factory = dictionary != nullptr && dictionary->factory != nullptr
                       ? dictionary->factory
                       : attribute(interpreter, self, "default_factory");
   if (const auto* none = as<Known>(factory); none != nullptr && none->object.is(Py_None))
-    interpreter.refuse(ReasonCode::would_raise, "KeyError");
+    raise(interpreter, PyExc_KeyError, "KeyError");
   Value value = call(interpreter, factory, {});
   write_subscript(interpreter, self, key, value);
   return value;
@@ -93,7 +94,7 @@ Value pop_item(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dict
   if (!arguments.positional.empty()) flag = &arguments.positional[0];
   const bool last = flag == nullptr || truth(interpreter, *flag, -1);
   if (dictionary->items.empty())
-    interpreter.refuse(ReasonCode::would_raise, "KeyError: popitem(): dictionary is empty");
+    raise(interpreter, PyExc_KeyError, "KeyError: popitem(): dictionary is empty");
   const auto item = last ? dictionary->items.back() : dictionary->items.front();
   Value key = interpreter.constant(item.first);
   delete_subscript(interpreter, dictionary, key);
@@ -114,7 +115,7 @@ Value move_to_end(Interpreter& interpreter, Dictionary& dictionary, const Argume
     dictionary.items.insert(last ? dictionary.items.end() : dictionary.items.begin(), moved);
     return interpreter.none();
   }
-  interpreter.refuse(ReasonCode::would_raise, "KeyError");
+  raise(interpreter, PyExc_KeyError, "KeyError");
 }
 
 std::vector<Value> dict_pairs(Interpreter& interpreter, const Dictionary& dictionary) {
@@ -157,7 +158,7 @@ Value dict_access(Interpreter& interpreter, const Value& self, const std::string
   }
   if (found == nullptr) {
     if (otherwise) return otherwise;
-    interpreter.refuse(ReasonCode::would_raise, "KeyError");
+    raise(interpreter, PyExc_KeyError, "KeyError");
   }
   delete_subscript(interpreter, self, key);
   return found;

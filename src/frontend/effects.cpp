@@ -50,10 +50,13 @@ void add_call(Interpreter& interpreter, PyObject* callable, const Arguments& arg
   add_effect(interpreter, as<Deferred>(call)->recipe);
 }
 
-Value call_print(Interpreter& interpreter, const Arguments& arguments) {
-  for (const Value& value : arguments.positional)
-    if (!is_printable(interpreter, value))
-      interpreter.refuse(ReasonCode::unknown_callable, "print of an object");
+Value call_print(Interpreter& interpreter, const Arguments& given) {
+  Arguments arguments = given;
+  for (Value& value : arguments.positional) {
+    if (is_printable(interpreter, value)) continue;
+    value = shown_text(interpreter, value);
+    if (value == nullptr) interpreter.refuse(ReasonCode::unknown_callable, "print of an object");
+  }
   for (const auto& [name, value] : arguments.keywords) {
     bool known = name == "sep" || name == "end" || name == "flush" || name == "file";
     const auto* object = as<Known>(value);

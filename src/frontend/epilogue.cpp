@@ -10,6 +10,7 @@
 #include "frontend/container_parts.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/effects.h"
+#include "frontend/exceptions.h"
 #include "frontend/freed.h"
 #include "frontend/met_writes.h"
 #include "frontend/operators.h"
@@ -205,6 +206,8 @@ class TemplateWriter {
     if (const auto* sequence = as<Sequence>(value)) return write_sequence(*sequence);
     if (const auto* dictionary = as<Dictionary>(value)) return write_dictionary(*dictionary);
     if (const auto* instance = as<Instance>(value)) {
+      if (is_exception(value))  // it holds the frames that it came through
+        interpreter_.refuse(ReasonCode::dynamic_value, "an exception that outlives the run");
       Template form = write_dictionary(*instance->fields);
       form.kind = Template::Kind::instance;
       form.object = instance->type;

@@ -11,6 +11,7 @@
 #include "frontend/comprehensions.h"
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
+#include "frontend/exceptions.h"
 #include "frontend/loops.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
@@ -440,6 +441,7 @@ Truth truth_of(Interpreter& interpreter, const Value& value) {
       expect_settled(value);
       break;
     case ValueKind::deferred:
+    case ValueKind::outcome:
     case ValueKind::undefined:
     case ValueKind::unmerged:
       break;
@@ -525,8 +527,8 @@ void unpack(Interpreter& interpreter, const std::vector<syntax::Expression*>& ta
                                     : elements_of(interpreter, value);
   size_t least = has_star ? targets.size() - 1 : targets.size();
   if (elements.size() < least || (!has_star && elements.size() > least))
-    interpreter.refuse(ReasonCode::would_raise,
-                       cat("ValueError: ", elements.size(), " values to unpack into ", least));
+    raise(interpreter, PyExc_ValueError,
+          cat("ValueError: ", elements.size(), " values to unpack into ", least));
   size_t surplus = elements.size() - least;
   for (size_t i = 0, next = 0; i < targets.size(); ++i) {
     if (i != star) {

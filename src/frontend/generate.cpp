@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "frontend/autograd.h"
 #include "frontend/entry_lists.h"
+#include "frontend/exceptions.h"
 #include "frontend/interpreter.h"
 #include "frontend/recursion.h"
 #include "frontend/rolled.h"
@@ -109,6 +110,8 @@ std::variant<speculate::Generated, speculate::Reason> generate(const speculate::
     return generate_anew(call, profiles);
   } catch (const graph::TypeError& error) {
     return speculate::Reason{ReasonCode::shape_mismatch, error.what(), {}};
+  } catch (const Raised&) {
+    return internal_error("an exception that no handler was come to");
   } catch (const python::ErrorSet&) {
     PyErr_Clear();
     return internal_error("an exception of the C API");

@@ -2,10 +2,10 @@
 // the other, tensors become gathers.
 #include "frontend/callables.h"
 #include "frontend/containers.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/masks.h"
 #include "frontend/operators.h"
-#include "frontend/stop.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "graph/constant.h"

@@ -7,11 +7,11 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/epilogue.h"
+#include "frontend/exceptions.h"
 #include "frontend/formula.h"
 #include "frontend/met_writes.h"
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
-#include "frontend/stop.h"
 #include "ops/list.h"
 #include "speculate/recipe.h"
 #include "speculate/test_number.h"
@@ -118,7 +118,11 @@ void Interpreter::refuse_raised() const {
     message = text_of(name.get()) + ": " + text_of(text.get());
     PyErr_Clear();
   }
-  if (owned_type && is_awaited(*frame_, open_scopes_.size(), owned_type.get())) throw Stopped();
+  // Others may be our own: of what was only tried.
+  for (PyObject* ordinary : {PyExc_IndexError, PyExc_KeyError, PyExc_StopIteration,
+                             PyExc_ValueError, PyExc_ZeroDivisionError})
+    if (owned_type && owned_type.is(ordinary) && is_awaited(*this, ordinary))
+      throw Raised{exception_of(owned_type, owned_value)};
   refuse(ReasonCode::would_raise, message);
 }
 
@@ -297,6 +301,11 @@ bool Interpreter::may_come_again(const Tensor& tensor) {
   if (scope == open_scopes_.rend() && here != &output_.graph.body()) scope = open_scopes_.rbegin();
   return std::any_of(scope, open_scopes_.rend(),
                      [&](const Scope* each) { return each->keeps(tensor); });
+}
+
+bool Interpreter::only_branches_since(size_t count) const {
+  return std::all_of(open_scopes_.begin() + static_cast<std::ptrdiff_t>(count), open_scopes_.end(),
+                     [](const Scope* scope) { return scope->is_branch(); });
 }
 
 void Interpreter::existed_before(Changeable& object) {

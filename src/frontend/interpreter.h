@@ -78,6 +78,8 @@ class Scope {
   virtual bool keeps(const Tensor& tensor) const { return false; }
   /// The test that is to be followed if the branch or loop can't be in the graph; null if none.
   virtual const TestKey* test() const = 0;
+  /// Whether one way through it may be left by an exception.
+  virtual bool is_branch() const { return false; }
   /// What the block at hand knows of a flag.
   virtual std::optional<bool> outcome(const graph::Value* /*flag*/) const { return std::nullopt; }
 };
@@ -96,7 +98,15 @@ struct Frame {
   std::vector<Value>* yielded = nullptr;  ///< of a generator: where its values go
   /// Of a generator that is a context manager: what stands between its two halves.
   std::function<void(const Value&)> at_yield;
-  Value at_stop;  ///< of `__next__` of a `for`: what it gives in place of raising StopIteration
+  Value raised;                ///< by `raise`, or what else ended a statement so
+  std::vector<Value> handled;  ///< exceptions whose handlers are being run, the outermost first
+  /// What the code at hand stands in that handles exceptions of a class (frontend/exceptions.h);
+  /// without a class: none may come there.
+  struct Awaited {
+    PyObject* type;
+    size_t open_scopes;  ///< when it began
+  };
+  std::vector<Awaited> awaiting;
   std::vector<std::shared_ptr<Fork>> forks;  ///< tests one side of which has left (branches.h)
   const void* environment = nullptr;         ///< tells apart functions made of the same code
   size_t open_scopes = 0;                    ///< branches and loops around the call
@@ -106,7 +116,7 @@ struct Frame {
 };
 
 /// How a statement ended.
-enum class Completion { normal, continue_, break_, return_ };
+enum class Completion { normal, continue_, break_, return_, raise_ };
 
 class Interpreter {
  public:
@@ -121,6 +131,7 @@ class Interpreter {
 
   // --- where we are
   Frame& frame() { return *frame_; }
+  const Frame& frame() const { return *frame_; }
   /// The innermost span of the user's own code.
   const graph::SourceSpan& user_span() const;
   /// The span of what was built last.
@@ -186,6 +197,7 @@ class Interpreter {
     return call_.general && options().is_disabled(specialisation);
   }
   size_t open_scopes() const { return open_scopes_.size(); }
+  bool only_branches_since(size_t count) const;
   size_t scope_count() const { return scope_count_; }
   /// Why that test is followed and not merged; null if it is not.
   const CannotMerge* followed(const TestKey& test) const;
@@ -283,8 +295,6 @@ class Interpreter {
   void in_frame(Frame& frame, const std::function<void()>& body);
   /// Frame::at_yield of the generator that is called next.
   std::function<void(const Value&)> at_next_yield;
-  /// For the next function that is called: its Frame::at_stop.
-  Value at_next_stop;
   /// The frame of a piece of code; facts are looked up.
   Frame make_frame(std::shared_ptr<const Code> code, std::shared_ptr<Variables> variables,
                    std::string name);

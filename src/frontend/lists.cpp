@@ -5,11 +5,11 @@
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
 #include "frontend/entry_lists.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "frontend/rearranged.h"
 #include "frontend/rolled.h"
-#include "frontend/stop.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
@@ -253,7 +253,7 @@ Value position_of(Interpreter& interpreter, const Sequence& list, const Value& v
   const Value is_there =
       compare(interpreter, syntax::CompareOperator::GtE, place, interpreter.integer(0));
   if (!truth(interpreter, is_there, -1))
-    interpreter.refuse(ReasonCode::would_raise, "ValueError: not in the list");
+    raise(interpreter, PyExc_ValueError, "ValueError: not in the list");
   return place;
 }
 
@@ -345,7 +345,7 @@ Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& lis
         self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(i));
         return inner.none();
       }
-      inner.refuse(ReasonCode::would_raise, "ValueError: list.remove(x): x not in list");
+      raise(inner, PyExc_ValueError, "ValueError: list.remove(x): x not in list");
     });
   if (name == "sort")
     return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
@@ -396,7 +396,7 @@ Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>&
             if (!counts) return inner.integer(static_cast<int64_t>(i));
             ++found;
           }
-          if (!counts) inner.refuse(ReasonCode::would_raise, "ValueError: not in the sequence");
+          if (!counts) raise(inner, PyExc_ValueError, "ValueError: not in the sequence");
           return inner.integer(found);
         });
   if (name == "numel" && sequence->type.is(reinterpret_cast<PyObject*>(size_class())))

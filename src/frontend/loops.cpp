@@ -1,5 +1,6 @@
 #include "frontend/loop.h"
 
+#include "frontend/exceptions.h"
 #include "frontend/operators.h"
 #include "frontend/recursion.h"
 #include "ops/list.h"
@@ -158,7 +159,15 @@ Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
   graph::Block scratch;
   interpreter.enter_block(scratch);
   size_t effects = interpreter.output().effects.size();
-  Truth truth = test();
+  const size_t forks = interpreter.frame().forks.size();
+  Truth truth;
+  try {
+    truth = test();
+  } catch (const Raised&) {  // as it will when it is evaluated
+    truth = {.known = true};
+  }
+  if (interpreter.frame().forks.size() != forks)
+    throw CannotMerge{*interpreter.frame().forks.back()->test(), "the test of a loop may raise"};
   before.restore();
   interpreter.heap = std::move(heap);
   interpreter.known_classes = std::move(known_classes);

@@ -8,6 +8,7 @@
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
 #include "frontend/effects.h"
+#include "frontend/exceptions.h"
 #include "frontend/operators.h"
 #include "frontend/rearranged.h"
 #include "frontend/recursion.h"
@@ -467,6 +468,11 @@ Value Merger::merge_value(const Value& a, const Value& b) {
       Value merged = merge_dictionaries(*as<Dictionary>(a), *as<Dictionary>(b));
       return merged_[{a.get(), b.get()}] = merged;
     }
+    case ValueKind::outcome:
+      return merge_outcomes(*as<Outcome>(a), *as<Outcome>(b));
+    case ValueKind::instance:
+      if (!is_exception(a) || !is_exception(b)) throw different();
+      return merge_exceptions(*as<Instance>(a), *as<Instance>(b));
     case ValueKind::method: {
       const auto *first = as<Method>(a), *second = as<Method>(b);
       return std::make_shared<Method>(merge_value(first->self, second->self),
@@ -502,6 +508,54 @@ Value Merger::merge_optionals(const Value& a, const Value& b) {
                std::make_shared<Optional>(fork_.flag_, value, fork_.test_);
   return merged_[{a.get(), b.get()}] =
              std::make_shared<Optional>(merge_graph_values(flags[0], flags[1]), value, fork_.test_);
+}
+
+/// What a function gives: on sides that return nobody looks at an exception, and the other way
+/// round.
+Value Merger::merge_outcomes(const Outcome& a, const Outcome& b) {
+  const auto part = [&](const Value& first, const Value& second) {
+    if (first == nullptr) return only(1, second);
+    return second == nullptr ? only(0, first) : merge_value(first, second);
+  };
+  return std::make_shared<Outcome>(merge_value(a.raises, b.raises), part(a.value, b.value),
+                                   part(a.exception, b.exception), a.test);
+}
+
+Value Merger::merge_exceptions(const Instance& a, const Instance& b) {
+  if (!a.type.is(b.type.get())) throw NotMerged{"exceptions of two classes"};
+  auto merged = std::make_shared<Instance>(a.type);
+  const Value fields = merge_dictionaries(*a.fields, *b.fields);
+  merged->fields = shared_as<Dictionary>(fields);
+  return merged;
+}
+
+/// What one side alone has, as it is known behind the branch, where it is looked at only if that
+/// side was taken.
+Value Merger::only(size_t side, const Value& value) {
+  if (value == nullptr || as<Known>(value) != nullptr || as<Undefined>(value) != nullptr ||
+      as<Deferred>(value) != nullptr)
+    return value;
+  if (const auto* object = dynamic_cast<const Changeable*>(value.get()); object && existed(*object))
+    return value;
+  Value& known = alone_[value.get()];
+  if (known != nullptr) return known;
+  if (is_number(value) || as<Tensor>(value) != nullptr)
+    return known = merge_undefined(1 - side, value);
+  auto* sequence = as<Sequence>(value);
+  if (sequence != nullptr && sequence->elements.rolled() != nullptr) sequence = nullptr;
+  auto* dictionary =
+      as<Instance>(value) != nullptr ? as<Instance>(value)->fields.get() : as<Dictionary>(value);
+  if ((sequence == nullptr || sequence->source != nullptr || sequence->viewed) &&
+      (dictionary == nullptr || dictionary->source != nullptr))
+    return alone(side, value);
+  expect_no_partner(side, value.get());
+  alone_[value.get()] = value;
+  if (sequence != nullptr)
+    for (size_t i = 0; i < sequence->elements.size(); ++i)
+      sequence->elements[i] = only(side, sequence->elements[i]);
+  else if (!existed(*dictionary))
+    for (auto& [key, item] : dictionary->items) item = only(side, item);
+  return value;
 }
 
 /// One of two values, or of those that they may be.

@@ -75,6 +75,9 @@ class Merger {
   Value merge_deferred(const Value& a, const Value& b);
   Value merge_optionals(const Value& a, const Value& b);
   Value merge_undefined(size_t side, const Value& other);
+  Value merge_outcomes(const Outcome& a, const Outcome& b);
+  Value merge_exceptions(const Instance& a, const Instance& b);
+  Value only(size_t side, const Value& value);
   Value either(const Value& a, const Value& b, const NotMerged& why);
   Value either_or_unmerged(const Value& a, const Value& b, const NotMerged& reason);
   graph::Value* negated_flag();

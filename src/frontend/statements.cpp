@@ -4,6 +4,7 @@
 #include "frontend/attributes.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 #include "graph/op.h"
@@ -101,11 +102,6 @@ void execute_function_definition(Interpreter& interpreter, const syntax::Functio
   interpreter.write_name(statement.name_, function);
 }
 
-void execute_assert(Interpreter& interpreter, const syntax::Assert& statement) {
-  if (!test(interpreter, *statement.test, statement.fact))
-    interpreter.refuse(ReasonCode::would_raise, "AssertionError");
-}
-
 void execute_annotated(Interpreter& interpreter, const syntax::AnnAssign& statement) {
   if (statement.value == nullptr) return;
   Value value = evaluate(interpreter, *statement.value);
@@ -170,6 +166,9 @@ Completion execute(Interpreter& interpreter, const syntax::Statement& statement)
     return execute_one(interpreter, statement);
   } catch (const graph::TypeError& error) {
     interpreter.refuse(ReasonCode::shape_mismatch, error.what());
+  } catch (const Raised& raised) {
+    interpreter.frame().raised = raised.exception;
+    return Completion::raise_;
   }
 }
 
@@ -225,8 +224,7 @@ Completion execute_one(Interpreter& interpreter, const syntax::Statement& statem
     case StatementKind::Continue:
       return Completion::continue_;
     case StatementKind::Assert:
-      execute_assert(interpreter, syntax::as<Assert>(&statement));
-      return Completion::normal;
+      return execute_assert(interpreter, syntax::as<Assert>(&statement));
     case StatementKind::Delete:
       for (const syntax::Expression* target : syntax::as<Delete>(&statement).targets)
         execute_delete(interpreter, *target);

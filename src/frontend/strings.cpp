@@ -2,10 +2,14 @@
 // after the run.
 #include "frontend/strings.h"
 
+#include <algorithm>
+
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
+#include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/epilogue.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/optional.h"
 #include "frontend/rolled.h"
@@ -52,6 +56,76 @@ Value defer(Interpreter& interpreter, Object callable, const CallArguments& argu
 
 namespace {
 
+/// One text of several, made after the run if one of them is.
+Value joined(Interpreter& interpreter, std::vector<Value> parts) {
+  if (!std::ranges::any_of(parts, needs_run)) {
+    Object list = folded(interpreter, make_list(std::move(parts)));
+    Object empty = interpreter.must(PyUnicode_FromString(""));
+    return interpreter.constant(interpreter.must(PyUnicode_Join(empty.get(), list.get())));
+  }
+  CallArguments arguments;
+  arguments.positional = {interpreter.string(""), make_tuple(std::move(parts))};
+  static PyObject* const join = imported("builtins.str.join");
+  return defer(interpreter, Object::borrow(join), arguments, &PyUnicode_Type);
+}
+
+// --- objects ------------------------------------------------------------------------------------
+
+bool is_text(const Value& value) {
+  const auto* known = as<Known>(value);
+  if (const auto* deferred = as<Deferred>(value))
+    return deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type));
+  return known != nullptr && PyUnicode_CheckExact(known->object.get());
+}
+
+/// What the class says of the text: null if it is not written in Python.
+Value written_method(Interpreter& interpreter, const Value& object, const char* name) {
+  const Value method = special_method(interpreter, object, name);
+  const auto* bound = as<Method>(method);
+  PyObject* const function = bound == nullptr ? nullptr : known_object(bound->function);
+  return function != nullptr && PyFunction_Check(function) ? method : nullptr;
+}
+
+/// BaseException's text, or KeyError's, which shows its only argument as it is written.
+Value text_of_exception(Interpreter& interpreter, const Instance& exception, bool is_repr) {
+  auto* type = reinterpret_cast<PyTypeObject*>(exception.type.get());
+  const auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
+  const auto* key_error = reinterpret_cast<PyTypeObject*>(PyExc_KeyError);
+  const bool is_key_error = type->tp_str == key_error->tp_str;
+  const Value known = arguments_of_exception(exception);
+  if (known == nullptr || type->tp_repr != base->tp_repr ||
+      (type->tp_str != base->tp_str && !is_key_error))
+    interpreter.refuse(ReasonCode::expression, "the text of an exception");
+  const std::vector<Value> arguments = elements_of(interpreter, known);
+  const bool is_one = arguments.size() == 1;
+  const Value& shown = is_one ? arguments[0] : known;
+  if (!is_repr && arguments.empty()) return interpreter.string("");
+  if (!is_repr)
+    return format_value(interpreter, shown, is_one && is_key_error ? 'r' : 's', nullptr);
+  const std::string path = type->tp_name;
+  const std::string name = path.substr(path.rfind('.') + 1);
+  const Value text = format_value(interpreter, shown, 'r', nullptr);
+  return is_one
+             ? joined(interpreter, {interpreter.string(name + "("), text, interpreter.string(")")})
+             : joined(interpreter, {interpreter.string(name), text});
+}
+
+/// Of exceptions, and of objects whose class says it in Python; null for all else.
+Value text_of_object(Interpreter& interpreter, const Value& value, bool is_repr) {
+  const bool is_own = as<Instance>(value) != nullptr || as<Known>(value) != nullptr;
+  if (!is_own || (class_of(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0)
+    return is_exception(value) ? text_of_exception(interpreter, *as<Instance>(value), is_repr)
+                               : nullptr;
+  const bool has_own = class_of(value)->tp_str != PyBaseObject_Type.tp_str;
+  Value method = written_method(interpreter, value, is_repr || !has_own ? "__repr__" : "__str__");
+  if (method == nullptr)
+    return is_exception(value) ? text_of_exception(interpreter, *as<Instance>(value), is_repr)
+                               : nullptr;
+  Value text = call(interpreter, method, {});
+  if (!is_text(text)) interpreter.refuse(ReasonCode::expression, "the text of an object");
+  return text;
+}
+
 /// Formatting of these only computes.
 bool is_formattable(const Value& value) {
   if (needs_run(value)) {
@@ -61,6 +135,18 @@ bool is_formattable(const Value& value) {
   const auto* known = as<Known>(value);
   return known == nullptr || is_immutable_constant(known->object.get()) ||
          is_torch_constant(known->object.get()) || PyType_Check(known->object.get());
+}
+
+bool is_empty_text(const Value& value) {
+  PyObject* const object = known_object(value);
+  return object != nullptr && PyUnicode_Check(object) && PyUnicode_GET_LENGTH(object) == 0;
+}
+
+/// `__format__` of an object, where its class says it in Python.
+Value own_format(Interpreter& interpreter, const Value& value) {
+  const bool is_own = as<Instance>(value) != nullptr || as<Known>(value) != nullptr;
+  if (!is_own || (class_of(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
+  return written_method(interpreter, value, "__format__");
 }
 
 Value converted(Interpreter& interpreter, const Value& value, int conversion) {
@@ -86,6 +172,17 @@ Value format_value(Interpreter& interpreter, const Value& value, int conversion,
         return format_value(interpreter, one, conversion, spec);
       }))
     return both;
+  const bool has_spec = spec != nullptr && !is_empty_text(spec);
+  const bool is_object = as<Instance>(value) != nullptr || !is_formattable(value);
+  if (is_object && (conversion >= 0 || !has_spec)) {
+    const Value format_method = conversion < 0 ? own_format(interpreter, value) : nullptr;
+    if (format_method != nullptr) {
+      const Value empty = interpreter.string("");
+      return call(interpreter, format_method, {.positional = {empty}, .keywords = {}});
+    }
+    if (const Value text = text_of_object(interpreter, value, conversion == 'r'))
+      return format_value(interpreter, text, -1, spec);
+  }
   if (!is_formattable(value)) interpreter.refuse(ReasonCode::expression, "the text of an object");
   Value shown = converted(interpreter, value, conversion);
   Value format = spec != nullptr ? spec : interpreter.string("");
@@ -100,21 +197,13 @@ Value format_value(Interpreter& interpreter, const Value& value, int conversion,
 
 Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string) {
   std::vector<Value> parts;
-  bool deferred = false;
-  for (const syntax::Expression* part : string.values) {
+  for (const syntax::Expression* part : string.values)
     parts.push_back(evaluate(interpreter, *part));
-    deferred = deferred || needs_run(parts.back());
-  }
-  if (!deferred) {
-    Object list = folded(interpreter, make_list(parts));
-    Object empty = interpreter.must(PyUnicode_FromString(""));
-    return interpreter.constant(interpreter.must(PyUnicode_Join(empty.get(), list.get())));
-  }
-  Value empty = interpreter.string("");
-  CallArguments arguments;
-  arguments.positional = {empty, make_tuple(std::move(parts))};
-  static PyObject* const join = imported("builtins.str.join");
-  return defer(interpreter, Object::borrow(join), arguments, &PyUnicode_Type);
+  return joined(interpreter, std::move(parts));
+}
+
+Value shown_text(Interpreter& interpreter, const Value& value) {
+  return text_of_object(interpreter, value, /*is_repr=*/false);
 }
 
 }  // namespace janus::frontend

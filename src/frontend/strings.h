@@ -9,6 +9,8 @@ namespace janus::frontend {
 Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string);
 /// format(value, spec) after `conversion` ('r', 's', 'a' or -1).
 Value format_value(Interpreter& interpreter, const Value& value, int conversion, const Value& spec);
+/// The text of an object whose class says it in Python, or of an exception; null for all else.
+Value shown_text(Interpreter& interpreter, const Value& value);
 /// callable(*arguments) made after the run; `type` is the exact class of the result.
 Value defer(Interpreter& interpreter, python::Object callable, const CallArguments& arguments,
             PyTypeObject* type);

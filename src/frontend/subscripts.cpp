@@ -7,6 +7,7 @@
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
 #include "frontend/entry_lists.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/operators.h"
@@ -342,7 +343,7 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
   auto dict = real_dict(value);
   auto* dictionary = as<Dictionary>(value);
   if (dict || dictionary != nullptr) {
-    if (!contains(interpreter, value, key)) interpreter.refuse(ReasonCode::would_raise, "KeyError");
+    if (!contains(interpreter, value, key)) raise(interpreter, PyExc_KeyError, "KeyError");
     if (dict) return write_real_dict(interpreter, *dict, key, nullptr);
     return change_item(interpreter, *dictionary, key_object(interpreter, key), nullptr);
   }

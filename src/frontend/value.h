@@ -13,6 +13,7 @@
 //   Optional    None in some runs, something else in others
 //   Either      one of two values that have no common form, by a flag
 //   Deferred    an object that is made after the run from results (a formatted string)
+//   Outcome     what a function gives that may raise
 //   Undefined   what is not set yet, and not read before it is
 //   Unmerged    what a variable holds after two sides of a branch that can't become one value
 //
@@ -57,6 +58,7 @@ enum class ValueKind {
   optional,
   either,
   deferred,
+  outcome,
   undefined,
   unmerged
 };
@@ -381,6 +383,20 @@ struct Either final : AbstractValue {
   Value if_true, if_false;  ///< of numbers: a float before an int, an int before a bool
   TestKey test;             ///< of the branch or loop that it came from
   std::string why;          ///< they are not one value
+};
+
+/// What a function gives of which some sides return and some raise.
+struct Outcome final : AbstractValue {
+  static constexpr auto kKind = ValueKind::outcome;
+  Outcome(Value raises, Value value, Value exception, TestKey test)
+      : AbstractValue(kKind),
+        raises(std::move(raises)),
+        value(std::move(value)),
+        exception(std::move(exception)),
+        test(std::move(test)) {}
+  Value raises;            ///< a bool
+  Value value, exception;  ///< null: there is none
+  TestKey test;            ///< of the branch that decides it
 };
 
 /// What nothing reads unless it was set first (what a loop returns, before it does): it goes

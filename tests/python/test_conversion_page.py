@@ -119,10 +119,10 @@ def endless():
 
 
 class Halves:
-    """An iterator; a careful one looks after its own end."""
+    """An iterator."""
 
-    def __init__(self, count: int, careful: bool) -> None:
-        self.count, self.careful = count, careful
+    def __init__(self, count: int) -> None:
+        self.count = count
 
     def __iter__(self) -> "Halves":
         self.at = 0
@@ -130,18 +130,14 @@ class Halves:
 
     def __next__(self) -> float:
         self.at += 1
-        if not self.careful and self.at > self.count:
+        if self.at > self.count:
             raise StopIteration
-        try:
-            if self.at > self.count:
-                raise StopIteration
-        except ValueError:
-            return 0.0
         return self.at / 2
 
 
-def over_halves(careful: bool) -> Callable:
-    halves = Halves(3, careful)
+@converted("`for` over an iterator of the program's own")
+def own_iterator():
+    halves = Halves(3)
 
     def f(x, n):
         for half in halves:
@@ -151,45 +147,22 @@ def over_halves(careful: bool) -> Callable:
     return f
 
 
-@converted("`for` over an iterator of the program's own")
-def own_iterator():
-    return over_halves(careful=False)
-
-
-@otherwise("`for` over an iterator of the program's own")
-def careful_iterator():
-    return over_halves(careful=True)
-
-
 class Rows:
     """A sequence by its `__getitem__` alone."""
 
-    def __init__(self, careful):
-        self.rows, self.careful = [1.0, 2.0, 3.0], careful
+    def __init__(self):
+        self.rows = [1.0, 2.0, 3.0]
 
     def __getitem__(self, position):
-        if not self.careful:
-            return self.rows[position]
-        try:
-            return self.rows[position]
-        finally:
-            self.last = position
+        return self.rows[position]
 
 
 @converted(
     "`for`, `in` and what takes elements, over an object that has `__getitem__` and no `__iter__`"
 )
 def own_sequence():
-    rows = Rows(careful=False)
+    rows = Rows()
     return lambda x, n: (x * sum(rows), 2.0 in rows, [x * row for row in rows])
-
-
-@otherwise(
-    "`for`, `in` and what takes elements, over an object that has `__getitem__` and no `__iter__`"
-)
-def careful_sequence():
-    rows = Rows(careful=True)
-    return lambda x, n: x * sum(rows)
 
 
 @converted("`while not done` and other tests that are known in the first rounds only")
@@ -631,7 +604,9 @@ def warning_as_error():
     return f
 
 
-@converted("formatted string")
+@converted(
+    "formatted string, also of objects whose class has `__str__`, `__repr__` or `__format__` in Python"
+)
 def formatted():
     return lambda x, n: f"{x.sum().item():.3f} of {x.shape[0]}"
 
@@ -740,12 +715,77 @@ def tried():
 
 
 @otherwise("`try`")
-def caught():
+def kept_exception():
+    errors = []
+
     def f(x, n):
         try:
             raise ValueError
-        except ValueError:
-            return x * 3
+        except ValueError as error:
+            errors[:] = [error]
+        return x * 3
+
+    return f
+
+
+RAISED = (
+    "`raise`, `assert` and what Python raises (`KeyError`, `IndexError`, `AttributeError`, "
+    "`StopIteration`, …), handled further out, also some calls away"
+)
+
+
+@converted(RAISED)
+def raised_and_handled():
+    def loss_of(x, n):
+        if x.sum() > 4 * n:
+            raise FloatingPointError("too large")
+        return x.sum() * {"a": 2.0}["a"]
+
+    def f(x, n):
+        try:
+            return loss_of(x, n)
+        except FloatingPointError as error:
+            return x.mean() * len(str(error))
+
+    return f
+
+
+class Forgiving:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, traceback):
+        return kind is KeyError
+
+
+SUPPRESSED = "`contextlib.suppress`, `__exit__` that handles an exception"
+
+
+@converted(SUPPRESSED)
+def suppressed():
+    def f(x, n):
+        y = x * 3
+        with contextlib.suppress(ValueError), Forgiving():
+            if x.sum() > 4 * n:
+                raise ValueError
+            y = y * {"a": 2.0}["b"]
+        return y
+
+    return f
+
+
+@contextlib.contextmanager
+def forgiving():
+    with contextlib.suppress(ValueError):
+        yield
+
+
+@otherwise(SUPPRESSED)
+def suppressed_by_a_generator():
+    def f(x, n):
+        with forgiving():
+            raise ValueError
+        return x * 3
 
     return f
 

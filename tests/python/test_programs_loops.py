@@ -586,7 +586,7 @@ class Guarded(Countdown):
         return self.position
 
 
-@differential(reasons=["would_raise"])
+@differential(hits=2)
 def test_an_end_of_iteration_that_is_handled():
     rounds = Guarded(3)
 

@@ -176,3 +176,52 @@ def test_prints_of_rounds_that_train():
         return w.grad.clone()
 
     return Program(step, rows(), watch=[w])
+
+
+# --- objects ----------------------------------------------------------------------------------------
+
+
+class Shown:
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return f"Shown({self.value:.2f})"
+
+
+class Formatted(Shown):
+    def __str__(self):
+        return f"<{self.value:.1f}>"
+
+    def __format__(self, form):
+        return f"{self!s}:{form}"
+
+
+@differential(hits=6, graphs=1)
+def test_objects_whose_class_writes_their_text():
+    outside = Formatted(2.0)
+
+    def step(x):
+        outside.value += x.sum().item()
+        made = Shown(outside.value * 2)
+        print(outside, made, f"{outside} {outside!r} {made!s}", repr(made), str(outside))
+        return x * made.value
+
+    return Program(step, [(torch.randn(3),) for _ in range(10)], watch=[outside])
+
+
+class Unshown:
+    pass
+
+
+@differential(reasons=["unknown_callable"])
+def test_an_object_with_pythons_own_text():
+    unshown = Unshown()
+
+    def step(x):
+        print(str(type(unshown)), end="")
+        print(unshown if x is None else "none", end="")
+        print(unshown, file=io.StringIO())
+        return x * 2
+
+    return Program(step, [(torch.randn(3),) for _ in range(5)])
