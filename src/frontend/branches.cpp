@@ -38,7 +38,9 @@ Fork::Fork(Interpreter& interpreter, const Truth& truth, TestKey test)
   interpreter.begin_scope(*this);
 }
 
-Fork::~Fork() = default;
+Fork::~Fork() {
+  for (Side& side : sides_) interpreter_.put_away(std::move(side.block));
+}
 
 void Fork::enter(size_t side) {
   at_ = side;

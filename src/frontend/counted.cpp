@@ -187,6 +187,40 @@ Iterated evaluate_part(Interpreter& interpreter, const syntax::Expression& expre
   return result;
 }
 
+/// The elements from the last to the first.
+Counted backwards(Interpreter& interpreter, Counted inner) {
+  const Value last =
+      binary(interpreter, Operator::Sub, inner.lengths.front(), interpreter.integer(1));
+  Counted counted;
+  counted.lengths = inner.lengths;
+  counted.element = [&interpreter, inner = std::move(inner), last](const Value& position) {
+    return inner.element(binary(interpreter, Operator::Sub, last, position));
+  };
+  return counted;
+}
+
+/// reversed(range(...)); nothing: it is something else.
+std::optional<Iterated> reversed_range(Interpreter& interpreter, const Value& reversed,
+                                       const syntax::Expression& argument) {
+  const auto* range = syntax::try_as<syntax::Call>(&argument);
+  if (range == nullptr || range->func->kind != syntax::ExpressionKind::Name) return std::nullopt;
+  const Value callee = evaluate(interpreter, *range->func);
+  if (known_object(callee) != reinterpret_cast<PyObject*>(&PyRange_Type)) return std::nullopt;
+  const CallArguments arguments = evaluate_arguments(interpreter, *range);
+  interpreter.at(argument);
+  Iterated result;
+  result.counted = counted_range(interpreter, arguments);
+  if (result.counted && varies(*result.counted)) {
+    result.counted = backwards(interpreter, std::move(*result.counted));
+    return result;
+  }
+  result.counted.reset();
+  CallArguments whole;
+  whole.positional = {call(interpreter, callee, arguments)};
+  result.value = call(interpreter, reversed, whole);
+  return result;
+}
+
 Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
                        const TestKey& loop) {
   Iterated result;
@@ -197,6 +231,7 @@ Iterated evaluate_call(Interpreter& interpreter, const syntax::Call& expression,
   };
   bool combines = is(PyEnum_Type) || is(PyZip_Type);
   if (is(PyReversed_Type) && expression.args.size() == 1) {
+    if (auto range = reversed_range(interpreter, callee, *expression.args[0])) return *range;
     CallArguments arguments = evaluate_arguments(interpreter, expression);
     interpreter.at(expression);
     result.counted = counted_list(interpreter, arguments.positional[0], true);

@@ -82,9 +82,10 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       // What a recursion or a loop that is followed already gave stays what it is.
       if (attempt > kMostAttempts || interpreter.followed(reason.test) != nullptr)
         return speculate::Reason{ReasonCode::dynamic_control, reason.why, interpreter.last_span()};
-      const bool was_tried = interpreter.takes_first_round(reason.test);
-      followed.push_back(reason);
-      followed.back().in_first_round &= !was_tried;
+      CannotMerge known = reason;
+      known.in_first_round &= !interpreter.takes_first_round(reason.test);
+      known.in_sizes &= !interpreter.leaves_sizes(reason.test);
+      followed.push_back(std::move(known));
     } catch (const Refusal& refusal) {
       PyErr_Clear();
       if (interpreter.recursion().is_building() || attempt > kMostAttempts) return refusal.reason;

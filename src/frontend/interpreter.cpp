@@ -338,13 +338,18 @@ void Interpreter::suspect(const TestKey* test) {
 
 const CannotMerge* Interpreter::followed(const TestKey& test) const {
   for (const CannotMerge& each : followed_)
-    if (each.test == test && !each.in_first_round) return &each;
+    if (each.test == test && !each.in_first_round && !each.in_sizes) return &each;
   return nullptr;
 }
 
 bool Interpreter::takes_first_round(const TestKey& test) const {
   return std::ranges::any_of(
       followed_, [&](const CannotMerge& each) { return each.test == test && each.in_first_round; });
+}
+
+bool Interpreter::leaves_sizes(const TestKey& test) const {
+  return std::ranges::any_of(
+      followed_, [&](const CannotMerge& each) { return each.test == test && each.in_sizes; });
 }
 
 std::string Interpreter::add_cell(speculate::CellBinding::Kind kind, const Source* source,
@@ -441,7 +446,7 @@ namespace {
 /// A variable that two sides of a branch left with different things can't be read.
 void check_merged(const Value& variable) {
   if (const auto* unmerged = as<Unmerged>(variable))
-    throw CannotMerge{unmerged->test, unmerged->why, unmerged->in_first_round};
+    throw CannotMerge{unmerged->test, unmerged->why, unmerged->in_first_round, unmerged->in_sizes};
 }
 
 }  // namespace

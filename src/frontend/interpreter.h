@@ -49,6 +49,9 @@ struct CannotMerge {
   /// Of a loop whose first round finds something of another kind than later ones (a sum that begins
   /// as 0, a state that begins as None): that round may be taken in front of the loop instead.
   bool in_first_round = false;
+  /// Of a branch whose sides give tensors that differ in a size: that may be left to the run
+  /// instead.
+  bool in_sizes = false;
 };
 
 /// A list or tuple of before the call whose length is a dimension of the graph.
@@ -176,6 +179,8 @@ class Interpreter {
 
   // --- branches and loops in the graph (frontend/branches.h, loops.h)
   void enter_block(graph::Block& block);
+  /// A block that comes to nothing: what was noted of it must not seem to be of a later one.
+  void put_away(std::unique_ptr<graph::Block> block) { put_away_.push_back(std::move(block)); }
   /// Whether what is defined in the block can be used at this point.
   bool is_open(const graph::Block* block) const;
   /// Whether a loop or recursion may come to this place with the same tensor again.
@@ -203,6 +208,8 @@ class Interpreter {
   const CannotMerge* followed(const TestKey& test) const;
   /// Whether the first round of that loop is taken in front of it.
   bool takes_first_round(const TestKey& test) const;
+  /// Whether sizes in which the sides of that branch differ are left to the run.
+  bool leaves_sizes(const TestKey& test) const;
   /// The test that is to be followed if what is interpreted now can't be converted.
   const std::optional<TestKey>& suspect() const { return suspect_ ? suspect_ : unsettled; }
   /// The branch that the Optional came from that was read last.
@@ -276,9 +283,21 @@ class Interpreter {
   std::map<const Source*, EntryList> entry_lists;
   /// An input of the graph that is the object itself; it must have a source.
   graph::Value* object_input(const Known& known);
-  /// A dimension for a size that the graph computes; the run is given up if it is less than 2.
-  /// Nothing where it might have several values in a run.
+  /// A dimension for a size that the graph computes, known in the block at hand and those within
+  /// it; the run is given up if it is less than 2. Nothing in a recursion, whose activations
+  /// differ.
   std::optional<graph::Dim> run_time_dimension(graph::Value* size);
+  /// A dimension that is known in the block, once give_size() has said there what it is.
+  graph::Dim new_dimension(const graph::Block& block);
+  /// That the dimension is so large; the run is given up if that is less than 2.
+  void give_size(const graph::Dim& dimension, graph::Value* size);
+  /// The dimension that was found for a value of which this holds, if it is known here.
+  std::optional<graph::Dim> run_time_size(const std::function<bool(const graph::Value*)>& of);
+  /// That the dimension is how large, or how long, the value is.
+  void note_run_time_size(const graph::Value* of, const graph::Dim& size);
+  /// Whether a size in the type is only known in blocks of which this holds.
+  bool is_sized_in(const graph::Type& type,
+                   const std::function<bool(const graph::Block*)>& block) const;
   bool has_run_time_dimensions() const { return !run_time_dimensions_.empty(); }
   /// A name for a size of the entry that varies from call to call: one for all that are equal now.
   graph::Dim entry_dimension(int64_t size);
@@ -374,9 +393,6 @@ class Interpreter {
       consumed.insert(other.consumed.begin(), other.consumed.end());
     }
   } history;
-  /// Lengths of lists of the graph that tensors were made of, numbers of elements that masks
-  /// choose, and sizes that the run computes.
-  std::unordered_map<const graph::Value*, graph::Dim> run_time_sizes;
   /// Lists and tuples of before the call of which the run reads what it chooses.
   std::map<const Source*, Value> chosen_from;
   /// Leaves that require grad and were made in the run.
@@ -442,6 +458,7 @@ class Interpreter {
   int depth_ = 0;
   std::vector<graph::Value*> results_;
   const std::vector<CannotMerge>& followed_;
+  std::vector<std::unique_ptr<graph::Block>> put_away_;
   std::vector<Scope*> open_scopes_;
   size_t scope_count_ = 0;
   bool merges_ = !options().is_disabled("control_flow");
@@ -468,7 +485,14 @@ class Interpreter {
   std::map<int64_t, std::string> symbol_of_size_;
   std::map<std::string, graph::Value*, std::less<>> dimension_values_;
   std::unordered_map<const Source*, Value> wrapped_;
-  std::set<std::string> run_time_dimensions_;
+  /// Lengths of lists of the graph that tensors were made of, numbers of elements that masks
+  /// choose, and sizes that the run computes; and in which block that is known.
+  struct RunTimeSize {
+    graph::Dim size;
+    const graph::Block* block;
+  };
+  std::unordered_map<const graph::Value*, std::vector<RunTimeSize>> run_time_sizes_;
+  std::map<std::string, const graph::Block*> run_time_dimensions_;  // and where each is known
   std::unordered_map<const Source*, graph::Value*> object_inputs_;
 };
 

@@ -96,6 +96,10 @@ class Loop final : public Scope {
         history_(interpreter.history),
         known_classes_(interpreter.known_classes) {}
 
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  ~Loop() override;
+
   void run();
   bool is_inside(const graph::Block* block) const override { return block == at_; }
   void add_entry_object(Changeable& object) override { before_.add(object); }
@@ -116,6 +120,7 @@ class Loop final : public Scope {
 
   /// Interprets test and body with what is known to be carried; false if there is more.
   bool attempt_round();
+  void put_away_blocks();
   Parameter parameters_of(graph::Block& block);
   void interpret_test();
   void interpret_round();
@@ -197,6 +202,8 @@ class Loop final : public Scope {
                    std::string& why);
   bool join_last(Passage& passage, const Value& initial, const Value& end, std::string& why);
   bool collect_last(Passage& passage, const Value& end);
+  /// Whether each round has a size of its own in it.
+  bool is_sized_inside(const graph::Type& type) const;
   void add_end(const std::shared_ptr<Tensor>& tensor);
   bool join_carried(Passage& passage, const Value& initial, const Value& end, std::string& why);
   /// An object that only the run meets, in the first round or in later ones.

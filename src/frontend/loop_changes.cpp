@@ -161,6 +161,9 @@ void Loop::begin_growth(Sequence& sequence, const Elements& initial) {
   growth.undecided = initial.size() <= 1;
   auto form = end == nullptr ? common_form(interpreter_, elements, why) : end->form;
   if (!form) fail(why);
+  for (const graph::Type& type : list_types(*form))
+    if (is_sized_inside(type))
+      fail("a list grows by elements of a size of their own in each round");
   if (end != nullptr) growth.front = end->front;
   growth.form = *form;
   growth_.emplace(&sequence, std::move(growth));

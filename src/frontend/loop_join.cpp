@@ -229,10 +229,17 @@ bool Loop::collect_last(Passage& passage, const Value& end) {
       tensor->source != nullptr || (tensor->requires_grad && tensor->is_leaf) ||
       !is_current(*tensor))
     return false;
+  if (is_sized_inside(tensor->value->type)) return false;
   if (tensor->requires_grad) tracks_ = true;
   add_end(tensor);
   passage.types.push_back(tensor->value->type);
   return true;
+}
+
+bool Loop::is_sized_inside(const graph::Type& type) const {
+  return interpreter_.is_sized_in(type, [&](const graph::Block* block) {
+    return block == at_ || !interpreter_.is_open(block);
+  });
 }
 
 void Loop::add_end(const std::shared_ptr<Tensor>& tensor) {

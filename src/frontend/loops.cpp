@@ -62,7 +62,15 @@ void Loop::enter(graph::Block& block) {
   interpreter_.enter_block(block);
 }
 
+Loop::~Loop() { put_away_blocks(); }
+
+void Loop::put_away_blocks() {
+  interpreter_.put_away(std::move(condition_));
+  interpreter_.put_away(std::move(body_));
+}
+
 bool Loop::attempt_round() {
+  put_away_blocks();
   condition_ = std::make_unique<graph::Block>();
   body_ = std::make_unique<graph::Block>();
   enter(*condition_);
@@ -156,8 +164,8 @@ Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
   Heap heap = interpreter.heap;
   auto known_classes = interpreter.known_classes;
   graph::Block& block = interpreter.builder().block();
-  graph::Block scratch;
-  interpreter.enter_block(scratch);
+  auto scratch = std::make_unique<graph::Block>();
+  interpreter.enter_block(*scratch);
   size_t effects = interpreter.output().effects.size();
   const size_t forks = interpreter.frame().forks.size();
   Truth truth;
@@ -173,6 +181,7 @@ Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
   interpreter.known_classes = std::move(known_classes);
   interpreter.output().effects.resize(effects);
   interpreter.enter_block(block);
+  interpreter.put_away(std::move(scratch));
   truth.flag = nullptr;
   return truth;
 }

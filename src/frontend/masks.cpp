@@ -37,23 +37,26 @@ graph::Dim followed_size(Interpreter& interpreter, graph::Value* count) {
     graph::Builder& builder = interpreter.builder();
     return interpreter.follow(op::scalar_ge(builder, {count, builder.constant(least)}), {}, kind);
   };
-  if (is_at_least(2, speculate::kUncounted)) return *interpreter.run_time_dimension(count);
-  return graph::Dim(is_at_least(1, speculate::kIsAny) ? 1 : 0);
+  if (!is_at_least(2, speculate::kUncounted))
+    return graph::Dim(is_at_least(1, speculate::kIsAny) ? 1 : 0);
+  const std::optional<graph::Dim> size = interpreter.run_time_dimension(count);
+  if (!size)
+    interpreter.refuse(
+        ReasonCode::unsupported_tensor,
+        "how many elements a mask chooses is decided in a branch, loop or recursion");
+  return *size;
 }
 
 /// How many elements of the mask are true.
 graph::Dim chosen_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& mask) {
   graph::Value* of = read(interpreter, *mask);
-  auto& dimensions = interpreter.run_time_sizes;
-  for (const auto& [other, dimension] : dimensions)
-    if (are_same_computation(of, other)) return dimension;
+  const auto is_same = [&](const graph::Value* other) { return are_same_computation(of, other); };
+  if (const auto known = interpreter.run_time_size(is_same)) return *known;
   const auto sum = tensor_by(interpreter, "sum", {mask});
   graph::Value* count = op::item(interpreter.builder(), {read(interpreter, *sum)});
-  const bool is_in_body = &interpreter.builder().block() == &interpreter.output().graph.body();
-  if (interpreter.open_scopes() > 0 || !is_in_body)
-    interpreter.refuse(ReasonCode::unsupported_tensor,
-                       "how many elements a mask chooses is decided inside a branch or loop");
-  return dimensions.emplace(of, followed_size(interpreter, count)).first->second;
+  const graph::Dim size = followed_size(interpreter, count);
+  interpreter.note_run_time_size(of, size);
+  return size;
 }
 
 // --- as torch's callables -----------------------------------------------------------------------

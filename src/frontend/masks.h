@@ -11,8 +11,8 @@ namespace janus::frontend {
 
 class Interpreter;
 
-/// torch.nonzero: the positions of what is not zero, one a row. Refuses inside of branches, loops
-/// and functions of the graph.
+/// torch.nonzero: the positions of what is not zero, one a row. Refuses inside of functions of the
+/// graph.
 std::shared_ptr<Tensor> nonzero(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor);
 
 }  // namespace janus::frontend

@@ -178,7 +178,7 @@ Value Merger::run() {
       result = either(first, second, reason);
     }
   } catch (const NotMerged& reason) {
-    throw CannotMerge{fork_.test_, reason.why};
+    fail(reason);
   }
   merge_effects();
   merge_results();
@@ -189,6 +189,7 @@ Value Merger::run() {
   interpreter_.enter_block(fork_.outer_);
   interpreter_.builder().graph().append(fork_.outer_, node_);
   interpreter_.scope_nodes[node_] = fork_.test_;
+  for (const MergedSize& size : sizes_) interpreter_.give_size(size.merged, size.value);
   finish_tensors();
   return result;
 }
@@ -220,7 +221,7 @@ void Merger::merge_results() {
       interpreter_.replace_result(
           i, side == 0 ? merge_graph_values(value, other) : merge_graph_values(other, value));
     } catch (const NotMerged& reason) {
-      throw CannotMerge{fork_.test_, reason.why};
+      fail(reason);
     }
   }
 }
@@ -272,9 +273,9 @@ void Merger::merge_heap() {
     why_not = interpreter_.heap.merge(interpreter_, fork_.heap_before_, fork_.sides_[0].heap,
                                       fork_.sides_[1].heap, merge);
   } catch (const NotMerged& reason) {
-    why_not = reason.why;
+    fail(reason);
   }
-  if (!why_not.empty()) throw CannotMerge{fork_.test_, why_not};
+  if (!why_not.empty()) fail({why_not});
 }
 
 void Merger::check_sides() const {
@@ -303,11 +304,13 @@ const Elements& Merger::elements_in(size_t side, const Sequence& sequence) {
   return existed(sequence) ? std::get<Elements>(state_in(side, sequence)) : sequence.elements;
 }
 
-bool Merger::is_visible(const graph::Value* value) const {
-  const graph::Block* block =
-      value->definition != nullptr ? value->definition->parent : value->owner;
+bool Merger::is_visible(const graph::Block* block) const {
   return block != fork_.sides_[0].block.get() && block != fork_.sides_[1].block.get() &&
          interpreter_.is_open(block);
+}
+
+bool Merger::is_visible(const graph::Value* value) const {
+  return is_visible(value->definition != nullptr ? value->definition->parent : value->owner);
 }
 
 void Merger::merge_object(Changeable& object) {
@@ -331,7 +334,7 @@ void Merger::merge_object(Changeable& object) {
       throw NotMerged{"one side takes more from an iterator"};
     }
   } catch (const NotMerged& reason) {
-    throw CannotMerge{fork_.test_, reason.why};
+    fail(reason);
   }
 }
 
@@ -349,8 +352,8 @@ void Merger::merge_variables(Variables& variables, const VariableValues& a,
       else
         merged[name] = merge_value(first, second);
     } catch (const NotMerged& reason) {
-      merged[name] =
-          either_or_unmerged(first, second, {cat("the variable ", name, ": ", reason.why)});
+      merged[name] = either_or_unmerged(
+          first, second, {cat("the variable ", name, ": ", reason.why), reason.in_sizes});
     }
   }
   variables.values = std::move(merged);
@@ -360,7 +363,8 @@ Value Merger::either_or_unmerged(const Value& a, const Value& b, const NotMerged
   try {
     return either(a, b, reason);
   } catch (const NotMerged&) {
-    return std::make_shared<Unmerged>(fork_.test_, reason.why);
+    return std::make_shared<Unmerged>(fork_.test_, reason.why, /*in_first_round=*/false,
+                                      reason.in_sizes);
   }
 }
 
@@ -384,9 +388,10 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
     tensor.cell = std::move(cell);
     return;
   }
-  if (a.requires_grad != b.requires_grad || a.is_leaf != b.is_leaf || a.base != b.base)
+  const bool varies = a.requires_grad != b.requires_grad;
+  if (a.base != b.base || (varies ? !may_become_tracked(tensor, a, b) : a.is_leaf != b.is_leaf))
     throw NotMerged{"only one side makes a tensor part of autograd's graph"};
-  TensorState merged = a;
+  TensorState merged = varies && b.requires_grad ? b : a;
   merged.grad = merge_grad(a, b);
   merged.written = a.written || b.written;
   merged.uncertain_alias = a.uncertain_alias || b.uncertain_alias;
@@ -403,15 +408,73 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
     return;
   }
   if (a.value != b.value) {
-    merged.value = merge_graph_values(a.value, b.value);
+    merged.value = merge_contents(a, b);
     ++merged.version;
     name_merged(merged, a, b);
   }
   if (tensor.source != nullptr) merge_writes(merged, a, b);
+  merged.past_values = a.past_values;
   merged.past_values.insert(merged.past_values.end(), b.past_values.begin(), b.past_values.end());
   std::erase_if(merged.past_values, [&](const graph::Value* value) { return !is_visible(value); });
   static_cast<TensorState&>(tensor) = merged;
   written_.push_back(&tensor);
+}
+
+/// Whether what one side wrote to a tensor of the run made it part of autograd's graph.
+bool Merger::may_become_tracked(const Tensor& tensor, const TensorState& a,
+                                const TensorState& b) const {
+  return tensor.source == nullptr && a.base == nullptr && a.grad == nullptr && b.grad == nullptr &&
+         !(a.requires_grad ? a : b).is_leaf && may_vary(a.requires_grad ? b : a);
+}
+
+/// The value on the two sides. Where only one requires a gradient, the other one gets none.
+graph::Value* Merger::merge_contents(const TensorState& a, const TensorState& b) {
+  graph::Value* values[] = {a.value, b.value};
+  if (a.requires_grad != b.requires_grad) {
+    const size_t untracked = a.requires_grad ? 1 : 0;
+    interpreter_.enter_block(*fork_.sides_[untracked].block);
+    values[untracked] = op::detach(interpreter_.builder(), {values[untracked]});
+    interpreter_.gradients_vary = true;
+  }
+  leave_size(values, a, b);
+  return merge_graph_values(values[0], values[1]);
+}
+
+/// Where the values differ in one size, from 2 on, the run decides it.
+void Merger::leave_size(graph::Value* (&values)[2], const TensorState& a, const TensorState& b) {
+  const Type &first = values[0]->type, &second = values[1]->type;
+  if (first.dtype != second.dtype || first.rank() != second.rank() || first == second ||
+      interpreter_.recursion().is_building() || interpreter_.call().keeps_sizes)
+    return;
+  const auto [place, other] = std::ranges::mismatch(first.shape, second.shape);
+  const bool is_last = std::equal(place + 1, first.shape.end(), other + 1, second.shape.end());
+  const auto is_size = [](const graph::Dim& dim) { return dim.lower_bound().value_or(0) >= 2; };
+  if (!is_last || !is_size(*place) || !is_size(*other) || !is_contiguous(a) || !is_contiguous(b))
+    return;
+  if (!interpreter_.leaves_sizes(fork_.test_))
+    throw NotMerged{cat(graph::to_string(first), " and ", graph::to_string(second)), true};
+  const int64_t dim = place - first.shape.begin();
+  const graph::Dim size = merged_size(*place, *other);
+  for (size_t side = 0; side < 2; ++side) {
+    interpreter_.enter_block(*fork_.sides_[side].block);
+    values[side] = operator_named("narrow")(
+        interpreter_.builder(), {values[side]},
+        {{"dim", dim}, {"start", int64_t{0}}, {"length", graph::AttributeValue(size)}});
+  }
+}
+
+/// The dimension that is the one on one side, the other on the other.
+graph::Dim Merger::merged_size(const graph::Dim& a, const graph::Dim& b) {
+  for (const MergedSize& known : sizes_)
+    if (known.first == a && known.second == b) return known.merged;
+  const graph::Dim merged = interpreter_.new_dimension(fork_.outer_);
+  graph::Value* values[2];
+  for (size_t side = 0; side < 2; ++side) {
+    values[side] = number_in(side, interpreter_.dimension(side == 0 ? a : b));
+    interpreter_.give_size(merged, values[side]);
+  }
+  sizes_.push_back({a, b, merged, merge_graph_values(values[0], values[1])});
+  return merged;
 }
 
 /// How often a tensor was written is a number of the graph where the sides differ in that.
@@ -560,7 +623,11 @@ Value Merger::only(size_t side, const Value& value) {
 
 /// One of two values, or of those that they may be.
 Value Merger::either(const Value& a, const Value& b, const NotMerged& why) {
-  return std::make_shared<Either>(fork_.flag_, alone(0, a), alone(1, b), fork_.test_, why.why);
+  try {
+    return std::make_shared<Either>(fork_.flag_, alone(0, a), alone(1, b), fork_.test_, why.why);
+  } catch (const NotMerged&) {
+    throw why;
+  }
 }
 
 /// Numbers of two kinds: which it is, is a value of the graph.
@@ -723,7 +790,8 @@ graph::Value* Merger::negated_flag() {
 
 graph::Value* Merger::merge_graph_values(graph::Value* a, graph::Value* b) {
   if (a == b) return a;
-  if (a->type != b->type)
+  const auto is_gone = [&](const graph::Block* block) { return !is_visible(block); };
+  if (a->type != b->type || interpreter_.is_sized_in(a->type, is_gone))
     throw NotMerged{cat(graph::to_string(a->type), " and ", graph::to_string(b->type))};
   graph::Value*& result = results_[{a, b}];
   if (result != nullptr) return result;
@@ -800,20 +868,16 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
     throw NotMerged{"a tensor with state of its own"};
   if (first.value->type == second.value->type && surely_lie_differently(first, second))
     throw NotMerged{"a tensor that lies otherwise in memory"};
-  graph::Value* values[] = {first.value, second.value};
-  if (varies) {
-    const size_t untracked = first.requires_grad ? 1 : 0;
-    interpreter_.enter_block(*fork_.sides_[untracked].block);
-    values[untracked] = op::detach(interpreter_.builder(), {values[untracked]});
-    interpreter_.gradients_vary = true;
-  }
-  graph::Value* value = merge_graph_values(values[0], values[1]);
+  graph::Value* value = merge_contents(first, second);
   auto merged = std::make_shared<Tensor>();
   merged->value = value;
   merged->requires_grad = tracked;
   merged->is_leaf = !tracked && first.is_leaf;
   merged->is_parameter = first.is_parameter;
-  if (first.strides == second.strides) merged->strides = first.strides;
+  if (first.value->type != second.value->type)
+    merged->strides = contiguous_strides(value->type.shape);
+  else if (first.strides == second.strides)
+    merged->strides = first.strides;
   merged->uncertain_alias = first.uncertain_alias || second.uncertain_alias;
   merged->version = std::max(first.version, second.version);
   name_merged(*merged, first, second);

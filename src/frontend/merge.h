@@ -14,6 +14,7 @@ namespace janus::frontend {
 /// Two values have no common one; becomes an Either, an Unmerged variable, or ends the merge.
 struct NotMerged {
   std::string why;
+  bool in_sizes = false;  ///< CannotMerge::in_sizes
 };
 
 /// Which of a bool, an int and a float it is; nothing: it is no number of one kind.
@@ -55,6 +56,9 @@ class Merger {
     std::vector<std::shared_ptr<Tensor>> roots;
   };
 
+  [[noreturn]] void fail(const NotMerged& reason) const {
+    throw CannotMerge{fork_.test_, reason.why, /*in_first_round=*/false, reason.in_sizes};
+  }
   void check_sides() const;
   const ChangeableState& state_in(size_t side, const Changeable& object);
   const TensorState& tensor_in(size_t side, const Tensor& tensor);
@@ -64,6 +68,10 @@ class Merger {
   void merge_heap();
   void merge_object(Changeable& object);
   void merge_tensor_contents(Tensor& tensor, const TensorState& a, const TensorState& b);
+  bool may_become_tracked(const Tensor& tensor, const TensorState& a, const TensorState& b) const;
+  graph::Value* merge_contents(const TensorState& a, const TensorState& b);
+  void leave_size(graph::Value* (&values)[2], const TensorState& a, const TensorState& b);
+  graph::Dim merged_size(const graph::Dim& a, const graph::Dim& b);
   void merge_variables(Variables& variables, const VariableValues& a, const VariableValues& b);
   void merge_writes(TensorState& merged, const TensorState& a, const TensorState& b);
   graph::Value* number_of_writes(size_t side, const TensorState& state);
@@ -103,6 +111,7 @@ class Merger {
   bool is_current(size_t side, const Tensor& tensor);
   void collect_roots(size_t side, const std::shared_ptr<Tensor>& tensor,
                      std::vector<std::shared_ptr<Tensor>>& roots);
+  bool is_visible(const graph::Block* block) const;
   bool is_visible(const graph::Value* value) const;
   void finish_value(Tensor& tensor);
   void finish_tensors();
@@ -114,6 +123,12 @@ class Merger {
   std::map<const void*, const void*> partner_of_first_, partner_of_second_;
   std::map<const void*, Value> alone_;
   std::map<std::pair<graph::Value*, graph::Value*>, graph::Value*> results_;
+  /// Sizes that differ: what they are on the two sides, the dimension behind, and its value.
+  struct MergedSize {
+    graph::Dim first, second, merged;
+    graph::Value* value;
+  };
+  std::vector<MergedSize> sizes_;
   std::vector<MergedTensor> tensors_;
   std::vector<std::shared_ptr<Tensor>> memories_;  // of lists that were merged
   std::vector<Tensor*> written_;                   // of those that existed before

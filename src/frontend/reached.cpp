@@ -1,5 +1,6 @@
 // A gradient comes to a value by each way from the outputs back to it. A way through an `if` is
-// there if its side is taken: what the sides say becomes one more result of that node.
+// there if its side is taken: what the sides say becomes one more result of that node. From round
+// to round of a loop it is carried whether what is carried there is reached.
 #include "frontend/reached.h"
 
 #include <algorithm>
@@ -26,14 +27,44 @@ void move_up(graph::Block& block) {
   std::rotate(last.base(), nodes.end() - 1, nodes.end());
 }
 
+bool is_in_function(const Node& node) {
+  const Node* around = node.parent->parent;
+  return around != nullptr && (around->op == &op::function || is_in_function(*around));
+}
+
 }  // namespace
 
 ReachedFlags::Reached ReachedFlags::of(const std::vector<graph::Value*>& targets) {
   using passes::Paths;
-  targets_ = {targets.begin(), targets.end()};
-  test_.reset();
   for (const bool certain : passes::reachable(outputs_, targets, Paths::certain))
     if (certain) return {};
+  targets_ = {targets.begin(), targets.end()};
+  const auto [place, is_new] = reached_.try_emplace(places_of_targets());
+  if (is_new) place->second = through_all();
+  return place->second;
+}
+
+ReachedFlags::Places ReachedFlags::places_of_targets() {
+  Places places;
+  const auto add = [&](const void* of, const std::vector<graph::Value*>& values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      if (targets_.contains(values[i])) places.emplace(of, i);
+  };
+  add(this, outputs_);
+  graph::for_each_node(interpreter_.builder().graph().body(), [&](Node& node) {
+    const auto is_target = [&](graph::Value* value) { return targets_.contains(value); };
+    for (const auto& block : node.blocks) add(block.get(), block->results);
+    if (!node.blocks.empty() || node.op == &op::call) return add(&node, node.inputs);
+    if (std::ranges::none_of(node.inputs, is_target)) return;
+    for (graph::Value* output : node.outputs)
+      if (std::ranges::any_of(operands_of(output), is_target)) places.emplace(output, 0);
+  });
+  return places;
+}
+
+ReachedFlags::Reached ReachedFlags::through_all() {
+  test_.reset();
+  carried_.clear();
   known_.clear();
   Flag flag;
   for (graph::Value* output : outputs_)
@@ -56,9 +87,11 @@ ReachedFlags::Flag ReachedFlags::of(graph::Value* value) {
 
 ReachedFlags::Flag ReachedFlags::find(graph::Value* value) {
   Node* node = value->definition;
-  if (node == nullptr || !passes::carries_gradient(value->type) || !passes::passes_gradient(*node))
-    return {};
+  if (!passes::carries_gradient(value->type)) return {};
+  if (node == nullptr) return in_round(*value);
+  if (!passes::passes_gradient(*node)) return {};
   if (node->op == &op::if_) return through_branch(*value);
+  if (node->op == &op::while_ && !is_in_function(*node)) return through_loop(*value);
   if (node->op == &op::call) return through_call(*value);
   if (!node->blocks.empty() || node->op == &op::gradient || passes::is_part_of_list(*value))
     return through_uncertain(*value);
@@ -89,6 +122,53 @@ ReachedFlags::Flag ReachedFlags::through_branch(graph::Value& output) {
     node.blocks[1]->results.push_back(in_block(second, *node.blocks[1]));
   }
   return {.value = result};
+}
+
+ReachedFlags::Flag ReachedFlags::through_loop(graph::Value& output) {
+  using passes::Paths;
+  Node& loop = *output.definition;
+  const std::vector<graph::Value*> certain = passes::operands_reached(output, Paths::certain);
+  Flag flag;
+  for (graph::Value* operand : certain) flag = either(flag, of(operand), *loop.parent);
+  if (flag == Flag{.known = true}) return flag;
+  for (graph::Value* operand : passes::operands_reached(output, Paths::any)) {
+    if (std::ranges::count(certain, operand) > 0 || of(operand) == Flag{}) continue;
+    if (auto test = interpreter_.scope_nodes.find(&loop); test != interpreter_.scope_nodes.end())
+      test_ = test->second;
+    return {.value = loop.outputs[carried(loop, output.index)]};
+  }
+  return flag;
+}
+
+/// What a loop carries, as a round begins.
+ReachedFlags::Flag ReachedFlags::in_round(graph::Value& parameter) {
+  graph::Block* round = parameter.owner;
+  Node* loop = round == nullptr ? nullptr : round->parent;
+  const bool is_being_made = round != nullptr && loop == nullptr &&
+                             round != &interpreter_.builder().graph().body() &&
+                             interpreter_.differentiable.contains(&parameter);
+  if (is_being_made)
+    interpreter_.refuse(ReasonCode::autograd, "whether something has a gradient depends on a loop");
+  if (loop == nullptr || loop->op != &op::while_ || round != loop->blocks[1].get()) return {};
+  return {.value = round->parameters[carried(*loop, parameter.index)]};
+}
+
+/// Which value that the loop carries tells whether its value `index` is reached.
+size_t ReachedFlags::carried(Node& loop, size_t index) {
+  const auto [known, is_new] = carried_.try_emplace({&loop, index}, loop.inputs.size());
+  const size_t place = known->second;
+  if (!is_new) return place;
+  graph::Graph& graph = interpreter_.builder().graph();
+  graph::Block& round = *loop.blocks[1];
+  for (const auto& block : loop.blocks)
+    graph.new_parameter(*block, graph::Type::boolean(), "reached");
+  graph.new_output(loop, graph::Type::boolean(), "reached");
+  round.results.push_back(round.parameters[place]);  // until it is known
+  const Flag before = of(loop.inputs[index]);
+  loop.inputs.push_back(in_block(before, *loop.parent));
+  if (before.value == nullptr) move_up(*loop.parent);
+  round.results[place] = in_block(of(round.results[index]), round);
+  return place;
 }
 
 /// Whether what a function uses of outside is reached, it tells by one more result. What it is
@@ -184,8 +264,8 @@ std::string ReachedFlags::describe(graph::Value* value) {
   return all;
 }
 
-/// Through a loop, what a function is given, an earlier gradient, or some element of a list: only
-/// what is certain.
+/// Through what a function is given, an earlier gradient, or some element of a list: only what is
+/// certain.
 ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
   using passes::Paths;
   const Node& node = *output.definition;

@@ -26,7 +26,7 @@ class ReachedFlags {
     TestKey test;                  ///< of a branch that it depends on
   };
   /// Whether a gradient comes to one of the targets, some of which it may come to. Throws
-  /// CannotMerge where a loop decides that.
+  /// CannotMerge where that can't be told.
   Reached of(const std::vector<graph::Value*>& targets);
 
  private:
@@ -38,9 +38,16 @@ class ReachedFlags {
   };
   using Known = std::unordered_map<const graph::Value*, Flag>;
 
+  /// Where targets are used: those that are used in the same places are reached alike.
+  using Places = std::set<std::pair<const void*, size_t>>;
+  Places places_of_targets();
+  Reached through_all();
   Flag of(graph::Value* value);
   Flag find(graph::Value* value);
   Flag through_branch(graph::Value& output);
+  Flag through_loop(graph::Value& output);
+  Flag in_round(graph::Value& parameter);
+  size_t carried(graph::Node& loop, size_t index);
   Flag through_call(graph::Value& output);
   size_t result_of(graph::Node& function, size_t index);
   std::string structure_of(const graph::Node& function, size_t index);
@@ -64,6 +71,9 @@ class ReachedFlags {
     auto operator<=>(const Part&) const = default;
   };
   std::map<Part, graph::Value*> made_;
+  std::map<Places, Reached> reached_;
+  /// Of a value that a loop carries: which other one tells whether it is reached.
+  std::map<std::pair<const graph::Node*, size_t>, size_t> carried_;
   /// Of a function: the result `second`.
   using FunctionResult = std::pair<const graph::Node*, size_t>;
   /// Which result of the function is the flag of another one, while that is being found.

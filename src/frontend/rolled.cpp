@@ -278,8 +278,10 @@ std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool 
 
 Value length_of(Interpreter& interpreter, const Rolled& list) {
   if (list.length != nullptr) return list.length;
-  auto known = interpreter.run_time_sizes.find(list.lists.front());
-  if (known != interpreter.run_time_sizes.end()) return interpreter.dimension(known->second);
+  const graph::Value* elements = list.lists.front();
+  const auto known =
+      interpreter.run_time_size([&](const auto* other) { return other == elements; });
+  if (known) return interpreter.dimension(*known);
   return interpreter.number(op::list_size(interpreter.builder(), {list.lists.front()}));
 }
 
@@ -317,16 +319,17 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
   if (const auto* known = as<Known>(length)) return int64_t{PyLong_AsLongLong(known->object.get())};
   const auto& number = *as<Number>(length);
   if (number.dim && number.dim->lower_bound().value_or(0) >= 2) return *number.dim;
-  auto& dimensions = interpreter.run_time_sizes;
-  auto known = dimensions.find(list.lists.front());
-  if (known != dimensions.end()) return known->second;
-  for (const auto& [value, dim] : dimensions)
-    if (value->type.kind == Type::Kind::list && have_one_length(value, list.lists.front()))
-      return dim;
+  const graph::Value* elements = list.lists.front();
+  const auto is_as_long = [&](const graph::Value* other) {
+    return other == elements ||
+           (other->type.kind == Type::Kind::list && have_one_length(other, elements));
+  };
+  if (const auto known = interpreter.run_time_size(is_as_long)) return *known;
   std::optional<graph::Dim> dim = interpreter.run_time_dimension(interpreter.graph_value(length));
   if (!dim)
-    throw CannotMerge{list.test, "a tensor is made of a list whose length only a round knows"};
-  return dimensions.emplace(list.lists.front(), *dim).first->second;
+    throw CannotMerge{list.test, "a tensor is made of a list whose length an activation knows"};
+  interpreter.note_run_time_size(elements, *dim);
+  return *dim;
 }
 
 graph::AttributeValue size_attribute(const graph::Dim& size) {

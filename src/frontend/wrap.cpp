@@ -10,6 +10,7 @@
 #include "frontend/run_time.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
+#include "graph/run_time_symbols.h"
 #include "ops/list.h"
 
 namespace janus::frontend {
@@ -304,15 +305,46 @@ void Interpreter::assume_equal(const Dim& left, const Dim& right) {
 }
 
 std::optional<Dim> Interpreter::run_time_dimension(graph::Value* size) {
-  if (const auto known = run_time_sizes.find(size); known != run_time_sizes.end())
-    return known->second;
-  if (!open_scopes_.empty() || &builder_.block() != &output_.graph.body()) return std::nullopt;
+  if (auto known = run_time_size([&](const graph::Value* other) { return other == size; }))
+    return known;
+  const bool is_in_body = &builder_.block() == &output_.graph.body();
+  if (recursion_->is_building() || (call_.keeps_sizes && !is_in_body)) return std::nullopt;
+  const Dim dimension = new_dimension(builder_.block());
+  give_size(dimension, size);
+  note_run_time_size(size, dimension);
+  return dimension;
+}
+
+Dim Interpreter::new_dimension(const graph::Block& block) {
   std::string name = cat("L", run_time_dimensions_.size());
   while (symbol_values_.contains(name)) name += '_';
   symbol_values_[name] = 0;
-  run_time_dimensions_.insert(name);
+  run_time_dimensions_.emplace(name, &block);
+  return Dim::symbol(name);
+}
+
+void Interpreter::give_size(const Dim& dimension, graph::Value* size) {
+  const std::string name = graph::to_string(dimension);
   symbol_inputs_[name] = op::dimension(builder_, {size}, {{"symbol", name}});
-  return run_time_sizes.emplace(size, Dim::symbol(name)).first->second;
+}
+
+std::optional<Dim> Interpreter::run_time_size(const std::function<bool(const graph::Value*)>& of) {
+  const graph::Block* here = &builder_.block();
+  for (const auto& [value, sizes] : run_time_sizes_)
+    for (const auto& [size, block] : sizes)
+      if ((block == here || is_open(block)) && of(value)) return size;
+  return std::nullopt;
+}
+
+void Interpreter::note_run_time_size(const graph::Value* of, const Dim& size) {
+  run_time_sizes_[of].push_back({size, &builder_.block()});
+}
+
+bool Interpreter::is_sized_in(const Type& type,
+                              const std::function<bool(const graph::Block*)>& block) const {
+  return std::ranges::any_of(run_time_dimensions_, [&](const auto& dimension) {
+    return block(dimension.second) && graph::mentions(type, dimension.first);
+  });
 }
 
 graph::Value* Interpreter::dimension_value(const Dim& dim) {
@@ -320,6 +352,13 @@ graph::Value* Interpreter::dimension_value(const Dim& dim) {
   std::string key = graph::to_string(dim);
   auto input = symbol_inputs_.find(key);
   if (input != symbol_inputs_.end()) return input->second;
+  const std::vector<std::string> symbols = dim.symbols();
+  const bool is_of_block = std::ranges::any_of(symbols, [&](const std::string& symbol) {
+    const auto known = run_time_dimensions_.find(symbol);
+    return known != run_time_dimensions_.end() && known->second != &output_.graph.body();
+  });
+  if (is_of_block)
+    return operator_named("size")(builder_, {}, {{"of", graph::AttributeValue(dim)}});
   graph::Value*& value = dimension_values_[key];
   if (value == nullptr) {
     graph::Builder root = root_builder();

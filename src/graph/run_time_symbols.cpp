@@ -19,12 +19,6 @@ bool mentions(const Shape& shape, const std::string& symbol) {
                      [&](const Dim& dim) { return mentions(dim, symbol); });
 }
 
-bool mentions(const Type& type, const std::string& symbol) {
-  return mentions(type.shape, symbol) ||
-         std::any_of(type.elements.begin(), type.elements.end(),
-                     [&](const Type& element) { return mentions(element, symbol); });
-}
-
 bool mentions(const AttributeValue& value, const std::string& symbol) {
   if (const auto* dim = std::get_if<Dim>(&value)) return mentions(*dim, symbol);
   const auto* shape = std::get_if<Shape>(&value);
@@ -40,10 +34,17 @@ std::string symbol_given_by(const Node& node) {
 
 std::set<std::string> symbols_given_in(const Block& block) {
   std::set<std::string> symbols;
-  for (const Node* node : block.nodes)
-    if (std::string symbol = symbol_given_by(*node); !symbol.empty())
+  for_each_node(block, [&](const Node& node) {
+    if (std::string symbol = symbol_given_by(node); !symbol.empty())
       symbols.insert(std::move(symbol));
+  });
   return symbols;
+}
+
+bool mentions(const Type& type, const std::string& symbol) {
+  return mentions(type.shape, symbol) ||
+         std::any_of(type.elements.begin(), type.elements.end(),
+                     [&](const Type& element) { return mentions(element, symbol); });
 }
 
 bool mentions(const Node& node, const std::string& symbol) {

@@ -10,8 +10,10 @@ namespace janus::graph {
 
 /// The symbol that the node gives its value; empty for other nodes.
 std::string symbol_given_by(const Node& node);
-/// The symbols that nodes of the block itself give their value.
+/// The symbols that nodes of the block, or of blocks within it, give their value.
 std::set<std::string> symbols_given_in(const Block& block);
+/// Whether the type mentions the symbol.
+bool mentions(const Type& type, const std::string& symbol);
 /// Whether the types or attributes of the node, or of nodes in its blocks, mention the symbol.
 bool mentions(const Node& node, const std::string& symbol);
 /// Whether an attribute of this very node mentions one of the symbols.

@@ -77,22 +77,31 @@ const std::vector<Value*>& BlockReversal::find_saved() {
   find_crossing(backward_);
   // From the last definition to the first: what a view is made of may be added on the way.
   const auto& nodes = forward_.nodes;
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+    // The backward block needs the sizes that the forward block was run with.
+    if ((*node)->op == &op::dimension) {
+      make_again(**node);
+      continue;
+    }
     for (Value* output : (*node)->outputs) {
       if (!crossing_.contains(output)) continue;
-      if (!is_made_again(**node)) {
+      if (is_made_again(**node))
+        make_again(**node);
+      else
         save(output);
-        continue;
-      }
-      again_.push_back(*node);
-      for (Value* input : (*node)->inputs)
-        if (is_inside(*input)) crossing_.insert(input);
     }
+  }
   for (Value* parameter : forward_.parameters)
     if (crossing_.contains(parameter)) save(parameter);
   std::ranges::reverse(saved_);
   std::ranges::reverse(again_);
   return saved_;
+}
+
+void BlockReversal::make_again(Node& node) {
+  again_.push_back(&node);
+  for (Value* input : node.inputs)
+    if (is_inside(*input)) crossing_.insert(input);
 }
 
 /// Frames may outlive the run, whose pointers to objects must not.

@@ -41,6 +41,7 @@ class BlockReversal {
   bool is_inside(const graph::Value& value) const;
   void find_crossing(const graph::Block& block);
   bool is_made_again(const graph::Node& node) const;
+  void make_again(graph::Node& node);
   void save(graph::Value* value);
 
   graph::Graph& graph_;

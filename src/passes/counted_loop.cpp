@@ -2,6 +2,7 @@
 #include "passes/counted_loop.h"
 
 #include "graph/constant.h"
+#include "graph/run_time_symbols.h"
 #include "ops/attributes.h"
 #include "ops/list.h"
 
@@ -39,7 +40,8 @@ std::optional<CountedLoop> CountedLoop::of(const Node& node) {
     return std::nullopt;
   const Value* counter = test->inputs[0];
   const auto rounds = size_of(*test->inputs[1]);
-  if (!rounds || counter->owner != &condition) return std::nullopt;
+  if (!rounds || counter->owner != &condition || !graph::symbols_given_in(body).empty())
+    return std::nullopt;
   const size_t index = counter->index;
   const Value* inside = body.parameters[index];
   if (graph::constant_integer(node.inputs[index]) != 0 || !is_next(*body.results[index], *inside))

@@ -7,7 +7,8 @@
 
 namespace janus::passes {
 
-/// A `while` with as many rounds as a dimension is large, or as a number says.
+/// A `while` with as many rounds as a dimension is large, or as a number says. All rounds work on
+/// tensors of the same sizes.
 struct CountedLoop {
   graph::Block* body;
   const graph::Value* counter;  ///< 0 in the first round, 1 in the next

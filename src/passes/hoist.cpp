@@ -5,13 +5,14 @@
 // Requires:   nothing.
 // Guarantees: the same values; gradients whose terms are added up in another order.
 // Must not:   move anything out of a loop that differentiates inside; move what draws random
-//             numbers or has effects. (What is moved out of a loop without a round may fail: the
-//             run is given up then, which is always right.)
+//             numbers, has effects, or is as large as only a round knows. (What is moved out of a
+//             loop without a round may fail: the run is given up then, which is always right.)
 #include "passes/hoist.h"
 
 #include <algorithm>
 
 #include "graph/op.h"
+#include "graph/run_time_symbols.h"
 #include "ops/list.h"
 #include "passes/copied.h"
 #include "passes/passes.h"
@@ -25,9 +26,12 @@ using graph::Value;
 
 namespace {
 
-bool can_be_moved(const Node& node, const Block& block) {
+/// `sizes`: those that each round has of its own.
+bool can_be_moved(const Node& node, const Block& block, const std::set<std::string>& sizes) {
   if (!node.op->is(Trait::pure) || !node.blocks.empty()) return false;
   if (node.op->is(Trait::random) || node.op->is(Trait::control)) return false;
+  if (std::ranges::any_of(sizes, [&](const auto& size) { return graph::mentions(node, size); }))
+    return false;
   return std::ranges::none_of(node.inputs,
                               [&](const Value* input) { return is_inside(*input, block); });
 }
@@ -61,8 +65,9 @@ size_t move_in_front(Block& block, size_t position) {
   const Node& repeated = *block.nodes[position];
   std::vector<Node*> moved;
   for (const auto& nested : repeated.blocks) {
+    const std::set<std::string> sizes = graph::symbols_given_in(*nested);
     std::erase_if(nested->nodes, [&](Node* node) {
-      if (!can_be_moved(*node, *nested)) return false;
+      if (!can_be_moved(*node, *nested, sizes)) return false;
       node->parent = &block;
       moved.push_back(node);
       return true;

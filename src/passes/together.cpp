@@ -10,6 +10,7 @@
 #include "graph/constant.h"
 #include "graph/functions.h"
 #include "graph/op.h"
+#include "graph/run_time_symbols.h"
 #include "ops/list.h"
 #include "passes/order.h"
 #include "passes/reachability.h"
@@ -25,10 +26,13 @@ using graph::Node;
 using graph::Trait;
 using graph::Value;
 
-/// What has to stand in a graph's body.
+/// What has to stand in a graph's body, or must not run many times.
 bool is_bound(const Node& node) {
+  const auto gives_size = [](const auto& block) {
+    return !graph::symbols_given_in(*block).empty();
+  };
   return node.op == &op::function || node.op == &op::dimension || node.op == &op::state ||
-         node.op->is(Trait::writes_state);
+         node.op->is(Trait::writes_state) || std::ranges::any_of(node.blocks, gives_size);
 }
 
 class Outliner {

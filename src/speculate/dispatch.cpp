@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/thread_time.h"
 #include "graph/op.h"
+#include "graph/run_time_symbols.h"
 #include "speculate/describe.h"
 #include "speculate/hooks.h"
 #include "speculate/surroundings.h"
@@ -542,12 +543,15 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
     refusal = Reason{ReasonCode::no_tensor_work, name_, {}};
     return nullptr;
   }
+  const bool decides_sizes = !graph::symbols_given_in(generated.graph.body()).empty();
   std::shared_ptr<Entry> entry;
   try {
     entry = Entry::make(std::move(generated), call);
   } catch (const graph::TypeError& error) {  // an operator without a gradient, for instance
     refusal = Reason{ReasonCode::autograd, error.what(), {}};
-    return nullptr;
+    if (!decides_sizes || call.keeps_sizes) return nullptr;
+    wanted.keeps_sizes = true;
+    return generate_with(wanted, chosen, relaxed, refusal);
   }
   durations_.optimising += entry->times().optimise;
   durations_.compiling += entry->times().compile;

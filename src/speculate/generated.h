@@ -227,6 +227,8 @@ struct Call {
   const std::vector<ChosenOutcome>* chosen = nullptr;
   /// Not for these very values: what varied, or is not to be specialised, is an input.
   bool general = false;
+  /// Branches and loops decide no sizes: an operator has no gradient for such.
+  bool keeps_sizes = false;
 };
 
 /// "x: f32[B,784]", "self.training is True": an assumption as text.

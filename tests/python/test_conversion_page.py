@@ -191,11 +191,13 @@ def replaced_lists():
     return f
 
 
-@converted("`for` over a varying range")
+@converted("`for` over a varying range, also `reversed`")
 def varying_range():
     def f(x, n):
         y = x * 1
         for i in range(n):
+            y = y * 0.5 + i
+        for i in reversed(range(n)):
             y = y * 0.5 + i
         return y
 
@@ -981,7 +983,43 @@ def none_on_one_side():
     return f
 
 
-@converted("parameter that one side of a branch uses")
+@converted(
+    "tensor that one side of a branch, in place, makes one that requires a gradient: "
+    "`total += penalty`"
+)
+def gradient_of_one_side_in_place():
+    torch.manual_seed(0)
+    block = torch.nn.Linear(4, 4)
+
+    def f(x, n):
+        total = torch.zeros(())
+        if x.sum() > 0:
+            total += block.weight.square().sum()
+        block.zero_grad()
+        (total + block(x).square().mean()).backward()
+        return total.item(), block.weight.grad.clone()
+
+    return f
+
+
+@converted(
+    "tensors of two sizes on the two sides of a branch, which lie in order and differ in one "
+    "dimension"
+)
+def two_sizes():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(4, 4)
+
+    def f(x, n):
+        part = x[:2] if x.sum() > 0 else x
+        layer.zero_grad()
+        layer(part).square().mean().backward()
+        return len(part), layer.weight.grad.clone()
+
+    return f
+
+
+@converted("parameter that one side of a branch, or a round of a loop, uses")
 def parameter_of_one_side():
     torch.manual_seed(0)
     first, second = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
@@ -991,6 +1029,10 @@ def parameter_of_one_side():
     def f(x, n):
         optimizer.zero_grad()
         logits = first(x) if x.sum() > 0 else second(x)
+        for t in range(n):
+            if x[t].sum() > 1:
+                break
+            logits = torch.tanh(logits + second(x[t]))
         F.cross_entropy(logits, torch.tensor([0, 1, 1, 0])).backward()
         optimizer.step()
         return [parameter.detach().clone() for parameter in parameters]
@@ -1016,9 +1058,17 @@ def gradient_of_one_side():
     return f
 
 
-@converted("elements that a mask chooses, `nonzero`")
+@converted("elements that a mask chooses, `nonzero`, also in a branch or loop in the graph")
 def chosen():
-    return lambda x, n: (x[x != 7].sum(), torch.nonzero(x != 7))
+    def f(x, n):
+        total = x[x != 7].sum()
+        for t in range(n):
+            total = total * 0.5 + x[t][x[t] > -9].mean()
+        if x.sum() > 0:
+            x[x > -9] += 1
+        return total, torch.nonzero(x != 7)
+
+    return f
 
 
 @converted("size that the run draws or reads from a tensor: `torch.zeros(n, 4)`, `repeat(n, 1)`")

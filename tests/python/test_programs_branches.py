@@ -334,9 +334,9 @@ def test_kinds_of_numbers():
 
 
 @differential(graphs=4, hits=4, reasons=["branch_changed"])
-def test_shapes_are_not_merged():
+def test_ranks_are_not_merged():
     def step(x):
-        y = x[:2] * 2 if x.sum() > 0 else x * 3
+        y = x[:2] * 2 if x.sum() > 0 else x.unsqueeze(0) * 3
         return y + 1
 
     return both(step, 14)

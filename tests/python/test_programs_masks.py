@@ -179,10 +179,8 @@ def test_mask_beside_as_many_positions():
     return Program(step, [(torch.randn(16, 4),) for _ in range(5)])
 
 
-@differential(reasons=["branch_changed"], graphs=2)
+@differential(hits=4, graphs=1)
 def test_in_a_branch():
-    """Only the body of a graph has dimensions that the run decides: a graph for each outcome."""
-
     def step(x):
         if x.sum() > 0:
             x = x[x > 0]
@@ -192,7 +190,7 @@ def test_in_a_branch():
     return Program(step, [(torch.rand(6) * 2 + (0.2 if s > 0 else -3.0),) for s in signs])
 
 
-@differential(reasons=["guard_failed"], hits=1)
+@differential(hits=4, graphs=1)
 def test_in_a_loop():
     def step(x, rounds):
         total = x.sum() * 0

@@ -498,3 +498,144 @@ def test_frozen_by_a_flag():
 
     calls = [(x, torch.tensor(float(i % 3 - 1))) for i, (x,) in enumerate(signed(30))]
     return Program(step, calls, watch=[body, head])
+
+
+# --- in place ------------------------------------------------------------------------------------
+
+
+@differential(hits=18, graphs=2)
+def test_penalty_added_in_place():
+    block = layer()
+    optimizer = torch.optim.SGD(block.parameters(), 0.1)
+
+    def step(x):
+        total = torch.zeros(())
+        if x.sum() > 0:
+            total += block.weight.square().sum()
+        loss = total * 0.1 + block(x).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss.item(), total.item()
+
+    return Program(step, signed(), watch=[block])
+
+
+@differential(hits=18, graphs=2)
+def test_rows_written_in_place():
+    blocks = nn.ModuleList(layer() for _ in range(2))
+
+    def step(x):
+        out = torch.zeros(2, 4)
+        for index, block in enumerate(blocks):
+            if x[index] > 0.3 or x.sum() < 0:
+                out[index] = torch.relu(block(x))
+        loss = out.sum() + blocks[0](x).sum()
+        blocks.zero_grad()
+        loss.backward()
+        return loss.item()
+
+    return Program(step, signed(), watch=[blocks])
+
+
+@differential(hits=10)
+def test_in_place_whether_it_requires_a_gradient():
+    block = layer()
+
+    def step(x):
+        total = x * 2
+        if x.sum() > 0:
+            total += block(x)
+        seen = total.requires_grad, total.is_leaf
+        if total.requires_grad:
+            block.zero_grad()
+            total.sum().backward()
+        return seen, total.sum().item()
+
+    return Program(step, signed(), watch=[block])
+
+
+@differential(hits=8)
+def test_in_place_backward_without_anything_to_do():
+    block = layer()
+
+    def step(x):
+        total = torch.zeros(4)
+        if x.sum() > 0:
+            total.add_(block(x))
+        block.zero_grad()
+        total.sum().backward()
+        return total.sum().item()
+
+    return Program(step, signed(), watch=[block])
+
+
+@differential(hits=10)
+def test_a_result_written_in_place():
+    """What leaves the call shows whether it requires a gradient: the branch is followed."""
+    block = layer()
+
+    def step(x):
+        total = torch.zeros(4)
+        if x.sum() > 0:
+            total += block(x)
+        return total
+
+    return Program(step, signed(), watch=[block])
+
+
+@differential(hits=10)
+def test_an_argument_written_in_place():
+    block = layer()
+
+    def step(x):
+        with torch.no_grad():
+            y = x * 1.0
+        if x.sum() > 0:
+            y *= block(x)
+            y += 1
+        else:
+            y *= 2
+        z = y[1:]
+        loss = (z * block(x)[1:]).sum()
+        block.zero_grad()
+        loss.backward()
+        return loss.item(), z.requires_grad
+
+    return Program(step, signed(), watch=[block])
+
+
+@differential(hits=8)
+def test_in_place_in_rounds_of_a_loop():
+    block = layer()
+
+    def step(x, rounds):
+        total = torch.zeros(())
+        for t in range(rounds):
+            if x[t % 4] > 0:
+                total += block(x).sum() * 0.1
+        loss = total + block(x).square().sum()
+        block.zero_grad()
+        loss.backward()
+        return loss.item()
+
+    calls = [(torch.randn(4), 2 + i % 4) for i in range(30)]
+    return Program(step, calls, watch=[block])
+
+
+@differential(hits=8)
+def test_a_view_taken_before_what_is_written():
+    block = layer()
+
+    def step(x):
+        total = torch.zeros(2, 4)
+        row = total[0]
+        if x.sum() > 0:
+            total[0] += block(x)
+        shown = row.requires_grad
+        loss = (row * 2).sum() + block(x).sum()
+        block.zero_grad()
+        loss.backward()
+        return loss.item(), shown
+
+    return Program(step, signed(), watch=[block])
