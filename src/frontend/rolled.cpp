@@ -327,7 +327,7 @@ graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
   if (const auto known = interpreter.run_time_size(is_as_long)) return *known;
   std::optional<graph::Dim> dim = interpreter.run_time_dimension(interpreter.graph_value(length));
   if (!dim)
-    throw CannotMerge{list.test, "a tensor is made of a list whose length an activation knows"};
+    throw CannotMerge{list.test, "a tensor is made of a list whose length only a round knows"};
   interpreter.note_run_time_size(elements, *dim);
   return *dim;
 }

@@ -12,6 +12,7 @@
 #include "frontend/tensor.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "speculate/test_number.h"
 
 namespace janus::frontend {
 
@@ -309,6 +310,12 @@ std::optional<Dim> Interpreter::run_time_dimension(graph::Value* size) {
     return known;
   const bool is_in_body = &builder_.block() == &output_.graph.body();
   if (recursion_->is_building() || (call_.keeps_sizes && !is_in_body)) return std::nullopt;
+  if (!is_in_body) {
+    // What was less in some run may be so in each, as a list that grows from round to round is.
+    if (!expected_outcome(speculate::kUncounted)) return std::nullopt;
+    follow(op::scalar_ge(builder_, {size, builder_.constant(int64_t{2})}), python::boolean(true),
+           speculate::kUncounted);
+  }
   const Dim dimension = new_dimension(builder_.block());
   give_size(dimension, size);
   note_run_time_size(size, dimension);

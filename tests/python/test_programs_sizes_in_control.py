@@ -489,3 +489,25 @@ def test_gradients_due_outside_of_two_sizes():
         return model(x[:3] if x.sum() > 0 else x)
 
     return Program(step, both_ways(), watch=[model])
+
+
+# --- sizes below 2 in some rounds ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shortens", ["pop", "del"])
+@differential(hits=12, reasons=["branch_changed"])
+def test_a_list_of_one_element_in_the_first_round(shortens):
+    """Tensors made of it are of no size from 2 on in all rounds: the loop is unrolled."""
+
+    def step(x, rounds):
+        window, total = [], torch.zeros(8)
+        for t in range(rounds):
+            window.append(x[t])
+            if shortens == "del":
+                del window[:-3]
+            elif len(window) > 3:
+                window.pop(0)
+            total = total + torch.stack(window).sum(0) * len(window)
+        return total
+
+    return Program(step, [(torch.randn(6, 8), 2 + (i * 7) % 5) for i in range(30)])
