@@ -210,7 +210,7 @@ std::optional<Iterated> reversed_range(Interpreter& interpreter, const Value& re
   interpreter.at(argument);
   Iterated result;
   result.counted = counted_range(interpreter, arguments);
-  if (result.counted && varies(*result.counted)) {
+  if (result.counted && is_in_graph(interpreter, *result.counted)) {
     result.counted = backwards(interpreter, std::move(*result.counted));
     return result;
   }
