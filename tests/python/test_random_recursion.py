@@ -172,7 +172,37 @@ class OutsideWriter(Writer):
         self.add(1, f"return {program}")
 
 
-def compare_all(tmp_path, programs: int, writes: bool, writer: type[Writer] = Writer) -> None:
+class LaterWriter(Writer):
+    """States with gradients that are written to nodes, and a backward() of some of them after the run."""
+
+    def write_step(self) -> None:
+        self.add(1, "def train(root, x):")
+        self.add(2, "layers.zero_grad()")
+        self.add(2, "loss = go(root, x).square().sum()")
+        self.add(2, "if loss.requires_grad:")
+        self.add(3, "loss.backward()")
+        self.add(2, "return loss.detach()")
+        self.add(1, "def each(node):")
+        self.add(2, "return [node] + [below for child in node.children for below in each(child)]")
+        self.add(1, "def again(node):")
+        self.add(2, "state = getattr(node, 'state', None)")
+        self.add(2, "if state is None or not state.requires_grad: return None")
+        self.add(2, "try: state.sum().backward()")
+        self.add(2, "except RuntimeError: return 'raised'")
+        self.add(2, "return 'computed'")
+        self.add(1, "def step_with(function):")
+        nodes = self.random.choice(["each(root)", "reversed(each(root))", "each(root)[-1:]"])
+        self.add(2, f"return lambda root, x: (function(root, x), [again(n) for n in {nodes}])")
+        self.add(1, "def convert(step):")
+        self.add(2, "converted = torchjanus.function(train)")
+        self.add(2, "return step_with(converted), converted")
+        program = "Program(step_with(train), calls, watch=[layers], convert=convert)"
+        self.add(1, f"return {program}")
+
+
+def compare_all(
+    tmp_path, programs: int, writes: bool, writer: type[Writer] = Writer, share: float = 0.4
+) -> None:
     converted, different = 0, []
     for seed in range(programs):
         text = writer(seed).write(writes)
@@ -181,7 +211,7 @@ def compare_all(tmp_path, programs: int, writes: bool, writer: type[Writer] = Wr
         if outcome.kind != "same":
             different.append(f"seed {seed}: {outcome.kind}: {outcome.message[:600]}\n{text}")
     assert not different, "\n".join(different)
-    assert converted > 0.4 * programs
+    assert converted > share * programs
 
 
 def test_random_recursions(tmp_path):
@@ -194,3 +224,8 @@ def test_random_recursions_that_write(tmp_path):
 
 def test_random_recursions_of_several_results(tmp_path):
     compare_all(tmp_path, PROGRAMS // 2, writes=False, writer=OutsideWriter)
+
+
+def test_random_recursions_whose_states_are_used_later(tmp_path):
+    """Few keep their graph: most read or return only some of the states."""
+    compare_all(tmp_path, PROGRAMS // 2, writes=True, writer=LaterWriter, share=0.1)
