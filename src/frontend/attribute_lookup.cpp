@@ -120,7 +120,12 @@ bool Lookup::has_general_lookup() {
       PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__getattribute__");
   Object key = name_object(interpreter_, "__getattribute__");
   PyObject* found = _PyType_Lookup(type_, key.get());
-  if (type_->tp_getattro != PyObject_GenericGetAttr && found != general) return false;
+  // Containers have a method of their own for the same function.
+  const bool is_general =
+      found == general || (Py_TYPE(found) == &PyWrapperDescr_Type &&
+                           reinterpret_cast<PyWrapperDescrObject*>(found)->d_wrapped ==
+                               reinterpret_cast<void*>(PyObject_GenericGetAttr));
+  if (type_->tp_getattro != PyObject_GenericGetAttr && !is_general) return false;
   if (is_heap_type(type_))
     interpreter_.assume(Assumption::Kind::identity,
                         interpreter_.sources().step(Source::Kind::type_attribute, type_path(), key),
@@ -244,7 +249,13 @@ Value Lookup::instance_value() {
   if (value != nullptr)
     return wrap_step(interpreter_, value, path(), Source::Kind::instance_value, name_);
   if (PyErr_Occurred() != nullptr) interpreter_.refuse_raised();
-  if (known_.source != nullptr) interpreter_.assume(Assumption::Kind::missing_key, path(), name_);
+  if (known_.source == nullptr) return nullptr;
+  // Of a dict with attributes it would mean its items.
+  const Source* keys = PyDict_Check(object_)
+                           ? interpreter_.sources().step(Source::Kind::attribute, path(),
+                                                         name_object(interpreter_, "__dict__"))
+                           : path();
+  interpreter_.assume(Assumption::Kind::missing_key, keys, name_);
   return nullptr;
 }
 
@@ -263,10 +274,27 @@ Value Lookup::bound_descriptor() {
         self_, std::make_shared<Known>(Object::borrow(descriptor_), descriptor_path()));
   if (kind == &PyClassMethod_Type)
     return std::make_shared<Method>(type_of(interpreter_, self_), wrapped_function());
+  static PyObject* const cached = imported("functools.cached_property");
+  if (reinterpret_cast<PyObject*>(kind) == cached) return cached_property();
   if (kind == &PyStaticMethod_Type) return wrapped_function();
   if (kind->tp_descr_get == nullptr || PyType_Check(descriptor_) || PyCFunction_Check(descriptor_))
     return interpreter_.wrap(descriptor_, descriptor_path());
   return data_descriptor();
+}
+
+/// functools.cached_property: what the function gives is an attribute from then on.
+Value Lookup::cached_property() {
+  const auto property = std::make_shared<Known>(Object::borrow(descriptor_), descriptor_path());
+  interpreter_.assume_identity(*property);
+  const Object name = interpreter_.must(PyObject_GetAttrString(descriptor_, "attrname"));
+  if (text_of(name.get()) != text_)
+    interpreter_.refuse(ReasonCode::expression, "a cached property of another name");
+  const Object function = interpreter_.must(PyObject_GetAttrString(descriptor_, "func"));
+  const Value getter = wrap_step(interpreter_, function.get(), descriptor_path(),
+                                 Source::Kind::attribute, name_object(interpreter_, "func"));
+  const Value value = call(interpreter_, getter, {.positional = {self_}, .keywords = {}});
+  write_own_attribute(interpreter_, self_, text_, value);
+  return value;
 }
 
 bool Lookup::is_property() const {
@@ -319,6 +347,9 @@ Value Lookup::fallback() {
   getattr.find_descriptor();
   if (getattr.descriptor_ == nullptr) return nullptr;
   if (getattr.descriptor_ == module_fallback) return module_part();
+  static PyObject* const item = PyDict_GetItemString(PyDict_Type.tp_dict, "__getitem__");
+  if (getattr.descriptor_ == item)
+    return subscript(interpreter_, self_, interpreter_.constant(name_));
   if (!PyFunction_Check(getattr.descriptor_))
     interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
   CallArguments arguments;

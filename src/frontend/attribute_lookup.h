@@ -87,6 +87,7 @@ class Lookup : NamedAttribute {
   Value instance_attribute();
   Value data_descriptor();
   Value exception_attribute();
+  Value cached_property();
 
   /// A descriptor whose class is written in Python: what its `__get__` gives.
   Value written_descriptor(PyObject* descriptor, const Source* path, const Value& object,

@@ -91,9 +91,25 @@ Value call_bool(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.boolean(truth(interpreter, value, -1));
 }
 
+/// What the method gives, where the first argument is an object whose class has it in Python.
+Value by_own_method(Interpreter& interpreter, const Arguments& arguments, const char* name) {
+  if (arguments.positional.empty() || !arguments.keywords.empty()) return nullptr;
+  const Value& object = arguments.positional[0];
+  const bool is_object = as<Instance>(object) != nullptr || as<Known>(object) != nullptr;
+  if (!is_object || (class_of(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
+  const Value method = special_method(interpreter, object, name);
+  const auto* bound = as<Method>(method);
+  PyObject* const function = bound == nullptr ? nullptr : known_object(bound->function);
+  if (function == nullptr || !PyFunction_Check(function)) return nullptr;
+  Arguments rest = arguments;
+  rest.positional.erase(rest.positional.begin());
+  return call(interpreter, method, rest);
+}
+
 Value call_abs(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 1, 1, "abs");
   const Value& value = arguments.positional[0];
+  if (Value result = by_own_method(interpreter, arguments, "__abs__")) return result;
   if (as<Tensor>(value) != nullptr) return call_named(interpreter, "Tensor.abs", arguments);
   if (const auto* number = as<Number>(value)) {
     Object example;
@@ -119,6 +135,7 @@ Value round_number(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 Value call_round(Interpreter& interpreter, const Arguments& arguments) {
+  if (Value result = by_own_method(interpreter, arguments, "__round__")) return result;
   for (const Value& value : arguments.positional)
     if (needs_run(value)) {
       if (as<Tensor>(value) != nullptr) interpreter.refuse(ReasonCode::expression, "round()");
@@ -139,6 +156,8 @@ Value call_pow(Interpreter& interpreter, const Arguments& arguments) {
 
 Value call_divmod(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 2, 2, "divmod");
+  for (const Value& value : arguments.positional)
+    if (!is_number(value)) interpreter.refuse(ReasonCode::expression, "divmod() of objects");
   Value quotient =
       binary(interpreter, Operator::FloorDiv, arguments.positional[0], arguments.positional[1]);
   return make_tuple({quotient, binary(interpreter, Operator::Mod, arguments.positional[0],
@@ -577,6 +596,7 @@ Value call_zip(Interpreter& interpreter, const Arguments& arguments) {
 
 Value call_reversed(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 1, 1, "reversed");
+  if (Value result = by_own_method(interpreter, arguments, "__reversed__")) return result;
   std::vector<Value> elements = elements_of(interpreter, arguments.positional[0]);
   std::reverse(elements.begin(), elements.end());
   return iterate_elements(std::move(elements));

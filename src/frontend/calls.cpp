@@ -422,6 +422,12 @@ bool is_pure_builtin(PyObject* callable) {
   Object module = Object::steal(PyObject_GetAttrString(callable, "__module__"));
   PyErr_Clear();
   std::string name = text_of(module.get());
+  if (name == "builtins") {
+    const std::string function =
+        text_of(Object::steal(PyObject_GetAttrString(callable, "__name__")).get());
+    return function == "ord" || function == "chr" || function == "bin" || function == "hex" ||
+           function == "oct";
+  }
   return name == "math" || name == "cmath" || name == "_operator";
 }
 
@@ -516,6 +522,20 @@ bool is_namedtuple(PyTypeObject* type) {
   return false;
 }
 
+/// What a field of a named tuple is that is not given.
+Value field_default(Interpreter& interpreter, const Known& type, Py_ssize_t index) {
+  const Object constructor = interpreter.must(PyObject_GetAttrString(type.object.get(), "__new__"));
+  PyObject* fields = tuple_fields(reinterpret_cast<PyTypeObject*>(type.object.get()));
+  PyObject* defaults =
+      PyFunction_Check(constructor.get()) ? PyFunction_GetDefaults(constructor.get()) : nullptr;
+  const Py_ssize_t count = defaults == nullptr ? 0 : PyTuple_GET_SIZE(defaults);
+  const Py_ssize_t at = index - (PyTuple_GET_SIZE(fields) - count);
+  if (at < 0)
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: a field of a named tuple is missing");
+  const Object value = Object::borrow(PyTuple_GET_ITEM(defaults, at));
+  return interpreter.wrap(value.get(), interpreter.sources().root(Source::Kind::constant, value));
+}
+
 Value make_namedtuple(Interpreter& interpreter, const Known& known,
                       const CallArguments& arguments) {
   PyObject* fields = tuple_fields(reinterpret_cast<PyTypeObject*>(known.object.get()));
@@ -523,16 +543,17 @@ Value make_namedtuple(Interpreter& interpreter, const Known& known,
   result->type = known.object;
   const auto count = static_cast<size_t>(PyTuple_GET_SIZE(fields));
   result->elements = arguments.positional;
+  size_t defaults = 0;
   for (size_t i = result->elements.size(); i < count; ++i) {
     const Value* value =
         arguments.keyword(text_of(PyTuple_GET_ITEM(fields, static_cast<Py_ssize_t>(i))));
-    if (value == nullptr)
-      interpreter.refuse(ReasonCode::unknown_callable,
-                         describe_callable(interpreter.constant(known.object)));
-    result->elements.push_back(*value);
+    const Value otherwise =
+        value != nullptr ? nullptr : field_default(interpreter, known, static_cast<Py_ssize_t>(i));
+    result->elements.push_back(value != nullptr ? *value : otherwise);
+    defaults += value == nullptr;
   }
   if (result->elements.size() != count ||
-      arguments.positional.size() + arguments.keywords.size() != count)
+      arguments.positional.size() + arguments.keywords.size() + defaults != count)
     interpreter.refuse(ReasonCode::would_raise, "TypeError: arguments of a named tuple");
   return result;
 }

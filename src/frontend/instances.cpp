@@ -4,6 +4,8 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/exceptions.h"
+#include "frontend/expressions.h"
 #include "frontend/operators.h"
 
 namespace janus::frontend {
@@ -47,17 +49,13 @@ bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
 
 // --- dataclasses --------------------------------------------------------------------------------
 
-/// The `__init__` that @dataclass writes has no source, but is known.
-bool is_dataclass_init(PyTypeObject* type, PyObject* function) {
-  PyObject* parameters = PyDict_GetItemString(type->tp_dict, "__dataclass_params__");
-  if (parameters == nullptr || !PyFunction_Check(function) ||
-      PyDict_GetItemString(type->tp_dict, "__init__") != function)
+/// The methods that @dataclass writes have no source, but are known.
+bool is_written_by_dataclass(PyTypeObject* type, PyObject* function, const char* name) {
+  if (PyDict_GetItemString(type->tp_dict, "__dataclass_params__") == nullptr ||
+      !PyFunction_Check(function) || PyDict_GetItemString(type->tp_dict, name) != function)
     return false;
-  Object init = Object::steal(PyObject_GetAttrString(parameters, "init"));
-  Object slots = Object::steal(PyObject_GetAttrString(parameters, "frozen"));
-  PyErr_Clear();
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
-  return init.is(Py_True) && text_of(code->co_filename) == "<string>";
+  return text_of(code->co_filename) == "<string>";
 }
 
 class DataclassInit {
@@ -150,7 +148,7 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
       interpreter.refuse(ReasonCode::would_raise, "TypeError: a class that takes no arguments");
     return instance;
   }
-  if (is_dataclass_init(object, initialiser)) {
+  if (is_written_by_dataclass(object, initialiser, "__init__")) {
     DataclassInit(interpreter, instance, arguments).run();
     return instance;
   }
@@ -170,31 +168,94 @@ Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {
   return instance;
 }
 
+namespace {
+
+CompareOperator reflected(CompareOperator op) {
+  switch (op) {
+    case CompareOperator::Lt:
+      return CompareOperator::Gt;
+    case CompareOperator::LtE:
+      return CompareOperator::GtE;
+    case CompareOperator::Gt:
+      return CompareOperator::Lt;
+    case CompareOperator::GtE:
+      return CompareOperator::LtE;
+    default:
+      return op;
+  }
+}
+
+/// What a method of the object says; null: NotImplemented.
+Value by_method(Interpreter& interpreter, CompareOperator op, const Value& left,
+                const Value& right) {
+  CallArguments arguments;
+  arguments.positional = {right};
+  Value result =
+      call(interpreter, special_method(interpreter, left, comparison_method(op)), arguments);
+  const auto* known = as<Known>(result);
+  return known != nullptr && known->object.is(Py_NotImplemented) ? nullptr : result;
+}
+
+/// Objects of one dataclass compare as tuples of their fields.
+Value by_fields(Interpreter& interpreter, CompareOperator op, const Value& left,
+                const Value& right) {
+  PyTypeObject* const type = class_of(left);
+  if (class_of(right) != type) return nullptr;
+  const auto attribute_of = [&](PyObject* object, const char* name) {
+    return interpreter.must(PyObject_GetAttrString(object, name));
+  };
+  const Object fields = attribute_of(reinterpret_cast<PyObject*>(type), "__dataclass_fields__");
+  const Object list = interpreter.must(PyMapping_Values(fields.get()));
+  std::vector<Value> first, second;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
+    PyObject* const field = PyList_GET_ITEM(list.get(), i);
+    if (!attribute_of(field, "_field_type").is(imported("dataclasses._FIELD")) ||
+        !attribute_of(field, "compare").is(Py_True))
+      continue;
+    const std::string name = text_of(attribute_of(field, "name").get());
+    first.push_back(attribute(interpreter, left, name));
+    second.push_back(attribute(interpreter, right, name));
+  }
+  return compare(interpreter, op, make_tuple(std::move(first)), make_tuple(std::move(second)));
+}
+
+/// What the class of the left object says; null: nothing of the right one.
+Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value& left,
+                      const Value& right) {
+  PyTypeObject* const type = class_of(left);
+  const bool is_object = as<Instance>(left) != nullptr || as<Known>(left) != nullptr;
+  if (type == nullptr || as<Tensor>(left) != nullptr)
+    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  // A number, text or container says nothing of objects of other classes.
+  if (!is_object || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
+  const char* name = comparison_method(op);
+  PyObject* const method = class_entry(interpreter, type, name);
+  if (method != nullptr && PyFunction_Check(method))
+    return is_written_by_dataclass(type, method, name) ? by_fields(interpreter, op, left, right)
+                                                       : by_method(interpreter, op, left, right);
+  if (method != of_object(name))
+    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  if (op != CompareOperator::NotEq) return nullptr;
+  const Value same = compare_by_left(interpreter, CompareOperator::Eq, left, right);
+  if (same == nullptr) return nullptr;
+  return flag_value(interpreter, negated(interpreter, truth_of(interpreter, same)));
+}
+
+}  // namespace
+
 Value compare_instances(Interpreter& interpreter, CompareOperator op, const Value& left,
                         const Value& right) {
-  const char* name = comparison_method(op);
-  bool equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
-  auto compares_by_identity = [&](const Value& side) {
-    PyTypeObject* type = class_of(side);
-    if (type == nullptr) return false;
-    if (as<Instance>(side) == nullptr)
-      return as<Known>(side) && as<Known>(side)->object.is(Py_None);
-    return class_entry(interpreter, type, "__eq__") == of_object("__eq__") &&
-           class_entry(interpreter, type, "__ne__") == of_object("__ne__");
-  };
-  if (equality && compares_by_identity(left) && compares_by_identity(right))
-    return interpreter.boolean((left == right) == (op == CompareOperator::Eq));
-  if (as<Instance>(left) != nullptr) {
-    PyObject* method = class_entry(interpreter, class_of(left), name);
-    if (method != nullptr && PyFunction_Check(method)) {
-      CallArguments arguments;
-      arguments.positional = {right};
-      Value result = call(interpreter, special_method(interpreter, left, name), arguments);
-      const auto* known = as<Known>(result);
-      if (known == nullptr || !known->object.is(Py_NotImplemented)) return result;
-    }
+  PyTypeObject *const type = class_of(left), *const other = class_of(right);
+  const bool right_first =
+      type != nullptr && other != nullptr && type != other && PyType_IsSubtype(other, type) != 0;
+  for (const bool by_right : {right_first, !right_first}) {
+    const Value result = by_right ? compare_by_left(interpreter, reflected(op), right, left)
+                                  : compare_by_left(interpreter, op, left, right);
+    if (result != nullptr) return result;
   }
-  interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  if (op != CompareOperator::Eq && op != CompareOperator::NotEq)
+    raise(interpreter, PyExc_TypeError, "TypeError: objects that have no order");
+  return interpreter.boolean(identical(interpreter, left, right) == (op == CompareOperator::Eq));
 }
 
 }  // namespace janus::frontend

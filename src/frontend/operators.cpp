@@ -3,6 +3,7 @@
 #include "frontend/operators.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
@@ -489,13 +490,16 @@ bool is_string(const Value& value) {
 Value string_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
   bool concatenates = op == Operator::Add && is_string(left) && is_string(right);
   bool formats = op == Operator::Mod && is_string(left);
-  if (!concatenates && !formats)
+  bool repeats = op == Operator::Mult && kind_of_number(right) == Type::Kind::i64;
+  if (!concatenates && !formats && !repeats)
     interpreter.refuse(ReasonCode::expression, cat("a string ", syntax::symbol(op)));
   CallArguments arguments;
   arguments.positional = {left, right};
   static PyObject* const add = imported("operator.add");
   static PyObject* const mod = imported("operator.mod");
-  return defer(interpreter, Object::borrow(concatenates ? add : mod), arguments, &PyUnicode_Type);
+  static PyObject* const mul = imported("operator.mul");
+  PyObject* const function = concatenates ? add : formats ? mod : mul;
+  return defer(interpreter, Object::borrow(function), arguments, &PyUnicode_Type);
 }
 
 }  // namespace
@@ -565,6 +569,8 @@ Value binary(Interpreter& interpreter, Operator op, const Value& given_left,
     return tensor_binary(interpreter, op, left, right);
   if (is_number(left) && is_number(right)) return number_binary(interpreter, op, left, right);
   if (is_string(left)) return string_binary(interpreter, op, left, right);
+  if (is_string(right) && op == Operator::Mult && is_number(left))
+    return string_binary(interpreter, op, right, left);
   if (Value result = set_binary(interpreter, op, left, right)) return result;
   Value a = opened(interpreter, left), b = opened(interpreter, right);
   if (Value result = dictionary_union(interpreter, op, a, b)) return result;
@@ -764,19 +770,66 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right) 
 
 namespace {
 
+bool is_known_nan(const Value& value) {
+  PyObject* const object = known_object(value);
+  return object != nullptr && PyFloat_Check(object) && std::isnan(PyFloat_AS_DOUBLE(object));
+}
+
+/// Whether two elements are equal: a flag that may vary for numbers only.
+Value equal_elements(Interpreter& interpreter, const Value& left, const Value& right) {
+  if (left == right) return interpreter.boolean(true);
+  // NaN equals itself if it is the same object.
+  const auto *first = as<Number>(left), *second = as<Number>(right);
+  if (first != nullptr && second != nullptr && first->source != nullptr &&
+      first->type == Type::Kind::f64 && second->type == Type::Kind::f64) {
+    if (first->source == second->source) return interpreter.boolean(true);
+    if (second->source != nullptr)
+      interpreter.refuse(ReasonCode::dynamic_value, "whether two floats are one object");
+  }
+  if (is_known_nan(left) && is_known_nan(right))
+    interpreter.refuse(ReasonCode::dynamic_value, "whether two floats are one object");
+  Value same = compare(interpreter, CompareOperator::Eq, left, right);
+  return is_flag(same) ? same : interpreter.boolean(truth(interpreter, same, -1));
+}
+
+/// The order of two sequences is that of the first elements that differ, or of their lengths.
+Value sequence_order(Interpreter& interpreter, CompareOperator op, const Sequence& left,
+                     const Sequence& right) {
+  const auto comparable = [](const Value& element) {
+    return is_number(element) || is_string(element);
+  };
+  const auto &first = left.elements, &second = right.elements;
+  const size_t count = std::min(first.size(), second.size());
+  Value result = compare(interpreter, op, interpreter.integer(static_cast<int64_t>(first.size())),
+                         interpreter.integer(static_cast<int64_t>(second.size())));
+  for (size_t i = count; i-- > 0;) {
+    if (!comparable(first[i]) || !comparable(second[i]))
+      interpreter.refuse(ReasonCode::expression, "the order of containers");
+    const Value same = equal_elements(interpreter, first[i], second[i]);
+    const Value differ = flag_value(interpreter, negated(interpreter, truth_of(interpreter, same)));
+    result = either_flag(
+        interpreter, both_flags(interpreter, differ, compare(interpreter, op, first[i], second[i])),
+        both_flags(interpreter, same, result));
+  }
+  return result;
+}
+
 Value sequence_compare(Interpreter& interpreter, CompareOperator op, const Sequence& left,
                        const Sequence& right) {
-  if (op != CompareOperator::Eq && op != CompareOperator::NotEq)
-    interpreter.refuse(ReasonCode::expression, "the order of containers");
-  const bool typed_lists = left.is_list && left.type.get() != right.type.get();
-  bool equal = left.is_list == right.is_list && !typed_lists &&
-               left.elements.size() == right.elements.size();
-  for (size_t i = 0; equal && i < left.elements.size(); ++i) {
-    if (left.elements[i] == right.elements[i]) continue;
-    Value same = compare(interpreter, CompareOperator::Eq, left.elements[i], right.elements[i]);
-    equal = truth(interpreter, same, -1);
+  const bool rolls = left.elements.rolled() != nullptr || right.elements.rolled() != nullptr;
+  if (op != CompareOperator::Eq && op != CompareOperator::NotEq) {
+    if (left.is_list != right.is_list || rolls)
+      interpreter.refuse(ReasonCode::expression, "the order of containers");
+    return sequence_order(interpreter, op, left, right);
   }
-  return interpreter.boolean(equal == (op == CompareOperator::Eq));
+  const bool typed_lists = left.is_list && left.type.get() != right.type.get();
+  Value equal = interpreter.boolean(left.is_list == right.is_list && !typed_lists &&
+                                    left.elements.size() == right.elements.size());
+  for (size_t i = 0; known_object(equal) != Py_False && i < left.elements.size(); ++i)
+    equal = both_flags(interpreter, equal,
+                       equal_elements(interpreter, left.elements[i], right.elements[i]));
+  if (op == CompareOperator::Eq) return equal;
+  return flag_value(interpreter, negated(interpreter, truth_of(interpreter, equal)));
 }
 
 Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& left,
@@ -800,18 +853,7 @@ Value object_compare(Interpreter& interpreter, CompareOperator op, const Known& 
     return interpreter.constant(
         interpreter.must(PyObject_RichCompare(a, b, python_comparison(op))));
   }
-  Value method = special_method(interpreter, left_value, comparison_method(op));
-  const auto* bound = as<Method>(method);
-  const auto* function = bound == nullptr ? nullptr : as<Known>(bound->function);
-  if (function == nullptr || !PyFunction_Check(function->object.get()))
-    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
-  CallArguments arguments;
-  arguments.positional = {right_value};
-  Value result = call(interpreter, method, arguments);
-  if (const auto* outcome = as<Known>(result);
-      outcome != nullptr && outcome->object.is(Py_NotImplemented))
-    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
-  return result;
+  return compare_instances(interpreter, op, left_value, right_value);
 }
 
 }  // namespace
@@ -915,6 +957,9 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_l
   const auto* right_known = as<Known>(right);
   if (left_known != nullptr && right_known != nullptr && first == nullptr && second == nullptr)
     return object_compare(interpreter, op, *left_known, *right_known, left, right);
+  for (const Known* known : {left_known, right_known})
+    if (known != nullptr && (Py_TYPE(known->object.get())->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0)
+      return compare_instances(interpreter, op, left, right);
   bool equality = op == CompareOperator::Eq || op == CompareOperator::NotEq;
   if (equality && left == right) return interpreter.boolean(op == CompareOperator::Eq);
   if (equality && of_kinds_that_never_equal(left, right))

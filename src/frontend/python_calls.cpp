@@ -106,6 +106,7 @@ struct NumberDraw {
 
 constexpr auto f64 = Type::Kind::f64;
 constexpr auto i64 = Type::Kind::i64;
+constexpr auto boolean = Type::Kind::boolean;
 
 constexpr NumberDraw clocks[] = {
     {"time", f64, 0},
@@ -402,6 +403,8 @@ constexpr NumberFunction functions[] = {
     {"math.isqrt", nullptr, i64},
     {"math.lcm", nullptr, i64},
     {"math.perm", nullptr, i64},
+    {"builtins.int.bit_length", nullptr, i64},
+    {"builtins.float.is_integer", nullptr, boolean},
 };
 
 bool any_varies(const Arguments& arguments) {

@@ -1,5 +1,5 @@
-// functools, itertools, operator, bisect: functions of Python's library that call or rearrange what
-// they are given.
+// functools, itertools, operator, heapq, bisect, math.prod: functions of Python's library that call
+// or rearrange what they are given.
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
@@ -226,6 +226,174 @@ Value call_starmap(Interpreter& interpreter, const Arguments& arguments) {
   });
 }
 
+/// Elements that are kept once they were taken, each when it is first asked for.
+class Kept {
+ public:
+  explicit Kept(std::shared_ptr<Iterator> elements) : elements_(std::move(elements)) {}
+  /// Null: there are not so many.
+  Value at(size_t position) {
+    while (kept_.size() <= position) {
+      Value element = elements_ == nullptr ? nullptr : elements_->next();
+      if (element == nullptr) {
+        elements_.reset();
+        return nullptr;
+      }
+      kept_.push_back(std::move(element));
+    }
+    return kept_[position];
+  }
+
+ private:
+  std::shared_ptr<Iterator> elements_;
+  std::vector<Value> kept_;
+};
+
+Value call_cycle(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  const auto elements = std::make_shared<Kept>(iterate(interpreter, arguments.positional[0]));
+  const auto at = std::make_shared<size_t>(0);
+  return std::make_shared<Iterator>([elements, at]() -> Value {
+    if (elements->at(*at) == nullptr) *at = 0;
+    return elements->at((*at)++);
+  });
+}
+
+/// Whether the predicate holds, where it is known; null: the elements themselves.
+bool holds(Interpreter& interpreter, const Value& predicate, const Value& element) {
+  const Value outcome = is_none(predicate) ? element : call_one(interpreter, predicate, {element});
+  return truth(interpreter, outcome, -1);
+}
+
+Value call_takewhile(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  const Value predicate = arguments.positional[0];
+  auto elements = iterate(interpreter, arguments.positional[1]);
+  const auto ended = std::make_shared<bool>(false);
+  return std::make_shared<Iterator>([&interpreter, predicate, elements, ended]() -> Value {
+    Value element = *ended ? nullptr : elements->next();
+    if (element != nullptr && !holds(interpreter, predicate, element)) element = nullptr;
+    *ended = element == nullptr;
+    return element;
+  });
+}
+
+Value call_dropwhile(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  const Value predicate = arguments.positional[0];
+  auto elements = iterate(interpreter, arguments.positional[1]);
+  const auto begun = std::make_shared<bool>(false);
+  return std::make_shared<Iterator>([&interpreter, predicate, elements, begun]() -> Value {
+    Value element = elements->next();
+    while (element != nullptr && !*begun && holds(interpreter, predicate, element))
+      element = elements->next();
+    *begun = true;
+    return element;
+  });
+}
+
+Value call_filterfalse(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  const Value predicate = arguments.positional[0];
+  auto elements = iterate(interpreter, arguments.positional[1]);
+  return std::make_shared<Iterator>([&interpreter, predicate, elements]() -> Value {
+    Value element = elements->next();
+    while (element != nullptr && holds(interpreter, predicate, element)) element = elements->next();
+    return element;
+  });
+}
+
+Value call_compress(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return nullptr;
+  auto elements = iterate(interpreter, arguments.positional[0]);
+  auto selectors = iterate(interpreter, arguments.positional[1]);
+  return std::make_shared<Iterator>([&interpreter, elements, selectors]() -> Value {
+    for (;;) {
+      Value element = elements->next();
+      const Value selector = element == nullptr ? nullptr : selectors->next();
+      if (selector == nullptr) return nullptr;
+      if (truth(interpreter, selector, -1)) return element;
+    }
+  });
+}
+
+/// Groups of neighbours with one key, as far as it is known which keys are equal.
+class Groups {
+ public:
+  Groups(Interpreter& interpreter, std::shared_ptr<Iterator> elements, Value key)
+      : interpreter_(interpreter), elements_(std::move(elements)), key_(std::move(key)) {}
+
+  /// Goes on to the next group; null: there is none.
+  Value next_key() {
+    while (current_ != nullptr && is_current()) ++at_;
+    if (elements_.at(at_) == nullptr) return nullptr;
+    ++number_;
+    return current_ = key();
+  }
+  size_t number() const { return number_; }
+  /// The next element of the group; null: it has no more, or another one was begun.
+  Value next_of(size_t group) {
+    return group == number_ && is_current() ? elements_.at(at_++) : nullptr;
+  }
+
+ private:
+  Value key() {
+    if (keys_.size() <= at_) {
+      const Value element = elements_.at(at_);
+      keys_.push_back(is_none(key_) ? element : call_one(interpreter_, key_, {element}));
+    }
+    return keys_[at_];
+  }
+  bool is_current() {
+    if (elements_.at(at_) == nullptr) return false;
+    const Value of_element = key();
+    return of_element == current_ ||
+           truth(interpreter_, compare(interpreter_, CompareOperator::Eq, current_, of_element),
+                 -1);
+  }
+
+  Interpreter& interpreter_;
+  Kept elements_;
+  const Value key_;
+  std::vector<Value> keys_;
+  size_t at_ = 0, number_ = 0;
+  Value current_;
+};
+
+Value call_groupby(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  const Value* key = given.size() > 1 ? &given[1] : arguments.keyword("key");
+  if (given.empty() || given.size() > 2) return nullptr;
+  const auto groups = std::make_shared<Groups>(interpreter, iterate(interpreter, given[0]),
+                                               key != nullptr ? *key : interpreter.none());
+  return std::make_shared<Iterator>([groups]() -> Value {
+    const Value key = groups->next_key();
+    if (key == nullptr) return nullptr;
+    const size_t group = groups->number();
+    return make_tuple({key, std::make_shared<Iterator>(
+                                [groups, group]() -> Value { return groups->next_of(group); })});
+  });
+}
+
+// --- heapq --------------------------------------------------------------------------------------
+
+/// The first few of the elements in order, as heapq says.
+template <bool largest>
+Value call_extremes(Interpreter& interpreter, const Arguments& arguments) {
+  const auto& given = arguments.positional;
+  if (given.size() < 2 || given.size() > 3) return nullptr;
+  const Value* key = given.size() > 2 ? &given[2] : arguments.keyword("key");
+  Arguments order;
+  order.positional = {given[1]};
+  if (key != nullptr) order.keywords.emplace_back("key", *key);
+  order.keywords.emplace_back("reverse", interpreter.boolean(largest));
+  const Value sorted =
+      call(interpreter, interpreter.constant_borrowed(imported("builtins.sorted")), order);
+  auto count = std::make_shared<SliceValue>();
+  count->start = count->step = interpreter.none();
+  count->stop = interpreter.integer(std::max<int64_t>(known_integer(interpreter, given[0]), 0));
+  return subscript(interpreter, sorted, count);
+}
+
 // --- operator -----------------------------------------------------------------------------------
 
 /// Of what changes an operand: with other arguments there is nothing else to do than to give up.
@@ -371,7 +539,28 @@ Value call_bisect_left(Interpreter& interpreter, const Arguments& arguments) {
   return insertion_place(interpreter, arguments, CompareOperator::Lt);
 }
 
+/// insort(list, element): inserts it at that place.
+template <Handler place>
+Value call_insort(Interpreter& interpreter, const Arguments& arguments) {
+  const Value at = place(interpreter, arguments);
+  if (at == nullptr) return nullptr;
+  return call(interpreter, attribute(interpreter, arguments.positional[0], "insert"),
+              {.positional = {at, arguments.positional[1]}, .keywords = {}});
+}
+
 // --- builtins -----------------------------------------------------------------------------------
+
+/// math.prod(iterable, start=…) of numbers.
+Value call_product_of(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 1) return nullptr;
+  const Value* start = arguments.keyword("start");
+  Value product = start != nullptr ? *start : interpreter.integer(1);
+  for (const Value& factor : elements_of(interpreter, arguments.positional[0])) {
+    if (!is_number(factor)) return nullptr;
+    product = binary(interpreter, Operator::Mult, product, factor);
+  }
+  return product;
+}
 
 /// vars(object)
 Value call_vars(Interpreter& interpreter, const Arguments& arguments) {
@@ -395,6 +584,15 @@ std::span<const SpecialCallable> standard_library_callables() {
       {"itertools.repeat", call_repeat},
       {"itertools.count", call_count},
       {"itertools.starmap", call_starmap},
+      {"itertools.cycle", call_cycle},
+      {"itertools.takewhile", call_takewhile},
+      {"itertools.dropwhile", call_dropwhile},
+      {"itertools.filterfalse", call_filterfalse},
+      {"itertools.compress", call_compress},
+      {"itertools.groupby", call_groupby},
+      {"heapq.nlargest", call_extremes<true>},
+      {"heapq.nsmallest", call_extremes<false>},
+      {"math.prod", call_product_of},
       {"operator.add", call_binary<Operator::Add>},
       {"operator.sub", call_binary<Operator::Sub>},
       {"operator.mul", call_binary<Operator::Mult>},
@@ -447,6 +645,9 @@ std::span<const SpecialCallable> standard_library_callables() {
       {"bisect.bisect_right", call_bisect_right},
       {"bisect.bisect", call_bisect_right},
       {"bisect.bisect_left", call_bisect_left},
+      {"bisect.insort", call_insort<call_bisect_right>},
+      {"bisect.insort_right", call_insort<call_bisect_right>},
+      {"bisect.insort_left", call_insort<call_bisect_left>},
       {"builtins.vars", call_vars},
   };
   return table;

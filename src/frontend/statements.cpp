@@ -113,12 +113,19 @@ void execute_annotated(Interpreter& interpreter, const syntax::AnnAssign& statem
 
 /// A module that is imported already, as `import` finds it; importing another runs code.
 Value imported_module(Interpreter& interpreter, const std::string& name) {
-  Object key = interpreter.must(PyUnicode_FromString(name.c_str()));
+  Object key = interpreter.must(PyUnicode_InternFromString(name.c_str()));
   Object module = Object::steal(PyImport_GetModule(key.get()));
-  if (!module || !PyModule_Check(module.get())) {
-    PyErr_Clear();
+  PyErr_Clear();
+  PyObject* const importer = PyDict_GetItemString(PyEval_GetBuiltins(), "__import__");
+  if (!module || !PyModule_Check(module.get()) || importer == nullptr ||
+      !PyCFunction_Check(importer))
     interpreter.refuse(ReasonCode::statement, cat("import ", name));
-  }
+  speculate::SourceTable& sources = interpreter.sources();
+  const Object modules = Object::borrow(PyImport_GetModuleDict());
+  interpreter.assume(speculate::Assumption::Kind::identity,
+                     sources.step(speculate::Source::Kind::item,
+                                  sources.root(speculate::Source::Kind::constant, modules), key),
+                     module);
   return interpreter.wrap(module.get(),
                           interpreter.sources().root(speculate::Source::Kind::constant, module));
 }
@@ -233,11 +240,9 @@ Completion execute_one(Interpreter& interpreter, const syntax::Statement& statem
       execute_function_definition(interpreter, syntax::as<FunctionDef>(&statement));
       return Completion::normal;
     case StatementKind::Import:
-      if (!interpreter.frame().is_library) break;
       execute_import(interpreter, syntax::as<Import>(&statement));
       return Completion::normal;
     case StatementKind::ImportFrom:
-      if (!interpreter.frame().is_library) break;
       execute_import_from(interpreter, syntax::as<ImportFrom>(&statement));
       return Completion::normal;
     case StatementKind::Raise:

@@ -115,6 +115,22 @@ Value dict_subscript(Interpreter& interpreter, const Value& self, const Value& k
   return dict_part(interpreter, value, known, object);
 }
 
+/// Whether a class made of dict reads its items as that does.
+bool is_item_of_dict(Interpreter& interpreter, const Value& value, const Value& method) {
+  static PyObject* const item = PyDict_GetItemString(PyDict_Type.tp_dict, "__getitem__");
+  const auto* bound = as<Method>(method);
+  return bound != nullptr && known_object(bound->function) == item &&
+         special_method(interpreter, value, "__missing__") == nullptr;
+}
+
+/// Nothing but its source changes such a dict in a run.
+Value item_of_subclass(Interpreter& interpreter, const Known& known, const Value& key) {
+  Object object = key_object(interpreter, key);
+  PyObject* value = PyDict_GetItemWithError(known.object.get(), object.get());
+  if (value == nullptr) interpreter.refuse(ReasonCode::would_raise, "KeyError");
+  return dict_part(interpreter, value, known, object);
+}
+
 /// list[-n:] of a real list that has as many: how many more it has is not looked at.
 Value last_elements(Interpreter& interpreter, const Known& known, const Heap::List* list,
                     const SliceValue& slice) {
@@ -243,6 +259,8 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
         (is_deque(object) && known->source != nullptr))
       return list_subscript(interpreter, *known, key);
     if (Value method = special_method(interpreter, value, "__getitem__")) {
+      if (is_item_of_dict(interpreter, value, method))
+        return item_of_subclass(interpreter, *known, key);
       CallArguments arguments;
       arguments.positional = {key};
       return call(interpreter, method, arguments);

@@ -115,18 +115,55 @@ Value named_tuple_method(Interpreter& interpreter, const std::shared_ptr<Sequenc
 
 }  // namespace
 
+namespace {
+
+/// The path of what a class has under a name.
+const Source* entry_path(Interpreter& interpreter, PyTypeObject* type, const Object& name) {
+  const Source* owner = interpreter.sources().root(
+      Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
+  return interpreter.sources().step(Source::Kind::type_attribute, owner, name);
+}
+
+/// A property, or what is no method, of a class written in Python (of named tuples).
+Value class_value(Interpreter& interpreter, const Value& value, const std::string& name) {
+  PyTypeObject* type = class_of(value);
+  if (type == nullptr || !is_heap_type(type)) return nullptr;
+  const Object key = name_object(interpreter, name);
+  PyObject* found = _PyType_Lookup(type, key.get());
+  if (found == nullptr) return nullptr;
+  const Source* path = entry_path(interpreter, type, key);
+  if (Py_TYPE(found)->tp_descr_get == nullptr) return interpreter.wrap(found, path);
+  if (Py_TYPE(found) != &PyProperty_Type) return nullptr;
+  const auto property = std::make_shared<Known>(Object::borrow(found), path);
+  interpreter.assume_identity(*property);
+  return call(interpreter, attribute(interpreter, property, "fget"),
+              {.positional = {value}, .keywords = {}});
+}
+
+}  // namespace
+
 Value class_method(Interpreter& interpreter, const Value& value, const std::string& name) {
   PyTypeObject* type = class_of(value);
   if (type == nullptr) return nullptr;
   Object key = name_object(interpreter, name);
   PyObject* found = _PyType_Lookup(type, key.get());
   if (found == nullptr || !PyFunction_Check(found)) return nullptr;
-  const Source* owner = interpreter.sources().root(
-      Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
-  return std::make_shared<Method>(
-      value, interpreter.wrap(
-                 found, interpreter.sources().step(Source::Kind::type_attribute, owner, key)));
+  return std::make_shared<Method>(value,
+                                  interpreter.wrap(found, entry_path(interpreter, type, key)));
 }
+
+namespace {
+
+/// Methods of numbers that compute one.
+Value number_method(const Value& number, const std::string& name) {
+  const bool is_float = class_of(number) == &PyFloat_Type;
+  if (name != (is_float ? "is_integer" : "bit_length")) return nullptr;
+  PyObject* const method =
+      PyDict_GetItemString((is_float ? PyFloat_Type : PyLong_Type).tp_dict, name.c_str());
+  return std::make_shared<Method>(number, std::make_shared<Known>(Object::borrow(method), nullptr));
+}
+
+}  // namespace
 
 Value virtual_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
   if (name == "__class__") return type_of(interpreter, value);
@@ -138,6 +175,8 @@ Value virtual_attribute(Interpreter& interpreter, const Value& value, const std:
   if (dictionary != nullptr && dictionary->attributes != nullptr)
     for (const auto& [key, own] : dictionary->attributes->items)
       if (same_key(interpreter, key.get(), name_object(interpreter, name).get())) return own;
+  if (as<Number>(value) != nullptr)
+    if (Value method = number_method(value, name)) return method;
   if (Value method = container_method(interpreter, value, name)) return method;
   if (const auto* closure = as<Closure>(value))
     if (name == "__name__") return interpreter.string(closure->name);
@@ -151,6 +190,7 @@ Value virtual_attribute(Interpreter& interpreter, const Value& value, const std:
     return Lookup(interpreter, real, name).run();
   }
   if (Value method = class_method(interpreter, value, name)) return method;
+  if (Value entry = class_value(interpreter, value, name)) return entry;
   PyTypeObject* type = class_of(value);
   if (type != nullptr) {
     Object key = name_object(interpreter, name);

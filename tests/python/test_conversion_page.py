@@ -4,7 +4,9 @@ what the row says to stay imperative does so for the reason that it names."""
 import collections
 import contextlib
 import copy
+import dataclasses
 import functools
+import heapq
 import io
 import itertools
 import logging
@@ -12,6 +14,7 @@ import math
 import operator
 import random
 import re
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -524,7 +527,95 @@ def unknown_order():
     return lambda x, n: (x * 2, list(names))
 
 
-@converted("`functools`, `itertools`, `operator`")
+LIBRARY = "`functools`, `itertools`, `operator`, `bisect`, `heapq.nlargest`"
+COMPARED = "`==`, `<` and the like of objects: methods of their class, or the other's; dataclasses"
+TUPLES = "tuples of numbers that vary, compared"
+IMPORTED = "`import` of a module that is there already"
+
+
+@otherwise(LIBRARY)
+def pushed():
+    def f(x, n):
+        heap = [3.0]
+        heapq.heappush(heap, 2.0)
+        return x * heap[0]
+
+    return f
+
+
+class Doubling:
+    @functools.cached_property
+    def twice(self):
+        return 2.0
+
+
+@converted("`functools.cached_property`")
+def cached():
+    return lambda x, n: x * Doubling().twice
+
+
+@dataclasses.dataclass(order=True)
+class Version:
+    major: int
+    minor: int = 0
+
+
+class Strange:
+    __eq__ = property(lambda self: lambda other: True)
+
+
+@converted(COMPARED)
+def compared():
+    kept = Version(1, 2)
+    return lambda x, n: (x * 2 if Version(1, 2) == kept else x, Version(1, n) < Version(2, n))
+
+
+@otherwise(COMPARED)
+def strangely_compared():
+    strange = Strange()
+    return lambda x, n: x * 2 if strange == 1 else x
+
+
+@converted(TUPLES)
+def compared_tuples():
+    return lambda x, n: x * 2 if (n, 1) < (n + 1, 0) else x * 3
+
+
+@otherwise(TUPLES)
+def compared_floats():
+    one, other = State(), State()
+
+    def f(x, n):
+        same = (one.scale, 1) == (other.scale, 1)
+        one.scale += 1.0
+        other.scale *= 2.0
+        return x * 2 if same else x * 3
+
+    return f
+
+
+@converted(IMPORTED)
+def imported():
+    def f(x, n):
+        import math as mathematics
+
+        return x * mathematics.pi
+
+    return f
+
+
+@otherwise(IMPORTED)
+def newly_imported():
+    def f(x, n):
+        import colorsys
+
+        del sys.modules["colorsys"]
+        return x * len(colorsys.__name__)
+
+    return f
+
+
+@converted(LIBRARY)
 def reduced():
     def f(x, n):
         double = functools.partial(operator.mul, 2)

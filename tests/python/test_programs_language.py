@@ -1,6 +1,7 @@
 """Differential programs: the imperative language around the tensors. PYTEST_DONT_REWRITE"""
 
 import math
+import sys
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 
@@ -397,9 +398,10 @@ def test_stays_imperative_with_its_reason(name):
             return x * Local.scale
 
         def import_(x):
-            import math as m
+            import colorsys as m  # for the first time
 
-            return x * m.pi
+            del sys.modules["colorsys"]
+            return x * len(m.__name__)
 
         def attribute(x):
             x.note = "seen"

@@ -1,0 +1,179 @@
+"""Comparisons of objects: what their classes say, dataclasses, tuples of numbers that vary."""
+
+import dataclasses
+from typing import NamedTuple
+
+from differential import Program, differential
+
+import torch
+
+
+def calls(count=14, *more):
+    return [(torch.randn(4, 3), *(each(index) for each in more)) for index in range(count)]
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    y: int = 2
+    name: str = dataclasses.field(default="", compare=False)
+
+
+@dataclasses.dataclass(order=True, frozen=True)
+class Version:
+    major: int
+    minor: int = 0
+
+
+class Amount:
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value == other.value if isinstance(other, Amount) else NotImplemented
+
+    def __lt__(self, other):
+        return self.value < other.value if isinstance(other, Amount) else NotImplemented
+
+    __hash__ = None
+
+
+class Larger(Amount):
+    def __gt__(self, other):
+        return "reflected"
+
+
+class Transition(NamedTuple):
+    state: torch.Tensor
+    reward: float = 2.0
+    kinds = ("a", "b")
+
+    @property
+    def scaled(self):
+        return self.state * self.reward
+
+
+@differential(hits=10, graphs=1)
+def test_dataclasses_made_and_kept():
+    kept = Point(1.0, 2, "kept")
+
+    def step(x, k):
+        made = Point(1.0, k, "made")
+        y = x * 2 if made == kept else x + 1
+        return y * (3 if made != kept else 5), kept == Point(1.0), kept == (1.0, 2)
+
+    return Program(step, calls(18, lambda index: index % 3 + 1), [kept])
+
+
+@differential(hits=10, graphs=1)
+def test_the_order_of_dataclasses():
+    kept = Version(1, 2)
+
+    def step(x, k):
+        made = Version(1, k)
+        y = x * 2 if made < kept else x + 1
+        return y * (3 if kept <= made else 5), max(Version(0, 9), Version(1, 0)).major
+
+    return Program(step, calls(18, lambda index: index % 4))
+
+
+@differential(hits=6)
+def test_a_field_that_is_changed():
+    kept = Point(1.0)
+
+    def step(x):
+        return x * 2 if kept == Point(1.0) else x + 1
+
+    def change():
+        kept.y = 7
+
+    return Program(step, [*calls(8), change, *calls(8)], [kept])
+
+
+@differential(hits=10)
+def test_what_classes_say():
+    kept = Amount(2)
+
+    def step(x, k):
+        made = Amount(k)
+        y = x * 2 if made == kept else x + 1
+        y = y * 3 if made != kept else y + 2
+        y = y * 5 if kept > made else y + 3
+        return y, made == 2, made != None, kept == kept, kept < Larger(1)  # noqa: E711
+
+    return Program(step, calls(20, lambda index: index % 4), [kept])
+
+
+@differential(hits=10)
+def test_objects_without_an_order():
+    def step(x):
+        try:
+            return x * 2 if Point(1.0) < Point(2.0) else x
+        except TypeError:
+            return x * 3
+
+    return Program(step, calls())
+
+
+@differential(hits=10)
+def test_tuples_of_numbers_that_vary():
+    def step(x, k):
+        y = x * 2 if (k, 1) == (2, 1) else x + 1
+        y = y * 3 if (1, k, 2) < (1, 2, 3) else y + 2
+        return y * 2 if (k,) >= (1, 0) else y
+
+    return Program(step, calls(20, lambda index: index % 4))
+
+
+@differential(hits=10, graphs=1)
+def test_what_a_named_tuple_has_of_its_class():
+    def step(x, k):
+        made = Transition(x, k)._replace(reward=k + 1.0)
+        fields = made._asdict()
+        return made.scaled * len(made.kinds) + fields["state"], list(fields), made._fields
+
+    return Program(step, calls(16, lambda index: index * 0.5))
+
+
+class Options(dict):
+    __getattr__ = dict.__getitem__
+
+
+@differential(hits=8)
+def test_items_as_attributes():
+    options = Options(rate=0.5, depth=2)
+
+    def step(x):
+        return x * options.rate * options.depth
+
+    def change():
+        options["depth"] = 3
+
+    return Program(step, [*calls(8), change, *calls(8)], [options])
+
+
+class Strange:
+    __eq__ = property(lambda self: lambda other: True)
+
+
+@differential(reasons=["expression"])
+def test_a_comparison_that_is_no_method():
+    strange = Strange()
+
+    def step(x):
+        return x * 2 if strange == 3 else x
+
+    return Program(step, calls(5))
+
+
+@differential(reasons=["dynamic_value"])
+def test_two_floats_that_may_be_one_nan():
+    nan = float("nan")
+
+    def step(x, a, b):
+        return x * 2 if (a, 1) == (b, 1) else x * 3
+
+    def first(index):
+        return nan if index % 3 == 0 else index * 1.0
+
+    return Program(step, [*calls(9, first, first), *calls(6, first, lambda index: -1.0)])
