@@ -105,8 +105,18 @@ class Rounds {
     }
     if (!seen.contains(carried)) in_all.clear();
     outer_ = certain;
-    if (paths_ == Paths::certain) in_all.insert(lists.begin(), lists.end());
+    if (paths_ == Paths::certain)
+      for (const size_t list : lists)
+        if (least > 0 || !may_have_lost(*loop_.inputs[list])) in_all.insert(list);
     return with_starts(in_all);
+  }
+
+  /// Whether it is a part of another list, which may have elements although this one has none.
+  static bool may_have_lost(const Value& list) {
+    const Value* from = &list;
+    while (from->definition != nullptr && from->definition->op == &op::list_reverse)
+      from = from->definition->inputs[0];
+    return is_part_of_list(*from);
   }
 
   /// The lists of which the carried value takes in an element in each round. Of others some
@@ -158,6 +168,8 @@ void FunctionReach::find(const std::vector<Node*>& functions, Paths paths) {
   }
 }
 
+bool FunctionReach::knows(const Node& call) const { return sources_.contains(graph::callee(call)); }
+
 std::vector<Value*> FunctionReach::through(const Node& call, size_t index) const {
   const auto found = sources_.find(graph::callee(call));
   if (found == sources_.end()) return operands(call);
@@ -172,7 +184,7 @@ std::vector<Value*> reached_through(const Value& output, Paths paths,
   const Node& node = *output.definition;
   if (node.op == &op::if_) return through_branch(node, output.index, paths, functions);
   if (node.op == &op::while_) return Rounds(node, paths, functions).reached(output.index);
-  if (functions != nullptr) return functions->through(node, output.index);
+  if (functions != nullptr && functions->knows(node)) return functions->through(node, output.index);
   return FunctionReach(node, paths).through(node, output.index);
 }
 

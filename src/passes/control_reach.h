@@ -22,6 +22,8 @@ struct BlockSources {
 class FunctionReach {
  public:
   FunctionReach(const graph::Node& call, Paths paths);
+  /// Whether the function that it calls is among them.
+  bool knows(const graph::Node& call) const;
   /// What a gradient of result `index` of `call` flows on to.
   std::vector<graph::Value*> through(const graph::Node& call, size_t index) const;
 

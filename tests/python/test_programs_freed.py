@@ -411,10 +411,11 @@ def test_all_elements_are_read(use):
     return Program(step, [(torch.randn(3), 2 + i % 5) for i in range(24)], watch=[modules])
 
 
-@pytest.mark.parametrize("use", ["break", "last", "pop", "shorter"])
+@pytest.mark.parametrize("use", ["break", "last", "pop", "shorter", "slice"])
 @differential()
 def test_loops_that_leave_elements_out(use):
     first, later = nn.Linear(3, 3), nn.Linear(3, 3)
+    bias = nn.Parameter(torch.randn(3))
     modules = nn.ModuleList([first, later])
 
     def step(x, n):
@@ -433,11 +434,15 @@ def test_loops_that_leave_elements_out(use):
                 total = state
         elif use == "pop":
             total = states.pop()
+        elif use == "slice":
+            for state in states[4:]:
+                total = total + state
         else:
             for state, _ in zip(states, [1]):
                 total = total + state
-        loss = total.sum()
+        loss = (total + bias).sum()
         loss.backward()
         return loss.detach()
 
-    return Program(step, [(torch.randn(3), 2 + i % 3) for i in range(24)], watch=[modules])
+    calls = [(torch.randn(3), 2 + i % 3) for i in range(24)]
+    return Program(step, calls, watch=[modules, bias])
