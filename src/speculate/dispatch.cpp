@@ -33,6 +33,8 @@ constexpr int kMostTimesOutgrown = 16;  // a profile and a new graph each count
 constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
 /// Of an operator that failed in a graph that never ran to its end, as it may in every run.
 constexpr int kTroubleOfHopelessAbort = 15;
+/// Of making graphs anew after all that there were have gone with the objects they were made for.
+constexpr int kTroubleOfGoneGraphs = 30;
 constexpr int kLongestPause = 63;  // calls
 constexpr int kTroubleOfMiss = 1;
 /// Of a miss when no better graph will come: more than one in five of them cost more than hits
@@ -169,7 +171,9 @@ Dispatcher::State Dispatcher::state() const {
 Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
   bool committed = false;
   try {
-    return attempt_unguarded(call, committed);
+    Attempt attempt = attempt_unguarded(call, committed);
+    if (attempt.otherwise == Otherwise::profile) graph_runs_before_ = graph_runs;
+    return attempt;
   } catch (const StrictFallback& fallback) {
     fallback.raise();
     return {true, {}, Otherwise::plain};
@@ -235,7 +239,6 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
     if (!is_part) contest_.profiled();
     observe(call);
     tensors_before_ = ProfileRun::tensors_seen();
-    graph_runs_before_ = graph_runs;
     return {false, {}, Otherwise::profile};
   }
   if (!may_generate()) return {};
@@ -245,6 +248,11 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
                 std::lround(100 * graph_runs_within_.milliseconds / profiled_), " % of its time"),
             {}});
     return {};
+  }
+  if (counters_.generated > 0) {
+    if (!can_afford_generation()) return {};
+    trouble(kTroubleOfGoneGraphs, "what the graphs were made for is gone");
+    if (settled_) return {};
   }
   return generate_and_run(call, environment, {}, committed);
 }

@@ -137,6 +137,7 @@ Tensors with_zeros(Tensors gradients, const Tensors& watched) {
 /// the run, and plans rely on what they saw.
 void give(const Tensors& gradients, const Operands& operands) {
   for (size_t i = 0; i < gradients.size(); ++i) {
+    TORCH_CHECK(gradients[i].layout() == at::kStrided, "a gradient is sparse");
     const at::Tensor gradient = in_memory(gradients[i]);
     const bool is_shared = gradient.has_storage() && gradient.storage().use_count() > 1;
     operands.out(i) = slot_of(is_shared ? gradient.detach().clone() : gradient.detach());

@@ -611,11 +611,21 @@ class Services final : public frontend::TorchServices {
                      !never_drops(schema, result.attributes));
     if (result.random) result.attributes.set("_draws", true);
     if (result.mutates) return result;
+    if (asks_for_sparse_gradient(result.attributes) &&
+        std::ranges::any_of(arguments, &OperatorArgument::requires_grad)) {
+      why = cat(schema.name(), " has a gradient that is sparse");
+      return std::nullopt;
+    }
     static ResolvedMemo& memo = *new ResolvedMemo;  // holds Python's objects: lives to the end
     if (memo.recall(result)) return result;
     if (!try_out(schema, *overload, binding, arguments, result, why)) return std::nullopt;
     memo.note(result);
     return result;
+  }
+
+  static bool asks_for_sparse_gradient(const graph::Attributes& attributes) {
+    return attributes.get_or<bool>("sparse", false) ||
+           attributes.get_or<bool>("sparse_grad", false);
   }
 
   /// Completes `result` by what the overload gives; false if that is nothing for a graph.

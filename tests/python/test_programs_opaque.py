@@ -363,3 +363,19 @@ def test_hooks_that_come_and_go():
     calls[8:8] = [lambda: handles.append(weight.register_hook(lambda gradient: gradient * 2))]
     calls[12:12] = [lambda: handles.pop().remove()]
     return Program(step, calls, watch=[weight])
+
+
+@differential(reasons=["shape_mismatch"])
+def test_gradients_that_are_sparse():
+    first, second = nn.Embedding(6, 4, sparse=True), nn.Embedding(6, 4, sparse=True)
+    optimizer = torch.optim.SGD([*first.parameters(), *second.parameters()], 0.1)
+
+    def step(a, b):
+        optimizer.zero_grad()
+        loss = (first(a) * second(b)).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    calls = [(torch.randint(0, 6, (3,)), torch.randint(0, 6, (3,))) for _ in range(8)]
+    return Program(step, calls, watch=[first, second])
