@@ -135,7 +135,12 @@ Freed::Reached Freed::from(const Block& block, std::vector<graph::Value*> values
 
 bool Freed::contains(graph::Value* value) const {
   const auto reached = reached_.find(home_of(*value));
-  return reached != reached_.end() && reached->second.contains(value);
+  if (reached == reached_.end()) return false;
+  // What a cell shows is computed of its state.
+  const Node* node = value->definition;
+  const bool is_state = node != nullptr && node->op == &op::lstm_cell && value->index == 1;
+  return reached->second.contains(value) ||
+         (is_state && reached->second.contains(node->outputs[0]));
 }
 
 /// Whether eager's autograd tracks the value; what is read of a view has no note of it.

@@ -32,6 +32,13 @@ std::vector<int64_t> sizes_of(const OperatorArgument& argument) {
   return sizes;
 }
 
+/// From its first element to its last in memory.
+int64_t elements_within(const at::Tensor& tensor) {
+  int64_t last = 0;
+  for (int64_t d = 0; d < tensor.dim(); ++d) last += (tensor.size(d) - 1) * tensor.stride(d);
+  return tensor.numel() == 0 ? 0 : last + 1;
+}
+
 Object tensor_like(const OperatorArgument& argument, c10::Device device) {
   const std::vector<int64_t> sizes = sizes_of(argument);
   const auto options = at::TensorOptions(scalar_type(argument.type.dtype)).device(device);
@@ -40,11 +47,13 @@ Object tensor_like(const OperatorArgument& argument, c10::Device device) {
                           : at::empty_strided(sizes, argument.strides, options);
   if (device.is_cpu()) tensor.zero_();
   // No leaf, as those can't be written in place.
-  if (argument.requires_grad) {
-    const bool is_dense = tensor.is_non_overlapping_and_dense();
+  if (argument.requires_grad && tensor.is_non_overlapping_and_dense())
     tensor = tensor.requires_grad_().clone();
-    if (!is_dense) tensor = tensor.as_strided(sizes, argument.strides);
-  }
+  else if (argument.requires_grad)
+    tensor = tensor.as_strided({elements_within(tensor)}, {1})
+                 .requires_grad_()
+                 .clone()
+                 .as_strided(sizes, argument.strides);
   return Object::steal(THPVariable_Wrap(tensor));
 }
 
