@@ -85,13 +85,28 @@ ReachedFlags::Flag ReachedFlags::of(graph::Value* value) {
   return flag;
 }
 
+namespace {
+
+/// Whether a round takes an element of a list, or some: which of them, rounds do not tell.
+bool reads_part_of_list(const Node& loop) {
+  bool found = false;
+  graph::for_each_node(*loop.blocks[1], [&](const Node& node) {
+    found |= std::ranges::any_of(
+        node.outputs, [](const auto* output) { return passes::is_part_of_list(*output); });
+  });
+  return found;
+}
+
+}  // namespace
+
 ReachedFlags::Flag ReachedFlags::find(graph::Value* value) {
   Node* node = value->definition;
   if (!passes::carries_gradient(value->type)) return {};
   if (node == nullptr) return in_round(*value);
   if (!passes::passes_gradient(*node)) return {};
   if (node->op == &op::if_) return through_branch(*value);
-  if (node->op == &op::while_ && !is_in_function(*node)) return through_loop(*value);
+  if (node->op == &op::while_ && !is_in_function(*node) && !reads_part_of_list(*node))
+    return through_loop(*value);
   if (node->op == &op::call) return through_call(*value);
   if (!node->blocks.empty() || node->op == &op::gradient || passes::is_part_of_list(*value))
     return through_uncertain(*value);
