@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test bench bench-overheads bench-ablation bench-growth bench-state demo format lint sanitize fuzz fuzz-programs wheel golden clean
+.PHONY: all packages environment build test bench bench-overheads bench-ablation bench-growth bench-state bench-recurrent demo format lint sanitize fuzz fuzz-programs wheel golden clean
 
 all: build
 
@@ -107,6 +107,9 @@ bench-growth: build
 # Whether Python's numbers that change from call to call are what they are in eager, beside torch.compile.
 bench-state: build
 	$(BIN)/python benchmarks/state.py $(ARGS)
+
+bench-recurrent: build
+	$(BIN)/python benchmarks/recurrent.py $(ARGS)
 
 demo: build
 	$(BIN)/python examples/demo.py

@@ -64,6 +64,21 @@ bool are_plain(const Layers& layers) {
          std::ranges::all_of(layers.weights, [&](const Value& each) { return fits(each, 1); });
 }
 
+constexpr int64_t kMostUnrolled = 64;
+
+/// Whether eager has a kernel for the whole layer, oneDNN's for LSTMs, and that is quicker than a
+/// loop of the graph, as where a round has much to do.
+bool is_quicker_as_operator(const Layers& layers) {
+  const graph::Type& input = layers.input->value->type;
+  if (layers.states.size() != 2 || input.dtype != graph::DType::f32) return false;
+  const graph::Dim& rounds = input.shape[layers.batch_first ? 1 : 0];
+  if (rounds.is_constant() && rounds.value() <= kMostUnrolled) return false;
+  constexpr int64_t kMuch = 2048;  // elements of a state
+  const graph::Shape& state = as<Tensor>(layers.states[0])->value->type.shape;
+  const graph::Dim elements = state[1] * state[2];
+  return !elements.is_constant() || elements.value() >= kMuch;
+}
+
 /// The more rounds, the longer a graph of them all takes to be made: many are a loop of the graph.
 class RolledWhereLong {
  public:
@@ -76,8 +91,6 @@ class RolledWhereLong {
   RolledWhereLong& operator=(const RolledWhereLong&) = delete;
 
  private:
-  static constexpr int64_t kMostUnrolled = 64;
-
   Interpreter& interpreter_;
   int64_t before_;
 };
@@ -98,7 +111,9 @@ Value call_layers(Interpreter& interpreter, const CallArguments& arguments, cons
                   const char* cell, size_t states) {
   if (interpreter.autocast.is_on) return nullptr;
   const std::optional<Layers> layers = layers_of(interpreter, arguments);
-  if (!layers || layers->states.size() != states || !are_plain(*layers)) return nullptr;
+  if (!layers || layers->states.size() != states || !are_plain(*layers) ||
+      is_quicker_as_operator(*layers))
+    return nullptr;
   CallArguments given;
   const Value first = interpreter.integer(0), second = interpreter.integer(1);
   const Value input = layers->batch_first

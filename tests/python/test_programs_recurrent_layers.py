@@ -175,6 +175,13 @@ def test_varying_rounds_on_one_side_of_a_branch():
     return Program(step, calls, watch=[layer])
 
 
+@differential(hits=5, graphs=1, tolerance=1e-4, dtype=torch.float32)
+def test_layers_that_torch_is_quicker_with():
+    """In float32, over lengths that vary, with many units."""
+    layer = nn.LSTM(8, 128)
+    return learning(layer, [torch.randn(3 + i % 5, 32, 8) for i in range(12)], rate=0.001)
+
+
 @differential(hits=5)
 def test_weights_that_project():
     """What torch.lstm computes with them stays an operator of torch's."""
@@ -195,9 +202,18 @@ def test_sizes_that_do_not_fit():
     return Program(lambda x: layer(x), [(torch.randn(5, 2, 7),) for _ in range(8)])
 
 
-def test_no_operator_of_the_layer_is_left():
-    layer = nn.GRU(3, 4)
+@pytest.mark.parametrize(
+    "layer, batch, rounds, is_left",
+    [
+        (nn.GRU(3, 4), 2, 5, False),
+        (nn.GRU(3, 128), 32, 90, False),
+        (nn.LSTM(3, 128), 32, 5, False),
+        (nn.LSTM(3, 4), 2, 90, False),
+        (nn.LSTM(3, 128), 32, 90, True),
+    ],
+)
+def test_whether_the_operator_of_the_layer_is_left(layer, batch, rounds, is_left):
     step = torchjanus.function(lambda x: layer(x)[1])
     for _ in range(5):
-        step(torch.randn(5, 2, 3))
-    assert "opaque" not in str(step.graph())
+        step(torch.randn(rounds, batch, 3))
+    assert ("opaque" in str(step.graph())) == is_left

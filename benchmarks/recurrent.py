@@ -1,0 +1,83 @@
+"""How training steps with torch's recurrent layers run as graphs, beside eager: interleaved, medians.
+
+    python benchmarks/recurrent.py [--rounds N]
+
+Each row: the layer, rounds, batch, units; milliseconds of a step (a linear head on the last output, cross entropy,
+Adam) in eager and as a graph, for a length that is always the same and for lengths drawn between half of it and it.
+"""
+
+import argparse
+import random
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+import torchjanus
+from torch import nn
+
+WARM_UP = 12
+ROWS = [
+    (nn.GRU, 50, 32, 128),
+    (nn.GRU, 300, 8, 64),
+    (nn.GRU, 20, 1, 64),
+    (nn.LSTM, 50, 32, 128),
+    (nn.LSTM, 20, 8, 64),
+    (nn.RNN, 50, 32, 128),
+]
+
+
+def training_step(kind: type[nn.RNNBase], units: int) -> Callable[..., float]:
+    layer, head = kind(units // 2, units, batch_first=True), nn.Linear(units, 10)
+    optimizer = torch.optim.Adam([*layer.parameters(), *head.parameters()], 1e-3)
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> float:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(head(layer(x)[0][:, -1]), y)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+def medians(
+    kind: type[nn.RNNBase], lengths: list[int], batch: int, units: int
+) -> tuple[float, float]:
+    """Milliseconds of a step: eager, torchjanus."""
+    ways = [training_step(kind, units), torchjanus.function(training_step(kind, units))]
+    times: list[list[float]] = [[], []]
+    for number, length in enumerate(lengths):
+        x, y = torch.randn(batch, length, units // 2), torch.randint(0, 10, (batch,))
+        for way, taken in zip(ways, times, strict=True):
+            start = time.perf_counter()
+            way(x, y)
+            if number >= WARM_UP:
+                taken.append((time.perf_counter() - start) * 1e3)
+    eager, graph = map(statistics.median, times)
+    return eager, graph
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=30)
+    rounds = parser.parse_args().rounds + WARM_UP
+    torch.manual_seed(0)
+    random.seed(0)
+    print("| layer | rounds | batch | units | eager ms | torchjanus ms | against eager |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for kind, length, batch, units in ROWS:
+        for varies in (False, True):
+            least = length // 2 if varies else length
+            lengths = [random.randint(least, length) for _ in range(rounds)]
+            eager, graph = medians(kind, lengths, batch, units)
+            shown = f"{least} to {length}" if varies else length
+            print(
+                f"| nn.{kind.__name__} | {shown} | {batch} | {units} "
+                f"| {eager:.2f} | {graph:.2f} | {eager / graph:.2f} × |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
