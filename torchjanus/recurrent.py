@@ -3,7 +3,8 @@
 Graphs are made of these instead of the layers' own operators: so the rounds are a loop like any other,
 unrolled or in the graph, with gates in one kernel and the products of all rounds in one.
 All take time as the first dimension and give `(output, last state, ...)`; the input's products of all
-rounds are one, as torch computes them.
+rounds are one, as torch computes them: so the cells are not torch.gru_cell and its like, which multiply
+their inputs themselves (over lengths that vary, half as fast).
 
 Source of the equations: the documentation of torch.nn.GRU, torch.nn.LSTM and torch.nn.RNN.
 """

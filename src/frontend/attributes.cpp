@@ -82,4 +82,11 @@ Value special_method(Interpreter& interpreter, const Value& value, const char* n
   return class_method(interpreter, value, name);
 }
 
+Value written_method(Interpreter& interpreter, const Value& value, const char* name) {
+  const Value method = special_method(interpreter, value, name);
+  const auto* bound = as<Method>(method);
+  PyObject* const function = bound == nullptr ? nullptr : known_object(bound->function);
+  return function != nullptr && PyFunction_Check(function) ? method : nullptr;
+}
+
 }  // namespace janus::frontend

@@ -32,5 +32,7 @@ Value bound_class_attribute(Interpreter& interpreter, const Value& self, PyTypeO
 /// What looking `name` up on the type of `value` finds (a special method), bound to it; null if
 /// there is none.
 Value special_method(Interpreter& interpreter, const Value& value, const char* name);
+/// The same where the class has the method written in Python; else null.
+Value written_method(Interpreter& interpreter, const Value& value, const char* name);
 
 }  // namespace janus::frontend

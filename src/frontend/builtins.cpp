@@ -97,10 +97,8 @@ Value by_own_method(Interpreter& interpreter, const Arguments& arguments, const 
   const Value& object = arguments.positional[0];
   const bool is_object = as<Instance>(object) != nullptr || as<Known>(object) != nullptr;
   if (!is_object || (class_of(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
-  const Value method = special_method(interpreter, object, name);
-  const auto* bound = as<Method>(method);
-  PyObject* const function = bound == nullptr ? nullptr : known_object(bound->function);
-  if (function == nullptr || !PyFunction_Check(function)) return nullptr;
+  const Value method = written_method(interpreter, object, name);
+  if (method == nullptr) return nullptr;
   Arguments rest = arguments;
   rest.positional.erase(rest.positional.begin());
   return call(interpreter, method, rest);

@@ -27,24 +27,27 @@ bool is_int_number(const Value& value) {
   return known != nullptr && PyLong_CheckExact(known->object.get());
 }
 
+/// Nothing: it is no constant, or too great.
+std::optional<int64_t> known_integer(const Value& value) {
+  const auto* known = as<Known>(value);
+  if (known == nullptr) return std::nullopt;
+  int overflow = 0;
+  const int64_t number = PyLong_AsLongLongAndOverflow(known->object.get(), &overflow);
+  return overflow == 0 ? std::optional(number) : std::nullopt;
+}
+
 /// Whether a loop over it is one in the graph.
 bool is_in_graph(const Interpreter& interpreter, const Counted& counted) {
   return counted.is_rolled || std::ranges::any_of(counted.lengths, [&](const Value& length) {
-           const auto* known = as<Known>(length);
-           if (known == nullptr) return as<Number>(length) != nullptr;
-           int overflow = 0;
-           const int64_t rounds = PyLong_AsLongLongAndOverflow(known->object.get(), &overflow);
-           return overflow == 0 && rounds > interpreter.most_unrolled;
+           return as<Number>(length) != nullptr ||
+                  known_integer(length).value_or(-1) > interpreter.most_unrolled;
          });
 }
 
 /// The step of a range if it is a small constant but 0.
 std::optional<int64_t> known_step(const Value& step) {
-  const auto* known = as<Known>(step);
-  if (known == nullptr) return std::nullopt;
-  int overflow = 0;
-  int64_t number = PyLong_AsLongLongAndOverflow(known->object.get(), &overflow);
-  return overflow == 0 && number != 0 ? std::optional(number) : std::nullopt;
+  const std::optional<int64_t> number = known_integer(step);
+  return number != 0 ? number : std::nullopt;
 }
 
 Value plus(Interpreter& interpreter, const Value& start, const Value& offset) {

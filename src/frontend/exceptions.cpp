@@ -17,8 +17,6 @@ constexpr const char* kArguments = "args";
 
 PyTypeObject* base_exception() { return reinterpret_cast<PyTypeObject*>(PyExc_BaseException); }
 
-const char* name_of(PyObject* type) { return reinterpret_cast<PyTypeObject*>(type)->tp_name; }
-
 void set_arguments(Instance& exception, const Value& arguments) {
   auto& items = exception.fields->items;
   std::erase_if(items, [](const auto& item) { return text_of(item.first.get()) == kArguments; });
@@ -43,13 +41,6 @@ bool is_awaited(const Interpreter& interpreter, PyObject* type) {
     }
   }
   return false;
-}
-
-void raise(const Interpreter& interpreter, const Value& exception) {
-  PyObject* const type = class_of_exception(exception);
-  if (!is_awaited(interpreter, type))
-    interpreter.refuse(ReasonCode::would_raise, cat("a raised ", name_of(type)));
-  throw Raised{exception};
 }
 
 void raise(Interpreter& interpreter, PyObject* type, std::string details) {
@@ -97,10 +88,7 @@ Value make_exception(Interpreter& interpreter, const Known& known, const CallArg
   if (type->tp_new != base_exception()->tp_new) return nullptr;
   auto exception = std::make_shared<Instance>(known.object);
   set_arguments(*exception, make_tuple(arguments.positional));
-  const Value initialiser = special_method(interpreter, exception, "__init__");
-  const auto* method = as<Method>(initialiser);
-  PyObject* const written = method == nullptr ? nullptr : known_object(method->function);
-  if (written != nullptr && PyFunction_Check(written))
+  if (const Value initialiser = written_method(interpreter, exception, "__init__"))
     call(interpreter, initialiser, arguments);
   else if (!arguments.keywords.empty())
     return nullptr;

@@ -39,7 +39,6 @@ bool is_awaited(const Interpreter& interpreter, PyObject* type = nullptr);
 /// The program raises that here: gives up where nobody handles it. What the exception holds is not
 /// known.
 [[noreturn]] void raise(Interpreter& interpreter, PyObject* type, std::string details);
-[[noreturn]] void raise(const Interpreter& interpreter, const Value& exception);
 
 /// What the body gives; null where it raises an exception of that class.
 Value value_unless_raised(Interpreter& interpreter, PyObject* type,

@@ -39,8 +39,8 @@ const std::string& torch_folder() {
 
 /// Torch's files, and our own programs for what torch has no text of.
 bool is_library_file(const std::shared_ptr<const std::string>& file) {
-  return file != nullptr &&
-         (file->starts_with(torch_folder()) || file->ends_with("/torchjanus/recurrent.py"));
+  static const std::string own = text_of(imported("torchjanus.recurrent.__file__"));
+  return file != nullptr && (file->starts_with(torch_folder()) || *file == own);
 }
 
 PyObject* code_object(PyObject* function) { return PyFunction_GetCode(function); }

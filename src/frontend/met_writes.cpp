@@ -162,8 +162,7 @@ void MetWrites::check_unwritten(PyTypeObject* type, const std::string& name) con
   }
 }
 
-// --- gradients
-// ------------------------------------------------------------------------------------
+// --- gradients ----------------------------------------------------------------------------------
 
 // Eager's backward() has come to a value that was written if it is on its way to the loss by
 // itself, or by having been read of its object. The former is known (freed.h). Of the latter, each

@@ -107,11 +107,23 @@ std::shared_ptr<Tensor> with_batch_first(Interpreter& interpreter, const Value& 
   return own;
 }
 
-Value call_layers(Interpreter& interpreter, const CallArguments& arguments, const char* callable,
-                  const char* cell, size_t states) {
+/// A function of torch's, the cell of torchjanus/recurrent.py, and how many states that has.
+struct Kind {
+  const char *callable, *cell;
+  size_t states;
+};
+constexpr Kind kGru{"torch.gru", "torchjanus.recurrent.gru_cell", 1};
+constexpr Kind kLstm{"torch.lstm", "torchjanus.recurrent.lstm_cell", 2};
+constexpr Kind kTanh{"torch.rnn_tanh", "torchjanus.recurrent.tanh_cell", 1};
+constexpr Kind kRelu{"torch.rnn_relu", "torchjanus.recurrent.relu_cell", 1};
+
+template <const Kind& kind>
+Value call_layers(Interpreter& interpreter, const CallArguments& arguments) {
+  static PyObject *const callable = imported(kind.callable), *const cell = imported(kind.cell);
+  static PyObject* const program = imported("torchjanus.recurrent.layers");
   if (interpreter.autocast.is_on) return nullptr;
   const std::optional<Layers> layers = layers_of(interpreter, arguments);
-  if (!layers || layers->states.size() != states || !are_plain(*layers) ||
+  if (!layers || layers->states.size() != kind.states || !are_plain(*layers) ||
       is_quicker_as_operator(*layers))
     return nullptr;
   CallArguments given;
@@ -119,7 +131,7 @@ Value call_layers(Interpreter& interpreter, const CallArguments& arguments, cons
   const Value input = layers->batch_first
                           ? tensor_by(interpreter, "transpose", {layers->input, first, second})
                           : layers->input;
-  given.positional = {interpreter.constant_borrowed(imported(cat("torchjanus.recurrent.", cell))),
+  given.positional = {interpreter.constant_borrowed(cell),
                       input,
                       make_tuple(layers->states),
                       make_tuple(layers->weights),
@@ -129,13 +141,12 @@ Value call_layers(Interpreter& interpreter, const CallArguments& arguments, cons
                       interpreter.boolean(layers->train),
                       interpreter.boolean(layers->bidirectional)};
   const RolledWhereLong within(interpreter);
-  Value results =
-      inline_function(interpreter, imported("torchjanus.recurrent.layers"), nullptr, given);
+  Value results = inline_function(interpreter, program, nullptr, given);
   std::vector<Value> all(as<Sequence>(results)->elements.begin(),
                          as<Sequence>(results)->elements.end());
-  if (layers->batch_first) all[0] = with_batch_first(interpreter, all[0], states == 2);
+  if (layers->batch_first) all[0] = with_batch_first(interpreter, all[0], kind.states == 2);
   if (auto output = shared_as<Tensor>(all[0]); output->requires_grad)
-    output->produced_by = describe_call(interpreter, imported(callable), arguments, 0);
+    output->produced_by = describe_call(interpreter, callable, arguments, 0);
   return make_tuple(std::move(all));
 }
 
@@ -143,22 +154,10 @@ Value call_layers(Interpreter& interpreter, const CallArguments& arguments, cons
 
 std::span<const SpecialCallable> recurrent_callables() {
   static constexpr SpecialCallable table[] = {
-      {"torch.gru",
-       [](Interpreter& interpreter, const CallArguments& arguments) {
-         return call_layers(interpreter, arguments, "torch.gru", "gru_cell", 1);
-       }},
-      {"torch.lstm",
-       [](Interpreter& interpreter, const CallArguments& arguments) {
-         return call_layers(interpreter, arguments, "torch.lstm", "lstm_cell", 2);
-       }},
-      {"torch.rnn_tanh",
-       [](Interpreter& interpreter, const CallArguments& arguments) {
-         return call_layers(interpreter, arguments, "torch.rnn_tanh", "tanh_cell", 1);
-       }},
-      {"torch.rnn_relu",
-       [](Interpreter& interpreter, const CallArguments& arguments) {
-         return call_layers(interpreter, arguments, "torch.rnn_relu", "relu_cell", 1);
-       }},
+      {kGru.callable, call_layers<kGru>},
+      {kLstm.callable, call_layers<kLstm>},
+      {kTanh.callable, call_layers<kTanh>},
+      {kRelu.callable, call_layers<kRelu>},
   };
   return table;
 }

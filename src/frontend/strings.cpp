@@ -78,14 +78,6 @@ bool is_text(const Value& value) {
   return known != nullptr && PyUnicode_CheckExact(known->object.get());
 }
 
-/// What the class says of the text: null if it is not written in Python.
-Value written_method(Interpreter& interpreter, const Value& object, const char* name) {
-  const Value method = special_method(interpreter, object, name);
-  const auto* bound = as<Method>(method);
-  PyObject* const function = bound == nullptr ? nullptr : known_object(bound->function);
-  return function != nullptr && PyFunction_Check(function) ? method : nullptr;
-}
-
 /// BaseException's text, or KeyError's, which shows its only argument as it is written.
 Value text_of_exception(Interpreter& interpreter, const Instance& exception, bool is_repr) {
   auto* type = reinterpret_cast<PyTypeObject*>(exception.type.get());

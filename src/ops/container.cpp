@@ -143,9 +143,8 @@ constinit const OpDef op::list_pop{
     .name = "list_pop",
     .doc =
         "The list without its last element, and that element. An empty list fails the run; "
-        "{zeros=true}: its element is zero, and it stays empty. {partly=true}: the other elements "
-        "may "
-        "never be taken.",
+        "{zeros=true}: its element is zero, and it stays empty. {partly=true}: the other "
+        "elements may never be taken.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail,
     .infer = infer_list_pop,
