@@ -615,8 +615,7 @@ class Run {
   /// Half precision computes in f32.
   DType compute_dtype(const Node& node) const {
     if (!node.output()->type.is_tensor()) return compute_dtype_of_numbers(node);
-    const DType dtype = reference_.compute_dtype(node);
-    return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
+    return widened(reference_.compute_dtype(node));
   }
 
   Datum elementwise(const Node& node) const {

@@ -55,8 +55,12 @@ std::optional<DType> dtype_named(std::string_view text) {
 
 int64_t byte_size(DType dtype) { return row(dtype).byte_size; }
 
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+DType widened(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+
 bool is_floating(DType dtype) {
-  return dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32 || dtype == DType::f64;
+  return is_half(dtype) || dtype == DType::f32 || dtype == DType::f64;
 }
 
 bool is_complex(DType dtype) { return dtype == DType::c64 || dtype == DType::c128; }

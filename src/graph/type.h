@@ -25,6 +25,9 @@ std::string_view name(DType dtype);                       ///< "f32"; b1 is torc
 std::optional<DType> dtype_named(std::string_view text);  ///< inverse of name()
 int64_t byte_size(DType dtype);
 bool is_floating(DType dtype);  ///< f16 bf16 f32 f64
+bool is_half(DType dtype);      ///< f16 bf16
+/// The dtype in which values of `dtype` are computed with: f32 for f16 and bf16.
+DType widened(DType dtype);
 bool is_complex(DType dtype);
 bool is_integral(DType dtype);  ///< u8..i64, not b1
 inline bool is_differentiable(DType dtype) { return is_floating(dtype) || is_complex(dtype); }

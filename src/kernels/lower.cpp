@@ -16,15 +16,12 @@ namespace janus::kernels {
 namespace {
 
 using graph::Block;
+using graph::is_half;
 using graph::Node;
 using graph::ScalarCode;
 using graph::Type;
 using graph::Value;
-
-bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-
-/// The dtype in which values of `dtype` are computed with.
-DType widened(DType dtype) { return is_half(dtype) ? DType::f32 : dtype; }
+using graph::widened;
 
 DType dtype_of_operand(const Type& type) {
   switch (type.kind) {

@@ -61,7 +61,7 @@ inline std::string mangled(std::string_view type) {
 }
 
 inline bool is_unsigned(DType dtype) { return dtype == DType::u8 || dtype == DType::b1; }
-inline bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+using graph::is_half;
 
 template <class Visit>
 void for_each_line(std::string_view text, Visit&& visit) {

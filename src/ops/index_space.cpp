@@ -10,6 +10,7 @@
 #include "graph/builder.h"
 #include "graph/constant.h"
 #include "graph/typical_size.h"
+#include "ops/expression.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/shape_rules.h"
@@ -63,6 +64,23 @@ bool is_view_of_ones(const Node& node) {
 
 bool is_elementwise(const Node& node) {
   return node.op->is(Trait::elementwise) && has_scalar_program(node);
+}
+
+/// Whether it computes with tensors of half precision.
+bool is_half(const Node& node) {
+  return std::ranges::any_of(node.inputs, [](const Value* input) {
+    return input->type.is_tensor() && graph::is_half(input->type.dtype);
+  });
+}
+
+/// Whether eager's operator rounds half precision more than once, on its way.
+bool rounds_within(const Node& node) {
+  if (is_one_of(node, {&op::class_loss, &op::prod, &op::prod_dim})) return true;
+  const bool is_log = node.op == &op::log_softmax_native;
+  if (!is_log && node.op != &op::softmax_native) return false;
+  const auto rank = static_cast<int64_t>(node.output()->type.shape.size());
+  const bool is_last = named_dim(node, rank) == std::vector<int64_t>{rank - 1};
+  return is_last == is_log;
 }
 
 /// Whether a tensor can hold a number as it is, but for rounding; else eager raises.
@@ -145,21 +163,36 @@ class IndexSpace::Finder {
 
   void take_apart(const Node& node) {
     const bool plain = node.op == &op::constant || node.op == &op::size || is_elementwise(node) ||
-                       is_plain_reduction(node) || is_view_of_ones(node) || node.op == &op::reindex;
+                       is_view_of_ones(node) || node.op == &op::reindex ||
+                       (is_plain_reduction(node) && !is_half(node));
     if (plain) {
       space_.nodes_.push_back(&node);
       return;
     }
-    if (node.op->decompose == nullptr) throw NoSpace{};
     auto& part = *space_.parts_.emplace_back(std::make_unique<graph::Graph>("part"));
     graph::Builder builder(part);
-    const auto results = node.op->decompose({builder, node, node.inputs});
-    for (const Node* one : part.body().nodes) take_apart(*one);
+    std::vector<Value*> results = parts_of(builder, node);
     if (results.size() != node.outputs.size()) throw NoSpace{};
     for (size_t i = 0; i < results.size(); ++i) {
+      if (is_half(node)) results[i] = cast({builder, results[i]}, node.outputs[i]->type.dtype);
       if (!(results[i]->type == node.outputs[i]->type)) throw NoSpace{};
       space_.same_[node.outputs[i]] = results[i];
     }
+    for (const Node* one : part.body().nodes) take_apart(*one);
+  }
+
+  /// Half precision is computed with in float32 and rounded once, as in eager.
+  static std::vector<Value*> parts_of(graph::Builder& builder, const Node& node) {
+    std::vector<Value*> inputs = node.inputs;
+    if (is_half(node)) {
+      if (rounds_within(node)) throw NoSpace{};
+      for (Value*& input : inputs)
+        if (input->type.is_tensor())
+          input = cast({builder, input}, graph::widened(input->type.dtype));
+    }
+    if (is_plain_reduction(node)) return builder.append(*node.op, inputs, node.attributes)->outputs;
+    if (node.op->decompose == nullptr) throw NoSpace{};
+    return node.op->decompose({builder, node, inputs});
   }
 
   // --- the space

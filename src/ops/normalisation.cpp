@@ -247,14 +247,9 @@ Moments moments_of(const Expression& x, const std::vector<int64_t>& dims, const 
   return {.mean = mean, .squares = apply(op::clamp_min, squares, 0)};
 }
 
-bool is_single_or_double(const Expression& x) {
-  return x.dtype() == DType::f32 || x.dtype() == DType::f64;
-}
-
 /// What the fusion compiler makes of batch_norm_train and batch_norm_no_stats.
 std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics) {
   const auto x = in(d, 0), weight = in(d, 1), bias = in(d, 2);
-  if (!is_single_or_double(x)) throw TypeError("batch_norm: kernels have no half precision");
   const size_t next = has_statistics ? 5 : 3;
   const auto momentum = in(d, next), eps = in(d, next + 1);
   const auto dims = by_channel(x.rank()).reduced;
@@ -286,7 +281,6 @@ std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics)
 /// What the fusion compiler makes of native_batch_norm_backward.
 std::vector<Value*> batch_norm_backward_in_parts(const Decompose& d) {
   const auto dy = in(d, 0), x = in(d, 1), weight = in(d, 2);
-  if (!is_single_or_double(x)) throw TypeError("batch_norm: kernels have no half precision");
   const auto n = by_channel(x, in(d, 5), in(d, 6));
   const auto& dims = n.grouping.reduced;
   const auto count = number(d.builder, n.count());
@@ -322,14 +316,17 @@ std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size
   return {input, updated, updated};
 }
 
-/// (x - mean) * weight / sqrt(var + eps) + bias, as two vectors and one multiplication.
+/// (x - mean) * weight / sqrt(var + eps) + bias, as two vectors and one multiplication. Half
+/// precision is computed with in float32 and rounded once, as in eager.
 Expression evaluated(const BatchNorm& norm) {
   const int64_t rank = norm.input.rank();
-  Expression scale = 1 / apply(op::sqrt, norm.running_var + norm.eps);
-  if (!norm.weight.is_none()) scale = scale * norm.weight;
-  Expression shift = -(norm.running_mean * scale);
-  if (!norm.bias.is_none()) shift = shift + norm.bias;
-  return norm.input * along(scale, 1, rank) + along(shift, 1, rank);
+  const DType dtype = norm.input.dtype();
+  const auto wide = [&](const Expression& x) { return cast(x, graph::widened(dtype)); };
+  Expression scale = 1 / apply(op::sqrt, wide(norm.running_var) + norm.eps);
+  if (!norm.weight.is_none()) scale = scale * wide(norm.weight);
+  Expression shift = -(wide(norm.running_mean) * scale);
+  if (!norm.bias.is_none()) shift = shift + wide(norm.bias);
+  return cast(wide(norm.input) * along(scale, 1, rank) + along(shift, 1, rank), dtype);
 }
 
 std::vector<Value*> decompose_batch_norm(const BatchNorm& norm) {

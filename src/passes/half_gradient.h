@@ -16,8 +16,7 @@ class HalfGradient final : public graph::Vjp {
   /// Element-wise operators of one tensor, and softmax.
   static bool fits(const graph::Node& node) {
     const auto is_half = [](const graph::Value* value) {
-      return value->type.is_tensor() &&
-             (value->type.dtype == graph::DType::bf16 || value->type.dtype == graph::DType::f16);
+      return value->type.is_tensor() && graph::is_half(value->type.dtype);
     };
     const bool is_known = node.op->is(graph::Trait::elementwise) || node.op == &op::softmax ||
                           node.op == &op::log_softmax;
