@@ -3,7 +3,8 @@
 //
 // Does:       gathers what can be computed in one loop (grouping.h) and replaces it by a `fused`
 //             node. Its block has the operators, and the constants that they use; its parameters
-//             are the operands from outside. Only results that are used outside are stored.
+//             are the operands from outside. Only results that are used outside are stored; half
+//             precision is converted to float32 in each kernel that needs it, and not stored.
 // Requires:   no composite operators, no `gradient` nodes.
 // Guarantees: each `fused` node has one iteration space (ops/index_space.h). Every operator that
 // only
@@ -125,15 +126,39 @@ class Gathered {
   std::unordered_map<const Node*, const Group*> group_of_;
 };
 
+/// The values that each kernel computes for itself, from half the bytes: half precision in float32.
+class ComputedAgain {
+ public:
+  explicit ComputedAgain(const graph::Graph& graph) : is_read_elsewhere_(graph.value_count()) {
+    graph::for_each_node(graph.body(), [&](const Node& node) {
+      if (!ops::is_reindexing(node)) return;
+      for (const Value* input : node.inputs) is_read_elsewhere_[input->id] = true;
+    });
+  }
+  bool contains(const Value& value) const {
+    const Node* node = value.definition;
+    if (node == nullptr || node->op != &op::to || is_read_elsewhere_[value.id]) return false;
+    const graph::Type& from = node->inputs[0]->type;
+    return graph::is_half(from.dtype) && value.type.dtype == graph::widened(from.dtype);
+  }
+
+ private:
+  std::vector<bool> is_read_elsewhere_;  ///< by Value::id: at other places, so from memory
+};
+
 /// The values of a graph that are used by other nodes than members of the group that defines them.
 class UsedOutside {
  public:
-  UsedOutside(const graph::Graph& graph, const Gathered& gathered) : used_(graph.value_count()) {
+  UsedOutside(const graph::Graph& graph, const Gathered& gathered, const ComputedAgain& again)
+      : used_(graph.value_count()) {
     use(graph.results());
     graph::for_each_node(graph.body(), [&](const Node& node) {
       const bool is_member = gathered.contains(node);
-      for (const Value* input : node.inputs)
+      for (const Value* input : node.inputs) {
+        if (is_member && !inside_one_group(gathered, *input, node) && again.contains(*input))
+          input = input->definition->inputs[0];
         if (!is_member || !inside_one_group(gathered, *input, node)) used_[input->id] = true;
+      }
       for (const auto& block : node.blocks) use(block->results);
     });
   }
@@ -153,14 +178,16 @@ class UsedOutside {
 /// Builds one `fused` node.
 class Kernel {
  public:
-  Kernel(graph::Rewriter& rewriter, const Group& group, const UsedOutside& used_outside)
-      : rewriter_(rewriter), group_(group), members_(group.begin(), group.end()) {
+  Kernel(graph::Rewriter& rewriter, const Group& group, const UsedOutside& used_outside,
+         const ComputedAgain& again)
+      : rewriter_(rewriter), group_(group), again_(again), members_(group.begin(), group.end()) {
     for (const Node* member : group)
       for (Value* output : member->outputs)
         if (used_outside.contains(output)) results_.push_back(output);
   }
 
   void build() {
+    if (results_.empty()) return;  // others compute them again
     collect_operands();
     log_decision();
     std::vector<graph::Type> types;
@@ -196,10 +223,17 @@ class Kernel {
 
   void collect_operands() {
     std::unordered_set<const Value*> seen;
+    const auto collect = [&](Value* operand) {
+      if (!seen.insert(operand).second || members_.contains(operand->definition)) return false;
+      const bool is_computed_again = again_.contains(*operand);
+      if (!is_computed_again) (is_constant(operand) ? constants_ : operands_).push_back(operand);
+      return is_computed_again;
+    };
     for (const Node* member : group_) {
       for (Value* operand : member->inputs) {
-        if (!seen.insert(operand).second || members_.contains(operand->definition)) continue;
-        (is_constant(operand) ? constants_ : operands_).push_back(operand);
+        if (!collect(operand)) continue;
+        computed_again_.push_back(operand);
+        collect(operand->definition->inputs[0]);
       }
     }
   }
@@ -208,6 +242,9 @@ class Kernel {
     graph::Block& block = fused.add_block();
     const std::vector<Value*> outer_operands = rewriter_[operands_];
     const std::vector<Value*> outer_constants = rewriter_[constants_];
+    std::vector<Value*> outer_again;  // null: no kernel stores it
+    for (const Value* value : computed_again_)
+      outer_again.push_back(rewriter_.has(value) ? rewriter_[value] : nullptr);
     const graph::Builder outer = rewriter_.builder();
 
     rewriter_.builder() = graph::Builder(rewriter_.graph(), block);
@@ -215,18 +252,22 @@ class Kernel {
       rewriter_.set(
           operand, rewriter_.graph().new_parameter(block, rewriter_[operand]->type, operand->name));
     for (const Value* constant : constants_) rewriter_.copy(*constant->definition);
+    for (const Value* value : computed_again_) rewriter_.copy(*value->definition);
     for (const Node* member : group_) rewriter_.copy(*member);
     for (const Value* result : results_) block.results.push_back(rewriter_[result]);
 
     rewriter_.builder() = outer;
     for (size_t i = 0; i < operands_.size(); ++i) rewriter_.set(operands_[i], outer_operands[i]);
     for (size_t i = 0; i < constants_.size(); ++i) rewriter_.set(constants_[i], outer_constants[i]);
+    for (size_t i = 0; i < computed_again_.size(); ++i)
+      if (outer_again[i] != nullptr) rewriter_.set(computed_again_[i], outer_again[i]);
   }
 
   graph::Rewriter& rewriter_;
   const Group& group_;
+  const ComputedAgain& again_;
   const std::unordered_set<const Node*> members_;
-  std::vector<Value*> operands_, constants_, results_;
+  std::vector<Value*> operands_, constants_, computed_again_, results_;
 };
 
 }  // namespace
@@ -248,12 +289,13 @@ bool can_fuse_by_traits(const Node& node) {
 graph::Graph fuse(const graph::Graph& graph, const CanFuse& can_fuse) {
   graph::Graph ordered = copied(graph);
   const Gathered gathered(ordered.body(), can_fuse);
-  const UsedOutside used_outside(ordered, gathered);
+  const ComputedAgain again(ordered);
+  const UsedOutside used_outside(ordered, gathered, again);
   graph::Rewriter rewriter(ordered);
   rewriter.run([&](const Node& node) {
     if (!gathered.contains(node)) return false;
     if (const Group* group = gathered.ending_at(node))
-      Kernel(rewriter, *group, used_outside).build();
+      Kernel(rewriter, *group, used_outside, again).build();
     return true;
   });
   return rewriter.finish();
