@@ -397,6 +397,8 @@ bool gradient_requires_grad(Interpreter& interpreter, const Outputs& outputs,
   return false;
 }
 
+constexpr const char* kMadeBefore = "backward into a graph made before the call";
+
 /// The leaves that backward() accumulates into, each with the values it had that are reached.
 struct ReachedLeaf {
   std::shared_ptr<Tensor> leaf;
@@ -418,8 +420,7 @@ std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs&
     for (size_t i = 0; i < values.size(); ++i)
       if (reached[i]) found.values.push_back(values[i]);
     if (found.values.empty()) continue;
-    if (!tensor->is_leaf)
-      interpreter.refuse(ReasonCode::autograd, "backward into a graph made before the call");
+    if (!tensor->is_leaf) interpreter.refuse(ReasonCode::autograd, kMadeBefore);
     found.reached = flags.of(found.values);
     result.push_back(std::move(found));
   }
@@ -562,6 +563,24 @@ std::vector<Value> tensor_list(Interpreter& interpreter, const Value& value) {
   return elements_of(interpreter, value);
 }
 
+/// What computed a tensor of before the call may have used another one of those: the gradient goes
+/// on to that in eager.
+void check_computed_in_run(Interpreter& interpreter, const Outputs& outputs,
+                           const std::vector<Value>& inputs) {
+  for (const auto& tensor : interpreter.entry_tensor_order) {
+    const auto may_be_behind = [&](const Value& input) {
+      const auto* wanted = as<Tensor>(input);
+      return wanted != tensor.get() && (wanted->source != nullptr || wanted->is_borrowed);
+    };
+    if (!tensor->requires_grad || tensor->is_leaf || std::ranges::none_of(inputs, may_be_behind))
+      continue;
+    const std::vector<bool> reached =
+        passes::reachable(outputs.values, tracked_values(interpreter, *tensor));
+    if (std::ranges::find(reached, true) != reached.end())
+      interpreter.refuse(ReasonCode::autograd, kMadeBefore);
+  }
+}
+
 /// torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, ...)
 Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   refuse_within_autocast(interpreter, "torch.autograd.grad");
@@ -600,6 +619,7 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
                          "the gradient of a tensor that was changed in place");
     targets.push_back(read(interpreter, *tensor));
   }
+  check_computed_in_run(interpreter, outputs, inputs);
   check_certain(interpreter, outputs.values, targets);
   std::vector<bool> reached = passes::reachable(outputs.values, targets);
   std::vector<graph::Value*> wanted;

@@ -497,3 +497,40 @@ def test_argument_that_is_a_view_taken_without_gradients(enabled):
 
     calls = [(view_without_gradients(weight), torch.randn(5)) for _ in range(6)]
     return Program(step, calls, watch=[weight])
+
+
+def computed_before(leaf, count=8):
+    """Calls with tensors that were computed of the leaf."""
+    return [((leaf * i).sin(),) for i in range(count)]
+
+
+@differential(reasons=["autograd"])
+def test_grad_that_goes_on_behind_a_tensor_of_before_the_call():
+    w = torch.randn(3, requires_grad=True)
+
+    def step(z):
+        return torch.autograd.grad((z * w).sum(), w, retain_graph=True)
+
+    return Program(step, computed_before(w))
+
+
+@differential(reasons=["autograd"])
+def test_grad_of_what_only_a_tensor_of_before_the_call_depends_on():
+    """Eager finds the leaf behind it: that the graph doesn't is no error of the program's."""
+    w, v = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+
+    def step(z):
+        return torch.autograd.grad((z * v).sum(), (w, v), retain_graph=True)
+
+    return Program(step, computed_before(w))
+
+
+@differential(hits=4)
+def test_grad_of_a_tensor_of_before_the_call():
+    w = torch.randn(3, requires_grad=True)
+
+    def step(z):
+        doubled = z * 2
+        return torch.autograd.grad((doubled * z * w).sum(), (z, doubled), retain_graph=True)
+
+    return Program(step, computed_before(w))
