@@ -195,6 +195,7 @@ CellBinding cell_from(SourceTable& table, nb::dict form) {
   cell.name = nb::cast<std::string>(form["name"]);
   cell.kind = named<Kind>({{"tensor", Kind::tensor},
                            {"grad", Kind::grad},
+                           {"data", Kind::data},
                            {"attribute", Kind::attribute},
                            {"item", Kind::item},
                            {"global", Kind::global}},

@@ -88,6 +88,9 @@ void finish_autograd(Interpreter& interpreter) {
     std::string cell = interpreter.add_cell(speculate::CellBinding::Kind::grad, tensor->source);
     if (grad != nullptr && grad->source != nullptr)
       interpreter.refuse(ReasonCode::autograd, "an existing tensor becomes a .grad");
+    if (grad != nullptr && grad->base != nullptr)
+      interpreter.refuse(ReasonCode::autograd,
+                         "a .grad that is the data of another tensor as well");
     if (grad != nullptr && !bound_once.insert(grad.get()).second)
       interpreter.refuse(ReasonCode::autograd, "one tensor becomes the .grad of two");
     std::vector<graph::Value*> bound = {grad == nullptr ? interpreter.builder().none()

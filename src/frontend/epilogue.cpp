@@ -20,6 +20,7 @@
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
+#include "frontend/tensor_data.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
 #include "speculate/separate_memory.h"
@@ -528,6 +529,10 @@ void commit_tensors(Interpreter& interpreter) {
       interpreter.refuse(
           ReasonCode::autograd,
           cat(tensor->source->describe(), " becomes part of autograd's graph by a write in place"));
+    if (tensor->data_replaced) {
+      commit_data(interpreter, *tensor);
+      continue;
+    }
     const std::string& cell = cell_of(interpreter, *tensor);
     std::vector<graph::Value*> written = {tensor->value};
     if (tensor->varying_writes != nullptr) written.push_back(tensor->varying_writes);

@@ -356,6 +356,7 @@ std::string Interpreter::add_cell(speculate::CellBinding::Kind kind, const Sourc
                                   Object key) {
   std::string name = source->describe();
   if (kind == speculate::CellBinding::Kind::grad) name += ".grad";
+  if (kind == speculate::CellBinding::Kind::data) name += ".data";
   auto taken = [&](const std::string& candidate) {
     for (const speculate::CellBinding& cell : output_.cells)
       if (cell.name == candidate) return true;
@@ -363,7 +364,7 @@ std::string Interpreter::add_cell(speculate::CellBinding::Kind kind, const Sourc
   };
   std::string unique = name;
   for (int i = 2; taken(unique); ++i) unique = cat(name, "#", i);
-  output_.cells.push_back({unique, kind, source, std::move(key)});
+  output_.cells.push_back({unique, kind, source, std::move(key), 0});
   return unique;
 }
 

@@ -182,6 +182,7 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
     fail_first_round("a tensor becomes part of autograd's graph in it");
   }
   if (tensor.grad_replaced != initial.grad_replaced) fail("it sets a .grad");
+  if (tensor.data_replaced != initial.data_replaced) fail("it sets the attribute data of a tensor");
   // A view is taken again of what its base then is.
   if (tensor.base != nullptr) return;
   if (!carried && tensor.value == initial.value) return;

@@ -391,6 +391,8 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
   const bool varies = a.requires_grad != b.requires_grad;
   if (a.base != b.base || (varies ? !may_become_tracked(tensor, a, b) : a.is_leaf != b.is_leaf))
     throw NotMerged{"only one side makes a tensor part of autograd's graph"};
+  if (a.data_replaced != b.data_replaced || a.left_contents != b.left_contents)
+    throw NotMerged{"one side sets the attribute data of a tensor"};
   TensorState merged = varies && b.requires_grad ? b : a;
   merged.grad = merge_grad(a, b);
   merged.written = a.written || b.written;

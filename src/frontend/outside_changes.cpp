@@ -103,6 +103,8 @@ void OutsideChanges::collect_variables(Variables& variables, const VariableValue
 
 void OutsideChanges::collect_contents(Tensor& tensor, const TensorState& before) {
   if (tensor.source != nullptr) refuse("it writes a tensor of before the call");
+  if (tensor.data_replaced != before.data_replaced)
+    refuse("it sets the attribute data of a tensor");
   if (tensor.requires_grad || before.requires_grad || tensor.grad_replaced != before.grad_replaced)
     refuse("it writes a tensor that has a gradient");
   auto initial = std::make_shared<Tensor>();

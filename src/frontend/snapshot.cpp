@@ -46,7 +46,9 @@ bool same_tensor_state(const TensorState& a, const TensorState& b) {
          a.varying_writes == b.varying_writes && a.grad_unread == b.grad_unread &&
          a.requires_grad == b.requires_grad && a.is_leaf == b.is_leaf && a.grad == b.grad &&
          a.grad_replaced == b.grad_replaced && a.seen_version == b.seen_version &&
-         a.written == b.written && a.uncertain_alias == b.uncertain_alias && a.base == b.base;
+         a.written == b.written && a.data_replaced == b.data_replaced &&
+         a.left_contents == b.left_contents && a.uncertain_alias == b.uncertain_alias &&
+         a.base == b.base;
 }
 
 bool same_items(const Items& a, const Items& b) {
@@ -82,7 +84,7 @@ bool same_but_for_reads(const ChangeableState& before, const ChangeableState& af
   const auto& now = std::get<TensorState>(after);
   return tensor->base != nullptr ||
          (tensor->value == now.value && tensor->requires_grad == now.requires_grad &&
-          tensor->grad_replaced == now.grad_replaced);
+          tensor->grad_replaced == now.grad_replaced && tensor->data_replaced == now.data_replaced);
 }
 
 namespace {

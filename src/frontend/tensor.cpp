@@ -10,6 +10,7 @@
 #include "frontend/containers.h"
 #include "frontend/operators.h"
 #include "frontend/strides.h"
+#include "frontend/tensor_data.h"
 #include "graph/constant.h"
 #include "ops/list.h"
 
@@ -359,24 +360,6 @@ Value matrix_transposed(Interpreter& interpreter, const std::shared_ptr<Tensor>&
   return call_named(interpreter, "Tensor.transpose", arguments);
 }
 
-/// `tensor.data`: the same memory, out of autograd's sight.
-Value data_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
-  graph::Node* node = interpreter.builder().append(op::detach, {read(interpreter, *tensor)});
-  auto data = make_tensor(interpreter, node->output(), false);
-  data->base = tensor;
-  tensor->is_viewed = true;
-  data->view_node = node;
-  data->seen_version = tensor->version;
-  data->untracked = true;
-  data->strides = tensor->strides;
-  data->uncertain_alias = tensor->uncertain_alias;
-  return data;
-}
-
-}  // namespace
-
-namespace {
-
 /// While a hook runs, only its own leaf's gradient is known to be there, or not yet.
 void check_grad_is_settled(const Interpreter& interpreter, const Tensor& tensor) {
   if (interpreter.hook_of != nullptr && interpreter.hook_of != &tensor)
@@ -452,6 +435,7 @@ void write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tenso
     special_handler(setter)(interpreter, arguments);
     return;
   }
+  if (name == "data") return replace_data(interpreter, tensor, value);
   interpreter.refuse(ReasonCode::heap_write, cat("the attribute ", name, " of a tensor"));
 }
 

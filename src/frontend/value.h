@@ -167,7 +167,10 @@ struct TensorState {
   uint32_t silent_writes = 0;  ///< of these, those that eager's `_version` does not count
   /// An i64: so many writes more, which differ from run to run; null: none.
   graph::Value* varying_writes = nullptr;
-  bool written = false;      ///< its contents differ from those at entry: needs a commit
+  bool written = false;        ///< its contents differ from those at entry: needs a commit
+  bool data_replaced = false;  ///< it is on other memory than at entry: needs a rebind
+  /// What the memory holds that it was on at entry; null: nobody wrote that.
+  graph::Value* left_contents = nullptr;
   std::string grad_fn_name;  ///< eager's name of the autograd node that made it
   std::string producer;      ///< name of the operator that computed the current value
   std::shared_ptr<const ProducingCall> produced_by;  ///< the call of it, where that is known

@@ -216,7 +216,8 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
       if (each.name == name) binding = &each;
     TORCHJANUS_CHECK(binding != nullptr, "entry: the cell ", name, " is bound to nothing");
     cells_.push_back({binding->kind, captures.of(binding->source), binding->key,
-                      read.contains(name), program_->is_touched_by_kernels_only(cells_.size())});
+                      read.contains(name), program_->is_touched_by_kernels_only(cells_.size()),
+                      binding->writes});
   }
 
   const auto capture = [&](const Source* source) { return captures.of(source); };
@@ -261,6 +262,8 @@ execute::Slot Entry::cell(const Cell& cell, PyObject* object) const {
     case CellBinding::Kind::grad:
       if (!cell.is_read) return Slot();
       return tensor_access().grad_slot(object);
+    case CellBinding::Kind::data:
+      return Slot();
     case CellBinding::Kind::attribute:
       return cell.is_read
                  ? number_slot(python::check(PyObject_GetAttr(object, cell.key.get())).get())
@@ -302,7 +305,9 @@ void Entry::commit(const execute::Program& program, std::span<const python::Obje
   for (size_t i = 0; i < places.size(); ++i) {
     const Cell& cell = cells_[places[i]];
     PyObject* object = captured[cell.captured].get();
-    if (cell.kind != CellBinding::Kind::grad)
+    if (cell.kind == CellBinding::Kind::data)
+      tensor_access().set_data(object, rebound[i], cell.writes);
+    else if (cell.kind != CellBinding::Kind::grad)
       rebind(cell, object, to_object(rebound[i]).get());
     else if (!rebound[i].is_tensor() || rebound[i].tensor() != replaced[i])
       tensor_access().set_grad(object, rebound[i]);

@@ -68,6 +68,7 @@ class Entry {
     python::Object key;
     bool is_read = false;
     bool is_alias = false;  ///< the captured object keeps the tensor alive, for a run's purposes
+    int64_t writes = 0;
   };
   class Running;
   Entry() = default;

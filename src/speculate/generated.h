@@ -75,6 +75,7 @@ struct CellBinding {
   enum class Kind {
     tensor,     ///< the tensor at `source`: `state` reads its contents, `commit` writes them
     grad,       ///< the .grad of the tensor at `source`: `rebind` sets it (none: to None)
+    data,       ///< the memory that the tensor at `source` is on: `rebind` gives it another
     attribute,  ///< attribute `key` of the object at `source`, set with setattr
     item,       ///< item `key` of the object at `source`
     global,     ///< global `key` of the function at `source`
@@ -83,6 +84,7 @@ struct CellBinding {
   Kind kind = Kind::tensor;
   const Source* source = nullptr;
   python::Object key;
+  int64_t writes = 0;  ///< of `data`: in-place writes to the tensor that its version counts
 };
 
 /// How to build a Python object after the run: a tree.

@@ -79,6 +79,8 @@ class TensorAccess {
   virtual execute::Slot grad_slot(PyObject* tensor) const = 0;
   /// `tensor.grad = grad` (a tensor or none), unchecked: they fit.
   virtual void set_grad(PyObject* tensor, const execute::Slot& grad) const = 0;
+  /// `tensor.data = data`, unchecked, and so many in-place writes for its version.
+  virtual void set_data(PyObject* tensor, const execute::Slot& data, int64_t writes) const = 0;
   virtual execute::Slot to_slot(PyObject* tensor) const = 0;
   /// The same as an alias: for as long as the object lives and holds that tensor.
   virtual execute::Slot alias_slot(PyObject* tensor) const = 0;

@@ -312,6 +312,12 @@ class Access final : public speculate::TensorAccess {
     place = grad.is_tensor() ? tensor_of(grad) : at::Tensor();
   }
 
+  void set_data(PyObject* object, const Slot& data, int64_t writes) const override {
+    const at::Tensor& tensor = THPVariable_Unpack(object);
+    tensor.set_data(tensor_of(data));
+    for (int64_t i = 0; i < writes; ++i) ::torch::autograd::impl::bump_version(tensor);
+  }
+
   Slot alias_slot(PyObject* object) const override {
     return Slot::alias_tensor(THPVariable_Unpack(object).unsafeGetTensorImpl());
   }

@@ -1316,6 +1316,29 @@ def frozen_parameter():
     return f
 
 
+@converted("`tensor.data = …` of what the run computed (moving averages of weights)")
+def moving_average():
+    layer, average = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def f(x, n):
+        for new, old in zip(layer.parameters(), average.parameters(), strict=True):
+            old.data = old.data * 0.9 + new.data * 0.1
+        return average(x).detach()
+
+    return f
+
+
+@otherwise("`tensor.data = …` of what the run computed (moving averages of weights)")
+def data_of_another():
+    layer, copied = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
+
+    def f(x, n):
+        copied.weight.data = layer.weight.data
+        return copied(x).detach()
+
+    return f
+
+
 @otherwise("`requires_grad` of a leaf switched")
 def switched_under_a_view():
     weight = torch.ones(4)
