@@ -252,7 +252,8 @@ def reindex_reduce_by_factors(
 
 
 def stop_fuse(x: torch.Tensor) -> torch.Tensor:
-    """x itself: a hint that it should be in memory, and not computed again where it is used."""
+    """x, as a view of it: a hint that it should be in memory, and not computed again where it is
+    used."""
     same: torch.Tensor = torch.ops.torchjanus_meta.stop_fuse(x)
     return same
 

@@ -1,7 +1,10 @@
 """The switches, as one object; at start they come from the environment."""
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
 
 from . import _core
 
@@ -13,6 +16,12 @@ class Options:
     TORCHJANUS_DISABLE.
     """
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not hasattr(type(self), name):
+            names = [each for each, is_ in vars(type(self)).items() if isinstance(is_, property)]
+            raise AttributeError(_there_is_no(name, names))
+        super().__setattr__(name, value)
+
     @property
     def strict(self) -> bool:
         """Whether a call that can't run as a graph for good, or an internal error, raises RuntimeError
@@ -21,6 +30,8 @@ class Options:
 
     @strict.setter
     def strict(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise TypeError(f"torchjanus.options: strict is True or False, not {value!r}")
         _core.set_strict(value)
 
     @property
@@ -29,15 +40,18 @@ class Options:
         return _core.dump_folder()
 
     @dump_folder.setter
-    def dump_folder(self, value: str) -> None:
-        _core.set_dump_folder(value)
+    def dump_folder(self, value: str | os.PathLike[str]) -> None:
+        _core.set_dump_folder(os.fspath(value))
 
     def log_level(self, channel: str) -> int:
         """How much the channel ("speculate", "pass", ...) prints to stderr; 0: nothing."""
+        _check_channel(channel)
         return _core.log_level(channel)
 
     def set_log_level(self, channel: str, level: int = 1) -> None:
         """Switches a channel on (1, 2: more) or off (0)."""
+        _check_channel(channel)
+        _check_natural("a level", level)
         _core.set_log_level(channel, level)
 
     # --- what is left out
@@ -56,10 +70,7 @@ class Options:
     def disabled(self, names: Iterable[str]) -> None:
         names = {names} if isinstance(names, str) else set(names)
         if unknown := names - _core.switches().keys():
-            raise ValueError(
-                f"torchjanus.options: there is no {', '.join(sorted(unknown))}; there are "
-                f"{', '.join(sorted(_core.switches()))}"
-            )
+            raise ValueError(_there_is_no(min(unknown), _core.switches().keys()))
         _core.set_disabled(names)
 
     @contextmanager
@@ -102,11 +113,26 @@ class Options:
         _set_limit("operations", count)
 
 
-def _set_limit(name: str, limit: int) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+def _there_is_no(name: str, names: Collection[str]) -> str:
+    nearest = get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f" (did you mean {nearest[0]}?)" if nearest else ""
+    return f"torchjanus.options: there is no {name}{hint}; there are {', '.join(sorted(names))}"
+
+
+def _check_channel(channel: str) -> None:
+    if channel not in _core.log_channels():
+        raise ValueError(_there_is_no(channel, _core.log_channels()))
+
+
+def _check_natural(what: str, number: int) -> None:
+    if isinstance(number, bool) or not isinstance(number, int) or number < 0:
         raise ValueError(
-            f"torchjanus.options: a limit is an int that is not negative, not {limit!r}"
+            f"torchjanus.options: {what} is an int that is not negative, not {number!r}"
         )
+
+
+def _set_limit(name: str, limit: int) -> None:
+    _check_natural("a limit", limit)
     _core.set_limit(name, limit)
 
 

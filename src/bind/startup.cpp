@@ -3,6 +3,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -84,6 +85,10 @@ void bind_options(nb::module_& module) {
       "strict", [] { return options().strict; },
       "Whether fallbacks and internal errors are raised instead of survived.");
   module.def("set_strict", [](bool strict) { options().strict = strict; }, nb::arg("strict"));
+  module.def(
+      "log_channels",
+      [] { return std::vector<std::string>(std::begin(kLogChannels), std::end(kLogChannels)); },
+      "What can be printed to stderr.");
   module.def(
       "log_level",
       [](const std::string& channel) {

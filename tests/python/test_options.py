@@ -182,9 +182,47 @@ def test_limits():
 
 
 def test_what_does_not_exist():
-    with pytest.raises(ValueError, match=r"there is no unrol; there are .*unroll"):
+    with pytest.raises(
+        ValueError, match=r"there is no unrol \(did you mean unroll\?\); there are "
+    ):
         options.disabled = ["unrol"]
     assert "unrol" not in options.disabled
     for limit in (-1, 2.5, True, "many"):
         with pytest.raises(ValueError, match="a limit is an int"):
             options.inline_limit = limit
+
+
+def test_options_that_do_not_exist():
+    with pytest.raises(AttributeError, match=r"no strikt \(did you mean strict\?\); there are "):
+        options.strikt = True
+    with pytest.raises(AttributeError, match="there is no colour; there are disabled, dump_folder"):
+        options.colour = 3
+    assert not hasattr(options, "colour")
+
+
+def test_values_that_options_do_not_take():
+    with pytest.raises(TypeError, match="strict is True or False, not 'yes'"):
+        options.strict = "yes"
+    with pytest.raises(TypeError):
+        options.dump_folder = 3
+    assert not options.strict and options.dump_folder == ""
+
+
+def test_channels_that_do_not_exist():
+    for use in (options.log_level, options.set_log_level):
+        with pytest.raises(
+            ValueError, match=r"no speculat \(did you mean speculate\?\); there are "
+        ):
+            use("speculat")
+    with pytest.raises(ValueError, match="a level is an int that is not negative"):
+        options.set_log_level("speculate", -1)
+    options.set_log_level("time", 0)
+    assert options.log_level("time") == 0
+
+
+def test_dump_folder_that_is_a_path(tmp_path):
+    options.dump_folder = tmp_path
+    try:
+        assert options.dump_folder == str(tmp_path)
+    finally:
+        options.dump_folder = ""
