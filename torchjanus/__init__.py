@@ -13,6 +13,7 @@ import torch  # noqa: F401  (the compiled part needs torch's libraries to be loa
 from . import (
     containers,  # noqa: F401  (what graphs give goes through these)
     inference,  # noqa: F401
+    leaves,  # noqa: F401
     meta,
     recurrent,  # noqa: F401  (what graphs run for torch.gru and its like)
 )

@@ -32,11 +32,19 @@ using speculate::Template;
 
 namespace {
 
+/// Whether the run made the tensor as a leaf that gradients come to.
+bool is_made_leaf(const Tensor& tensor) {
+  return tensor.source == nullptr && tensor.requires_grad && tensor.is_leaf;
+}
+
 /// Tensors that Python can reach from the result.
 void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
                      std::set<const AbstractValue*>& seen) {
   if (value == nullptr || !seen.insert(value.get()).second) return;
-  if (const auto* tensor = as<Tensor>(value)) tensors.insert(tensor);
+  if (const auto* tensor = as<Tensor>(value)) {
+    tensors.insert(tensor);
+    if (is_made_leaf(*tensor)) collect_tensors(tensor->grad, tensors, seen);
+  }
   if (const auto* optional = as<Optional>(value)) collect_tensors(optional->value, tensors, seen);
   if (const Rolled* list = rolled(value)) {
     tensors.insert(list->memory.get());
@@ -65,6 +73,9 @@ class TemplateWriter {
     std::set<const AbstractValue*> seen;
     for (const Value& value : values) collect_tensors(value, escaping_, seen);
   }
+  /// Leaves of the run among what was written.
+  std::span<const std::shared_ptr<Tensor>> leaves() const { return leaves_; }
+
   Template whole(const Value& result) {
     if (interpreter_.call().function != nullptr) return write(result);
     return write_variables(result);
@@ -392,8 +403,21 @@ class TemplateWriter {
                           "a result that may share memory with an argument");
     if (!tensor->is_leaf && tensor->grad != nullptr)
       interpreter_.refuse(ReasonCode::autograd, "a result whose gradient is kept");
-    if (tensor->requires_grad && tensor->is_leaf)
-      interpreter_.refuse(ReasonCode::autograd, "a result is a leaf that requires grad");
+    if (is_made_leaf(*tensor)) return write_leaf(tensor);
+    return write_contents(tensor);
+  }
+
+  /// A leaf that the run made.
+  Template write_leaf(const std::shared_ptr<Tensor>& leaf) {
+    if (leaf->is_parameter)
+      interpreter_.refuse(ReasonCode::heap_write, "a parameter made in the run");
+    leaves_.push_back(leaf);
+    Template form = call_of("torchjanus.leaves.leaf", write_contents(leaf));
+    if (leaf->grad != nullptr) form.children.push_back(write(leaf->grad));
+    return form;
+  }
+
+  Template write_contents(const std::shared_ptr<Tensor>& tensor) {
     if (memory_of(tensor.get())->is_borrowed)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a result that may be a tensor met at run time");
@@ -404,7 +428,7 @@ class TemplateWriter {
     Template form = result(value);
     if (!tensor->strides || is_surely_not_contiguous(*tensor))
       form = shown(std::move(form), tensor->strides);
-    if (shows_gradient(interpreter_, *tensor))
+    if (!tensor->is_leaf && shows_gradient(interpreter_, *tensor))
       note_differentiable_result(interpreter_, *tensor, form.index);
     return form;
   }
@@ -518,6 +542,7 @@ class TemplateWriter {
   Interpreter& interpreter_;
   const bool now_;
   std::set<const Tensor*> escaping_;
+  std::vector<std::shared_ptr<Tensor>> leaves_;
   std::map<const AbstractValue*, size_t> places_;
   std::set<const AbstractValue*> open_;  // being written, and not there before their parts are
 };
@@ -606,20 +631,6 @@ void note_leaf(Interpreter& interpreter, Tensor& leaf) {
     output.differentiable_cells.push_back(cell_of(interpreter, leaf));
 }
 
-/// What backward() has freed can't be run through again, but its results still require grad: one
-/// leaf, the last, shows that.
-void note_freed_leaf(Interpreter& interpreter, const std::vector<graph::Value*>& results) {
-  const auto& tensors = interpreter.entry_tensor_order;
-  for (size_t i = tensors.size(); i-- > 0;) {
-    Tensor& tensor = *tensors[i];
-    if (!tensor.requires_grad || !tensor.is_leaf || is_switched(interpreter, tensor)) continue;
-    const std::vector<bool> reached =
-        passes::reachable(results, tracked_values(interpreter, tensor));
-    if (std::ranges::find(reached, true) != reached.end()) return note_leaf(interpreter, tensor);
-  }
-  interpreter.refuse(ReasonCode::autograd, "a result requires grad for a leaf made in the run");
-}
-
 /// The grad_fn of what backward() has freed raises: eager's must as well.
 void check_freed(Interpreter& interpreter) {
   const auto& all = interpreter.output().differentiable_results;
@@ -633,23 +644,34 @@ void check_freed(Interpreter& interpreter) {
   }
 }
 
-/// Leaves of the entry that gradients of the differentiable results reach.
-void note_differentiable_leaves(Interpreter& interpreter) {
+/// A gradient that is due outside would have to come to them.
+void check_not_reached(Interpreter& interpreter, const std::vector<graph::Value*>& results,
+                       std::span<const std::shared_ptr<Tensor>> leaves) {
+  for (const auto& leaf : leaves) {
+    const std::vector<bool> reached =
+        passes::reachable(results, tracked_values(interpreter, *leaf));
+    if (std::ranges::find(reached, true) != reached.end())
+      interpreter.refuse(ReasonCode::autograd, "a result requires grad for a leaf made in the run");
+  }
+}
+
+/// Leaves of the entry that gradients of the differentiable results reach. `made`: leaves of the
+/// run that are results.
+void note_differentiable_leaves(Interpreter& interpreter,
+                                std::span<const std::shared_ptr<Tensor>> made) {
   speculate::Generated& output = interpreter.output();
   if (output.differentiable_results.empty()) return;
   check_freed(interpreter);
-  std::vector<graph::Value*> results, freed;
+  std::vector<graph::Value*> results;
   for (const auto& result : output.differentiable_results)
-    (result.consumed ? freed : results).push_back(interpreter.results()[result.result]);
-  if (results.empty()) {
-    bool consumed = false;
-    return note_freed_leaf(interpreter, beyond_custom_gradients(interpreter, freed, consumed));
-  }
+    if (!result.consumed) results.push_back(interpreter.results()[result.result]);
+  if (results.empty()) return;
   if (interpreter.has_run_time_dimensions())
     interpreter.refuse(ReasonCode::autograd,
                        "a gradient due outside of a size that the run decides");
   check_saved_values(interpreter, results);
   check_not_within(interpreter, results);
+  check_not_reached(interpreter, results, made);
   std::vector<graph::Value*> targets = results;
   for (const auto& tensor : interpreter.entry_tensor_order) {
     const std::vector<graph::Value*> values = tracked_values(interpreter, *tensor);
@@ -704,7 +726,7 @@ void finish(Interpreter& interpreter, const Value& result) {
     interpreter.refuse(ReasonCode::heap_write, "autocast");
   finish_autograd(interpreter);
   commit_requires_grad(interpreter);
-  note_differentiable_leaves(interpreter);
+  note_differentiable_leaves(interpreter, writer.leaves());
   commit_tensors(interpreter);
   accept_views(interpreter);
   assume_separate(interpreter);

@@ -1316,6 +1316,31 @@ def frozen_parameter():
     return f
 
 
+@converted(
+    "leaf that the run makes and gives, as a script's loop leaves it in a variable: "
+    "`x = p.detach().requires_grad_()`"
+)
+def made_leaf():
+    def f(x, n):
+        leaf = x.detach().requires_grad_()
+        (slope,) = torch.autograd.grad(leaf.sin().sum(), leaf)
+        return leaf, slope
+
+    return f
+
+
+@otherwise(
+    "leaf that the run makes and gives, as a script's loop leaves it in a variable: "
+    "`x = p.detach().requires_grad_()`"
+)
+def gradient_due_to_made_leaf():
+    def f(x, n):
+        leaf = x.detach().requires_grad_()
+        return leaf, leaf.sin().sum()
+
+    return f
+
+
 @converted("`tensor.data = …` of what the run computed (moving averages of weights)")
 def moving_average():
     layer, average = torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)
