@@ -442,7 +442,11 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   const bool is_ever_new =
       !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= kMostGraphsOfNumbers;
   const bool may_improve = may_generate() && !is_ever_new;
-  if (may_improve && !can_afford_generation()) return {};
+  if (may_improve && !can_afford_generation()) {
+    // What varies is learned all the same: the next graph is one for that.
+    if (!settled_ && observe(call)) ++counters_.relaxations;
+    return {};
+  }
   trouble(may_improve ? kTroubleOfMiss : kTroubleOfLastingMiss, mismatch.reason.details);
   if (settled_ || !may_improve) return {};
   // Calls that can't be converted, and come by turns with others, leave those their chances.

@@ -573,3 +573,17 @@ def test_of_many_objects_that_are_written_two_become_one():
     calls[10:10] = [make_two]
     calls[6:6] = [make_one]
     return Program(step, calls, watch=[states])
+
+
+@differential(hits=10, graphs=2)
+def test_number_in_a_tuple_at_the_end_of_a_list():
+    found = [(3, 0.5)]
+
+    def step(x):
+        print("found", found[-1])
+        return x * 2, found[-1][0]
+
+    calls = []
+    for i in range(16):
+        calls += [(torch.randn(3),), lambda i=i: found.append((i * 7 % 5 + 2, i * 0.5))]
+    return Program(step, calls, watch=[found])
