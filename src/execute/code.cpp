@@ -11,6 +11,7 @@
 
 #include "base/options.h"
 #include "execute/container_call.h"
+#include "execute/findings.h"
 #include "execute/schedule.h"
 #include "execute/shown_strides.h"
 #include "graph/functions.h"
@@ -206,6 +207,7 @@ class Maker {
       instruction.action = Action::heap;
       instruction.operation = code_.heap_reads.size();
       code_.heap_reads.push_back(&node);
+      code_.read_kinds.push_back(Findings::kind_of(node));
     } else if (node.op == &op::if_ || node.op == &op::while_) {
       instruction.action = node.op == &op::if_ ? Action::choose : Action::loop;
       add_blocks(node, instruction);

@@ -113,6 +113,7 @@ struct Code {
   std::vector<const graph::Node*> operations;         ///< nodes to be bound by the library
   std::set<std::string> run_time_symbols;             ///< dimensions that get values in a run
   std::vector<const graph::Node*> heap_reads;         ///< nodes to be bound by the heap
+  std::vector<uint32_t> read_kinds;                   ///< of those (findings.h)
   std::vector<std::pair<uint32_t, int64_t>> objects;  ///< slot of a known object, its number
   std::map<std::string, std::unique_ptr<Sequence>> functions;
   std::vector<std::string> cells;

@@ -8,6 +8,7 @@
 
 #include "execute/activation.h"
 #include "execute/code.h"
+#include "execute/findings.h"
 #include "execute/heap.h"
 #include "execute/layout.h"
 #include "execute/library.h"
@@ -38,7 +39,8 @@ struct Frame {
   SymbolValues symbols;
   Activations activations;
   Rows rows;
-  int64_t deepest_call = 0;  ///< how deeply calls may nest in this run
+  int64_t deepest_call = 0;      ///< how deeply calls may nest in this run
+  Findings* findings = nullptr;  ///< of this run; null: nobody asks
   /// Memory of the plan's own tensors: nothing that outlives a step may refer to it.
   std::unordered_set<const void*> borrowed;
   /// Memory of the cells that the run writes; filled when it is asked for.

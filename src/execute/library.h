@@ -69,6 +69,7 @@ class RandomState {
   virtual ~RandomState() = default;
   virtual void save() = 0;
   virtual void restore() = 0;
+  virtual std::unique_ptr<RandomState> copy() const = 0;
 };
 
 class Library {

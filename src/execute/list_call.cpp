@@ -84,7 +84,7 @@ class Access {
     else if (node_.op == &op::list_resize)
       resize();
     else if (node_.op == &op::list_sum)
-      sum();
+      out() = sum(in(0), in(1));
     else if (node_.op == &op::list_slice)
       cut();
     else if (node_.op == &op::list_join)
@@ -145,13 +145,23 @@ class Access {
     out() = list_of(std::move(whole));
   }
 
-  void sum() {
-    std::vector<Slot> items = items_of(in(0)), others = items_of(in(1));
+  Slot sum(const Slot& one, const Slot& other) {
+    if (one.is_tensor()) return library_.sum(one, other);
+    if (one.kind() != Slot::Kind::container) return one;
+    const auto items = frame_items(one), others = frame_items(other);
+    if (items.empty() && others.empty()) return sum_of_lists(one, other);
+    if (items.empty() || others.empty()) return items.empty() ? other : one;
+    std::vector<Slot> sums;
+    for (size_t i = 0; i < items.size(); ++i) sums.push_back(sum(items[i], others[i]));
+    return make_frame(std::move(sums));
+  }
+
+  Slot sum_of_lists(const Slot& one, const Slot& other) {
+    std::vector<Slot> items = items_of(one), others = items_of(other);
     if (items.size() < others.size()) std::swap(items, others);
     const size_t first = items.size() - others.size();
-    for (size_t i = 0; i < others.size(); ++i)
-      items[first + i] = library_.sum(items[first + i], others[i]);
-    out() = list_of(std::move(items));
+    for (size_t i = 0; i < others.size(); ++i) items[first + i] = sum(items[first + i], others[i]);
+    return list_of(std::move(items));
   }
 
   void cut() {

@@ -255,9 +255,14 @@ bool OrdinaryRun::run(const Instruction& instruction) {
 
 bool OrdinaryRun::run_heap(const Instruction& instruction) {
   const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
+  const uint32_t kind = code_.read_kinds[instruction.operation];
+  Findings* const findings = frame_.findings;
+  if (findings != nullptr && findings->is_closed() && findings->find(kind, operands)) return true;
   if (frame_.heap_reads[instruction.operation]->run(operands) && !fault_due(Fault::guard) &&
-      !is_written(operands.out(0)))
+      !is_written(operands.out(0))) {
+    if (findings != nullptr && !findings->is_closed()) findings->note(kind, operands);
     return true;
+  }
   frame_.failure = guard_failure(*instruction.node);
   return false;
 }

@@ -82,10 +82,12 @@ class Instance {
   }
 
   void run(const Symbols& symbols, std::span<const Slot> inputs, std::span<const Slot> cells,
-           std::span<Slot> results, std::span<Slot> rebound, int64_t deepest_call) {
+           std::span<Slot> results, std::span<Slot> rebound, int64_t deepest_call,
+           Findings* findings) {
     frame_.failure.reset();
     frame_.is_certain = false;
     frame_.deepest_call = deepest_call;
+    frame_.findings = findings;
     frame_.written.clear();
     timing_.seconds = 0;
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
@@ -96,7 +98,12 @@ class Instance {
     } else {
       run_planned(results, rebound);
     }
-    if (!frame_.failure) set_apart(library_, results);
+    if (frame_.failure) return;
+    set_apart(library_, results);
+    if (findings != nullptr && !findings->is_closed()) {
+      if (random_) findings->random = random_->copy();
+      findings->close();
+    }
   }
 
   /// Before a run: its plan's memory may be another's now.
@@ -253,9 +260,9 @@ class CompiledProgram final : public Program {
   const graph::Graph& graph() const override { return graph_; }
 
   std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
-                             std::span<Slot> results, std::span<Slot> rebound,
-                             int64_t deepest_call) override {
-    Run run{*this, inputs, cells, results, rebound, deepest_call, take(inputs, cells)};
+                             std::span<Slot> results, std::span<Slot> rebound, int64_t deepest_call,
+                             Findings* findings) override {
+    Run run{*this, inputs, cells, results, rebound, deepest_call, findings, take(inputs, cells)};
     std::optional<Failure> thrown;
     try {
       thrown =
@@ -291,8 +298,11 @@ class CompiledProgram final : public Program {
     std::span<const Slot> inputs, cells;
     std::span<Slot> results, rebound;
     int64_t deepest_call;
+    Findings* findings;
     std::unique_ptr<Instance> instance;
-    void go() { instance->run(program.symbols_, inputs, cells, results, rebound, deepest_call); }
+    void go() {
+      instance->run(program.symbols_, inputs, cells, results, rebound, deepest_call, findings);
+    }
   };
 
   /// An instance for these sizes that nobody else uses now.

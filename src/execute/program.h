@@ -46,8 +46,9 @@ struct ShownResult {
   std::optional<graph::Shape> strides;  ///< nothing: as the operators of the run lay it
 };
 
-class Library;  // execute/library.h: the tensors and operators that torch/ provides
-class Heap;     // execute/heap.h: Python's objects, likewise
+class Library;   // execute/library.h: the tensors and operators that torch/ provides
+class Heap;      // execute/heap.h: Python's objects, likewise
+class Findings;  // execute/findings.h: what of them may be otherwise later
 
 /// As deeply as calls nest where the caller does not say.
 constexpr int64_t kDeepestCall = 1'000'000;
@@ -73,12 +74,14 @@ class Program {
   /// Runs once. `inputs` as graph.inputs(), `cells` as cells() (cells that are only rebound may be
   /// empty). On success fills `results` (as graph.results()) and `rebound` (as rebound_cells()).
   /// The tensors that cells which are only rebound refer to may be given in `rebound`: where nobody
-  /// else can see such a tensor, it may come to be the new value.
+  /// else can see such a tensor, it may come to be the new value. `findings`: where not null, what
+  /// the run finds is noted there and closed; if they are closed already, it reads what they have.
   /// Re-entrant and thread-safe. Tensors in `results` and `rebound` are owned by the caller;
   /// nothing in the program refers to their memory any more.
   virtual std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
                                      std::span<Slot> results, std::span<Slot> rebound,
-                                     int64_t deepest_call = kDeepestCall) = 0;
+                                     int64_t deepest_call = kDeepestCall,
+                                     Findings* findings = nullptr) = 0;
 
   /// When instructions ran: what calls take beyond that is the price of entering and leaving.
   struct Timing {

@@ -480,9 +480,7 @@ class Run {
       whole.insert(whole.end(), first, list.end());
       list = std::move(whole);
     } else if (name == "list_sum") {
-      std::vector<Datum> other = items(node.inputs[1]);
-      if (list.size() < other.size()) std::swap(list, other);
-      for (size_t i = 0; i < other.size(); ++i) add(list[list.size() - other.size() + i], other[i]);
+      list = sum_of(std::move(list), items(node.inputs[1]));
     } else if (name == "list_only") {
       list = zeros(integer(2));
       const auto index = index_of(integer(1), list.size());
@@ -551,7 +549,16 @@ class Run {
     return true;
   }
 
+  static std::vector<Datum> sum_of(std::vector<Datum> one, std::vector<Datum> other) {
+    if (one.size() < other.size()) std::swap(one, other);
+    for (size_t i = 0; i < other.size(); ++i) add(one[one.size() - other.size() + i], other[i]);
+    return one;
+  }
+
   static void add(Datum& to, const Datum& other) {
+    if (const auto* list = std::get_if<SharedList>(&to))
+      to = shared(sum_of((*list)->items, std::get<SharedList>(other)->items));
+    if (!std::holds_alternative<DenseTensor>(to)) return;
     auto& sum = std::get<DenseTensor>(to);
     const auto& tensor = std::get<DenseTensor>(other);
     for (size_t i = 0; i < sum.elements.size(); ++i)

@@ -51,8 +51,9 @@ std::vector<Type> infer_list_resize(const Infer& infer) {
 
 std::vector<Type> infer_list_sum(const Infer& infer) {
   expect_count(infer, 2);
-  if (infer.type(0) != infer.type(1) || !element_type(infer).is_tensor())
-    infer.fail("expected two lists of tensors of one type");
+  const bool is_container = !infer.type(0).is_tensor() && carries_gradient(infer.type(0));
+  if (infer.type(0) != infer.type(1) || !is_container)
+    infer.fail("expected two frames, or two lists of one type whose elements have gradients");
   return {infer.type(0)};
 }
 
@@ -278,7 +279,11 @@ constinit const OpDef op::list_resize{
 
 constinit const OpDef op::list_sum{
     .name = "list_sum",
-    .doc = "Element by element from the end, as long as the longer one: the sum of two gradients.",
+    .doc =
+        "The sum of two gradients that are lists or frames, element by element, and of elements "
+        "that "
+        "are such themselves. Of lists from the end, as long as the longer one; an empty frame is "
+        "zeros.",
     .schema = "",
     .traits = Trait::pure,
     .infer = infer_list_sum,

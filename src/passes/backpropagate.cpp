@@ -111,9 +111,7 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
   }
 
   Value* sum_of(Value* a, Value* b) {
-    if (a->type.kind == Type::Kind::list) return op::list_sum(builder_, {a, b});
-    if (!a->type.is_tensor())
-      throw graph::TypeError(cat("gradient: the sum of two values of type ", a->type));
+    if (!a->type.is_tensor()) return op::list_sum(builder_, {a, b});
     Value* joined = joined_parts(a, b);
     if (joined == nullptr) joined = joined_parts(b, a);
     return joined != nullptr ? joined : op::add(builder_, {a, b});

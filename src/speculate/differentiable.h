@@ -15,8 +15,9 @@ namespace janus::speculate {
 ///
 ///   auto differentiable = differentiation().prepare(generated);      // once
 ///   program = Program::compile(optimise(differentiable->take_forward()), library);
+///   findings = differentiable->new_findings();
 ///   ... program->run(inputs, cells, all_results, rebound) ...        // each call: result_count()
-///   differentiable->attach(inputs, program->cells(), cells, all_results);
+///   differentiable->attach(inputs, program->cells(), cells, all_results, findings);
 ///
 /// after which the first `generated.graph.results().size()` results carry their grad_fn; the rest
 /// (saved values) may be dropped.
@@ -27,11 +28,14 @@ class Differentiable {
   virtual graph::Graph take_forward() = 0;
   /// Number of results of the forward graph.
   virtual size_t result_count() const = 0;
+  /// What has to be known of a run beyond its results; null: nothing.
+  virtual std::shared_ptr<execute::Findings> new_findings() const = 0;
   /// Makes one autograd node for this run and sets it as grad_fn of the differentiable results.
   /// Must be called with the GIL held.
   virtual void attach(std::span<const execute::Slot> inputs,
                       std::span<const std::string> cell_names, std::span<const execute::Slot> cells,
-                      std::span<execute::Slot> results) = 0;
+                      std::span<execute::Slot> results,
+                      const std::shared_ptr<execute::Findings>& findings) = 0;
 };
 
 class Differentiation {

@@ -358,11 +358,12 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
   std::vector<Slot> results(result_count_), rebound(program->rebound_cells().size());
 
   const std::vector<const void*> replaced = offer_gradients(*program, captured, rebound);
-  auto failure = program->run(inputs, cells, results, rebound, deepest_call());
+  const auto findings = differentiable_ ? differentiable_->new_findings() : nullptr;
+  auto failure = program->run(inputs, cells, results, rebound, deepest_call(), findings.get());
   if (failure) return failure;
   committed = true;
   commit(*program, captured, rebound, replaced);
-  if (differentiable_) differentiable_->attach(inputs, program->cells(), cells, results);
+  if (differentiable_) differentiable_->attach(inputs, program->cells(), cells, results, findings);
   result = finish(captured, results);
   return std::nullopt;
 }

@@ -14,9 +14,11 @@
 #include <set>
 
 #include "execute/container.h"
+#include "execute/findings.h"
 #include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/reachability.h"
+#include "speculate/object_heap.h"
 #include "torch/gradient_graph.h"
 #include "torch/parts.h"
 #include "torch/random_state.h"
@@ -55,7 +57,7 @@ class Kept {
   }
   void release() {
     if (is_tensor_) tensor_.reset_data();
-    is_released_ = plain_.kind() == Slot::Kind::container || plain_.is_tensor();
+    is_released_ = is_pythons() || plain_.is_tensor();
     if (is_released_) plain_.clear();
   }
 
@@ -76,7 +78,7 @@ struct Ways {
 
 void attach_node(const Ways& ways, std::span<const Slot> inputs,
                  std::span<const std::string> cell_names, std::span<const Slot> cells,
-                 std::span<Slot> results);
+                 std::span<Slot> results, const std::shared_ptr<execute::Findings>& findings);
 
 /// Whether anybody asks for the gradient that comes to a result: by hooks, or autograd.grad.
 bool is_looked_at(const Edge& result) {
@@ -96,9 +98,7 @@ class SecondBackward final : public autograd::Node {
   explicit SecondBackward(autograd::edge_list edges) : Node(std::move(edges)) {}
   std::string name() const override { return "SecondBackward"; }
   variable_list apply(variable_list&&) override {
-    TORCH_CHECK(false,
-                "torchjanus: a second gradient through a converted recursion, or a branch or "
-                "loop that draws random numbers");
+    TORCH_CHECK(false, "torchjanus: an operator has no second gradient");
   }
 };
 
@@ -111,13 +111,15 @@ class GraphBackward final : public autograd::Node {
   ~GraphBackward() override {
     const auto lock = lock_python();
     for (auto* all : kept()) all->clear();
+    findings_.reset();
   }
 
   std::string name() const override { return whole_.graph->results().front().grad_fn_name; }
 
   /// Keeps what backward needs. The results have this node as their grad_fn by now.
   void keep(std::span<const Slot> inputs, std::span<const std::string> cell_names,
-            std::span<const Slot> cells, std::span<const Slot> results) {
+            std::span<const Slot> cells, std::span<const Slot> results,
+            const std::shared_ptr<execute::Findings>& findings) {
     whole_.keep(results);
     if (apart_.graph) apart_.keep(results);
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -127,6 +129,10 @@ class GraphBackward final : public autograd::Node {
       cell_names_.push_back(cell_names[i]);
       cells_.emplace_back(cells[i], false);
     }
+    if (!whole_.graph->needs_findings()) return;
+    findings_ = findings;
+    for (const auto& read : findings->reads())
+      if (read.value.is_tensor()) read_.emplace_back(read.value, false);
   }
 
   variable_list apply(variable_list&& gradients) override {
@@ -134,9 +140,9 @@ class GraphBackward final : public autograd::Node {
     const auto python = lock_python();
     const std::vector<bool> given = complete(gradients);
     const Way& way = cuts_are_looked_at() ? apart_ : whole_;
-    variable_list made = !c10::GradMode::is_enabled() ? run_backward(way, gradients)
-                         : way.graph->is_repeatable() ? apply_differentiably(way, gradients)
-                                                      : apply_once(way, gradients);
+    variable_list made = !c10::GradMode::is_enabled()         ? run_backward(way, gradients)
+                         : way.graph->recomputed() != nullptr ? apply_differentiably(way, gradients)
+                                                              : apply_once(way, gradients);
     // What only results without a gradient lead to has none, as in eager.
     for (size_t i = 0; i < made.size(); ++i) {
       bool is_reached = false;
@@ -153,6 +159,7 @@ class GraphBackward final : public autograd::Node {
     for (auto* all : kept()) {
       for (Kept& each : *all) each.release();
     }
+    findings_.reset();
   }
 
  private:
@@ -178,8 +185,8 @@ class GraphBackward final : public autograd::Node {
     std::vector<Kept> given;  ///< what can't be computed again, then the cuts
   };
 
-  std::array<std::vector<Kept>*, 6> kept() {
-    return {&whole_.saved, &whole_.given, &apart_.saved, &apart_.given, &inputs_, &cells_};
+  std::array<std::vector<Kept>*, 7> kept() {
+    return {&whole_.saved, &whole_.given, &apart_.saved, &apart_.given, &read_, &inputs_, &cells_};
   }
 
   bool cuts_are_looked_at() const {
@@ -202,10 +209,11 @@ class GraphBackward final : public autograd::Node {
   /// Holds Python's lock where objects of Python's are kept.
   std::unique_ptr<WithGil> lock_python() {
     const auto all = kept();
-    const bool holds_pythons = std::any_of(all.begin(), all.end() - 1, [](const auto* each) {
-      return std::any_of(each->begin(), each->end(),
-                         [](const Kept& one) { return one.is_pythons(); });
-    });
+    const bool holds_pythons =
+        findings_ || std::any_of(all.begin(), all.end() - 1, [](const auto* each) {
+          return std::any_of(each->begin(), each->end(),
+                             [](const Kept& one) { return one.is_pythons(); });
+        });
     std::unique_ptr<WithGil> lock;
     if (holds_pythons && Py_IsInitialized() != 0) lock = std::make_unique<WithGil>();
     return lock;
@@ -222,8 +230,10 @@ class GraphBackward final : public autograd::Node {
   }
 
   static void run(execute::Program& program, std::span<const Slot> inputs,
-                  std::span<const Slot> cells, std::span<Slot> results) {
-    if (const auto failure = program.run(inputs, cells, results, {})) {
+                  std::span<const Slot> cells, std::span<Slot> results,
+                  execute::Findings* findings = nullptr) {
+    if (const auto failure =
+            program.run(inputs, cells, results, {}, execute::kDeepestCall, findings)) {
       TORCH_CHECK(false, failure->message.empty() ? "backward failed" : failure->message);
     }
   }
@@ -251,11 +261,12 @@ class GraphBackward final : public autograd::Node {
   /// incoming gradients that has an autograd node of its own.
   variable_list apply_differentiably(const Way& way, const variable_list& gradients) {
     unpacked(way.saved);  // raises what eager raises if they were changed or freed
+    unpacked(read_);
     std::vector<Slot> inputs = unpacked(inputs_);
     const std::vector<Slot> given = unpacked(way.given);
     inputs.insert(inputs.end(), given.begin(), given.end());
     add(inputs, gradients);
-    const std::shared_ptr<GradientGraph> again(way.graph, &way.graph->recomputed());
+    const std::shared_ptr<GradientGraph> again(way.graph, way.graph->recomputed());
     execute::Program& program = again->program();
     std::vector<Slot> cells;
     for (const std::string& name : program.cells()) {
@@ -264,12 +275,16 @@ class GraphBackward final : public autograd::Node {
       cells.push_back(cells_[static_cast<size_t>(found - cell_names_.begin())].get(getptr()));
     }
     std::vector<Slot> results(again->result_count());
-    run(program, inputs, cells, results);
-    attach_node({again, nullptr}, inputs, program.cells(), cells, results);
+    {
+      std::optional<EarlierGenerators> generators;
+      if (findings_ && findings_->random) generators.emplace(*findings_->random);
+      run(program, inputs, cells, results, findings_.get());
+    }
+    attach_node({again, nullptr}, inputs, program.cells(), cells, results, findings_);
     return taken(way, results);
   }
 
-  /// create_graph where nothing can be computed again: gradients that can't be differentiated. Who
+  /// create_graph where that can't be had: gradients that can't be differentiated. Who
   /// only asks for them, as some do of all, has them.
   variable_list apply_once(const Way& way, const variable_list& gradients) {
     autograd::edge_list edges = next_edges();
@@ -288,7 +303,8 @@ class GraphBackward final : public autograd::Node {
 
   Way whole_, apart_;
   std::mutex mutex_;
-  std::vector<Kept> inputs_, cells_;
+  std::vector<Kept> read_, inputs_, cells_;
+  std::shared_ptr<execute::Findings> findings_;  ///< with the tensors in `read_`
   std::vector<std::string> cell_names_;
 };
 
@@ -325,7 +341,7 @@ Edge edge_of(const Slot& slot) {
 
 void attach_node(const Ways& ways, std::span<const Slot> inputs,
                  std::span<const std::string> cell_names, std::span<const Slot> cells,
-                 std::span<Slot> results) {
+                 std::span<Slot> results, const std::shared_ptr<execute::Findings>& findings) {
   autograd::edge_list edges;
   for (size_t input : ways.whole->inputs()) edges.push_back(edge_of(inputs[input]));
   for (const std::string& name : ways.whole->cells()) {
@@ -348,7 +364,7 @@ void attach_node(const Ways& ways, std::span<const Slot> inputs,
     }
     autograd::impl::set_gradient_edge(tensor, std::move(edge));
   }
-  node->keep(inputs, cell_names, cells, results);
+  node->keep(inputs, cell_names, cells, results, findings);
 }
 
 /// Gives results a grad_fn whose backward has run. Nodes of results that are gone are taken again.
@@ -415,10 +431,17 @@ class GraphDifferentiable final : public speculate::Differentiable {
 
   graph::Graph take_forward() override { return std::move(forward_); }
   size_t result_count() const override { return result_count_; }
+  std::shared_ptr<execute::Findings> new_findings() const override {
+    const bool needed = std::ranges::any_of(
+        stages_, [](const Ways& stage) { return stage.whole->needs_findings(); });
+    return needed ? std::make_shared<execute::Findings>() : nullptr;
+  }
   void attach(std::span<const Slot> inputs, std::span<const std::string> cell_names,
-              std::span<const Slot> cells, std::span<Slot> results) override {
+              std::span<const Slot> cells, std::span<Slot> results,
+              const std::shared_ptr<execute::Findings>& findings) override {
     for (Consumed& each : consumed_) each.mark(results);
-    for (const Ways& stage : stages_) attach_node(stage, inputs, cell_names, cells, results);
+    for (const Ways& stage : stages_)
+      attach_node(stage, inputs, cell_names, cells, results, findings);
   }
 
  private:
@@ -437,6 +460,18 @@ std::set<size_t> written_inputs(const speculate::Generated& generated) {
           cell.source == generated.inputs[i].source)
         written.insert(i);
   return written;
+}
+
+/// The objects that the graph names, for gradients' own gradients; the engine, which has not got
+/// Python's lock, may be the last to refer to them.
+std::shared_ptr<const execute::Heap> heap_of(const speculate::Generated& generated) {
+  auto* const heap =
+      new std::shared_ptr<const execute::Heap>(speculate::object_heap(generated.objects));
+  return {heap->get(), [heap](const execute::Heap*) {
+            if (Py_IsInitialized() == 0) return;
+            const WithGil lock;
+            delete heap;
+          }};
 }
 
 /// Results none of which lies on the way of another's gradient, and those that do. What one of them
@@ -529,10 +564,11 @@ class GraphDifferentiation final : public speculate::Differentiation {
       const std::vector<Stage>& stages, const std::vector<GradientGraph::Result>& consumed) {
     graph::Graph forward = passes::copied(graph);
     const std::set<size_t> written = written_inputs(generated);
+    const auto heap = heap_of(generated);
     const auto add = [&](const Stage& stage, const std::vector<size_t>& cuts) {
-      auto made = std::make_shared<GradientGraph>(std::move(forward), stage.results,
-                                                  generated.differentiable_inputs,
-                                                  generated.differentiable_cells, written, cuts);
+      auto made = std::make_shared<GradientGraph>(
+          std::move(forward), stage.results, generated.differentiable_inputs,
+          generated.differentiable_cells, heap, written, cuts);
       forward = made->take_forward();
       return made;
     };

@@ -11,6 +11,7 @@
 #include "kernels/kernel.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
+#include "ops/python.h"
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "passes/reachability.h"
@@ -25,10 +26,10 @@ using graph::Value;
 
 namespace {
 
-std::unique_ptr<execute::Program> compiled(Graph graph) {
+std::unique_ptr<execute::Program> compiled(Graph graph, std::shared_ptr<const execute::Heap> heap) {
   Graph optimised = passes::optimise(std::move(graph), nullptr, kernels::can_compile);
   kernels::compile_all(optimised);
-  return execute::Program::compile(std::move(optimised), library());
+  return execute::Program::compile(std::move(optimised), library(), std::move(heap));
 }
 
 /// The value that a `state` node of that cell gives; null if the graph doesn't read the cell.
@@ -43,40 +44,60 @@ Value* state_of(const Graph& graph, const std::string& cell) {
 
 bool is_write(const Node& node) { return node.op == &op::commit || node.op == &op::rebind; }
 
-bool draws_inside(const Node& node) {
+/// Whether something in the node's blocks, or in functions that it runs, fulfils the condition.
+template <class Condition>
+bool runs_inside(const Node& node, const Condition& condition) {
   bool found = false;
-  for (const auto& block : node.blocks)
-    graph::for_each_node(*block, [&](const Node& nested) { found |= execute::draws(nested); });
+  graph::for_each_run(node, [&](const Node& run) { found |= &run != &node && condition(run); });
   return found;
 }
 
-/// Everything that the values are computed from, through blocks too.
-std::unordered_set<const Value*> sources_of(std::vector<const Value*> values) {
-  std::unordered_set<const Value*> seen(values.begin(), values.end());
-  const auto visit = [&](const Value* value) {
-    if (seen.insert(value).second) values.push_back(value);
-  };
-  while (!values.empty()) {
-    const Node* node = values.back()->definition;
-    values.pop_back();
-    if (node == nullptr) continue;
-    for (const Value* input : node->inputs) visit(input);
-    for (const auto& block : node->blocks) {
-      graph::for_each_node(*block, [&](const Node& nested) {
-        for (const Value* input : nested.inputs) visit(input);
-        for (const auto& inner : nested.blocks)
-          for (const Value* result : inner->results) visit(result);
+bool reads_heap(const Node& node) { return node.op->is(graph::Trait::reads_heap); }
+
+/// Everything that some values are computed from, through blocks and functions too.
+class Sources {
+ public:
+  void add(const Value* value) {
+    visit(value);
+    while (!pending_.empty()) {
+      const Node* node = pending_.back();
+      pending_.pop_back();
+      graph::for_each_run(*node, [&](const Node& run) {
+        for (const Value* input : run.inputs) visit(input);
+        visit_results(run);
       });
-      for (const Value* result : block->results) visit(result);
+      for (const Node* function : graph::functions_run_by(*node)) {
+        nodes_.insert(function);
+        visit_results(*function);
+      }
     }
   }
-  return seen;
-}
+
+  bool contains(const Value* value) const { return values_.contains(value); }
+  /// A node of the body, a function too.
+  bool contains(const Node* node) const { return nodes_.contains(node); }
+
+ private:
+  void visit(const Value* value) {
+    if (!values_.insert(value).second || value->definition == nullptr) return;
+    if (nodes_.insert(value->definition).second) pending_.push_back(value->definition);
+  }
+
+  void visit_results(const Node& node) {
+    for (const auto& block : node.blocks)
+      for (const Value* result : block->results) visit(result);
+  }
+
+  std::unordered_set<const Value*> values_;
+  std::unordered_set<const Node*> nodes_;
+  std::vector<const Node*> pending_;
+};
 
 }  // namespace
 
 GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
-                             std::vector<std::string> cells, std::set<size_t> written,
+                             std::vector<std::string> cells,
+                             std::shared_ptr<const execute::Heap> heap, std::set<size_t> written,
                              std::vector<size_t> cuts)
     : graph_(passes::decompose(graph)),
       results_(std::move(results)),
@@ -84,6 +105,7 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
       cells_(std::move(cells)),
       written_(std::move(written)),
       cuts_(std::move(cuts)),
+      heap_(std::move(heap)),
       default_dtype_(ops::default_dtype()) {
   find_unrepeatable();
   return_unrepeatable();
@@ -120,28 +142,35 @@ void GradientGraph::find_reach() {
   }
 }
 
-/// Finds what computing the results again could not give again.
+/// Finds what the results depend on, and what of that computing them again could not give again.
 void GradientGraph::find_unrepeatable() {
-  std::vector<const Value*> roots;
-  for (const Result& result : results_) roots.push_back(graph_.results()[result.index]);
-  const std::unordered_set<const Value*> used = sources_of(std::move(roots));
+  Sources used;
+  for (const Result& result : results_) used.add(graph_.results()[result.index]);
   std::set<std::string> written;
-  for (const Node* node : graph_.body().nodes)
+  for (const Node* node : graph_.body().nodes) {
     if (node->op == &op::commit) written.insert(node->attributes.get<std::string>("cell"));
+    if (!used.contains(node)) continue;
+    draws_in_block_ |= runs_inside(*node, execute::draws);
+    reads_clock_in_block_ |= runs_inside(*node, ops::reads_clock);
+    reads_heap_ |= reads_heap(*node) || runs_inside(*node, reads_heap);
+  }
+  if (draws_in_block_) {  // all are made again: who gets which numbers is decided by their order
+    for (const Node* node : graph_.body().nodes)
+      if (execute::draws(*node) || runs_inside(*node, execute::draws))
+        for (const Value* output : node->outputs) used.add(output);
+  }
   for (const size_t input : written_)
     if (used.contains(graph_.inputs()[input])) unrepeatable_.push_back(graph_.inputs()[input]);
   for (const Node* node : graph_.body().nodes) {
-    if (node->op != &op::state &&
-        std::ranges::none_of(node->outputs, [&](Value* value) { return used.contains(value); }))
-      unused_.insert(node);
+    if (!used.contains(node)) {
+      if (node->op != &op::state) unused_.insert(node);
+      continue;
+    }
     const bool is_overwritten =
         node->op == &op::state && written.contains(node->attributes.get<std::string>("cell"));
-    const bool draws = execute::draws(*node);
-    for (Value* output : node->outputs) {
-      if (!used.contains(output)) continue;
-      draws_in_block_ |= draws_inside(*node);
-      if (draws || is_overwritten) unrepeatable_.push_back(output);
-    }
+    if (!is_overwritten && (draws_in_block_ || !execute::draws(*node))) continue;
+    for (Value* output : node->outputs)
+      if (used.contains(output)) unrepeatable_.push_back(output);
   }
 }
 
@@ -159,47 +188,43 @@ void GradientGraph::return_unrepeatable() {
 execute::Program& GradientGraph::backward() {
   const std::lock_guard lock(mutex_);
   const ops::DefaultDtype scope(default_dtype_);
-  if (!backward_) backward_ = compiled(std::move(*backward_graph_));
+  if (!backward_) backward_ = compiled(std::move(*backward_graph_), nullptr);
   return *backward_;
 }
 
 execute::Program& GradientGraph::program() {
   const std::lock_guard lock(mutex_);
   const ops::DefaultDtype scope(default_dtype_);
-  if (!program_) program_ = compiled(take_forward());
+  if (!program_) program_ = compiled(take_forward(), heap_);
   return *program_;
 }
 
-GradientGraph& GradientGraph::recomputed() {
+GradientGraph* GradientGraph::recomputed() {
   const std::lock_guard lock(mutex_);
-  if (recomputed_) return *recomputed_;
+  if (recomputed_ || has_no_second_ || reads_clock_in_block_) return recomputed_.get();
   const ops::DefaultDtype scope(default_dtype_);
-  Graph gradients = gradients_of_inputs();
-  std::vector<Result> results;
-  for (size_t i = 0; i < gradients.results().size(); ++i) {
-    results.push_back({i, results_.front().grad_fn_name});
+  try {
+    Graph gradients = gradients_of_inputs();
+    std::vector<Result> results;
+    for (size_t i = 0; i < gradients.results().size(); ++i)
+      results.push_back({i, results_.front().grad_fn_name});
+    std::vector<size_t> inputs = inputs_;
+    const size_t first_cut = graph_.inputs().size() + unrepeatable_.size();
+    for (size_t i = first_cut; i < gradients.inputs().size(); ++i) inputs.push_back(i);
+    recomputed_ = std::make_unique<GradientGraph>(std::move(gradients), std::move(results),
+                                                  std::move(inputs), cells_, heap_);
+  } catch (const graph::TypeError&) {
+    has_no_second_ = true;
   }
-  std::vector<size_t> inputs = inputs_;
-  const size_t first_cut = graph_.inputs().size() + unrepeatable_.size();
-  for (size_t i = first_cut; i < gradients.inputs().size(); ++i) inputs.push_back(i);
-  recomputed_ = std::make_unique<GradientGraph>(std::move(gradients), std::move(results),
-                                                std::move(inputs), cells_);
-  return *recomputed_;
-}
-
-bool GradientGraph::is_repeatable() const {
-  return !draws_in_block_ && std::ranges::all_of(graph_.body().nodes, [&](const Node* node) {
-    return unused_.contains(node) || graph::functions_run_by(*node).empty();
-  });
+  return recomputed_.get();
 }
 
 Graph GradientGraph::gradients_of_inputs() const {
-  TORCHJANUS_CHECK(is_repeatable(), "create_graph: the run can't be repeated");
   graph::Rewriter rewriter(graph_);
   for (const auto* given : {&unrepeatable_, &ends_})
     for (Value* value : *given)
       rewriter.set(value, rewriter.builder().input(value->type, value->name));
-  // What the results do not depend on is left out: it might draw numbers once more.
+  // What the results do not depend on is left out.
   Value* const nothing = rewriter.builder().none();
   rewriter.run([&](const Node& node) {
     if (is_write(node) || node.op == &op::guard) return true;

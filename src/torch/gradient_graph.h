@@ -26,8 +26,8 @@ class GradientGraph {
   /// `written`: which inputs are tensors that the graph also commits to. `cuts`: results of the
   /// graph at which gradients end, whose gradients are given as well.
   GradientGraph(graph::Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
-                std::vector<std::string> cells, std::set<size_t> written = {},
-                std::vector<size_t> cuts = {});
+                std::vector<std::string> cells, std::shared_ptr<const execute::Heap> heap,
+                std::set<size_t> written = {}, std::vector<size_t> cuts = {});
 
   /// The forward graph; call once.
   graph::Graph take_forward() { return std::move(*forward_); }
@@ -52,13 +52,14 @@ class GradientGraph {
   /// of the differentiable inputs, then cells, then cuts.
   execute::Program& backward();
 
-  /// Whether there is `recomputed`: not where that would have to go through a recursion again,
-  /// which might meet other objects by now, or to draw in a branch or loop.
-  bool is_repeatable() const;
+  /// Whether `recomputed` needs the findings of the run: it reads objects, or draws in a branch,
+  /// loop or function.
+  bool needs_findings() const { return draws_in_block_ || reads_heap_; }
   /// The gradients as a function of the graph's own inputs and cells, which can be differentiated
   /// again: takes the graph's inputs, then the unrepeatable values, then the cuts' results, then
-  /// one gradient for each differentiable result.
-  GradientGraph& recomputed();
+  /// one gradient for each differentiable result. Null where an operator has no second gradient, or
+  /// a clock is read in a branch, loop or function.
+  GradientGraph* recomputed();
   /// The forward program of a graph that `recomputed` gave.
   execute::Program& program();
 
@@ -75,10 +76,13 @@ class GradientGraph {
   std::set<size_t> written_;
   std::vector<size_t> cuts_;
   std::vector<graph::Value*> ends_;  ///< what goes on from the cuts
-  /// Of what the results depend on: draws, and contents at entry of what is written.
+  std::shared_ptr<const execute::Heap> heap_;
+  /// Of what the results depend on: contents at entry of what is written, and draws, unless some
+  /// are in blocks. Then all draws are made again.
   std::vector<graph::Value*> unrepeatable_;
   std::unordered_set<const graph::Node*> unused_;  ///< the results do not depend on them
-  bool draws_in_block_ = false;  ///< an `if` or `while` that the results depend on draws
+  /// Of what the results depend on; functions are blocks too.
+  bool draws_in_block_ = false, reads_heap_ = false, reads_clock_in_block_ = false;
   std::vector<size_t> unrepeatable_results_;
   graph::DType default_dtype_;  ///< when the graph was generated
   std::unique_ptr<graph::Graph> forward_, backward_graph_;
@@ -88,6 +92,7 @@ class GradientGraph {
   std::mutex mutex_;
   std::unique_ptr<execute::Program> backward_, program_;
   std::unique_ptr<GradientGraph> recomputed_;
+  bool has_no_second_ = false;  ///< it was tried
 };
 
 }  // namespace janus::torch

@@ -59,6 +59,7 @@ class PythonState {
   }
 
   bool is_of(PyObject* generator) const { return generator_.is(generator); }
+  PythonState now() const { return PythonState(generator_.get()); }
 
   void restore() const {
     if (setter_ != nullptr) {
@@ -76,6 +77,13 @@ class PythonState {
 
 class SavedGenerators final : public execute::RandomState {
  public:
+  SavedGenerators() = default;
+  SavedGenerators(const SavedGenerators& other) : RandomState(other), torch_(other.torch_) {
+    if (other.python_.empty()) return;
+    const WithGil gil;
+    python_ = other.python_;
+  }
+  SavedGenerators& operator=(const SavedGenerators&) = delete;
   ~SavedGenerators() override {
     if (active == this) active = nullptr;
     forget_python();
@@ -93,6 +101,20 @@ class SavedGenerators final : public execute::RandomState {
     const WithGil gil;
     const python::ErrorScope errors;
     for (const PythonState& state : python_) state.restore();
+  }
+
+  std::unique_ptr<RandomState> copy() const override {
+    return std::make_unique<SavedGenerators>(*this);
+  }
+
+  /// The same generators as they are now.
+  std::unique_ptr<RandomState> now() const {
+    auto saved = std::make_unique<SavedGenerators>();
+    saved->torch_.save();
+    if (python_.empty()) return saved;
+    const WithGil gil;
+    for (const PythonState& state : python_) saved->python_.push_back(state.now());
+    return saved;
   }
 
   void save_python(PyObject* generator) {
@@ -129,6 +151,13 @@ struct KeptGenerator::State : TorchState {};
 KeptGenerator::KeptGenerator() : state_(std::make_unique<State>()) { state_->save(); }
 
 KeptGenerator::~KeptGenerator() { state_->restore(); }
+
+EarlierGenerators::EarlierGenerators(execute::RandomState& earlier)
+    : now_(static_cast<SavedGenerators&>(earlier).now()) {
+  earlier.restore();
+}
+
+EarlierGenerators::~EarlierGenerators() { now_->restore(); }
 
 void save_python_generator(PyObject* generator) {
   TORCHJANUS_CHECK(SavedGenerators::active != nullptr, "random state: no run draws");

@@ -38,6 +38,18 @@ class KeptGenerator {
   std::unique_ptr<State> state_;
 };
 
+/// Puts generators back into an earlier state while it lives, and then into the one they had.
+class EarlierGenerators {
+ public:
+  explicit EarlierGenerators(execute::RandomState& earlier);
+  ~EarlierGenerators();
+  EarlierGenerators(const EarlierGenerators&) = delete;
+  EarlierGenerators& operator=(const EarlierGenerators&) = delete;
+
+ private:
+  std::unique_ptr<execute::RandomState> now_;
+};
+
 /// The run of this thread is about to draw from the generator (a random.Random, or NumPy's
 /// RandomState or Generator). Throws python::ErrorSet. Python's lock is held.
 void save_python_generator(PyObject* generator);

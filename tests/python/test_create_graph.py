@@ -1,6 +1,11 @@
 """Gradients of gradients outside of a converted function: they are computed from what the function saw,
 although it draws other numbers and overwrites what it read each time."""
 
+import random
+import time
+import weakref
+
+import numpy as np
 import pytest
 import torch.nn.functional as F
 
@@ -120,6 +125,7 @@ def test_freed_gradients_stay_freed():
 class Tree:
     def __init__(self, height):
         self.value = height * 0.5 + 0.25
+        self.offset = torch.full((3,), 0.1 * height, dtype=torch.float64)
         self.children = [Tree(height - 1) for _ in range(2)] if height > 0 else []
 
 
@@ -127,43 +133,166 @@ def recursion(w):
     def go(node, x):
         for child in node.children:
             x = x + go(child, x * w)
+        return torch.tanh(x * node.value + node.offset)
+
+    return go
+
+
+def recursion_that_draws(w):
+    def go(node, x):
+        for child in node.children:
+            x = x + go(child, F.dropout(x * w, 0.3))
         return torch.tanh(x * node.value)
 
     return go
 
 
-def branch_that_draws(w):
+def recursion_that_writes(w):
+    def go(node, x):
+        node.count = len(node.children) + 1
+        for child in node.children:
+            x = x + go(child, x * w) * child.count
+        return torch.tanh(x * node.value)
+
+    return go
+
+
+def loop_over_objects(w):
     def step(node, x):
-        x = torch.tanh(x * w)
-        if x.sum() > 0:
-            x = x * torch.rand(3, dtype=w.dtype)
+        for child in node.children:
+            x = torch.tanh(x * w * child.value)
         return x * w
 
     return step
 
 
-@pytest.mark.parametrize("make", [recursion, branch_that_draws])
-def test_gradients_of_what_is_not_repeated(make):
-    """They are eager's, and require a gradient; only who differentiates them is told."""
+def branch_that_draws(w):
+    def step(node, x):
+        noise = torch.rand(3, dtype=w.dtype)
+        x = torch.tanh(x * w)
+        if x.sum() > 0:
+            x = F.dropout(x, 0.4) * torch.rand(3, dtype=w.dtype)
+        return x * w * noise
+
+    return step
+
+
+def branch_that_draws_of_python(w):
+    def step(node, x):
+        x = torch.tanh(x * w)
+        if x.sum() > 0:
+            x = x * random.random() + np.random.rand()
+        return x * w * w
+
+    return step
+
+
+def loop_that_draws(w):
+    def step(node, x):
+        while x.abs().sum() < 5:
+            x = x * (1 + w * w * torch.rand(3, dtype=w.dtype)) + 0.1
+        return x * w
+
+    return step
+
+
+def grow(node):
+    """What a run has read is another by the time its gradients are asked for."""
+    node.value += 1
+    node.offset = node.offset + 1
+    if node.children:
+        grow(node.children[0])
+    node.children[1:] = [Tree(1)]
+
+
+REPEATED = [
+    recursion,
+    recursion_that_draws,
+    recursion_that_writes,
+    loop_over_objects,
+    branch_that_draws,
+    branch_that_draws_of_python,
+    loop_that_draws,
+]
+
+
+@pytest.mark.parametrize("make", REPEATED)
+def test_three_orders_of_what_is_repeated(make):
     observed = []
     for converted in (False, True):
         torch.manual_seed(3)
+        random.seed(3)
+        np.random.seed(3)
         w = torch.randn(3, dtype=torch.float64, requires_grad=True)
         step = make(w)
         if converted:
             step = torchjanus.function(step)
         for i in range(10):
-            result = step(Tree(1 + i % 3), torch.randn(3, dtype=w.dtype)).square().sum()
-            (given,) = torch.autograd.grad(result, w, retain_graph=True, create_graph=True)
-            assert given.requires_grad and not given.is_leaf
-            result.backward(create_graph=True)
-            assert w.grad.requires_grad
-            observed.append((converted, given.detach(), w.grad.detach()))
+            root = Tree(1 + i % 3)
+            result = step(root, torch.randn(3, dtype=w.dtype)).square().sum()
+            grow(root)
+            (first,) = torch.autograd.grad(result, w, retain_graph=True, create_graph=True)
+            assert first.requires_grad and not first.is_leaf
+            (second,) = torch.autograd.grad(first.norm(), w, create_graph=True)
+            (second.square().sum() + result).backward()
+            drawn = (torch.get_rng_state(), random.random(), np.random.rand())
+            observed.append((converted, [result, first, second, w.grad, *drawn]))
             w.grad = None
         if converted:
-            assert step.stats()["hits"] >= 5
-            with pytest.raises(RuntimeError, match="second gradient"):
-                given.sum().backward()
+            assert step.stats()["hits"] >= 4, step.stats()
     eager, graphs = ([one for one in observed if one[0] == kind] for kind in (False, True))
-    for (_, *expected), (_, *actual) in zip(eager, graphs, strict=True):
+    for (_, expected), (_, actual) in zip(eager, graphs, strict=True):
         torch.testing.assert_close(actual, expected)
+
+
+def test_what_a_recursion_read_is_not_to_be_changed():
+    """As in eager, where a gradient needs it."""
+    w = torch.randn(3, dtype=torch.float64, requires_grad=True)
+
+    def go(node, x):
+        for child in node.children:
+            x = x + go(child, x * w)
+        return torch.tanh(x * w * node.offset)
+
+    step = torchjanus.function(go)
+    for i in range(8):
+        root = Tree(1 + i % 3)
+        result = step(root, torch.randn(3, dtype=w.dtype)).sum()
+    assert step.stats()["hits"] >= 4
+    root.children[0].offset += 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(result, w, create_graph=True)
+
+
+def test_objects_that_a_recursion_read_are_freed_with_its_gradient():
+    w = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    step = torchjanus.function(recursion(w))
+    for i in range(8):
+        root = Tree(1 + i % 3)
+        result = step(root, torch.randn(3, dtype=w.dtype)).sum()
+    assert step.stats()["hits"] >= 4
+    child = weakref.ref(root.children[0])
+    result.backward()
+    del root
+    assert child() is None
+
+
+def test_gradients_that_clocks_decide():
+    """They are eager's, and require a gradient; only who differentiates them is told."""
+    w = torch.randn(3, dtype=torch.float64, requires_grad=True)
+
+    def step(x):
+        x = torch.tanh(x * w)
+        if x.sum() > 0:
+            x = x * (1 + 0 * time.time())
+        return x * w
+
+    f = torchjanus.function(step)
+    for _ in range(10):
+        x = torch.randn(3, dtype=w.dtype)
+        expected = torch.autograd.grad(step(x).square().sum(), w)
+        given = torch.autograd.grad(f(x).square().sum(), w, create_graph=True)
+        torch.testing.assert_close(given, expected)
+    assert f.stats()["hits"] >= 4
+    with pytest.raises(RuntimeError, match="second gradient"):
+        given[0].sum().backward()

@@ -114,6 +114,9 @@ class FakeRandomState final : public RandomState {
   explicit FakeRandomState(Library& library) : library_(library) {}
   void save() override { saved_ = library_.random_state_now; }
   void restore() override { library_.random_state_now = saved_; }
+  std::unique_ptr<RandomState> copy() const override {
+    return std::make_unique<FakeRandomState>(*this);
+  }
 
  private:
   Library& library_;

@@ -202,6 +202,29 @@ TEST(ControlGradient, RecurrenceOfOneRound) { expect_gradients_match(recurrence,
 TEST(ControlGradient, RecurrenceOfNoRound) { expect_gradients_match(recurrence, 2, 0); }
 TEST(ControlGradient, RecurrenceOfHighOrder) { expect_gradients_match(recurrence, 3, 2); }
 
+/// What a round has kept is used by several gradients, which are added up.
+TEST(ControlGradient, SumsOfFrames) {
+  expect_gradients_match(R"(
+graph @f(%x: f64[3], %w: f64[3], %n: i64) {
+  %zero = constant {value=0} : i64
+  %y, %i = while %x, %zero : f64[3], i64 { (%y0: f64[3], %i0: i64)
+    %go = scalar_lt %i0, %n : bool
+    yield %go
+  } do { (%y1: f64[3], %i1: i64)
+    %one = constant {value=1} : i64
+    %i2 = scalar_add %i1, %one : i64
+    %s = mul %w, %w : f64[3]
+    %m = mul %y1, %s : f64[3]
+    yield %m, %i2
+  }
+  %p = mul %y, %w : f64[3]
+  %q = mul %p, %p : f64[3]
+  %l = sum %q : f64[]
+  return %l
+})",
+                         3, 2);
+}
+
 TEST(ControlGradient, ALoopThatKeepsNothingCounts) {
   const Graph function = parsed(R"(
 graph @f(%x: f64[3], %w: f64[3], %n: i64) {
