@@ -290,8 +290,10 @@ class OperatorCall {
                          std::ranges::none_of(signature_.parameters, [](const Parameter& each) {
                            return each.kind <= Parameter::Kind::tensor_list;
                          });
-    if (dim || !is_size || !is_integer(value)) return dim;
-    return interpreter_.run_time_dimension(interpreter_.graph_value(value));
+    if (dim || !is_integer(value)) return dim;
+    graph::Value* const number = interpreter_.graph_value(value);
+    if (is_size) return interpreter_.run_time_dimension(number);
+    return interpreter_.run_time_size([&](const graph::Value* size) { return size == number; });
   }
 
   std::optional<AttributeValue> integer_list(const Parameter& parameter, const Value& value) {
@@ -671,7 +673,8 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
       if (in_place) return finish_in_place(interpreter, call, *op, node, callable, arguments);
       return finish_call(interpreter, call, *op, node, callable, arguments);
     } catch (const graph::TypeError& error) {
-      *message = error.what();
+      // Later overloads are for operands of another kind.
+      if (message->empty()) *message = error.what();
     }
   }
   return nullptr;

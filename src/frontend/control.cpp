@@ -364,12 +364,25 @@ bool rounds_where_it_yields(Interpreter& interpreter, const syntax::For& loop) {
   });
 }
 
+/// What an unrolled loop goes over. That a number of rounds varies is no reason of its own for a
+/// loop that would be in the graph but for something else.
+Value evaluate_unrolled(Interpreter& interpreter, const syntax::For& loop) {
+  try {
+    return evaluate(interpreter, *loop.iter);
+  } catch (const Refusal& refusal) {
+    const CannotMerge* why = interpreter.followed({interpreter.frame().code->facts_key, loop.fact});
+    if (refusal.reason.code != ReasonCode::dynamic_value || why == nullptr || why->why.empty())
+      throw;
+    interpreter.refuse(ReasonCode::dynamic_control, cat("the rounds of a loop: ", why->why));
+  }
+}
+
 }  // namespace
 
 Completion execute_for(Interpreter& interpreter, const syntax::For& loop) {
   if (rounds_where_it_yields(interpreter, loop)) return Completion::normal;
   if (!rounds_vary(interpreter, loop.fact)) {
-    Value iterable = evaluate(interpreter, *loop.iter);
+    Value iterable = evaluate_unrolled(interpreter, loop);
     interpreter.at(loop);
     if (const auto* object = as<RuntimeObject>(iterable))
       iterable = expected_elements(interpreter, *object, loop.fact, loop.iter->fact);

@@ -109,3 +109,38 @@ def test_window_at_a_place_that_a_tensor_holds():
     return Program(
         step, [(torch.tensor(i),) for i in (0, 1, 4, 2, 6, 3, 7, 8, -1, 5)], watch=[weight]
     )
+
+
+@differential(hits=8, graphs=2)
+def test_reshape_by_a_number_that_is_a_drawn_size():
+    """One graph for all sizes, although only the run knows that the number is a dimension."""
+    layer = nn.Linear(4, 4)
+
+    def step(start):
+        n = random.randint(3, 8)
+        x = torch.rand(2, n, 4)
+        h, rows = start, []
+        for t in range(n):
+            h = torch.tanh(layer(h) + x[:, t])
+            rows.append(h)
+        scores = torch.stack(rows, 1) @ x.transpose(1, 2)
+        layer.zero_grad()
+        loss = scores.reshape(-1, n).logsumexp(1).mean()
+        loss.backward()
+        return loss, x.reshape(n, 8).sum()
+
+    return Program(step, [(torch.randn(2, 4),) for _ in range(14)], watch=[layer])
+
+
+@differential(reasons=["dynamic_control"])
+def test_loop_of_a_drawn_number_that_is_none_in_the_graph():
+    """The reason is why, and not that the number of rounds varies."""
+
+    def step(x):
+        n = random.randint(3, 8)
+        y = torch.rand(n, 3)
+        for t in range(n):
+            x = torch.cat((x, y[t]))
+        return x.sum()
+
+    return Program(step, [(torch.randn(3),) for _ in range(12)])
