@@ -5,9 +5,9 @@
 For each program: the median of a step in milliseconds for each system; the floor (the bare convolutions and
 matrix products of that step, as eager calls them); seconds until each compiled version has caught up with
 eager, warm-up included; how many graphs torchjanus made, and how many of them in the last steps of up to
-1,000, and how long that took; the share of these that ran as a graph; the most memory that a step of eager and of torchjanus holds
-(memory.py). torch.compile gets so many seconds for its warm-up, and where it fails or needs longer the table
-says so. Writes table.md and table.json into the output folder.
+1,000, and how long that took; the share of these that ran as a graph; the most memory that a step of eager
+and of torchjanus holds (memory.py). torch.compile gets so many seconds for its warm-up, and where it fails or
+needs longer the table says so. Writes table.md and table.json into the output folder.
 """
 
 import argparse
@@ -252,7 +252,7 @@ def as_markdown(rows: dict[str, dict]) -> str:
             seconds(best["caught_up_s"]) if best else "",
             seconds(ours["caught_up_s"]),
             str(row["torchjanus"]["generated"]),
-            seconds(seconds_for_graphs(row)),
+            f"{seconds_for_graphs(row):.2f} s",
             f"{row['last']['generated']} in {row['last']['steps']:,}",
             share_as_graphs(row),
             *(f"{row['peak_mib'][system]:.0f}" for system in memory.SYSTEMS),
