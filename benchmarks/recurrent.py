@@ -3,7 +3,8 @@
     python benchmarks/recurrent.py [--rounds N]
 
 Each row: the layer, rounds, batch, units; milliseconds of a step (a linear head on the last output, cross entropy,
-Adam) in eager and as a graph, for a length that is always the same and for lengths drawn between half of it and it.
+Adam) in eager and as a graph, for a length that is always the same and for lengths drawn of a dozen between half of
+it and it, once each of them has come up (the first run of a size plans its memory).
 """
 
 import argparse
@@ -16,7 +17,7 @@ import torch
 import torchjanus
 from torch import nn
 
-WARM_UP = 12
+PROFILED = 12
 ROWS = [
     (nn.GRU, 50, 32, 128),
     (nn.GRU, 300, 8, 64),
@@ -42,9 +43,9 @@ def training_step(kind: type[nn.RNNBase], units: int) -> Callable[..., float]:
 
 
 def medians(
-    kind: type[nn.RNNBase], lengths: list[int], batch: int, units: int
+    kind: type[nn.RNNBase], lengths: list[int], warm_up: int, batch: int, units: int
 ) -> tuple[float, float]:
-    """Milliseconds of a step: eager, torchjanus."""
+    """Milliseconds of a step behind so many: eager, torchjanus."""
     ways = [training_step(kind, units), torchjanus.function(training_step(kind, units))]
     times: list[list[float]] = [[], []]
     for number, length in enumerate(lengths):
@@ -52,7 +53,7 @@ def medians(
         for way, taken in zip(ways, times, strict=True):
             start = time.perf_counter()
             way(x, y)
-            if number >= WARM_UP:
+            if number >= warm_up:
                 taken.append((time.perf_counter() - start) * 1e3)
     eager, graph = map(statistics.median, times)
     return eager, graph
@@ -61,7 +62,7 @@ def medians(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=30)
-    rounds = parser.parse_args().rounds + WARM_UP
+    rounds = parser.parse_args().rounds
     torch.manual_seed(0)
     random.seed(0)
     print("| layer | rounds | batch | units | eager ms | torchjanus ms | against eager |")
@@ -69,8 +70,10 @@ def main() -> None:
     for kind, length, batch, units in ROWS:
         for varies in (False, True):
             least = length // 2 if varies else length
-            lengths = [random.randint(least, length) for _ in range(rounds)]
-            eager, graph = medians(kind, lengths, batch, units)
+            drawn = [*range(least, length, max(1, length // 24)), length]
+            warm_up = random.choices(drawn, k=PROFILED) + 2 * drawn
+            lengths = warm_up + random.choices(drawn, k=rounds)
+            eager, graph = medians(kind, lengths, len(warm_up), batch, units)
             shown = f"{least} to {length}" if varies else length
             print(
                 f"| nn.{kind.__name__} | {shown} | {batch} | {units} "

@@ -30,7 +30,10 @@ void Operation::run_into(const Operands&) {
 
 namespace {
 
-constexpr size_t most_idle_instances = 16;
+/// Of a program, as many instances as have so many instructions together are kept, one for each
+/// combination of sizes: to learn and plan anew takes longer than a run.
+constexpr size_t most_idle_instructions = size_t{1} << 15;
+constexpr size_t least_idle_instances = 16, most_idle_instances = 256;
 /// Programs of fewer instructions keep Python's lock: giving it up costs more than they take.
 constexpr size_t least_unlocked_instructions = 8;
 
@@ -52,8 +55,12 @@ class Instance {
   const bool may_plan;
 
   Instance(const Code& code, const Symbols& symbols, Library& library, const Heap* heap,
-           std::span<const Slot> inputs, std::span<const Slot> cells, bool may_plan)
-      : may_plan(may_plan), code_(code), library_(library), heap_(heap) {
+           std::span<const Slot> inputs, std::span<const Slot> cells, bool may_plan, bool is_first)
+      : may_plan(may_plan),
+        code_(code),
+        library_(library),
+        heap_(heap),
+        runs_to_clear_up_(is_first ? 2 : 0) {
     for (const Slot& slot : inputs) expect(slot);
     for (size_t input : symbols.layout_inputs()) {
       expected_[input].kind = Expected::Kind::number;
@@ -189,12 +196,13 @@ class Instance {
     learned_ = true;
   }
 
-  /// What the first run and compiling before it left, then what the plan has replaced of that, and
-  /// whatever was tried since.
+  /// What the program's first run and compiling before it left, then what the plan has replaced of
+  /// that, and whatever was tried since. What the first runs of other sizes leave is used again:
+  /// where sizes are often new ones, to get all pages anew took half of the time.
   void give_back_memory() {
-    if (frame_.failure || (first_runs_ == 2 && !library_.has_compared_ways())) return;
+    if (frame_.failure || (runs_to_clear_up_ == 0 && !library_.has_compared_ways())) return;
     library_.give_back_free_memory();
-    first_runs_ = std::min(2, first_runs_ + 1);
+    runs_to_clear_up_ = std::max(0, runs_to_clear_up_ - 1);
   }
 
   void run_planned(std::span<Slot> results, std::span<Slot> rebound) {
@@ -230,7 +238,7 @@ class Instance {
   std::shared_ptr<SharedArena> arena_;  ///< of the plan
   std::unique_ptr<Plan> plan_;
   Program::Timing timing_;
-  int first_runs_ = 0;  ///< that have succeeded, up to 2
+  int runs_to_clear_up_;  ///< after which free memory is given back
   bool learned_ = false;
 };
 
@@ -243,6 +251,8 @@ class CompiledProgram final : public Program {
         heap_(std::move(heap)),
         code_(make_code(graph_, shown)),
         may_plan_(code_.can_be_planned),
+        most_idle_(std::clamp(most_idle_instructions / (code_.body.instructions.size() + 1),
+                              least_idle_instances, most_idle_instances)),
         symbols_(graph_, code_.cells),
         kernels_only_(cells_of_kernels(code_)) {
     for (const Write& write : code_.rebinds) rebound_cells_.push_back(write.cell);
@@ -307,7 +317,7 @@ class CompiledProgram final : public Program {
 
   /// An instance for these sizes that nobody else uses now.
   std::unique_ptr<Instance> take(std::span<const Slot> inputs, std::span<const Slot> cells) {
-    bool may_plan = true;
+    bool may_plan = true, is_first = true;
     {
       const std::lock_guard lock(instances_mutex());
       for (size_t i = idle_.size(); i-- > 0;) {
@@ -317,9 +327,10 @@ class CompiledProgram final : public Program {
         return instance;
       }
       may_plan = may_plan_;
+      is_first = !std::exchange(has_instances_, true);
     }
     return std::make_unique<Instance>(code_, symbols_, library_, heap_.get(), inputs, cells,
-                                      may_plan);
+                                      may_plan, is_first);
   }
 
   void give_back(std::unique_ptr<Instance> instance) {
@@ -332,7 +343,7 @@ class CompiledProgram final : public Program {
       dropped.swap(idle_);
     }
     if (instance->may_plan && !may_plan_) return dropped.push_back(std::move(instance));
-    if (idle_.size() >= most_idle_instances) {
+    if (idle_.size() >= most_idle_) {
       dropped.push_back(std::move(idle_.front()));
       idle_.erase(idle_.begin());
     }
@@ -344,6 +355,8 @@ class CompiledProgram final : public Program {
   const std::shared_ptr<const Heap> heap_;
   const Code code_;
   bool may_plan_;  ///< new instances; guarded as all instances are
+  bool has_instances_ = false;
+  const size_t most_idle_;
   const Symbols symbols_;
   std::vector<size_t> rebound_cells_;
   std::vector<bool> kernels_only_;  ///< by cell

@@ -513,6 +513,30 @@ TEST_F(ProgramTest, RunsWithVaryingSizes) {
   }
 }
 
+TEST_F(ProgramTest, KeepsPlansOfManySizes) {
+  const auto program = compile(R"(graph @f(%x: f32[B], %y: f32[B]) {
+  %a = fused %x, %y : f32[B] { (%p: f32[B], %q: f32[B])
+    %r = mul %p, %q : f32[B]
+    yield %r
+  }
+  %b = fused %a, %y : f32[B] { (%p: f32[B], %q: f32[B])
+    %r = mul %p, %q : f32[B]
+    yield %r
+  }
+  return %b
+}
+)");
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t size = 2; size < 102; ++size) {
+      const Slot x = tensor(library, {size}, Floats(static_cast<size_t>(size), 2));
+      library.allocations = 0;
+      ASSERT_FALSE(run(*program, {x, x}));
+      EXPECT_EQ(result(), Floats(static_cast<size_t>(size), 8));
+      if (round == 2) EXPECT_EQ(library.allocations, 1) << "of size " << size;
+    }
+  }
+}
+
 TEST_F(ProgramTest, RunsControlFlow) {
   const auto program = compile(R"(graph @f(%x: f32[2,2], %hot: bool) {
   %y = if %hot : f32[2,2] {
