@@ -254,7 +254,7 @@ class Indexing {
   /// x[t : t + length] where only the run knows t (a loop in the graph counts it): guarded to lie
   /// within the tensor. Null where it is something else.
   std::shared_ptr<Tensor> moving_part(const SliceValue& slice) {
-    if (for_write_ || (known_object(slice.step) != Py_None && !is_one(slice.step))) return nullptr;
+    if (known_object(slice.step) != Py_None && !is_one(slice.step)) return nullptr;
     const auto *start = as<Number>(slice.start), *stop = as<Number>(slice.stop);
     if (start == nullptr || stop == nullptr || (start->dim && stop->dim)) return nullptr;
     const std::optional<int64_t> length =

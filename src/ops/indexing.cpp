@@ -509,7 +509,7 @@ constinit const OpDef op::index{
     .python = "Tensor.index",  // the subscript with tensors; no attribute of that name exists
     .infer = infer_index,
     .vjp = index_gradient,
-    // Of what shares memory with its base: one position.
+    // Of what shares memory with its base: positions that are all different.
     .scatter = [](const Scatter& s) -> Value* {
       std::vector<Value*> inputs = s.view.inputs;
       inputs[0] = s.base;

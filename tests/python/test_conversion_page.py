@@ -1182,6 +1182,32 @@ def window():
     return f
 
 
+@converted("`queue[place:place + n] = x` at a place that only the run knows")
+def queue_of_keys():
+    queue, place = torch.zeros(16, 4), torch.zeros(1, dtype=torch.long)
+
+    def f(x, n):
+        at = int(place)
+        queue[at : at + 4] = x
+        place[0] = (at + 4) % 16
+        return queue.sum()
+
+    return f
+
+
+@otherwise("`queue[place:place + n] = x` at a place that only the run knows")
+def queue_of_columns():
+    queue, place = torch.zeros(4, 16), torch.zeros(1, dtype=torch.long)
+
+    def f(x, n):
+        at = int(place)
+        queue.t()[at : at + 4] = x
+        place[0] = (at + 4) % 16
+        return queue.sum()
+
+    return f
+
+
 @converted("`loss = 0` or `state = None` in front of a loop that makes them tensors or floats")
 def kinds_of_the_first_round():
     def f(x, n):
