@@ -24,6 +24,7 @@
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "passes/reachability.h"
+#include "passes/replace_uses.h"
 #include "passes/runner.h"
 
 namespace janus::passes {
@@ -40,18 +41,6 @@ std::vector<Value*> states_of(const graph::Graph& graph, const std::string& cell
     if (node->op == &op::state && node->attributes.get<std::string>("cell") == cell)
       states.push_back(node->output());
   return states;
-}
-
-/// But by the node that makes one of the other.
-void replace_uses(graph::Block& block, Value* value, Value* by) {
-  for (Node* node : block.nodes) {
-    if (node == by->definition) continue;
-    std::ranges::replace(node->inputs, value, by);
-    for (const auto& nested : node->blocks) {
-      replace_uses(*nested, value, by);
-      std::ranges::replace(nested->results, value, by);
-    }
-  }
 }
 
 /// A forward graph at whose end the backward run has been appended.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -116,6 +117,11 @@ class GraphBackward final : public autograd::Node {
 
   std::string name() const override { return whole_.graph->results().front().grad_fn_name; }
 
+  /// Result number `index` has that node for its grad_fn, which leads here.
+  void name_result(size_t index, const c10::intrusive_ptr<autograd::Node>& named) {
+    named_.insert_or_assign(index, c10::weak_intrusive_ptr<autograd::Node>(named));
+  }
+
   /// Keeps what backward needs. The results have this node as their grad_fn by now.
   void keep(std::span<const Slot> inputs, std::span<const std::string> cell_names,
             std::span<const Slot> cells, std::span<const Slot> results,
@@ -178,15 +184,19 @@ class GraphBackward final : public autograd::Node {
       for (const size_t index : graph->unrepeatable_results())
         given.emplace_back(results[index], false);
       for (const size_t index : graph->cuts()) given.emplace_back(results[index], false);
+      for (const size_t own : graph->kept_results())
+        results_kept.emplace_back(results[differentiable[own].index], true);
     }
 
     std::shared_ptr<GradientGraph> graph;
     std::vector<Kept> saved;
-    std::vector<Kept> given;  ///< what can't be computed again, then the cuts
+    std::vector<Kept> given;         ///< what can't be computed again, then the cuts
+    std::vector<Kept> results_kept;  ///< those of the node itself
   };
 
-  std::array<std::vector<Kept>*, 7> kept() {
-    return {&whole_.saved, &whole_.given, &apart_.saved, &apart_.given, &read_, &inputs_, &cells_};
+  std::array<std::vector<Kept>*, 9> kept() {
+    return {&whole_.saved,        &whole_.given, &apart_.saved, &apart_.given, &whole_.results_kept,
+            &apart_.results_kept, &read_,        &inputs_,      &cells_};
   }
 
   bool cuts_are_looked_at() const {
@@ -223,6 +233,18 @@ class GraphBackward final : public autograd::Node {
     std::vector<Slot> slots;
     for (const Kept& each : all) slots.push_back(each.get(getptr()));
     return slots;
+  }
+
+  /// The node's own results, with the grad_fn that the program's have.
+  void add_results(const Way& way, std::vector<Slot>& slots) {
+    for (size_t i = 0; i < way.results_kept.size(); ++i) {
+      const size_t number = way.graph->kept_results()[i];
+      const auto found = named_.find(number);
+      const auto named = found == named_.end() ? nullptr : found->second.lock();
+      at::Tensor result = tensor_of(way.results_kept[i].get(getptr())).detach();
+      autograd::impl::set_gradient_edge(result, named ? Edge(named, 0) : Edge(getptr(), number));
+      slots.push_back(slot_of(result));
+    }
   }
 
   static void add(std::vector<Slot>& slots, const variable_list& gradients) {
@@ -265,6 +287,7 @@ class GraphBackward final : public autograd::Node {
     std::vector<Slot> inputs = unpacked(inputs_);
     const std::vector<Slot> given = unpacked(way.given);
     inputs.insert(inputs.end(), given.begin(), given.end());
+    add_results(way, inputs);
     add(inputs, gradients);
     const std::shared_ptr<GradientGraph> again(way.graph, way.graph->recomputed());
     execute::Program& program = again->program();
@@ -302,6 +325,7 @@ class GraphBackward final : public autograd::Node {
   }
 
   Way whole_, apart_;
+  std::map<size_t, c10::weak_intrusive_ptr<autograd::Node>> named_;  ///< by result
   std::mutex mutex_;
   std::vector<Kept> read_, inputs_, cells_;
   std::shared_ptr<execute::Findings> findings_;  ///< with the tensors in `read_`
@@ -355,11 +379,13 @@ void attach_node(const Ways& ways, std::span<const Slot> inputs,
   const auto& differentiable = ways.whole->results();
   for (const GradientGraph::Result& result : differentiable) {
     at::Tensor tensor = tensor_of(results[result.index]);
-    Edge edge(node, node->add_input_metadata(tensor));
+    const uint32_t number = node->add_input_metadata(tensor);
+    Edge edge(node, number);
     // Of several each has its own, also for hooks: those of a result that backward() does not come
     // to are not called.
     if (differentiable.size() > 1) {
       const auto named = c10::make_intrusive<ResultBackward>(result.grad_fn_name, std::move(edge));
+      node->name_result(number, named);
       edge = Edge(named, named->add_input_metadata(tensor));
     }
     autograd::impl::set_gradient_edge(tensor, std::move(edge));

@@ -15,6 +15,7 @@
 #include "passes/passes.h"
 #include "passes/pipeline.h"
 #include "passes/reachability.h"
+#include "passes/replace_uses.h"
 #include "torch/aten_library.h"
 
 namespace janus::torch {
@@ -93,6 +94,22 @@ class Sources {
   std::vector<const Node*> pending_;
 };
 
+/// Whether eager computes the operator's gradient from its result.
+bool keeps_result(const Node& node) {
+  static const std::set<const graph::OpDef*> keeping = {&op::exp,
+                                                        &op::exp2,
+                                                        &op::expm1,
+                                                        &op::sqrt,
+                                                        &op::rsqrt,
+                                                        &op::reciprocal,
+                                                        &op::tanh,
+                                                        &op::tan,
+                                                        &op::sigmoid,
+                                                        &op::softmax_native,
+                                                        &op::log_softmax_native};
+  return keeping.contains(node.op);
+}
+
 }  // namespace
 
 GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
@@ -114,6 +131,7 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
   passes::SplitGradient split = passes::split_gradient(graph_, indices, inputs_, cells_, cuts_);
   ends_ = passes::cut_gradients(graph_, cuts_);
   find_reach();
+  find_kept_results();
   // A value that is saved and also a result, or saved twice, leaves the forward run once.
   std::vector<Value*>& all = split.forward.body().results;
   std::vector<Value*> once(all.begin(), all.end() - static_cast<ptrdiff_t>(split.saved_count));
@@ -139,6 +157,14 @@ void GradientGraph::find_reach() {
   for (const Result& result : results_) {
     Value* from = graph_.results()[result.index];
     reaches_.push_back(passes::reachable(std::span(&from, 1), targets));
+  }
+}
+
+void GradientGraph::find_kept_results() {
+  for (size_t i = 0; i < results_.size(); ++i) {
+    const Value* value = graph_.results()[results_[i].index];
+    if (value->type.is_tensor() && value->definition != nullptr && keeps_result(*value->definition))
+      kept_results_.push_back(i);
   }
 }
 
@@ -239,9 +265,11 @@ Graph GradientGraph::gradients_of_inputs() const {
         node.op == &op::detach && std::ranges::find(ends_, node.output()) != ends_.end();
     return is_known && (node.op == &op::state || execute::draws(node) || is_end);
   });
-  std::vector<Value*> operands, targets;
+  std::vector<Value*> operands, targets, kept;
   for (const Result& result : results_)
     operands.push_back(rewriter[graph_.results()[result.index]]);
+  for (const size_t i : kept_results_)
+    kept.push_back(rewriter.builder().input(operands[i]->type, operands[i]->name));
   for (const Result& result : results_) {
     operands.push_back(rewriter.builder().input(graph_.results()[result.index]->type, "gradient"));
   }
@@ -261,9 +289,24 @@ Graph GradientGraph::gradients_of_inputs() const {
                                            {"targets", static_cast<int64_t>(targets.size())},
                                            {"create_graph", true}},
                                           std::move(types));
-  Graph result = rewriter.finish();
-  result.body().results = gradient->outputs;
-  return result;
+  std::vector<Value*> results = gradient->outputs;
+  for (const size_t i : kept_results_) results.push_back(operands[i]);
+  results.insert(results.end(), kept.begin(), kept.end());
+  Graph made = rewriter.finish();
+  made.body().results = std::move(results);
+  return kept.empty() ? std::move(made) : with_kept_results(std::move(made), kept.size());
+}
+
+/// The last results of the graph are `count` results of the run as they are computed again, and as
+/// they are given: gradients are computed from the latter.
+Graph GradientGraph::with_kept_results(const Graph& gradients, size_t count) {
+  Graph expanded = passes::differentiate(gradients);
+  std::vector<Value*>& results = expanded.body().results;
+  const size_t first = results.size() - 2 * count;
+  for (size_t i = first; i < first + count; ++i)
+    passes::replace_uses(expanded.body(), results[i], results[i + count]);
+  results.resize(first);
+  return expanded;
 }
 
 }  // namespace janus::torch

@@ -43,6 +43,8 @@ class GradientGraph {
   const std::vector<size_t>& inputs() const { return inputs_; }
   const std::vector<std::string>& cells() const { return cells_; }
   const std::vector<size_t>& cuts() const { return cuts_; }
+  /// Which of `results()` eager's gradient saves: a gradient's own gradient comes to them by name.
+  const std::vector<size_t>& kept_results() const { return kept_results_; }
 
   /// Whether a gradient of differentiable result `result` can flow to differentiable input, cell or
   /// cut `target`, counted as backward() gives their gradients.
@@ -57,8 +59,8 @@ class GradientGraph {
   bool needs_findings() const { return draws_in_block_ || reads_heap_; }
   /// The gradients as a function of the graph's own inputs and cells, which can be differentiated
   /// again: takes the graph's inputs, then the unrepeatable values, then the cuts' results, then
-  /// one gradient for each differentiable result. Null where an operator has no second gradient, or
-  /// a clock is read in a branch, loop or function.
+  /// those of the kept results, then one gradient for each differentiable result. Null where an
+  /// operator has no second gradient, or a clock is read in a branch, loop or function.
   GradientGraph* recomputed();
   /// The forward program of a graph that `recomputed` gave.
   execute::Program& program();
@@ -67,7 +69,9 @@ class GradientGraph {
   void find_unrepeatable();
   void return_unrepeatable();
   void find_reach();
+  void find_kept_results();
   graph::Graph gradients_of_inputs() const;
+  static graph::Graph with_kept_results(const graph::Graph& gradients, size_t count);
 
   graph::Graph graph_;  ///< decomposed
   std::vector<Result> results_;
@@ -76,6 +80,7 @@ class GradientGraph {
   std::set<size_t> written_;
   std::vector<size_t> cuts_;
   std::vector<graph::Value*> ends_;  ///< what goes on from the cuts
+  std::vector<size_t> kept_results_;
   std::shared_ptr<const execute::Heap> heap_;
   /// Of what the results depend on: contents at entry of what is written, and draws, unless some
   /// are in blocks. Then all draws are made again.

@@ -352,3 +352,53 @@ def test_results_that_share_what_is_freed():
             return str(error)
 
     return looked_at(outputs, each_alone, [w])
+
+
+SAVED = {
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "exp": torch.exp,
+    "square root": lambda y: (y.abs() + 1).sqrt(),
+    "reciprocal": lambda y: 1 / (y.abs() + 1),
+    "softmax": lambda y: y.softmax(1),
+    "tangent": lambda y: (y * 0.1).tan(),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+@pytest.mark.parametrize("alone", [True, False])
+@differential(hits=4, graphs=1)
+def test_a_gradient_needs_the_result_itself(name, alone):
+    """Its own gradient comes to the result by what was saved, also where that is looked at."""
+    w = torch.randn(2, 3, requires_grad=True)
+
+    def outputs(x):
+        result = SAVED[name](x * w)
+        return (result,) if alone else (result, (result * result * w).sum())
+
+    def use(results):
+        results[0].retain_grad()
+        results[0].register_hook(lambda gradient: gradient * 2)
+        (first,) = torch.autograd.grad(results[-1].sum(), w, create_graph=True)
+        (saved,) = torch.autograd.grad(first.sum(), results[0], create_graph=True)
+        (saved.sum() + first.square().sum()).backward()
+        return first.detach(), saved.detach(), results[0].grad
+
+    return looked_at(outputs, use, [w])
+
+
+@differential(hits=4, graphs=1)
+def test_a_gradient_that_needs_the_result_after_its_backward():
+    w = torch.randn(2, 3, requires_grad=True)
+
+    def outputs(x):
+        return ((x * w).tanh(),)
+
+    def use(results):
+        (first,) = torch.autograd.grad(results[0].sum(), w, create_graph=True)
+        results[0].sum().backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            first.sum().backward()
+        return first.detach()
+
+    return looked_at(outputs, use, [w])
