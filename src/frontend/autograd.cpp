@@ -453,14 +453,19 @@ class Accumulation {
     only_if(interpreter_, reached_.flag, reached_.test, body);
   }
 
-  /// It lies as the leaf does, if that fills its memory, else in order.
+  /// It lies as the leaf does, if that fills its memory, else in order. That of a leaf of before
+  /// the call is laid out where it is put.
   Value first_gradient() {
     const auto order = order_in_memory(*leaf_);
-    if (!order) return make_tensor(interpreter_, gradient_, false);
+    graph::Builder& builder = interpreter_.builder();
+    if (!order) {
+      const bool is_made = leaf_->source == nullptr;
+      return make_tensor(interpreter_, is_made ? op::contiguous(builder, {gradient_}) : gradient_,
+                         false);
+    }
     graph::Shape inverse(order->size());
     for (size_t i = 0; i < order->size(); ++i)
       inverse[static_cast<size_t>((*order)[i].value())] = static_cast<int64_t>(i);
-    graph::Builder& builder = interpreter_.builder();
     graph::Value* in_order =
         op::contiguous(builder, {op::permute(builder, {gradient_}, {{"dims", *order}})});
     auto grad =

@@ -231,6 +231,30 @@ def test_maml_inner_step():
 
 
 @differential(hits=2)
+def test_gradients_of_leaves_made_in_the_run_lie_as_they_do():
+    """Not as the sums that they come from, which repeat one element: programs write to them."""
+
+    def gradient(leaf, f):
+        f(leaf.requires_grad_()).sum().backward()
+        return leaf.grad
+
+    def convert(step):
+        converted = torchjanus.function(gradients)
+        return lambda x: doubled(converted(x)), converted
+
+    def gradients(x):
+        uses = [lambda y: y, lambda y: y * x, lambda y: y.mean(0)]
+        leaves = [x.detach().clone(), x[:, :1].detach(), x.t().detach().t()]
+        return [gradient(leaf.detach(), use) for leaf in leaves for use in uses]
+
+    def doubled(made):
+        return [one.mul_(2) for one in made]
+
+    calls = [(torch.randn(2, 3),) for _ in range(7)]
+    return Program(lambda x: doubled(gradients(x)), calls, convert=convert)
+
+
+@differential(hits=2)
 def test_grad_allow_unused_and_several_outputs():
     def step(x, y):
         x = x.detach().requires_grad_()
