@@ -225,8 +225,8 @@ class Application {
     if (is_argument || tensor->base != nullptr || tensor->taken_from != nullptr) {
       // They share their memory: neither may be written as long as both are there.
       const auto root = memory_of(tensor);
-      result->possible_aliases.push_back({root, root->version});
-      root->possible_aliases.push_back({result, result->version});
+      result->possible_aliases.add({root, root->version});
+      root->possible_aliases.add({result, result->version});
     }
     context_->note_output(tensor, result);
     if (differentiable) record_.outputs.push_back(result->value);

@@ -65,8 +65,8 @@ void Loop::begin_list(Sequence& sequence, const Parameter& parameter) {
                : roll(interpreter_, test_, growth.form, sequence.elements.known(), growth.front);
   });
   for (const PossibleAlias& alias : list->memory->possible_aliases)
-    growth.memory->possible_aliases.push_back(alias);
-  if (before != nullptr) growth.memory->possible_aliases.push_back({list->memory, 0});
+    growth.memory->possible_aliases.add(alias);
+  if (before != nullptr) growth.memory->possible_aliases.add({list->memory, 0});
   list->test = test_;
   list->memory = growth.memory;
   list->front = growth.front;
@@ -128,7 +128,7 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
   CarriedTensor record{tensor, {memory_of(from)}};
   for (const PossibleAlias& alias : record.roots.front()->possible_aliases)
     if (auto other = alias.tensor.lock()) record.roots.push_back(other);
-  for (const auto& root : record.roots) tensor->possible_aliases.push_back({root, root->version});
+  for (const auto& root : record.roots) tensor->possible_aliases.add({root, root->version});
   tensors_.push_back(std::move(record));
   return tensor;
 }

@@ -57,7 +57,7 @@ void Loop::finish_lists(const graph::Node& node) {
     // Tensors of before that it may hold now.
     for (const PossibleAlias& alias : growth.memory->possible_aliases)
       if (auto other = alias.tensor.lock())
-        other->possible_aliases.push_back({growth.memory, growth.memory->version});
+        other->possible_aliases.add({growth.memory, growth.memory->version});
   }
 }
 
@@ -107,15 +107,15 @@ void Loop::relate_tensors() {
   }
   for (size_t i = 0; i < tensors_.size(); ++i) {
     Tensor& tensor = *tensors_[i].tensor;
-    tensor.possible_aliases.clear();
+    tensor.possible_aliases = {};
     for (const auto& root : tensors_[i].roots) {
       if (passages_.contains(root.get())) fail("it writes a tensor that it also hands on");
-      tensor.possible_aliases.push_back({root, root->version});
+      tensor.possible_aliases.add({root, root->version});
     }
     for (size_t j = 0; j < i; ++j) {
       if (!share_roots(tensors_[i], tensors_[j])) continue;
-      tensor.possible_aliases.push_back({tensors_[j].tensor, tensors_[j].tensor->version});
-      tensors_[j].tensor->possible_aliases.push_back({tensors_[i].tensor, tensor.version});
+      tensor.possible_aliases.add({tensors_[j].tensor, tensors_[j].tensor->version});
+      tensors_[j].tensor->possible_aliases.add({tensors_[i].tensor, tensor.version});
     }
   }
   // What needs no gradient outside must not seem to have one through the blocks.

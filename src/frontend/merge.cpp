@@ -920,10 +920,10 @@ std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elem
     if (lists[side]->form != *form) throw NotMerged{"lists of different elements"};
     lists[side] = facing(interpreter_, *lists[side], merged->front);
     const std::shared_ptr<Tensor>& memory = lists[side]->memory;
-    merged->memory->possible_aliases.push_back({memory, memory->version});
+    merged->memory->possible_aliases.add({memory, memory->version});
     merged->memory->uncertain_alias |= memory->uncertain_alias;
     for (const PossibleAlias& alias : memory->possible_aliases)
-      merged->memory->possible_aliases.push_back(alias);
+      merged->memory->possible_aliases.add(alias);
   }
   for (size_t i = 0; i < lists[0]->lists.size(); ++i)
     merged->lists.push_back(merge_graph_values(lists[0]->lists[i], lists[1]->lists[i]));
@@ -1004,22 +1004,21 @@ void Merger::finish_tensors() {
     Tensor& tensor = *tensors_[i].tensor;
     for (const auto& root : tensors_[i].roots) {
       if (root.get() == &tensor) continue;
-      tensor.possible_aliases.push_back({root, root->version});
+      tensor.possible_aliases.add({root, root->version});
     }
     // Two that are one object on a side.
     for (size_t j = 0; j < i; ++j) {
       if (!share_roots(tensors_[i], tensors_[j])) continue;
       Tensor& other = *tensors_[j].tensor;
-      tensor.possible_aliases.push_back({tensors_[j].tensor, other.version});
-      other.possible_aliases.push_back({tensors_[i].tensor, tensor.version});
+      tensor.possible_aliases.add({tensors_[j].tensor, other.version});
+      other.possible_aliases.add({tensors_[i].tensor, tensor.version});
     }
     finish_value(tensor);
   }
   for (Tensor* tensor : written_) finish_value(*tensor);
   for (const auto& memory : memories_)
     for (const PossibleAlias& alias : memory->possible_aliases)
-      if (auto other = alias.tensor.lock())
-        other->possible_aliases.push_back({memory, memory->version});
+      if (auto other = alias.tensor.lock()) other->possible_aliases.add({memory, memory->version});
 }
 
 }  // namespace janus::frontend

@@ -31,13 +31,13 @@ std::shared_ptr<Tensor> memory_with(const ElementForm& form,
           memory->grad_fn_name.empty() || memory->grad_fn_name == other->grad_fn_name
               ? other->grad_fn_name
               : std::string(kManyOperators);
-    std::vector<PossibleAlias> aliases = other->possible_aliases;
-    aliases.push_back({other, other->version});
+    PossibleAliases aliases = other->possible_aliases;
+    aliases.add({other, other->version});
     for (const PossibleAlias& alias : aliases) {
       const std::shared_ptr<Tensor> tensor = alias.tensor.lock();
       if (tensor == nullptr || tensor == memory) continue;
-      memory->possible_aliases.push_back(alias);
-      tensor->possible_aliases.push_back({memory, memory->version});
+      memory->possible_aliases.add(alias);
+      tensor->possible_aliases.add({memory, memory->version});
     }
   }
   return memory;

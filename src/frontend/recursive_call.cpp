@@ -83,11 +83,11 @@ std::shared_ptr<const Rolled> RecursiveCall::given_list(const GrowingList& growt
   Tensor& memory = *growth.memory;
   if (list->memory != growth.memory) {
     memory.uncertain_alias |= list->memory->uncertain_alias;
-    memory.possible_aliases.push_back({list->memory, list->memory->version});
+    memory.possible_aliases.add({list->memory, list->memory->version});
     for (const PossibleAlias& alias : list->memory->possible_aliases) {
-      memory.possible_aliases.push_back(alias);
+      memory.possible_aliases.add(alias);
       if (auto other = alias.tensor.lock())
-        other->possible_aliases.push_back({growth.memory, memory.version});
+        other->possible_aliases.add({growth.memory, memory.version});
     }
   }
   growth.list->elements = ElementList(list);
@@ -115,7 +115,7 @@ void RecursiveCall::relate(const Passed& result) const {
     const ResultAliases aliases =  // a place that was found just now has none yet
         i < function_.aliases.size() ? function_.aliases[i] : ResultAliases();
     auto add = [&](const std::shared_ptr<Tensor>& other) {
-      tensor.possible_aliases.push_back({other, other->version});
+      tensor.possible_aliases.add({other, other->version});
     };
     for (const auto& other : aliases.tensors) add(other);
     for (size_t list : aliases.lists) add(function_.growths[list].memory);
@@ -123,7 +123,7 @@ void RecursiveCall::relate(const Passed& result) const {
       if (operands_.tensors[argument] != nullptr) add(memory_of(operands_.tensors[argument]));
     for (size_t other : aliases.results) {
       add(result.tensors[other]);
-      result.tensors[other]->possible_aliases.push_back({result.tensors[i], tensor.version});
+      result.tensors[other]->possible_aliases.add({result.tensors[i], tensor.version});
     }
     // What stands for the tensors of a list has no value.
     if (tensor.value != nullptr && !tensor.requires_grad && !interpreter_.differentiable.empty())

@@ -168,11 +168,11 @@ void flatten(Interpreter& interpreter, const ElementForm& form, const Value& val
       std::any_of(others.begin(), others.end(),
                   [&](const PossibleAlias& alias) { return alias.tensor.lock() == all; }))
     memory.uncertain_alias = true;
-  root->possible_aliases.push_back({all, all->version});
-  memory.possible_aliases.push_back({root, root->version});
+  root->possible_aliases.add({all, all->version});
+  memory.possible_aliases.add({root, root->version});
   for (const PossibleAlias& alias : root->possible_aliases)
     if (auto other = alias.tensor.lock(); other != nullptr && other != all)
-      memory.possible_aliases.push_back({other, other->version});
+      memory.possible_aliases.add({other, other->version});
 }
 
 Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value* value,
@@ -183,7 +183,7 @@ Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value*
   auto tensor = make_tensor(interpreter, value, tracked);
   tensor->strides.reset();
   tensor->uncertain_alias = true;
-  tensor->possible_aliases.push_back({memory, memory->version});
+  tensor->possible_aliases.add({memory, memory->version});
   tensor->list_memory = memory;
   tensor->is_borrowed = memory->is_borrowed;
   return tensor;

@@ -18,6 +18,18 @@ namespace janus::frontend {
 
 using python::Object;
 
+// --- aliases ------------------------------------------------------------------------------------
+
+void PossibleAliases::add(PossibleAlias alias) {
+  std::erase_if(all_, [](const PossibleAlias& each) { return each.tensor.expired(); });
+  const auto is_same = [&](const PossibleAlias& each) {
+    return each.version == alias.version && !each.tensor.owner_before(alias.tensor) &&
+           !alias.tensor.owner_before(each.tensor);
+  };
+  if (!alias.tensor.expired() && std::ranges::none_of(all_, is_same))
+    all_.push_back(std::move(alias));
+}
+
 // --- contents -----------------------------------------------------------------------------------
 
 namespace {

@@ -153,6 +153,17 @@ struct PossibleAlias {
   uint32_t version = 0;  ///< of it, when the two were found to be related
 };
 
+/// Each of those that still live once: branch after branch adds the same ones.
+class PossibleAliases {
+ public:
+  void add(PossibleAlias alias);
+  auto begin() const { return all_.begin(); }
+  auto end() const { return all_.end(); }
+
+ private:
+  std::vector<PossibleAlias> all_;
+};
+
 /// A tensor with its identity. In-place operations give it a new `value`; views name their `base`.
 /// frontend/tensor.h keeps aliases consistent: reading a view whose base was written replays it.
 struct TensorState {
@@ -188,7 +199,7 @@ struct TensorState {
   const void* storage = nullptr;        ///< identity of the memory of a tensor of the entry
   bool uncertain_alias = false;         ///< may share memory with another tensor: not writable
   bool is_borrowed = false;             ///< met at run time: an object that only Python's heap has
-  std::vector<PossibleAlias> possible_aliases;  ///< of a tensor merged from two sides of a branch
+  PossibleAliases possible_aliases;     ///< of a tensor merged from two sides of a branch
   std::shared_ptr<Tensor> list_memory;  ///< of an element of a list of the graph: Rolled::memory
   // --- autograd
   std::vector<graph::Value*> past_values;  ///< contents before each in-place write

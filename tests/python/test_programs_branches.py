@@ -659,3 +659,19 @@ def test_loss_that_requires_a_gradient_on_one_side():
         return y.sum()
 
     return both(step, 14, watch=[model])
+
+
+@differential(hits=1)
+def test_a_comprehension_with_many_tests_on_elements():
+    """Each of the lists that a test leaves may be the one before: named once."""
+    w = torch.randn(3, requires_grad=True)
+
+    def step(y):
+        n = len(y)
+        pairs = [(i, j) for i in range(n) for j in range(n) if i != j and y[i] == y[j]]
+        w.grad = None
+        loss = (w * len(pairs)).sum()
+        loss.backward()
+        return loss, pairs
+
+    return Program(step, [(torch.randint(0, 3, (8,)),) for _ in range(8)], watch=[w])
