@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/op.h"
+#include "graph/run_time_symbols.h"
 #include "ops/list.h"
 
 namespace janus::execute {
@@ -15,14 +16,6 @@ using graph::Type;
 using graph::Value;
 
 namespace {
-
-/// The name of a dimension that is nothing but a symbol; empty otherwise.
-std::string bare_symbol(const Dim& dim) {
-  if (dim.is_constant()) return {};
-  const std::vector<std::string> names = dim.symbols();
-  if (names.size() != 1 || graph::to_string(dim) != names[0]) return {};
-  return names[0];
-}
 
 void add_symbols(const Shape& shape, std::set<std::string>& names) {
   for (const Dim& dim : shape) {
@@ -65,7 +58,7 @@ Symbols::Symbols(const graph::Graph& graph, std::span<const std::string> cells)
 void Symbols::bind(const Type& type, size_t operand) {
   if (!type.is_tensor()) return;
   for (size_t d = 0; d < type.shape.size(); ++d) {
-    const std::string name = bare_symbol(type.shape[d]);
+    const std::string name = graph::symbol_shown_by(type.shape[d]);
     if (!name.empty() && bound_.insert(name).second) places_.push_back({name, operand, d, false});
   }
 }

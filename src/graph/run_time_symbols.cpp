@@ -27,6 +27,12 @@ bool mentions(const AttributeValue& value, const std::string& symbol) {
 
 }  // namespace
 
+std::string symbol_shown_by(const Dim& size) {
+  if (size.is_constant()) return {};
+  const std::vector<std::string> names = size.symbols();
+  return names.size() == 1 && to_string(size) == names[0] ? names[0] : std::string();
+}
+
 std::string symbol_given_by(const Node& node) {
   if (std::string_view(node.op->name) != "dimension") return {};
   return node.attributes.get<std::string>("symbol");

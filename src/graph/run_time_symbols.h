@@ -1,4 +1,5 @@
-// Dimension symbols that a node of the graph gives their value: operator `dimension`.
+// Where dimension symbols have their value from: a tensor that shows them, or a node of the graph
+// (operator `dimension`).
 #pragma once
 
 #include <set>
@@ -8,6 +9,8 @@
 
 namespace janus::graph {
 
+/// The symbol that the size is, and nothing but it; empty for others.
+std::string symbol_shown_by(const Dim& size);
 /// The symbol that the node gives its value; empty for other nodes.
 std::string symbol_given_by(const Node& node);
 /// The symbols that nodes of the block, or of blocks within it, give their value.

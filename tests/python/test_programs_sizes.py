@@ -144,3 +144,22 @@ def test_loop_of_a_drawn_number_that_is_none_in_the_graph():
         return x.sum()
 
     return Program(step, [(torch.randn(3),) for _ in range(12)])
+
+
+@differential(hits=4)
+def test_a_size_of_a_tensor_that_nobody_needs_otherwise():
+    class Holder:
+        pass
+
+    holder = Holder()
+
+    def step(number):
+        return torch.full((holder.x.size(0),), number) * 2
+
+    def put(rows):
+        holder.x = torch.randn(rows, 4)
+
+    calls = []
+    for i in range(12):
+        calls += [lambda i=i: put(2 + 3 * i % 5), (i * 0.5,)]
+    return Program(step, calls)
