@@ -196,7 +196,7 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
     interpreter.refuse(ReasonCode::shape_mismatch, cat(*name, ": ", native_refusal));
   if (!resolved)
     interpreter.refuse(ReasonCode::unknown_callable,
-                       cat(*name, ": ", why_not.substr(0, why_not.find('\n'))));
+                       cat(*name, " (", why_not.substr(0, why_not.find('\n')), ")"));
   if (resolved->mutates) interpreter.refuse(ReasonCode::unknown_callable, *name);
   std::vector<graph::Value*> inputs;
   bool any_tracked = false;
