@@ -405,42 +405,64 @@ class Nest {
     return code.select(code.compare(Compare::gt, index, high), high, index);
   }
 
+  /// The dimensions of the space that index k of the tensor depends on.
+  static std::vector<uint32_t> followed_dims(const ops::IndexMap& map, size_t k) {
+    std::vector<uint32_t> dims;
+    for (uint32_t dim = 0; dim < map.space_rank; ++dim)
+      if (map.factor(k, dim) != 0) dims.push_back(dim);
+    return dims;
+  }
+
+  struct Bounds {
+    int64_t lowest, highest;
+  };
+
+  /// Of index k of the tensor; nullopt where a dimension that it follows varies.
+  std::optional<Bounds> bounds_of(const ops::IndexMap& map, size_t k,
+                                  std::span<const uint32_t> followed) const {
+    Bounds bounds{map.offset[k], map.offset[k]};
+    for (const uint32_t dim : followed) {
+      const graph::Dim& size = space_->shape()[dim];
+      if (!size.is_constant()) return std::nullopt;
+      const int64_t last = map.factor(k, dim) * (size.value() - 1);
+      bounds.lowest += std::min<int64_t>(last, 0);
+      bounds.highest += std::max<int64_t>(last, 0);
+    }
+    return bounds;
+  }
+
+  static Lowering::Scalar integer(Lowering& code, int64_t number) {
+    return code.constant(static_cast<double>(number), DType::i64);
+  }
+
+  /// Index k of the tensor at the point.
+  static Lowering::Scalar index_at(Lowering& code, const ops::IndexMap& map, size_t k,
+                                   std::span<const uint32_t> followed) {
+    Lowering::Scalar index = integer(code, map.offset[k]);
+    for (const uint32_t dim : followed) {
+      const auto factor = integer(code, map.factor(k, dim));
+      index = code.add(index, code.mul(code.position_along(dim), factor));
+    }
+    return index;
+  }
+
   /// Under which conditions index k of the tensor is one of its indices.
   std::vector<Lowering::Scalar> conditions(Lowering& code, const ops::IndexMap& map, size_t k,
                                            const graph::Dim& size) const {
-    std::optional<int64_t> lowest = map.offset[k], highest = map.offset[k];
-    std::vector<uint32_t> followed;
-    for (uint32_t j = 0; j < map.space_rank; ++j) {
-      const int64_t factor = map.factor(k, j);
-      if (factor == 0) continue;
-      if (map.is_same(k, j) && size == space_->shape()[j]) return {};
-      followed.push_back(j);
-      const graph::Dim& range = space_->shape()[j];
-      if (!range.is_constant()) {
-        lowest = highest = std::nullopt;
-      } else if (lowest) {
-        const int64_t last = factor * (range.value() - 1);
-        *lowest += std::min<int64_t>(last, 0);
-        *highest += std::max<int64_t>(last, 0);
-      }
-    }
-    // One index that is only moved is compared as it is.
+    const std::vector<uint32_t> followed = followed_dims(map, k);
+    for (const uint32_t dim : followed)
+      if (map.is_same(k, dim) && size == space_->shape()[dim]) return {};
+    // One that is only moved is compared as it is.
     const bool is_moved = followed.size() == 1 && map.factor(k, followed[0]) == 1;
-    auto index = code.constant(is_moved ? 0 : static_cast<double>(map.offset[k]), DType::i64);
-    if (is_moved) index = code.position_along(followed[0]);
-    for (size_t i = 0; i < followed.size() && !is_moved; ++i) {
-      const auto factor =
-          code.constant(static_cast<double>(map.factor(k, followed[i])), DType::i64);
-      index = code.add(index, code.mul(code.position_along(followed[i]), factor));
-    }
+    const auto index =
+        is_moved ? code.position_along(followed[0]) : index_at(code, map, k, followed);
     const int64_t first = is_moved ? -map.offset[k] : 0;
+    const std::optional<Bounds> bounds = bounds_of(map, k, followed);
     std::vector<Lowering::Scalar> conditions;
-    const auto bound = [&](Compare how, int64_t limit) {
-      const auto number = code.constant(static_cast<double>(limit), DType::i64);
-      conditions.push_back(code.compare(how, index, number));
-    };
-    if (!lowest || *lowest < 0) bound(Compare::ge, first);
-    if (!highest || *highest >= size.value()) bound(Compare::lt, first + size.value());
+    if (!bounds || bounds->lowest < 0)
+      conditions.push_back(code.compare(Compare::ge, index, integer(code, first)));
+    if (!bounds || bounds->highest >= size.value())
+      conditions.push_back(code.compare(Compare::lt, index, integer(code, first + size.value())));
     return conditions;
   }
 
