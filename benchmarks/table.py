@@ -181,13 +181,22 @@ def seconds_until_caught_up(variant: Variant, eager: Variant) -> float | None:
     return spent + steps * variant.median
 
 
+def settle(variant: Variant) -> None:
+    """Runs on until all batches have come up twice since a graph was last made or compiled."""
+    made, quiet = 0, 0
+    while quiet < 2 * variant.batch_count and len(variant.warm_up) < 2000:
+        variant.warm_up.append(variant.run())
+        stats = torchjanus.stats(variant.step)
+        is_new = stats["compiling"] or stats["generated"] != made
+        made, quiet = stats["generated"], 0 if is_new else quiet + 1
+
+
 def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -> dict:
     built = variants(benchmark, with_compile)
     steps = min(100, 12 + 2 * built[0].batch_count)  # all lengths, trees and branches
     for variant in built[:2]:
         variant.warm(steps)
-    while torchjanus.stats(built[1].step)["compiling"]:
-        built[1].warm_up.append(built[1].run())
+    settle(built[1])
     for variant in built[2:]:
         variant.try_to_warm(steps, limit)
     systems = [variant for variant in built if not variant.is_out]
