@@ -28,6 +28,7 @@ from pathlib import Path
 import memory
 from programs import BENCHMARKS, Benchmark, chosen
 from torch._dynamo.utils import counters
+from torch._inductor.async_compile import shutdown_compile_workers
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import torch
@@ -103,6 +104,7 @@ class Variant:
             with at_most(limit):
                 self.warm(steps)
         except TooLong:
+            shutdown_compile_workers()  # they would go on beside what is timed
             self.note, self.is_out = f"not ready after {limit} s", True
         except Exception as error:
             self.note, self.is_out = f"fails: {type(error).__name__}", True
