@@ -199,6 +199,8 @@ def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -
     for variant in built[:2]:
         variant.warm(steps)
     settle(built[1])
+    steps = len(built[1].warm_up)  # training may change what a step does: all have done as many
+    built[0].warm_up += [built[0].run() for _ in range(steps - len(built[0].warm_up))]
     for variant in built[2:]:
         variant.try_to_warm(steps, limit)
     systems = [variant for variant in built if not variant.is_out]
