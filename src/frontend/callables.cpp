@@ -17,6 +17,7 @@
 #include "graph/constant.h"
 #include "ops/list.h"
 #include "ops/view_rules.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -30,10 +31,7 @@ namespace {
 std::optional<graph::Dim> as_dimension(const Value& value) {
   if (const auto* known = as<Known>(value)) {
     if (!PyLong_CheckExact(known->object.get())) return std::nullopt;
-    int overflow = 0;
-    int64_t number = PyLong_AsLongLongAndOverflow(known->object.get(), &overflow);
-    if (overflow != 0) return std::nullopt;
-    return graph::Dim(number);
+    return python::int64_of(known->object.get());
   }
   const auto* number = as<Number>(value);
   return number != nullptr && number->type == graph::Type::Kind::i64 ? number->dim : std::nullopt;

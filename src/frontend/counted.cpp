@@ -13,6 +13,7 @@
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -30,10 +31,7 @@ bool is_int_number(const Value& value) {
 /// Nothing: it is no constant, or too great.
 std::optional<int64_t> known_integer(const Value& value) {
   const auto* known = as<Known>(value);
-  if (known == nullptr) return std::nullopt;
-  int overflow = 0;
-  const int64_t number = PyLong_AsLongLongAndOverflow(known->object.get(), &overflow);
-  return overflow == 0 ? std::optional(number) : std::nullopt;
+  return known == nullptr ? std::nullopt : python::int64_of(known->object.get());
 }
 
 /// Whether a loop over it is one in the graph.

@@ -5,6 +5,7 @@
 #include "frontend/containers.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
+#include "python/integer.h"
 #include "speculate/describe.h"
 
 namespace janus::frontend {
@@ -24,12 +25,6 @@ namespace {
 
 constexpr Py_ssize_t kMostParts = 8;  // of a tuple
 
-bool fits_64_bits(PyObject* number) {
-  int overflow = 0;
-  PyLong_AsLongLongAndOverflow(number, &overflow);
-  return overflow == 0;
-}
-
 bool is_contiguous(const TensorFact& fact) {
   const graph::Shape sizes(fact.sizes.begin(), fact.sizes.end());
   return are_contiguous(sizes, graph::Shape(fact.strides.begin(), fact.strides.end()));
@@ -48,7 +43,7 @@ class Describer {
       made.kind = ElementPattern::Kind::boolean;
     else if (PyFloat_CheckExact(element))
       made.kind = ElementPattern::Kind::floating;
-    else if (!PyLong_CheckExact(element) || !fits_64_bits(element))
+    else if (!PyLong_CheckExact(element) || !python::int64_of(element))
       return std::nullopt;
     return made;
   }
@@ -93,7 +88,7 @@ bool is_alike(const ElementPattern& pattern, PyObject* element, PyObject* other)
   if (Py_TYPE(element) != Py_TYPE(other)) return false;
   switch (pattern.kind) {
     case ElementPattern::Kind::integer:
-      return fits_64_bits(element);
+      return python::int64_of(element).has_value();
     case ElementPattern::Kind::tuple:
       break;
     case ElementPattern::Kind::tensor: {

@@ -10,6 +10,7 @@
 #include "frontend/tensor.h"
 #include "graph/constant.h"
 #include "ops/list.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -204,9 +205,8 @@ class Indexing {
     PyObject* object = known_object(value);
     if (object == Py_None) return missing;
     if (object == nullptr) return as<Number>(value)->dim;
-    int overflow = 0;
-    int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
-    return overflow == 0 && number >= 0 ? std::optional<graph::Dim>(number) : std::nullopt;
+    const std::optional<int64_t> number = python::int64_of(object);
+    return number >= 0 ? std::optional<graph::Dim>(number) : std::nullopt;
   }
 
   static bool may_be_anything(const graph::Dim& dim) {
@@ -318,10 +318,7 @@ class Indexing {
   static std::optional<graph::Dim> dimension_of(const Value& value) {
     if (const auto* number = as<Number>(value)) return number->dim;
     PyObject* object = known_object(value);
-    int overflow = 0;
-    const long long known = object == nullptr ? 0 : PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (object == nullptr || overflow != 0) return std::nullopt;
-    return graph::Dim(int64_t{known});
+    return object == nullptr ? std::nullopt : std::optional<graph::Dim>(python::int64_of(object));
   }
 
   bool set_bound(graph::Attributes& attributes, const char* name, const Value& value) {

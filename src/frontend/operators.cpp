@@ -18,6 +18,7 @@
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
 #include "frontend/tensor.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -105,10 +106,7 @@ std::optional<Dim> dim_of(const Value& value) {
   if (const auto* number = as<Number>(value)) return number->dim;
   PyObject* object = as<Known>(value)->object.get();
   if (!PyLong_CheckExact(object)) return std::nullopt;
-  int overflow = 0;
-  int64_t integer = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow != 0) return std::nullopt;
-  return Dim(integer);
+  return python::int64_of(object);
 }
 
 const char* scalar_operator(Operator op) {
@@ -233,14 +231,13 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
       number_kind(right) != Type::Kind::f64) {
     // An int to a negative power is a float: the type must not depend on the value.
     const auto* exponent = as<Known>(right);
-    int overflow = 0;
-    const int64_t power =
-        exponent == nullptr ? 0 : PyLong_AsLongLongAndOverflow(exponent->object.get(), &overflow);
-    if (power < 0 && overflow == 0) {
+    const std::optional<int64_t> power =
+        exponent == nullptr ? 0 : python::int64_of(exponent->object.get());
+    if (power && *power < 0) {
       const Value base = convert_number(interpreter, left, Type::Kind::f64);
       return with_example(number_binary(interpreter, op, base, right), example);
     }
-    if (overflow != 0 || (exponent == nullptr && !assume_not_negative(interpreter, right)))
+    if (!power || (exponent == nullptr && !assume_not_negative(interpreter, right)))
       interpreter.refuse(ReasonCode::dynamic_value, "the type of a power of ints");
     if (exponent == nullptr)
       return with_example(
@@ -691,9 +688,8 @@ namespace {
 /// Whether Python has one object only for all ints of that value.
 bool is_small_int(PyObject* object) {
   if (!PyLong_CheckExact(object)) return false;
-  int overflow = 0;
-  const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
-  return overflow == 0 && number >= -5 && number <= 256;
+  const std::optional<int64_t> number = python::int64_of(object);
+  return number && *number >= -5 && *number <= 256;
 }
 
 /// `left is right` or `left is not right` of numbers of which only the run knows one, where equal

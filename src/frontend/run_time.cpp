@@ -17,6 +17,7 @@
 #include "frontend/recursion.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -265,14 +266,12 @@ bool are_dicts(const Classes& classes) {
 graph::Attributes with_key(Interpreter& interpreter, const Value& key,
                            graph::Attributes attributes) {
   PyObject* const known = known_object(key);
-  int overflow = 1;
-  const long long number = known != nullptr && PyLong_CheckExact(known)
-                               ? PyLong_AsLongLongAndOverflow(known, &overflow)
-                               : 0;
+  const std::optional<int64_t> number =
+      known != nullptr && PyLong_CheckExact(known) ? python::int64_of(known) : std::nullopt;
   if (known != nullptr && PyUnicode_CheckExact(known))
     attributes.set("key", text_of(known));
-  else if (overflow == 0)
-    attributes.set("key", int64_t{number});
+  else if (number)
+    attributes.set("key", *number);
   else
     interpreter.refuse(ReasonCode::expression, "a key of a dict met at run time");
   return attributes;

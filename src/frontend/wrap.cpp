@@ -12,6 +12,7 @@
 #include "frontend/tensor.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
+#include "python/integer.h"
 #include "speculate/test_number.h"
 
 namespace janus::frontend {
@@ -158,11 +159,7 @@ Value Interpreter::wrap_number(PyObject* object, const Source* source) {
       generalises("specialise_numbers") && (PyFloat_CheckExact(object) || is_handed_over(source));
   bool varies =
       general || has_varied(source) || (!varying_.empty() && varying_.contains(source->describe()));
-  if (varies && PyLong_CheckExact(object)) {
-    int overflow = 0;
-    PyLong_AsLongLongAndOverflow(object, &overflow);
-    varies = overflow == 0;
-  }
+  if (varies && PyLong_CheckExact(object)) varies = python::int64_of(object).has_value();
   if (varies) return number_input(object, source);
   assume(Assumption::Kind::equals, source, Object::borrow(object));
   return std::make_shared<Known>(Object::borrow(object), source);
@@ -380,10 +377,9 @@ graph::Value* Interpreter::graph_value(const Value& value) {
     if (PyBool_Check(object)) return builder_.constant(object == Py_True);
     if (PyFloat_CheckExact(object)) return builder_.constant(PyFloat_AS_DOUBLE(object));
     if (PyLong_CheckExact(object)) {
-      int overflow = 0;
-      int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
-      if (overflow != 0) refuse(ReasonCode::dynamic_value, "an int of more than 64 bits");
-      return builder_.constant(number);
+      const std::optional<int64_t> number = python::int64_of(object);
+      if (!number) refuse(ReasonCode::dynamic_value, "an int of more than 64 bits");
+      return builder_.constant(*number);
     }
     refuse(ReasonCode::dynamic_value, "a number of an unexpected class");
   }

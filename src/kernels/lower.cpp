@@ -315,7 +315,7 @@ class Nest {
     const auto operand = values_.find(resolved(node.inputs[0]));
     if (operand == values_.end()) throw Unsupported{"a reduction of nothing"};
     const DType dtype = dtype_of_operand(node.output()->type);
-    if (is_half(dtype) || is_half(operand->second.dtype)) throw Unsupported{"half precision"};
+    if (is_half(dtype)) throw Unsupported{"a reduction to half precision"};
     const ops::Reduction reduction = *ops::reduction_of(node);
     const Combine combine = combine_of(node);
     if (combine == Combine::maximum || combine == Combine::minimum) {
@@ -358,7 +358,6 @@ class Nest {
     const auto dim = static_cast<uint32_t>(reduction.dims.front());
     if (reduction.space[dim].lower_bound().value_or(0) < 1)
       throw Unsupported{"an element of what may be empty"};
-    if (is_half(operand.dtype)) throw Unsupported{"half precision"};
     Lowering code(nest_, values_, node, space_);
     const Instruction& source = nest_.code[static_cast<size_t>(operand.id)];
     Instruction taken{.opcode = Opcode::pick, .dtype = operand.dtype, .index = source.index};

@@ -281,9 +281,8 @@ constinit const OpDef op::list_sum{
     .name = "list_sum",
     .doc =
         "The sum of two gradients that are lists or frames, element by element, and of elements "
-        "that "
-        "are such themselves. Of lists from the end, as long as the longer one; an empty frame is "
-        "zeros.",
+        "that are such themselves. Of lists from the end, as long as the longer one; an empty "
+        "frame is zeros.",
     .schema = "",
     .traits = Trait::pure,
     .infer = infer_list_sum,

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/fault.h"
 #include "base/options.h"
+#include "python/integer.h"
 #include "speculate/describe.h"
 #include "speculate/guard_tree.h"
 #include "speculate/recollection.h"
@@ -189,10 +190,9 @@ bool holds_truth(PyObject* object, bool expected) {
 
 bool holds_integer(const Check& check, PyObject* object, Walk& walk) {
   if (!PyLong_CheckExact(object)) return false;
-  int overflow = 0;
-  const int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow != 0) return false;
-  return check.symbol < 0 || walk.bind(static_cast<size_t>(check.symbol), number);
+  const std::optional<int64_t> number = python::int64_of(object);
+  if (!number) return false;
+  return check.symbol < 0 || walk.bind(static_cast<size_t>(check.symbol), *number);
 }
 
 bool holds_tensor(const TensorCheck& check, PyObject* object, Walk& walk) {
@@ -210,11 +210,8 @@ bool holds_tensor(const TensorCheck& check, PyObject* object, Walk& walk) {
 
 bool holds_element(const ElementCheck& check, PyObject* object, Walk& walk) {
   switch (check.kind) {
-    case ElementPattern::Kind::integer: {
-      int overflow = 0;
-      if (PyLong_CheckExact(object)) PyLong_AsLongLongAndOverflow(object, &overflow);
-      return PyLong_CheckExact(object) && overflow == 0;
-    }
+    case ElementPattern::Kind::integer:
+      return PyLong_CheckExact(object) && python::int64_of(object);
     case ElementPattern::Kind::floating:
       return PyFloat_CheckExact(object);
     case ElementPattern::Kind::boolean:

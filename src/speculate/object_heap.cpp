@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "graph/op.h"
 #include "ops/list.h"
+#include "python/integer.h"
 #include "speculate/path.h"
 #include "speculate/tensor_access.h"
 
@@ -64,10 +65,9 @@ class Conversion {
  private:
   static bool integer(PyObject* object, Slot& result) {
     if (!PyLong_CheckExact(object)) return false;
-    int overflow = 0;
-    const long long number = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow != 0) return false;
-    result = Slot::of(static_cast<int64_t>(number));
+    const std::optional<int64_t> number = python::int64_of(object);
+    if (!number) return false;
+    result = Slot::of(*number);
     return true;
   }
 

@@ -6,6 +6,7 @@
 
 #include "ops/list.h"
 #include "ops/python.h"
+#include "python/integer.h"
 #include "python/object.h"
 #include "torch/random_state.h"
 
@@ -66,11 +67,8 @@ Slot to_slot(PyObject* object, graph::Type::Kind kind) {
     return Slot::of(PyFloat_AS_DOUBLE(object));
   if (kind == graph::Type::Kind::boolean && PyBool_Check(object))
     return Slot::of(object == Py_True);
-  if (kind == graph::Type::Kind::i64 && PyLong_CheckExact(object)) {
-    int overflow = 0;
-    const int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow == 0) return Slot::of(number);
-  }
+  if (kind == graph::Type::Kind::i64 && PyLong_CheckExact(object))
+    if (const auto number = python::int64_of(object)) return Slot::of(*number);
   throw std::runtime_error("a function of Python's library gave another kind of number");
 }
 

@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "python/integer.h"
 #include "torch/arguments.h"
 #include "torch/grad_fn_name.h"
 #include "torch/operator_names.h"
@@ -53,12 +54,7 @@ bool is_none(const OperatorArgument& argument) {
 std::optional<AttributeValue> attribute_of(PyObject* object) {
   if (object == Py_None) return graph::None{};
   if (PyBool_Check(object)) return object == Py_True;
-  if (PyLong_CheckExact(object)) {
-    int overflow = 0;
-    const int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow != 0) return std::nullopt;
-    return value;
-  }
+  if (PyLong_CheckExact(object)) return python::int64_of(object);
   if (PyFloat_CheckExact(object)) return PyFloat_AS_DOUBLE(object);
   if (PyUnicode_CheckExact(object)) return std::string(PyUnicode_AsUTF8(object));
   if (THPDtype_Check(object)) {
