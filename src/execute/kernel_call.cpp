@@ -54,15 +54,30 @@ std::vector<int64_t> sizes_of_result(const Value& output, const ops::Reduction& 
   return sizes;
 }
 
+bool lies_channels_last(const Layout& image) {
+  return (image.sizes.size() == 4 || image.sizes.size() == 5) &&
+         image.has_strides(channels_last_strides(image.sizes));
+}
+
+/// Whether eager's batch norm gives a result with its channels innermost. Where only strides of
+/// dimensions of one element say that the image is no such one, it is taken for one, but by a
+/// gradient `given` that lies in that way itself.
+bool gives_channels_last(const Layout& image, const Layout* given) {
+  if (suggests_channels_last(image)) return true;
+  return lies_channels_last(image) && !image.is_contiguous() &&
+         (given == nullptr || !lies_channels_last(*given));
+}
+
 /// Strides of a result of that node: as eager's operator gives them.
 std::vector<int64_t> strides_of_result(const Node& node, const std::vector<int64_t>& sizes,
                                        const std::vector<const Layout*>& operands) {
   const bool normalises = node.op == &op::batch_norm_train || node.op == &op::batch_norm_no_stats;
-  const Layout* image = normalises                            ? operands[0]
-                        : node.op == &op::batch_norm_backward ? operands[1]
-                                                              : nullptr;
-  if (image != nullptr && image->sizes == sizes && suggests_channels_last(*image))
-    return channels_last_strides(sizes);
+  const bool goes_back = node.op == &op::batch_norm_backward;
+  if (normalises || goes_back) {
+    const Layout& image = *operands[goes_back ? 1 : 0];
+    if (image.sizes == sizes && gives_channels_last(image, goes_back ? operands[0] : nullptr))
+      return channels_last_strides(sizes);
+  }
   return contiguous_strides(sizes);
 }
 

@@ -248,13 +248,21 @@ Shape contiguous_strides(const Shape& shape) {
   return strides;
 }
 
+namespace {
+
+/// Whether strides are the same, but for those of dimensions of one element.
+bool lie_alike(const Shape& shape, const Shape& strides, const Shape& others) {
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (!shape[i].is(1) && !(strides[i] == others[i])) return false;
+  return true;
+}
+
+}  // namespace
+
 bool are_contiguous(const Shape& shape, const Strides& strides) {
   if (has_element_none(shape)) return true;
   if (!strides) return false;
-  const Shape expected = contiguous_strides(shape);
-  for (size_t i = 0; i < shape.size(); ++i)
-    if (!shape[i].is(1) && !((*strides)[i] == expected[i])) return false;
-  return true;
+  return lie_alike(shape, *strides, contiguous_strides(shape));
 }
 
 bool is_contiguous(const TensorState& tensor) {
@@ -287,7 +295,7 @@ bool is_channels_last(const TensorState& tensor) {
   std::vector<size_t> inner_to_outer = {1};
   for (size_t dim = shape.size(); dim-- > 2;) inner_to_outer.push_back(dim);
   inner_to_outer.push_back(0);
-  return *tensor.strides == dense_strides(shape, inner_to_outer);
+  return lie_alike(shape, *tensor.strides, dense_strides(shape, inner_to_outer));
 }
 
 // ---- Results and views --------------------------------------------------------------------------

@@ -263,11 +263,10 @@ std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics)
   const auto deviation = cast(1 / apply(op::sqrt, variance + eps), x.dtype());
   auto scale = deviation;
   if (!weight.is_none()) scale = scale * along(weight, 1, x.rank());
-  // Once for each channel, so that it costs nothing to round it once only.
-  auto offset = -(moments.mean * cast(scale, moments.mean.dtype()));
-  if (!bias.is_none()) offset = cast(along(bias, 1, x.rank()), offset.dtype()) + offset;
-  offset = cast(offset, x.dtype());
-  std::vector<Value*> results{x * scale + offset, vector(mean), vector(deviation)};
+  // Differences first: where the mean is far from zero, `x * scale` would round away what deviates.
+  auto normal = (x - mean) * scale;
+  if (!bias.is_none()) normal = normal + along(bias, 1, x.rank());
+  std::vector<Value*> results{normal, vector(mean), vector(deviation)};
   if (!has_statistics) return results;
   const auto blended = [&](const Expression& now, const Expression& before) {
     const auto old = cast(along(before, 1, x.rank()), DType::f64);
