@@ -61,7 +61,7 @@ class Describer {
     const speculate::ValueFact* seen = interpreter_.path_fact(path);
     for (size_t i = 0; i < fact->sizes.size(); ++i) {
       const bool varies = fact->sizes[i] >= 2 && seen != nullptr && seen->varies(i);
-      made.tensor.dims.push_back(varies ? interpreter_.entry_dimension(fact->sizes[i])
+      made.tensor.dims.push_back(varies ? interpreter_.entry_dimension(fact->sizes[i], seen, i)
                                         : graph::Dim(fact->sizes[i]));
     }
     return made;

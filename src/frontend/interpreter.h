@@ -299,8 +299,11 @@ class Interpreter {
   bool is_sized_in(const graph::Type& type,
                    const std::function<bool(const graph::Block*)>& block) const;
   bool has_run_time_dimensions() const { return !run_time_dimensions_.empty(); }
-  /// A name for a size of the entry that varies from call to call: one for all that are equal now.
-  graph::Dim entry_dimension(int64_t size);
+  /// A name for a size of the entry that varies from call to call: one for all that are equal now
+  /// and were so in the calls before. `seen`: what is known of the value whose `dimension` it is,
+  /// if anything; it outlives the interpretation.
+  graph::Dim entry_dimension(int64_t size, const speculate::ValueFact* seen = nullptr,
+                             size_t dimension = 0);
   /// What was seen at the path; null if nothing.
   const speculate::ValueFact* path_fact(const std::string& path) const;
   /// What the dimension is in the call at hand.
@@ -482,7 +485,12 @@ class Interpreter {
   std::set<std::string> assumed_;  // keys of assumptions made
   std::map<std::string, int64_t, std::less<>> symbol_values_;
   std::map<std::string, graph::Value*, std::less<>> symbol_inputs_;  // ints given as inputs
-  std::map<int64_t, std::string> symbol_of_size_;
+  struct NamedSize {
+    std::string symbol;
+    std::vector<std::pair<const speculate::ValueFact*, size_t>> dimensions;
+  };
+  std::map<int64_t, std::vector<NamedSize>> names_of_size_;
+  size_t named_sizes_ = 0;
   std::map<std::string, graph::Value*, std::less<>> dimension_values_;
   std::unordered_map<const Source*, Value> wrapped_;
   /// Lengths of lists of the graph that tensors were made of, numbers of elements that masks

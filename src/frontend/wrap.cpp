@@ -391,16 +391,23 @@ graph::Value* Interpreter::graph_value(const Value& value) {
 
 // --- tensors ------------------------------------------------------------------------------------
 
-Dim Interpreter::entry_dimension(int64_t size) {
+Dim Interpreter::entry_dimension(int64_t size, const ValueFact* seen, size_t dimension) {
   // Varying dimensions of the same size share a symbol: operators need to know that they fit. If
   // they were equal by chance, the entry check fails and the next graph names them apart.
-  std::string& symbol = symbol_of_size_[size];
-  if (symbol.empty()) {
-    symbol = symbol_name(symbol_of_size_.size() - 1);
-    while (symbol_values_.contains(symbol)) symbol += '_';
-    symbol_values_[symbol] = size;
+  const auto fits = [&](const NamedSize& name) {
+    return seen == nullptr || std::ranges::none_of(name.dimensions, [&](const auto& other) {
+             return ValueFact::have_differed(*seen, dimension, *other.first, other.second);
+           });
+  };
+  std::vector<NamedSize>& names = names_of_size_[size];
+  auto name = std::ranges::find_if(names, fits);
+  if (name == names.end()) {
+    name = names.insert(names.end(), {.symbol = symbol_name(named_sizes_++), .dimensions = {}});
+    while (symbol_values_.contains(name->symbol)) name->symbol += '_';
+    symbol_values_[name->symbol] = size;
   }
-  return Dim::symbol(symbol);
+  if (seen != nullptr) name->dimensions.emplace_back(seen, dimension);
+  return Dim::symbol(name->symbol);
 }
 
 Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
@@ -433,7 +440,8 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   speculate::TensorPattern& pattern = assumption.tensor;
   pattern.dtype = fact->dtype;
   for (size_t i = 0; i < fact->sizes.size(); ++i)
-    pattern.dims.push_back(varied(i) ? entry_dimension(fact->sizes[i]) : Dim(fact->sizes[i]));
+    pattern.dims.push_back(varied(i) ? entry_dimension(fact->sizes[i], seen, i)
+                                     : Dim(fact->sizes[i]));
   if (!contiguous) pattern.strides = fact->strides;
   pattern.requires_grad = fact->requires_grad;
   pattern.is_leaf = fact->is_leaf;

@@ -603,6 +603,7 @@ void Dispatcher::refused(const Reason& refusal) {
 /// Joins the facts about entry values with those of this call; whether that relaxed anything.
 bool Dispatcher::observe(const Call& call) {
   bool relaxed = false;
+  observations_.begin_call();
   const auto see = [&](const std::string& path, PyObject* object) {
     saw_tensor_ = saw_tensor_ || tensor_access().is_tensor(object);
     if (observations_.see(path, object)) relaxed = true;

@@ -126,6 +126,25 @@ bool ValueFact::join_tensor(PyObject* object) {
   return true;
 }
 
+void ValueFact::note_sizes(uint64_t call, PyObject* object) {
+  constexpr size_t kMostCalls = 8;
+  const auto tensor = tensor_access().describe(object, nullptr);
+  if (!tensor || (!latest_.empty() && latest_.back().call == call)) return;
+  latest_.push_back({call, tensor->sizes});
+  if (latest_.size() > kMostCalls) latest_.pop_front();
+}
+
+bool ValueFact::have_differed(const ValueFact& a, size_t dimension, const ValueFact& b,
+                              size_t other_dimension) {
+  for (const SizesInCall& one : a.latest_)
+    for (const SizesInCall& other : b.latest_)
+      if (one.call == other.call && dimension < one.sizes.size() &&
+          other_dimension < other.sizes.size() &&
+          one.sizes[dimension] != other.sizes[other_dimension])
+        return true;
+  return false;
+}
+
 bool ValueFact::is_same_value(PyObject* object) const {
   return value_is_weak_ ? python::referent(value_.get()).is(object)
                         : same_plain(value_.get(), object);

@@ -87,6 +87,7 @@ bool Observations::see(const std::string& path, PyObject* object) {
   const ValueFact::Level level = fact.level();
   const std::vector<int64_t> sizes = fact.sizes();
   fact.see(object);
+  if (fact.is_tensor()) fact.note_sizes(call_, object);
   if (level == ValueFact::Level::nothing || kind == kObject) return false;
   // A tensor that is another object of the same shape is nothing new: identity is never assumed.
   if (fact.is_tensor()) return fact.sizes() != sizes;

@@ -19,6 +19,8 @@ namespace janus::speculate {
 
 class Observations {
  public:
+  /// What is seen from here on is of one more call.
+  void begin_call() { ++call_; }
   /// Joins; true if that made the fact more general than it was (not for the first value).
   bool see(const std::string& path, PyObject* object);
   /// Adds the fact about objects of this object's kind at the path, if there is one.
@@ -31,6 +33,7 @@ class Observations {
 
  private:
   static constexpr size_t kMostCounted = 8;
+  uint64_t call_ = 0;
   std::map<std::pair<std::string, std::string>, ValueFact> facts_;
   std::map<std::string, std::set<Py_hash_t>, std::less<>> numbers_;
   /// By path with all indices left out: of an element that varied, which stands for all alike.

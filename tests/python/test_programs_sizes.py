@@ -163,3 +163,30 @@ def test_a_size_of_a_tensor_that_nobody_needs_otherwise():
     for i in range(12):
         calls += [lambda i=i: put(2 + 3 * i % 5), (i * 0.5,)]
     return Program(step, calls)
+
+
+@differential(graphs=5, hits=14)
+def test_sizes_that_are_equal_by_chance():
+    """Of a dozen lengths some agree in each call, others in the next: those that once differed have
+    names of their own."""
+
+    def step(xs, weights):
+        return sum(x.mean(0) * weight for x, weight in zip(xs, weights, strict=True))
+
+    def tensors():
+        return [torch.randn(random.randrange(2, 7), 3) for _ in range(12)]
+
+    calls = [(tensors(), [torch.randn(3) for _ in range(12)]) for _ in range(24)]
+    return Program(step, calls)
+
+
+@differential(graphs=3, hits=8)
+def test_sizes_that_must_agree_have_one_name():
+    def step(a, b, c):
+        return (a + b).sum() * c.sum(), torch.cat([a, c], 0)
+
+    calls = []
+    for _ in range(14):
+        n, m = random.randrange(2, 9), random.randrange(2, 9)
+        calls.append((torch.randn(n, 3), torch.randn(n, 3), torch.randn(m, 3)))
+    return Program(step, calls)
