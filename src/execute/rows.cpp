@@ -83,8 +83,11 @@ bool Rows::put_off(const Instruction& instruction, Slot* slots) {
     const Slot& operand = slots[instruction.inputs[i]];
     if (!is_row(operand) || is_computed(operand)) continue;
     const Invocation& giver = invocations_[invocation_of(operand)];
-    if (giver.instruction->sums > 0) return false;
-    follow(invocation, giver);
+    if (giver.instruction->sums == 0) {
+      follow(invocation, giver);
+    } else if (instruction.sums == 0 || instruction.rank <= giver.instruction->rank) {
+      return false;
+    }
   }
   const auto number = static_cast<uint32_t>(invocations_.size());
   for (size_t i = 0; i < instruction.inputs.size(); ++i) {
@@ -146,7 +149,7 @@ std::vector<Rows::Group> Rows::take_waiting() {
     const Invocation& invocation = invocations_[number];
     const size_t sums = invocation.instruction->sums;
     const uint64_t place = invocation.instruction->operation;
-    return sums > 0 ? (uint64_t{1} << 63 | place)
+    return sums > 0 ? (uint64_t{1} << 63 | uint64_t{invocation.rank} << 40 | place)
                     : (uint64_t{invocation.rank} << 40 | uint64_t{invocation.level} << 16 | place);
   };
   const auto sums_before = [&](uint32_t a, uint32_t b) {

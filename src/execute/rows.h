@@ -4,7 +4,7 @@
 // What an invocation gives is known by its number (make_row) until somebody has to look at it.
 // Those of the smallest rank are computed first, as no other leads to them; of one rank an
 // invocation is of the level behind those whose results it takes. All of one rank, level and kind
-// are computed at once; last those that only add to sums, at once for all levels.
+// are computed at once; last those that only add to sums, by ranks, at once for all levels.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,15 @@
-// Lets invocations of a function that calls itself be computed together.
+// Lets invocations of a function that calls itself, and rounds of loops that do not need each
+// other, be computed together.
 //
-// Does:       gathers the operators on tensors of each block of such a function into `rows` nodes,
-//             which the executor puts off and computes for many invocations at once. Those that
-//             only add something to sums (sums.h), and what only they need, have nodes of their
-//             own: they may wait until all invocations are over.
+// Does:       gathers the operators on tensors of each block of such a function or loop into `rows`
+//             nodes, which the executor puts off and computes for many invocations at once. Those
+//             that only add something to sums (sums.h), and what only they need, have nodes of
+//             their own: they may wait until all invocations are over.
 // Requires:   no composite operators, no `gradient` nodes.
-// Guarantees: what decides which calls are made needs no result of a `rows` node.
+// Guarantees: what decides which calls and rounds there are needs no result of a `rows` node.
 // Must not:   touch a function whose control depends on the contents of tensors, or that has an
-//             operator on tensors without a form for many rows (row_forms.h).
+//             operator on tensors without a form for many rows (row_forms.h); nor loops whose
+//             rounds have nothing in common with others (parallel_loops.h).
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -28,6 +30,7 @@
 #include "passes/copied.h"
 #include "passes/flow.h"
 #include "passes/order.h"
+#include "passes/parallel_loops.h"
 #include "passes/passes.h"
 #include "passes/reachability.h"
 #include "passes/renew.h"
@@ -55,14 +58,36 @@ Block& block_of(const Node& function) { return *function.blocks.front(); }
 /// alone.
 class Common {
  public:
-  Common(const Block& body, std::vector<Node*> functions)
-      : body_(body), functions_(std::move(functions)) {}
+  /// `once`: those of `functions` that run once.
+  Common(const Block& body, std::vector<Node*> functions, const std::vector<Node*>& once)
+      : body_(body), functions_(std::move(functions)) {
+    for (const Node* function : once) once_.insert(&block_of(*function));
+    for (const Node* function : functions_)
+      graph::for_each_node(block_of(*function), [&](const Node& node) {
+        for (const Value* input : node.inputs) uses_[input] += once_.contains(node.parent) ? 1 : 2;
+      });
+  }
 
+  /// Where it is computed in a function, it costs little to compute it again.
   bool contains(const Value* value) {
     const auto [known, is_new] = known_.try_emplace(value, false);
     if (!is_new) return known->second;
     const bool common = is_common(*value);
     return known_[value] = common;
+  }
+
+  /// Whether it is there at once, but is not the same for all: what stands where a function runs
+  /// once and has it may be like what has another (the answers of several losses); or it is
+  /// computed there, and is not to be computed again.
+  bool is_there(const Value* value) {
+    if (is_of_one(*value)) return true;
+    const Node* node = value->definition;
+    if (node == nullptr || contains(value)) return false;
+    const bool runs_once = once_.contains(node->parent) && computes(*node);
+    return (runs_once || is_part(*node)) &&
+           std::ranges::all_of(node->inputs, [&](const Value* input) {
+             return contains(input) || is_there(input) || !input->type.is_tensor();
+           });
   }
 
   /// Whether it is computed in a function, so that it takes a node to have it elsewhere as well.
@@ -72,24 +97,48 @@ class Common {
   }
 
  private:
+  static bool computes(const Node& node) {
+    return node.op->is(Trait::pure) && !node.op->is(Trait::random) &&
+           !node.op->is(Trait::reads_heap) && node.blocks.empty();
+  }
+
+  /// A tensor of the body that one node has, which runs once.
+  bool is_of_one(const Value& value) const {
+    const auto uses = uses_.find(&value);
+    return value.type.is_tensor() && !is_inside(&value) && uses != uses_.end() && uses->second == 1;
+  }
+
+  /// A part of which programs take rows in their turn: it is a view at once, as rows of rows have
+  /// no form for many.
+  static bool is_part(const Node& node) {
+    return node.op == &op::row && node.output()->type.rank() > 1;
+  }
+
+  static bool costs_little(const Node& node) {
+    return node.op->is(Trait::view) || std::ranges::none_of(node.inputs, [](const Value* input) {
+             return input->type.is_tensor();
+           });
+  }
+
   /// What `functions` gave to the body differs from the body's other values: they are called in
   /// parts (together.h), which take from each other what an invocation takes from others.
   bool is_common(const Value& value) {
     const Node* node = value.definition;
+    if (is_of_one(value)) return false;
     if (node == nullptr) return !is_inside(&value);
     if (!is_inside(&value)) {
       if (node->op == &op::call) return !std::ranges::count(functions_, graph::callee(*node));
       return std::ranges::all_of(operands(*node),
                                  [&](const Value* input) { return contains(input); });
     }
-    const bool computes = node->op->is(Trait::pure) && !node->op->is(Trait::random) &&
-                          !node->op->is(Trait::reads_heap) && node->blocks.empty();
-    return computes &&
+    return computes(*node) && (!once_.contains(node->parent) || costs_little(*node)) &&
            std::ranges::all_of(node->inputs, [&](const Value* input) { return contains(input); });
   }
 
   const Block& body_;
   const std::vector<Node*> functions_;
+  std::unordered_set<const Block*> once_;
+  std::unordered_map<const Value*, size_t> uses_;  ///< more than one where a node runs many times
   std::unordered_map<const Value*, bool> known_;
 };
 
@@ -119,6 +168,16 @@ bool can_append(const Node& node, const std::vector<bool>& stacked, const Dim& r
   }
 }
 
+/// Whether it needs no tensors but such as are there without any invocation.
+bool can_run_at_once(const Node& node, Common& common) {
+  if (!node.outputs.empty() && common.is_there(node.output())) return true;
+  const auto is_there = [&](const Value* input) { return common.is_there(input); };
+  return std::ranges::any_of(node.inputs, is_there) &&
+         std::ranges::all_of(node.inputs, [&](const Value* input) {
+           return !input->type.is_tensor() || common.contains(input) || is_there(input);
+         });
+}
+
 bool has_rows_form(const Node& node, Common& common, const Dim& rows) {
   const bool computes = node.op->is(Trait::pure) || node.op == &op::count_classes;
   if (!computes || node.op->is(Trait::random) || !node.blocks.empty()) return false;
@@ -128,6 +187,7 @@ bool has_rows_form(const Node& node, Common& common, const Dim& rows) {
         return output->type.is_tensor();
       });
   if (!tensors || std::ranges::find(stacked, true) == stacked.end()) return false;
+  if (can_run_at_once(node, common)) return false;
   return can_append(node, stacked, rows, [&](Builder& builder, const auto& inputs) {
     return append_for_rows(builder, node, inputs, stacked, rows);
   });
@@ -146,7 +206,8 @@ bool can_add_rows(const Node& node, Common& common, const Dim& rows) {
   });
 }
 
-/// The functions that a node leads to, and how their values behave.
+/// Functions whose invocations, or the rounds of whose loops, are computed together, and how their
+/// values behave.
 struct Recursion {
   std::vector<Node*> functions;
   std::vector<Node*> together;  ///< those of them that run once
@@ -158,8 +219,9 @@ struct Recursion {
   Recursion(std::vector<Node*> all, std::vector<Node*> once, const Block& body, const Dim& symbol)
       : functions(all),
         together(std::move(once)),
-        common(body, functions),
-        sums(std::move(all), [&](const Node& node) { return can_add_rows(node, common, symbol); }),
+        common(body, functions, together),
+        sums(std::move(all), together,
+             [&](const Node& node) { return can_add_rows(node, common, symbol); }),
         rows(symbol) {
     const std::set<std::string> varying = graph::symbols_given_in(body);
     for (const Node* function : functions)
@@ -181,11 +243,13 @@ struct Recursion {
     return std::ranges::none_of(node.inputs, varies) && std::ranges::none_of(node.outputs, varies);
   }
 
-  /// Loops run as they are.
+  /// Tests of loops run as they are.
   static bool is_segmented(const Block& block) {
     const Node* around = block.parent;
-    return around == nullptr || around->op == &op::function ||
-           (around->op == &op::if_ && is_segmented(*around->parent));
+    if (around == nullptr || around->op == &op::function) return true;
+    const bool nested =
+        around->op == &op::if_ || (around->op == &op::while_ && &block == around->blocks[1].get());
+    return nested && is_segmented(*around->parent);
   }
 
   bool is_put_off(const Node& node) const { return with_form.contains(&node) || sums.adds(node); }
@@ -207,8 +271,9 @@ struct Recursion {
 
  private:
   static bool hands_on(const Node& node) {
-    return node.op == &op::call || node.op == &op::if_ || node.op == &op::frame_pack ||
-           node.op == &op::frame_unpack || node.op == &op::list_push || node.op == &op::list_pop;
+    return node.op == &op::call || node.op == &op::if_ || node.op == &op::while_ ||
+           node.op == &op::frame_pack || node.op == &op::frame_unpack ||
+           node.op == &op::list_push || node.op == &op::list_pop;
   }
 
   /// Lists may hold tensors; a tensor that was just read of the heap is there.
@@ -218,7 +283,8 @@ struct Recursion {
                          input->type.kind == graph::Type::Kind::frame;
       const bool is_read =
           input->definition != nullptr && input->definition->op->is(Trait::reads_heap);
-      return holds && node.op != &op::list_size && !is_read && !common.contains(input);
+      return holds && node.op != &op::list_size && !is_read && !common.contains(input) &&
+             !common.is_there(input);
     });
   }
 };
@@ -551,8 +617,8 @@ class Batcher {
 
   void divide(Block& block, const Flow& flow) {
     for (Node* node : block.nodes)
-      if (node->op == &op::if_)
-        for (const auto& side : node->blocks) divide(*side, flow);
+      for (const auto& nested : node->blocks)
+        if (Recursion::is_segmented(*nested)) divide(*nested, flow);
     divided_.emplace_back(&block, Segments(block, recursion_, flow).units());
   }
 
@@ -630,28 +696,6 @@ std::vector<Node*> recursive_functions(const Graph& graph) {
   return recursive;
 }
 
-/// The graph with everything between its calls of recursive functions put off; nothing if there are
-/// few, or it is not possible.
-std::optional<Graph> batch_together(const graph::Graph& graph, const std::string& symbol) {
-  Graph result = copied(graph);
-  const std::vector<Node*> together = put_together(result, recursive_functions(result));
-  std::vector<Node*> functions = together;
-  for (const Node* function : together)
-    for (Node* run : graph::functions_run_by(block_of(*function)))
-      if (std::ranges::find(functions, run) == functions.end()) functions.push_back(run);
-  if (functions.empty()) return std::nullopt;
-  for (Node* function : functions) sink(result, block_of(*function));
-  Recursion recursion(std::move(functions), together, result.body(), Dim::symbol(symbol));
-  if (!recursion.can_put_off()) return std::nullopt;
-  std::map<std::string, int64_t> kinds;
-  Batcher(result, recursion, symbol, kinds).run();
-  return copied(result);
-}
-
-}  // namespace
-
-namespace {
-
 bool is_transposition(const Node& node) {
   if (node.op != &op::t && node.op != &op::transpose && node.op != &op::permute) return false;
   return std::ranges::count_if(node.output()->type.shape,
@@ -677,18 +721,58 @@ bool shows_transposed(const Node& function) {
   return shown;
 }
 
+/// What of a graph's body is to be computed together.
+enum class Seeds { calls, loops };
+
+std::vector<Node*> functions_around(Graph& graph, Seeds seeds) {
+  if (seeds == Seeds::calls) {
+    const std::vector<Node*> functions = recursive_functions(graph);
+    return put_together(graph, 2, [&](const Node& node) {
+      return node.op == &op::call && std::ranges::count(functions, graph::callee(node)) > 0;
+    });
+  }
+  const std::unordered_set<const Node*> loops = parallel_loops(graph.body());
+  return put_together(graph, 1, [&](const Node& node) { return loops.contains(&node); });
+}
+
+/// The graph with everything between such nodes of its body put off; nothing if there are few, or
+/// it is not possible.
+std::optional<Graph> batch_together(const graph::Graph& graph, Seeds seeds,
+                                    const std::string& symbol) {
+  Graph result = copied(graph);
+  const std::vector<Node*> together = functions_around(result, seeds);
+  std::vector<Node*> functions = together;
+  for (const Node* function : together)
+    for (Node* run : graph::functions_run_by(block_of(*function)))
+      if (std::ranges::find(functions, run) == functions.end()) functions.push_back(run);
+  if (functions.empty()) return std::nullopt;
+  for (Node* function : functions) sink(result, block_of(*function));
+  Recursion recursion(std::move(functions), together, result.body(), Dim::symbol(symbol));
+  const bool shows =
+      seeds == Seeds::loops && std::ranges::any_of(together, [](const Node* function) {
+        return shows_transposed(*function);
+      });
+  if (shows || !recursion.can_put_off()) return std::nullopt;
+  std::map<std::string, int64_t> kinds;
+  Batcher(result, recursion, symbol, kinds).run();
+  return copied(result);
+}
+
 }  // namespace
 
 graph::Graph batch(const graph::Graph& graph) {
   Graph result = copied(graph);
   const std::vector<Node*> recursive = recursive_functions(result);
-  if (recursive.empty() || std::ranges::any_of(recursive, [](const Node* function) {
-        return shows_transposed(*function);
-      }))
+  const std::string symbol = unused_symbol(result);
+  if (recursive.empty()) {
+    auto together = batch_together(result, Seeds::loops, symbol);
+    return together ? std::move(*together) : std::move(result);
+  }
+  if (std::ranges::any_of(recursive,
+                          [](const Node* function) { return shows_transposed(*function); }))
     return result;
   std::unordered_set<const Node*> done;
-  const std::string symbol = unused_symbol(result);
-  if (auto together = batch_together(result, symbol)) return std::move(*together);
+  if (auto together = batch_together(result, Seeds::calls, symbol)) return std::move(*together);
   std::map<std::string, int64_t> kinds;
   for (Node* function : recursive) {
     if (done.contains(function)) continue;

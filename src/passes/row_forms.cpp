@@ -261,9 +261,8 @@ Expression positions(const Expression& given, const Expression& size) {
 }
 
 std::optional<Expression> positions(const Rows& rows, size_t index, const Dim& size) {
-  if (!rows.stacked[index] || rows.type(index).kind != Type::Kind::i64 || !size.is_constant())
-    return std::nullopt;
-  return positions(rows.in(index), Expression(size.value()));
+  if (!rows.stacked[index] || rows.type(index).kind != Type::Kind::i64) return std::nullopt;
+  return positions(rows.in(index), ops::number(rows.builder, size));
 }
 
 Results row(const Rows& rows) {

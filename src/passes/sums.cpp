@@ -18,6 +18,8 @@ namespace {
 
 const Block& block_of(const Node& function) { return *function.blocks.front(); }
 
+const Block& round_of(const Node& loop) { return *loop.blocks[1]; }
+
 /// For each result of a block that is this value, `visit(index)` must say yes.
 template <class Visit>
 bool all_results(const Block& block, const Value& value, Visit&& visit) {
@@ -48,6 +50,8 @@ void Sums::collect() {
       add(parameter, &block_of(*function));
     graph::for_each_node(block_of(*function), [&](const Node& node) {
       for (const Value* output : node.outputs) add(output, node.parent);
+      if (node.op == &op::while_)
+        for (const Value* parameter : round_of(node).parameters) add(parameter, &round_of(node));
       if (added_to(node)) adding_.push_back(&node);
     });
   }
@@ -64,7 +68,8 @@ bool Sums::is_sum(const Value& value) const {
 
 bool Sums::is_made_as_one(const Value& value) const {
   const Node* node = value.definition;
-  if (node == nullptr) return true;  // a parameter of a function
+  if (node == nullptr) return true;  // a parameter of a function or round
+  if (node->op == &op::while_) return contains(round_of(*node).results[value.index]);
   if (node->op == &op::if_)
     return std::ranges::all_of(
         node->blocks, [&](const auto& side) { return contains(side->results[value.index]); });
@@ -94,39 +99,70 @@ size_t Sums::uses(const Value& value, const Block& block) {
 }
 
 bool Sums::is_used_well(const Value& value, const Block& block) const {
-  for (const Node* node : block.nodes) {
-    for (size_t i = 0; i < node->inputs.size(); ++i) {
-      if (node->inputs[i] != &value) continue;
-      const Node* function = node->op == &op::call ? graph::callee(*node) : nullptr;
-      if (function != nullptr && is_ours(function)) {
-        if (!contains(block_of(*function).parameters[i])) return false;
-      } else if (added_to(*node) != i || !contains(node->output())) {
-        return false;
-      }
-    }
-    for (const auto& nested : node->blocks)
-      if (!is_used_well(value, *nested)) return false;
-    if (node->op == &op::if_)
-      for (const auto& side : node->blocks)
-        if (!all_results(*side, value, [&](size_t i) { return contains(node->outputs[i]); }))
-          return false;
-    if (node->op == &op::while_ && !std::ranges::all_of(node->blocks, [&](const auto& nested) {
-          return all_results(*nested, value, [](size_t) { return false; });
-        }))
+  return std::ranges::all_of(block.nodes,
+                             [&](const Node* node) { return is_used_well(value, *node); }) &&
+         leaves_well(value, block);
+}
+
+bool Sums::is_used_well(const Value& value, const Node& user) const {
+  for (size_t i = 0; i < user.inputs.size(); ++i) {
+    if (user.inputs[i] != &value) continue;
+    const Node* function = user.op == &op::call ? graph::callee(user) : nullptr;
+    if (function != nullptr && is_ours(function)) {
+      if (!contains(block_of(*function).parameters[i])) return false;
+    } else if (user.op == &op::while_) {
+      if (!is_handed_on(user, i)) return false;
+    } else if (added_to(user) != i || !contains(user.output())) {
       return false;
+    }
   }
-  if (block.parent == nullptr || block.parent->op != &op::function) return true;
-  // As a function's result: what calls in these functions give must be sums as well.
+  // In each round of a loop it would be used once more.
+  if (user.op == &op::while_)
+    return std::ranges::all_of(user.blocks,
+                               [&](const auto& nested) { return uses(value, *nested) == 0; });
+  return std::ranges::all_of(user.blocks,
+                             [&](const auto& nested) { return is_used_well(value, *nested); });
+}
+
+/// Whether the loop's rounds and what it gives go on with it, and its test does without it.
+bool Sums::is_handed_on(const Node& loop, size_t index) const {
+  return contains(round_of(loop).parameters[index]) &&
+         uses(*loop.blocks[0]->parameters[index], *loop.blocks[0]) == 0;
+}
+
+/// Whether it is nothing but a summand of other sums.
+bool Sums::is_added(const Value& value, const Block& block) const {
+  if (std::ranges::count(block.results, &value) > 0) return false;
+  return std::ranges::all_of(block.nodes, [&](const Node* node) {
+    const bool within = std::ranges::any_of(
+        node->blocks, [&](const auto& nested) { return uses(value, *nested) > 0; });
+    if (within || std::ranges::count(node->inputs, &value) == 0) return !within;
+    return adds(*node) && node->inputs[*added_to(*node)] != &value;
+  });
+}
+
+/// Where it is a result of the block: whether it is a sum behind that as well.
+bool Sums::leaves_well(const Value& value, const Block& block) const {
+  const Node* around = block.parent;
+  if (around == nullptr) return true;
+  if (around->op == &op::if_)
+    return all_results(block, value, [&](size_t i) { return contains(around->outputs[i]); });
+  if (around->op == &op::while_)
+    return all_results(block, value, [&](size_t i) {
+      return contains(around->blocks[1]->parameters[i]) &&
+             (contains(around->outputs[i]) || once_.contains(around->parent) ||
+              is_added(*around->outputs[i], *around->parent));
+    });
+  // Of a function: what calls in these functions give must be sums as well.
   return all_results(block, value, [&](size_t index) {
-    for (const Node* function : functions_) {
+    return std::ranges::all_of(functions_, [&](const Node* function) {
       bool well = true;
       graph::for_each_node(block_of(*function), [&](const Node& node) {
-        if (node.op == &op::call && graph::callee(node) == block.parent)
+        if (node.op == &op::call && graph::callee(node) == around)
           well = well && contains(node.outputs[index]);
       });
-      if (!well) return false;
-    }
-    return true;
+      return well;
+    });
   });
 }
 

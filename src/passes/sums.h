@@ -1,6 +1,6 @@
 // Values of functions that only collect sums, such as gradients of weights that a backward version
-// hands from call to call: whoever has one adds something to it and hands it on, so nobody needs to
-// know it before everything has been added.
+// hands from call to call, or from round to round: whoever has one adds something to it and hands
+// it on, so nobody needs to know it before everything has been added.
 #pragma once
 
 #include <unordered_map>
@@ -13,10 +13,13 @@ namespace janus::passes {
 
 class Sums {
  public:
-  /// `functions`: those that call each other; `can_add`: whether the rows that a node adds can be
-  /// added together.
+  /// `functions`: those that call each other; `once`: those of them that run once, so that what
+  /// their loops give is looked at once; `can_add`: whether the rows that a node adds can be added
+  /// together.
   template <class CanAdd>
-  Sums(std::vector<graph::Node*> functions, CanAdd&& can_add) : functions_(std::move(functions)) {
+  Sums(std::vector<graph::Node*> functions, const std::vector<graph::Node*>& once, CanAdd&& can_add)
+      : functions_(std::move(functions)) {
+    for (const graph::Node* function : once) once_.insert(function->blocks.front().get());
     collect();
     for (const graph::Node* node : adding_)
       if (!can_add(*node)) cannot_add_.insert(node);
@@ -34,10 +37,15 @@ class Sums {
   bool is_made_as_one(const graph::Value& value) const;
   bool is_used_as_one(const graph::Value& value) const;
   bool is_used_well(const graph::Value& value, const graph::Block& block) const;
+  bool is_used_well(const graph::Value& value, const graph::Node& user) const;
+  bool is_handed_on(const graph::Node& loop, size_t index) const;
+  bool is_added(const graph::Value& value, const graph::Block& block) const;
+  bool leaves_well(const graph::Value& value, const graph::Block& block) const;
   static size_t uses(const graph::Value& value, const graph::Block& block);
   bool is_ours(const graph::Node* function) const;
 
   std::vector<graph::Node*> functions_;
+  std::unordered_set<const graph::Block*> once_;
   std::unordered_map<const graph::Value*, const graph::Block*> block_of_;
   std::vector<const graph::Node*> adding_;
   std::unordered_set<const graph::Node*> cannot_add_;

@@ -40,8 +40,8 @@ class Outliner {
   explicit Outliner(Graph& graph)
       : graph_(graph), body_(graph.body()), before_(predecessors(graph.body())) {}
 
-  std::vector<Node*> outline(std::span<Node* const> functions) {
-    find_regions(functions);
+  std::vector<Node*> outline(size_t least, const std::function<bool(const Node&)>& is_seed) {
+    find_regions(least, is_seed);
     const std::vector<std::vector<Node*>> units = in_order();
     body_.nodes.clear();
     std::vector<Node*> made;
@@ -62,34 +62,31 @@ class Outliner {
   }
 
  private:
-  /// A region is what follows a call and leads to one. What has to stay in the body ends it, and
+  /// A region is what follows a seed and leads to one. What has to stay in the body ends it, and
   /// what follows is of the next.
-  void find_regions(std::span<Node* const> functions) {
-    constexpr size_t least_calls = 2;
+  void find_regions(size_t least, const std::function<bool(const Node&)>& is_seed) {
     const size_t count = before_.size();
-    std::vector<bool> is_call(count), follows(count), leads(count);
+    std::vector<bool> is_one(count), follows(count), leads(count);
     std::vector<uint32_t> phase(count);
-    std::map<uint32_t, size_t> calls;
+    std::map<uint32_t, size_t> seeds;
     for (uint32_t i = 0; i < count; ++i) {
       const Node& node = *body_.nodes[i];
-      follows[i] = is_call[i] =
-          node.op == &op::call &&
-          std::ranges::find(functions, graph::callee(node)) != functions.end();
+      follows[i] = is_one[i] = is_seed(node);
       for (const uint32_t other : before_[i]) {
         if (follows[other]) follows[i] = true;
         const bool ends = follows[other] && is_bound(*body_.nodes[other]);
         phase[i] = std::max(phase[i], phase[other] + (ends ? 1 : 0));
       }
-      if (is_call[i]) ++calls[phase[i]];
+      if (is_one[i]) ++seeds[phase[i]];
     }
     put_off(phase);
     for (auto i = static_cast<uint32_t>(count); i-- > 0;) {
-      leads[i] = leads[i] || is_call[i];
+      leads[i] = leads[i] || is_one[i];
       if (!leads[i]) continue;
       for (const uint32_t other : before_[i]) leads[other] = true;
     }
     for (uint32_t i = 0; i < count; ++i)
-      if (follows[i] && leads[i] && !is_bound(*body_.nodes[i]) && calls[phase[i]] >= least_calls)
+      if (follows[i] && leads[i] && !is_bound(*body_.nodes[i]) && seeds[phase[i]] >= least)
         region_[body_.nodes[i]] = phase[i];
   }
 
@@ -200,8 +197,9 @@ class Outliner {
 
 }  // namespace
 
-std::vector<Node*> put_together(Graph& graph, std::span<Node* const> functions) {
-  return Outliner(graph).outline(functions);
+std::vector<Node*> put_together(Graph& graph, size_t least,
+                                const std::function<bool(const Node&)>& is_seed) {
+  return Outliner(graph).outline(least, is_seed);
 }
 
 }  // namespace janus::passes

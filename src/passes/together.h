@@ -1,17 +1,18 @@
-// Makes a function of what stands between the calls of a recursion in a graph's body, so that
-// invocations of several of them can be computed together.
+// Makes a function of what stands between the calls of a recursion, or between loops, in a graph's
+// body, so that invocations or rounds of several of them can be computed together.
 #pragma once
 
-#include <span>
+#include <functional>
 #include <vector>
 
 #include "graph/graph.h"
 
 namespace janus::passes {
 
-/// Edits a pass's own copy of a graph. The new functions: what has to stay in the body divides what
-/// stands between the calls of `functions`. None where there are too few calls for it to pay.
-std::vector<graph::Node*> put_together(graph::Graph& graph,
-                                       std::span<graph::Node* const> functions);
+/// Edits a pass's own copy of a graph: what follows a node that `is_seed` says yes to and leads to
+/// one, those nodes too, becomes functions, which are given back. What has to stay in the body
+/// divides it; no function is made where it has fewer than `least` seeds.
+std::vector<graph::Node*> put_together(graph::Graph& graph, size_t least,
+                                       const std::function<bool(const graph::Node&)>& is_seed);
 
 }  // namespace janus::passes

@@ -1,0 +1,15 @@
+// Which loops of a graph's body have rounds that can be computed together with others.
+#pragma once
+
+#include <unordered_set>
+
+#include "graph/graph.h"
+
+namespace janus::passes {
+
+/// Loops that multiply a few rows by a matrix in each round, and either need no product of one
+/// round in another (sequences, one in each round), or stand beside others with the same matrix
+/// (sequences, a loop for each). Where a round's rows are many already, more of them gain nothing.
+std::unordered_set<const graph::Node*> parallel_loops(const graph::Block& body);
+
+}  // namespace janus::passes

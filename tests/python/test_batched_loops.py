@@ -1,0 +1,319 @@
+"""Loops over sequences of any length: rounds that do not need each other are computed together."""
+
+import random
+
+import pytest
+import torch.nn.functional as F
+from differential import Program, differential
+
+import torch
+import torchjanus
+from torch import nn
+
+WIDTH = 3
+
+
+def sequences(count, longest=9):
+    return [torch.randn(random.randrange(2, longest), WIDTH) for _ in range(count)]
+
+
+def answers(count):
+    return [torch.randn(2) for _ in range(count)]
+
+
+class Recurrent(nn.Module):
+    """A sequence's last state, by a loop of Python."""
+
+    def __init__(self, cell="tanh", width=5):
+        super().__init__()
+        self.cell, self.width = cell, width
+        gates = {"tanh": 1, "lstm": 4}[cell]
+        self.inputs = nn.Linear(WIDTH, gates * width)
+        self.states = nn.Linear(width, gates * width)
+        self.out = nn.Linear(width, 2)
+
+    def forward(self, x):
+        state = torch.zeros(self.width)
+        memory = torch.zeros(self.width)
+        for t in range(x.shape[0]):
+            gates = self.inputs(x[t]) + self.states(state)
+            if self.cell == "tanh":
+                state = torch.tanh(gates)
+            else:
+                i, f, g, o = gates.chunk(4)
+                memory = torch.sigmoid(f) * memory + torch.sigmoid(i) * torch.tanh(g)
+                state = torch.sigmoid(o) * torch.tanh(memory)
+        return self.out(state)
+
+
+def training(model, optimizer):
+    def step(xs, ys):
+        optimizer.zero_grad()
+        loss = 0
+        for x, y in zip(xs, ys, strict=True):
+            loss = loss + ((model(x) - y) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def batches(count, size=6):
+    return [(sequences(size), answers(size)) for _ in range(count)]
+
+
+def batched(program):
+    """Whether the graph that the program's calls end with computes rounds together."""
+    converted = torchjanus.function(program.step)
+    for call in program.calls:
+        converted(*call)
+    assert converted.stats()["hits"] > 0
+    return " = rows " in str(converted.graph())
+
+
+def sequences_program(cell):
+    model = Recurrent(cell)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    return Program(training(model, optimizer), batches(16), watch=[model, optimizer])
+
+
+@pytest.mark.parametrize("cell", ["tanh", "lstm"])
+@differential(graphs=4, hits=8)
+def test_a_loop_for_each_sequence(cell):
+    return sequences_program(cell)
+
+
+@pytest.mark.parametrize("cell", ["tanh", "lstm"])
+def test_they_are_computed_together(cell):
+    assert batched(sequences_program(cell))
+
+
+@differential(graphs=4, hits=8)
+def test_forward_alone():
+    model = Recurrent()
+
+    @torch.no_grad()
+    def step(xs):
+        return [model(x) for x in xs]
+
+    return Program(step, [(sequences(6),) for _ in range(16)], watch=[model])
+
+
+@differential(graphs=4, hits=8)
+def test_backward_outside():
+    model = Recurrent()
+
+    def step(xs):
+        return sum(model(x).sum() for x in xs)
+
+    def convert(f):
+        converted = torchjanus.function(f)
+
+        def call(xs):
+            model.zero_grad()
+            loss = converted(xs)
+            loss.backward()
+            return loss.detach()
+
+        return call, converted
+
+    def call(xs):
+        model.zero_grad()
+        loss = step(xs)
+        loss.backward()
+        return loss.detach()
+
+    calls = [(sequences(6),) for _ in range(16)]
+    return Program(call, calls, watch=[model], convert=lambda _: convert(step))
+
+
+def list_program():
+    """Lists of any number of sequences, all of one length in a call: a loop in a loop."""
+    model = Recurrent()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    calls = []
+    for _ in range(20):
+        count, length = random.randrange(2, 9), random.randrange(2, 7)
+        calls.append(([torch.randn(length, WIDTH) for _ in range(count)], answers(count)))
+    return Program(training(model, optimizer), calls, watch=[model, optimizer])
+
+
+@differential(graphs=6, hits=5)
+def test_a_loop_over_sequences():
+    return list_program()
+
+
+def nested_program():
+    """A tensor of sequences: a loop in a loop, both of any number of rounds."""
+    model = Recurrent()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = torch.zeros(())
+        for i in range(x.shape[0]):
+            loss = loss + model(x[i]).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    sizes = [(random.randrange(2, 9), random.randrange(2, 9)) for _ in range(16)]
+    calls = [(torch.randn(*size, WIDTH),) for size in sizes]
+    return Program(step, calls, watch=[model, optimizer])
+
+
+@differential(graphs=3, hits=8)
+def test_a_loop_in_a_loop():
+    return nested_program()
+
+
+def test_rounds_of_the_outer_loop_are_computed_together():
+    assert batched(nested_program())
+
+
+@differential(graphs=4, hits=6)
+def test_a_loss_in_each_round():
+    model = Recurrent()
+    head = nn.Linear(5, 4)
+    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=0.01)
+
+    def step(xs, labels):
+        optimizer.zero_grad()
+        loss = 0
+        for x, label in zip(xs, labels, strict=True):
+            state = torch.zeros(5)
+            for t in range(x.shape[0]):
+                state = torch.tanh(model.inputs(x[t]) + model.states(state))
+                loss = loss + F.cross_entropy(head(state)[None], label[None])
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    calls = [
+        (sequences(5), [torch.tensor(random.randrange(4)) for _ in range(5)]) for _ in range(14)
+    ]
+    return Program(step, calls, watch=[model, head, optimizer])
+
+
+@differential(graphs=4, hits=6)
+def test_words():
+    words = nn.Embedding(11, WIDTH)
+    model = Recurrent()
+    optimizer = torch.optim.SGD([*words.parameters(), *model.parameters()], lr=0.05)
+
+    def step(texts):
+        optimizer.zero_grad()
+        loss = sum(model(words(text)).square().sum() for text in texts)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    calls = [
+        ([torch.randint(0, 11, (random.randrange(2, 9),)) for _ in range(5)],) for _ in range(14)
+    ]
+    return Program(step, calls, watch=[words, model, optimizer])
+
+
+def test_one_sequence_after_the_other():
+    """Each begins with the state that the one before left: nothing is gained together."""
+    model = Recurrent()
+
+    def step(xs):
+        with torch.no_grad():
+            state = torch.zeros(5)
+            for x in xs:
+                for t in range(x.shape[0]):
+                    state = torch.tanh(model.inputs(x[t]) + model.states(state))
+            return state
+
+    assert not batched(Program(step, [(sequences(6),) for _ in range(14)]))
+
+
+@differential(graphs=6)
+def test_a_test_on_the_state():
+    """What the state holds decides how a round goes on: no round is put off."""
+    model = Recurrent()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+    def step(xs):
+        optimizer.zero_grad()
+        loss = 0
+        for x in xs:
+            state = torch.zeros(5)
+            for t in range(x.shape[0]):
+                state = torch.tanh(model.inputs(x[t]) + model.states(state))
+                if state.sum() > 0.3:
+                    state = state * 0.5
+            loss = loss + model.out(state).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, [(sequences(4),) for _ in range(20)], watch=[model, optimizer])
+
+
+@differential(graphs=4, hits=6)
+def test_dropout_in_each_round():
+    model = Recurrent()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+    def step(xs):
+        optimizer.zero_grad()
+        loss = 0
+        for x in xs:
+            state = torch.zeros(5)
+            for t in range(x.shape[0]):
+                state = F.dropout(torch.tanh(model.inputs(x[t]) + model.states(state)), 0.3)
+            loss = loss + model.out(state).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, [(sequences(5),) for _ in range(14)], watch=[model, optimizer])
+
+
+@differential(graphs=4, hits=6)
+def test_two_directions():
+    there, back = Recurrent(), Recurrent()
+    optimizer = torch.optim.SGD([*there.parameters(), *back.parameters()], lr=0.05)
+
+    def step(xs):
+        optimizer.zero_grad()
+        loss = 0
+        for x in xs:
+            state, other = torch.zeros(5), torch.zeros(5)
+            for t in range(x.shape[0]):
+                state = torch.tanh(there.inputs(x[t]) + there.states(state))
+            for t in range(x.shape[0] - 1, -1, -1):
+                other = torch.tanh(back.inputs(x[t]) + back.states(other))
+            loss = loss + (there.out(state) * back.out(other)).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, [(sequences(5),) for _ in range(14)], watch=[there, back, optimizer])
+
+
+@differential(graphs=4, hits=6)
+def test_states_that_are_kept():
+    """All states of each sequence go into a list, and attention looks over them."""
+    model = Recurrent()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+
+    def step(xs):
+        optimizer.zero_grad()
+        loss = 0
+        for x in xs:
+            state, states = torch.zeros(5), []
+            for t in range(x.shape[0]):
+                state = torch.tanh(model.inputs(x[t]) + model.states(state))
+                states.append(state)
+            states = torch.stack(states)
+            weights = torch.softmax(states @ state, 0)
+            loss = loss + model.out(weights @ states).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return Program(step, [(sequences(5),) for _ in range(14)], watch=[model, optimizer])
