@@ -90,6 +90,7 @@ void compute_numbers_first(PlannedCode& code, const Library& library, const Fram
 bool is_certain(const Instruction& instruction, const Library& library, const Frame& frame) {
   switch (instruction.action) {
     case Action::kernel:
+      return !instruction.kernel->may_fail();
     case Action::relayout:
     case Action::item:
     case Action::identity:

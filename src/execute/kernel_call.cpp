@@ -8,6 +8,7 @@
 #include "kernels/placement.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
+#include "ops/read.h"
 
 namespace janus::execute {
 
@@ -81,23 +82,61 @@ std::vector<int64_t> strides_of_result(const Node& node, const std::vector<int64
   return contiguous_strides(sizes);
 }
 
-/// Sizes of a result whose elements are those of other places: known ones, and the operand's.
-std::vector<int64_t> reindexed_sizes(const Node& node, const Layout& operand) {
-  const graph::Shape& from = node.inputs[0]->type.shape;
+/// What a node's tensors were found to be; null for numbers and what is missing.
+using Operands = std::vector<const Layout*>;
+
+/// Sizes of a result whose elements are those of other places: known ones, and the operands'.
+std::vector<int64_t> reindexed_sizes(const Node& node, const Operands& operands) {
   std::vector<int64_t> sizes;
   for (const graph::Dim& size : node.output()->type.shape) {
-    const auto same = std::ranges::find(from, size) - from.begin();
-    sizes.push_back(size.is_constant() ? size.value() : operand.sizes[static_cast<size_t>(same)]);
+    int64_t found = size.is_constant() ? size.value() : -1;
+    for (size_t i = 0; i < node.inputs.size() && found < 0; ++i) {
+      if (operands[i] == nullptr) continue;
+      const graph::Shape& from = node.inputs[i]->type.shape;
+      const auto same = static_cast<size_t>(std::ranges::find(from, size) - from.begin());
+      if (same < from.size()) found = operands[i]->sizes[same];
+    }
+    sizes.push_back(found);
   }
   return sizes;
 }
 
-/// Joined and padded images keep their channels last.
+/// A tensor of the result's sizes that lies along its dimensions as ATen's `index` walks them.
+Layout walked(const Layout& operand, const std::vector<int64_t>& sizes,
+              const std::vector<int64_t>& strides) {
+  return {.dtype = operand.dtype, .sizes = sizes, .strides = strides};
+}
+
+/// The strides of what tensors of indices take out: the order in memory of what is left counts.
+std::vector<int64_t> indexed_strides(const Node& node, const std::vector<int64_t>& sizes,
+                                     const Operands& operands) {
+  const ops::Read read = ops::read_of(node).value();
+  std::vector<Layout> layouts;
+  std::vector<int64_t> own(sizes.size());
+  for (size_t k = 0; k < read.map.mapped_rank(); ++k)
+    for (size_t j = 0; j < sizes.size(); ++j)
+      if (read.map.factor(k, j) != 0) own[j] = operands[0]->strides[k];
+  layouts.push_back(walked(*operands[0], sizes, own));
+  for (const ops::LookUp& each : read.look_ups) {
+    const Layout& index = *operands[each.dim + 1];
+    std::vector<int64_t> along(sizes.size());
+    for (size_t d = 0; d < index.sizes.size(); ++d)
+      if (index.sizes[d] != 1) along[each.end - index.sizes.size() + d] = index.strides[d];
+    layouts.push_back(walked(index, sizes, along));
+  }
+  std::vector<const Layout*> all;
+  for (const Layout& layout : layouts) all.push_back(&layout);
+  return elementwise_strides(sizes, all);
+}
+
+/// Joined and padded images keep their channels last; what is only turned keeps its order.
 std::vector<int64_t> reindexed_strides(const Node& node, const std::vector<int64_t>& sizes,
-                                       const std::vector<const Layout*>& operands) {
+                                       const Operands& operands) {
+  if (node.op == &op::flip) return elementwise_strides(sizes, operands);
+  if (node.op == &op::index) return indexed_strides(node, sizes, operands);
   const bool keeps =
-      node.op != &op::reindex && std::ranges::all_of(operands, [](const Layout* operand) {
-        return suggests_channels_last(*operand);
+      !ops::is_read(node) && std::ranges::all_of(operands, [](const Layout* operand) {
+        return operand == nullptr || suggests_channels_last(*operand);
       });
   return keeps ? channels_last_strides(sizes) : contiguous_strides(sizes);
 }
@@ -111,9 +150,10 @@ std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Lay
     if (inputs[i] != nullptr) known[block.parameters[i]] = *inputs[i];
   }
   for (const Node* node : block.nodes) {
-    std::vector<const Layout*> operands;
+    std::vector<const Layout*> operands, all;
     for (const Value* input : node->inputs) {
       const auto found = known.find(input);
+      all.push_back(found != known.end() ? &found->second : nullptr);
       if (found != known.end()) operands.push_back(&found->second);
     }
     for (const Value* output : node->outputs) {
@@ -124,8 +164,8 @@ std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Lay
         layout.sizes = sizes_of_result(*output, *reduction, *operands.front());
         layout.strides = strides_of_result(*node, layout.sizes, operands);
       } else if (ops::is_reindexing(*node)) {
-        layout.sizes = reindexed_sizes(*node, *operands.front());
-        layout.strides = reindexed_strides(*node, layout.sizes, operands);
+        layout.sizes = reindexed_sizes(*node, all);
+        layout.strides = reindexed_strides(*node, layout.sizes, all);
       } else {
         layout.sizes = broadcast_sizes(operands);
         layout.strides = elementwise_strides(layout.sizes, operands);

@@ -19,9 +19,10 @@ enum class Level : uint8_t { kernel, row, vector, element };
 class Emitter : VectorText {
  public:
   Emitter(const LoopNest& nest, const Order& order, const Target& target)
-      : VectorText(nest, target), order_(order) {
+      : VectorText(nest, target), order_(order), unused_look_ups_(nest.unused_look_ups()) {
     walks_ = order.walks;
     reduced_loops_ = order.reduced_loops;
+    find_same_in_lanes();
     place_instructions();
     count_passes();
     choose_lanes();
@@ -81,6 +82,8 @@ class Emitter : VectorText {
     for (size_t i = 0; i < nest_.results.size(); ++i)
       if (runs_along_reduced(nest_.inputs.size() + i))
         passes_ = std::max(passes_, stages_[static_cast<size_t>(nest_.results[i])] + 1);
+    for (const size_t i : unused_look_ups_)
+      if (is_element(i)) passes_ = std::max(passes_, stages_[i] + 1);
   }
 
   // --- what is kept from pass to pass
@@ -139,11 +142,11 @@ class Emitter : VectorText {
   bool is_loaded_in(size_t i, int pass) const { return is_kept(i) && first_pass_[i] < pass; }
 
   /// As many as the widest type of the inner loop has in a vector; of positions, which are only
-  /// compared, several vectors.
+  /// compared, several vectors. What is the same in all lanes takes none.
   void choose_lanes() {
     int64_t widest = 1;
     for (size_t i = 0; i < nest_.code.size(); ++i)
-      if (nest_.code[i].opcode == Opcode::position)
+      if (nest_.code[i].opcode == Opcode::position || is_same_in_lanes(static_cast<int>(i)))
         continue;
       else if (levels_[i] >= Level::vector || nest_.code[i].opcode == Opcode::reduce)
         widest = std::max(widest, computing_bytes(nest_.code[i].dtype));
@@ -354,11 +357,13 @@ class Emitter : VectorText {
     return pass == passes_ - 1 && runs_along_reduced(nest_.inputs.size() + output);
   }
 
-  /// The values that a pass stores.
+  /// The values that a pass stores, or looks at for the sake of their indices alone.
   std::vector<bool> roots_of(int pass) const {
     std::vector<bool> needed(nest_.code.size());
     for (size_t i = 0; i < nest_.results.size(); ++i)
       if (is_stored_in(i, pass)) needed[static_cast<size_t>(nest_.results[i])] = true;
+    if (pass == passes_ - 1)
+      for (const size_t i : unused_look_ups_) needed[i] = true;
     return needed;
   }
 
@@ -551,6 +556,7 @@ class Emitter : VectorText {
   }
 
   const Order& order_;
+  const std::vector<size_t> unused_look_ups_;
   std::vector<Level> levels_;  // of each instruction
   std::vector<int> stages_;
   std::vector<size_t> kept_;

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <stdexcept>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -37,8 +38,14 @@ class CompiledKernel final : public Kernel {
     std::ranges::copy(arguments.tensors, tensors);
     for (size_t t = 0; t < arguments.tensors.size(); ++t)
       if (nest.map(t) != nullptr) tensors[t].data = place_of_first(tensors[t], nest, t);
-    run_placed({arguments.sizes, {tensors, arguments.tensors.size()}, arguments.numbers});
+    const std::span<const TensorOperand> placed(tensors, arguments.tensors.size());
+    if (!may_fail()) return run_placed({arguments.sizes, placed, arguments.numbers});
+    std::vector<NumberOperand> numbers = numbers_with_steps(arguments);
+    run_placed({arguments.sizes, placed, numbers});
+    if (numbers.back().i64 != 0) throw std::out_of_range("an index is outside of its tensor");
   }
+
+  bool may_fail() const override { return by_row_.nest().may_fail(); }
 
   const std::string& llvm_text() const override { return by_row_.text(); }
   std::span<const ops::Axes> axes() const override { return by_row_.nest().axes; }
@@ -61,6 +68,18 @@ class CompiledKernel final : public Kernel {
   static void* place_of_first(const TensorOperand& tensor, const LoopNest& nest, size_t index) {
     const int64_t elements = tensor.strides[nest.rank];
     return static_cast<char*>(tensor.data) + elements * graph::byte_size(nest.inputs[index]);
+  }
+
+  /// The node's numbers, the steps, and the place where failure is noted.
+  std::vector<NumberOperand> numbers_with_steps(const Arguments& arguments) const {
+    const LoopNest& nest = by_row_.nest();
+    std::vector<NumberOperand> numbers(arguments.numbers.begin(), arguments.numbers.end());
+    for (const TensorStep& step : nest.steps) {
+      const int64_t* const own = arguments.tensors[step.tensor].strides + nest.rank + 1;
+      numbers.push_back({.i64 = own[step.dim]});
+    }
+    numbers.push_back({.i64 = 0});
+    return numbers;
   }
 
   void run_placed(const Arguments& arguments) const {

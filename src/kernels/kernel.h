@@ -46,8 +46,11 @@ class Kernel {
  public:
   virtual ~Kernel() = default;
   /// Runs over the whole space, on several threads if it is large. Outputs may be the same memory
-  /// as inputs with equal strides (in place); no other overlap is allowed.
+  /// as inputs with equal strides (in place); no other overlap is allowed. Throws
+  /// std::out_of_range where an index that a tensor holds is outside of what it is read from.
   virtual void run(const Arguments& arguments) const = 0;
+  /// Whether it reads at indices that tensors hold.
+  virtual bool may_fail() const = 0;
   /// Where there are reductions or maps: for each tensor, the dimension of the space along which
   /// each of its dimensions runs, -1 where its size is 1 or a map says where it is read. Else none:
   /// tensors are broadcast to the space.

@@ -157,6 +157,24 @@ size_t LoopNest::tensor_of_position(uint32_t dim) const {
   return held_count() + static_cast<size_t>(found - positions.begin());
 }
 
+uint32_t LoopNest::number_of_step(TensorStep step) {
+  auto found = std::ranges::find(steps, step);
+  if (found == steps.end()) found = steps.insert(steps.end(), step);
+  return static_cast<uint32_t>(numbers.size() + static_cast<size_t>(found - steps.begin()));
+}
+
+std::vector<size_t> LoopNest::unused_look_ups() const {
+  std::vector<bool> used(code.size());
+  for (const int result : results) used[static_cast<size_t>(result)] = true;
+  for (size_t i = code.size(); i-- > 0;)
+    for (const int operand : code[i].operands)
+      if (used[i] && operand >= 0) used[static_cast<size_t>(operand)] = true;
+  std::vector<size_t> unused;
+  for (size_t i = 0; i < code.size(); ++i)
+    if (looks_up(code[i]) && !used[i]) unused.push_back(i);
+  return unused;
+}
+
 bool LoopNest::combines() const {
   return std::ranges::any_of(code, [](const Instruction& one) {
     return one.opcode == Opcode::reduce || one.opcode == Opcode::pick;
@@ -185,6 +203,9 @@ std::string print(const LoopNest& nest) {
   for (size_t i = 0; i < nest.numbers.size(); ++i)
     out << (i == 0 && nest.inputs.empty() ? "" : ", ") << "n" << i << ": "
         << graph::name(nest.numbers[i]);
+  for (size_t i = 0; i < nest.steps.size(); ++i)
+    out << ", n" << nest.numbers.size() + i << ": i64 step t" << nest.steps[i].tensor << " "
+        << nest.steps[i].dim;
   out << " -> ";
   print_tensors(out, nest, nest.inputs.size(), nest.held_count());
   out << "\n";

@@ -5,7 +5,9 @@
 // scalar arithmetic, and at the end stores. Walking order, vectors and strides come later (emit.h).
 // Element-wise operators access each operand at the point itself. An operand may also be read at
 // indices that follow the point's: a map says which, and `load` has the condition under which there
-// is such an element; elsewhere it gives 0. A `reduce` combines
+// is such an element; elsewhere it gives 0. Where an index is computed, the map leaves it at 0, and
+// `load` has a second operand, how many elements farther it is; the run has failed where its
+// condition does not hold. A `reduce` combines
 // the values of an instruction along the reduced dimensions of the space; what uses it is computed
 // once they are all there: in another pass over the row, or once for the row.
 //
@@ -37,6 +39,22 @@
 //   %2 = compare ge %0, %1 : b1
 //   %3 = load t0 %2 : f32
 //   store t1, %3
+//
+// Numbers that follow those of the node are steps, how many elements there are from one index of an
+// input to the next; the rows of a table of ten at indices t1:
+//
+//   space 2, sizes - -
+//   t0: f32 {at 0; 1}, t1: i64 (0), n0: i64 step t0 0 -> t2: f32 (0 1)
+//   %0 = load t1 : i64
+//   %1 = constant 0 : i64
+//   %2 = compare ge %0, %1 : b1
+//   %3 = constant 10 : i64
+//   %4 = compare lt %0, %3 : b1
+//   %5 = number n0 : i64
+//   %6 = mul %0, %5 : i64
+//   %7 = bit_and %2, %4 : b1
+//   %8 = load t0 %7, %6 : f32
+//   store t2, %8
 #pragma once
 
 #include <array>
@@ -54,8 +72,9 @@ using graph::DType;
 using Compare = graph::ScalarCode::Compare;
 
 enum class Opcode : uint8_t {
-  load,      ///< element of tensor `index`; 0 where operand 0, if there is one, is false
-  number,    ///< number `index`
+  load,      ///< element of tensor `index`, or of that operand 1 elements farther; 0 where operand
+             ///< 0, if there is one, is false
+  number,    ///< number `index`, or step `index` less the count of numbers
   constant,  ///< `bits`: of a double where dtype is floating, else of an int64_t
   convert,   ///< as torch's `to`
   add,
@@ -91,6 +110,12 @@ struct Instruction {
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
+/// How many elements there are from one index of an input to the next.
+struct TensorStep {
+  uint32_t tensor, dim;
+  friend bool operator==(const TensorStep&, const TensorStep&) = default;
+};
+
 struct LoopNest {
   std::vector<DType> inputs;   ///< element types of the tensors t0, t1, ...
   std::vector<DType> numbers;  ///< i64, f64 or b1
@@ -108,6 +133,9 @@ struct LoopNest {
   /// where no input has one.
   std::vector<ops::IndexMap> maps;
   std::vector<int64_t> sizes;  ///< of dimensions that no operand tells, -1 for others; or none
+  /// Numbers that stand behind those of the node. Behind them, where there are any, the code finds
+  /// the place in which it notes that an index was outside.
+  std::vector<TensorStep> steps;
   /// Dimensions, counted from the last, along which a position is asked for. Each is a tensor that
   /// nobody holds: of bytes, the first at address 0, with stride 1 along that dimension and 0 along
   /// all others; so an element's address is its position, however the space is walked. These
@@ -116,6 +144,14 @@ struct LoopNest {
 
   /// Whether elements of a row are combined or picked.
   bool combines() const;
+  /// Whether it is a load at an index that may be outside.
+  static bool looks_up(const Instruction& one) {
+    return one.opcode == Opcode::load && one.operands[1] >= 0;
+  }
+  /// Whether a run may find an index outside.
+  bool may_fail() const { return !steps.empty(); }
+  /// The loads at indices that may be outside which no result depends on.
+  std::vector<size_t> unused_look_ups() const;
   /// Null where the tensor is read or written at the point itself.
   const ops::IndexMap* map(size_t tensor) const;
   /// Whether the tensor has more than one element in a row.
@@ -127,6 +163,8 @@ struct LoopNest {
     return index < inputs.size() ? inputs[index] : outputs[index - inputs.size()];
   }
   size_t tensor_of_position(uint32_t dim) const;
+  /// The number that is a step; added where there is none.
+  uint32_t number_of_step(TensorStep step);
   /// Time of one point in units of a simple vector instruction: decides about threads.
   int cost() const;
 

@@ -10,6 +10,7 @@
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
+#include "ops/read.h"
 #include "ops/shape_rules.h"
 
 namespace janus::kernels {
@@ -331,23 +332,45 @@ class Nest {
     values_[node.output()] = result;
   }
 
-  /// The element at the indices that the map gives, the number beside it where there is none.
-  void add_reindex(const Node& node) {
+  /// The element at the indices that the map and tensors of indices give, the number beside it
+  /// where there is none.
+  void add_read(const Node& node) {
     const Value* operand = resolved(node.inputs[0]);
     const ops::IndexMap& map = *space_->map(operand);
+    const std::vector<ops::LookUp> look_ups = ops::read_of(node).value().look_ups;
+    const uint32_t tensor = mapped_.at(operand);
     Lowering code(nest_, values_, node, space_);
-    std::optional<Lowering::Scalar> inside;
-    for (size_t k = 0; k < map.mapped_rank(); ++k)
-      for (const auto& condition : conditions(code, map, k, operand->type.shape[k]))
+    std::optional<Lowering::Scalar> inside, farther;
+    for (size_t k = 0; k < map.mapped_rank(); ++k) {
+      const graph::Dim& size = operand->type.shape[k];
+      const auto found = std::ranges::find(look_ups, k, &ops::LookUp::dim);
+      std::vector<Lowering::Scalar> wanted;
+      if (found == look_ups.end()) {
+        wanted = conditions(code, map, k, size);
+      } else {
+        const auto index = looked_up(code, *found, size);
+        wanted = inside_of(code, index, size);
+        const TensorStep step{tensor, static_cast<uint32_t>(k)};
+        const auto way = code.mul(index, number(nest_.number_of_step(step)));
+        farther = farther ? code.add(*farther, way) : way;
+      }
+      for (const auto& condition : wanted)
         inside = inside ? code.bit_and(*inside, condition) : condition;
+    }
     const DType dtype = operand->type.dtype;
-    Instruction load{.opcode = Opcode::load, .dtype = dtype, .index = mapped_.at(operand)};
+    Instruction load{.opcode = Opcode::load, .dtype = dtype, .index = tensor};
     if (inside) load.operands[0] = inside->id;
+    if (farther) load.operands[1] = farther->id;
     Lowering::Scalar element{nest_.append(load), dtype};
-    const double fill = graph::constant_number(node.inputs[1]).value();
-    const bool is_zero = fill == 0 && !std::signbit(fill);
-    if (inside && !is_zero) element = code.select(*inside, element, code.constant(fill, dtype));
+    if (inside && node.op == &op::reindex) element = filled(code, node, *inside, element);
     values_[node.output()] = element;
+  }
+
+  Lowering::Scalar filled(Lowering& code, const Node& node, Lowering::Scalar inside,
+                          Lowering::Scalar element) {
+    const double fill = graph::constant_number(node.inputs[1]).value();
+    if (fill == 0 && !std::signbit(fill)) return element;
+    return code.select(inside, element, code.constant(fill, element.dtype));
   }
 
   /// What lies in memory is read at its place; what is computed is combined, all others being 0.
@@ -402,6 +425,39 @@ class Nest {
     const auto high = code.sub({nest_.append(extent), DType::i64}, code.constant(1, DType::i64));
     index = code.select(code.compare(Compare::lt, index, low), low, index);
     return code.select(code.compare(Compare::gt, index, high), high, index);
+  }
+
+  // --- indices that tensors hold
+
+  Lowering::Scalar number(uint32_t index) {
+    return {nest_.append({.opcode = Opcode::number, .dtype = DType::i64, .index = index}),
+            DType::i64};
+  }
+
+  /// A size that is known, or one of the space's.
+  Lowering::Scalar size_of(Lowering& code, const graph::Dim& size) {
+    if (size.is_constant()) return integer(code, size.value());
+    const auto found = std::ranges::find(space_->shape(), size);
+    TORCHJANUS_CHECK(found != space_->shape().end(), "a read of a size that no tensor tells");
+    const auto dim = static_cast<uint32_t>(found - space_->shape().begin());
+    return {nest_.append({.opcode = Opcode::extent, .dtype = DType::i64, .index = dim}),
+            DType::i64};
+  }
+
+  /// The index that a tensor of indices has at the point.
+  Lowering::Scalar looked_up(Lowering& code, const ops::LookUp& look_up, const graph::Dim& size) {
+    const auto given = values_.find(resolved(look_up.index));
+    if (given == values_.end()) throw Unsupported{"indices without elements"};
+    const auto index = code.convert(given->second, DType::i64);
+    if (!look_up.wraps) return index;
+    const auto is_negative = code.compare(Compare::lt, index, integer(code, 0));
+    return code.select(is_negative, code.add(index, size_of(code, size)), index);
+  }
+
+  std::vector<Lowering::Scalar> inside_of(Lowering& code, Lowering::Scalar index,
+                                          const graph::Dim& size) {
+    return {code.compare(Compare::ge, index, integer(code, 0)),
+            code.compare(Compare::lt, index, size_of(code, size))};
   }
 
   /// The dimensions of the space that index k of the tensor depends on.
@@ -511,8 +567,8 @@ void add_node(Nest& nest, const Node& node) {
     nest.add_size(node);
   else if (node.op == &op::pick)
     nest.add_pick(node);
-  else if (node.op == &op::reindex)
-    nest.add_reindex(node);
+  else if (ops::is_read(node))
+    nest.add_read(node);
   else if (ops::is_plain_reduction(node))
     nest.add_reduction(node);
   else if (node.op->scalar != nullptr)

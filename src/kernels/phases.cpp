@@ -67,6 +67,7 @@ class Extraction {
     nest_.rank = whole.rank;
     nest_.reduced = reduces ? whole.reduced : 0;
     nest_.numbers = whole.numbers;
+    nest_.steps = whole.steps;
   }
 
   /// The instruction here that gives what instruction `i` gives there.
@@ -132,10 +133,11 @@ class Extraction {
     return static_cast<uint32_t>(inputs_.size() - 1);
   }
 
-  /// An operand of the whole, on the same condition.
+  /// An operand of the whole, on the same condition and as far on.
   int load_operand(Instruction one) {
     const Source source{Source::Kind::operand, one.index};
-    if (one.operands[0] >= 0) one.operands[0] = value(one.operands[0]);
+    for (int& operand : one.operands)
+      if (operand >= 0) operand = value(operand);
     one.index = input(source, one.dtype, whole_.axes[one.index], whole_.map(one.index));
     return append(one);
   }
@@ -516,7 +518,7 @@ Phases::Phases(const LoopNest& nest) : nest_(nest) {
   };
   const auto is_reduce = [](const Instruction& one) { return one.opcode == Opcode::reduce; };
   possible_ = nest.has_rank && nest.reduced != 0 && std::ranges::all_of(nest.code, is_sum) &&
-              std::ranges::any_of(nest.code, is_reduce);
+              std::ranges::any_of(nest.code, is_reduce) && nest.unused_look_ups().empty();
 }
 
 Phases::~Phases() = default;

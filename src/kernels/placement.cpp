@@ -19,6 +19,7 @@ std::vector<int64_t> strides_by(const ops::IndexMap& map, std::span<const int64_
     for (size_t j = 0; j < map.space_rank; ++j) result[j] += map.factor(d, j) * strides[d];
     result.back() += map.offset[d] * strides[d];
   }
+  result.insert(result.end(), strides.begin(), strides.end());
   return result;
 }
 

@@ -374,10 +374,22 @@ class VectorText {
 
   /// `along_lanes`: a vector of elements, else one for all lanes.
   void emit_load(int id, const Instruction& one, bool along_lanes) {
+    const std::string place = places_[one.index];
+    if (LoopNest::looks_up(one)) {
+      emit_check(one, along_lanes);
+      if (along_lanes && !is_same_in_lanes(one.operands[1])) return emit_scattered_load(id, one);
+      move_to_look_up(one);
+    }
+    emit_load_in_place(id, one, along_lanes);
+    places_[one.index] = place;
+  }
+
+  void emit_load_in_place(int id, const Instruction& one, bool along_lanes) {
     const DType dtype = one.dtype;
     const Walk walk = walks_[one.index];
     const int condition = one.operands[0];
-    if (!along_lanes || (walk == Walk::broadcast && condition < 0)) {
+    const bool is_one = walk == Walk::broadcast && (condition < 0 || is_same_in_lanes(condition));
+    if (!along_lanes || is_one) {
       const auto raw = temporary();
       const std::string place =
           condition < 0 ? places_[one.index] : place_if(condition, places_[one.index], true);
@@ -392,6 +404,66 @@ class VectorText {
     else
       emit_contiguous_load(loaded, one.index, dtype, condition);
     if (dtype == DType::b1) line("  $v = icmp ne $M $s, zeroinitializer", {id, dtype, loaded});
+  }
+
+  // --- at indices that are computed
+
+  /// Notes it where an index is outside.
+  void emit_check(const Instruction& one, bool along_lanes) {
+    const auto is_outside = temporary();
+    if (!along_lanes || is_same_in_lanes(one.operands[0])) {
+      const auto is_inside = temporary();
+      line("  $s = extractelement <# x i1> $v, i64 0", {is_inside, one.operands[0]});
+      line("  $s = xor i1 $s, true", {is_outside, is_inside});
+    } else {
+      const auto outside = temporary(), lanes = temporary();
+      declare("declare i1 @llvm.vector.reduce.or.v#i1(<# x i1>)");
+      line("  $s = xor <# x i1> $v, splat (i1 true)", {outside, one.operands[0]});
+      line("  $s = and <# x i1> $s, $s", {lanes, outside, mask()});
+      line("  $s = call i1 @llvm.vector.reduce.or.v#i1(<# x i1> $s)", {is_outside, lanes});
+    }
+    const std::string name = cat("outside", temporaries_++);
+    line("  br i1 $s, label %$s, label %$s.end", {is_outside, name, name});
+    start_block(name);
+    const auto slot = temporary();
+    line("  $s = getelementptr i64, ptr %numbers, i64 $d", {slot, index(slot_of_failure())});
+    line("  store atomic i64 1, ptr $s monotonic, align 8", {slot});
+    line("  br label %$s.end", {name});
+    start_block(cat(name, ".end"));
+  }
+
+  size_t slot_of_failure() const { return nest_.numbers.size() + nest_.steps.size(); }
+
+  /// The row at hand begins where the index, the same in all lanes, says.
+  void move_to_look_up(const Instruction& one) {
+    const auto farther = temporary(), place = temporary();
+    line("  $s = extractelement <# x i64> $v, i64 0", {farther, one.operands[1]});
+    line("  $s = getelementptr $E, ptr $s, i64 $s",
+         {place, one.dtype, places_[one.index], farther});
+    places_[one.index] = place;
+  }
+
+  /// Each lane has an index of its own.
+  void emit_scattered_load(int id, const Instruction& one) {
+    const DType dtype = one.dtype;
+    const std::string start = walks_[one.index] == Walk::strided ? strided_places(one.index, dtype)
+                                                                 : lane_places(one.index, dtype);
+    const auto places = temporary();
+    line("  $s = getelementptr $E, <# x ptr> $s, <# x i64> $v",
+         {places, dtype, start, one.operands[1]});
+    const std::string loaded = dtype == DType::b1 ? temporary() : value_name(id);
+    emit_gather_from(loaded, places, dtype, mask_with(one.operands[0]));
+    if (dtype == DType::b1) line("  $v = icmp ne $M $s, zeroinitializer", {id, dtype, loaded});
+  }
+
+  /// Addresses of the current vector's elements in a tensor with stride 0 or 1 along the lanes.
+  std::string lane_places(size_t tensor, DType dtype) {
+    if (walks_[tensor] == Walk::broadcast) return same_place(tensor, dtype);
+    const auto start = temporary(), places = temporary();
+    line("  $s = getelementptr $E, ptr $s, i64 $s", {start, dtype, places_[tensor], position_});
+    line("  $s = getelementptr $E, ptr $s, <# x i64> $s",
+         {places, dtype, start, lane_numbers("i64")});
+    return places;
   }
 
   /// The lanes that are read; empty: all.
@@ -419,16 +491,19 @@ class VectorText {
     return chosen;
   }
 
-  /// Surely; of what conditions are made of.
-  bool is_same_in_lanes(int id) const {
-    const Instruction& one = instruction(id);
-    if (one.opcode == Opcode::position)
-      return walks_[nest_.tensor_of_position(one.index)] == Walk::broadcast;
-    if (one.opcode == Opcode::load || one.opcode == Opcode::pick || one.opcode == Opcode::reduce)
-      return false;
-    return std::ranges::all_of(
-        one.operands, [&](int operand) { return operand < 0 || is_same_in_lanes(operand); });
+  /// Which instructions surely have the same value in all lanes; walks_ has to be known.
+  void find_same_in_lanes() {
+    for (const Instruction& one : nest_.code) {
+      bool is_same = one.opcode != Opcode::pick && one.opcode != Opcode::reduce;
+      if (one.opcode == Opcode::load) is_same = walks_[one.index] == Walk::broadcast;
+      if (one.opcode == Opcode::position)
+        is_same = walks_[nest_.tensor_of_position(one.index)] == Walk::broadcast;
+      for (const int operand : one.operands)
+        is_same = is_same && (operand < 0 || is_same_in_lanes(operand));
+      same_in_lanes_.push_back(is_same);
+    }
   }
+  bool is_same_in_lanes(int id) const { return same_in_lanes_[static_cast<size_t>(id)]; }
 
   /// The same address in all lanes.
   std::string same_place(size_t tensor, DType dtype) {
@@ -698,6 +773,7 @@ class VectorText {
   std::vector<std::string> names_;   ///< of each instruction's value
   std::vector<std::string> places_;  ///< of each tensor: where the row at hand begins
   std::vector<Walk> walks_;
+  std::vector<bool> same_in_lanes_;  ///< of each instruction
   std::string body_;
   std::set<std::string> declarations_;
   std::set<std::string> helpers_;

@@ -13,6 +13,7 @@
 #include "ops/expression.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
+#include "ops/read.h"
 #include "ops/shape_rules.h"
 
 namespace janus::ops {
@@ -114,7 +115,11 @@ bool is_plain_reduction(const Node& node) {
 }
 
 bool is_reindexing(const Node& node) {
-  return is_one_of(node, {&op::reindex, &op::cat, &op::constant_pad_nd});
+  return is_read(node) || is_one_of(node, {&op::cat, &op::constant_pad_nd});
+}
+
+bool is_read_elsewhere(const Node& node, size_t input) {
+  return is_reindexing(node) && (input == 0 || !looks_up(node));
 }
 
 std::optional<Reduction> reduction_of(const Node& node) {
@@ -163,7 +168,7 @@ class IndexSpace::Finder {
 
   void take_apart(const Node& node) {
     const bool plain = node.op == &op::constant || node.op == &op::size || is_elementwise(node) ||
-                       is_view_of_ones(node) || node.op == &op::reindex ||
+                       is_view_of_ones(node) || is_read(node) ||
                        (is_plain_reduction(node) && !is_half(node));
     if (plain) {
       space_.nodes_.push_back(&node);
@@ -202,7 +207,7 @@ class IndexSpace::Finder {
     for (const Node* node : space_.nodes_) {
       if (is_plain_reduction(*node)) {
         add_reduction(*reduction_of(*node));
-      } else if ((is_elementwise(*node) || node->op == &op::reindex) && full == nullptr) {
+      } else if ((is_elementwise(*node) || is_read(*node)) && full == nullptr) {
         full = node;
       }
     }
@@ -252,8 +257,8 @@ class IndexSpace::Finder {
       place_reduction(node);
     else if (is_view_of_ones(node))
       place_view(node);
-    else if (node.op == &op::reindex)
-      place_reindex(node);
+    else if (is_read(node))
+      place_read(node);
     else
       place_elementwise(node);
   }
@@ -297,37 +302,64 @@ class IndexSpace::Finder {
     if (node.op == &op::pick) require(node.inputs[1], axes);
   }
 
-  /// An operand from outside that is read in this way only.
-  void place_reindex(const Node& node) {
+  /// An operand from outside that is read in this way only, be it at several tensors of indices.
+  void place_read(const Node& node) {
     const Value* operand = space_.resolved(node.inputs[0]);
     const Shape &from = operand->type.shape, &to = node.output()->type.shape;
-    if (!fits(*graph::constant_number(node.inputs[1]), operand->type.dtype)) throw NoSpace{};
+    const auto read = read_of(node);
+    if (!read || space_.rank() == 0 || !tells_sizes(node) || !has_fill(node)) throw NoSpace{};
     const Axes axes = trailing_axes(to);
-    const IndexMap own = index_map(node.attributes, to.size());
-    IndexMap map = own;
+    IndexMap map = read->map;
     map.space_rank = space_.rank();
     map.factors.assign(from.size() * space_.rank(), 0);
     Axes operand_axes(from.size(), -1);
     for (size_t k = 0; k < from.size(); ++k) {
       for (size_t j = 0; j < to.size(); ++j) {
         if (axes[j] < 0) continue;
-        map.factors[k * space_.rank() + static_cast<size_t>(axes[j])] = own.factor(k, j);
-        if (own.is_same(k, j) && from[k] == to[j]) operand_axes[k] = axes[j];
+        map.factors[k * space_.rank() + static_cast<size_t>(axes[j])] = read->map.factor(k, j);
+        if (read->map.is_same(k, j) && from[k] == to[j]) operand_axes[k] = axes[j];
       }
-      if (operand_axes[k] < 0 && !from[k].is_constant()) throw NoSpace{};
+      const bool looked_up =
+          std::ranges::find(read->look_ups, k, &LookUp::dim) != read->look_ups.end();
+      if (operand_axes[k] < 0 && !(looked_up ? is_known(from[k]) : from[k].is_constant()))
+        throw NoSpace{};
     }
-    if (space_.rank() == 0) throw NoSpace{};
     const bool is_read_else = space_.axes_.contains(operand) && !space_.maps_.contains(operand);
     const auto [found, added] = space_.maps_.try_emplace(operand, map);
-    if (is_read_else || !(found->second == map) || !tells_sizes(from, to)) throw NoSpace{};
+    if (is_read_else || !(found->second == map)) throw NoSpace{};
     space_.axes_[operand] = operand_axes;
+    for (const LookUp& each : read->look_ups) place_index(each, axes);
     space_.axes_[node.output()] = axes;
   }
 
-  /// Whether each size of the result is known or one of the operand's.
-  static bool tells_sizes(const Shape& from, const Shape& to) {
-    return std::ranges::all_of(to, [&](const Dim& size) {
-      return size.is_constant() || std::ranges::find(from, size) != from.end();
+  /// A tensor of indices lies along the result's dimensions that it stands for.
+  void place_index(const LookUp& look_up, const Axes& axes) {
+    const Shape& shape = look_up.index->type.shape;
+    Axes own;
+    for (size_t d = 0; d < shape.size(); ++d)
+      own.push_back(shape[d].is(1) ? -1 : axes[look_up.end - shape.size() + d]);
+    require(look_up.index, own);
+  }
+
+  /// Whether kernels know the size: a number, or one of the space's.
+  bool is_known(const Dim& size) const {
+    return size.is_constant() || std::ranges::find(space_.shape_, size) != space_.shape_.end();
+  }
+
+  /// What stands outside of a `reindex` must be a number of its dtype.
+  static bool has_fill(const Node& node) {
+    return node.op != &op::reindex ||
+           fits(*graph::constant_number(node.inputs[1]), node.inputs[0]->type.dtype);
+  }
+
+  /// Whether each size of the result is known, and none is 0, or it is one of an operand's.
+  static bool tells_sizes(const Node& node) {
+    return std::ranges::all_of(node.output()->type.shape, [&](const Dim& size) {
+      if (size.is_constant()) return size.value() > 0 || !looks_up(node);
+      return std::ranges::any_of(node.inputs, [&](const Value* operand) {
+        return operand->type.is_tensor() &&
+               std::ranges::find(operand->type.shape, size) != operand->type.shape.end();
+      });
     });
   }
 

@@ -2,8 +2,9 @@
 // fusion compiler asks before it computes the group in one kernel, and what it then goes by.
 //
 // Elementwise operators compute at each point of the space; reductions combine the points of a row,
-// the same dimensions for all reductions of a group. A `reindex` reads an operand from outside at
-// indices that follow the point's, and a number outside of it. An operator that is neither counts
+// the same dimensions for all reductions of a group. A read (read.h) takes elements of an operand
+// from outside at indices that follow the point's, or that others of the group's values are; a
+// `reindex` a number outside of it. An operator that is neither counts
 // as what it is made of (OpDef::decompose): softmax is a maximum, a sum, and elementwise operators
 // around them; concatenation and padding are `reindex` and a choice by position.
 #pragma once
@@ -39,6 +40,9 @@ bool is_plain_reduction(const graph::Node& node);
 
 /// Whether the operator is, or is made of, reads at other indices than those of the point.
 bool is_reindexing(const graph::Node& node);
+
+/// Whether the operator reads that operand at other indices, so that it must be in memory.
+bool is_read_elsewhere(const graph::Node& node, size_t input);
 
 /// For each dimension of a value the dimension of the space along which it runs; -1: it has size 1,
 /// or a map says where it is read.

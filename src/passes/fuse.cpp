@@ -23,6 +23,7 @@
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
+#include "ops/read.h"
 #include "passes/copied.h"
 #include "passes/grouping.h"
 #include "passes/order.h"
@@ -43,17 +44,6 @@ bool is_repeated(const Node& node) {
   return around != nullptr;
 }
 
-/// Calls of ATen's operators on so few elements take longer than what they do.
-constexpr int64_t few_elements = 16 << 10;
-
-bool has_few_elements(const Node& node) {
-  const auto is_few = [](const Value* value) {
-    return !value->type.is_tensor() ||
-           graph::typical_size(graph::element_count(value->type.shape)) <= few_elements;
-  };
-  return std::ranges::all_of(node.inputs, is_few) && std::ranges::all_of(node.outputs, is_few);
-}
-
 /// A lone node gains nothing in a kernel that ATen computes as well, but that the call is cheaper:
 /// worth the time of compiling it where it is called again and again, or where the call is all that
 /// it costs. ATen joins and pads as fast, and where a large tensor is only reduced in one go behind
@@ -61,11 +51,11 @@ bool has_few_elements(const Node& node) {
 bool is_worth_it(const Group& group) {
   const Node& first = *group.front();
   const Node& last = *group.back();
-  if (group.size() == 2 && ops::is_reindexing(first) && ops::reduction_of(last) &&
-      !has_few_elements(last) && !first.op->aten.empty())
+  if (group.size() == 2 && ops::is_reindexing(first) && !ops::looks_up(first) &&
+      ops::reduction_of(last) && !has_few_elements(last) && !first.op->aten.empty())
     return false;
   if (group.size() > 1 || first.op->aten.empty()) return true;
-  if (ops::is_reindexing(first)) return false;
+  if (ops::is_reindexing(first)) return reads_faster(first);
   return has_few_elements(first) || (is_repeated(first) && !ops::reduction_of(first));
 }
 

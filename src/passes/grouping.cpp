@@ -12,7 +12,10 @@
 #include <unordered_set>
 
 #include "graph/op.h"
+#include "graph/typical_size.h"
 #include "ops/index_space.h"
+#include "ops/list.h"
+#include "ops/read.h"
 #include "passes/order.h"
 #include "passes/reachability.h"
 
@@ -77,15 +80,14 @@ class Grouping {
       kind.space = kind.reduction ? kind.reduction->space : node->output()->type.shape;
       if (kind.reduction && !ops::has_rows_enough(*kind.reduction)) fusible_.back() = false;
     }
-    leave_what_nothing_follows();
-    for (uint32_t i = 0; i < nodes_.size(); ++i) {
-      positions_.emplace(nodes_[i], i);
-      reductions_.push_back(fusible_[i] ? kinds_[i].reduction : std::nullopt);
-    }
+    for (uint32_t i = 0; i < nodes_.size(); ++i) positions_.emplace(nodes_[i], i);
     is_result_.resize(nodes_.size());
     for (const Value* result : block.results)
       if (const auto found = positions_.find(result->definition); found != positions_.end())
         is_result_[found->second] = true;
+    leave_what_nothing_follows();
+    for (uint32_t i = 0; i < nodes_.size(); ++i)
+      reductions_.push_back(fusible_[i] ? kinds_[i].reduction : std::nullopt);
     find_levels();
     raise_levels();
   }
@@ -108,11 +110,17 @@ class Grouping {
            std::ranges::all_of(node.outputs, [](const Value* v) { return v->type.is_tensor(); });
   }
 
-  /// What ATen joins or pads is no reason for levels where nothing is computed with it.
+  /// What ATen joins, pads or looks up as fast is no reason for levels where nothing is computed
+  /// with it, nor for it. In kernels only indices that somebody needs are looked at.
   void leave_what_nothing_follows() {
     for (uint32_t i = 0; i < nodes_.size(); ++i) {
       if (!fusible_[i] || !ops::is_reindexing(*nodes_[i]) || nodes_[i]->op->aten.empty()) continue;
-      fusible_[i] = std::ranges::any_of(after_[i], [&](uint32_t user) { return stays(i, user); });
+      const auto follows = [&](uint32_t user) { return stays(i, user); };
+      const auto precedes = [&](uint32_t source) { return stays(source, i); };
+      const bool is_needed = !after_[i].empty() || is_result_[i];
+      fusible_[i] =
+          is_needed && (reads_faster(*nodes_[i]) || std::ranges::any_of(after_[i], follows) ||
+                        std::ranges::any_of(before_[i], precedes));
     }
   }
 
@@ -124,7 +132,7 @@ class Grouping {
   /// asked.
   bool stays(uint32_t from, uint32_t to, const Kind& kind) const {
     if (!fusible_[from] || !fusible_[to] || kinds_[from].space != kind.space) return false;
-    if (ops::is_reindexing(*nodes_[to])) return false;  // reads what is in memory
+    if (is_read_elsewhere(from, to)) return false;
     const auto& given = kinds_[from].reduction;
     if (given && kind.reduction && !(*given == *kind.reduction)) return false;
     return std::ranges::all_of(nodes_[to]->inputs, [&](const Value* operand) {
@@ -132,6 +140,15 @@ class Grouping {
     });
   }
   bool stays(uint32_t from, uint32_t to) const { return stays(from, to, kinds_[to]); }
+
+  /// Whether it needs what the other gives in memory.
+  bool is_read_elsewhere(uint32_t from, uint32_t to) const {
+    const auto& operands = nodes_[to]->inputs;
+    for (size_t i = 0; i < operands.size(); ++i)
+      if (operands[i]->definition == nodes_[from] && ops::is_read_elsewhere(*nodes_[to], i))
+        return true;
+    return false;
+  }
 
   /// Whether a value of a kernel over this space lies in it as its user reads it.
   static bool reaches(const graph::Shape& shape, const Kind& kind) {
@@ -380,7 +397,35 @@ class Feasibility {
   std::unordered_map<const Value*, std::vector<const Node*>> users_;
 };
 
+/// What reads at other places, as ATen does that well; else all that asks for a space.
+void exclude(const std::vector<const Node*>& members, std::unordered_set<const Node*>& excluded) {
+  const auto reads = [](const Node* node) { return ops::is_reindexing(*node); };
+  const auto all = std::inserter(excluded, excluded.end());
+  if (std::ranges::any_of(members, reads))
+    std::ranges::copy_if(members, all, reads);
+  else
+    std::ranges::copy_if(members, all, needs_space);
+}
+
 }  // namespace
+
+bool has_few_elements(const Node& node) {
+  constexpr int64_t few_elements = 16 << 10;
+  const auto is_few = [](const Value* value) {
+    return !value->type.is_tensor() ||
+           graph::typical_size(graph::element_count(value->type.shape)) <= few_elements;
+  };
+  // Of a table only those rows are read that are looked up.
+  const std::span<Value* const> inputs(node.inputs);
+  return std::ranges::all_of(inputs.subspan(ops::looks_up(node) ? 1 : 0), is_few) &&
+         std::ranges::all_of(node.outputs, is_few);
+}
+
+/// ATen copies whole rows, joins, pads and turns as fast; elements it takes one by one.
+bool reads_faster(const Node& node) {
+  if (node.op == &op::gather || node.op == &op::index) return true;
+  return ops::is_read(node) && has_few_elements(node);
+}
 
 Groups find_groups(const graph::Block& block, const CanFuse& can_fuse) {
   std::unordered_set<const Node*> excluded;
@@ -392,7 +437,7 @@ Groups find_groups(const graph::Block& block, const CanFuse& can_fuse) {
       std::vector<const Node*> members;
       for (const uint32_t i : group) members.push_back(block.nodes[i]);
       if (std::ranges::none_of(members, needs_space) || feasibility.holds(members)) continue;
-      std::ranges::copy_if(members, std::inserter(excluded, excluded.end()), needs_space);
+      exclude(members, excluded);
     }
     if (excluded.size() == before) return groups;
   }

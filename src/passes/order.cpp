@@ -1,6 +1,7 @@
 // See order.h.
 #include "passes/order.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <queue>
@@ -41,6 +42,21 @@ void keep_around_clocks(const graph::Block& block, Predecessors& before) {
   }
 }
 
+/// The indices from outside that an `embedding`, be it in a kernel, looks at.
+std::vector<const graph::Value*> embedded_indices(const Node& node) {
+  if (node.op == &op::embedding) return {node.inputs[1]};
+  if (node.op != &op::fused) return {};
+  std::vector<const graph::Value*> indices;
+  const graph::Block& block = *node.blocks.front();
+  for (const Node* inner : block.nodes) {
+    if (inner->op != &op::embedding) continue;
+    const auto found = std::ranges::find(block.parameters, inner->inputs[1]);
+    if (found == block.parameters.end()) continue;
+    indices.push_back(node.inputs[static_cast<size_t>(found - block.parameters.begin())]);
+  }
+  return indices;
+}
+
 /// `embedding` looks whether its indices lie in the table; the operator of its gradient relies on
 /// it.
 void keep_behind_checks(const graph::Block& block,
@@ -48,7 +64,8 @@ void keep_behind_checks(const graph::Block& block,
                         Predecessors& before) {
   std::unordered_map<const graph::Value*, uint32_t> checked;  // where, by indices
   for (const Node* node : block.nodes)
-    if (node->op == &op::embedding) checked.try_emplace(node->inputs[1], positions.at(node));
+    for (const graph::Value* indices : embedded_indices(*node))
+      checked.try_emplace(indices, positions.at(node));
   for (const Node* node : block.nodes) {
     if (node->op != &op::embedding_dense_backward) continue;
     const uint32_t position = positions.at(node);

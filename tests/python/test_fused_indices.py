@@ -33,7 +33,7 @@ def laid_out(data, sizes, dtype):
         return draw([sizes[d] for d in order]).permute([order.index(d) for d in range(len(sizes))])
     if layout == "sliced":
         return draw([2 * s + 1 for s in sizes])[tuple(slice(1, 2 * s + 1, 2) for s in sizes)]
-    if layout == "broadcast" and sizes[-1] > 1:
+    if layout == "broadcast" and sizes and sizes[-1] > 1:
         return draw([*sizes[:-1], 1]).expand(sizes)
     return draw(sizes)
 

@@ -1,0 +1,119 @@
+// See read.h.
+#include "ops/read.h"
+
+#include <algorithm>
+
+#include "ops/list.h"
+#include "ops/shape_rules.h"
+
+namespace janus::ops {
+
+using graph::Dim;
+using graph::Node;
+using graph::Shape;
+using graph::Value;
+
+namespace {
+
+/// A map of which nothing is known yet: every index is 0.
+IndexMap empty_map(size_t mapped_rank, size_t space_rank) {
+  return {.space_rank = space_rank,
+          .factors = std::vector<int64_t>(mapped_rank * space_rank),
+          .offset = std::vector<int64_t>(mapped_rank)};
+}
+
+void follow(IndexMap& map, size_t mapped, size_t space, int64_t factor = 1) {
+  map.factors[mapped * map.space_rank + space] = factor;
+}
+
+size_t dim_of(const Node& node) {
+  const int64_t rank = node.inputs[0]->type.rank();
+  return static_cast<size_t>(wrap_dim(integer_attribute(node.attributes, "dim"), rank));
+}
+
+std::optional<Read> turned(const Node& node) {
+  const Shape& shape = node.inputs[0]->type.shape;
+  IndexMap map = empty_map(shape.size(), shape.size());
+  for (size_t d = 0; d < shape.size(); ++d) follow(map, d, d);
+  for (const Dim& dim : list_attribute(node.attributes, "dims")) {
+    const auto d = static_cast<size_t>(wrap_dim(dim.value(), static_cast<int64_t>(shape.size())));
+    if (!shape[d].is_constant()) return std::nullopt;
+    follow(map, d, d, -1);
+    map.offset[d] = shape[d].value() - 1;
+  }
+  return Read{std::move(map), {}};
+}
+
+/// At an index for each element.
+std::optional<Read> gathered(const Node& node) {
+  const size_t rank = node.inputs[0]->type.shape.size(), dim = dim_of(node);
+  if (rank == 0) return std::nullopt;
+  Read read{empty_map(rank, rank), {{dim, node.inputs[1], rank}}};
+  for (size_t d = 0; d < rank; ++d)
+    if (d != dim) follow(read.map, d, d);
+  return read;
+}
+
+/// Parts at the places that indices give for some dimensions. Their own dimensions stand at `place`
+/// of the result, in front of and behind which are those that are left.
+Read of_parts(const Value& operand, std::vector<LookUp> look_ups, size_t place, size_t index_rank) {
+  const size_t rank = operand.type.shape.size();
+  Read read{empty_map(rank, rank - look_ups.size() + index_rank), std::move(look_ups)};
+  size_t next = place == 0 ? index_rank : 0;
+  for (size_t d = 0; d < rank; ++d) {
+    if (std::ranges::any_of(read.look_ups, [&](const LookUp& each) { return each.dim == d; }))
+      continue;
+    follow(read.map, d, next++);
+    if (next == place) next += index_rank;
+  }
+  return read;
+}
+
+Read selected(const Node& node) {
+  const size_t dim = dim_of(node);
+  return of_parts(*node.inputs[0], {{dim, node.inputs[1], dim + 1}}, dim, 1);
+}
+
+Read embedded(const Node& node) {
+  const size_t rank = node.inputs[1]->type.shape.size();
+  return of_parts(*node.inputs[0], {{0, node.inputs[1], rank}}, 0, rank);
+}
+
+/// The indices' dimensions stand where the indexed ones were if those are neighbours.
+Read indexed(const Node& node) {
+  std::vector<LookUp> look_ups;
+  size_t rank = 0;
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    if (node.inputs[i]->type.is_none()) continue;
+    rank = std::max(rank, node.inputs[i]->type.shape.size());
+    look_ups.push_back({i - 1, node.inputs[i], 0, true});
+  }
+  const size_t first = look_ups.front().dim;
+  const bool adjacent = look_ups.back().dim - first + 1 == look_ups.size();
+  const size_t place = adjacent ? first : 0;
+  for (LookUp& each : look_ups) each.end = place + rank;
+  return of_parts(*node.inputs[0], std::move(look_ups), place, rank);
+}
+
+}  // namespace
+
+bool looks_up(const Node& node) {
+  return node.op == &op::gather || node.op == &op::index_select || node.op == &op::embedding ||
+         node.op == &op::index;
+}
+
+bool is_read(const Node& node) {
+  return node.op == &op::reindex || node.op == &op::flip || looks_up(node);
+}
+
+std::optional<Read> read_of(const Node& node) {
+  if (node.op == &op::reindex)
+    return Read{index_map(node.attributes, node.output()->type.shape.size()), {}};
+  if (node.op == &op::flip) return turned(node);
+  if (node.op == &op::gather) return gathered(node);
+  if (node.op == &op::index_select) return selected(node);
+  if (node.op == &op::embedding) return embedded(node);
+  return node.op == &op::index ? std::optional(indexed(node)) : std::nullopt;
+}
+
+}  // namespace janus::ops

@@ -1,0 +1,36 @@
+// How operators that only move elements find them: each index of the operand is a sum of multiples
+// of the place's indices (reindex.h), or what a tensor of integers holds at the place.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "graph/graph.h"
+#include "ops/reindex.h"
+
+namespace janus::ops {
+
+/// An index that a tensor gives. The run ends where it is outside.
+struct LookUp {
+  size_t dim;                 ///< of the operand, which the map does not follow
+  const graph::Value* index;  ///< of i32 or i64
+  size_t end;                 ///< its last dimension runs along the result's dimension end - 1
+  bool wraps = false;         ///< negative ones count from the end
+};
+
+/// A read of a node's first operand, by the indices of its result.
+struct Read {
+  IndexMap map;
+  std::vector<LookUp> look_ups;
+};
+
+/// Whether the operator is such a read: `reindex`, `flip`, `gather`, `index`, ...
+bool is_read(const graph::Node& node);
+
+/// Whether tensors of integers are among its operands' indices, so that it may end the run.
+bool looks_up(const graph::Node& node);
+
+/// nullopt where an index would be no sum of multiples of known numbers.
+std::optional<Read> read_of(const graph::Node& node);
+
+}  // namespace janus::ops
