@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/fault.h"
 #include "graph/op.h"
 #include "kernels/placement.h"
 #include "ops/index_space.h"
@@ -247,6 +248,7 @@ void KernelCall::run(const Slot* slots) {
         TORCHJANUS_CHECK(false, "fused: a number operand is no number");
     }
   }
+  if (kernel_->may_fail()) fault_point(Fault::operation);
   kernel_->run({sizes_, tensors_, numbers_});
 }
 

@@ -55,6 +55,20 @@ std::vector<Type> infer_gather(const Infer& infer) {
   return {Type::tensor(self.dtype, index.shape)};
 }
 
+Attributes along(const Node& node) { return {{"dim", *node.attributes.find("dim")}}; }
+
+/// Of one element a row the gradient is a choice by position, which kernels have in no memory.
+void gather_gradient(Vjp& g) {
+  const auto x = in(g, 0), index = in(g, 1);
+  Shape rows = x.shape();
+  if (!rows.empty()) rows[static_cast<size_t>(dim_of(g.node(), x.rank()))] = 1;
+  if (!rows.empty() && index.shape() == rows) {
+    const auto here = apply(op::eq, apply(op::position, along(g.node()), x), index);
+    return g.add(0, apply(op::where, here, dout(g), 0.0));
+  }
+  g.add(0, apply(op::scatter_add, along(g.node()), zeros_of(x), index, dout(g)));
+}
+
 std::vector<Type> infer_scatter(const Infer& infer) {
   const Type& self = tensor_type(infer, 0);
   const Type& index = positions(infer, 1);
@@ -68,8 +82,6 @@ std::vector<Type> infer_scatter(const Infer& infer) {
   }
   return {self};
 }
-
-Attributes along(const Node& node) { return {{"dim", *node.attributes.find("dim")}}; }
 
 void scatter_gradient(Vjp& g) {
   const auto index = in(g, 1), dy = dout(g);
@@ -178,7 +190,37 @@ Expression applied(Vjp& g, const OpDef& op, const std::vector<Expression>& opera
   return Expression(g.builder(), apply_node(op, operands, std::move(attributes))->output());
 }
 
+bool is_summed_by_rows(const Type& type) {
+  return type.dtype == DType::f32 || type.dtype == DType::f64;
+}
+
+/// A gradient of rows in their places of a tensor of that shape: what a table gets.
+Expression rows_added(const Shape& shape, const Expression& rows, const Expression& index) {
+  const Dim count = shape[0];
+  const Dim width = element_count(Shape(shape.begin() + 1, shape.end()));
+  const auto sums = apply(
+      op::embedding_dense_backward,
+      {{"num_weights", to_attribute(count)}, {"padding_idx", -1}, {"scale_grad_by_freq", false}},
+      reshaped(rows, {element_count(index.shape()), width}),
+      reshaped(index, {element_count(index.shape())}));
+  return reshaped(sums, shape);
+}
+
+/// Whether only the first dimension is indexed.
+bool takes_rows(const Node& node) {
+  return !node.inputs[1]->type.is_none() &&
+         std::all_of(node.inputs.begin() + 2, node.inputs.end(),
+                     [](const Value* index) { return index->type.is_none(); });
+}
+
 void index_gradient(Vjp& g) {
+  const auto x = in(g, 0);
+  if (takes_rows(g.node()) && is_summed_by_rows(x.type())) {
+    const auto index = in(g, 1);
+    const auto from_end = index + number(g.builder(), x.shape()[0]);
+    const auto wrapped = apply(op::where, apply(op::lt, index, 0), from_end, index);
+    return g.add(0, rows_added(x.shape(), dout(g), wrapped));
+  }
   const size_t count = g.node().inputs.size() - 1;
   const auto operands = with_indices(g, zeros_of(in(g, 0)), count, {dout(g)});
   g.add(0, applied(g, op::index_put, operands, {{"accumulate", true}}));
@@ -415,10 +457,7 @@ constinit const OpDef op::gather{
     .aten = "gather",
     .python = "gather Tensor.gather",
     .infer = infer_gather,
-    .vjp =
-        [](Vjp& g) {
-          g.add(0, apply(op::scatter_add, along(g.node()), zeros_of(in(g, 0)), in(g, 1), dout(g)));
-        },
+    .vjp = gather_gradient,
 };
 
 constinit const OpDef op::scatter{
@@ -468,6 +507,9 @@ constinit const OpDef op::index_select{
     .infer = infer_index_select,
     .vjp =
         [](Vjp& g) {
+          const auto x = in(g, 0);
+          if (dim_of(g.node(), x.rank()) == 0 && is_summed_by_rows(x.type()))
+            return g.add(0, rows_added(x.shape(), dout(g), in(g, 1)));
           const auto index = reshaped(in(g, 1), {element_count(in(g, 1).shape())});
           g.add(0, apply(op::index_add, along(g.node()), zeros_of(in(g, 0)), index, dout(g)));
         },

@@ -11,6 +11,7 @@
 #include "torch/products.h"
 #include "torch/python_call.h"
 #include "torch/reindex.h"
+#include "torch/row_sums.h"
 #include "torch/rows.h"
 
 namespace janus::torch {
@@ -27,6 +28,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto classes = bind_classes(node, symbols)) return classes;
   if (auto bernoulli = bind_bernoulli(node)) return bernoulli;
   if (auto reindex = bind_reindex(node, symbols)) return reindex;
+  if (auto sums = bind_row_sums(node, symbols)) return sums;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   return bind_boxed(node, symbols);
 }

@@ -80,6 +80,25 @@ def write_in_place():
     return Program(step, calls, watch=[table])
 
 
+def look_up_in_tables():
+    model = nn.ModuleList([nn.Embedding(9, 4), nn.Linear(4, 5)])
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    seen = torch.zeros(9)
+
+    def step(words, chosen):
+        table, layer = model
+        seen.index_add_(0, words.flatten(), torch.ones(words.numel()))
+        scores = layer(table(words).mean(1)).log_softmax(1)
+        loss = -scores.gather(1, chosen).mean() + (table.weight[words[0]] * 2).tanh().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    batches = [(torch.randint(0, 9, (6, 3)), torch.randint(0, 5, (6, 1))) for _ in range(7)]
+    return Program(step, batches, watch=[model, optimizer, seen])
+
+
 def gradient_outside():
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
 

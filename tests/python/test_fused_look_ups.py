@@ -135,6 +135,56 @@ def test_gradients_through_look_ups(data):
     expect_same(gradients, a, b, rows, own, many, exact=False)
 
 
+@PROPERTY
+@given(data=st.data())
+def test_gradients_of_rows(data):
+    """What is added up in the places of indices, of which several may be the same."""
+    rank = data.draw(st.integers(1, 3))
+    sizes = [
+        data.draw(st.sampled_from([1, 2, 9, 40])),
+        *[data.draw(st.sampled_from([1, 3, 33]))] * 2,
+    ]
+    dtype = data.draw(st.sampled_from([torch.float32, torch.float64, torch.bfloat16]))
+    x = laid_out(data, sizes[:rank], dtype)
+    shape = data.draw(st.sampled_from([[], [1], [30], [3, 4]]))
+    width = data.draw(INDEX_DTYPES)
+    rows = indices(data, shape, sizes[0], width) if shape else torch.tensor(0, dtype=width)
+    weights = laid_out(data, [*shape, *sizes[1:rank]], dtype)
+    padding = data.draw(st.sampled_from([None, 0, -1]))
+
+    def gradients(x, rows, weights):
+        x, table = (
+            x.clone().requires_grad_(),
+            x.reshape(sizes[0], -1).clone().requires_grad_(),
+        )
+        y = x[rows - sizes[0]] * weights + x[rows]
+        z = F.embedding(rows, table, padding_idx=padding) * 2
+        y.sum().backward()
+        z.sum().backward()
+        flat = x.detach().requires_grad_()
+        flat.index_select(0, rows.flatten()).sin().sum().backward()
+        return x.grad, table.grad, flat.grad
+
+    expect_same(gradients, x, rows, weights, exact=False)
+
+
+def test_second_gradients():
+    x, rows, own = (
+        torch.randn(9, 4).double(),
+        torch.randint(0, 9, (20,)),
+        torch.randint(0, 4, (9, 1)),
+    )
+
+    def seconds(x, rows, own):
+        x = x.clone().requires_grad_()
+        y = x[rows].exp().sum() + F.embedding(rows, x).sin().sum() + x.gather(1, own).exp().sum()
+        (first,) = torch.autograd.grad(y, x, create_graph=True)
+        (first**2).sum().backward()
+        return first.detach(), x.grad
+
+    expect_same(seconds, x, rows, own, exact=False)
+
+
 def test_one_kernel_for_each():
     table, index, c = torch.randn(50, 33), torch.randint(0, 50, (4, 9)), torch.randn(4, 9, 33)
     text = expect_same(lambda t, i, c: F.embedding(i, t) * 3 + c, table, index, c)
@@ -296,7 +346,7 @@ def test_a_result_is_not_written_over_what_is_looked_up():
 
 def test_long_columns_go_over_phases():
     """Sums over so many points that they run as several nests."""
-    table, index = torch.randn(1000, 96), torch.randint(0, 1000, (4000,))
+    table, index = torch.randn(1000, 96).double(), torch.randint(0, 1000, (4000,))
     f = lambda t, i: F.embedding(i, t).tanh().sum(0)  # noqa: E731
     expect_same(f, table, index, exact=False)
     g = lambda t, i: (F.embedding(i, t) - F.embedding(i, t).mean(0)).exp().sum(0)  # noqa: E731
