@@ -22,8 +22,13 @@ constexpr int64_t kMostGroups = 16;
 constexpr int64_t kGroupLength = 256;
 /// Bytes of a column that stay in the cache from one pass to the next.
 constexpr int64_t kCachedColumnBytes = 128 << 10;
-/// Bytes that are gone over by columns, so that they come to the first cache once.
+/// Bytes that are gone over by columns, so that they come to the first cache once, and columns
+/// whose sums lie there beside them.
 constexpr int64_t kBlockBytes = 32 << 10;
+constexpr int64_t kPieceColumns = 1024;
+/// Of more points than this, beyond the cache, to walk down a long column costs more than to store
+/// its sums in between: each element lies on another page.
+constexpr int64_t kCachedPoints = 1 << 20, kLongColumn = 64;
 /// Fewer rows than this, or pieces of neighbouring rows, are not shared out among threads.
 constexpr int64_t kFewRows = 8, kFewPieces = 4;
 /// Room for a value of any type.
@@ -168,6 +173,7 @@ class Phases::Plan {
   explicit Plan(const LoopNest& nest) : nest_(nest), kept_(kept_axes(nest)) {
     place();
     choose_rows();
+    stores_with_sums_ = stages() == 1 && stores_only_before_sums();
     for (int stage = 1; stage <= stages(); ++stage) {
       add_sums(stage);
       add_rows(stage);
@@ -177,6 +183,8 @@ class Phases::Plan {
 
   /// Whether kernels take as many tensors as the parts have.
   bool is_possible() const { return possible_; }
+  /// Whether each point is come to once.
+  bool is_one_pass() const { return stages() == 1 && points_ == nullptr; }
   /// Runs the parts one after the other, or only makes their code; whether all of that is there.
   bool run(const Arguments& arguments, std::optional<Making> preparing) const;
 
@@ -200,6 +208,12 @@ class Phases::Plan {
     return nest_.runs_along_reduced(nest_.inputs.size() + output);
   }
   int stages() const { return *std::ranges::max_element(stage_); }
+  /// Whether what is stored at points needs no sum.
+  bool stores_only_before_sums() const {
+    for (size_t i = 0; i < nest_.results.size(); ++i)
+      if (is_stored_at_points(i) && stage_[static_cast<size_t>(nest_.results[i])] > 0) return false;
+    return true;
+  }
 
   /// Which instructions differ from point to point of a row, which from row to row; and how many
   /// sums must be done before.
@@ -279,6 +293,7 @@ class Phases::Plan {
           part.append(Opcode::reduce, dtype, part.converted(part.value(one.operands[0]), dtype));
       part.store(part.append(Opcode::add, dtype, before, sum), group, kept_);
     }
+    if (stores_with_sums_) store_points(part);
     stages_.push_back({.sums = finished(part), .rows = nullptr, .sum_count = sums.size()});
   }
 
@@ -301,14 +316,19 @@ class Phases::Plan {
   }
 
   void add_points() {
+    if (stores_with_sums_) return;
     Extraction part(nest_, false, row_of_);
+    store_points(part);
+    if (part.stores()) points_ = finished(part);
+  }
+
+  void store_points(Extraction& part) const {
     for (size_t i = 0; i < nest_.results.size(); ++i) {
       const size_t tensor = nest_.inputs.size() + i;
       if (is_stored_at_points(i))
         part.store(part.value(nest_.results[i]), {Source::Kind::operand, tensor},
                    nest_.axes[tensor]);
     }
-    if (part.stores()) points_ = finished(part);
   }
 
   const LoopNest& nest_;
@@ -317,7 +337,8 @@ class Phases::Plan {
   std::vector<int> stage_;
   std::map<int, size_t> row_of_;  ///< instructions whose values for rows are in scratch memory
   std::vector<Stage> stages_;
-  std::unique_ptr<Part> points_;  ///< null if nothing is stored at each point
+  bool stores_with_sums_ = false;
+  std::unique_ptr<Part> points_;  ///< null if nothing is stored at each point when sums are there
   bool possible_ = true;
 };
 
@@ -397,33 +418,49 @@ class Phases::Plan::Run {
     return {starts, arguments_.numbers.data(), arguments_.sizes.data()};
   }
 
-  /// Each group has a piece of one reduced dimension.
+  /// Each group has a stretch of one reduced dimension. Where lanes are columns, pieces of these
+  /// are gone over apart.
   void add_up(const Part& part, size_t sum_count) {
     const Bound bound = bind(part, arguments_.sizes, row_strides_);
     if (bound.empty) return;
     if (preparing_) return prepare(part, bound.space);
+    const int64_t columns = bound.space.sizes[0];
+    const int64_t piece = bound.space.lanes_reduced() ? columns : kPieceColumns;
+    const int64_t pieces = (columns + piece - 1) / piece;
+    for (size_t sum = 0; sum < sum_count; ++sum)
+      std::memset(group_place(sum), 0, static_cast<size_t>(groups_ * rows_ * kSlotBytes));
+    parallel_for(groups_ * pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = i % pieces * piece;
+        add_group(part, columns_of(part, bound, first, std::min(piece, columns - first)),
+                  i / pieces);
+      }
+    });
+  }
+
+  void add_group(const Part& part, Bound bound, int64_t group) const {
+    for (size_t t = 0; t < part.tensors.size(); ++t)
+      if (part.tensors[t].kind == Source::Kind::group)
+        bound.starts[t] = static_cast<char*>(bound.starts[t]) + group * rows_ * kSlotBytes;
     const Space& space = bound.space;
     const int dim = longest_reduced(space);
     const int64_t unit = dim == 0 ? kInnerGrain : 1;
     const int64_t units = (space.sizes[dim] + unit - 1) / unit;
     const int64_t length = (units + groups_ - 1) / groups_ * unit;
     const int64_t block = space.lanes_reduced() ? length : block_length(part, space, dim);
-    const int64_t bytes = rows_ * kSlotBytes;
-    const auto run_group = [&](int64_t group) {
-      void* starts[kMaxTensors];
-      std::copy(std::begin(bound.starts), std::end(bound.starts), starts);
-      for (size_t t = 0; t < part.tensors.size(); ++t)
-        if (part.tensors[t].kind == Source::Kind::group)
-          starts[t] = static_cast<char*>(starts[t]) + group * bytes;
-      for (size_t sum = 0; sum < sum_count; ++sum)
-        std::memset(group_place(sum) + group * bytes, 0, static_cast<size_t>(bytes));
-      const int64_t end = std::min((group + 1) * length, space.sizes[dim]);
-      for (int64_t i = group * length; i < end; i += block)
-        part.code.run_slice(space, call(starts), dim, i, std::min(i + block, end));
-    };
-    parallel_for(groups_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t group = begin; group < end; ++group) run_group(group);
-    });
+    const int64_t end = std::min((group + 1) * length, space.sizes[dim]);
+    for (int64_t i = group * length; i < end; i += block)
+      part.code.run_slice(space, call(bound.starts), dim, i, std::min(i + block, end));
+  }
+
+  /// Dimension 0 from `first` on.
+  static Bound columns_of(const Part& part, Bound bound, int64_t first, int64_t count) {
+    bound.space.sizes[0] = count;
+    const LoopNest& nest = part.code.nest();
+    for (size_t t = 0; t < nest.tensor_count(); ++t)
+      bound.starts[t] = static_cast<char*>(bound.starts[t]) +
+                        first * bound.space.strides[0][t] * graph::byte_size(nest.tensor_dtype(t));
+    return bound;
   }
 
   static int longest_reduced(const Space& space) {
@@ -529,8 +566,10 @@ bool Phases::suit(const Space& space) const {
   if (length < 2) return false;
   if (space.lanes_reduced()) return rows < kFewRows && plan().is_possible();
   const int64_t column_bytes = length * 4 * jit::vector_bytes();
-  return (column_bytes > kCachedColumnBytes || rows < kFewPieces * kInnerGrain) &&
-         plan().is_possible();
+  if (column_bytes > kCachedColumnBytes || rows < kFewPieces * kInnerGrain)
+    return plan().is_possible();
+  return space.element_count() > kCachedPoints && length > kLongColumn && plan().is_possible() &&
+         plan().is_one_pass();
 }
 
 const Phases::Plan& Phases::plan() const {

@@ -201,6 +201,32 @@ def test_threads_share_rows_and_columns():
         torch.set_num_threads(threads)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("shape", [(65, 20_003), (300, 4096), (7, 41, 5000)])
+def test_sums_of_long_columns_beyond_the_cache(shape, threads):
+    """What is stored at each point in the same pass, in an operand's place or not, and read later."""
+
+    def scores_and_bias(x, row, column):
+        d = torch.exp(x * row) * column
+        return d, d.sum(0), (d * x).sum(0)
+
+    def in_place(x, row, column):
+        d = torch.tanh(x * row)
+        d = d * column + (d > 0.5)
+        return d.sum(0) * 2 + row, d
+
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(threads)
+        x, row, column = torch.randn(shape), torch.randn(shape[-1]), torch.randn(shape[0], 1)
+        column = column.view(-1, *[1] * (len(shape) - 1))
+        expect_same(scores_and_bias, x, row, column, ill_conditioned=True)
+        expect_same(in_place, x, row, column, ill_conditioned=True)
+        expect_same(lambda x, row: (torch.sigmoid(x) * row).sum(0), x, row, ill_conditioned=True)
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_one_graph_for_sizes_that_vary():
     function = lambda x: F.softmax(x * 2, -1) + (x * 2).sum(-1, keepdim=True)  # noqa: E731
     converted = torchjanus.function(function)
