@@ -7,6 +7,7 @@
 #include "torch/bernoulli.h"
 #include "torch/classes.h"
 #include "torch/convolution.h"
+#include "torch/layout_copy.h"
 #include "torch/pooling.h"
 #include "torch/products.h"
 #include "torch/python_call.h"
@@ -30,6 +31,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto reindex = bind_reindex(node, symbols)) return reindex;
   if (auto sums = bind_row_sums(node, symbols)) return sums;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
+  if (auto copy = bind_layout_copy(node)) return copy;
   return bind_boxed(node, symbols);
 }
 

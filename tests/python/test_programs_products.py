@@ -499,3 +499,112 @@ def test_rounds_add_no_product_to_the_weights_gradient():
     with torchjanus.options.without("stack_rounds"):
         assert count() == (in_loop + 1, 0)
     assert stacks == 2
+
+
+def turns(f):
+    """How many matrices the graph lays out anew."""
+    return f.graph().count(" = contiguous ")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("rows", [1, 2, 7, 32])
+@pytest.mark.parametrize("width", [16, 33, 70])
+def test_a_weight_that_states_meet_is_turned_once(rows, width, dtype):
+    cell = nn.GRUCell(5, width, dtype=dtype)
+
+    def step(inputs):
+        state = torch.zeros(rows, width, dtype=dtype)
+        for x in inputs:
+            state = cell(x, state)
+        loss = state.square().mean()
+        return loss, *torch.autograd.grad(loss, list(cell.parameters()))
+
+    f = torchjanus.function(step)
+    for _ in range(6):
+        inputs = torch.randn(6, rows, 5, dtype=dtype)
+        close = {"rtol": 1e-4, "atol": 1e-5} if dtype == torch.float32 else {}
+        torch.testing.assert_close(f(inputs), step(inputs), **close)
+    assert turns(f) == 1
+    with torchjanus.options.without("turn_matrices"):
+        g = torchjanus.function(step)
+        for _ in range(6):
+            g(inputs)
+    assert turns(g) == 0
+
+
+def test_few_rounds_do_not_pay_for_a_turned_weight():
+    cell = nn.RNNCell(5, 32)
+
+    def step(inputs):
+        state = torch.zeros(2, 32)
+        for x in inputs:
+            state = cell(x, state)
+        return state
+
+    f = torchjanus.function(step)
+    for _ in range(6):
+        inputs = torch.randn(3, 2, 5)
+        torch.testing.assert_close(f(inputs), step(inputs))
+    assert turns(f) == 0
+
+
+@differential()
+def test_weights_that_are_written_between_rounds():
+    weight = torch.randn(24, 24) / 5
+
+    def step(x):
+        state = x
+        for _ in range(6):
+            state = torch.tanh(nn.functional.linear(state, weight))
+        weight.mul_(0.99)
+        for _ in range(5):
+            state = torch.tanh(state @ weight.t() + nn.functional.linear(state, weight))
+        weight.add_(0.01)
+        return state, weight.t().contiguous()
+
+    return Program(step, [(torch.randn(3, 24),) for _ in range(6)], watch=[weight])
+
+
+@differential(dtype=torch.float32, tolerance=1e-4)
+def test_turned_weights_in_front_of_a_loop():
+    layer, mixed = nn.Linear(20, 20), nn.Parameter(torch.randn(20, 20) / 5)
+    optimizer = torch.optim.SGD([*layer.parameters(), mixed], 0.1, momentum=0.9)
+
+    def step(inputs):
+        state = torch.zeros(inputs.shape[1], 20)
+        for x in inputs:
+            state = torch.tanh(layer(state) + state @ mixed + x)
+        optimizer.zero_grad()
+        loss = state.square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    lengths = [3, 5, 2, 7, 4, 9, 6, 3, 8, 5, 11, 2]
+    calls = [(torch.randn(length, 3, 20),) for length in lengths]
+    return Program(step, calls, watch=[layer, mixed, optimizer])
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.complex64]
+)
+@pytest.mark.parametrize("shape", [(0, 3), (1, 5), (5, 1), (4, 4), (17, 33), (40, 100)])
+def test_matrices_are_laid_out_in_order(shape, dtype):
+    def lay_out(x):
+        return x.t().contiguous(), x[::2].t().contiguous(), x.contiguous() + 0
+
+    f = torchjanus.function(lay_out)
+    for _ in range(5):
+        x = (torch.randn(shape) * 9).to(dtype)
+        for actual, expected in zip(f(x), lay_out(x), strict=True):
+            assert torch.equal(actual, expected) and actual.stride() == expected.stride()
+
+
+def test_a_matrix_whose_elements_are_taken_as_negative():
+    def lay_out(x):
+        return torch.conj(x).imag.t().contiguous()
+
+    f = torchjanus.function(lay_out)
+    for _ in range(5):
+        x = torch.randn(20, 30, dtype=torch.complex64)
+        assert torch.equal(f(x), lay_out(x))
