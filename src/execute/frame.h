@@ -48,7 +48,7 @@ struct Frame {
   std::optional<Failure> failure;
   bool is_certain = false;               ///< the run can't be given up any more
   bool lies_otherwise = false;           ///< given up as a tensor lies as in no run before
-  const graph::Node* running = nullptr;  ///< the last operator that was called: one may throw
+  const graph::Node* running = nullptr;  ///< the last operator or kernel that was called: one may throw
 };
 
 }  // namespace janus::execute

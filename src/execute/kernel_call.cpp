@@ -181,7 +181,7 @@ std::vector<Layout> fused_layouts(const Node& fused, const std::vector<const Lay
 
 KernelCall::KernelCall(const Instruction& instruction, const std::vector<const Layout*>& inputs,
                        const std::vector<Layout>& outputs)
-    : kernel_(instruction.kernel.get()), output_count_(outputs.size()) {
+    : kernel_(instruction.kernel.get()), node_(instruction.node), output_count_(outputs.size()) {
   std::vector<const Layout*> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] == nullptr) {

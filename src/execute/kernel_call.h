@@ -28,6 +28,8 @@ class KernelCall {
   /// Slot of tensor operand `index`.
   uint32_t slot(size_t index) const { return tensor_slots_[index]; }
 
+  /// The node that it computes: a kernel may end the run.
+  const graph::Node& node() const { return *node_; }
   void run(const Slot* slots);
 
  private:
@@ -36,6 +38,7 @@ class KernelCall {
   void place_by_axes(const std::vector<const Layout*>& tensors);
 
   const kernels::Kernel* kernel_;
+  const graph::Node* node_;
   std::vector<int64_t> sizes_;
   std::vector<std::vector<int64_t>> strides_;
   std::vector<kernels::TensorOperand> tensors_;

@@ -469,6 +469,7 @@ void OrdinaryRun::run_kernel(const Instruction& instruction, Repeated& repeated)
   for (size_t i = 0; i < call.tensor_count(); ++i) {
     call.set_data(i, library_.data(slots[call.slot(i)]));
   }
+  frame_.running = &call.node();
   call.run(slots);
 }
 

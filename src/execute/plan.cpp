@@ -225,6 +225,7 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
       for (const Patch& patch : call.patches) {
         call.call.set_data(patch.operand, library.data(slots[patch.slot]));
       }
+      frame.running = &call.call.node();
       call.call.run(slots);
       break;
     }

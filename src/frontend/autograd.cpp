@@ -453,14 +453,13 @@ class Accumulation {
     only_if(interpreter_, reached_.flag, reached_.test, body);
   }
 
-  /// It lies as the leaf does, if that fills its memory, else in order. That of a leaf of before
-  /// the call is laid out where it is put.
+  /// It lies as the leaf does, if that fills its memory, else in order.
   Value first_gradient() {
     const auto order = order_in_memory(*leaf_);
     graph::Builder& builder = interpreter_.builder();
     if (!order) {
-      const bool is_made = leaf_->source == nullptr;
-      return make_tensor(interpreter_, is_made ? op::contiguous(builder, {gradient_}) : gradient_,
+      const bool has_order = gradient_->type.rank() > 1;
+      return make_tensor(interpreter_, has_order ? op::contiguous(builder, {gradient_}) : gradient_,
                          false);
     }
     graph::Shape inverse(order->size());
@@ -656,7 +655,9 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
         gradient = through_hooks(interpreter, shared_as<Tensor>(inputs[i]), gradient);
         const bool requires_grad =
             create_graph && gradient_requires_grad(interpreter, outputs, gradient);
-        results.push_back(make_tensor(interpreter, gradient, requires_grad));
+        auto tensor = make_tensor(interpreter, gradient, requires_grad);
+        if (gradient->type.rank() > 1) tensor->strides = std::nullopt;  // as operators leave it
+        results.push_back(std::move(tensor));
       } else if (materialize) {
         interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
       } else {

@@ -183,7 +183,7 @@ class Kernel {
     std::vector<graph::Type> types;
     for (const Value* result : results_) types.push_back(result->type);
     graph::Builder& outer = rewriter_.builder();
-    outer.set_span(group_.back()->span);
+    outer.set_span(place());
     Node* fused = outer.append_unchecked(op::fused, rewriter_[operands_], {}, std::move(types));
     fill_block(*fused);
     rewriter_.builder().set_span(group_.back()->span);
@@ -191,6 +191,13 @@ class Kernel {
   }
 
  private:
+  /// Where the program says it: what may end the run, else the last.
+  const graph::SourceSpan& place() const {
+    const auto may_end =
+        std::ranges::find_if(group_, [](const Node* member) { return ops::looks_up(*member); });
+    return may_end == group_.end() ? group_.back()->span : (*may_end)->span;
+  }
+
   /// Says what is computed together, and how many bytes need not cross memory for it.
   void log_decision() const {
     if (!log_enabled("pass", 2)) return;

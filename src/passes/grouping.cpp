@@ -82,9 +82,17 @@ class Grouping {
     }
     for (uint32_t i = 0; i < nodes_.size(); ++i) positions_.emplace(nodes_[i], i);
     is_result_.resize(nodes_.size());
-    for (const Value* result : block.results)
-      if (const auto found = positions_.find(result->definition); found != positions_.end())
-        is_result_[found->second] = true;
+    is_used_.resize(nodes_.size());
+    const auto mark = [&](const Value* value, std::vector<bool>& marked) {
+      if (const auto found = positions_.find(value->definition); found != positions_.end())
+        marked[found->second] = true;
+    };
+    for (const Value* result : block.results) {
+      mark(result, is_result_);
+      mark(result, is_used_);
+    }
+    for (const Node* node : nodes_)
+      for (const Value* operand : operands(*node)) mark(operand, is_used_);
     leave_what_nothing_follows();
     for (uint32_t i = 0; i < nodes_.size(); ++i)
       reductions_.push_back(fusible_[i] ? kinds_[i].reduction : std::nullopt);
@@ -117,10 +125,9 @@ class Grouping {
       if (!fusible_[i] || !ops::is_reindexing(*nodes_[i]) || nodes_[i]->op->aten.empty()) continue;
       const auto follows = [&](uint32_t user) { return stays(i, user); };
       const auto precedes = [&](uint32_t source) { return stays(source, i); };
-      const bool is_needed = !after_[i].empty() || is_result_[i];
       fusible_[i] =
-          is_needed && (reads_faster(*nodes_[i]) || std::ranges::any_of(after_[i], follows) ||
-                        std::ranges::any_of(before_[i], precedes));
+          is_used_[i] && (reads_faster(*nodes_[i]) || std::ranges::any_of(after_[i], follows) ||
+                          std::ranges::any_of(before_[i], precedes));
     }
   }
 
@@ -354,6 +361,7 @@ class Grouping {
   std::unordered_map<const Node*, uint32_t> positions_;
   std::vector<bool> fusible_;
   std::vector<bool> is_result_;        ///< given by the block
+  std::vector<bool> is_used_;          ///< somebody needs a result of it
   std::vector<bool> follows_fusible_;  ///< is fusible or depends on something that is
   std::vector<uint32_t> levels_;
   std::vector<Kind> kinds_;

@@ -2,6 +2,7 @@
 //
 // Does:       drops what changes nothing (detach, copies, conversions and reshapes to what the
 //             operand already is), joins chains of reshapes, of permutations and of conversions,
+//             lays transposed products out as they are wanted,
 //             lets elementwise operators broadcast by themselves and take numbers for tensors that
 //             are filled with one.
 // Requires:   no `gradient` nodes: `detach` still means something to them.
@@ -259,12 +260,45 @@ Value* compute_filled(const Site& site) {
                   {{"size", site.type().shape}, {"dtype", dtype}});
 }
 
+// ---- Order in memory ----------------------------------------------------------------------------
+
+/// Whether the value is a tensor of its own whose elements surely lie in order.
+bool lies_in_order(const Value* value) {
+  const Node* node = value->definition;
+  if (node == nullptr || value->index > 0) return false;
+  if (is_one_of(node->op, {&op::mm, &op::addmm, &op::bmm, &op::baddbmm, &op::linear, &op::full,
+                           &op::zeros, &op::embedding_dense_backward, &op::contiguous}))
+    return true;
+  return node->op->is(graph::Trait::elementwise) &&
+         std::ranges::all_of(node->inputs, [&](const Value* input) {
+           return !input->type.is_tensor() || input->type.rank() == 0 ||
+                  (input->type.shape == value->type.shape && lies_in_order(input));
+         });
+}
+
+Value* keep_order(const Site& site) { return lies_in_order(site.input()) ? site.input() : nullptr; }
+
+/// A transposed product in order is the product of the transposed operands.
+Value* transpose_operands(const Site& site) {
+  const Node* transposed = site.input()->definition;
+  if (transposed == nullptr || transposed->inputs.empty()) return nullptr;
+  const Node* product = defined_by(transposed->inputs.front(), op::mm);
+  if (product == nullptr) return nullptr;
+  const auto permutation = permutation_of(transposed->op, transposed->attributes, 2);
+  if (!permutation || *permutation != Permutation{1, 0}) return nullptr;
+  const auto turned = [&](Value* matrix) {
+    return op::transpose(site.builder, {matrix}, {{"dim0", int64_t{0}}, {"dim1", int64_t{1}}});
+  };
+  return op::mm(site.builder, {turned(product->inputs[1]), turned(product->inputs[0])});
+}
+
 // ---- The rules together -------------------------------------------------------------------------
 
 std::span<const Rule> rules_for(const OpDef& op) {
   static const std::unordered_map<const OpDef*, std::vector<Rule>> rules = {
       {&op::detach, {give_operand}},
       {&op::clone, {give_operand}},
+      {&op::contiguous, {keep_order, transpose_operands}},
       {&op::reshape, {give_operand, join_reshapes}},
       {&op::view, {give_operand, join_reshapes, take_any_layout}},
       {&op::flatten, {give_operand, join_reshapes}},
@@ -302,8 +336,9 @@ Value* simplified_elementwise(const Site& site) {
   return nullptr;
 }
 
-bool is_idle_detach(const Node& node, const Escaping& escaping) {
-  return node.op == &op::detach && escaping.only_through(node);
+/// A detach, or a tensor laid in order, that nobody can tell from its operand.
+bool is_idle(const Node& node, const Escaping& escaping) {
+  return (node.op == &op::detach || node.op == &op::contiguous) && escaping.only_through(node);
 }
 
 }  // namespace
@@ -317,7 +352,7 @@ graph::Graph simplify(const graph::Graph& graph) {
     const std::vector<Value*> inputs = rewriter[node.inputs];
     const Site site{rewriter.builder(), node, inputs};
     const bool may_be_shared = !escaping.contains(node.output());
-    Value* value = may_be_shared || is_idle_detach(node, escaping) ? simplified(site) : nullptr;
+    Value* value = may_be_shared || is_idle(node, escaping) ? simplified(site) : nullptr;
     if (value == nullptr) value = simplified_elementwise(site);
     if (value == nullptr) return false;
     TORCHJANUS_CHECK(value->type == node.output()->type, node.op->name, ": simplified ",

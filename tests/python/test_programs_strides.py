@@ -6,6 +6,7 @@ from differential import Program, differential
 
 import torch
 import torchjanus
+from torch import nn
 
 
 def transposed(rows, columns):
@@ -286,3 +287,70 @@ def test_a_kept_gradient_that_is_one_number_for_all():
         return hidden.grad, weight.grad.clone()
 
     return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[weight])
+
+
+def gradient_programs():
+    """Losses whose gradients eager lays out as the leaf only where it puts them there."""
+    weight = nn.Parameter(torch.randn(5, 7))
+    filters = nn.Parameter(torch.randn(4, 3, 3, 3))
+    table = nn.Embedding(9, 5)
+    x, image = torch.randn(4, 7), torch.randn(2, 3, 6, 6)
+    last = image.contiguous(memory_format=torch.channels_last)
+    words = torch.tensor([1, 4, 1])
+    return {
+        "transposed": (weight, lambda: (x @ weight.t()).tanh().sum()),
+        "product from the left": (weight, lambda: (weight @ x.t()).tanh().sum()),
+        "einsum": (weight, lambda: torch.einsum("bi,oi->bo", x, weight).tanh().sum()),
+        "channels last": (filters, lambda: nn.functional.conv2d(last, filters).tanh().sum()),
+        "tied": (table.weight, lambda: (table(words).tanh() @ table.weight.t()).tanh().sum()),
+    }
+
+
+GRADIENTS = ["transposed", "product from the left", "einsum", "channels last", "tied"]
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@differential(graphs=1)
+def test_gradients_lie_as_their_leaves(name):
+    leaf, loss = gradient_programs()[name]
+
+    def step():
+        loss().backward()
+        flat = leaf.grad.contiguous().view(-1).sum()
+        return flat, leaf.grad.is_contiguous(), leaf.grad.stride(), torch.randn_like(leaf.grad)
+
+    def outside():
+        leaf.grad.view(-1)
+        leaf.grad = None
+
+    return Program(step, [call for _ in range(6) for call in ((), outside)][:-1], watch=[leaf])
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@differential()
+def test_gradients_that_are_asked_for_laid_in_order(name):
+    leaf, loss = gradient_programs()[name]
+
+    def step():
+        (gradient,) = torch.autograd.grad(loss(), leaf)
+        laid = gradient.contiguous()
+        return laid, laid.view(-1)
+
+    return Program(step, [() for _ in range(6)], watch=[leaf])
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_noise_like_gradients_that_are_asked_for(name):
+    """Eager draws in the order of the gradient's memory, which only the run knows."""
+    leaf, loss = gradient_programs()[name]
+
+    def step():
+        (gradient,) = torch.autograd.grad(loss(), leaf)
+        return torch.randn_like(gradient)
+
+    converted = torchjanus.function(step)
+    for _ in range(5):
+        torch.manual_seed(3)
+        expected = step()
+        torch.manual_seed(3)
+        assert torch.equal(converted(), expected)
