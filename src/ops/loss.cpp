@@ -236,14 +236,19 @@ std::vector<Type> infer_nll_backward(const Infer& infer) {
 // A sample's own class is where the position along the classes equals the target: to look it up
 // or to give it a gradient needs no pass of its own over the scores.
 
-/// Whether kernels compute such losses well: many samples, in the precision of the sums.
-bool suits_kernels(const Type& scores, int64_t dim) {
+/// Whether losses are computed so: in the precision of the sums, of one class at least.
+bool has_class_loss(const Type& scores, int64_t dim) {
   return (scores.dtype == DType::f32 || scores.dtype == DType::f64) &&
-         scores.shape[static_cast<size_t>(dim)].lower_bound().value_or(0) > 0 &&
-         has_rows_enough({scores.shape, {dim}});
+         scores.shape[static_cast<size_t>(dim)].lower_bound().value_or(0) > 0;
 }
 
-int64_t class_dim(const Expression& scores) { return scores.rank() == 1 ? 0 : 1; }
+/// Whether kernels do it well: of many samples.
+bool suits_kernels(const Type& scores, int64_t dim) {
+  return has_class_loss(scores, dim) && has_rows_enough({scores.shape, {dim}});
+}
+
+int64_t class_dim(const Type& scores) { return scores.rank() == 1 ? 0 : 1; }
+int64_t class_dim(const Expression& scores) { return class_dim(scores.type()); }
 
 /// `values` where the element is that of its sample's class, 0 elsewhere.
 Expression at_class(const Expression& scores, const Expression& target, int64_t dim,
@@ -358,7 +363,8 @@ std::vector<Type> infer_cross_entropy(const Infer& infer) {
   if (input.rank() < 1) infer.fail(cat("input ", input));
   const int64_t reduction = reduction_of(infer.attributes);
   if (!is_probability_target(input, target)) {
-    if (*smoothing > 0) infer.fail("label smoothing of classes");
+    if (*smoothing > 0 && !has_class_loss(input, class_dim(input)))
+      infer.fail(cat("label smoothing of ", input));
     return infer_any_nll(infer);
   }
   if (!infer.type(2).is_none() || target.dtype != input.dtype)
@@ -367,33 +373,59 @@ std::vector<Type> infer_cross_entropy(const Infer& infer) {
   return {Type::tensor(input.dtype, reduced(reduction, target_shape(input.shape)))};
 }
 
-/// Without the logarithms of all scores in memory.
-Expression cross_entropy_of_classes(const Node& node, const Expression& x,
-                                    const Expression& target) {
+/// A number for each class, beside the scores.
+Expression beside(const Expression& scores, const Expression& classes, int64_t dim) {
+  return expanded(along(classes, dim, scores.rank()), scores.shape());
+}
+
+/// Minus the logarithm of each sample's class, or with smoothing of all classes as well. Without
+/// the logarithms of all scores in memory.
+Expression losses_of_samples(const Expression& x, const Expression& target,
+                             const Expression& weight, double smoothing) {
+  const int64_t dim = class_dim(x);
+  const auto parts = apply_all(op::class_loss, {{"dim", dim}}, x, target);
+  const auto logarithm = apply(op::log, parts[2]);
+  Expression own = -(parts[0] - logarithm);
+  if (!weight.is_none())
+    own = own * apply(op::pick, {{"dim", dim}}, beside(x, weight, dim), target);
+  if (smoothing == 0) return own;
+  // Not the negative of it: what `class_loss` and its gradient compute of the scores would be one
+  // value with that, and stored.
+  Expression all = parts[1] - x + logarithm;
+  if (!weight.is_none()) all = all * along(weight, dim, x.rank());
+  const auto classes = number(*x.builder(), x.shape()[static_cast<size_t>(dim)]);
+  return own * (1 - smoothing) + sum_over(all, std::array{dim}, true) * (smoothing / classes);
+}
+
+Expression cross_entropy_of_classes(const Node& node, const Expression& x, const Expression& target,
+                                    const Expression& weight, double smoothing) {
   const int64_t dim = class_dim(x), reduction = reduction_of(node.attributes);
-  const auto parts = apply_all(op::class_loss, {{"dim", dim}}, x, unsqueezed(target, dim));
-  const auto own = squeezed(parts[0], dim), powers = squeezed(parts[2], dim);
+  const auto place = unsqueezed(target, dim);
   const auto counted = apply(op::ne, target, ignored_class(node));
-  const auto loss = apply(op::where, counted, -(own - apply(op::log, powers)), 0.0);
+  const auto sample = squeezed(losses_of_samples(x, place, weight, smoothing), dim);
+  const auto loss = apply(op::where, counted, sample, 0.0);
   const auto count = apply(op::count_classes,
                            {{"classes", to_attribute(x.shape()[static_cast<size_t>(dim)])},
                             {"ignore_index", *node.attributes.find("ignore_index")}},
                            target);
   if (reduction == none) return loss;
-  return reduction == total ? sum_all(loss) : sum_all(loss) / count;
+  if (reduction == total) return sum_all(loss);
+  if (weight.is_none()) return sum_all(loss) / count;
+  const auto own = squeezed(apply(op::pick, {{"dim", dim}}, beside(x, weight, dim), place), dim);
+  return sum_all(loss) / sum_all(apply(op::where, counted, own, 0.0));
 }
 
 std::vector<Value*> decompose_cross_entropy(const Decompose& d) {
   const auto x = in(d, 0);
   const int64_t dim = class_dim(x);
-  if (!is_probability_target(x.type(), d.inputs[1]->type) && in(d, 2).is_none() &&
-      suits_kernels(x.type(), dim))
-    return {cross_entropy_of_classes(d.node, x, in(d, 1))};
+  const double smoothing = *constant_number(d.inputs[3]);
+  if (!is_probability_target(x.type(), d.inputs[1]->type) &&
+      (smoothing > 0 || suits_kernels(x.type(), dim)))
+    return {cross_entropy_of_classes(d.node, x, in(d, 1), in(d, 2), smoothing)};
   const auto scores = apply(op::log_softmax, {{"dim", dim}}, x);
   const auto target = in(d, 1);
   if (!is_probability_target(x.type(), target.type()))
     return {likelihood(d.node, scores, target, in(d, 2))};
-  const double smoothing = *constant_number(d.inputs[3]);
   Expression expected = target;
   if (smoothing > 0)
     expected = target * (1 - smoothing) +

@@ -77,6 +77,27 @@ def test_cross_entropy(reduction, data):
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @PROPERTY
 @given(data=st.data())
+def test_cross_entropy_with_weights_of_classes_and_smoothing(reduction, data):
+    x, target, ignore = data.draw(scores_and_classes())
+    smoothing = data.draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    weight = None
+    if data.draw(st.booleans()):
+        weight = torch.rand(x.shape[min(1, x.dim() - 1)], dtype=x.dtype)
+        weight[:: data.draw(st.integers(2, 5))] = 0
+    elif smoothing == 0:
+        smoothing = 0.2
+
+    def loss(x, t):
+        options = {"reduction": reduction, "ignore_index": ignore, "label_smoothing": smoothing}
+        return F.cross_entropy(x, t, weight, **options)
+
+    text = expect_same(loss_and_gradient(loss), x, target)
+    assert not any(name in text for name in ("_log_softmax", "nll_loss", "opaque"))
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@PROPERTY
+@given(data=st.data())
 def test_negative_log_likelihood(reduction, data):
     x, target, ignore = data.draw(scores_and_classes())
     dim = min(1, x.dim() - 1)
@@ -103,6 +124,11 @@ def test_special_scores(special):
     for reduction in REDUCTIONS:
         loss = lambda x, t, r=reduction: F.cross_entropy(x, t, reduction=r)  # noqa: E731
         expect_same(loss_and_gradient(loss), x, target)
+        smoothed = lambda x, t, r=reduction: F.cross_entropy(  # noqa: E731
+            x, t, weight, reduction=r, label_smoothing=0.2
+        )
+        for weight in (None, torch.rand(5)):
+            expect_same(lambda x, t: (smoothed(x, t),), x, target)
 
 
 def test_second_gradients():
@@ -116,16 +142,18 @@ def test_second_gradients():
     expect_same(step, torch.randn(12, 7).double(), torch.randint(0, 7, (12,)))
 
 
+@pytest.mark.parametrize("smoothed", [False, True])
 @pytest.mark.parametrize("wrong", [5, -1, 1 << 40])
 @pytest.mark.parametrize("shape", [(9, 5), (9, 5, 3), (5,)])
-def test_what_is_no_class_raises_as_in_eager_and_changes_nothing(wrong, shape):
+def test_what_is_no_class_raises_as_in_eager_and_changes_nothing(wrong, shape, smoothed):
+    options = {"weight": torch.rand(5), "label_smoothing": 0.1} if smoothed else {}
     weight = torch.ones(5, 5, requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=0.1)
 
     def step(x, target):
         optimizer.zero_grad()
         scores = torch.einsum("nc...,cd->nd...", x, weight) if x.dim() > 1 else x @ weight
-        loss = F.cross_entropy(scores, target)
+        loss = F.cross_entropy(scores, target, **options)
         loss.backward()
         optimizer.step()
         return loss.detach()
@@ -158,7 +186,28 @@ def test_few_samples_of_many_classes_and_half_precision_are_left_to_torch():
     text = expect_same(loss_and_gradient(F.cross_entropy), x, target)
     assert "class_loss" not in text
     x, target = torch.randn(9, 5).bfloat16(), torch.randint(0, 5, (9,))
-    converted = torchjanus.function(F.cross_entropy)
-    for _ in range(5):
-        actual = converted(x, target)
-    assert torch.equal(actual, F.cross_entropy(x, target))
+    for smoothing in (0.0, 0.1):
+        loss = lambda x, t, s=smoothing: F.cross_entropy(x, t, label_smoothing=s)  # noqa: E731
+        converted = torchjanus.function(loss)
+        for _ in range(5):
+            actual = converted(x, target)
+        assert torch.equal(actual, loss(x, target))
+
+
+def test_large_scores_keep_their_differences():
+    """As in eager, the largest is taken off before the logarithm of the sum is."""
+    x, target = torch.randn(8, 50).round() * 8 + 1e8, torch.randint(0, 50, (8,))
+    loss = lambda x, t: F.cross_entropy(x, t, label_smoothing=0.3)  # noqa: E731
+    expect_same(lambda x, t: (loss(x, t),), x, target)
+
+
+def test_weights_that_change_and_require_no_gradient():
+    x, target = torch.randn(8, 5, requires_grad=True), torch.randint(0, 5, (8,))
+    loss = lambda x, t, w: F.cross_entropy(x, t, w, label_smoothing=0.1)  # noqa: E731
+    converted = torchjanus.function(loss)
+    for _ in range(6):
+        weight = torch.rand(5)
+        torch.testing.assert_close(converted(x, target, weight), loss(x, target, weight))
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="not differentiable"):
+            converted(x, target, torch.rand(5, requires_grad=True))
