@@ -124,15 +124,18 @@ Body::Vector moderate_exponential(Body& body, const Body::Vector& x) {
 }
 
 Body::Vector exponential(Body& body, const Body::Vector& x) {
-  const auto limit = Body::constant(89.0f), least = Body::constant(-105.0f);
+  const auto limit = Body::constant(89.0f), least = Body::constant(-104.0f);
+  const auto zero = Body::constant(0.0f);
   const auto below = body.choose("ogt", x, limit, limit, x);
-  const auto [fraction, power] =
-      split_exponential(body, body.choose("olt", below, least, least, below));
+  // What is less gives 0. Not by underflow, which takes a processor as long as hundreds of
+  // instructions: half of the scores of a causal attention are -inf.
+  const auto [fraction, power] = split_exponential(body, body.choose("olt", x, least, zero, below));
   // In two steps, since 2^power itself may be too large or too small for a float.
   const auto half = body.integer("ashr", power, Body::integer_constant(1));
   const auto other = body.integer("sub", power, half);
-  return body.multiply(body.multiply(fraction, power_of_two(body, half)),
-                       power_of_two(body, other));
+  const auto result =
+      body.multiply(body.multiply(fraction, power_of_two(body, half)), power_of_two(body, other));
+  return body.choose("olt", x, least, zero, result);
 }
 
 Body::Vector hyperbolic_tangent(Body& body, const Body::Vector& x) {

@@ -15,8 +15,8 @@ declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, i32, <16 x i1>)
 define internal <16 x float> @vector.exp(<16 x float> %x) alwaysinline {
   %v0 = fcmp ogt <16 x float> %x, splat (float 0x4056400000000000)
   %v1 = select <16 x i1> %v0, <16 x float> splat (float 0x4056400000000000), <16 x float> %x
-  %v2 = fcmp olt <16 x float> %v1, splat (float 0xC05A400000000000)
-  %v3 = select <16 x i1> %v2, <16 x float> splat (float 0xC05A400000000000), <16 x float> %v1
+  %v2 = fcmp olt <16 x float> %x, splat (float 0xC05A000000000000)
+  %v3 = select <16 x i1> %v2, <16 x float> splat (float 0x0), <16 x float> %v1
   %v4 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v3, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
   %v5 = fsub <16 x float> %v4, splat (float 0x4168000000000000)
   %v6 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v5, <16 x float> splat (float 0xBFE62E4000000000), <16 x float> %v3)
@@ -40,7 +40,9 @@ define internal <16 x float> @vector.exp(<16 x float> %x) alwaysinline {
   %v24 = shl <16 x i32> %v23, splat (i32 23)
   %v25 = bitcast <16 x i32> %v24 to <16 x float>
   %v26 = fmul <16 x float> %v22, %v25
-  ret <16 x float> %v26
+  %v27 = fcmp olt <16 x float> %x, splat (float 0xC05A000000000000)
+  %v28 = select <16 x i1> %v27, <16 x float> splat (float 0x0), <16 x float> %v26
+  ret <16 x float> %v28
 }
 define void @kernel(ptr %tensors, ptr %strides, ptr %sizes, ptr %numbers, ptr %extents) {
 entry:
