@@ -24,9 +24,11 @@ std::optional<CutFunction> make(PyObject* function, bool is_forward) {
     return std::nullopt;
   const syntax::Source& source = syntax::source_of(function);
   if (source.tree == nullptr || source.tree->function == nullptr) return std::nullopt;
+  const Object definition = syntax::definition_of(function);
+  if (!definition) return std::nullopt;
   const Object builder = python::import_attribute("torchjanus.regions", "cut_definition");
   const Object made =
-      python::call(builder.get(), {source.ast.get(), python::string(*source.tree->file).get(),
+      python::call(builder.get(), {definition.get(), python::string(*source.tree->file).get(),
                                    python::string(source.tree->name).get(),
                                    python::string(source.tree->class_name).get()});
   if (made.is(Py_None)) return std::nullopt;

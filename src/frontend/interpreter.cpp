@@ -90,7 +90,7 @@ const speculate::NodeFact* Interpreter::fact(int number) const {
   const speculate::Facts* facts = frame_->facts;
   if (facts == nullptr || number < 0 || static_cast<size_t>(number) >= facts->nodes.size())
     return nullptr;
-  return &facts->nodes[static_cast<size_t>(number)];
+  return &facts->nodes.at(static_cast<size_t>(number));
 }
 
 // --- giving up ----------------------------------------------------------------------------------

@@ -66,10 +66,10 @@ CompiledNest::~CompiledNest() {
   }
 }
 
-const std::string& CompiledNest::text() const {
+std::string CompiledNest::text() const {
   const Version* version = versions_.load(std::memory_order_acquire);
   if (version == nullptr) version = make_version({.walks = 0x5555555555555555 & all_tensors()});
-  return version->text;
+  return text_for(version->key);
 }
 
 // ---- Code ---------------------------------------------------------------------------------------
@@ -83,6 +83,10 @@ Order CompiledNest::order_of(const OrderKey& key, size_t tensors) {
   for (size_t t = 0; t < tensors; ++t)
     order.walks[t] = static_cast<Walk>((key.walks >> (2 * t)) & 3);
   return order;
+}
+
+std::string CompiledNest::text_for(const OrderKey& key) const {
+  return emit(nest_, order_of(key, nest_.tensor_count()), host_target());
 }
 
 CompiledNest::OrderKey CompiledNest::order_key(const Space& space) const {
@@ -132,11 +136,11 @@ const CompiledNest::Version* CompiledNest::make_version(OrderKey key, Making mak
   }
   auto version = std::make_unique<Version>();
   version->key = key;
-  version->text = emit(nest_, order_of(key, nest_.tensor_count()), host_target());
+  const std::string text = text_for(key);
   const bool compiles = making == Making::compiled;
-  if (compiles) dump_text(version->text);
-  version->code = reinterpret_cast<Code>(compiles ? jit::compile(version->text, kSymbol)
-                                                  : jit::find(version->text, kSymbol));
+  if (compiles) dump_text(text);
+  version->code =
+      reinterpret_cast<Code>(compiles ? jit::compile(text, kSymbol) : jit::find(text, kSymbol));
   if (version->code == nullptr) return nullptr;
   version->next = first;
   versions_.store(version.get(), std::memory_order_release);

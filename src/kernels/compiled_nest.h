@@ -34,7 +34,7 @@ class CompiledNest {
 
   const LoopNest& nest() const { return nest_; }
   /// LLVM text of the code that was made last; of simple walks if there is none yet.
-  const std::string& text() const;
+  std::string text() const;
 
   // The spaces are simplified.
 
@@ -64,11 +64,11 @@ class CompiledNest {
   struct Version {
     OrderKey key;
     Code code = nullptr;
-    std::string text;
     const Version* next = nullptr;
   };
 
   static Order order_of(const OrderKey& key, size_t tensors);
+  std::string text_for(const OrderKey& key) const;
   OrderKey order_key(const Space& space) const;
   Code code_for(const OrderKey& key) const;
   const Version* find_version(const OrderKey& key) const;

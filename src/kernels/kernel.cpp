@@ -47,7 +47,7 @@ class CompiledKernel final : public Kernel {
 
   bool may_fail() const override { return by_row_.nest().may_fail(); }
 
-  const std::string& llvm_text() const override { return by_row_.text(); }
+  std::string llvm_text() const override { return by_row_.text(); }
   std::span<const ops::Axes> axes() const override { return by_row_.nest().axes; }
   const ops::IndexMap* map(size_t tensor) const override { return by_row_.nest().map(tensor); }
   std::span<const int64_t> fixed_sizes() const override { return by_row_.nest().sizes; }

@@ -61,7 +61,7 @@ class Kernel {
   virtual std::span<const int64_t> fixed_sizes() const = 0;
   /// Dimensions of the space, where there are axes.
   virtual size_t rank() const = 0;
-  virtual const std::string& llvm_text() const = 0;
+  virtual std::string llvm_text() const = 0;
 };
 
 /// Compiles the block of a `fused` node. Equal blocks share one kernel (process-wide cache).

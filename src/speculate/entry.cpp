@@ -157,6 +157,7 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   TORCHJANUS_CHECK(library() != nullptr, "entry: no library of operators was set");
   const std::shared_ptr<Entry> entry(new Entry());
   entry->generated_text_ = graph::print(generated.graph);
+  entry->generated_text_.shrink_to_fit();
   dump("generated.ir", entry->generated_text_);
   for (const graph::Value* value : generated.graph.inputs())
     entry->input_kinds_.push_back(value->type.kind);

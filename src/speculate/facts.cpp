@@ -194,6 +194,18 @@ void NodeFact::see_trips(int64_t count) {
   most_trips = std::max(most_trips, count);
 }
 
+NodeFact& NodeFacts::at(size_t number) {
+  std::unique_ptr<NodeFact>& fact = facts_.at(number);
+  if (fact == nullptr) fact = std::make_unique<NodeFact>();
+  return *fact;
+}
+
+const NodeFact& NodeFacts::at(size_t number) const {
+  static const auto& nothing = *new NodeFact();
+  const NodeFact* const fact = facts_.at(number).get();
+  return fact == nullptr ? nothing : *fact;
+}
+
 Facts& ProfileStore::of(PyObject* code, size_t node_count) {
   std::unique_ptr<Facts>& facts = facts_[code];
   if (facts == nullptr) {

@@ -110,9 +110,23 @@ struct NodeFact {
   void see_trips(int64_t count);
 };
 
-/// Facts of one function (tree), indexed by Expression::fact / Statement::fact.
+/// By Expression::fact / Statement::fact. Most nodes of a function never have one: what applies to
+/// no node, and what lies on ways that no run has taken.
+class NodeFacts {
+ public:
+  size_t size() const { return facts_.size(); }
+  void resize(size_t count) { facts_.resize(count); }
+  /// For what is seen there now.
+  NodeFact& at(size_t number);
+  const NodeFact& at(size_t number) const;
+
+ private:
+  std::vector<std::unique_ptr<NodeFact>> facts_;  // null: nothing was seen
+};
+
+/// Facts of one function (tree).
 struct Facts {
-  std::vector<NodeFact> nodes;
+  NodeFacts nodes;
   /// By source path from the entry (Source::describe()): values of arguments and of what is read
   /// from them. Filled by the dispatcher when an assumption about the path failed: joins force
   /// relaxation.

@@ -42,8 +42,8 @@ struct HooksObject {
 };
 
 NodeFact& fact_of(PyObject* hooks, PyObject* number) {
-  std::vector<NodeFact>& nodes = reinterpret_cast<HooksObject*>(hooks)->facts->nodes;
-  return nodes[static_cast<size_t>(PyLong_AsLong(number))];  // written by instrument.cpp
+  NodeFacts& nodes = reinterpret_cast<HooksObject*>(hooks)->facts->nodes;
+  return nodes.at(static_cast<size_t>(PyLong_AsLong(number)));  // written by instrument.cpp
 }
 
 PyObject* new_reference(PyObject* object) {
@@ -185,8 +185,8 @@ CountingIterator* counting(PyObject* object) { return reinterpret_cast<CountingI
 
 void record_count(CountingIterator* self) {
   if (!self->is_iterator || std::exchange(self->is_recorded, true)) return;
-  self->facts->nodes[self->fact].see_trips(self->count);
-  if (self->also != self->fact) self->facts->nodes[self->also].see_trips(self->count);
+  self->facts->nodes.at(self->fact).see_trips(self->count);
+  if (self->also != self->fact) self->facts->nodes.at(self->also).see_trips(self->count);
 }
 
 PyObject* counting_iter(PyObject* object) {
@@ -211,7 +211,7 @@ PyObject* counting_next(PyObject* object) {
   if (ProfileRun::active())
     quietly([&] {
       for (const size_t fact : {self->fact, self->also})
-        self->facts->nodes[fact].element.see(result);
+        self->facts->nodes.at(fact).element.see(result);
     });
   return result;
 }

@@ -7,6 +7,7 @@
 #include "syntax/source.h"
 
 #include <unordered_map>
+#include <variant>
 
 #include "syntax/compile.h"
 #include "syntax/convert.h"
@@ -220,7 +221,6 @@ Source available(const Candidate& candidate, PyObject* code, const std::string& 
     tree->class_name = candidate.class_name;
     analyse_scopes(*tree, context.freevars, false);
     source.tree = tree;
-    source.ast = candidate.node;
     source.imports = candidate.imports;
   } catch (const UnsupportedSyntax& error) {
     source.why_not = cat("it contains ", error.what());
@@ -258,30 +258,44 @@ std::optional<Candidate> find_in(const std::string& file, const Object& lines, P
   return whole.module ? find(whole, code) : std::nullopt;
 }
 
-Source locate_typed(const std::string& file, PyObject* code) {
+struct Located {
+  Candidate candidate;
+  Object typed;  ///< the lines that hold it, where no file does
+};
+
+/// Or why it was not found.
+using Location = std::variant<Located, std::string>;
+
+Location locate_typed(const std::string& file, PyObject* code) {
   for (const Object& lines : typed_lines(code))
-    if (const auto candidate = find_in(file, lines, code))
-      return available(*candidate, code, keep_typed_lines(file, lines));
-  Source source;
-  source.why_not = cat("Python keeps no text of ", file, " and no history holds it");
-  return source;
+    if (auto candidate = find_in(file, lines, code)) return Located{std::move(*candidate), lines};
+  return cat("Python keeps no text of ", file, " and no history holds it");
 }
 
-Source locate(PyObject* code, PyObject* globals) {
+Location locate(PyObject* code, PyObject* globals) {
   const std::string file = context_of(code).file;
   const Object lines = lines_of(file, globals);
   if (lines)
-    if (const auto candidate = find_in(file, lines, code)) return available(*candidate, code);
+    if (auto candidate = find_in(file, lines, code)) return Located{std::move(*candidate), {}};
   // linecache may hold an older text than what was imported.
   python::call_method(python::import_module("linecache").get(), "checkcache",
                       {python::string(file).get()});
   const Object fresh = lines_of(file, globals);
   if (fresh && !(lines && python::equal(fresh.get(), lines.get())))
-    if (const auto candidate = find_in(file, fresh, code)) return available(*candidate, code);
+    if (auto candidate = find_in(file, fresh, code)) return Located{std::move(*candidate), {}};
   if (!lines && !fresh && is_prompt(file)) return locate_typed(file, code);
+  return lines || fresh ? cat("the text of ", file, " is not what it was compiled from")
+                        : cat("there is no text of ", file);
+}
+
+Source source_at(const Location& location, PyObject* code) {
+  if (const auto* located = std::get_if<Located>(&location)) {
+    if (!located->typed) return available(located->candidate, code);
+    return available(located->candidate, code,
+                     keep_typed_lines(context_of(code).file, located->typed));
+  }
   Source source;
-  source.why_not = lines || fresh ? cat("the text of ", file, " is not what it was compiled from")
-                                  : cat("there is no text of ", file);
+  source.why_not = std::get<std::string>(location);
   return source;
 }
 
@@ -302,7 +316,7 @@ const Source& source_of_code(PyObject* code, PyObject* globals) {
   const python::ErrorScope scope;
   Source source;
   try {
-    source = locate(code, globals);
+    source = source_at(locate(code, globals), code);
   } catch (const python::ErrorSet&) {
     source = {};
     source.why_not = python::take_error_message();
@@ -314,10 +328,22 @@ const Source& source_of_code(PyObject* code, PyObject* globals) {
 
 const Source& source_of(PyObject* function) {
   static const auto& not_python =
-      *new Source{nullptr, "it is not a function written in Python", {}, {}};
+      *new Source{nullptr, "it is not a function written in Python", {}};
   if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
   if (!PyFunction_Check(function)) return not_python;
   return source_of_code(PyFunction_GET_CODE(function), PyFunction_GET_GLOBALS(function));
+}
+
+Object definition_of(PyObject* function) {
+  const python::ErrorScope scope;
+  try {
+    const Location location =
+        locate(original_code(PyFunction_GET_CODE(function)), PyFunction_GET_GLOBALS(function));
+    const auto* located = std::get_if<Located>(&location);
+    return located == nullptr ? Object() : located->candidate.node;
+  } catch (const python::ErrorSet&) {
+    return {};
+  }
 }
 
 void note_copy(PyObject* code, PyObject* original) {

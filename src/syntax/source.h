@@ -14,9 +14,6 @@ namespace janus::syntax {
 struct Source {
   std::shared_ptr<const Tree> tree;  ///< null: not available, see `why_not`
   std::string why_not;
-  /// The `ast` node that the tree mirrors (FunctionDef, Lambda, or Module for statements) and the
-  /// file's text, for the profiler's instrumented copy.
-  python::Object ast;
   /// Names that its module imports (compile.h's CodeContext).
   std::vector<std::string> imports;
 };
@@ -30,6 +27,10 @@ const Source& source_of(PyObject* function);
 /// The same for a code object; `globals` (may be null) is its function's, for sources that only
 /// the module's loader knows.
 const Source& source_of_code(PyObject* code, PyObject* globals);
+
+/// The `ast` node that the function's tree mirrors (FunctionDef or Lambda), found anew: it takes
+/// several times the room of the tree. Null if the text is another by now.
+python::Object definition_of(PyObject* function);
 
 /// From now on source_of(code) is source_of(original): for the profiler's instrumented copies,
 /// which functions that a profiled run made may carry for the rest of their lives. Keeps both
