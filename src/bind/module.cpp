@@ -9,9 +9,11 @@
 #include "bind/snapshot.h"
 #include "bind/startup.h"
 #include "bind/testing.h"
+#include "execute/shared_arena.h"
 #include "speculate/dispatch.h"
 #include "speculate/instrument.h"
 #include "speculate/reason.h"
+#include "speculate/tensor_access.h"
 #include "syntax/source.h"
 
 namespace nb = nanobind;
@@ -58,6 +60,11 @@ nb::object patch_constants(nb::handle code, nb::handle constants) {
   return nb::steal(speculate::patch_constants(code.ptr(), constants.ptr()).release());
 }
 
+void give_back_free_memory() {
+  execute::SharedArena::give_back_unused_pages();
+  speculate::tensor_access().give_back_free_memory();
+}
+
 /// What the rooms throw, as Python exceptions.
 void translate(const std::exception_ptr& thrown, void* /*unused*/) {
   try {
@@ -86,6 +93,8 @@ NB_MODULE(_core, module) {
              "The code with those of its constants that are keys replaced by the values.");
   module.def("note_copy", note_copy, nb::arg("code"), nb::arg("original"),
              "From now on the source of `code` is that of `original`.");
+  module.def("give_back_free_memory", give_back_free_memory,
+             "Gives the system back what runs keep free for the next ones, and what malloc has.");
   bind::bind_options(module);
   bind::bind_testing(module);
 }

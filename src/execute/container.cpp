@@ -62,21 +62,38 @@ Slot without_last(const Slot& list) {
   return Slot::steal_container(list.container()->rest_);
 }
 
-void replace_items(const Slot& container, const std::function<void(Slot&)>& replace) {
+/// Lets `see` have the items of the containers, and of those in them.
+void Container::visit(std::vector<const Container*> pending,
+                      const std::function<void(Slot&)>& see) {
   std::unordered_set<const Container*> seen;
-  std::vector<const Container*> pending = {container.container()};
   while (!pending.empty()) {
     auto* next = const_cast<Container*>(pending.back());
     pending.pop_back();
     if (next == nullptr || is_number(next) || !seen.insert(next).second) continue;
-    const auto visit = [&](Slot& item) {
-      replace(item);
+    const auto see_item = [&](Slot& item) {
+      see(item);
       if (item.kind() == Slot::Kind::container) pending.push_back(item.container());
     };
-    visit(next->item_);
-    std::for_each(next->items_.begin(), next->items_.end(), visit);
+    see_item(next->item_);
+    std::for_each(next->items_.begin(), next->items_.end(), see_item);
     pending.push_back(next->rest_);
   }
+}
+
+void replace_items(const Slot& container, const std::function<void(Slot&)>& replace) {
+  Container::visit({container.container()}, replace);
+}
+
+void see_rows(std::span<const Slot> slots, const std::function<void(const Slot&)>& see) {
+  std::vector<const Container*> containers;
+  const auto see_row = [&](const Slot& slot) {
+    if (is_row(slot)) see(slot);
+  };
+  for (const Slot& slot : slots) {
+    see_row(slot);
+    if (slot.kind() == Slot::Kind::container) containers.push_back(slot.container());
+  }
+  if (!containers.empty()) Container::visit(std::move(containers), see_row);
 }
 
 }  // namespace janus::execute

@@ -27,6 +27,8 @@ class Container {
   friend const Slot& last_item(const Slot& list);
   friend Slot without_last(const Slot& list);
   friend void replace_items(const Slot& container, const std::function<void(Slot&)>& replace);
+  static void visit(std::vector<const Container*> pending, const std::function<void(Slot&)>& see);
+  friend void see_rows(std::span<const Slot> slots, const std::function<void(const Slot&)>& see);
 
   mutable std::atomic<uint32_t> owners_ = 1;
   std::vector<Slot> items_;          ///< of a frame
@@ -64,5 +66,8 @@ inline int64_t row_number(const Slot& row) {
 /// Lets `replace` put other slots for those in the container, and in all that are in it, which
 /// stand for the same values.
 void replace_items(const Slot& container, const std::function<void(Slot&)>& replace);
+
+/// Shows the rows among the slots, and those in containers among them.
+void see_rows(std::span<const Slot> slots, const std::function<void(const Slot&)>& see);
 
 }  // namespace janus::execute

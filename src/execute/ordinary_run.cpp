@@ -144,7 +144,8 @@ bool OrdinaryRun::compute_rows() {
   if (!frame_.rows.is_waiting()) return true;
   ++frame_.activations.repeating;
   const bool done = frame_.rows.compute(
-      library_, frame_.slots.data(), frame_.symbols,
+      library_, frame_.slots.data(),
+      {frame_.slots, frame_.activations.values, frame_.activations.scratch}, frame_.symbols,
       [&](const Sequence& inner, RowsOfNumber* known) { return run_rows(inner, known); });
   --frame_.activations.repeating;
   return done;
@@ -282,11 +283,25 @@ bool OrdinaryRun::run_control(const Instruction& instruction) {
   in_block_ = true;
   const bool done =
       instruction.action == Action::heap ? run_heap(instruction) : run_blocks(instruction);
-  const bool computed = done && compute_rows() && settle_outputs(instruction);
+  const bool computed = done && compute_last_rows(instruction) && settle_outputs(instruction);
   in_block_ = false;
   for (Repeated& repeated : frame_.repeated) repeated.forget_large_tensors();
   learn_ = learns;
   return computed && give_memory(instruction);
+}
+
+/// The containers that the instruction was the last to use keep no rows meanwhile. Whether there
+/// are any, give_memory() asks afterwards.
+bool OrdinaryRun::compute_last_rows(const Instruction& instruction) {
+  std::vector<std::pair<uint32_t, Slot>> unused;
+  for (const uint32_t slot : instruction.dead) {
+    Slot& value = frame_.slots[slot];
+    if (value.kind() == Slot::Kind::container && !is_row(value))
+      unused.emplace_back(slot, std::move(value));
+  }
+  if (!compute_rows()) return false;
+  for (auto& [slot, value] : unused) frame_.slots[slot] = std::move(value);
+  return true;
 }
 
 /// What comes out of blocks are tensors, containers as they are: what is in them is looked at in

@@ -32,6 +32,7 @@ class OrdinaryRun {
   bool compute_rows();
   bool run_rows(const Sequence& inner, RowsOfNumber* known);
   Repeated* repeated(const Instruction& instruction);
+  bool compute_last_rows(const Instruction& instruction);
   bool settle_outputs(const Instruction& instruction);
   bool settle(Slot& slot);
   bool settle(std::span<const uint32_t> slots);

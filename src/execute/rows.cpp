@@ -14,7 +14,11 @@ using graph::Type;
 namespace {
 
 /// Larger tensors are not kept until the next run, since there is one for each number of rows.
-constexpr int64_t largest_kept_rows = 8 << 10;
+constexpr int64_t largest_kept_rows = 4 << 10;
+
+/// Where more rows are held, for each invocation that waits, than these, what nothing reads is not
+/// looked for.
+constexpr size_t most_held_for_one = 8;
 
 /// What is known for more rows than these is not kept number by number.
 constexpr size_t largest_known = 64;
@@ -68,6 +72,9 @@ void Rows::clear() {
   operands_.clear();
   batches_.clear();
   sums_.clear();
+  given_.clear();
+  uses_.clear();
+  held_count_ = 0;
   own_tensors_.clear();
   first_waiting_ = 0;
 }
@@ -173,10 +180,89 @@ std::vector<Rows::Group> Rows::take_waiting() {
     const uint32_t number = order[i].second;
     const bool same =
         i > 0 && order[i].first == order[i - 1].first && !sums_before(order[i - 1].second, number);
-    if (!same) groups.push_back({.instruction = invocations_[number].instruction, .members = {}});
+    if (!same) {
+      const Instruction* const instruction = invocations_[number].instruction;
+      const auto place = static_cast<uint32_t>(given_.size());
+      groups.push_back({.instruction = instruction, .members = {}, .number = place});
+      given_.push_back({.first_use = uses_.size()});
+      if (instruction->sums == 0) uses_.resize(uses_.size() + instruction->outputs.size());
+    }
+    invocations_[number].group = groups.back().number;
     groups.back().members.push_back(number);
   }
   return groups;
+}
+
+// ---- what nothing reads any more --------------------------------------------------------------
+
+/// Null if the row is a sum.
+Rows::Use* Rows::use_of(const Slot& row) {
+  const Invocation& giver = invocations_[invocation_of(row)];
+  if (giver.instruction->sums > 0) return nullptr;
+  return &uses_[given_[giver.group].first_use + result_of(row)];
+}
+
+template <class See>
+void Rows::see_operand_rows(const Group& group, See&& see) const {
+  const size_t stacked = group.instruction->inputs.size() - group.instruction->sums;
+  for (const uint32_t member : group.members)
+    for (const Slot& operand : std::span(operands_of(member), stacked))
+      if (is_row(operand)) see(operand);
+}
+
+/// Looking for rows in the run's slots and containers has to be little beside what is computed:
+/// some nanoseconds for each that is found, and a microsecond for an invocation.
+void Rows::expect_reads(const std::vector<Group>& groups, const RowHolders& holders) {
+  size_t waiting = 0;
+  for (const Group& group : groups) waiting += group.members.size();
+  releases_ = most_held_for_one * waiting >= held_count_;
+  if (!releases_) return;
+  for (const Group& group : groups)
+    see_operand_rows(group, [&](const Slot& row) {
+      if (Use* const use = use_of(row)) ++use->reads;
+    });
+  find_held(holders);
+  // Of earlier groups something may have been read for the last time since.
+  const size_t earlier = groups.empty() ? given_.size() : groups.front().number;
+  for (size_t group = 0; group < earlier; ++group) {
+    const size_t end = group + 1 < given_.size() ? given_[group + 1].first_use : uses_.size();
+    for (size_t use = given_[group].first_use; use < end; ++use)
+      release_unread(given_[group], use - given_[group].first_use);
+  }
+}
+
+void Rows::find_held(const RowHolders& holders) {
+  for (Use& use : uses_) use.is_held = false;
+  held_count_ = 0;
+  const auto hold = [&](const Slot& row) {
+    ++held_count_;
+    if (invocation_of(row) >= invocations_.size()) return;  // of an earlier run
+    if (Use* const use = use_of(row)) use->is_held = true;
+  };
+  for (const std::span<const Slot> slots : holders) see_rows(slots, hold);
+  for (const Sum& sum : sums_)
+    if (is_row(sum.value)) hold(sum.value);
+}
+
+void Rows::note_reads(const Group& group) {
+  if (!releases_) return;
+  see_operand_rows(group, [&](const Slot& row) {
+    Use* const use = use_of(row);
+    if (use == nullptr || --use->reads > 0) return;
+    release_unread(given_[invocations_[invocation_of(row)].group], result_of(row));
+  });
+  if (group.instruction->sums > 0) return;
+  for (size_t i = 0; i < group.instruction->outputs.size(); ++i)
+    release_unread(given_[group.number], i);
+}
+
+void Rows::release_unread(const Given& given, size_t result) {
+  const Use& use = uses_[given.first_use + result];
+  if (use.reads > 0 || use.is_held) return;
+  for (size_t i = given.first_batch; i < given.first_batch + given.batches; ++i) {
+    batches_[i].results[result].clear();
+    batches_[i].data[result] = nullptr;
+  }
 }
 
 // ---- computing --------------------------------------------------------------------------------

@@ -5,8 +5,12 @@
 // Those of the smallest rank are computed first, as no other leads to them; of one rank an
 // invocation is of the level behind those whose results it takes. All of one rank, level and kind
 // are computed at once; last those that only add to sums, by ranks, at once for all levels.
+//
+// What they give is kept until nothing takes rows of it any more: no invocation that waits, and no
+// slot or container of the run.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -31,6 +35,9 @@ struct RowsOfNumber {
   void forget(const Slot& tensor);
 };
 
+/// Where rows stand beside the operands of invocations, some of them in containers.
+using RowHolders = std::array<std::span<const Slot>, 3>;
+
 class Rows {
  public:
   /// Notes an invocation of a `rows` instruction. False: it needs a sum that has to be computed
@@ -43,20 +50,16 @@ class Rows {
   /// Computes what is waiting: `run` a sequence whose parameters are in their slots, for many rows
   /// with what is known for that number, else with null.
   template <class Run>
-  bool compute(Library& library, Slot* slots, SymbolValues& symbols, Run&& run) {
-    for (const Group& group : take_waiting()) {
-      if (!are_stacked(group, library, symbols)) {
-        for (const uint32_t number : group.members) {
-          enter_single(invocations_[number], library, slots);
-          if (!run(group.instruction->blocks[1], nullptr)) return false;
-          leave_single(invocations_[number], library, slots);
-        }
-        continue;
-      }
-      RowsOfNumber& known = enter(group, library, slots, symbols);
-      if (!run(group.instruction->blocks[0], &known)) return false;
-      leave(group, known, library, slots);
-      known.forget_large_tensors();
+  bool compute(Library& library, Slot* slots, const RowHolders& holders, SymbolValues& symbols,
+               Run&& run) {
+    const std::vector<Group> groups = take_waiting();
+    expect_reads(groups, holders);
+    for (const Group& group : groups) {
+      Given& given = given_[group.number];
+      given.first_batch = batches_.size();
+      if (!compute(group, library, slots, symbols, run)) return false;
+      given.batches = batches_.size() - given.first_batch;
+      note_reads(group);
     }
     return true;
   }
@@ -76,6 +79,7 @@ class Rows {
     const Instruction* instruction = nullptr;
     uint32_t first_operand = 0;
     uint32_t rank = 0, level = 0;
+    uint32_t group = 0;  ///< once it is about to be computed
     uint32_t batch = 0;  ///< once computed
     uint32_t row = 0;    ///< in the batch
   };
@@ -83,6 +87,17 @@ class Rows {
   struct Group {
     const Instruction* instruction = nullptr;
     std::vector<uint32_t> members;
+    uint32_t number = 0;
+  };
+  /// What becomes of the results of a group; of one that adds to sums there are none.
+  struct Given {
+    size_t first_use = 0;
+    size_t first_batch = 0, batches = 0;  ///< its own
+  };
+  /// Of one result of a group.
+  struct Use {
+    uint32_t reads = 0;  ///< operands of what waits that are rows of it
+    bool is_held = false;
   };
   /// What a group gave, or a single invocation: that has no dimension of rows.
   struct Batch {
@@ -110,7 +125,31 @@ class Rows {
   void follow(Invocation& invocation, const Invocation& giver) const;
   uint32_t sum_operand(const Slot& operand);
   uint32_t sum_of(const Slot& row) const;
+  template <class Run>
+  bool compute(const Group& group, Library& library, Slot* slots, SymbolValues& symbols,
+               Run&& run) {
+    if (!are_stacked(group, library, symbols)) {
+      for (const uint32_t number : group.members) {
+        enter_single(invocations_[number], library, slots);
+        if (!run(group.instruction->blocks[1], nullptr)) return false;
+        leave_single(invocations_[number], library, slots);
+      }
+      return true;
+    }
+    RowsOfNumber& known = enter(group, library, slots, symbols);
+    if (!run(group.instruction->blocks[0], &known)) return false;
+    leave(group, known, library, slots);
+    known.forget_large_tensors();
+    return true;
+  }
   std::vector<Group> take_waiting();
+  Use* use_of(const Slot& row);
+  template <class See>
+  void see_operand_rows(const Group& group, See&& see) const;
+  void expect_reads(const std::vector<Group>& groups, const RowHolders& holders);
+  void find_held(const RowHolders& holders);
+  void note_reads(const Group& group);
+  void release_unread(const Given& given, size_t result);
   RowsOfNumber& enter(const Group& group, Library& library, Slot* slots, SymbolValues& symbols);
   RowsOfNumber& of_number(const Group& group, const SymbolValues& symbols);
   bool are_stacked(const Group& group, Library& library, SymbolValues& symbols);
@@ -126,6 +165,10 @@ class Rows {
   std::vector<Slot> operands_;
   std::vector<Batch> batches_;
   std::vector<Sum> sums_;
+  std::vector<Given> given_;  ///< by group
+  std::vector<Use> uses_;
+  size_t held_count_ = 0;  ///< how many rows stood elsewhere when they were looked for last
+  bool releases_ = false;  ///< what is waiting now, as it is read
   std::unordered_map<int64_t, Slot> own_tensors_;  ///< one for all places where a row stands
   uint32_t first_waiting_ = 0;
   std::vector<const Instruction*> representatives_;  ///< by kind: whose block is run

@@ -120,6 +120,17 @@ def resident_mib() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
+def rise_mib(work: Callable[[], Any]) -> float:
+    """How far what is in memory rises at most while `work` runs."""
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident_mib()
+    work()
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) / 1024 - before
+    raise RuntimeError("the system does not say what the most resident memory was")
+
+
 @contextlib.contextmanager
 def default_dtype(dtype: torch.dtype) -> Iterable[None]:
     before = torch.get_default_dtype()

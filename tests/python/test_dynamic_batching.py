@@ -4,7 +4,7 @@ import random
 from contextlib import suppress
 
 import torch.nn.functional as F
-from differential import Program, differential
+from differential import Program, differential, rise_mib
 from tree_lstm import TreeLSTM
 from tree_rnn import TreeRNN
 from trees import Branch, Leaf
@@ -490,3 +490,69 @@ def test_rows_of_which_some_are_transposed():
 @differential(graphs=1, hits=12)
 def test_rows_that_the_recursion_transposes():
     return over_matrices(lambda left, right: torch.sin(left.t() * 2).t() + right, torch.randn)
+
+
+# --- what nothing reads any more --------------------------------------------------------------------
+
+
+class End:
+    def __init__(self, number):
+        self.number = number
+
+
+class Link:
+    def __init__(self, rest):
+        self.rest = rest
+
+
+def chains(count, length):
+    result = [End(float(number)) for number in range(count)]
+    for _ in range(length):
+        result = [Link(each) for each in result]
+    return result
+
+
+def walk(node, x):
+    if isinstance(node, End):
+        return torch.sin(x * node.number)
+    return torch.tanh(walk(node.rest, x)) * 1.5
+
+
+def test_rows_are_given_up_once_they_are_read():
+    """Each level is half a MiB, and all of them 32."""
+
+    def step(x, roots):
+        with torch.no_grad():
+            return torch.stack([walk(root, x) for root in roots]).sum(0)
+
+    converted = torchjanus.function(step)
+    x = torch.randn(2048)
+    lengths = [60, 62, 64, 58, 64, 64, 64, 63]
+    results = [converted(x, chains(64, length)) for length in lengths[:6]]
+    assert converted.stats()["hits"] == 3
+    torchjanus._core.give_back_free_memory()
+    calls = [(x, chains(64, length)) for length in lengths[6:]]
+    assert rise_mib(lambda: results.extend(converted(*each) for each in calls)) < 12
+    for result, length in zip(results, lengths, strict=True):
+        torch.testing.assert_close(result, step(x, chains(64, length)))
+    for result, each in zip(results[6:], calls, strict=True):
+        assert torch.equal(result, converted(*each))
+
+
+@differential(graphs=1, hits=8)
+def test_rows_in_a_list_that_outlives_the_run():
+    """They are looked at when all are computed."""
+
+    def listing(node, x, kept):
+        if isinstance(node, End):
+            return torch.sin(x * node.number)
+        below = listing(node.rest, x, kept)
+        kept.append(below)
+        return torch.tanh(below) * 1.5
+
+    def step(x, roots):
+        kept = []
+        with torch.no_grad():
+            return [listing(root, x, kept) for root in roots], kept
+
+    return Program(step, [(torch.randn(8), chains(8, 4 + i % 3)) for i in range(12)])
