@@ -24,10 +24,10 @@
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/read.h"
-#include "passes/copied.h"
 #include "passes/grouping.h"
 #include "passes/order.h"
 #include "passes/passes.h"
+#include "passes/reads_apart.h"
 
 namespace janus::passes {
 namespace {
@@ -284,12 +284,16 @@ bool can_fuse_by_traits(const Node& node) {
 }
 
 graph::Graph fuse(const graph::Graph& graph, const CanFuse& can_fuse) {
-  graph::Graph ordered = copied(graph);
+  graph::Graph ordered = with_reads_apart(graph, can_fuse);
   const Gathered gathered(ordered.body(), can_fuse);
   const ComputedAgain again(ordered);
   const UsedOutside used_outside(ordered, gathered, again);
   graph::Rewriter rewriter(ordered);
   rewriter.run([&](const Node& node) {
+    if (is_other_name(node)) {
+      rewriter.replace(node, {rewriter[node.inputs[0]]});
+      return true;
+    }
     if (!gathered.contains(node)) return false;
     if (const Group* group = gathered.ending_at(node))
       Kernel(rewriter, *group, used_outside, again).build();

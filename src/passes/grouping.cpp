@@ -18,6 +18,7 @@
 #include "ops/read.h"
 #include "passes/order.h"
 #include "passes/reachability.h"
+#include "passes/reads_apart.h"
 
 namespace janus::passes {
 namespace {
@@ -206,8 +207,9 @@ class Grouping {
   // --- levels
 
   /// How many levels an edge goes up. Nodes that depend on nothing fusible are free: no way from a
-  /// group back into it leads over them.
+  /// group back into it leads over them. Another name is a level above what it names.
   uint32_t cost(uint32_t from, uint32_t to, const Kind& kind) const {
+    if (is_other_name(*nodes_[from])) return 0;
     return stays(from, to, kind) || !follows_fusible_[from] ? 0 : 1;
   }
   uint32_t cost(uint32_t from, uint32_t to) const { return cost(from, to, kinds_[to]); }

@@ -208,7 +208,6 @@ def test_indices_that_are_looked_up_themselves():
     x, order, other = torch.randn(100), torch.randperm(100), torch.randperm(100)
     text = expect_same(lambda x, i, j: x[i[j]] * 2, x, order, other)
     assert fused_operators(text) == [["index", "index", "mul"]]
-    # A tensor that is read at the points as well is in memory by then.
     expect_same(lambda x, i: x[i[i]] * 2, x, order)
 
 
@@ -216,9 +215,23 @@ def test_one_table_with_several_indices():
     table, heads, tails = torch.randn(50, 33), *torch.randint(0, 50, (2, 9))
     text = expect_same(lambda t, i, j: F.embedding(i, t) - F.embedding(j, t), table, heads, tails)
     assert fused_operators(text) == [["embedding", "embedding", "sub"]]
-    # What is also read at the points themselves stays apart.
-    expect_same(lambda x, i: x[i] - x, table[:9], heads % 9)
-    expect_same(lambda x: x.flip(0) + x, table)
+
+
+def test_tensors_that_are_read_at_the_points_as_well():
+    x, order, other = torch.randn(64, 10), torch.randperm(64), torch.randperm(64)
+    text = expect_same(lambda x, i: x * 0.3 + x[i] * 0.7, x, order)
+    assert fused_operators(text) == [["mul", "index", "mul", "add"]]
+    text = expect_same(lambda x: x.flip(0) * x.flip(1) * x, x)
+    assert fused_operators(text) == [["flip", "flip", "mul", "mul"]]
+    text = expect_same(lambda x, i, j: x[i] * 2 - x[j] * x, x, order, other)
+    assert fused_operators(text) == [["index", "mul", "index", "mul", "sub"]]
+    text = expect_same(lambda x, i: (x[i] - x).abs().sum(1), x, order, exact=False)
+    assert fused_operators(text) == [["index", "sub", "abs", "sum"]]
+    text = expect_same(lambda x, i: (x * 2).exp()[i] - (x * 2).exp(), x, order, exact=False)
+    assert fused_operators(text) == [["mul", "exp"], ["index", "sub"]]
+    # A tensor of indices that is looked up in itself stays apart, as does what is joined.
+    expect_same(lambda i: i[i] + 1, order)
+    expect_same(lambda x, i: torch.cat([x, x[i]], 1).relu() + 1, x, order)
 
 
 def outcomes(function, *operands):
@@ -334,12 +347,24 @@ def test_a_result_is_not_written_over_what_is_looked_up():
 
     def shuffle():
         state.copy_(state[order] * 2)
+        state.copy_(state.flip(0) - state)
 
     converted = torchjanus.function(shuffle)
     for _ in range(8):
         converted()
         expected = expected[order] * 2
+        expected = expected.flip(0) - expected
         assert torch.equal(state, expected)
+    alone, wanted = torch.arange(40.0), torch.arange(40.0)
+
+    def mix():
+        alone.copy_(alone * 0.5 + alone[order] * 0.5)
+
+    converted = torchjanus.function(mix)
+    for _ in range(8):
+        converted()
+        wanted = wanted * 0.5 + wanted[order] * 0.5
+        assert torch.equal(alone, wanted)
     x = torch.randn(40, 40, dtype=torch.float64)
     expect_same(lambda x: torch.sin(x).flip(0) * 2 + torch.sin(x).sum(), x, exact=False)
 
