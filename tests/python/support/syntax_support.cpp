@@ -126,7 +126,7 @@ PyObject* source_of(PyObject*, PyObject* function) {
     const syntax::Source& source = syntax::source_of(function);
     if (source.tree == nullptr)
       return python::tuple({python::none(), python::string(source.why_not)});
-    return python::tuple({source.ast, python::string(source.tree->name),
+    return python::tuple({syntax::definition_of(function), python::string(source.tree->name),
                           python::string(source.tree->class_name), scopes_of(*source.tree)});
   });
 }
