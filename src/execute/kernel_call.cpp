@@ -217,8 +217,8 @@ void KernelCall::place_by_axes(const std::vector<const Layout*>& tensors) {
   sizes_.assign(kernel_->rank(), -1);
   std::ranges::copy(kernel_->fixed_sizes(), sizes_.begin());
   for (size_t t = 0; t < tensors.size(); ++t) {
-    strides_.push_back(
-        kernels::strides_in_space(sizes_.size(), axes[t], kernel_->map(t), tensors[t]->strides));
+    strides_.push_back(kernels::strides_in_space(sizes_.size(), axes[t], kernel_->map(t),
+                                                 tensors[t]->strides, tensors[t]->sizes));
     for (size_t d = 0; d < axes[t].size(); ++d) {
       if (axes[t][d] < 0) continue;
       const auto axis = static_cast<size_t>(axes[t][d]);

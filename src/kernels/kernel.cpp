@@ -39,8 +39,9 @@ class CompiledKernel final : public Kernel {
     for (size_t t = 0; t < arguments.tensors.size(); ++t)
       if (nest.map(t) != nullptr) tensors[t].data = place_of_first(tensors[t], nest, t);
     const std::span<const TensorOperand> placed(tensors, arguments.tensors.size());
-    if (!may_fail()) return run_placed({arguments.sizes, placed, arguments.numbers});
-    std::vector<NumberOperand> numbers = numbers_with_steps(arguments);
+    if (nest.tensor_numbers.empty())
+      return run_placed({arguments.sizes, placed, arguments.numbers});
+    std::vector<NumberOperand> numbers = all_numbers(arguments);
     run_placed({arguments.sizes, placed, numbers});
     if (numbers.back().i64 != 0) throw std::out_of_range("an index is outside of its tensor");
   }
@@ -70,13 +71,14 @@ class CompiledKernel final : public Kernel {
     return static_cast<char*>(tensor.data) + elements * graph::byte_size(nest.inputs[index]);
   }
 
-  /// The node's numbers, the steps, and the place where failure is noted.
-  std::vector<NumberOperand> numbers_with_steps(const Arguments& arguments) const {
+  /// The node's numbers, those of tensors, and the place where failure is noted.
+  std::vector<NumberOperand> all_numbers(const Arguments& arguments) const {
     const LoopNest& nest = by_row_.nest();
     std::vector<NumberOperand> numbers(arguments.numbers.begin(), arguments.numbers.end());
-    for (const TensorStep& step : nest.steps) {
-      const int64_t* const own = arguments.tensors[step.tensor].strides + nest.rank + 1;
-      numbers.push_back({.i64 = own[step.dim]});
+    for (const TensorNumber& one : nest.tensor_numbers) {
+      const int64_t* const steps = arguments.tensors[one.tensor].strides + nest.rank + 1;
+      const int64_t* const sizes = steps + nest.map(one.tensor)->mapped_rank();
+      numbers.push_back({.i64 = (one.kind == TensorNumber::Kind::step ? steps : sizes)[one.dim]});
     }
     numbers.push_back({.i64 = 0});
     return numbers;
@@ -151,7 +153,7 @@ class Foretold {
         own[d] = stride;
         if (axes[d] >= 0) sizes_[static_cast<size_t>(axes[d])] = sizes[d];
       }
-      strides_.push_back(strides_in_space(rank, axes, kernel_->map(t), own));
+      strides_.push_back(strides_in_space(rank, axes, kernel_->map(t), own, sizes));
     }
   }
 

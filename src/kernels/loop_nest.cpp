@@ -157,11 +157,14 @@ size_t LoopNest::tensor_of_position(uint32_t dim) const {
   return held_count() + static_cast<size_t>(found - positions.begin());
 }
 
-uint32_t LoopNest::number_of_step(TensorStep step) {
-  auto found = std::ranges::find(steps, step);
-  if (found == steps.end()) found = steps.insert(steps.end(), step);
-  return static_cast<uint32_t>(numbers.size() + static_cast<size_t>(found - steps.begin()));
+uint32_t LoopNest::index_of_number(TensorNumber number) {
+  auto found = std::ranges::find(tensor_numbers, number);
+  if (found == tensor_numbers.end()) found = tensor_numbers.insert(found, number);
+  const auto place = static_cast<size_t>(found - tensor_numbers.begin());
+  return static_cast<uint32_t>(numbers.size() + place);
 }
+
+bool LoopNest::may_fail() const { return std::ranges::any_of(code, looks_up); }
 
 std::vector<size_t> LoopNest::unused_look_ups() const {
   std::vector<bool> used(code.size());
@@ -203,9 +206,12 @@ std::string print(const LoopNest& nest) {
   for (size_t i = 0; i < nest.numbers.size(); ++i)
     out << (i == 0 && nest.inputs.empty() ? "" : ", ") << "n" << i << ": "
         << graph::name(nest.numbers[i]);
-  for (size_t i = 0; i < nest.steps.size(); ++i)
-    out << ", n" << nest.numbers.size() + i << ": i64 step t" << nest.steps[i].tensor << " "
-        << nest.steps[i].dim;
+  for (size_t i = 0; i < nest.tensor_numbers.size(); ++i) {
+    const TensorNumber& number = nest.tensor_numbers[i];
+    out << ", n" << nest.numbers.size() + i << ": i64 "
+        << (number.kind == TensorNumber::Kind::step ? "step" : "size") << " t" << number.tensor
+        << " " << number.dim;
+  }
   out << " -> ";
   print_tensors(out, nest, nest.inputs.size(), nest.held_count());
   out << "\n";

@@ -40,19 +40,19 @@
 //   %3 = load t0 %2 : f32
 //   store t1, %3
 //
-// Numbers that follow those of the node are steps, how many elements there are from one index of an
-// input to the next; the rows of a table of ten at indices t1:
+// Numbers that follow those of the node are of an input's dimension: its size, or its step, how
+// many elements there are from one index to the next; the rows of a table of ten at indices t1:
 //
 //   space 2, sizes - -
 //   t0: f32 {at 0; 1}, t1: i64 (0), n0: i64 step t0 0 -> t2: f32 (0 1)
 //   %0 = load t1 : i64
-//   %1 = constant 0 : i64
-//   %2 = compare ge %0, %1 : b1
-//   %3 = constant 10 : i64
-//   %4 = compare lt %0, %3 : b1
+//   %1 = constant 10 : i64
+//   %2 = constant 0 : i64
+//   %3 = compare ge %0, %2 : b1
+//   %4 = compare lt %0, %1 : b1
 //   %5 = number n0 : i64
 //   %6 = mul %0, %5 : i64
-//   %7 = bit_and %2, %4 : b1
+//   %7 = bit_and %3, %4 : b1
 //   %8 = load t0 %7, %6 : f32
 //   store t2, %8
 #pragma once
@@ -74,7 +74,7 @@ using Compare = graph::ScalarCode::Compare;
 enum class Opcode : uint8_t {
   load,      ///< element of tensor `index`, or of that operand 1 elements farther; 0 where operand
              ///< 0, if there is one, is false
-  number,    ///< number `index`, or step `index` less the count of numbers
+  number,    ///< number `index`; those of tensors follow the node's
   constant,  ///< `bits`: of a double where dtype is floating, else of an int64_t
   convert,   ///< as torch's `to`
   add,
@@ -110,10 +110,12 @@ struct Instruction {
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
 
-/// How many elements there are from one index of an input to the next.
-struct TensorStep {
+/// Of a dimension of an input: how many elements there are from one index to the next, or how many
+/// indices.
+struct TensorNumber {
+  enum class Kind : uint8_t { step, size } kind;
   uint32_t tensor, dim;
-  friend bool operator==(const TensorStep&, const TensorStep&) = default;
+  friend bool operator==(const TensorNumber&, const TensorNumber&) = default;
 };
 
 struct LoopNest {
@@ -135,7 +137,7 @@ struct LoopNest {
   std::vector<int64_t> sizes;  ///< of dimensions that no operand tells, -1 for others; or none
   /// Numbers that stand behind those of the node. Behind them, where there are any, the code finds
   /// the place in which it notes that an index was outside.
-  std::vector<TensorStep> steps;
+  std::vector<TensorNumber> tensor_numbers;
   /// Dimensions, counted from the last, along which a position is asked for. Each is a tensor that
   /// nobody holds: of bytes, the first at address 0, with stride 1 along that dimension and 0 along
   /// all others; so an element's address is its position, however the space is walked. These
@@ -144,12 +146,14 @@ struct LoopNest {
 
   /// Whether elements of a row are combined or picked.
   bool combines() const;
-  /// Whether it is a load at an index that may be outside.
-  static bool looks_up(const Instruction& one) {
+  /// Whether it is a load from a place that is computed.
+  static bool is_moved(const Instruction& one) {
     return one.opcode == Opcode::load && one.operands[1] >= 0;
   }
+  /// Whether it is one at an index that may be outside.
+  static bool looks_up(const Instruction& one) { return is_moved(one) && one.operands[0] >= 0; }
   /// Whether a run may find an index outside.
-  bool may_fail() const { return !steps.empty(); }
+  bool may_fail() const;
   /// The loads at indices that may be outside which no result depends on.
   std::vector<size_t> unused_look_ups() const;
   /// Null where the tensor is read or written at the point itself.
@@ -163,8 +167,8 @@ struct LoopNest {
     return index < inputs.size() ? inputs[index] : outputs[index - inputs.size()];
   }
   size_t tensor_of_position(uint32_t dim) const;
-  /// The number that is a step; added where there is none.
-  uint32_t number_of_step(TensorStep step);
+  /// Which number that is; added where there is none.
+  uint32_t index_of_number(TensorNumber number);
   /// Time of one point in units of a simple vector instruction: decides about threads.
   int cost() const;
 

@@ -337,22 +337,29 @@ class Nest {
   void add_read(const Node& node) {
     const Value* operand = resolved(node.inputs[0]);
     const ops::IndexMap& map = *space_->map(operand);
-    const std::vector<ops::LookUp> look_ups = ops::read_of(node).value().look_ups;
+    const ops::Read read = ops::read_of(node).value();
     const uint32_t tensor = mapped_.at(operand);
     Lowering code(nest_, values_, node, space_);
     std::optional<Lowering::Scalar> inside, farther;
+    const auto move = [&](size_t dim, Lowering::Scalar indices) {
+      const auto way = code.mul(indices, number_of(TensorNumber::Kind::step, tensor, dim));
+      farther = farther ? code.add(*farther, way) : way;
+    };
     for (size_t k = 0; k < map.mapped_rank(); ++k) {
-      const graph::Dim& size = operand->type.shape[k];
-      const auto found = std::ranges::find(look_ups, k, &ops::LookUp::dim);
+      const graph::Dim& known = operand->type.shape[k];
+      const auto size = [&] { return size_of(code, known, tensor, k); };
       std::vector<Lowering::Scalar> wanted;
-      if (found == look_ups.end()) {
-        wanted = conditions(code, map, k, size);
+      if (const ops::LookUp* look_up = read.look_up(k)) {
+        const auto index = looked_up(code, *look_up, size());
+        wanted = {code.compare(Compare::ge, index, integer(code, 0)),
+                  code.compare(Compare::lt, index, size())};
+        move(k, index);
+      } else if (read.turns(k)) {
+        if (known.is_constant()) continue;
+        const auto count = size(), one = integer(code, 1);
+        move(k, code.sub(count, one));
       } else {
-        const auto index = looked_up(code, *found, size);
-        wanted = inside_of(code, index, size);
-        const TensorStep step{tensor, static_cast<uint32_t>(k)};
-        const auto way = code.mul(index, number(nest_.number_of_step(step)));
-        farther = farther ? code.add(*farther, way) : way;
+        wanted = conditions(code, map, k, known);
       }
       for (const auto& condition : wanted)
         inside = inside ? code.bit_and(*inside, condition) : condition;
@@ -429,35 +436,25 @@ class Nest {
 
   // --- indices that tensors hold
 
-  Lowering::Scalar number(uint32_t index) {
+  Lowering::Scalar number_of(TensorNumber::Kind kind, uint32_t tensor, size_t dim) {
+    const uint32_t index = nest_.index_of_number({kind, tensor, static_cast<uint32_t>(dim)});
     return {nest_.append({.opcode = Opcode::number, .dtype = DType::i64, .index = index}),
             DType::i64};
   }
 
-  /// A size that is known, or one of the space's.
-  Lowering::Scalar size_of(Lowering& code, const graph::Dim& size) {
-    if (size.is_constant()) return integer(code, size.value());
-    const auto found = std::ranges::find(space_->shape(), size);
-    TORCHJANUS_CHECK(found != space_->shape().end(), "a read of a size that no tensor tells");
-    const auto dim = static_cast<uint32_t>(found - space_->shape().begin());
-    return {nest_.append({.opcode = Opcode::extent, .dtype = DType::i64, .index = dim}),
-            DType::i64};
+  Lowering::Scalar size_of(Lowering& code, const graph::Dim& known, uint32_t tensor, size_t dim) {
+    if (known.is_constant()) return integer(code, known.value());
+    return number_of(TensorNumber::Kind::size, tensor, dim);
   }
 
   /// The index that a tensor of indices has at the point.
-  Lowering::Scalar looked_up(Lowering& code, const ops::LookUp& look_up, const graph::Dim& size) {
+  Lowering::Scalar looked_up(Lowering& code, const ops::LookUp& look_up, Lowering::Scalar size) {
     const auto given = values_.find(resolved(look_up.index));
     if (given == values_.end()) throw Unsupported{"indices without elements"};
     const auto index = code.convert(given->second, DType::i64);
     if (!look_up.wraps) return index;
     const auto is_negative = code.compare(Compare::lt, index, integer(code, 0));
-    return code.select(is_negative, code.add(index, size_of(code, size)), index);
-  }
-
-  std::vector<Lowering::Scalar> inside_of(Lowering& code, Lowering::Scalar index,
-                                          const graph::Dim& size) {
-    return {code.compare(Compare::ge, index, integer(code, 0)),
-            code.compare(Compare::lt, index, size_of(code, size))};
+    return code.select(is_negative, code.add(index, size), index);
   }
 
   /// The dimensions of the space that index k of the tensor depends on.

@@ -72,7 +72,7 @@ class Extraction {
     nest_.rank = whole.rank;
     nest_.reduced = reduces ? whole.reduced : 0;
     nest_.numbers = whole.numbers;
-    nest_.steps = whole.steps;
+    nest_.tensor_numbers = whole.tensor_numbers;
   }
 
   /// The instruction here that gives what instruction `i` gives there.

@@ -375,8 +375,8 @@ class VectorText {
   /// `along_lanes`: a vector of elements, else one for all lanes.
   void emit_load(int id, const Instruction& one, bool along_lanes) {
     const std::string place = places_[one.index];
-    if (LoopNest::looks_up(one)) {
-      emit_check(one, along_lanes);
+    if (LoopNest::looks_up(one)) emit_check(one, along_lanes);
+    if (LoopNest::is_moved(one)) {
       if (along_lanes && !is_same_in_lanes(one.operands[1])) return emit_scattered_load(id, one);
       move_to_look_up(one);
     }
@@ -432,7 +432,7 @@ class VectorText {
     start_block(cat(name, ".end"));
   }
 
-  size_t slot_of_failure() const { return nest_.numbers.size() + nest_.steps.size(); }
+  size_t slot_of_failure() const { return nest_.numbers.size() + nest_.tensor_numbers.size(); }
 
   /// The row at hand begins where the index, the same in all lanes, says.
   void move_to_look_up(const Instruction& one) {

@@ -317,12 +317,12 @@ class IndexSpace::Finder {
       for (size_t j = 0; j < to.size(); ++j) {
         if (axes[j] < 0) continue;
         map.factors[k * space_.rank() + static_cast<size_t>(axes[j])] = read->map.factor(k, j);
-        if (read->map.is_same(k, j) && from[k] == to[j]) operand_axes[k] = axes[j];
+        const bool covers =
+            read->map.is_same(k, j) || (read->turns(k) && read->map.factor(k, j) != 0);
+        if (covers && from[k] == to[j]) operand_axes[k] = axes[j];
       }
-      const bool looked_up =
-          std::ranges::find(read->look_ups, k, &LookUp::dim) != read->look_ups.end();
-      if (operand_axes[k] < 0 && !(looked_up ? is_known(from[k]) : from[k].is_constant()))
-        throw NoSpace{};
+      const bool is_known = from[k].is_constant() || read->look_up(k) != nullptr;
+      if (operand_axes[k] < 0 && !is_known) throw NoSpace{};
     }
     const bool is_read_else = space_.axes_.contains(operand) && !space_.maps_.contains(operand);
     const auto [found, added] = space_.maps_.try_emplace(operand, map);
@@ -339,11 +339,6 @@ class IndexSpace::Finder {
     for (size_t d = 0; d < shape.size(); ++d)
       own.push_back(shape[d].is(1) ? -1 : axes[look_up.end - shape.size() + d]);
     require(look_up.index, own);
-  }
-
-  /// Whether kernels know the size: a number, or one of the space's.
-  bool is_known(const Dim& size) const {
-    return size.is_constant() || std::ranges::find(space_.shape_, size) != space_.shape_.end();
   }
 
   /// What stands outside of a `reindex` must be a number of its dtype.

@@ -31,17 +31,17 @@ size_t dim_of(const Node& node) {
   return static_cast<size_t>(wrap_dim(integer_attribute(node.attributes, "dim"), rank));
 }
 
-std::optional<Read> turned(const Node& node) {
+Read turned(const Node& node) {
   const Shape& shape = node.inputs[0]->type.shape;
-  IndexMap map = empty_map(shape.size(), shape.size());
-  for (size_t d = 0; d < shape.size(); ++d) follow(map, d, d);
+  Read read{empty_map(shape.size(), shape.size())};
+  for (size_t d = 0; d < shape.size(); ++d) follow(read.map, d, d);
   for (const Dim& dim : list_attribute(node.attributes, "dims")) {
     const auto d = static_cast<size_t>(wrap_dim(dim.value(), static_cast<int64_t>(shape.size())));
-    if (!shape[d].is_constant()) return std::nullopt;
-    follow(map, d, d, -1);
-    map.offset[d] = shape[d].value() - 1;
+    follow(read.map, d, d, -1);
+    if (shape[d].is_constant()) read.map.offset[d] = shape[d].value() - 1;
+    read.turned.push_back(d);
   }
-  return Read{std::move(map), {}};
+  return read;
 }
 
 /// At an index for each element.
@@ -97,6 +97,13 @@ Read indexed(const Node& node) {
 
 }  // namespace
 
+const LookUp* Read::look_up(size_t dim) const {
+  const auto found = std::ranges::find(look_ups, dim, &LookUp::dim);
+  return found == look_ups.end() ? nullptr : &*found;
+}
+
+bool Read::turns(size_t dim) const { return std::ranges::find(turned, dim) != turned.end(); }
+
 bool looks_up(const Node& node) {
   return node.op == &op::gather || node.op == &op::index_select || node.op == &op::embedding ||
          node.op == &op::index;
@@ -108,7 +115,7 @@ bool is_read(const Node& node) {
 
 std::optional<Read> read_of(const Node& node) {
   if (node.op == &op::reindex)
-    return Read{index_map(node.attributes, node.output()->type.shape.size()), {}};
+    return Read{index_map(node.attributes, node.output()->type.shape.size())};
   if (node.op == &op::flip) return turned(node);
   if (node.op == &op::gather) return gathered(node);
   if (node.op == &op::index_select) return selected(node);

@@ -21,7 +21,14 @@ struct LookUp {
 /// A read of a node's first operand, by the indices of its result.
 struct Read {
   IndexMap map;
-  std::vector<LookUp> look_ups;
+  std::vector<LookUp> look_ups = {};
+  /// Dimensions that are counted from their ends. The map has the offset of those whose size is
+  /// known; the others' size varies.
+  std::vector<size_t> turned = {};
+
+  /// Null where the map says it all.
+  const LookUp* look_up(size_t dim) const;
+  bool turns(size_t dim) const;
 };
 
 /// Whether the operator is such a read: `reindex`, `flip`, `gather`, `index`, ...
@@ -30,7 +37,7 @@ bool is_read(const graph::Node& node);
 /// Whether tensors of integers are among its operands' indices, so that it may end the run.
 bool looks_up(const graph::Node& node);
 
-/// nullopt where an index would be no sum of multiples of known numbers.
+/// nullopt for other operators, and tensors without dimensions.
 std::optional<Read> read_of(const graph::Node& node);
 
 }  // namespace janus::ops

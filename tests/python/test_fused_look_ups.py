@@ -314,6 +314,27 @@ def test_what_nobody_uses_is_looked_at():
         converted(x, torch.arange(9) + 1)
 
 
+def test_graphs_of_any_size():
+    """Nodes and edges of both numbers vary."""
+
+    def messages(x, sources, targets):
+        y = torch.zeros_like(x).index_add(0, targets, (x[sources] - x[targets]).relu() * 2)
+        return y.flip(0) + x, x.flip(1) * y
+
+    converted = torchjanus.function(messages)
+    for n in range(2, 12):
+        x, edges = torch.randn(n, 10).double(), torch.randint(-n, n, (2, 3 * n + 1))
+        edges[1] %= n
+        for e, a in zip(messages(x, *edges), converted(x, *edges), strict=True):
+            torch.testing.assert_close(a, e)
+    assert [name for kernel in fused_operators(str(converted.graph())) for name in kernel].count(
+        "index"
+    ) == 2
+    edges[0, 3] = 11
+    with pytest.raises(IndexError):
+        converted(x, *edges)
+
+
 TABLE = torch.randn(30, 12)
 
 

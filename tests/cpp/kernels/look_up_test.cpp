@@ -26,8 +26,8 @@ graph @rows(%table: f32[10,5], %i: i64[4]) {
 })";
 
 constexpr std::string_view elements_from_either_end = R"(
-graph @elements(%x: f32[6], %i: i32[4]) {
-  %y = fused %x, %i : f32[4] { (%a: f32[6], %j: i32[4])
+graph @elements(%x: f32[N], %i: i32[4]) {
+  %y = fused %x, %i : f32[4] { (%a: f32[N], %j: i32[4])
     %one = constant {value=1} : i64
     %e = index %a, %j : f32[4]
     %s = add %e, %e, %one : f32[4]
@@ -54,10 +54,12 @@ class OneKernel {
     for (size_t d = sizes.size(); d-- > 1;) contiguous[d - 1] = contiguous[d] * sizes[d];
     std::vector<float> result(static_cast<size_t>(sizes[0] * contiguous[0]), -1);
     const std::vector<int64_t> own[] = {std::move(table_strides), {1}, contiguous};
+    const std::vector<int64_t> own_sizes[] = {sizes_of(0), sizes_of(1), sizes};
     void* const data[] = {table.data(), indices.data(), result.data()};
     std::vector<std::vector<int64_t>> strides;
     for (size_t t = 0; t < 3; ++t)
-      strides.push_back(strides_in_space(sizes.size(), kernel->axes()[t], kernel->map(t), own[t]));
+      strides.push_back(
+          strides_in_space(sizes.size(), kernel->axes()[t], kernel->map(t), own[t], own_sizes[t]));
     std::vector<TensorOperand> tensors;
     for (size_t t = 0; t < 3; ++t) tensors.push_back({data[t], strides[t].data()});
     kernel->run({sizes, tensors, {}});
@@ -65,6 +67,13 @@ class OneKernel {
   }
 
  private:
+  std::vector<int64_t> sizes_of(size_t input) const {
+    std::vector<int64_t> sizes;
+    for (const graph::Dim& size : fused().inputs[input]->type.shape)
+      sizes.push_back(size.evaluate([](const std::string&) { return 6; }).value());
+    return sizes;
+  }
+
   graph::Graph graph_;
 };
 
@@ -80,13 +89,13 @@ TEST(LookUp, NestHasStepsAndConditions) {
 t0: f32 {at 0; 1}, t1: i64 (0), n0: i64 step t0 0 -> t2: f32 (0 1)
 %0 = load t1 : i64
 %1 = constant 1 : i64
-%2 = constant 0 : i64
-%3 = compare ge %0, %2 : b1
-%4 = constant 10 : i64
-%5 = compare lt %0, %4 : b1
+%2 = constant 10 : i64
+%3 = constant 0 : i64
+%4 = compare ge %0, %3 : b1
+%5 = compare lt %0, %2 : b1
 %6 = number n0 : i64
 %7 = mul %0, %6 : i64
-%8 = bit_and %3, %5 : b1
+%8 = bit_and %4, %5 : b1
 %9 = load t0 %8, %7 : f32
 %10 = add %9, %9 : f32
 store t2, %10
