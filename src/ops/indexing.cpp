@@ -63,7 +63,8 @@ void gather_gradient(Vjp& g) {
   Shape rows = x.shape();
   if (!rows.empty()) rows[static_cast<size_t>(dim_of(g.node(), x.rank()))] = 1;
   if (!rows.empty() && index.shape() == rows) {
-    const auto here = apply(op::eq, apply(op::position, along(g.node()), x), index);
+    const auto chosen = expanded(index, x.shape());  // so that x need not be kept
+    const auto here = apply(op::eq, apply(op::position, along(g.node()), chosen), chosen);
     return g.add(0, apply(op::where, here, dout(g), 0.0));
   }
   g.add(0, apply(op::scatter_add, along(g.node()), zeros_of(x), index, dout(g)));
