@@ -36,9 +36,18 @@ Sizes = Sequence[int]
 Number = int | float | bool
 
 
+def no_integer(what: Any) -> TypeError:
+    return TypeError(
+        f"torchjanus.meta: an index is made of indices and ints, not of a {type(what).__name__}"
+    )
+
+
 class Index:
     """One index of a place, or what was computed from some. Sums, and products with numbers, are known
-    as factors of the place's indices and an offset; anything else as a number for each place."""
+    as factors of the place's indices and an offset; anything else as a number for each place.
+
+    It stands for all places at once, so that conditions on it, which would be asked once for all of
+    them, raise."""
 
     def __init__(
         self, shape: Sizes, factors: list[int], offset: int, values: torch.Tensor | None = None
@@ -68,6 +77,8 @@ class Index:
             if self.values is not None:
                 return self.computed(self.values + other)
             return Index(self.shape, self.factors, self.offset + other)
+        if not isinstance(other, Index):
+            raise no_integer(other)
         if self.values is not None or other.values is not None:
             return self.computed(self.tensor() + other.tensor())
         factors = [a + b for a, b in zip(self.factors, other.factors, strict=True)]
@@ -79,6 +90,8 @@ class Index:
     def __mul__(self, other: Index | int) -> Index:
         if isinstance(other, Index):
             return self.computed(self.tensor() * other.tensor())
+        if not isinstance(other, int):
+            raise no_integer(other)
         if self.values is not None:
             return self.computed(self.values * other)
         return Index(self.shape, [a * other for a in self.factors], self.offset * other)
@@ -90,18 +103,53 @@ class Index:
         return self * -1
 
     def __sub__(self, other: Index | int) -> Index:
-        return self + other * -1
+        return self + -as_operand(other)
 
     def __rsub__(self, other: int) -> Index:
         return self * -1 + other
 
     def __floordiv__(self, other: Index | int) -> Index:
-        divisor = other.tensor() if isinstance(other, Index) else other
-        return self.computed(self.tensor() // divisor)
+        return self.computed(self.tensor() // values_of(other))
+
+    def __rfloordiv__(self, other: int) -> Index:
+        return self.computed(values_of(other) // self.tensor())
 
     def __mod__(self, other: Index | int) -> Index:
-        divisor = other.tensor() if isinstance(other, Index) else other
-        return self.computed(self.tensor() % divisor)
+        return self.computed(self.tensor() % values_of(other))
+
+    def __rmod__(self, other: int) -> Index:
+        return self.computed(values_of(other) % self.tensor())
+
+    def __abs__(self) -> Index:
+        return self.computed(self.tensor().abs())
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "torchjanus.meta: an index stands for all places at once and can decide nothing: take "
+            "what differs from place to place from a tensor of integers (torchjanus.meta.at), or "
+            "choose among results (torch.where)"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self)
+
+    def __lt__(self, other: Index | int) -> bool:
+        return bool(self)
+
+    __ne__ = __eq__
+    __le__ = __gt__ = __ge__ = __lt__
+    __hash__ = object.__hash__
+
+
+def as_operand(operand: Index | int) -> Index | int:
+    if not isinstance(operand, (Index, int)):
+        raise no_integer(operand)
+    return operand
+
+
+def values_of(operand: Index | int) -> torch.Tensor | int:
+    operand = as_operand(operand)
+    return operand.tensor() if isinstance(operand, Index) else operand
 
 
 Indices = Callable[..., Sequence[Index | int]]
@@ -109,10 +157,18 @@ Indices = Callable[..., Sequence[Index | int]]
 
 def at(tensor: torch.Tensor, *indices: Index | int) -> Index:
     """The element of a tensor of integers at indices of a place, as an index."""
+    if tensor.is_floating_point() or tensor.is_complex():
+        raise TypeError(
+            f"torchjanus.meta.at: a tensor of {tensor.dtype} has no indices; convert it to integers"
+        )
+    if len(indices) != tensor.dim():
+        raise ValueError(
+            f"torchjanus.meta.at: {len(indices)} indices of a tensor that has {tensor.dim()}"
+        )
     known = [index for index in indices if isinstance(index, Index)]
     if not known:
         raise ValueError("torchjanus.meta.at: none of the indices depends on the place")
-    place = tuple(index.tensor() if isinstance(index, Index) else index for index in indices)
+    place = tuple(values_of(index) for index in indices)
     return known[0].computed(tensor[place].to(torch.int64))
 
 
@@ -120,7 +176,7 @@ def reindex(x: torch.Tensor, shape: Sizes, indices: Indices, fill: Number = 0) -
     """y of that shape with `y[i, j, ...] = x[indices(i, j, ...)]`, and `fill` where that is outside of x.
 
     `indices` gets the indices of a place of y and gives those of x: numbers, the indices it got, their
-    sums, differences, products, `//`, `%`, and elements of tensors of integers (`at`)."""
+    sums, differences, products, `//`, `%`, `abs`, and elements of tensors of integers (`at`)."""
     shape = list(shape)
     mapped = indices_at(shape, indices, x.dim())
     factors, offset = linear(mapped)
@@ -156,8 +212,11 @@ def indices_at(shape: list[int], indices: Indices, count: int) -> list[Index]:
     rank = len(shape)
     place = [Index(shape, [int(i == j) for j in range(rank)], 0) for i in range(rank)]
     given = indices(*place)
+    if isinstance(given, (Index, int)):
+        raise TypeError("torchjanus.meta: the function gives a tuple of indices: (i,), not i")
     if len(given) != count:
         raise ValueError(f"torchjanus.meta: {len(given)} indices of a tensor that has {count}")
+    given = [as_operand(i) for i in given]
     return [i if isinstance(i, Index) else Index(shape, [0] * rank, i) for i in given]
 
 

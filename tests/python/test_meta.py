@@ -148,6 +148,59 @@ def test_wrong_numbers_of_indices_raise():
         meta.reindex(torch.ones(2, 2), (2,), lambda i: (i,))
 
 
+def test_remainders_and_distances():
+    x = torch.randn(4, 8)
+
+    def step(x):
+        near = meta.reindex(x, (7,), lambda i: (abs(i - 3), 7 // (i + 1)))
+        folded = meta.reindex(x, (4, 8), lambda i, j: (i, 7 % (j + 1)))
+        return near, folded
+
+    graph_of(step, x)
+    near, folded = step(x)
+    assert torch.equal(near, x[[3, 2, 1, 0, 1, 2, 3], [7, 3, 2, 1, 1, 1, 1]])
+    assert torch.equal(folded, x[:, [0, 1, 1, 3, 2, 1, 0, 7]])
+
+
+TABLE = torch.tensor([0.0, 0.9, 1.0])
+DECIDES_NOTHING = "an index stands for all places at once and can decide nothing"
+
+
+@pytest.mark.parametrize(
+    ("indices", "message"),
+    [
+        (lambda i: (i, 1 if i == 2 else 0), DECIDES_NOTHING),
+        (lambda i: (i, 1 if i != 2 else 0), DECIDES_NOTHING),
+        (lambda i: (i, i if i else 0), DECIDES_NOTHING),
+        (lambda i: (i, 1 if i < 2 else 0), DECIDES_NOTHING),
+        (lambda i: (i, max(i, 1)), DECIDES_NOTHING),
+        (lambda i: (i, 0.5), "not of a float"),
+        (lambda i: (i, i * 1.0), "not of a float"),
+        (lambda i: (i, i + 1.0), "not of a float"),
+        (lambda i: (i, 1.0 - i), "not of a float"),
+        (lambda i: (i, 2.0 // i), "not of a float"),
+        (lambda i: (i, i % 2.0), "not of a float"),
+        (lambda i: (i, i / 2), "unsupported operand"),
+        (lambda i: (i, i + TABLE), "not of a Tensor"),
+        (lambda i: (i, None), "not of a NoneType"),
+        (lambda i: i, r"gives a tuple of indices: \(i,\)"),
+        (lambda i: (i, meta.at(TABLE, i)), r"a tensor of torch.float32 has no indices"),
+        (lambda i: (i, meta.at(TABLE.long(), i * 0.5)), "not of a float"),
+    ],
+)
+def test_what_is_no_index_raises(indices, message):
+    x = torch.ones(3, 2)
+    function = torchjanus.function(lambda x: meta.reindex(x, (3,), indices))
+    for run in [lambda x: meta.reindex(x, (3,), indices)] + [function] * 4:
+        with pytest.raises(TypeError, match=message):
+            run(x)
+
+
+def test_wrong_numbers_of_indices_of_a_table_raise():
+    with pytest.raises(ValueError, match="at: 1 indices of a tensor that has 2"):
+        meta.reindex(torch.ones(2), (2,), lambda i: (meta.at(torch.ones(2, 2).long(), i),))
+
+
 def test_indices_that_follow_one_another_are_views():
     def step(x):
         turned = meta.reindex(x, (7, 5), lambda i, j: (j, 6 - i))
