@@ -17,6 +17,7 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
+#include "graph/typical_size.h"
 #include "kernels/compilation.h"
 #include "ops/list.h"
 #include "ops/rows.h"
@@ -249,9 +250,20 @@ class Maker {
     }
   }
 
-  /// By how long instructions take on small tensors, in kernels' times: a product reads a matrix,
-  /// an operator of the library finds its way, a view makes an object. To gather rows takes some
-  /// of them, and half of one an operand. It should take half as long, as estimates go.
+  /// The largest matrix of a product that is one for all rows.
+  static double bytes_of_matrix(const Node& product) {
+    double most = 0;
+    for (const Value* input : product.inputs)
+      if (input->type.is_tensor() && input->type.rank() == 2)
+        most = std::max(most, graph::typical_size(graph::element_count(input->type.shape)) *
+                                  static_cast<double>(graph::byte_size(input->type.dtype)));
+    return most;
+  }
+
+  /// By how long instructions take on small tensors, in kernels' times: a product reads a matrix
+  /// (16 KiB in that time), an operator of the library finds its way, a view makes an object. To
+  /// gather rows takes some of them, and half of one an operand. It should take half as long, as
+  /// estimates go.
   static size_t least_rows(const Instruction& rows) {
     const auto time = [](const Sequence& sequence) {
       double sum = 0;
@@ -259,7 +271,10 @@ class Maker {
         const bool is_product = each.node->op == &op::linear || each.node->op == &op::mm ||
                                 each.node->op == &op::mv || each.node->op == &op::bmm ||
                                 each.node->op == &op::addmm;
-        sum += is_product ? 4 : each.is_view ? 0.5 : each.action == Action::kernel ? 1 : 1.5;
+        sum += is_product                      ? 4 + bytes_of_matrix(*each.node) / (16 << 10)
+               : each.is_view                  ? 0.5
+               : each.action == Action::kernel ? 1
+                                               : 1.5;
       }
       return sum;
     };

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/typical_size.h"
 #include "ops/list.h"
 #include "passes/order.h"
 #include "passes/row_forms.h"
@@ -23,6 +24,8 @@ using graph::Value;
 constexpr size_t least_loops = 4;
 /// A product of more rows does not wait for its matrix.
 constexpr int64_t most_rows = 8;
+/// To read a smaller matrix in each round costs less than putting off.
+constexpr double least_elements = 4096;
 
 const Block& round_of(const Node& loop) { return *loop.blocks[1]; }
 
@@ -53,7 +56,9 @@ struct Products {
       for (const Value* input : node.inputs) {
         const Block* place =
             input->definition != nullptr ? input->definition->parent : input->owner;
-        if (place != &body || !input->type.is_tensor() || input->type.rank() < 2) continue;
+        if (place != &body || !input->type.is_tensor() || input->type.rank() < 2 ||
+            graph::typical_size(graph::element_count(input->type.shape)) < least_elements)
+          continue;
         nodes.push_back(&node);
         matrices.insert(input);
       }

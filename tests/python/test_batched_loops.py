@@ -24,7 +24,7 @@ def answers(count):
 class Recurrent(nn.Module):
     """A sequence's last state, by a loop of Python."""
 
-    def __init__(self, cell="tanh", width=5):
+    def __init__(self, cell="tanh", width=64):
         super().__init__()
         self.cell, self.width = cell, width
         gates = {"tanh": 1, "lstm": 4}[cell]
@@ -74,7 +74,7 @@ def batched(program):
 
 def sequences_program(cell):
     model = Recurrent(cell)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
     return Program(training(model, optimizer), batches(16), watch=[model, optimizer])
 
 
@@ -131,7 +131,7 @@ def test_backward_outside():
 def list_program():
     """Lists of any number of sequences, all of one length in a call: a loop in a loop."""
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
     calls = []
     for _ in range(20):
         count, length = random.randrange(2, 9), random.randrange(2, 7)
@@ -147,7 +147,7 @@ def test_a_loop_over_sequences():
 def nested_program():
     """A tensor of sequences: a loop in a loop, both of any number of rounds."""
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
 
     def step(x):
         optimizer.zero_grad()
@@ -175,14 +175,14 @@ def test_rounds_of_the_outer_loop_are_computed_together():
 @differential(graphs=4, hits=6)
 def test_a_loss_in_each_round():
     model = Recurrent()
-    head = nn.Linear(5, 4)
-    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=0.01)
+    head = nn.Linear(64, 4)
+    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=0.001)
 
     def step(xs, labels):
         optimizer.zero_grad()
         loss = 0
         for x, label in zip(xs, labels, strict=True):
-            state = torch.zeros(5)
+            state = torch.zeros(64)
             for t in range(x.shape[0]):
                 state = torch.tanh(model.inputs(x[t]) + model.states(state))
                 loss = loss + F.cross_entropy(head(state)[None], label[None])
@@ -200,7 +200,7 @@ def test_a_loss_in_each_round():
 def test_words():
     words = nn.Embedding(11, WIDTH)
     model = Recurrent()
-    optimizer = torch.optim.SGD([*words.parameters(), *model.parameters()], lr=0.05)
+    optimizer = torch.optim.SGD([*words.parameters(), *model.parameters()], lr=0.002)
 
     def step(texts):
         optimizer.zero_grad()
@@ -221,7 +221,7 @@ def test_one_sequence_after_the_other():
 
     def step(xs):
         with torch.no_grad():
-            state = torch.zeros(5)
+            state = torch.zeros(64)
             for x in xs:
                 for t in range(x.shape[0]):
                     state = torch.tanh(model.inputs(x[t]) + model.states(state))
@@ -234,13 +234,13 @@ def test_one_sequence_after_the_other():
 def test_a_test_on_the_state():
     """What the state holds decides how a round goes on: no round is put off."""
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
 
     def step(xs):
         optimizer.zero_grad()
         loss = 0
         for x in xs:
-            state = torch.zeros(5)
+            state = torch.zeros(64)
             for t in range(x.shape[0]):
                 state = torch.tanh(model.inputs(x[t]) + model.states(state))
                 if state.sum() > 0.3:
@@ -256,13 +256,13 @@ def test_a_test_on_the_state():
 @differential(graphs=4, hits=6)
 def test_dropout_in_each_round():
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
 
     def step(xs):
         optimizer.zero_grad()
         loss = 0
         for x in xs:
-            state = torch.zeros(5)
+            state = torch.zeros(64)
             for t in range(x.shape[0]):
                 state = F.dropout(torch.tanh(model.inputs(x[t]) + model.states(state)), 0.3)
             loss = loss + model.out(state).square().sum()
@@ -276,13 +276,13 @@ def test_dropout_in_each_round():
 @differential(graphs=4, hits=6)
 def test_two_directions():
     there, back = Recurrent(), Recurrent()
-    optimizer = torch.optim.SGD([*there.parameters(), *back.parameters()], lr=0.05)
+    optimizer = torch.optim.SGD([*there.parameters(), *back.parameters()], lr=0.002)
 
     def step(xs):
         optimizer.zero_grad()
         loss = 0
         for x in xs:
-            state, other = torch.zeros(5), torch.zeros(5)
+            state, other = torch.zeros(64), torch.zeros(64)
             for t in range(x.shape[0]):
                 state = torch.tanh(there.inputs(x[t]) + there.states(state))
             for t in range(x.shape[0] - 1, -1, -1):
@@ -299,13 +299,13 @@ def test_two_directions():
 def test_states_that_are_kept():
     """All states of each sequence go into a list, and attention looks over them."""
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
 
     def step(xs):
         optimizer.zero_grad()
         loss = 0
         for x in xs:
-            state, states = torch.zeros(5), []
+            state, states = torch.zeros(64), []
             for t in range(x.shape[0]):
                 state = torch.tanh(model.inputs(x[t]) + model.states(state))
                 states.append(state)
