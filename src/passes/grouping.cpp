@@ -396,6 +396,19 @@ class Feasibility {
     return true;
   }
 
+  /// Whether a kernel that reduces nothing can store what others use: values of one shape.
+  bool has_one_shape(const std::vector<const Node*>& members) const {
+    const std::unordered_set<const Node*> inside(members.begin(), members.end());
+    const graph::Shape* shape = nullptr;
+    for (const Node* member : members) {
+      if (!is_used_outside(member->output(), inside)) continue;
+      const graph::Shape& own = member->output()->type.shape;
+      if (shape != nullptr && own != *shape) return false;
+      shape = &own;
+    }
+    return true;
+  }
+
  private:
   bool is_used_outside(const Value* value, const std::unordered_set<const Node*>& inside) const {
     const auto found = users_.find(value);
@@ -415,6 +428,20 @@ void exclude(const std::vector<const Node*>& members, std::unordered_set<const N
     std::ranges::copy_if(members, all, reads);
   else
     std::ranges::copy_if(members, all, needs_space);
+}
+
+/// Rows apart from points where a cut has parted both from their reduction. What is computed once
+/// for each row uses nothing that is computed at each point, so this brings no cycle.
+void split_by_shape(const graph::Block& block, const std::vector<uint32_t>& group, Groups& groups) {
+  const auto shape_of = [&](uint32_t i) { return block.nodes[i]->output()->type.shape; };
+  std::vector<uint32_t> rest = group;
+  while (!rest.empty()) {
+    const graph::Shape shape = shape_of(rest.front());
+    std::vector<uint32_t>& alike = groups.emplace_back();
+    std::ranges::copy_if(rest, std::back_inserter(alike),
+                         [&](uint32_t i) { return shape_of(i) == shape; });
+    std::erase_if(rest, [&](uint32_t i) { return shape_of(i) == shape; });
+  }
 }
 
 }  // namespace
@@ -441,13 +468,17 @@ Groups find_groups(const graph::Block& block, const CanFuse& can_fuse) {
   std::unordered_set<const Node*> excluded;
   const Feasibility feasibility(block);
   for (;;) {
-    Groups groups = Grouping(block, can_fuse, excluded).groups();
+    Groups groups;
     const size_t before = excluded.size();
-    for (const std::vector<uint32_t>& group : groups) {
+    for (std::vector<uint32_t>& group : Grouping(block, can_fuse, excluded).groups()) {
       std::vector<const Node*> members;
       for (const uint32_t i : group) members.push_back(block.nodes[i]);
-      if (std::ranges::none_of(members, needs_space) || feasibility.holds(members)) continue;
-      exclude(members, excluded);
+      const bool asks = std::ranges::any_of(members, needs_space);
+      if (asks && !feasibility.holds(members)) exclude(members, excluded);
+      if (asks || feasibility.has_one_shape(members))
+        groups.push_back(std::move(group));
+      else
+        split_by_shape(block, group, groups);
     }
     if (excluded.size() == before) return groups;
   }

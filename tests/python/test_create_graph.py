@@ -8,6 +8,7 @@ import weakref
 import numpy as np
 import pytest
 import torch.nn.functional as F
+from differential import Program, differential
 
 import torch
 import torchjanus
@@ -296,3 +297,23 @@ def test_gradients_that_clocks_decide():
     assert f.stats()["hits"] >= 4
     with pytest.raises(RuntimeError, match="second gradient"):
         given[0].sum().backward()
+
+
+@differential(hits=2)
+def test_more_than_one_kernel_for_rows_and_points():
+    """A second gradient of a layer norm: a group that is cut, with its rows on both sides."""
+
+    def step(a):
+        a = a.clone().requires_grad_()
+        normed = F.layer_norm(a, (4,))
+        terms = [
+            normed,
+            torch.where(normed > 0, normed, -normed),
+            a[..., ::2].contiguous(),
+            normed.transpose(-1, -2).contiguous(),
+        ]
+        loss = sum((term.tanh() * 1.3).pow(2).sum() for term in terms)
+        (gradient,) = torch.autograd.grad(loss, a, create_graph=True)
+        return torch.autograd.grad((gradient * gradient).sin().sum(), a)[0]
+
+    return Program(step, [(torch.randn(2, 3, 6, 4, dtype=torch.float64),) for _ in range(5)])
