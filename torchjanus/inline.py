@@ -23,6 +23,17 @@ ELEMENTS = {
     torch.bool: "bool",
 }
 NUMBERS = {"float": ("double", ctypes.c_double), "int": ("int64_t", ctypes.c_int64)}
+WORDS_OF_CPP = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+constinit continue decltype default delete do double dynamic_cast else enum explicit export
+extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+nullptr operator or or_eq private protected public register reinterpret_cast requires return
+short signed sizeof static static_assert static_cast struct switch template this thread_local
+throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
+xor xor_eq
+"""
+NAMES_OF_FUNCTION = ("Tensor", "data_", "sizes_", "ranks_", "counts_", "float_", "int_")
 PRELUDE = """\
 #include <algorithm>
 #include <cmath>
@@ -88,9 +99,9 @@ def code(
     A version for each combination of dtypes is compiled at its first use, by the compiler that CXX
     names, else c++, g++ or clang++, and kept on disk (`torchjanus.compiler`).
 
-    Raises ValueError for a signature that is none of these, and the operator RuntimeError with the
-    compiler's message if the C++ is wrong or there is no compiler, TypeError for tensors of other
-    dtypes than float32, float64, the integers and bool.
+    Raises ValueError for a signature that is none of these, or with names that C++ can't have; the
+    operator raises RuntimeError with the compiler's message if the C++ is wrong or there is no
+    compiler, TypeError for tensors of other dtypes than float32, float64, the integers and bool.
     """
     parsed = Signature.parse(signature)
     operator = Operator(
@@ -119,6 +130,7 @@ class Signature:
             schema = torch._C.parse_schema(text)
         except RuntimeError as error:
             raise ValueError(f"torchjanus.code: {text!r} is no signature: {error}") from None
+        refuse_what_is_torchs(text, schema)
         parameters = tuple(
             Parameter(each.name, str(each.type), each.default_value) for each in schema.arguments
         )
@@ -133,6 +145,7 @@ class Signature:
         results = tuple(each.name for each in schema.returns)
         if not results or not all(results):
             raise ValueError(f"torchjanus.code: {text!r} does not name its results: -> Tensor y")
+        refuse_names(text, [*(each.name for each in parameters), *results])
         return cls(schema.name, parameters, results, text[text.index("(") :])
 
     @property
@@ -177,6 +190,30 @@ class Signature:
         given += [f"Tensor {each}" for each in self.results]
         made = ", ".join(f"Tensor d_{each}" for each in self.tensors)
         return Signature.parse(f"{self.name}_gradient({', '.join(given)}) -> ({made})")
+
+
+def refuse_what_is_torchs(text: str, schema: Any) -> None:
+    """What torch's signatures may have and these have not."""
+    if "::" in schema.name or schema.overload_name:
+        wrong = f"is named {text[: text.index('(')]!r}; the name is one word"
+    elif "..." in text or any(each.kwarg_only for each in schema.arguments):
+        wrong = "has a `*` or `...`; each parameter is one by position"
+    elif any(each.alias_info for each in [*schema.arguments, *schema.returns]):
+        wrong = "writes to a tensor, or shares one; results are new tensors"
+    else:
+        return
+    raise ValueError(f"torchjanus.code: {text!r} {wrong}")
+
+
+def refuse_names(text: str, names: Sequence[str]) -> None:
+    """They are variables of one C++ function."""
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise ValueError(f"torchjanus.code: {text!r} has two tensors or numbers named {name}")
+        if name in WORDS_OF_CPP.split() or name in NAMES_OF_FUNCTION:
+            raise ValueError(
+                f"torchjanus.code: {text!r}: C++ can have no variable named {name} here"
+            )
 
 
 @dataclass

@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <map>
+
 #include "base/options.h"
 #include "bind/function.h"
 #include "bind/region.h"
@@ -10,6 +12,7 @@
 #include "bind/startup.h"
 #include "bind/testing.h"
 #include "execute/shared_arena.h"
+#include "jit/object_files.h"
 #include "speculate/dispatch.h"
 #include "speculate/instrument.h"
 #include "speculate/reason.h"
@@ -65,6 +68,22 @@ void give_back_free_memory() {
   speculate::tensor_access().give_back_free_memory();
 }
 
+/// Compiled objects of a kind, in the folder that the environment names now.
+jit::ObjectFiles& files_of(const std::string& kind) {
+  static auto* const all = new std::map<std::string, jit::ObjectFiles>;
+  const std::string folder = jit::ObjectFiles::default_folder(kind);
+  return all->try_emplace(folder, folder).first->second;
+}
+
+nb::object find_kept(const std::string& kind, const std::string& key) {
+  const auto found = files_of(kind).find(key);
+  return found ? nb::object(nb::bytes(found->data(), found->size())) : nb::none();
+}
+
+void keep(const std::string& kind, const std::string& key, const nb::bytes& object) {
+  files_of(kind).keep(key, {object.c_str(), object.size()});
+}
+
 /// What the rooms throw, as Python exceptions.
 void translate(const std::exception_ptr& thrown, void* /*unused*/) {
   try {
@@ -82,6 +101,9 @@ NB_MODULE(_core, module) {
   module.doc() = "The compiled part of torchjanus.";
   module.attr("Function") = nb::borrow(bind::function_type());
   module.attr("Region") = nb::borrow(bind::region_type());
+  module.def("find_kept", find_kept, nb::arg("kind"), nb::arg("key"),
+             "The bytes kept on disk for the key, or None.");
+  module.def("keep", keep, nb::arg("kind"), nb::arg("key"), nb::arg("object"));
   module.def("all_stats", all_stats, "stats() of each function and region of the process.");
   module.def("all_snapshots", all_snapshots, "snapshot() of each function and region.");
   module.def("seconds_until_first_graph", seconds_until_first_graph,

@@ -297,7 +297,7 @@ const std::string& maker() {
 struct Linked {
   std::mutex mutex;
   std::unordered_map<std::string, void*> functions;  ///< by symbol
-  ObjectFiles files{ObjectFiles::default_folder()};
+  ObjectFiles files{ObjectFiles::default_folder("kernels")};
 
   static Linked& instance() {
     static auto* const linked = new Linked;

@@ -24,7 +24,7 @@ namespace files = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'j', 'a', 'n', 'u', 's', 'k', '0', '1'};
-constexpr int64_t kLargestFile = int64_t{16} << 20;
+constexpr size_t kLargestFile = size_t{16} << 20;
 /// After so many new files the folder's size is looked at.
 constexpr int kFilesBetweenLooks = 64;
 constexpr int64_t kSecondsOfADay = 86400;
@@ -107,8 +107,19 @@ std::optional<std::string> object_in(const std::string& text, std::string_view k
   return std::string(rest.substr(key.size()));
 }
 
-bool is_private(const struct stat& status) {
-  return S_ISDIR(status.st_mode) && status.st_uid == ::geteuid() && (status.st_mode & 077) == 0;
+/// Why nothing can be kept in a folder, or read from it without danger; null if all is well.
+const char* why_unusable(const std::string& folder) {
+  struct stat status;
+  if (::lstat(folder.c_str(), &status) != 0) return std::strerror(errno);
+  if (!S_ISDIR(status.st_mode)) return "it is no folder";
+  if (status.st_uid != ::geteuid()) return "it is another user's";
+  if ((status.st_mode & 077) != 0) return "others can write or read it";
+  return ::access(folder.c_str(), W_OK | X_OK) != 0 ? std::strerror(errno) : nullptr;
+}
+
+/// Whether only the one file can't be written: there is something else in its place.
+bool is_about_one_file(int error) {
+  return error == EISDIR || error == ENOTEMPTY || error == EEXIST;
 }
 
 }  // namespace
@@ -124,25 +135,27 @@ std::string digest(std::string_view text) {
 ObjectFiles::ObjectFiles(std::string folder, int64_t most_bytes)
     : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
-std::string ObjectFiles::default_folder() {
+std::string ObjectFiles::default_folder(std::string_view kind) {
   if (const char* chosen = std::getenv("TORCHJANUS_CACHE")) {
     const std::string_view text(chosen);
-    return text.empty() || text == "0" ? std::string() : cat(text, "/kernels");
+    return text.empty() || text == "0" ? std::string() : cat(text, "/", kind);
   }
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return cat(cache, "/torchjanus/kernels");
+  if (cache != nullptr && *cache != '\0') return cat(cache, "/torchjanus/", kind);
   const char* home = std::getenv("HOME");
-  return home == nullptr || *home == '\0' ? std::string() : cat(home, "/.cache/torchjanus/kernels");
+  if (home == nullptr || *home == '\0') return {};
+  return cat(home, "/.cache/torchjanus/", kind);
 }
 
 std::optional<std::string> ObjectFiles::find(std::string_view key) {
   if (!is_ready()) return std::nullopt;
   const std::string path = cat(folder_, "/", digest(key));
-  File file(path, O_RDONLY);
+  File file(path, O_RDONLY | O_NONBLOCK);
   struct stat status;
   if (!file.is_open() || ::fstat(file.descriptor(), &status) != 0) return std::nullopt;
   std::optional<std::string> object;
-  if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid() && status.st_size <= kLargestFile)
+  if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
+      static_cast<size_t>(status.st_size) <= kLargestFile)
     object = object_in(file.read_all(static_cast<size_t>(status.st_size)), key);
   if (!object)
     ::unlink(path.c_str());
@@ -153,13 +166,14 @@ std::optional<std::string> ObjectFiles::find(std::string_view key) {
 }
 
 void ObjectFiles::keep(std::string_view key, std::string_view object) {
-  if (!is_ready()) return;
+  if (!is_ready() || sizeof(Header) + key.size() + object.size() > kLargestFile) return;
   const std::string path = cat(folder_, "/", digest(key));
   const std::string aside = cat(path, ".", ::getpid(), ".", kept_);
   if (!write(aside, key, object) || ::rename(aside.c_str(), path.c_str()) != 0) {
-    const std::string why = std::strerror(errno);
+    const int error = errno;
     ::unlink(aside.c_str());
-    return warn(why);
+    if (!is_about_one_file(error)) warn(std::strerror(error));
+    return;
   }
   if (kept_++ % kFilesBetweenLooks == 0) remove_oldest();
 }
@@ -180,22 +194,14 @@ bool ObjectFiles::is_ready() {
   is_made_ = true;
   std::error_code error;
   files::create_directories(files::path(folder_).parent_path(), error);
-  struct stat status;
-  if (::mkdir(folder_.c_str(), 0700) != 0 && errno != EEXIST) {
-    warn(std::strerror(errno));
-  } else if (::lstat(folder_.c_str(), &status) != 0 || !is_private(status)) {
-    warn("others can write or read it");
-  } else if (::access(folder_.c_str(), W_OK | X_OK) != 0) {
-    warn(std::strerror(errno));
-  }
+  const bool is_there = ::mkdir(folder_.c_str(), 0700) == 0 || errno == EEXIST;
+  if (const char* why = is_there ? why_unusable(folder_) : std::strerror(errno)) warn(why);
   return !folder_.empty();
 }
 
 /// Says once why nothing is kept from now on.
-void ObjectFiles::warn(const std::string& what) {
-  std::fputs(
-      cat("torchjanus: compiled kernels are not kept in ", folder_, ": ", what, "\n").c_str(),
-      stderr);
+void ObjectFiles::warn(std::string_view what) {
+  std::fputs(cat("torchjanus: nothing is kept in ", folder_, ": ", what, "\n").c_str(), stderr);
   folder_.clear();
 }
 

@@ -1,11 +1,13 @@
-// Compiled objects on disk, so that the next process need not compile them again.
+// What was compiled, on disk, so that the next process need not compile it again: kernels, and the
+// libraries of torchjanus.code.
 //
-// One file an object, in $TORCHJANUS_CACHE/kernels, else $XDG_CACHE_HOME/torchjanus/kernels, else
-// ~/.cache/torchjanus/kernels; TORCHJANUS_CACHE=0 keeps nothing. The folder is readable by nobody
-// else. A file holds the whole key that it was made for and a checksum: what is damaged, or was
-// made for something else, is deleted and counts as not there. Files are written aside and renamed,
-// so that several processes can use the folder at once; the oldest go when there are too many.
-// Where the folder can't be made or written, one warning says so, and compiling goes on without it.
+// One file an object, in a folder of its own for each kind under $TORCHJANUS_CACHE, else
+// $XDG_CACHE_HOME/torchjanus, else ~/.cache/torchjanus; TORCHJANUS_CACHE=0 keeps nothing. Such a
+// folder is this user's and nobody else can read or write it; another one is not used. A file holds
+// the whole key that it was made for and a checksum: what is damaged, or was made for something
+// else, is deleted and counts as not there. Files are written aside and renamed, so that several
+// processes can use the folder at once; the oldest go when there are too many. Where the folder
+// can't be made or written, one warning says so, and compiling goes on without it.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +28,12 @@ class ObjectFiles {
   std::optional<std::string> find(std::string_view key);
   void keep(std::string_view key, std::string_view object);
 
-  /// The folder that the environment names.
-  static std::string default_folder();
+  /// The folder that the environment names for objects of this kind.
+  static std::string default_folder(std::string_view kind);
 
  private:
   bool is_ready();
-  void warn(const std::string& what);
+  void warn(std::string_view what);
   bool write(const std::string& path, std::string_view key, std::string_view object);
   void remove_oldest();
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -22,8 +21,9 @@ pytestmark = needs_compiler
 @pytest.fixture(scope="module", autouse=True)
 def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("TORCHJANUS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield compiler.cache_folder()
+        cache = tmp_path_factory.mktemp("cache")
+        patch.setenv("TORCHJANUS_CACHE", str(cache))
+        yield cache / "code"
 
 
 cube = torchjanus.code(
@@ -118,11 +118,28 @@ def test_in_a_graph():
         ("f(Tensor x) -> Tensor", "does not name its results"),
         ("f(Tensor x) -> ()", "does not name its results"),
         ("f(Tensor x) -> int y", "has a int"),
+        ("ns::f(Tensor x) -> Tensor y", "is named 'ns::f'; the name is one word"),
+        ("f.out(Tensor x) -> Tensor y", "is named 'f.out'"),
+        ("f(Tensor x, *, float z) -> Tensor y", "each parameter is one by position"),
+        ("f(Tensor x, ...) -> Tensor y", "each parameter is one by position"),
+        ("f(Tensor(a!) x) -> Tensor y", "results are new tensors"),
+        ("f(Tensor(a) x) -> Tensor(a) y", "results are new tensors"),
+        ("f(Tensor x, Tensor x) -> Tensor y", "two tensors or numbers named x"),
+        ("f(Tensor x, float y) -> Tensor y", "two tensors or numbers named y"),
+        ("f(Tensor x) -> (Tensor y, Tensor y)", "two tensors or numbers named y"),
+        ("f(Tensor x, int double) -> Tensor y", "no variable named double"),
+        ("f(Tensor data_) -> Tensor y", "no variable named data_"),
+        ("f(Tensor Tensor) -> Tensor y", "no variable named Tensor"),
     ],
 )
 def test_signature(signature, message):
     with pytest.raises(ValueError, match=message):
         torchjanus.code(signature, "")
+
+
+def test_names_of_gradients():
+    with pytest.raises(ValueError, match="two tensors or numbers named d_x"):
+        torchjanus.code("f(Tensor x, float d_x) -> Tensor y", "", gradient="")
 
 
 def test_number_of_dtypes():
@@ -155,6 +172,20 @@ def test_no_compiler(monkeypatch):
         fresh(torch.ones(1))
 
 
+def test_compiler_of_several_words(monkeypatch):
+    gxx = compiler.compiler("test")[0]
+    monkeypatch.setenv("CXX", f"env LC_ALL=C {gxx}")
+    seven = torchjanus.code("seven(Tensor x) -> Tensor y", "y[0] = 7;  // by env")
+    assert seven(torch.ones(1)).item() == 7
+
+
+def test_compiler_that_says_nothing(monkeypatch):
+    monkeypatch.setenv("CXX", "false")
+    silent = torchjanus.code("silent(Tensor x) -> Tensor y", "y[0] = 7;  // by nobody")
+    with pytest.raises(RuntimeError, match="ended with status 1"):
+        silent(torch.ones(1))
+
+
 # --- the folder ---------------------------------------------------------------------------------
 
 SCRIPT = """
@@ -167,28 +198,36 @@ print(f(torch.ones(1)).item())
 def run_apart(number, **environment):
     return subprocess.run(
         [sys.executable, "-c", SCRIPT.format(number)],
-        env={**os.environ, **environment},
+        env={k: v for k, v in {**os.environ, **environment}.items() if v is not None},
         capture_output=True,
         text=True,
     )
 
 
+def kept_by(folder, number):
+    """The one file that a process keeps."""
+    before = set(folder.iterdir())
+    assert run_apart(number).stdout == f"{number + 1.0}\n"
+    (file,) = set(folder.iterdir()) - before
+    return file
+
+
 def test_kept_for_the_next_process(folder):
-    before = set(folder.iterdir())
+    file = kept_by(folder, 1)
+    written = file.stat().st_mtime_ns
     assert run_apart(1).stdout == "2.0\n"
-    (library,) = (each for each in set(folder.iterdir()) - before if each.suffix == ".so")
-    written = library.stat().st_mtime_ns
-    assert run_apart(1).stdout == "2.0\n"
-    assert library.stat().st_mtime_ns == written
-    assert library.stat().st_mode & 0o077 == 0
+    assert file.stat().st_mtime_ns == written
+    assert file.stat().st_mode & 0o077 == folder.stat().st_mode & 0o077 == 0
 
 
-def test_what_is_damaged_is_compiled_anew(folder):
-    before = set(folder.iterdir())
-    run_apart(2)
-    (library,) = (each for each in set(folder.iterdir()) - before if each.suffix == ".so")
-    library.write_bytes(library.read_bytes()[:100])
-    assert run_apart(2).stdout == "3.0\n"
+@pytest.mark.parametrize("damage", [lambda b: b[:100], lambda b: b[:-1] + b"?", lambda b: b""])
+def test_what_is_damaged_is_compiled_anew(folder, damage):
+    number = 10 + len(damage(b"x" * 200))
+    file = kept_by(folder, number)
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    assert run_apart(number).stdout == f"{number + 1.0}\n"
+    assert file.read_bytes() == whole
 
 
 def test_two_at_once():
@@ -200,16 +239,19 @@ def test_two_at_once():
 def test_nowhere_to_keep_it(place):
     run = run_apart(4, TORCHJANUS_CACHE=place)
     assert run.stdout == "5.0\n"
-    assert run.stderr.count("RuntimeWarning") == (1 if place.startswith("/") else 0)
+    assert run.stderr.count("nothing is kept in") == (1 if place.startswith("/") else 0)
 
 
-def test_full_disk(folder, monkeypatch):
-    def full(path, content):
-        raise OSError(28, "No space left on device")
+def test_no_home(tmp_path):
+    run = run_apart(5, TORCHJANUS_CACHE=None, XDG_CACHE_HOME=None, HOME=None)
+    assert (run.stdout, run.stderr) == ("6.0\n", "")
 
-    monkeypatch.setattr(compiler, "put", full)
-    unkept = torchjanus.code("unkept(Tensor x) -> Tensor y", "y[0] = 7;")
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
-        assert unkept(torch.ones(1)).item() == 7
-    assert [each.category for each in told] == [RuntimeWarning]
+
+def test_a_folder_that_others_can_write_is_not_used(tmp_path):
+    code = tmp_path / "code"
+    code.mkdir()
+    code.chmod(0o777)
+    run = run_apart(6, TORCHJANUS_CACHE=str(tmp_path))
+    assert run.stdout == "7.0\n"
+    assert f"nothing is kept in {code}: others can write or read it" in run.stderr
+    assert not list(code.iterdir())

@@ -107,6 +107,51 @@ TEST_F(ObjectFilesTest, AFolderThatOthersCanWriteIsNotUsed) {
   EXPECT_TRUE(all_files().empty());
 }
 
+TEST_F(ObjectFilesTest, WhatIsNoFolderIsNotUsed) {
+  const auto said_of = [](const std::string& folder) {
+    testing::internal::CaptureStderr();
+    ObjectFiles(folder).keep("key", "object");
+    return testing::internal::GetCapturedStderr();
+  };
+  std::ofstream(root_ / "file") << "text";
+  EXPECT_NE(said_of(root_ / "file").find("it is no folder"), std::string::npos);
+  files::create_directory_symlink(root_, root_ / "link");
+  EXPECT_NE(said_of(root_ / "link").find("it is no folder"), std::string::npos);
+}
+
+TEST_F(ObjectFilesTest, AnotherUsersFolderIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
+  files::create_directories(folder());
+  chmod(folder().c_str(), 0700);
+  ASSERT_EQ(chown(folder().c_str(), 1234, 1234), 0);
+  testing::internal::CaptureStderr();
+  ObjectFiles(folder()).keep("key", "object");
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("it is another user's"), std::string::npos);
+  EXPECT_TRUE(all_files().empty());
+}
+
+TEST_F(ObjectFilesTest, WhatStandsInTheWayOfOneKeyLeavesTheOthers) {
+  testing::internal::CaptureStderr();
+  ObjectFiles objects(folder());
+  objects.keep("other", "one");
+  for (const char* key : {"empty", "full"})
+    files::create_directory(files::path(folder()) / digest(key));
+  std::ofstream(files::path(folder()) / digest("full") / "file") << "text";
+  ASSERT_EQ(mkfifo((files::path(folder()) / digest("pipe")).c_str(), 0600), 0);
+  for (const char* key : {"empty", "full"}) {
+    EXPECT_EQ(objects.find(key), std::nullopt);
+    objects.keep(key, "object");
+    EXPECT_EQ(objects.find(key), std::nullopt);
+  }
+  EXPECT_EQ(objects.find("pipe"), std::nullopt);
+  objects.keep("pipe", "object");
+  EXPECT_EQ(objects.find("pipe"), "object");
+  EXPECT_EQ(objects.find("other"), "one");
+  objects.keep("third", "three");
+  EXPECT_EQ(ObjectFiles(folder()).find("third"), "three");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(ObjectFilesTest, AFullDiskIsSaidOnceAndLeavesNothing) {
   const auto before = std::signal(SIGXFSZ, SIG_IGN);
   rlimit limit;
