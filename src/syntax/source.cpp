@@ -335,6 +335,8 @@ const Source& source_of(PyObject* function) {
 }
 
 Object definition_of(PyObject* function) {
+  if (PyMethod_Check(function)) function = PyMethod_GET_FUNCTION(function);
+  if (!PyFunction_Check(function)) return {};
   const python::ErrorScope scope;
   try {
     const Location location =
