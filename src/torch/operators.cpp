@@ -31,7 +31,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto reindex = bind_reindex(node, symbols)) return reindex;
   if (auto sums = bind_row_sums(node, symbols)) return sums;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
-  if (auto copy = bind_layout_copy(node)) return copy;
+  if (auto copy = bind_layout_copy(node, symbols)) return copy;
   return bind_boxed(node, symbols);
 }
 

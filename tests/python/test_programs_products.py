@@ -583,28 +583,3 @@ def test_turned_weights_in_front_of_a_loop():
     lengths = [3, 5, 2, 7, 4, 9, 6, 3, 8, 5, 11, 2]
     calls = [(torch.randn(length, 3, 20),) for length in lengths]
     return Program(step, calls, watch=[layer, mixed, optimizer])
-
-
-@pytest.mark.parametrize(
-    "dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.complex64]
-)
-@pytest.mark.parametrize("shape", [(0, 3), (1, 5), (5, 1), (4, 4), (17, 33), (40, 100)])
-def test_matrices_are_laid_out_in_order(shape, dtype):
-    def lay_out(x):
-        return x.t().contiguous(), x[::2].t().contiguous(), x.contiguous() + 0
-
-    f = torchjanus.function(lay_out)
-    for _ in range(5):
-        x = (torch.randn(shape) * 9).to(dtype)
-        for actual, expected in zip(f(x), lay_out(x), strict=True):
-            assert torch.equal(actual, expected) and actual.stride() == expected.stride()
-
-
-def test_a_matrix_whose_elements_are_taken_as_negative():
-    def lay_out(x):
-        return torch.conj(x).imag.t().contiguous()
-
-    f = torchjanus.function(lay_out)
-    for _ in range(5):
-        x = torch.randn(20, 30, dtype=torch.complex64)
-        assert torch.equal(f(x), lay_out(x))
