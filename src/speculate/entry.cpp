@@ -14,6 +14,7 @@
 #include "ops/promotion.h"
 #include "passes/pipeline.h"
 #include "speculate/describe.h"
+#include "speculate/held_warnings.h"
 #include "speculate/object_heap.h"
 
 namespace janus::speculate {
@@ -360,12 +361,14 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
 
   const std::vector<const void*> replaced = offer_gradients(*program, captured, rebound);
   const auto findings = differentiable_ ? differentiable_->new_findings() : nullptr;
+  const auto warnings = hold_warnings();
   auto failure = program->run(inputs, cells, results, rebound, deepest_call(), findings.get());
   if (failure) return failure;
   committed = true;
   commit(*program, captured, rebound, replaced);
   if (differentiable_) differentiable_->attach(inputs, program->cells(), cells, results, findings);
   result = finish(captured, results);
+  if (warnings) warnings->show();
   return std::nullopt;
 }
 

@@ -12,6 +12,7 @@
 #include "torch/operators.h"
 #include "torch/overload.h"
 #include "torch/results.h"
+#include "torch/run_warnings.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -29,7 +30,8 @@ class BoxedOperation final : public execute::Operation {
       : overload_(find_overload(overload_name(node))),
         sources_(argument_sources(node, overload_.schema(), symbols)),
         into_(find_out_overload(overload_)),
-        owns_results_(ops::owns_results(node)) {
+        owns_results_(ops::owns_results(node)),
+        span_(node.span) {
     for (const graph::Value* output : node.outputs) types_.push_back(output->type);
     const bool all = std::all_of(types_.begin(), types_.end(),
                                  [](const Type& type) { return type.is_tensor(); });
@@ -42,6 +44,7 @@ class BoxedOperation final : public execute::Operation {
   }
 
   void run(const Operands& operands) override {
+    const WarningPlace place(span_);
     push_arguments(operands);
     overload_.callBoxed(&stack_);
     Results results(operands, types_);
@@ -54,6 +57,7 @@ class BoxedOperation final : public execute::Operation {
   bool can_run_into() const override { return into_.has_value(); }
 
   void run_into(const Operands& operands) override {
+    const WarningPlace place(span_);
     push_arguments(operands);
     for (size_t i = 0; i < types_.size(); ++i) stack_.emplace_back(tensor_of(operands.out(i)));
     into_->callBoxed(&stack_);
@@ -91,6 +95,7 @@ class BoxedOperation final : public execute::Operation {
   std::vector<ArgumentSource> sources_;
   std::optional<c10::OperatorHandle> into_;
   bool owns_results_;
+  graph::SourceSpan span_;
   std::vector<Type> types_;
   std::vector<IValue> stack_;
 };

@@ -11,6 +11,7 @@
 #include "speculate/tensor_access.h"
 #include "torch/memory.h"
 #include "torch/parts.h"
+#include "torch/run_warnings.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {
@@ -36,6 +37,7 @@ void initialise() {
   execute::object_operations() = {retain_object, release_object};
   speculate::set_tensor_access(&tensor_access());
   speculate::set_differentiation(&differentiation());
+  speculate::set_warnings_holder(hold_warnings);
   frontend::set_torch_services(&services());
   install_allocator();
   set_thread_count(at::get_num_threads());
