@@ -6,6 +6,7 @@
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "base/check.h"
 #include "base/thread_pool.h"
@@ -25,43 +26,88 @@ namespace {
 /// Elements that outweigh waking a thread, which then looks at all indices.
 constexpr int64_t elements_per_thread = 1 << 16;
 
-/// What is added where; `skipped` is an index whose rows are left out.
+/// What is added where; `skipped` is an index whose rows are left out. The source may be a view
+/// that repeats rows, as the gradient of a mean is, as long as elements of a row are neighbours.
 struct Rows {
   at::Tensor indices, source;
-  int64_t skipped = -1;
+  int64_t width, skipped;
 
-  Rows(const at::Tensor& at, const at::Tensor& rows, int64_t skip = -1)
-      : indices(at.contiguous()), source(rows.contiguous()), skipped(skip) {}
+  Rows(const at::Tensor& at, const at::Tensor& rows, int64_t elements, int64_t skip = -1)
+      : indices(at.contiguous()),
+        source(has_rows(rows, elements) ? rows : rows.contiguous()),
+        width(elements),
+        skipped(skip) {}
+
+ private:
+  /// Whether a row is the last dimension.
+  static bool has_rows(const at::Tensor& rows, int64_t elements) {
+    return rows.dim() > 0 && rows.size(-1) == elements && rows.stride(-1) == 1;
+  }
 };
 
-/// To rows begin to end of a table that has `width` elements a row.
+/// Where the rows of a tensor begin, one after the other.
+class RowStarts {
+ public:
+  /// The last dimensions are a row's if they lie in order.
+  RowStarts(const at::Tensor& source, int64_t width)
+      : is_in_order_(source.is_contiguous()),
+        width_(width),
+        sizes_(source.sizes()),
+        strides_(source.strides()),
+        index_(sizes_.size()) {}
+
+  int64_t next() {
+    const int64_t start = start_;
+    if (is_in_order_) {
+      start_ += width_;
+      return start;
+    }
+    for (size_t d = sizes_.size() - 1; d-- > 0;) {
+      start_ += strides_[d];
+      if (++index_[d] < sizes_[d]) break;
+      start_ -= strides_[d] * sizes_[d];
+      index_[d] = 0;
+    }
+    return start;
+  }
+
+ private:
+  const bool is_in_order_;
+  const int64_t width_;
+  const at::IntArrayRef sizes_, strides_;
+  std::vector<int64_t> index_;
+  int64_t start_ = 0;
+};
+
+/// To rows begin to end of a table.
 template <class Element, class Index>
-void add_rows(const Rows& rows, Element* table, int64_t width, int64_t begin, int64_t end) {
+void add_rows(const Rows& rows, Element* table, int64_t begin, int64_t end) {
   const Index* const indices = rows.indices.const_data_ptr<Index>();
   const Element* const source = rows.source.const_data_ptr<Element>();
   const int64_t count = rows.indices.numel();
+  RowStarts starts(rows.source, rows.width);
   for (int64_t i = 0; i < count; ++i) {
     const int64_t row = indices[i];
+    const Element* __restrict const from = source + starts.next();
     if (row < begin || row >= end || row == rows.skipped) continue;
-    Element* __restrict const to = table + row * width;
-    const Element* __restrict const from = source + i * width;
-    for (int64_t k = 0; k < width; ++k) to[k] += from[k];
+    Element* __restrict const to = table + row * rows.width;
+    for (int64_t k = 0; k < rows.width; ++k) to[k] += from[k];
   }
 }
 
 template <class Element>
 void add_rows(const Rows& rows, at::Tensor& table, bool zeroes) {
   Element* const data = table.mutable_data_ptr<Element>();
-  const int64_t count = table.size(0), width = count == 0 ? 0 : table.numel() / count;
+  const int64_t count = table.size(0), width = rows.width;
   const int64_t work = rows.source.numel() + (zeroes ? table.numel() : 0);
   const int64_t parts = std::clamp<int64_t>(work / elements_per_thread, 1, thread_count());
   parallel_for(parts, 1, [&](int64_t first, int64_t last) {
     const int64_t begin = count * first / parts, end = count * last / parts;
     if (zeroes) std::fill(data + begin * width, data + end * width, Element{0});
     if (rows.indices.scalar_type() == at::kInt)
-      add_rows<Element, int32_t>(rows, data, width, begin, end);
+      add_rows<Element, int32_t>(rows, data, begin, end);
     else
-      add_rows<Element, int64_t>(rows, data, width, begin, end);
+      add_rows<Element, int64_t>(rows, data, begin, end);
   });
 }
 
@@ -71,6 +117,10 @@ void add_rows(const Rows& rows, at::Tensor& table, bool zeroes) {
     add_rows<double>(rows, table, zeroes);
   else
     add_rows<float>(rows, table, zeroes);
+}
+
+int64_t width_of(const at::Tensor& table) {
+  return table.size(0) == 0 ? 0 : table.numel() / table.size(0);
 }
 
 bool is_summed(const graph::Type& type) {
@@ -96,7 +146,7 @@ class EmbeddingGradient final : public execute::Operation {
  private:
   void add_up(const Operands& operands, at::Tensor& out) const {
     Borrowed gradient(operands.in(0)), indices(operands.in(1));
-    const Rows rows(*indices, *gradient, padding_);
+    const Rows rows(*indices, *gradient, gradient->size(-1), padding_);
     if (out.is_contiguous()) return add_rows(rows, out, true);
     at::Tensor in_order = at::empty(out.sizes(), out.options());
     add_rows(rows, in_order, true);
@@ -124,7 +174,7 @@ class IndexAdd final : public execute::Operation {
  private:
   static void add(const Operands& operands, const at::Tensor& self, at::Tensor& out) {
     Borrowed indices(operands.in(1)), source(operands.in(2));
-    const Rows rows(*indices, *source);
+    const Rows rows(*indices, *source, width_of(self));
     require_inside(rows.indices, self.size(0));
     if (self.unsafeGetTensorImpl() != out.unsafeGetTensorImpl()) out.copy_(self);
     if (out.is_contiguous()) return add_rows(rows, out, false);

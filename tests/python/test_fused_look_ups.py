@@ -168,6 +168,29 @@ def test_gradients_of_rows(data):
     expect_same(gradients, x, rows, weights, exact=False)
 
 
+@pytest.mark.parametrize("sizes", [(4, 9), (1, 9), (4, 1), (3, 2, 5)])
+def test_gradients_that_are_repeated(sizes):
+    """The gradient of a mean has each row many times."""
+    table, index = torch.randn(20, 7).double(), torch.randint(0, 20, sizes)
+
+    def gradients(table, index):
+        grads = []
+        for dim in range(index.dim() + 1):
+            leaf = table.clone().requires_grad_()
+            F.embedding(index, leaf).mean(dim).sin().sum().backward()
+            grads.append(leaf.grad)
+        leaf = table.clone().requires_grad_()
+        leaf[index].sum().backward()
+        added = (
+            torch.zeros(20, 7)
+            .double()
+            .index_add(0, index.flatten(), table[:1].expand(index.numel(), 7))
+        )
+        return *grads, leaf.grad, added
+
+    expect_same(gradients, table, index, exact=False)
+
+
 def test_second_gradients():
     x, rows, own = (
         torch.randn(9, 4).double(),
