@@ -79,8 +79,15 @@ Read embedded(const Node& node) {
   return of_parts(*node.inputs[0], {{0, node.inputs[1], rank}}, 0, rank);
 }
 
+/// How ATen lays out what has dimensions of one element, hangs on strides that nobody sees.
+bool lies_by_hidden_strides(const Node& node) {
+  const Shape& shape = node.output()->type.shape;
+  return shape.size() > 1 && std::ranges::any_of(shape, [](const Dim& dim) { return dim.is(1); });
+}
+
 /// The indices' dimensions stand where the indexed ones were if those are neighbours.
-Read indexed(const Node& node) {
+std::optional<Read> indexed(const Node& node) {
+  if (lies_by_hidden_strides(node)) return std::nullopt;
   std::vector<LookUp> look_ups;
   size_t rank = 0;
   for (size_t i = 1; i < node.inputs.size(); ++i) {
@@ -120,7 +127,7 @@ std::optional<Read> read_of(const Node& node) {
   if (node.op == &op::gather) return gathered(node);
   if (node.op == &op::index_select) return selected(node);
   if (node.op == &op::embedding) return embedded(node);
-  return node.op == &op::index ? std::optional(indexed(node)) : std::nullopt;
+  return node.op == &op::index ? indexed(node) : std::nullopt;
 }
 
 }  // namespace janus::ops

@@ -42,7 +42,7 @@ def expect_same(function, *operands):
     assert converted.stats()["graphs"] > 0, converted.stats()["reasons"]
     for a, e in zip(actual, function(*operands), strict=True):
         assert torch.equal(a, e) and a.dtype == e.dtype
-        assert strides(a) == strides(e)
+        assert a.numel() == 0 or strides(a) == strides(e)
 
 
 @PROPERTY
