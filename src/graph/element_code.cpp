@@ -93,6 +93,13 @@ bool compare_values(ScalarCode::Compare how, T a, T b) {
 
 }  // namespace
 
+bool meets_in_half(const Node& node, size_t index, DType dtype) {
+  const Type& type = node.inputs.at(index)->type;
+  if (!is_half(dtype) || (type.is_tensor() && type.dtype == dtype)) return false;
+  const auto operands = node.op->signature().operands();
+  return index >= operands.size() || operands[index]->kind <= Parameter::Kind::tensor_list;
+}
+
 Number ElementCode::run(std::span<const TypedNumber> inputs, DType result_dtype) {
   inputs_ = inputs;
   values_.clear();

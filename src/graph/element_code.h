@@ -23,20 +23,30 @@ struct TypedNumber {
   DType dtype = DType::f32;
 };
 
+/// Whether an operand is rounded to half precision before it is widened for the computation in
+/// `dtype`: what the schema calls tensors meets there first, numbers among them; parameters of the
+/// operator (`Scalar`) stay what they are.
+bool meets_in_half(const Node& node, size_t index, DType dtype);
+
 class ElementCode final : public ScalarCode {
  public:
-  /// `python_numbers`: integers are Python's, so overflow is a RunFailure instead of wrapping.
-  ElementCode(const Node& node, DType compute_type, bool python_numbers)
-      : node_(node), compute_type_(compute_type), python_numbers_(python_numbers) {}
+  /// `dtype`: that of the computation; half precision is widened. `python_numbers`: integers are
+  /// Python's, so overflow is a RunFailure instead of wrapping.
+  ElementCode(const Node& node, DType dtype, bool python_numbers)
+      : node_(node), dtype_(dtype), python_numbers_(python_numbers) {}
 
   /// Runs the node's scalar program on one element of each input; the result is in `result_dtype`.
   Number run(std::span<const TypedNumber> inputs, DType result_dtype);
 
   const Node& node() const override { return node_; }
   size_t input_count() const override { return inputs_.size(); }
-  Scalar input(size_t index) override { return convert(raw_input(index), compute_type_); }
+  Scalar input(size_t index) override {
+    const Scalar raw = raw_input(index);
+    return convert(meets_in_half(node_, index, dtype_) ? convert(raw, dtype_) : raw,
+                   compute_type());
+  }
   Scalar raw_input(size_t index) override;
-  DType compute_type() const override { return compute_type_; }
+  DType compute_type() const override { return widened(dtype_); }
   Scalar constant(double value, DType dtype) override;
   Scalar convert(Scalar a, DType dtype) override;
   Scalar add(Scalar a, Scalar b) override;
@@ -60,7 +70,7 @@ class ElementCode final : public ScalarCode {
   void expect_same(Scalar a, Scalar b) const;
 
   const Node& node_;
-  DType compute_type_;
+  DType dtype_;
   bool python_numbers_;
   std::span<const TypedNumber> inputs_;
   std::vector<Number> values_;

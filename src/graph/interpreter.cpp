@@ -619,10 +619,9 @@ class Run {
     return real ? DType::f64 : DType::i64;
   }
 
-  /// Half precision computes in f32.
   DType compute_dtype(const Node& node) const {
     if (!node.output()->type.is_tensor()) return compute_dtype_of_numbers(node);
-    return widened(reference_.compute_dtype(node));
+    return reference_.compute_dtype(node);
   }
 
   Datum elementwise(const Node& node) const {

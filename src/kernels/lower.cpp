@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "graph/constant.h"
+#include "graph/element_code.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
@@ -18,6 +19,7 @@ namespace {
 
 using graph::Block;
 using graph::is_half;
+using graph::meets_in_half;
 using graph::Node;
 using graph::ScalarCode;
 using graph::Type;
@@ -56,13 +58,9 @@ class Lowering final : public ScalarCode {
   DType compute_type() const override { return widened(narrow_); }
 
   Scalar input(size_t index) override {
-    Scalar raw = raw_input(index);
-    // Beside a tensor of half precision a number is rounded to it first, but not where it scales
-    // the tensor: so does eager.
-    const bool scales = node_.op->name == "mul" || node_.op->name == "div";
-    if (!scales && is_half(narrow_) && node_.inputs[index]->type.is_number())
-      raw = convert(raw, narrow_);
-    return convert(raw, compute_type());
+    const Scalar raw = raw_input(index);
+    return convert(meets_in_half(node_, index, narrow_) ? convert(raw, narrow_) : raw,
+                   compute_type());
   }
 
   Scalar raw_input(size_t index) override {

@@ -1,6 +1,7 @@
 // Activation functions, elementwise, and softmax along a dimension. NaN goes through all of them as
 // in eager. Where nn.functional takes other parameters than the operator, a composite with the
 // `functional_` prefix has its signature.
+#include <limits>
 #include <numbers>
 
 #include "ops/element.h"
@@ -104,19 +105,19 @@ void clamp_gradient(Vjp& g) {
     });
 }
 
-/// dy where the condition fails, 0 where it holds.
-Expression masked(const Expression& condition, const Expression& dy) {
-  return apply(op::where, condition, 0, dy);
-}
-
 constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  // sqrt(2/pi)
 constexpr double gelu_cubic = 0.044715;
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 Scalar gelu_program(ScalarCode& k) {
   const Element x = element(k, 0);
   if (text_attribute(k.node().attributes, "approximate") == "tanh")
     return 0.5 * x * (1 + maths("tanh", gelu_slope * (x + gelu_cubic * (x * x * x))));
-  return x * 0.5 * (1 + maths("erf", x * (1 / std::numbers::sqrt2)));
+  const Element doubled = 1 + maths("erf", x * (1 / std::numbers::sqrt2));
+  if (x.dtype() == DType::f64) return x * 0.5 * doubled;
+  // What eager computes in float32 overflows here, and of infinity it is NaN.
+  const Element y = x * doubled * 0.5;
+  return choice(x == infinity, std::numeric_limits<double>::quiet_NaN(), y);
 }
 
 Expression gelu_derivative(const Expression& x, bool tanh) {
@@ -320,8 +321,8 @@ constinit const OpDef op::elu{
         [](Vjp& g) {
           const auto x = in(g, 0), alpha = in(g, 1), scale = in(g, 2), inner = in(g, 3);
           const auto dy = dout(g);
-          const auto below = dy * (inner * (alpha * scale)) * apply(op::exp, x * inner);
-          g.add(0, apply(op::where, apply(op::le, x, 0), below, dy * scale));
+          const auto below = dy * inner * (alpha * scale) * apply(op::exp, x * inner);
+          g.add(0, apply(op::where, apply(op::gt, x, 0), dy * scale, below));
         },
     .scalar = [](ScalarCode& k) -> Scalar {
       const Element x = element(k, 0), alpha = element(k, 1), scale = element(k, 2);
@@ -474,9 +475,9 @@ constinit const OpDef op::hardtanh{
     .vjp =
         [](Vjp& g) {
           const auto x = in(g, 0);
-          const auto flat =
-              apply(op::logical_or, apply(op::le, x, in(g, 1)), apply(op::ge, x, in(g, 2)));
-          g.add(0, masked(flat, dout(g)));
+          const auto inside =
+              apply(op::logical_and, apply(op::gt, x, in(g, 1)), apply(op::lt, x, in(g, 2)));
+          g.add(0, apply(op::where, inside, dout(g), 0));
         },
     .scalar = [](ScalarCode& k) -> Scalar {
       return at_most(at_least(element(k, 0), element(k, 1)), element(k, 2));
@@ -526,7 +527,7 @@ constinit const OpDef op::hardswish{
     .vjp =
         [](Vjp& g) {
           const auto x = in(g, 0), dy = dout(g);
-          const auto middle = apply(op::where, apply(op::lt, x, 3), dy * (x / 3 + 0.5), dy);
+          const auto middle = apply(op::where, apply(op::ge, x, 3), dy, dy * (x / 3 + 0.5));
           g.add(0, apply(op::where, apply(op::le, x, -3), 0, middle));
         },
     .scalar = [](ScalarCode& k) -> Scalar {

@@ -61,7 +61,7 @@ std::vector<Type> fused_product(const Infer& infer) {
 /// operand `index` times alpha, without a multiplication by one.
 Element scaled(ScalarCode& k, size_t index) {
   const Element x = element(k, index);
-  return is_constant(k.node().inputs[2], 1) ? x : element(k, 2) * x;
+  return is_constant(k.node().inputs[2], 1) ? x : rounded(element(k, 2)) * x;
 }
 
 Expression scaled(const Vjp& g, const Expression& x) {
@@ -143,15 +143,20 @@ std::vector<Type> power_of_scalar(const Infer& infer) {
   return {Type::tensor(promoted(infer, std::array<size_t, 2>{0, 1}), base.shape)};
 }
 
-/// base^exponent with the exponents that eager computes without `pow`.
-Element power(const Element& base, const Element& exponent, std::optional<double> known) {
-  if (known == 2.0) return base * base;
-  if (known == 3.0) return base * base * base;
-  if (known == 0.5) return maths("sqrt", base);
-  if (known == -0.5) return 1 / maths("sqrt", base);
+/// self^exponent with the exponents that eager computes without `pow`. Of bf16 it rounds squares
+/// before it goes on, and it takes roots of f16 by `pow`.
+Scalar power_element(ScalarCode& k) {
+  const Element base = element(k, 0);
+  const auto known = constant_number(k.node().inputs[1]);
+  const DType dtype = k.node().output()->type.dtype;
+  const Element square = dtype == DType::bf16 ? rounded(base * base) : base * base;
+  if (known == 2.0) return square;
+  if (known == 3.0) return square * base;
+  if (known == -2.0) return 1 / square;
   if (known == -1.0) return 1 / base;
-  if (known == -2.0) return 1 / (base * base);
-  return maths("pow", base, exponent);
+  if (known == 0.5 && dtype != DType::f16) return maths("sqrt", base);
+  if (known == -0.5 && dtype != DType::f16) return 1 / maths("sqrt", base);
+  return maths("pow", base, rounded(element(k, 1)));
 }
 
 void power_gradient_of_base(Vjp& g) {
@@ -248,7 +253,7 @@ constinit const OpDef op::mul{
           add_gradient(g, 1, [&] { return dout(g) * in(g, 0); });
         },
     .scalar = [](ScalarCode& k) -> Scalar {
-      const Element a = element(k, 0), b = element(k, 1);
+      const Element a = element(k, 0), b = exact_element(k, 1);
       return a.dtype() == DType::b1 ? a & b : a * b;
     },
 };
@@ -268,7 +273,7 @@ constinit const OpDef op::div{
           add_gradient(g, 0, [&] { return dy / b; });
           add_gradient(g, 1, [&] { return -dy * ((a / b) / b); });
         },
-    .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) / element(k, 1); },
+    .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) / exact_element(k, 1); },
 };
 
 constinit const OpDef op::div_mode{
@@ -294,11 +299,14 @@ constinit const OpDef op::div_mode{
           add_gradient(g, 1, [&] { return -dy * ((a / b) / b); });
         },
     .scalar = [](ScalarCode& k) -> Scalar {
-      const Element a = element(k, 0), b = element(k, 1);
+      const Element a = element(k, 0), b = exact_element(k, 1);
       const Attributes& attributes = k.node().attributes;
       if (attributes.is_none("rounding_mode")) return a / b;
       const bool down = text_attribute(attributes, "rounding_mode") == "floor";
-      return down ? floor_quotient(a, b) : maths("trunc", a / b);
+      if (down) return floor_quotient(a, b);
+      const Type& divisor = k.node().inputs[1]->type;
+      const bool single = divisor.is_number() || divisor.shape.empty();
+      return maths("trunc", single ? a / b : rounded(a / b));
     },
 };
 
@@ -312,7 +320,9 @@ constinit const OpDef op::floor_divide{
     .infer = numeric_arithmetic,
     // Eager raises when such a gradient is asked for; refusing leaves that to eager.
     .vjp = [](Vjp&) { throw TypeError("floor_divide: it has no gradient"); },
-    .scalar = [](ScalarCode& k) -> Scalar { return floor_quotient(element(k, 0), element(k, 1)); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      return floor_quotient(element(k, 0), exact_element(k, 1));
+    },
 };
 
 constinit const OpDef op::remainder{
@@ -368,9 +378,7 @@ constinit const OpDef op::pow_scalar{
       return is_constant(fold.inputs[1], 1) ? passed_through(fold, 0) : nullptr;
     },
     .vjp = power_gradient_of_base,
-    .scalar = [](ScalarCode& k) -> Scalar {
-      return power(element(k, 0), element(k, 1), constant_number(k.node().inputs[1]));
-    },
+    .scalar = power_element,
 };
 
 constinit const OpDef op::pow_base{
@@ -387,7 +395,9 @@ constinit const OpDef op::pow_base{
           return numeric_arithmetic(infer);
         },
     .vjp = power_gradient_of_exponent,
-    .scalar = [](ScalarCode& k) -> Scalar { return maths("pow", element(k, 0), element(k, 1)); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      return maths("pow", rounded(element(k, 0)), element(k, 1));
+    },
 };
 
 constinit const OpDef op::pow{
@@ -450,9 +460,11 @@ constinit const OpDef op::atan2{
     .vjp =
         [](Vjp& g) {
           const auto y = in(g, 0), x = in(g, 1);
-          const auto scale = dout(g) / (y * y + x * x);
-          add_gradient(g, 0, [&] { return scale * x; });
-          add_gradient(g, 1, [&] { return scale * -y; });
+          const auto square = y * y + x * x, dy = dout(g);
+          const auto scale =
+              apply(op::where, apply(op::eq, square, 0), 0, apply(op::reciprocal, square));
+          add_gradient(g, 0, [&] { return dy * x * scale; });
+          add_gradient(g, 1, [&] { return dy * -y * scale; });
         },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("atan2", element(k, 0), element(k, 1)); },
 };
@@ -476,7 +488,8 @@ constinit const OpDef op::xlogy{
         },
     .scalar = [](ScalarCode& k) -> Scalar {
       const Element x = element(k, 0), y = element(k, 1);
-      return choice(is_nan(y), y, choice(x == 0, 0.0, x * maths("log", y)));
+      const Element log = rounded(maths("log", y));
+      return choice(is_nan(y), y, choice(x == 0, 0.0, x * log));
     },
 };
 

@@ -34,6 +34,10 @@ class Element {
 
 /// Operand `index` in the compute type.
 inline Element element(graph::ScalarCode& code, size_t index) { return {code, code.input(index)}; }
+/// Operand `index` in the compute type, not rounded to half precision on its way there.
+inline Element exact_element(graph::ScalarCode& code, size_t index) {
+  return {code, code.convert(code.raw_input(index), code.compute_type())};
+}
 /// Operand `index` in its own type.
 inline Element raw_element(graph::ScalarCode& code, size_t index) {
   return {code, code.raw_input(index)};
@@ -112,6 +116,10 @@ inline Element maths(std::string_view function, const Element& a, const Element&
     const Scalar arguments[] = {x, y};
     return code.call(function, arguments);
   });
+}
+/// As if it had been stored as the node's result: where eager rounds half precision on its way.
+inline Element rounded(const Element& a) {
+  return convert(convert(a, a.code()->node().output()->type.dtype), a.dtype());
 }
 inline Element is_nan(const Element& a) { return a != a; }
 

@@ -383,7 +383,7 @@ constinit const OpDef op::acosh{
     .vjp =
         [](Vjp& g) {
           const auto x = in(g, 0);
-          g.add(0, dout(g) * apply(op::rsqrt, x - 1) * apply(op::rsqrt, x + 1));
+          g.add(0, dout(g) * apply(op::rsqrt, x * x - 1));
         },
     .scalar = [](ScalarCode& k) -> Scalar {
       const Element x = element(k, 0);

@@ -80,13 +80,19 @@ std::vector<Value*> decompose_absolute(const Decompose& d) {
   return {reduce(apply(op::abs, in(d, 0) - in(d, 1)), reduction_of(d.node.attributes))};
 }
 
+/// Zero where the square is not taken: infinity has no gradient there.
+Expression without_large(const Expression& size, double limit) {
+  return apply(op::where, apply(op::ge, size, limit), 0, size);
+}
+
 std::vector<Value*> decompose_smooth(const Decompose& d) {
   const double beta = *constant_number(d.inputs[2]);
   if (beta < 0) throw TypeError(cat("smooth_l1_loss: beta ", beta));
   const auto size = apply(op::abs, in(d, 0) - in(d, 1));
   if (beta == 0) return {reduce(size, reduction_of(d.node.attributes))};
+  const auto small = without_large(size, beta);
   const auto loss =
-      apply(op::where, apply(op::lt, size, beta), 0.5 * size * size / beta, size - 0.5 * beta);
+      apply(op::where, apply(op::lt, size, beta), 0.5 * small * small / beta, size - 0.5 * beta);
   return {reduce(loss, reduction_of(d.node.attributes))};
 }
 
@@ -94,8 +100,9 @@ std::vector<Value*> decompose_huber(const Decompose& d) {
   const double delta = *constant_number(d.inputs[2]);
   if (delta <= 0) throw TypeError(cat("huber_loss: delta ", delta));
   const auto size = apply(op::abs, in(d, 0) - in(d, 1));
-  const auto loss =
-      apply(op::where, apply(op::lt, size, delta), 0.5 * size * size, delta * (size - 0.5 * delta));
+  const auto small = without_large(size, delta);
+  const auto loss = apply(op::where, apply(op::lt, size, delta), 0.5 * small * small,
+                          delta * (size - 0.5 * delta));
   return {reduce(loss, reduction_of(d.node.attributes))};
 }
 

@@ -68,6 +68,12 @@ Dim reduced_count(const Node& node, const Shape& shape) {
   return count;
 }
 
+Expression mean_gradient(Vjp& g, const Expression& dy) {
+  const auto x = in(g, 0);
+  const auto count = number(g.builder(), reduced_count(g.node(), x.shape()));
+  return spread(g.node(), cast(dy / count, x.dtype()), x.shape());
+}
+
 // ---- Extrema ----------------------------------------------------------------------------------
 
 std::vector<Type> infer_extremum(const Infer& infer) {
@@ -76,15 +82,16 @@ std::vector<Type> infer_extremum(const Infer& infer) {
   return reduced(infer, infer.type(0).dtype);
 }
 
-/// The gradient is shared equally by all elements that are the extremum.
+/// The gradient is shared equally by all elements that are the extremum. NaN is equal to none of
+/// them, so of a row with NaN eager gives 0 / 0, and the others' zeros have the gradient's sign.
 void shared_extremum_gradient(Vjp& g) {
   const auto x = in(g, 0);
   const auto y = kept(g.node(), out(g), x.rank()), dy = kept(g.node(), dout(g), x.rank());
   const auto hit = apply(op::eq, x, y);
   const auto dims = dims_of(g.node(), x.rank());
   if (dims.empty()) return g.add(0, dy);
-  const auto share = dy / sum_over(cast(hit, x.dtype()), dims, true);
-  g.add(0, apply(op::where, hit, share, 0));
+  const auto count = sum_over(cast(hit, x.dtype()), dims, true);
+  g.add(0, apply(op::where, hit, dy / count, dy * 0 / count));
 }
 
 /// max() and min() of the whole tensor: NaNs share if the result is NaN.
@@ -190,11 +197,20 @@ class ProductTree {
   std::vector<Expression> levels_;
 };
 
-Expression product_gradient(const Expression& x, const Expression& dy, int64_t dim) {
+/// Without zeros eager divides the product by each element, which shows where there are NaN,
+/// infinities or a product that overflows; with them it multiplies the others. `y` and `dy` have
+/// size 1 along the dimension.
+Expression product_gradient(const Expression& x, const Expression& y, const Expression& dy,
+                            int64_t dim) {
   const Dim& size = x.shape()[static_cast<size_t>(dim)];
   if (!size.is_constant()) throw TypeError("prod: no gradient along a dimension that varies");
   if (size.is(0)) return zeros_of(x);
-  return ProductTree(x, dim).gradient(dy);
+  const auto zeros = sum_all(cast(apply(op::eq, x, 0), DType::i64));
+  const auto some = apply(op::gt, zeros, 0);
+  const auto quotients = dy * (y / apply(op::where, some, 1, x));
+  const auto gradient = apply(op::where, some, ProductTree(x, dim).gradient(dy), quotients);
+  if (x.rank() > 1) return gradient;
+  return apply(op::where, apply(op::gt, zeros, 1), 0, gradient);
 }
 
 // ---- Variances --------------------------------------------------------------------------------
@@ -231,6 +247,10 @@ Expression deviation_gradient(const Vjp& g, const Expression& dy, const Expressi
 Expression correction_of(const Decompose& d) {
   const bool unbiased = flag_attribute(d.node.attributes, "unbiased");
   return Expression(d.builder, d.builder.constant(static_cast<int64_t>(unbiased ? 1 : 0)));
+}
+
+std::vector<Value*> values(const std::vector<Expression>& expressions) {
+  return {expressions.begin(), expressions.end()};
 }
 
 std::vector<Value*> decompose_unbiased(const Decompose& d, const OpDef& native) {
@@ -326,12 +346,7 @@ constinit const OpDef op::mean{
           if (!is_floating(dtype)) infer.fail(janus::cat("the mean of ", infer.type(0)));
           return reduced(infer, dtype);
         },
-    .vjp =
-        [](Vjp& g) {
-          const auto x = in(g, 0);
-          const auto count = number(g.builder(), reduced_count(g.node(), x.shape()));
-          g.add(0, spread(g.node(), cast(dout(g) / count, x.dtype()), x.shape()));
-        },
+    .vjp = [](Vjp& g) { g.add(0, mean_gradient(g, dout(g))); },
 };
 
 constinit const OpDef op::prod{
@@ -347,7 +362,9 @@ constinit const OpDef op::prod{
         [](Vjp& g) {
           const auto x = in(g, 0);
           const auto flat = cast(reshaped(x, {element_count(x.shape())}), out(g).dtype());
-          const auto gradient = product_gradient(flat, reshaped(dout(g), {Dim(1)}), 0);
+          const Shape one{Dim(1)};
+          const auto y = reshaped(out(g), one), dy = reshaped(dout(g), one);
+          const auto gradient = product_gradient(flat, y, dy, 0);
           g.add(0, cast(reshaped(gradient, x.shape()), x.dtype()));
         },
 };
@@ -371,8 +388,11 @@ constinit const OpDef op::prod_dim{
           const auto x = in(g, 0);
           if (x.rank() == 0) return g.add(0, cast(dout(g), x.dtype()));
           const int64_t dim = wrap_dim(integer_attribute(g.node().attributes, "dim"), x.rank());
-          const auto dy = keeps(g.node().attributes) ? dout(g) : unsqueezed(dout(g), dim);
-          g.add(0, cast(product_gradient(cast(x, dy.dtype()), dy, dim), x.dtype()));
+          const auto whole = [&](const Expression& y) {
+            return keeps(g.node().attributes) ? y : unsqueezed(y, dim);
+          };
+          const auto y = whole(out(g)), dy = whole(dout(g));
+          g.add(0, cast(product_gradient(cast(x, dy.dtype()), y, dy, dim), x.dtype()));
         },
 };
 
@@ -560,7 +580,7 @@ constinit const OpDef op::var_mean_all{
       return {type, type};
     },
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
-      return {apply(op::var, in(d, 0), correction_of(d)), apply(op::mean, in(d, 0))};
+      return values(apply_all(op::var_mean, {}, in(d, 0), correction_of(d)));
     },
 };
 
@@ -579,29 +599,27 @@ constinit const OpDef op::var_mean_unbiased{
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       const Attributes attributes{{"dim", *d.node.attributes.find("dim")},
                                   {"keepdim", *d.node.attributes.find("keepdim")}};
-      return {apply(op::var, attributes, in(d, 0), correction_of(d)),
-              apply(op::mean, attributes, in(d, 0))};
+      return values(apply_all(op::var_mean, attributes, in(d, 0), correction_of(d)));
     },
 };
 
 constinit const OpDef op::var_mean{
     .name = "var_mean",
-    .doc = "Variance and mean over dimensions.",
+    .doc = "Variance and mean over dimensions; the mean of infinities may be NaN, unlike `mean`'s.",
     .schema =
         "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
         "(Tensor, Tensor)",
+    .aten = "var_mean.correction",
     .python = "var_mean",
-    .traits = composite,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type type = infer_variance(infer)[0];
       return {type, type};
     },
-    .decompose = [](const Decompose& d) -> std::vector<Value*> {
-      const Attributes attributes{{"dim", *d.node.attributes.find("dim")},
-                                  {"keepdim", *d.node.attributes.find("keepdim")}};
-      return {apply(op::var, attributes, in(d, 0), in(d, 1)),
-              apply(op::mean, attributes, in(d, 0))};
-    },
+    .vjp =
+        [](Vjp& g) {
+          if (g.dout(0) != nullptr) g.add(0, variance_gradient(g, dout(g, 0)));
+          if (g.dout(1) != nullptr) g.add(0, mean_gradient(g, dout(g, 1)));
+        },
 };
 
 constinit const OpDef op::vector_norm{

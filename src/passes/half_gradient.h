@@ -13,7 +13,8 @@ class HalfGradient final : public graph::Vjp {
  public:
   explicit HalfGradient(graph::Vjp& around) : around_(around) {}
 
-  /// Element-wise operators of one tensor, and softmax.
+  /// Element-wise operators of one tensor, and softmax. Where clamping cuts, eager compares in half
+  /// precision.
   static bool fits(const graph::Node& node) {
     const auto is_half = [](const graph::Value* value) {
       return value->type.is_tensor() && graph::is_half(value->type.dtype);
@@ -22,7 +23,9 @@ class HalfGradient final : public graph::Vjp {
                           node.op == &op::log_softmax;
     const auto tensors = std::ranges::count_if(
         node.inputs, [](const graph::Value* input) { return input->type.is_tensor(); });
-    return is_known && node.op != &op::to && tensors == 1 && is_half(node.inputs[0]) &&
+    const bool in_half = node.op == &op::to || node.op == &op::clamp || node.op == &op::clamp_min ||
+                         node.op == &op::clamp_max;
+    return is_known && !in_half && tensors == 1 && is_half(node.inputs[0]) &&
            node.outputs.size() == 1 && is_half(node.output());
   }
 
