@@ -6,8 +6,9 @@ For each program: the median of a step in milliseconds for each system; the floo
 matrix products of that step, as eager calls them); seconds until each compiled version has caught up with
 eager, warm-up included; how many graphs torchjanus made, and how many of them in the last steps of up to
 1,000, and how long that took; the share of these that ran as a graph; the most memory that a step of eager
-and of torchjanus holds (memory.py). torch.compile gets so many seconds for its warm-up, and where it fails or
-needs longer the table says so. Writes table.md and table.json into the output folder.
+and of torchjanus takes, and that the process holds in one (memory.py). torch.compile gets so many seconds
+for its warm-up, and where it fails or needs longer the table says so. Writes table.md and table.json into
+the output folder.
 """
 
 import argparse
@@ -246,8 +247,9 @@ def as_markdown(rows: dict[str, dict]) -> str:
     lines = [
         "| program | eager ms | torch.compile ms | torchjanus ms | floor ms | against eager | "
         "against torch.compile | caught up: torch.compile | caught up: torchjanus | graphs | made in | "
-        "made in the last steps | of these ran as a graph | peak MiB: eager | torchjanus |",
-        "|---|" + "--:|" * 14,
+        "made in the last steps | of these ran as a graph | a step's MiB: eager | torchjanus | "
+        "process's peak: eager | torchjanus |",
+        "|---|" + "--:|" * 16,
     ]
     for row in rows.values():
         systems = row["systems"]
@@ -268,7 +270,7 @@ def as_markdown(rows: dict[str, dict]) -> str:
             f"{seconds_for_graphs(row):.2f} s",
             f"{row['last']['generated']} in {row['last']['steps']:,}",
             share_as_graphs(row),
-            *(f"{row['peak_mib'][system]:.0f}" for system in memory.SYSTEMS),
+            *memory.cells(row["peak_mib"]),
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, "", f"Machine: {machine()}.", ""])
