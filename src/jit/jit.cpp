@@ -375,6 +375,8 @@ std::string assembly(const std::string& llvm_text) {
   return std::string(LLVMGetBufferStart(text.get()), LLVMGetBufferSize(text.get()));
 }
 
+std::string processor() { return cat(host().cpu, ' ', host().features); }
+
 int vector_bytes() {
   static const int bytes = host().has("avx512f") && host().has("avx512bw") &&
                                    host().has("avx512dq") && host().has("avx512vl")

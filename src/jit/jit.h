@@ -25,6 +25,9 @@ std::string assembly(const std::string& llvm_text);
 /// that is loaded (torch exports Sleef's vector functions); null if there is none.
 void* external_function(std::string_view name);
 
+/// The processor that code is made for, with all its features.
+std::string processor();
+
 /// Bytes of the widest vectors that the processor computes with: 64, 32 or 16.
 int vector_bytes();
 

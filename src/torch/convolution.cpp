@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "base/thread_pool.h"
 #include "graph/op.h"
 #include "ops/attributes.h"
@@ -282,6 +283,12 @@ bool is_done_by_image(const Case& which) {
   return !which.last && which.batch > 1 && which.windows.count() >= many_windows;
 }
 
+std::string text_of(const Key& key) {
+  std::string text = "convolution:";
+  for (const int64_t each : key) text += cat(each, ',');
+  return text;
+}
+
 /// Whether a product would take too much memory.
 bool is_too_large(const Case& which) {
   if (is_done_by_image(which)) {
@@ -294,7 +301,7 @@ bool is_too_large(const Case& which) {
 
 template <class Run>
 Way choose(Part part, const Case& which, const Run& run) {
-  static Ways<Key> chosen;
+  static Ways<Key> chosen(text_of);
   if (is_too_large(which)) return library;
   return static_cast<Way>(
       chosen.choose(key(part, which), 2, [&](int way) { run(static_cast<Way>(way)); }));

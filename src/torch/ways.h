@@ -1,13 +1,18 @@
 // Several ways to compute the same: which is the fastest is found out by doing it.
 #pragma once
 
+#include <torch/headeronly/version.h>
+
 #include <algorithm>
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/steady_time.h"
+#include "jit/kept_choices.h"
 
 namespace janus::torch {
 
@@ -22,6 +27,11 @@ inline std::atomic<bool> ways_were_compared = false;
 template <class Case>
 class Ways {
  public:
+  /// A case as a text without spaces, all that its times depend on but the machine and torch.
+  using Text = std::string (*)(const Case&);
+  /// With a text the choices are kept on disk: the next process need not compare the ways.
+  explicit Ways(Text text = nullptr) : text_(text) {}
+
   /// The fastest of the ways 0, ... `count` - 1, timed when a case comes up for the first time:
   /// `run(way)` must be repeatable. Another way than the first has to be clearly faster.
   template <class Run>
@@ -32,7 +42,7 @@ class Ways {
       const auto found = chosen_.find(which);
       if (found != chosen_.end()) return found->second;
     }
-    const int way = fastest(count, run);
+    const int way = text_ == nullptr ? fastest(count, run) : kept_or_fastest(which, count, run);
     const std::lock_guard lock(mutex_);
     return chosen_.emplace(which, way).first->second;
   }
@@ -40,6 +50,16 @@ class Ways {
  private:
   static constexpr int rounds = 3;
   static constexpr double clearly_faster = 0.9;
+
+  template <class Run>
+  int kept_or_fastest(const Case& which, int count, const Run& run) {
+    jit::KeptChoices& kept = jit::KeptChoices::of("torch " TORCH_VERSION);
+    const std::string text = text_(which) + "/" + std::to_string(count);
+    if (const auto way = kept.find(text); way && *way >= 0 && *way < count) return *way;
+    const int way = fastest(count, run);
+    kept.keep(text, way);
+    return way;
+  }
 
   template <class Run>
   static int fastest(int count, const Run& run) {
@@ -58,6 +78,7 @@ class Ways {
     return static_cast<int>(std::ranges::min_element(least) - least.begin());
   }
 
+  const Text text_;
   std::mutex mutex_;
   std::map<Case, int> chosen_;
 };

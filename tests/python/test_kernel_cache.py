@@ -73,3 +73,42 @@ def test_a_home_that_cannot_be_written_is_said_once(run, tmp_path):
     (tmp_path / "file").write_text("")
     said = run(TORCHJANUS_CACHE=str(tmp_path / "file"))
     assert said.count("torchjanus:") == 1, said
+
+
+CONVOLUTION = """
+import torch, torchjanus
+import torch.nn.functional as F
+x, w = torch.randn(2, 3, 16, 16), torch.randn(8, 3, 3, 3)
+step = lambda x: F.conv2d(x, w).relu()
+f = torchjanus.function(step)
+for _ in range(6):
+    y = f(x)
+torch.testing.assert_close(y, step(x))
+assert f.stats()["hits"] > 0
+"""
+
+
+def test_choices_by_measurement_are_kept(tmp_path):
+    script = tmp_path / "convolution.py"
+    script.write_text(CONVOLUTION)
+    cache = tmp_path / "cache"
+    assert run_script(script, {"TORCHJANUS_CACHE": str(cache)}) == ""
+    (kept,) = (cache / "ways").iterdir()
+    written = kept.stat().st_mtime_ns
+    assert run_script(script, {"TORCHJANUS_CACHE": str(cache)}) == ""
+    assert kept.stat().st_mtime_ns == written
+    whole = kept.read_bytes()
+    assert b"convolution:" in whole
+    kept.write_bytes(whole[:-3])
+    assert run_script(script, {"TORCHJANUS_CACHE": str(cache)}) == ""
+    assert b"convolution:" in kept.read_bytes()
+
+
+def test_choices_are_not_kept_where_kernels_are_not(tmp_path):
+    script = tmp_path / "convolution.py"
+    script.write_text(CONVOLUTION)
+    cache = tmp_path / "cache"
+    run_script(
+        script, {"TORCHJANUS_CACHE": str(cache), "TORCHJANUS_DISABLE": "kernel_cache,background"}
+    )
+    assert not cache.exists()

@@ -1,0 +1,94 @@
+// Choices on disk: found by the next process under the same key, whole or not at all.
+#include "jit/kept_choices.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+namespace janus::jit {
+namespace {
+
+namespace files = std::filesystem;
+
+class KeptChoicesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/kept_choices_XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    root_ = name;
+  }
+  void TearDown() override { files::remove_all(root_); }
+  std::string folder() const { return root_ / "ways"; }
+
+  files::path root_;
+};
+
+TEST_F(KeptChoicesTest, AreFoundUnderTheirKeyAndCase) {
+  KeptChoices(folder(), "this machine").keep("product:8,16", 2);
+  KeptChoices(folder(), "this machine").keep("product:8,32", 1);
+  KeptChoices again(folder(), "this machine");
+  EXPECT_EQ(again.find("product:8,16"), 2);
+  EXPECT_EQ(again.find("product:8,32"), 1);
+  EXPECT_EQ(again.find("product:8"), std::nullopt);
+  EXPECT_EQ(KeptChoices(folder(), "another").find("product:8,16"), std::nullopt);
+}
+
+TEST_F(KeptChoicesTest, WhatIsDamagedIsNotThere) {
+  KeptChoices(folder(), "key").keep("case", 1);
+  const files::path path = files::directory_iterator(folder())->path();
+  files::resize_file(path, files::file_size(path) - 1);
+  EXPECT_EQ(KeptChoices(folder(), "key").find("case"), std::nullopt);
+  KeptChoices(folder(), "key").keep("case", 2);
+  EXPECT_EQ(KeptChoices(folder(), "key").find("case"), 2);
+}
+
+TEST_F(KeptChoicesTest, WithoutAFolderTheProcessRemembers) {
+  KeptChoices choices("", "key");
+  choices.keep("case", 1);
+  EXPECT_EQ(choices.find("case"), 1);
+}
+
+TEST_F(KeptChoicesTest, ThoseOfOthersStay) {
+  KeptChoices one(folder(), "key"), other(folder(), "key");
+  EXPECT_EQ(one.find("a"), std::nullopt);
+  other.keep("b", 2);
+  one.keep("a", 1);
+  one.keep("b", 1);  // it came to another result: it goes on by that
+  KeptChoices next(folder(), "key");
+  EXPECT_EQ(next.find("a"), 1);
+  EXPECT_EQ(next.find("b"), 1);
+}
+
+TEST_F(KeptChoicesTest, AreBounded) {
+  KeptChoices choices(folder(), "key", 10);
+  for (int i = 0; i < 25; ++i) choices.keep(std::to_string(i), 1);
+  int known = 0;
+  for (int i = 0; i < 25; ++i) known += choices.find(std::to_string(i)).has_value();
+  EXPECT_LE(known, 10);
+  EXPECT_EQ(choices.find("24"), 1);
+}
+
+TEST_F(KeptChoicesTest, SeveralProcessesMayKeepAtOnce) {
+  std::vector<pid_t> children;
+  for (int process = 0; process < 4; ++process) {
+    const pid_t child = fork();
+    if (child != 0) {
+      children.push_back(child);
+      continue;
+    }
+    KeptChoices choices(folder(), "key");
+    for (int i = 0; i < 50; ++i) choices.keep(std::to_string(i), i % 3);
+    _exit(0);
+  }
+  for (const pid_t child : children) waitpid(child, nullptr, 0);
+  KeptChoices choices(folder(), "key");
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(choices.find(std::to_string(i)), i % 3);
+}
+
+}  // namespace
+}  // namespace janus::jit
