@@ -82,8 +82,13 @@ bool has_onednn() {
   return at::native::mkldnn_matmul != nullptr && at::globalContext().userEnabledMkldnn();
 }
 
+std::string text_of(const Shape& shape) {
+  return cat("product:", shape.batch, ',', shape.rows, ',', shape.columns, ',', shape.inner, ',',
+             shape.left_transposed, shape.right_transposed, shape.added, ',', shape.threads);
+}
+
 Ways<Shape>& choices() {
-  static Ways<Shape> instance;
+  static Ways<Shape> instance(text_of);
   return instance;
 }
 
