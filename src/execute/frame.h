@@ -46,9 +46,10 @@ struct Frame {
   /// Memory of the cells that the run writes; filled when it is asked for.
   std::unordered_set<const void*> written;
   std::optional<Failure> failure;
-  bool is_certain = false;               ///< the run can't be given up any more
-  bool lies_otherwise = false;           ///< given up as a tensor lies as in no run before
-  const graph::Node* running = nullptr;  ///< the last operator or kernel that was called: one may throw
+  bool is_certain = false;      ///< the run can't be given up any more
+  bool lies_otherwise = false;  ///< given up as a tensor lies as in no run before
+  const graph::Node* running =
+      nullptr;  ///< the last operator or kernel that was called: one may throw
 };
 
 }  // namespace janus::execute

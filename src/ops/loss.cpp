@@ -419,7 +419,10 @@ Expression cross_entropy_of_classes(const Node& node, const Expression& x, const
   if (reduction == total) return sum_all(loss);
   if (weight.is_none()) return sum_all(loss) / count;
   const auto own = squeezed(apply(op::pick, {{"dim", dim}}, beside(x, weight, dim), place), dim);
-  return sum_all(loss) / sum_all(apply(op::where, counted, own, 0.0));
+  const auto weights = sum_all(apply(op::where, counted, own, 0.0));
+  const auto mean = sum_all(loss) / weights;
+  // Where nothing has a weight, eager's mean is no number, whatever smoothing adds to it.
+  return smoothing == 0 ? mean : mean + weights * 0 / weights;
 }
 
 std::vector<Value*> decompose_cross_entropy(const Decompose& d) {

@@ -31,6 +31,12 @@ size_t dim_of(const Node& node) {
   return static_cast<size_t>(wrap_dim(integer_attribute(node.attributes, "dim"), rank));
 }
 
+/// How ATen lays out what has dimensions of one element, hangs on strides that nobody sees.
+bool lies_by_hidden_strides(const Node& node) {
+  const Shape& shape = node.output()->type.shape;
+  return shape.size() > 1 && std::ranges::any_of(shape, [](const Dim& dim) { return dim.is(1); });
+}
+
 Read turned(const Node& node) {
   const Shape& shape = node.inputs[0]->type.shape;
   Read read{empty_map(shape.size(), shape.size())};
@@ -79,15 +85,8 @@ Read embedded(const Node& node) {
   return of_parts(*node.inputs[0], {{0, node.inputs[1], rank}}, 0, rank);
 }
 
-/// How ATen lays out what has dimensions of one element, hangs on strides that nobody sees.
-bool lies_by_hidden_strides(const Node& node) {
-  const Shape& shape = node.output()->type.shape;
-  return shape.size() > 1 && std::ranges::any_of(shape, [](const Dim& dim) { return dim.is(1); });
-}
-
 /// The indices' dimensions stand where the indexed ones were if those are neighbours.
-std::optional<Read> indexed(const Node& node) {
-  if (lies_by_hidden_strides(node)) return std::nullopt;
+Read indexed(const Node& node) {
   std::vector<LookUp> look_ups;
   size_t rank = 0;
   for (size_t i = 1; i < node.inputs.size(); ++i) {
@@ -113,11 +112,12 @@ bool Read::turns(size_t dim) const { return std::ranges::find(turned, dim) != tu
 
 bool looks_up(const Node& node) {
   return node.op == &op::gather || node.op == &op::index_select || node.op == &op::embedding ||
-         node.op == &op::index;
+         (node.op == &op::index && !lies_by_hidden_strides(node));
 }
 
 bool is_read(const Node& node) {
-  return node.op == &op::reindex || node.op == &op::flip || looks_up(node);
+  return node.op == &op::reindex || (node.op == &op::flip && !lies_by_hidden_strides(node)) ||
+         looks_up(node);
 }
 
 std::optional<Read> read_of(const Node& node) {
@@ -127,7 +127,7 @@ std::optional<Read> read_of(const Node& node) {
   if (node.op == &op::gather) return gathered(node);
   if (node.op == &op::index_select) return selected(node);
   if (node.op == &op::embedding) return embedded(node);
-  return node.op == &op::index ? indexed(node) : std::nullopt;
+  return node.op == &op::index ? std::optional(indexed(node)) : std::nullopt;
 }
 
 }  // namespace janus::ops

@@ -210,7 +210,11 @@ Expression product_gradient(const Expression& x, const Expression& y, const Expr
   const auto quotients = dy * (y / apply(op::where, some, 1, x));
   const auto gradient = apply(op::where, some, ProductTree(x, dim).gradient(dy), quotients);
   if (x.rank() > 1) return gradient;
-  return apply(op::where, apply(op::gt, zeros, 1), 0, gradient);
+  // Of several zeros in a vector eager makes zeros, whatever stands beside them; yet that has a
+  // gradient.
+  const auto is_nan = apply(op::ne, gradient, gradient);
+  const auto hides = apply(op::logical_and, is_nan, apply(op::gt, zeros, 1));
+  return apply(op::where, hides, 0, gradient);
 }
 
 // ---- Variances --------------------------------------------------------------------------------
