@@ -265,7 +265,14 @@ Value* compute_filled(const Site& site) {
 /// Whether the value is a tensor of its own whose elements surely lie in order.
 bool lies_in_order(const Value* value) {
   const Node* node = value->definition;
-  if (node == nullptr || value->index > 0) return false;
+  if (node == nullptr) return false;
+  if (node->op == &op::if_)
+    return std::ranges::all_of(
+        node->blocks, [&](const auto& side) { return lies_in_order(side->results[value->index]); });
+  if (node->op == &op::while_)
+    return lies_in_order(node->inputs[value->index]) &&
+           lies_in_order(node->blocks[1]->results[value->index]);
+  if (value->index > 0) return false;
   if (is_one_of(node->op, {&op::mm, &op::addmm, &op::bmm, &op::baddbmm, &op::linear, &op::full,
                            &op::zeros, &op::embedding_dense_backward, &op::contiguous}))
     return true;
