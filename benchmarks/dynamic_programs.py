@@ -229,6 +229,47 @@ def paint():
     return [generator, critic], make_step, batches
 
 
+class SequenceEncoder(torch.nn.Module):
+    """The last state of one sequence, by a loop over its steps."""
+
+    def __init__(self, features, width, classes):
+        super().__init__()
+        self.inputs = torch.nn.Linear(features, width)
+        self.states = torch.nn.Linear(width, width)
+        self.out = torch.nn.Linear(width, classes)
+
+    def forward(self, sequence):
+        state = torch.zeros(self.states.in_features)
+        for t in range(sequence.shape[0]):
+            state = torch.tanh(self.inputs(sequence[t]) + self.states(state))
+        return self.out(state)
+
+
+def sequences():
+    """Nothing is padded: a list of tensors, each of a length of its own."""
+    model = SequenceEncoder(32, 256, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    rng = random.Random(0)
+
+    def make_step(model):
+        def step(inputs, kinds):
+            optimizer.zero_grad()
+            loss = 0
+            for sequence, kind in zip(inputs, kinds, strict=True):
+                loss = loss + F.cross_entropy(model(sequence)[None], kind[None])
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    def batch():
+        inputs = [torch.randn(rng.randint(5, 40), 32) for _ in range(16)]
+        return inputs, [torch.tensor(rng.randrange(3)) for _ in inputs]
+
+    return [model], make_step, [batch() for _ in range(20)]
+
+
 def residual_network():
     model = resnet50.ResNet()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
@@ -270,6 +311,7 @@ PROGRAMS = {
     "adaptive": ("adaptive computation time, GRU of 128, batch 32", adaptive),
     "stochastic_depth": ("stochastic depth, 12 blocks of 256, batch 32", random_depth),
     "lengths": ("text model, length 10 to 120 at random, batch 32", lengths),
+    "sequences": ("16 sequences of 5 to 40 steps one by one, hand-written cell of 256", sequences),
     "a3c": ("A3C update, rollouts of 5 to 20 steps", actor_critic),
     "ppo": ("PPO update, 64 rows", proximal),
     "beam_search": ("beam search, width 4, 20 words", beams),
