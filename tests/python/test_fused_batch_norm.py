@@ -99,6 +99,8 @@ def expect_same(function, *operands):
             continue
         assert (a.dtype, a.shape, a.stride()) == (e.dtype, e.shape, e.stride())
         absolute = close[1] + close[0] * max(1, largest) + 4 * farthest(e, x)
+        if a.dim() == 1:  # a sum over a channel: of a mean's rounding error as often
+            absolute += 1e-2 * close[0] * largest * operands[0].numel() / a.numel()
         torch.testing.assert_close(a, e, equal_nan=True, rtol=close[0], atol=absolute)
     return str(converted.graph())
 
