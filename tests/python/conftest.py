@@ -5,7 +5,14 @@ import os
 import signal
 from collections.abc import Iterator
 
+import hypothesis
 import pytest
+
+# The same examples in every run, so that a change is judged by what it changed. New ones are looked for with
+# `pytest --hypothesis-profile=explore`.
+hypothesis.settings.register_profile("fixed", derandomize=True)
+hypothesis.settings.register_profile("explore", derandomize=False)
+hypothesis.settings.load_profile("fixed")
 
 _DISABLED = {name for name in os.environ.get("TORCHJANUS_DISABLE", "").split(",") if name}
 # For child processes as well.
