@@ -19,6 +19,7 @@
 #include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/reachability.h"
+#include "python/lock.h"
 #include "speculate/object_heap.h"
 #include "torch/gradient_graph.h"
 #include "torch/parts.h"
@@ -217,15 +218,15 @@ class GraphBackward final : public autograd::Node {
   }
 
   /// Holds Python's lock where objects of Python's are kept.
-  std::unique_ptr<WithGil> lock_python() {
+  std::unique_ptr<python::WithLock> lock_python() {
     const auto all = kept();
     const bool holds_pythons =
         findings_ || std::any_of(all.begin(), all.end() - 1, [](const auto* each) {
           return std::any_of(each->begin(), each->end(),
                              [](const Kept& one) { return one.is_pythons(); });
         });
-    std::unique_ptr<WithGil> lock;
-    if (holds_pythons && Py_IsInitialized() != 0) lock = std::make_unique<WithGil>();
+    std::unique_ptr<python::WithLock> lock;
+    if (holds_pythons && Py_IsInitialized() != 0) lock = std::make_unique<python::WithLock>();
     return lock;
   }
 
@@ -495,7 +496,7 @@ std::shared_ptr<const execute::Heap> heap_of(const speculate::Generated& generat
       new std::shared_ptr<const execute::Heap>(speculate::object_heap(generated.objects));
   return {heap->get(), [heap](const execute::Heap*) {
             if (Py_IsInitialized() == 0) return;
-            const WithGil lock;
+            const python::WithLock lock;
             delete heap;
           }};
 }

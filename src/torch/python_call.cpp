@@ -7,6 +7,7 @@
 #include "ops/list.h"
 #include "ops/python.h"
 #include "python/integer.h"
+#include "python/lock.h"
 #include "python/object.h"
 #include "torch/random_state.h"
 
@@ -80,7 +81,7 @@ class PythonCall final : public execute::Operation {
     const std::string function = node.attributes.get<std::string>("function");
     for (const graph::Value* output : node.outputs) kinds_.push_back(output->type.kind);
     of_instance_ = !node.inputs.empty() && node.inputs[0]->type.kind == graph::Type::Kind::object;
-    const WithGil gil;
+    const python::WithLock gil;
     python_errors([&] {
       function_ = object_at(function);
       const std::string generator = generator_path(function);
@@ -89,7 +90,7 @@ class PythonCall final : public execute::Operation {
   }
 
   void run(const execute::Operands& operands) override {
-    const WithGil gil;
+    const python::WithLock gil;
     python_errors([&] {
       if (generator_ != nullptr) save_python_generator(generator_);
       if (draws_ && of_instance_)

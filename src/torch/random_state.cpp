@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "python/lock.h"
+
 namespace janus::torch {
 
 using python::Object;
@@ -80,7 +82,7 @@ class SavedGenerators final : public execute::RandomState {
   SavedGenerators() = default;
   SavedGenerators(const SavedGenerators& other) : RandomState(other), torch_(other.torch_) {
     if (other.python_.empty()) return;
-    const WithGil gil;
+    const python::WithLock gil;
     python_ = other.python_;
   }
   SavedGenerators& operator=(const SavedGenerators&) = delete;
@@ -98,7 +100,7 @@ class SavedGenerators final : public execute::RandomState {
   void restore() override {
     torch_.restore();
     if (python_.empty()) return;
-    const WithGil gil;
+    const python::WithLock gil;
     const python::ErrorScope errors;
     for (const PythonState& state : python_) state.restore();
   }
@@ -112,7 +114,7 @@ class SavedGenerators final : public execute::RandomState {
     auto saved = std::make_unique<SavedGenerators>();
     saved->torch_.save();
     if (python_.empty()) return saved;
-    const WithGil gil;
+    const python::WithLock gil;
     for (const PythonState& state : python_) saved->python_.push_back(state.now());
     return saved;
   }
@@ -130,7 +132,7 @@ class SavedGenerators final : public execute::RandomState {
  private:
   void forget_python() {
     if (python_.empty() || Py_IsInitialized() == 0) return;
-    const WithGil gil;
+    const python::WithLock gil;
     python_.clear();
   }
 

@@ -10,18 +10,6 @@
 
 namespace janus::torch {
 
-/// Python's lock, taken for a while in the middle of a run.
-class WithGil {
- public:
-  WithGil() : state_(PyGILState_Ensure()) {}
-  ~WithGil() { PyGILState_Release(state_); }
-  WithGil(const WithGil&) = delete;
-  WithGil& operator=(const WithGil&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
-
 std::unique_ptr<execute::RandomState> make_random_state();
 
 /// Puts the state of torch's default CPU generator back at its end: what is tried out draws

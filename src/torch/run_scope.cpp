@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "base/check.h"
+#include "python/lock.h"
 #include "python/object.h"
 #include "torch/memory.h"
 
@@ -42,19 +43,6 @@ bool gives_up_lock(Unlock unlock) {
   return unlock == Unlock::always || has_other_threads();
 }
 
-class Unlocked {
- public:
-  explicit Unlocked(bool release) : state_(release ? PyEval_SaveThread() : nullptr) {}
-  ~Unlocked() {
-    if (state_ != nullptr) PyEval_RestoreThread(state_);
-  }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  PyThreadState* state_;
-};
-
 /// What every operator of a run finds: no autograd, no autocast, no gradient mode.
 class BelowAutograd {
  public:
@@ -86,7 +74,7 @@ Failure failure(Failure::Kind kind, std::string message) {
 std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* context) {
   try {
     RECORD_FUNCTION("torchjanus::graph", {});  // what torch.profiler shows of a run
-    const Unlocked unlocked(gives_up_lock(unlock));
+    const python::WithoutLock unlocked(gives_up_lock(unlock));
     const BelowAutograd below;
     const PooledScope pooled;
     body(context);
@@ -96,10 +84,9 @@ std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* c
   } catch (const InternalError&) {
     throw;
   } catch (python_error& error) {
-    const PyGILState_STATE state = PyGILState_Ensure();
+    const python::WithLock locked;
     error.restore();
     PyErr_Clear();
-    PyGILState_Release(state);
     return failure(Failure::Kind::operation, "an operator written in Python raised");
   } catch (const c10::Error& error) {
     return failure(Failure::Kind::operation, error.what_without_backtrace());
@@ -116,10 +103,8 @@ void check_interrupt() {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_check < time_between_checks) return;
   last_check = now;
-  const PyGILState_STATE state = PyGILState_Ensure();
-  const bool interrupted = PyErr_CheckSignals() != 0;
-  PyGILState_Release(state);
-  if (interrupted) throw Interrupted();
+  const python::WithLock locked;
+  if (PyErr_CheckSignals() != 0) throw Interrupted();
 }
 
 RecordingScope::RecordingScope() : keys_(outer_keys), grad_mode_(c10::GradMode::is_enabled()) {

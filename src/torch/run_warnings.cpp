@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "python/lock.h"
 #include "python/object.h"
 #include "torch/run_scope.h"
 
@@ -20,17 +21,6 @@ using python::Object;
 namespace {
 
 thread_local const graph::SourceSpan* place = nullptr;
-
-class Locked {
- public:
-  Locked() : state_(PyGILState_Ensure()) {}
-  ~Locked() { PyGILState_Release(state_); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
- private:
-  PyGILState_STATE state_;
-};
 
 /// A warning as warn_explicit takes it.
 struct Told {
@@ -149,7 +139,7 @@ class Held final : public speculate::HeldWarnings, private c10::WarningHandler {
 
  private:
   void process(const c10::Warning& warning) override {
-    const Locked locked;
+    const python::WithLock locked;
     const python::ErrorScope scope;
     Told told = told_of(warning);
     if (!is_certain_part() && would_raise(told))

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "python/integer.h"
+#include "python/lock.h"
 #include "torch/arguments.h"
 #include "torch/grad_fn_name.h"
 #include "torch/operator_names.h"
@@ -336,18 +337,6 @@ class Encoder {
   ResolvedOperator& result_;
   std::string names_;
   std::string problem_;
-};
-
-/// Without Python's lock: autograd's engine refuses to be called with it.
-class Unlocked {
- public:
-  Unlocked() : state_(PyEval_SaveThread()) {}
-  ~Unlocked() { PyEval_RestoreThread(state_); }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  PyThreadState* state_;
 };
 
 /// Runs the overload on tensors without data, once for each of several sets of values of the
@@ -784,7 +773,7 @@ class Services final : public frontend::TorchServices {
     }
     std::set<size_t> missing;
     if (results.empty() || watched.empty()) return missing;
-    const Unlocked unlocked;
+    const python::WithoutLock unlocked;  // the engine refuses to be called with the lock
     try {
       const auto gradients = ::torch::autograd::grad(results, watched, seeds, false, false, true);
       for (size_t i = 0; i < places.size(); ++i)

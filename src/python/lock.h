@@ -1,0 +1,34 @@
+// Python's lock, taken or given up for a while.
+#pragma once
+
+#include <Python.h>
+
+namespace janus::python {
+
+/// Holds the lock, whether the thread has it already or not.
+class WithLock {
+ public:
+  WithLock() : state_(PyGILState_Ensure()) {}
+  ~WithLock() { PyGILState_Release(state_); }
+  WithLock(const WithLock&) = delete;
+  WithLock& operator=(const WithLock&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+/// Lets other threads have the lock, which this one holds; with `release` false it keeps it.
+class WithoutLock {
+ public:
+  explicit WithoutLock(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutLock() {
+    if (state_ != nullptr) PyEval_RestoreThread(state_);
+  }
+  WithoutLock(const WithoutLock&) = delete;
+  WithoutLock& operator=(const WithoutLock&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace janus::python
