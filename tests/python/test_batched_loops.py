@@ -46,17 +46,30 @@ class Recurrent(nn.Module):
         return self.out(state)
 
 
-def training(model, optimizer):
-    def step(xs, ys):
+def training(loss_of, *modules, optimizer=torch.optim.SGD, rate=0.002):
+    """A step that trains the modules, and what there is to look at behind it."""
+    optimizer = optimizer([p for module in modules for p in module.parameters()], lr=rate)
+
+    def step(*given):
         optimizer.zero_grad()
-        loss = 0
-        for x, y in zip(xs, ys, strict=True):
-            loss = loss + ((model(x) - y) ** 2).sum()
+        loss = loss_of(*given)
         loss.backward()
         optimizer.step()
         return loss
 
-    return step
+    return step, [*modules, optimizer]
+
+
+def error_of(model):
+    """A loss over one sequence after the other."""
+
+    def loss_of(xs, ys):
+        loss = 0
+        for x, y in zip(xs, ys, strict=True):
+            loss = loss + ((model(x) - y) ** 2).sum()
+        return loss
+
+    return loss_of
 
 
 def batches(count, size=6):
@@ -74,8 +87,8 @@ def batched(program):
 
 def sequences_program(cell):
     model = Recurrent(cell)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
-    return Program(training(model, optimizer), batches(16), watch=[model, optimizer])
+    step, watch = training(error_of(model), model)
+    return Program(step, batches(16), watch=watch)
 
 
 @pytest.mark.parametrize("cell", ["tanh", "lstm"])
@@ -131,12 +144,12 @@ def test_backward_outside():
 def list_program():
     """Lists of any number of sequences, all of one length in a call: a loop in a loop."""
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
+    step, watch = training(error_of(model), model)
     calls = []
     for _ in range(20):
         count, length = random.randrange(2, 9), random.randrange(2, 7)
         calls.append(([torch.randn(length, WIDTH) for _ in range(count)], answers(count)))
-    return Program(training(model, optimizer), calls, watch=[model, optimizer])
+    return Program(step, calls, watch=watch)
 
 
 @differential(graphs=6, hits=5)
@@ -147,20 +160,18 @@ def test_a_loop_over_sequences():
 def nested_program():
     """A tensor of sequences: a loop in a loop, both of any number of rounds."""
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
 
-    def step(x):
-        optimizer.zero_grad()
+    def loss_of(x):
         loss = torch.zeros(())
         for i in range(x.shape[0]):
             loss = loss + model(x[i]).square().sum()
-        loss.backward()
-        optimizer.step()
         return loss
+
+    step, watch = training(loss_of, model)
 
     sizes = [(random.randrange(2, 9), random.randrange(2, 9)) for _ in range(16)]
     calls = [(torch.randn(*size, WIDTH),) for size in sizes]
-    return Program(step, calls, watch=[model, optimizer])
+    return Program(step, calls, watch=watch)
 
 
 @differential(graphs=3, hits=8)
@@ -176,43 +187,38 @@ def test_rounds_of_the_outer_loop_are_computed_together():
 def test_a_loss_in_each_round():
     model = Recurrent()
     head = nn.Linear(64, 4)
-    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters()], lr=0.001)
 
-    def step(xs, labels):
-        optimizer.zero_grad()
+    def loss_of(xs, labels):
         loss = 0
         for x, label in zip(xs, labels, strict=True):
             state = torch.zeros(64)
             for t in range(x.shape[0]):
                 state = torch.tanh(model.inputs(x[t]) + model.states(state))
                 loss = loss + F.cross_entropy(head(state)[None], label[None])
-        loss.backward()
-        optimizer.step()
         return loss
+
+    step, watch = training(loss_of, model, head, optimizer=torch.optim.Adam, rate=0.001)
 
     calls = [
         (sequences(5), [torch.tensor(random.randrange(4)) for _ in range(5)]) for _ in range(14)
     ]
-    return Program(step, calls, watch=[model, head, optimizer])
+    return Program(step, calls, watch=watch)
 
 
 @differential(graphs=4, hits=6)
 def test_words():
     words = nn.Embedding(11, WIDTH)
     model = Recurrent()
-    optimizer = torch.optim.SGD([*words.parameters(), *model.parameters()], lr=0.002)
 
-    def step(texts):
-        optimizer.zero_grad()
-        loss = sum(model(words(text)).square().sum() for text in texts)
-        loss.backward()
-        optimizer.step()
-        return loss
+    def loss_of(texts):
+        return sum(model(words(text)).square().sum() for text in texts)
+
+    step, watch = training(loss_of, words, model)
 
     calls = [
         ([torch.randint(0, 11, (random.randrange(2, 9),)) for _ in range(5)],) for _ in range(14)
     ]
-    return Program(step, calls, watch=[words, model, optimizer])
+    return Program(step, calls, watch=watch)
 
 
 def test_one_sequence_after_the_other():
@@ -234,10 +240,8 @@ def test_one_sequence_after_the_other():
 def test_a_test_on_the_state():
     """What the state holds decides how a round goes on: no round is put off."""
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
 
-    def step(xs):
-        optimizer.zero_grad()
+    def loss_of(xs):
         loss = 0
         for x in xs:
             state = torch.zeros(64)
@@ -246,40 +250,34 @@ def test_a_test_on_the_state():
                 if state.sum() > 0.3:
                     state = state * 0.5
             loss = loss + model.out(state).square().sum()
-        loss.backward()
-        optimizer.step()
         return loss
 
-    return Program(step, [(sequences(4),) for _ in range(20)], watch=[model, optimizer])
+    step, watch = training(loss_of, model)
+    return Program(step, [(sequences(4),) for _ in range(20)], watch=watch)
 
 
 @differential(graphs=4, hits=6)
 def test_dropout_in_each_round():
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
 
-    def step(xs):
-        optimizer.zero_grad()
+    def loss_of(xs):
         loss = 0
         for x in xs:
             state = torch.zeros(64)
             for t in range(x.shape[0]):
                 state = F.dropout(torch.tanh(model.inputs(x[t]) + model.states(state)), 0.3)
             loss = loss + model.out(state).square().sum()
-        loss.backward()
-        optimizer.step()
         return loss
 
-    return Program(step, [(sequences(5),) for _ in range(14)], watch=[model, optimizer])
+    step, watch = training(loss_of, model)
+    return Program(step, [(sequences(5),) for _ in range(14)], watch=watch)
 
 
 @differential(graphs=4, hits=6)
 def test_two_directions():
     there, back = Recurrent(), Recurrent()
-    optimizer = torch.optim.SGD([*there.parameters(), *back.parameters()], lr=0.002)
 
-    def step(xs):
-        optimizer.zero_grad()
+    def loss_of(xs):
         loss = 0
         for x in xs:
             state, other = torch.zeros(64), torch.zeros(64)
@@ -288,21 +286,18 @@ def test_two_directions():
             for t in range(x.shape[0] - 1, -1, -1):
                 other = torch.tanh(back.inputs(x[t]) + back.states(other))
             loss = loss + (there.out(state) * back.out(other)).square().sum()
-        loss.backward()
-        optimizer.step()
         return loss
 
-    return Program(step, [(sequences(5),) for _ in range(14)], watch=[there, back, optimizer])
+    step, watch = training(loss_of, there, back)
+    return Program(step, [(sequences(5),) for _ in range(14)], watch=watch)
 
 
 @differential(graphs=4, hits=6)
 def test_states_that_are_kept():
     """All states of each sequence go into a list, and attention looks over them."""
     model = Recurrent()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.002)
 
-    def step(xs):
-        optimizer.zero_grad()
+    def loss_of(xs):
         loss = 0
         for x in xs:
             state, states = torch.zeros(64), []
@@ -312,8 +307,7 @@ def test_states_that_are_kept():
             states = torch.stack(states)
             weights = torch.softmax(states @ state, 0)
             loss = loss + model.out(weights @ states).square().sum()
-        loss.backward()
-        optimizer.step()
         return loss
 
-    return Program(step, [(sequences(5),) for _ in range(14)], watch=[model, optimizer])
+    step, watch = training(loss_of, model)
+    return Program(step, [(sequences(5),) for _ in range(14)], watch=watch)

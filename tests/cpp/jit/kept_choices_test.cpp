@@ -5,27 +5,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <vector>
+
+#include "temporary_folder.h"
 
 namespace janus::jit {
 namespace {
 
 namespace files = std::filesystem;
 
-class KeptChoicesTest : public testing::Test {
+class KeptChoicesTest : public TestWithFolder {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/kept_choices_XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { files::remove_all(root_); }
   std::string folder() const { return root_ / "ways"; }
-
-  files::path root_;
 };
 
 TEST_F(KeptChoicesTest, AreFoundUnderTheirKeyAndCase) {

@@ -9,34 +9,26 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 #include <vector>
+
+#include "temporary_folder.h"
 
 namespace janus::jit {
 namespace {
 
 namespace files = std::filesystem;
 
-class ObjectFilesTest : public testing::Test {
+class ObjectFilesTest : public TestWithFolder {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/object_files_XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    root_ = name;
-  }
-  void TearDown() override { files::remove_all(root_); }
-
   std::string folder() const { return root_ / "cache" / "kernels"; }
   std::vector<files::path> all_files() const {
     std::vector<files::path> all;
     for (const auto& entry : files::directory_iterator(folder())) all.push_back(entry.path());
     return all;
   }
-
-  files::path root_;
 };
 
 std::string text_of(const files::path& path) {
