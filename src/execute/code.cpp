@@ -268,13 +268,10 @@ class Maker {
     const auto time = [](const Sequence& sequence) {
       double sum = 0;
       for (const Instruction& each : sequence.instructions) {
-        const bool is_product = each.node->op == &op::linear || each.node->op == &op::mm ||
-                                each.node->op == &op::mv || each.node->op == &op::bmm ||
-                                each.node->op == &op::addmm;
-        sum += is_product                      ? 4 + bytes_of_matrix(*each.node) / (16 << 10)
-               : each.is_view                  ? 0.5
-               : each.action == Action::kernel ? 1
-                                               : 1.5;
+        sum += each.node->op->is(Trait::product) ? 4 + bytes_of_matrix(*each.node) / (16 << 10)
+               : each.is_view                    ? 0.5
+               : each.action == Action::kernel   ? 1
+                                                 : 1.5;
       }
       return sum;
     };

@@ -1,8 +1,8 @@
 #include "frontend/strides.h"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
+#include <set>
 
 #include "ops/list.h"
 #include "ops/view_rules.h"
@@ -117,24 +117,11 @@ Strides elementwise_strides(const Shape& shape,
 
 /// Operators whose results lie in order whatever the order of their operands is.
 bool gives_in_order(const graph::OpDef& op) {
-  static constexpr std::array names = {"mm",
-                                       "addmm",
-                                       "bmm",
-                                       "baddbmm",
-                                       "mv",
-                                       "linear",
-                                       "softmax",
-                                       "matmul",
-                                       "dot",
-                                       "log_softmax",
-                                       "functional_softmax",
-                                       "functional_log_softmax",
-                                       "embedding",
-                                       "functional_embedding",
-                                       "gather",
-                                       "index_select",
-                                       "layer_norm"};
-  return std::ranges::find(names, op.name) != names.end();
+  static const std::set<const graph::OpDef*> others = {
+      &op::softmax,   &op::functional_softmax,   &op::log_softmax, &op::functional_log_softmax,
+      &op::embedding, &op::functional_embedding, &op::gather,      &op::index_select,
+      &op::layer_norm};
+  return op.is(graph::Trait::product) || others.contains(&op);
 }
 
 // ---- Views --------------------------------------------------------------------------------------

@@ -12,6 +12,10 @@ namespace janus::graph {
 bool is_function(const Node& node);
 bool is_call(const Node& node);
 
+/// What a `function` runs, and what a `while` runs in each round.
+inline Block& body_of(const Node& function) { return *function.blocks[0]; }
+inline Block& round_of(const Node& loop) { return *loop.blocks[1]; }
+
 /// The name by which a `function` is called, or that a `call` calls.
 const std::string& function_name(const Node& function_or_call);
 
@@ -33,8 +37,7 @@ void for_each_run(const Node& node, Visit&& visit) {
   if (is_function(node)) return;
   visit(node);
   for (const auto& block : node.blocks) for_each_node(*block, visit);
-  for (const Node* function : functions_run_by(node))
-    for_each_node(*function->blocks.front(), visit);
+  for (const Node* function : functions_run_by(node)) for_each_node(body_of(*function), visit);
 }
 
 /// A name that no function of `body` has, made from `name`.

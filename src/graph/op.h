@@ -35,7 +35,9 @@ enum class Trait : uint32_t {
   control = 1 << 9,       ///< has blocks that are executed
   composite = 1 << 10,    ///< has `decompose`; gone after the `decompose` pass
   commutative = 1 << 11,
-  linear = 1 << 12,  ///< backward needs no value of operands or results
+  linear = 1 << 12,   ///< backward needs no value of operands or results
+  product = 1 << 13,  ///< of matrices, or of one and a vector: computed by a library or code of its
+                      ///< own, not in kernels
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

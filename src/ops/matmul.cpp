@@ -12,6 +12,7 @@ using namespace ops;
 
 namespace {
 
+constexpr Trait product = Trait::pure | Trait::product;
 constexpr Trait composite = Trait::pure | Trait::composite;
 
 /// All operands have the dtype of the first, which is not boolean.
@@ -163,6 +164,7 @@ constinit const OpDef op::mm{
     .schema = "(Tensor self, Tensor mat2) -> Tensor",
     .aten = "mm",
     .python = "mm Tensor.mm",
+    .traits = product,
     .infer = infer_product<2>,
     .vjp = [](Vjp& g) { product_gradient(g, op::mm); },
 };
@@ -173,6 +175,7 @@ constinit const OpDef op::bmm{
     .schema = "(Tensor self, Tensor mat2) -> Tensor",
     .aten = "bmm",
     .python = "bmm Tensor.bmm",
+    .traits = product,
     .infer = infer_product<3>,
     .vjp = [](Vjp& g) { product_gradient(g, op::bmm); },
 };
@@ -183,6 +186,7 @@ constinit const OpDef op::mv{
     .schema = "(Tensor self, Tensor vec) -> Tensor",
     .aten = "mv",
     .python = "mv Tensor.mv",
+    .traits = product,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const DType dtype = common_dtype(infer, 2);
       const Shape& matrix = tensor_of_rank(infer, 0, 2).shape;
@@ -240,6 +244,7 @@ constinit const OpDef op::addmm{
     .schema = "(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     .aten = "addmm",
     .python = "addmm Tensor.addmm",
+    .traits = product,
     .infer = infer_added_product<2>,
     .vjp = [](Vjp& g) { added_product_gradient(g, op::mm); },
 };
@@ -251,6 +256,7 @@ constinit const OpDef op::baddbmm{
         "(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     .aten = "baddbmm",
     .python = "baddbmm Tensor.baddbmm",
+    .traits = product,
     .infer = infer_added_product<3>,
     .vjp = [](Vjp& g) { added_product_gradient(g, op::bmm); },
 };
@@ -261,6 +267,7 @@ constinit const OpDef op::addmv{
     .schema = "(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     .aten = "addmv",
     .python = "addmv Tensor.addmv",
+    .traits = product,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const DType dtype = common_dtype(infer, 3);
       if (!is_floating(dtype)) infer.fail("integer operands");
@@ -286,7 +293,7 @@ constinit const OpDef op::matmul{
     .doc = "The product of vectors, matrices or batches of matrices by their ranks.",
     .schema = "(Tensor self, Tensor other) -> Tensor",
     .python = "matmul Tensor.matmul linalg.matmul",
-    .traits = composite,
+    .traits = composite | Trait::product,
     .infer = infer_matmul,
     .decompose = decompose_matmul,
 };
@@ -297,6 +304,7 @@ constinit const OpDef op::linear{
     .schema = "(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
     .aten = "linear",
     .python = "nn.functional.linear _C._nn.linear",
+    .traits = product,
     .infer = infer_linear,
     .vjp = linear_gradient,
 };

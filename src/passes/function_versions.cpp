@@ -17,6 +17,7 @@
 namespace janus::passes {
 
 using graph::Block;
+using graph::body_of;
 using graph::Builder;
 using graph::Graph;
 using graph::Node;
@@ -24,8 +25,6 @@ using graph::Type;
 using graph::Value;
 
 namespace {
-
-Block& block_of(const Node& function) { return *function.blocks.front(); }
 
 Block& body_around(const Node& node) {
   Block* block = node.parent;
@@ -52,7 +51,7 @@ class Dependence {
     pass_arguments(call, [&](const Value* input) { return sums.needs(input); });
     for (size_t before = SIZE_MAX; before != depends_.size();) {
       before = depends_.size();
-      for (const Node* function : functions) visit(block_of(*function));
+      for (const Node* function : functions) visit(body_of(*function));
     }
   }
 
@@ -72,7 +71,7 @@ class Dependence {
     if (function == nullptr) return;
     for (size_t i = 0; i < call.inputs.size(); ++i)
       if (carries_gradient(call.inputs[i]->type) && depends(call.inputs[i]))
-        depends_.insert(block_of(*function).parameters[i]);
+        depends_.insert(body_of(*function).parameters[i]);
   }
 
   bool any(std::span<Value* const> values) const {
@@ -129,7 +128,7 @@ class Receiving {
     if (!passes_gradient(*node)) return;
     pending_.insert(pending_.end(), node->inputs.begin(), node->inputs.end());
     const Node* function = node->op == &op::call ? graph::callee(*node) : nullptr;
-    if (function != nullptr) pending_.push_back(block_of(*function).results[value.index]);
+    if (function != nullptr) pending_.push_back(body_of(*function).results[value.index]);
     // The condition of a loop, its first block, carries no gradient.
     for (size_t b = node->op == &op::while_ ? 1 : 0; b < node->blocks.size(); ++b)
       pending_.push_back(node->blocks[b]->results[value.index]);
@@ -168,8 +167,8 @@ class VersionMaker {
     const Node* called = graph::callee(call_);
     Receiving receiving(depends, captured_);
     for (size_t i = 0; i < call_.outputs.size(); ++i)
-      if (sums_.gradient(call_.outputs[i]) != nullptr) receiving.add(block_of(*called).results[i]);
-    const auto* known = all_.find(*called, depends.among(block_of(*called).parameters),
+      if (sums_.gradient(call_.outputs[i]) != nullptr) receiving.add(body_of(*called).results[i]);
+    const auto* known = all_.find(*called, depends.among(body_of(*called).parameters),
                                   results_of(*called, depends, receiving), captured_);
     if (known != nullptr) return known;
     for (Node* function : functions_) add_version(*function, depends, receiving);
@@ -185,7 +184,7 @@ class VersionMaker {
   /// the frame of an earlier differentiation only where a gradient comes to what it keeps.
   static std::vector<size_t> results_of(const Node& function, const Dependence& depends,
                                         const Receiving& receiving) {
-    const Block& block = block_of(function);
+    const Block& block = body_of(function);
     std::vector<size_t> results = depends.among(block.results);
     std::erase_if(results, [&](size_t i) {
       const Value* result = block.results[i];
@@ -196,7 +195,7 @@ class VersionMaker {
 
   void add_version(Node& function, const Dependence& depends, const Receiving& receiving) {
     FunctionVersion version{.original = &function, .captured = captured_};
-    version.parameters = depends.among(block_of(function).parameters);
+    version.parameters = depends.among(body_of(function).parameters);
     version.results = results_of(function, depends, receiving);
     if (version.results.empty()) return;
     all_.versions_.push_back(std::make_unique<FunctionVersion>(std::move(version)));
@@ -229,7 +228,7 @@ class VersionMaker {
   }
 
   void run_forward_versions(const FunctionVersion& version) {
-    graph::for_each_node(block_of(*version.forward), [&](Node& node) {
+    graph::for_each_node(body_of(*version.forward), [&](Node& node) {
       if (node.op != &op::call) return;
       const FunctionVersion* called = version_of(graph::callee(node));
       if (called == nullptr) return;
@@ -241,7 +240,7 @@ class VersionMaker {
   /// Parameters of the backward version: the frame, gradients of results, sums. The frame is the
   /// first.
   void reverse(const FunctionVersion& version) {
-    Block& forward = block_of(*version.forward);
+    Block& forward = body_of(*version.forward);
     reversals_.push_back(std::make_unique<BlockReversal>(graph_, *version.backward, forward, all_));
     BlockReversal& reversal = *reversals_.back();
     Block& backward = reversal.block();
@@ -271,7 +270,7 @@ class VersionMaker {
 
   void keep_frame(const FunctionVersion& version, BlockReversal& reversal) {
     reversal.find_saved();
-    block_of(*version.forward).results.push_back(reversal.pack());
+    body_of(*version.forward).results.push_back(reversal.pack());
     reversal.connect(reversal.block().parameters.front());
   }
 

@@ -2,12 +2,13 @@
 #include "passes/parallel_loops.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <unordered_map>
 #include <vector>
 
+#include "graph/functions.h"
+#include "graph/op.h"
 #include "graph/typical_size.h"
 #include "ops/list.h"
 #include "passes/order.h"
@@ -18,6 +19,7 @@ namespace {
 
 using graph::Block;
 using graph::Node;
+using graph::round_of;
 using graph::Value;
 
 /// As many loops side by side gain more than putting off costs.
@@ -26,13 +28,6 @@ constexpr size_t least_loops = 4;
 constexpr int64_t most_rows = 8;
 /// To read a smaller matrix in each round costs less than putting off.
 constexpr double least_elements = 4096;
-
-const Block& round_of(const Node& loop) { return *loop.blocks[1]; }
-
-bool is_product(const Node& node) {
-  static constexpr std::array products = {&op::linear, &op::mm, &op::mv, &op::addmm};
-  return std::ranges::find(products, node.op) != products.end();
-}
 
 bool has_few_rows(const Node& product) {
   const graph::Shape& shape = product.output()->type.shape;
@@ -52,17 +47,21 @@ struct Products {
 
   Products(const Node& loop, const Block& body) {
     graph::for_each_node(round_of(loop), [&](const Node& node) {
-      if (!is_product(node) || !has_few_rows(node)) return;
-      for (const Value* input : node.inputs) {
-        const Block* place =
-            input->definition != nullptr ? input->definition->parent : input->owner;
-        if (place != &body || !input->type.is_tensor() || input->type.rank() < 2 ||
-            graph::typical_size(graph::element_count(input->type.shape)) < least_elements)
-          continue;
-        nodes.push_back(&node);
-        matrices.insert(input);
-      }
+      if (!node.op->is(graph::Trait::product) || !has_few_rows(node)) return;
+      std::vector<const Value*> of_body;
+      std::ranges::copy_if(node.inputs, std::back_inserter(of_body),
+                           [&](const Value* input) { return is_matrix_of(*input, body); });
+      if (of_body.empty()) return;
+      nodes.push_back(&node);
+      matrices.insert(of_body.begin(), of_body.end());
     });
+  }
+
+ private:
+  static bool is_matrix_of(const Value& value, const Block& body) {
+    const Block* place = value.definition != nullptr ? value.definition->parent : value.owner;
+    return place == &body && value.type.is_tensor() && value.type.rank() == 2 &&
+           graph::typical_size(graph::element_count(value.type.shape)) >= least_elements;
   }
 };
 

@@ -273,8 +273,8 @@ bool lies_in_order(const Value* value) {
     return lies_in_order(node->inputs[value->index]) &&
            lies_in_order(node->blocks[1]->results[value->index]);
   if (value->index > 0) return false;
-  if (is_one_of(node->op, {&op::mm, &op::addmm, &op::bmm, &op::baddbmm, &op::linear, &op::full,
-                           &op::zeros, &op::embedding_dense_backward, &op::contiguous}))
+  if (node->op->is(graph::Trait::product) ||
+      is_one_of(node->op, {&op::full, &op::zeros, &op::embedding_dense_backward, &op::contiguous}))
     return true;
   return node->op->is(graph::Trait::elementwise) &&
          std::ranges::all_of(node->inputs, [&](const Value* input) {

@@ -11,14 +11,12 @@
 namespace janus::passes {
 
 using graph::Block;
+using graph::body_of;
 using graph::Node;
+using graph::round_of;
 using graph::Value;
 
 namespace {
-
-const Block& block_of(const Node& function) { return *function.blocks.front(); }
-
-const Block& round_of(const Node& loop) { return *loop.blocks[1]; }
 
 /// For each result of a block that is this value, `visit(index)` must say yes.
 template <class Visit>
@@ -46,9 +44,9 @@ void Sums::collect() {
     block_of_.emplace(value, block);
   };
   for (const Node* function : functions_) {
-    for (const Value* parameter : block_of(*function).parameters)
-      add(parameter, &block_of(*function));
-    graph::for_each_node(block_of(*function), [&](const Node& node) {
+    for (const Value* parameter : body_of(*function).parameters)
+      add(parameter, &body_of(*function));
+    graph::for_each_node(body_of(*function), [&](const Node& node) {
       for (const Value* output : node.outputs) add(output, node.parent);
       if (node.op == &op::while_)
         for (const Value* parameter : round_of(node).parameters) add(parameter, &round_of(node));
@@ -75,7 +73,7 @@ bool Sums::is_made_as_one(const Value& value) const {
         node->blocks, [&](const auto& side) { return contains(side->results[value.index]); });
   if (node->op == &op::call) {
     const Node* function = graph::callee(*node);
-    return is_ours(function) && contains(block_of(*function).results[value.index]);
+    return is_ours(function) && contains(body_of(*function).results[value.index]);
   }
   const auto to = added_to(*node);
   return to && !cannot_add_.contains(node) && contains(node->inputs[*to]);
@@ -109,7 +107,7 @@ bool Sums::is_used_well(const Value& value, const Node& user) const {
     if (user.inputs[i] != &value) continue;
     const Node* function = user.op == &op::call ? graph::callee(user) : nullptr;
     if (function != nullptr && is_ours(function)) {
-      if (!contains(block_of(*function).parameters[i])) return false;
+      if (!contains(body_of(*function).parameters[i])) return false;
     } else if (user.op == &op::while_) {
       if (!is_handed_on(user, i)) return false;
     } else if (added_to(user) != i || !contains(user.output())) {
@@ -157,7 +155,7 @@ bool Sums::leaves_well(const Value& value, const Block& block) const {
   return all_results(block, value, [&](size_t index) {
     return std::ranges::all_of(functions_, [&](const Node* function) {
       bool well = true;
-      graph::for_each_node(block_of(*function), [&](const Node& node) {
+      graph::for_each_node(body_of(*function), [&](const Node& node) {
         if (node.op == &op::call && graph::callee(node) == around)
           well = well && contains(node.outputs[index]);
       });

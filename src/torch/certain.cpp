@@ -17,14 +17,7 @@ namespace {
 /// Operators that compute sums with floats: any bits are good.
 bool is_arithmetic(const graph::OpDef* op) {
   static const std::set<const graph::OpDef*> some = {
-      &op::mm,
-      &op::bmm,
-      &op::mv,
       &op::dot,
-      &op::addmm,
-      &op::baddbmm,
-      &op::addmv,
-      &op::linear,
       &op::convolution,
       &op::sum,
       &op::mean,
@@ -47,7 +40,7 @@ bool is_arithmetic(const graph::OpDef* op) {
       &op::adaptive_avg_pool2d_native,
       &op::adaptive_avg_pool2d_backward,
   };
-  return some.contains(op);
+  return op->is(graph::Trait::product) || some.contains(op);
 }
 
 /// Operators that move elements of whatever type, by numbers that are no operands.
