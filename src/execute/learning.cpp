@@ -43,21 +43,15 @@ bool has_type(const Layout& layout, const Value& value, const Frame& frame) {
 }
 
 void learn_operands(const Code& code, Frame& frame, const Library& library) {
-  std::vector<uint32_t> known;
   const auto learn = [&](uint32_t slot, Learned::Origin origin) {
-    if (!frame.slots[slot].is_tensor()) return;
-    Learned& learned = frame.learned[slot];
-    learned = learned_of(slot, origin, frame, library);
-    for (uint32_t other : known) {
-      if (frame.learned[other].storage != learned.storage) continue;
-      learned.root = other;
-      learned.byte_offset = learned.data - frame.learned[other].data;
-      break;
-    }
-    if (learned.root == slot) known.push_back(slot);
+    if (frame.slots[slot].is_tensor())
+      frame.learned[slot] = learned_of(slot, origin, frame, library);
   };
   for (size_t c = 0; c < code.cells.size(); ++c) learn(cell_slot(code, c), Learned::Origin::cell);
-  for (const auto& [slot, cell] : code.cell_reads) learn(slot, Learned::Origin::cell);
+  for (const auto& [slot, cell] : code.cell_reads) {
+    learn(slot, Learned::Origin::cell);
+    if (frame.slots[slot].is_tensor()) frame.learned[slot].root = cell_slot(code, cell);
+  }
   for (uint32_t slot : code.body.parameters) learn(slot, Learned::Origin::input);
 }
 
