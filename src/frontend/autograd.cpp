@@ -615,7 +615,11 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   check_not_consumed(interpreter, outputs.values);
 
   std::vector<graph::Value*> targets;
-  std::vector<Value> inputs = tensor_list(interpreter, *inputs_given);
+  const std::vector<Value> all_inputs = tensor_list(interpreter, *inputs_given);
+  // A tensor that is given twice has one gradient, which is given back twice.
+  std::vector<Value> inputs;
+  for (const Value& input : all_inputs)
+    if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
   for (const Value& input : inputs) {
     auto* tensor = as<Tensor>(input);
     if (tensor == nullptr || !shows_gradient(interpreter, *tensor))
@@ -665,7 +669,11 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
       }
     }
   });
-  return make_tuple(std::move(results));
+  std::vector<Value> all_results;
+  for (const Value& input : all_inputs)
+    all_results.push_back(
+        results[static_cast<size_t>(std::ranges::find(inputs, input) - inputs.begin())]);
+  return make_tuple(std::move(all_results));
 }
 
 Value call_backward_function(Interpreter& interpreter, const CallArguments& arguments) {

@@ -582,6 +582,41 @@ void accept_views(Interpreter& interpreter) {
       each.tensor.may_be_view = true;
 }
 
+/// What one path leads to is another path's tensor in some calls: a change through the one would
+/// have to show in the other.
+void refuse_changed_twins(Interpreter& interpreter) {
+  for (const auto& [object, tensors] : interpreter.entry_tensors) {
+    if (tensors.size() < 2) continue;
+    for (const auto& tensor : tensors)
+      if (changes(interpreter, *tensor) || tensor->requires_grad || tensor->grad_replaced)
+        interpreter.refuse(ReasonCode::unsupported_tensor,
+                           cat("a change of ", tensor->source->describe(),
+                               ", which is another argument's tensor in some calls"));
+  }
+}
+
+bool takes_gradients(Interpreter& interpreter) {
+  bool takes = std::ranges::any_of(interpreter.entry_tensor_order,
+                                   [](const auto& tensor) { return tensor->grad_replaced; });
+  graph::for_each_node(interpreter.output().graph.body(),
+                       [&](const graph::Node& node) { takes |= node.op == &op::gradient; });
+  return takes;
+}
+
+/// Two of them that are one tensor in another call have one gradient there, the sum of both. What
+/// is changed is told from all others by its memory (assume_separate).
+void assume_distinct_leaves(Interpreter& interpreter) {
+  if (!takes_gradients(interpreter)) return;
+  std::vector<const Source*> leaves;
+  for (const auto& tensor : interpreter.entry_tensor_order)
+    if ((tensor->requires_grad || tensor->grad != nullptr) && !changes(interpreter, *tensor))
+      leaves.push_back(tensor->source);
+  if (leaves.size() < 2) return;
+  const int64_t group = interpreter.new_group();
+  for (const Source* source : leaves)
+    interpreter.assume(Assumption::Kind::not_same_object, source, {}, group);
+}
+
 /// A write must not show in another tensor of the graph, nor a changed requires_grad in a view.
 void assume_separate(Interpreter& interpreter) {
   const auto& tensors = interpreter.entry_tensor_order;
@@ -729,6 +764,8 @@ void finish(Interpreter& interpreter, const Value& result) {
   note_differentiable_leaves(interpreter, writer.leaves());
   commit_tensors(interpreter);
   accept_views(interpreter);
+  refuse_changed_twins(interpreter);
+  assume_distinct_leaves(interpreter);
   assume_separate(interpreter);
   graph::Block& body = interpreter.output().graph.body();
   body.results = interpreter.results();

@@ -421,8 +421,9 @@ class Interpreter {
   /// Where gradients are clipped: whether those that only some runs have are taken to be there.
   bool clips = false, sees_all_grads = false;
 
-  /// Tensors reached from the entry, by the identity of the real tensor.
-  std::map<const void*, std::shared_ptr<Tensor>> entry_tensors;
+  /// Tensors reached from the entry, by the identity of the real tensor: several where the paths to
+  /// it lead to different ones at times.
+  std::map<const void*, std::vector<std::shared_ptr<Tensor>>> entry_tensors;
   /// In the order in which they were reached.
   std::vector<std::shared_ptr<Tensor>> entry_tensor_order;
 
@@ -431,6 +432,7 @@ class Interpreter {
   bool expected_outcome(int fact_number) const;
   Value wrap_new(PyObject* object, const Source* source);
   Value wrap_tensor(PyObject* object, const Source* source);
+  Value known_tensor(PyObject* object, const Source* source);
   Value wrap_varying_tuple(PyObject* object, const Source* source);
   Value wrap_number(PyObject* object, const Source* source);
   Value number_input(PyObject* object, const Source* source);

@@ -410,16 +410,32 @@ Dim Interpreter::entry_dimension(int64_t size, const ValueFact* seen, size_t dim
   return Dim::symbol(name->symbol);
 }
 
-Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
-  auto known = entry_tensors.find(object);
-  if (known != entry_tensors.end()) {
+/// The tensor, if it was reached before. Where the paths were seen to lead to different tensors in
+/// some call, they are two in the graph: it fits either way, as long as neither is changed
+/// (refuse_changed_twins).
+Value Interpreter::known_tensor(PyObject* object, const Source* source) {
+  const auto& known = entry_tensors[object];
+  const auto reached =
+      std::ranges::find(known, source, [](const auto& each) { return each->source; });
+  if (reached != known.end()) return *reached;
+  const ValueFact* seen = path_fact(source->describe());
+  for (const auto& tensor : known) {
+    const ValueFact* other = path_fact(tensor->source->describe());
+    if (!call_.keeps_aliases && !tensor->requires_grad && seen != nullptr && other != nullptr &&
+        ValueFact::were_different(*seen, *other))
+      continue;
     Assumption same;
     same.kind = Assumption::Kind::same_object;
     same.source = source;
-    same.other = known->second->source;
+    same.other = tensor->source;
     assume(std::move(same));
-    return known->second;
+    return tensor;
   }
+  return nullptr;
+}
+
+Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
+  if (Value known = known_tensor(object, source)) return known;
   std::string why_not;
   std::optional<TensorFact> fact = speculate::tensor_access().describe(object, &why_not);
   if (!fact) refuse(ReasonCode::unsupported_tensor, cat(source->describe(), ": ", why_not));
@@ -469,7 +485,7 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   if (tensor->requires_grad) differentiable.insert(tensor->value);
   if (fact->has_hooks) hooked_leaves.insert(tensor.get());
   existed_before(*tensor);
-  entry_tensors.emplace(object, tensor);
+  entry_tensors[object].push_back(tensor);
   entry_tensor_order.push_back(tensor);
   return tensor;
 }

@@ -548,7 +548,9 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
   durations_.generating += now() - start;
   if (auto* reason = std::get_if<Reason>(&*outcome)) {
     refusal = std::move(*reason);
-    return nullptr;
+    if (!relaxed || call.keeps_aliases || !observations_.aliases_vary()) return nullptr;
+    wanted.keeps_aliases = true;
+    return generate_with(wanted, chosen, relaxed, refusal);
   }
   Generated& generated = std::get<Generated>(*outcome);
   if (tensor_work(generated.graph) < options_.least_work) {

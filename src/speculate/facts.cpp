@@ -126,23 +126,31 @@ bool ValueFact::join_tensor(PyObject* object) {
   return true;
 }
 
-void ValueFact::note_sizes(uint64_t call, PyObject* object) {
+void ValueFact::note_tensor(uint64_t call, PyObject* object) {
   constexpr size_t kMostCalls = 8;
   const auto tensor = tensor_access().describe(object, nullptr);
   if (!tensor || (!latest_.empty() && latest_.back().call == call)) return;
-  latest_.push_back({call, tensor->sizes});
+  latest_.push_back({call, object, tensor->sizes});
   if (latest_.size() > kMostCalls) latest_.pop_front();
 }
 
 bool ValueFact::have_differed(const ValueFact& a, size_t dimension, const ValueFact& b,
                               size_t other_dimension) {
-  for (const SizesInCall& one : a.latest_)
-    for (const SizesInCall& other : b.latest_)
+  for (const TensorInCall& one : a.latest_)
+    for (const TensorInCall& other : b.latest_)
       if (one.call == other.call && dimension < one.sizes.size() &&
           other_dimension < other.sizes.size() &&
           one.sizes[dimension] != other.sizes[other_dimension])
         return true;
   return false;
+}
+
+bool ValueFact::were_different(const ValueFact& a, const ValueFact& b) {
+  return std::ranges::any_of(a.latest_, [&](const TensorInCall& one) {
+    return std::ranges::any_of(b.latest_, [&](const TensorInCall& other) {
+      return one.call == other.call && one.identity != other.identity;
+    });
+  });
 }
 
 bool ValueFact::is_same_value(PyObject* object) const {

@@ -57,11 +57,13 @@ class ValueFact {
   }
   /// The smallest size seen of each dimension; as long as sizes().
   const std::vector<int64_t>& least_sizes() const { return least_sizes_; }
-  /// Notes what sizes a tensor has in the call of that number.
-  void note_sizes(uint64_t call, PyObject* object);
+  /// Notes which tensor it is in the call of that number, and of what sizes.
+  void note_tensor(uint64_t call, PyObject* object);
   /// Whether dimensions of two values were of different sizes in a call that both remember.
   static bool have_differed(const ValueFact& a, size_t dimension, const ValueFact& b,
                             size_t other_dimension);
+  /// Whether two values were different tensors in a call that both remember.
+  static bool were_different(const ValueFact& a, const ValueFact& b);
   std::string describe() const;
   /// The classes of the values seen, also at level `anything`; empty if there were too many.
   const std::vector<python::Object>& classes() const { return classes_; }
@@ -81,11 +83,12 @@ class ValueFact {
   bool is_tensor_ = false;
   graph::DType dtype_ = graph::DType::f32;
   std::vector<int64_t> sizes_, least_sizes_;
-  struct SizesInCall {
+  struct TensorInCall {
     uint64_t call = 0;
+    const PyObject* identity = nullptr;  ///< never looked at: it may be gone
     std::vector<int64_t> sizes;
   };
-  std::deque<SizesInCall> latest_;
+  std::deque<TensorInCall> latest_;
   std::vector<python::Object> classes_;
   bool too_many_classes_ = false;
 };

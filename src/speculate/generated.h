@@ -231,6 +231,8 @@ struct Call {
   bool general = false;
   /// Branches and loops decide no sizes: an operator has no gradient for such.
   bool keeps_sizes = false;
+  /// Paths that lead to one tensor in this call are taken to do so in all.
+  bool keeps_aliases = false;
 };
 
 /// "x: f32[B,784]", "self.training is True": an assumption as text.

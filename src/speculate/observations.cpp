@@ -73,6 +73,17 @@ std::string kind_of(const std::string& path, PyObject* object) {
 
 }  // namespace
 
+void Observations::begin_call() {
+  ++call_;
+  tensors_.clear();
+}
+
+void Observations::note_tensor(const Key& key, ValueFact& fact, PyObject* object) {
+  fact.note_tensor(call_, object);
+  const Key& first = tensors_.try_emplace(object, key).first->second;
+  if (first != key) shared_.emplace(first, key);
+}
+
 bool Observations::see(const std::string& path, PyObject* object) {
   const std::string kind = kind_of(path, object);
   if (kind.empty()) return false;
@@ -83,11 +94,12 @@ bool Observations::see(const std::string& path, PyObject* object) {
     std::set<Py_hash_t>& values = numbers_[path];
     if (values.size() < kMostCounted) values.insert(PyObject_Hash(object));
   }
-  ValueFact& fact = facts_[{path, kind}];
+  const Key key(path, kind);
+  ValueFact& fact = facts_[key];
   const ValueFact::Level level = fact.level();
   const std::vector<int64_t> sizes = fact.sizes();
   fact.see(object);
-  if (fact.is_tensor()) fact.note_sizes(call_, object);
+  if (fact.is_tensor()) note_tensor(key, fact, object);
   if (level == ValueFact::Level::nothing || kind == kObject) return false;
   // A tensor that is another object of the same shape is nothing new: identity is never assumed.
   if (fact.is_tensor()) return fact.sizes() != sizes;
@@ -116,7 +128,13 @@ bool Observations::any_varies() const {
                          : fact.level() > ValueFact::Level::value)
       return true;
   }
-  return false;
+  return aliases_vary();
+}
+
+bool Observations::aliases_vary() const {
+  return std::ranges::any_of(shared_, [&](const auto& pair) {
+    return ValueFact::were_different(facts_.at(pair.first), facts_.at(pair.second));
+  });
 }
 
 size_t Observations::most_values() const {

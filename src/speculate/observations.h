@@ -20,24 +20,31 @@ namespace janus::speculate {
 class Observations {
  public:
   /// What is seen from here on is of one more call.
-  void begin_call() { ++call_; }
+  void begin_call();
   /// Joins; true if that made the fact more general than it was (not for the first value).
   bool see(const std::string& path, PyObject* object);
   /// Adds the fact about objects of this object's kind at the path, if there is one.
   void add_fact(const std::string& path, PyObject* object,
                 std::map<std::string, ValueFact, std::less<>>& facts) const;
-  /// Whether any fact is more general than one value or shape.
+  /// Whether any fact is more general than one value or shape, or aliases_vary().
   bool any_varies() const;
+  /// Whether two paths led to one tensor in some call and to two in another.
+  bool aliases_vary() const;
   /// How many values were seen of the number that had most, as far as they are counted.
   size_t most_values() const;
 
  private:
+  using Key = std::pair<std::string, std::string>;  ///< a path, and the kind of object
+  void note_tensor(const Key& key, ValueFact& fact, PyObject* object);
+
   static constexpr size_t kMostCounted = 8;
   uint64_t call_ = 0;
-  std::map<std::pair<std::string, std::string>, ValueFact> facts_;
+  std::map<Key, ValueFact> facts_;
+  std::map<const PyObject*, Key> tensors_;  ///< of this call, by identity: the first path to each
+  std::set<std::pair<Key, Key>> shared_;    ///< that led to one tensor in some call
   std::map<std::string, std::set<Py_hash_t>, std::less<>> numbers_;
   /// By path with all indices left out: of an element that varied, which stands for all alike.
-  std::map<std::pair<std::string, std::string>, ValueFact> varied_elements_;
+  std::map<Key, ValueFact> varied_elements_;
 };
 
 }  // namespace janus::speculate
