@@ -111,6 +111,9 @@ class Writer:
         self.random = random.Random(seed)
         share = self.random.choice((0.15, 0.3, 0.5, 0.8))
         self.features = {name for name in FEATURES if self.random.random() < share}
+        # Drawn apart: the programs of earlier seeds stay what they were.
+        self.apart = random.Random(f"a second argument: {seed}")
+        self.has_two_arguments = self.apart.random() < 0.3
         self.lines: list[str] = []
         self.scopes: list[dict[str, list[str]]] = []
         self.depth = 0
@@ -922,10 +925,27 @@ class Cell:
 """
 
 
+# Two arguments, and how they have to do with each other.
+TWO = """
+
+def two(way, x):
+    if way == "same":
+        return x, x
+    if way == "view":
+        return x, x[:]
+    if way == "parts":
+        both = torch.cat([x.detach(), x.detach() * 2])
+        return both[: len(x)], both[len(x) :]
+    return x, torch.randn_like(x).requires_grad_(x.requires_grad)
+"""
+
+
 def write_program(seed: int) -> str:
     """The text of the program of this seed."""
     writer = Writer(seed)
     writer.lines = [*HEAD.splitlines(), *CELL.splitlines()]
+    if writer.has_two_arguments:
+        writer.lines += TWO.splitlines()
     write_mix(writer)
     write_module(writer)
     write_helpers(writer)
@@ -1038,6 +1058,9 @@ def write_build(writer: Writer) -> None:
 def write_step(writer: Writer) -> None:
     parameters = {"x": "matrix", "n": "int", "scale": "float", "flag": "bool"}
     head = "def step(x, n, scale=0.5, flag=True):"
+    if writer.has_two_arguments:
+        parameters["y"] = "matrix"
+        head = "def step(x, y, n, scale=0.5, flag=True):"
     with function(writer, head, writer.random.randint(4, 16), **parameters):
         if writer.has("globals"):
             writer.line("global GAIN, COUNT")
@@ -1102,7 +1125,11 @@ def write_calls(writer: Writer) -> None:
                 "setattr(net, 'scale', 0.1)", "optimizer.param_groups[0].update(lr=0.02)",
             )  # fmt: skip
             writer.line(f"lambda: {change},")
-        writer.line(f"(torch.randn({batch}, 4){dtype}, {number}, {scale}, {flag}),")
+        given = f"torch.randn({batch}, 4){dtype}"
+        if writer.has_two_arguments:
+            way = writer.apart.choice(("apart", "apart", "same", "view", "parts"))
+            given = f"*two({way!r}, {given})"
+        writer.line(f"({given}, {number}, {scale}, {flag}),")
     writer.depth -= 1
     writer.line("]")
 
