@@ -32,8 +32,9 @@ namespace {
 constexpr size_t least_pooled = size_t{1} << 16;
 constexpr size_t granularity = size_t{1} << 12;
 
-/// Blocks by address and, as far as they are free, by size. It holds no more than was once in use
-/// at the same time; what exceeds that is given back, the longest unused first.
+/// Blocks by address and, as far as they are free, by size. It holds little more than was once in
+/// use at the same time; what exceeds that is given back, the longest unused first. The little more
+/// is so that a small block does not drive out a large one that is asked for in every run.
 class Pool {
  public:
   explicit Pool(c10::Allocator& source) : source_(source) {}
@@ -58,7 +59,7 @@ class Pool {
     if (!std::exchange(keeps_, true)) refilled_ = true;
     sizes_.emplace(memory, bytes);
     use(bytes);
-    trim(most_used_);
+    trim(most_used_ + most_used_ / 16);
     return memory;
   }
 

@@ -1,6 +1,7 @@
 """Memory that operators ask for in runs, where the plan has none for them: the pool (`src/torch/memory.h`)."""
 
 import ctypes
+import resource
 
 from differential import resident_mib
 
@@ -28,3 +29,21 @@ def test_what_the_pool_tried_goes_back_once_it_is_filled():
     assert before - resident_mib() < 16
     for result in results:
         torch.testing.assert_close(result, chosen(x), rtol=1e-4, atol=1)
+
+
+def test_a_small_block_does_not_drive_out_a_large_one():
+    """Each of the two graphs finds the memory of its result that it freed itself, whatever the other one did."""
+
+    def page_faults():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+    x = torch.randn(1 << 14, 256)
+    large = torchjanus.function(lambda x: x * 2 + 1)
+    small = torchjanus.function(lambda x: (x * 2).sum(1))
+    for _ in range(6):
+        large(x), small(x)
+    before = page_faults()
+    for _ in range(8):
+        large(x), small(x)
+    pages_of_result = x.nbytes // resource.getpagesize()
+    assert page_faults() - before < pages_of_result
