@@ -24,6 +24,9 @@ constexpr int64_t kLittleWork = 16;
 /// What is kept of a row lies on the stack.
 constexpr int64_t kMostKeptBytes = 64 << 10;
 constexpr int64_t kMostElementBytes = 8;
+/// A tensor of more bytes lies beyond the processor's own cache; of so long a row it does no harm
+/// that something else follows in memory.
+constexpr int64_t kFarBytes = 8 << 20, kLongRowBytes = 32 << 10;
 
 Target host_target() {
   return {.vector_bytes = jit::vector_bytes(), .has_function = [](std::string_view name) {
@@ -55,6 +58,9 @@ int dimension_to_split(const Space& space, int threads) {
 CompiledNest::CompiledNest(LoopNest nest) : nest_(std::move(nest)), cost_(nest_.cost()) {
   for (size_t t = 0; t < nest_.tensor_count(); ++t)
     element_sizes_[t] = graph::byte_size(nest_.tensor_dtype(t));
+  for (const Instruction& one : nest_.code)
+    if (one.opcode == Opcode::load && one.operands[0] < 0 && one.operands[1] < 0)
+      read_in_place_ |= uint32_t{1} << one.index;
   widens_ = nest_.combines() && cost_ <= kLittleWork && can_widen(nest_, host_target());
 }
 
@@ -79,7 +85,8 @@ Order CompiledNest::order_of(const OrderKey& key, size_t tensors) {
               .reduced_loops = key.reduced_loops,
               .lanes_reduced = key.lanes_reduced,
               .registers = key.registers,
-              .keeps = key.keeps};
+              .keeps = key.keeps,
+              .ahead = key.ahead};
   for (size_t t = 0; t < tensors; ++t)
     order.walks[t] = static_cast<Walk>((key.walks >> (2 * t)) & 3);
   return order;
@@ -93,12 +100,32 @@ CompiledNest::OrderKey CompiledNest::order_key(const Space& space) const {
   OrderKey key{.reduced_loops = space.reduced_loops, .lanes_reduced = space.lanes_reduced()};
   for (int t = 0; t < space.tensors; ++t)
     key.walks |= static_cast<uint64_t>(space.walk(t)) << (2 * t);
+  key.ahead = fetched_ahead(space);
   if (!nest_.combines()) return key;
   if (widens_ && space.sizes[0] >= kLongRow) key.registers = kRegisters;
   const int64_t bytes =
       space.lanes_reduced() ? kMostElementBytes : key.registers * jit::vector_bytes();
   key.keeps = space.row_length() * bytes <= kMostKeptBytes;
   return key;
+}
+
+/// Tensors that come from memory, in the order in which they lie there or down columns: a processor
+/// foresees by itself what is read next, but not beyond the end of a page.
+uint32_t CompiledNest::fetched_ahead(const Space& space) const {
+  if (space.has_other_sizes) return 0;
+  const bool down_columns = space.reduced_loops > 0 && !space.lanes_reduced();
+  const int next = space.reduced_loops > 0 ? 2 : 1;
+  uint32_t ahead = 0;
+  for (int t = 0; t < space.tensors; ++t) {
+    if ((read_in_place_ >> t & 1) == 0 || space.walk(t) != Walk::contiguous) continue;
+    const int64_t row_bytes = space.sizes[0] * element_sizes_[static_cast<size_t>(t)];
+    const int64_t stride = space.strides[next][t];
+    const bool follows = stride == space.sizes[0] || row_bytes >= kLongRowBytes;
+    if (space.count_of(t) * element_sizes_[static_cast<size_t>(t)] >= kFarBytes &&
+        (down_columns ? stride != 0 : follows))
+      ahead |= uint32_t{1} << t;
+  }
+  return ahead;
 }
 
 bool CompiledNest::prepare(const Space& space, Making making) const {
@@ -108,14 +135,18 @@ bool CompiledNest::prepare(const Space& space, Making making) const {
 
 CompiledNest::Code CompiledNest::code_for(const OrderKey& key) const {
   const Version* version = find_version(key);
+  // A run waits for no code that only comes sooner to what it reads.
+  if (version == nullptr) version = find_version(key, true);
   if (version == nullptr) version = make_version(key);
   return version->code;
 }
 
-const CompiledNest::Version* CompiledNest::find_version(const OrderKey& key) const {
+const CompiledNest::Version* CompiledNest::find_version(OrderKey key, bool any_ahead) const {
   for (const Version* version = versions_.load(std::memory_order_acquire); version != nullptr;
-       version = version->next)
+       version = version->next) {
+    if (any_ahead) key.ahead = version->key.ahead;
     if (version->key == key) return version;
+  }
   return nullptr;
 }
 

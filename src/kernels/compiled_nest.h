@@ -57,6 +57,7 @@ class CompiledNest {
     bool lanes_reduced = false;
     int registers = 1;
     bool keeps = false;
+    uint32_t ahead = 0;
 
     friend bool operator==(const OrderKey&, const OrderKey&) = default;
   };
@@ -70,8 +71,10 @@ class CompiledNest {
   static Order order_of(const OrderKey& key, size_t tensors);
   std::string text_for(const OrderKey& key) const;
   OrderKey order_key(const Space& space) const;
+  uint32_t fetched_ahead(const Space& space) const;
   Code code_for(const OrderKey& key) const;
-  const Version* find_version(const OrderKey& key) const;
+  /// `any_ahead`: whatever it fetches ahead.
+  const Version* find_version(OrderKey key, bool any_ahead = false) const;
   /// Null if code that is only to be found was not made before.
   const Version* make_version(OrderKey key, Making making = Making::compiled) const;
   uint64_t all_tensors() const;
@@ -85,7 +88,8 @@ class CompiledNest {
   int64_t cost_;
   int64_t element_sizes_[kMaxTensors] = {};
   bool widens_ = false;
-  mutable std::mutex mutex_;  // guards growing of versions_
+  uint32_t read_in_place_ = 0;  ///< bit t: tensor t is read at the point itself, unconditionally
+  mutable std::mutex mutex_;    // guards growing of versions_
   mutable std::atomic<const Version*> versions_ = nullptr;
 };
 

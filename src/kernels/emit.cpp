@@ -27,6 +27,7 @@ class Emitter : VectorText {
     count_passes();
     choose_lanes();
     if (order.keeps) choose_kept();
+    choose_pass_ahead();
   }
 
   std::string emit() {
@@ -236,6 +237,7 @@ class Emitter : VectorText {
     emit_stride(t, "outer", 1);
     for (int loop = 0; loop < order_.reduced_loops && runs_along_reduced(t); ++loop)
       emit_stride(t, cat("reduced", loop), 2 + loop);
+    if (is_fetched_ahead(t) && !goes_down_columns()) emit_distance_ahead(t);
     if (walks_[t] != Walk::strided) return;
     emit_stride(t, "inner", 0);
     const std::string stride = splat("i64", cat("%t", t, ".inner"));
@@ -331,6 +333,7 @@ class Emitter : VectorText {
 
   /// All of a row, or of one vector of columns.
   void emit_passes() {
+    if (passes_ == 0) emit_fetches_ahead();
     if (!order_.lanes_reduced) emit_level(Level::vector, 0);
     for (int pass = 0; pass < passes_; ++pass) emit_pass(pass);
     for (size_t i = 0; i < nest_.results.size(); ++i)
@@ -377,7 +380,69 @@ class Emitter : VectorText {
     return needed;
   }
 
+  // --- what is fetched from memory beforehand
+
+  /// A page on; of rows that are gone over several times, at least a row, as long as the cache
+  /// holds two of them. Down columns, so many rows.
+  static constexpr int64_t kBytesAhead = 4 << 10, kMostBytesAhead = 256 << 10, kRowsAhead = 8;
+  static constexpr int64_t kLineBytes = 64;
+
+  bool is_fetched_ahead(size_t t) const { return (order_.ahead >> t & 1) != 0; }
+  bool goes_down_columns() const { return !order_.lanes_reduced && order_.reduced_loops > 0; }
+
+  /// The pass that computes most, while memory has nothing else to do.
+  void choose_pass_ahead() {
+    int most = 0;
+    for (int pass = 0; pass < passes_; ++pass) {
+      const std::vector<bool> needed = needed_in(pass);
+      int cost = 0;
+      for (size_t i = 0; i < nest_.code.size(); ++i)
+        if (needed[i] && is_element(i) && !is_loaded_in(i, pass))
+          cost += kernels::cost(nest_.code[i]);
+      if (cost <= most) continue;
+      most = cost;
+      pass_ahead_ = pass;
+    }
+  }
+
+  /// How far, in bytes.
+  void emit_distance_ahead(size_t t) {
+    const int64_t bytes = graph::byte_size(nest_.tensor_dtype(t));
+    const auto row = temporary(), is_longer = temporary(), fits = temporary(), takes = temporary();
+    line("  $s = mul i64 %inner, $d", {row, bytes});
+    line("  $s = icmp ugt i64 $s, $d", {is_longer, row, kBytesAhead});
+    line("  $s = icmp ule i64 $s, $d", {fits, row, passes_ > 1 ? kMostBytesAhead : 0});
+    line("  $s = and i1 $s, $s", {takes, is_longer, fits});
+    line("  %t$d.ahead = select i1 $s, i64 $s, i64 $d", {index(t), takes, row, kBytesAhead});
+  }
+
+  void emit_fetches_ahead() {
+    if (mode_ != Mode::whole) return;
+    for (size_t t = 0; t < nest_.inputs.size(); ++t)
+      if (is_fetched_ahead(t)) emit_fetch_ahead(t);
+  }
+
+  void emit_fetch_ahead(size_t t) {
+    declare("declare void @llvm.prefetch.p0(ptr, i32, i32, i32)");
+    const DType dtype = nest_.tensor_dtype(t);
+    const auto now = temporary(), later = temporary();
+    line("  $s = getelementptr $E, ptr $s, i64 $s", {now, dtype, places_[t], position_});
+    if (goes_down_columns()) {
+      const auto rows = temporary();
+      line("  $s = mul i64 %t$d.reduced0, $d", {rows, index(t), kRowsAhead});
+      line("  $s = getelementptr $E, ptr $s, i64 $s", {later, dtype, now, rows});
+    } else {
+      line("  $s = getelementptr i8, ptr $s, i64 %t$d.ahead", {later, now, index(t)});
+    }
+    for (int64_t at = 0; at < lanes_ * graph::byte_size(dtype); at += kLineBytes) {
+      const auto place = temporary();
+      line("  $s = getelementptr i8, ptr $s, i64 $d", {place, later, at});
+      line("  call void @llvm.prefetch.p0(ptr $s, i32 0, i32 3, i32 1)", {place});
+    }
+  }
+
   void emit_elements(int pass, const std::vector<bool>& needed) {
+    if (pass == pass_ahead_) emit_fetches_ahead();
     for (size_t i = 0; i < nest_.code.size(); ++i) {
       if (!is_element(i) || !needed[i]) continue;
       if (is_loaded_in(i, pass)) {
@@ -562,6 +627,7 @@ class Emitter : VectorText {
   std::vector<size_t> kept_;
   std::vector<int> first_pass_;  ///< that computes an instruction, where something may be kept
   int passes_ = 0;
+  int pass_ahead_ = 0;  ///< in which memory is asked for what comes later
   int loops_ = 0;
 };
 

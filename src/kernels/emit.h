@@ -13,6 +13,7 @@
 // anything was joined.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,7 @@ struct Order {
       false;           ///< the lanes lie along a reduced dimension: a row is combined into one
   int registers = 1;   ///< vectors that are computed side by side, as one wider vector
   bool keeps = false;  ///< a row is short enough to keep what later passes need of it
+  uint32_t ahead = 0;  ///< bit t: tensor t is fetched from memory some time before it is read
 };
 
 struct Target {

@@ -108,6 +108,7 @@ class TypicalSizes {
     std::vector<int64_t> sizes;
     for (const graph::Dim& dim : shape) {
       const auto size = dim.evaluate([&](const std::string& name) {
+        varies_ = true;
         return symbols_.try_emplace(name, 1009 + 2 * static_cast<int64_t>(symbols_.size()))
             .first->second;
       });
@@ -115,9 +116,11 @@ class TypicalSizes {
     }
     return sizes;
   }
+  bool varies() const { return varies_; }
 
  private:
   std::map<std::string, int64_t> symbols_;
+  bool varies_ = false;
 };
 
 /// The axes of a tensor that is broadcast to a space of that rank.
@@ -155,18 +158,21 @@ class Foretold {
       }
       strides_.push_back(strides_in_space(rank, axes, kernel_->map(t), own, sizes));
     }
+    varies_ = typical.varies();
   }
 
   bool prepare(Making making) const {
     std::vector<TensorOperand> tensors;
     for (const auto& one : strides_) tensors.push_back({nullptr, one.data()});
-    return kernel_->prepare({.sizes = sizes_, .tensors = tensors, .numbers = {}}, making);
+    return kernel_->prepare(
+        {.sizes = sizes_, .tensors = tensors, .numbers = {}, .has_other_sizes = varies_}, making);
   }
 
  private:
   std::shared_ptr<const CompiledKernel> kernel_;
   std::vector<int64_t> sizes_;
   std::vector<std::vector<int64_t>> strides_;
+  bool varies_ = false;
 };
 
 // --- cache ---------------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ struct Arguments {
   std::span<const int64_t> sizes;          ///< of the iteration space
   std::span<const TensorOperand> tensors;  ///< tensor inputs in order, then outputs
   std::span<const NumberOperand> numbers;  ///< number inputs in order
+  bool has_other_sizes = false;            ///< the sizes stand for others, not known yet
 };
 
 class Kernel {

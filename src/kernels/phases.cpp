@@ -409,7 +409,8 @@ class Phases::Plan::Run {
       bound.starts[t] = tensors[t].data;
     }
     const LoopNest& nest = part.code.nest();
-    bound.empty = !bound.space.read({sizes, std::span(tensors, part.tensors.size()), {}}, nest);
+    const std::span<const TensorOperand> operands(tensors, part.tensors.size());
+    bound.empty = !bound.space.read({sizes, operands, {}, arguments_.has_other_sizes}, nest);
     if (!bound.empty) bound.space.simplify(static_cast<int>(nest.inputs.size()));
     return bound;
   }

@@ -12,6 +12,7 @@ bool Space::read(const Arguments& arguments, const LoopNest& nest) {
                    "kernel: ", arguments.tensors.size(), " tensors");
   const int held = static_cast<int>(arguments.tensors.size());
   tensors = held + static_cast<int>(nest.positions.size());
+  has_other_sizes = arguments.has_other_sizes;
   rank = 0;
   for (size_t dim = arguments.sizes.size(); dim-- > 0;) {
     const int64_t size = arguments.sizes[dim];
@@ -112,6 +113,13 @@ void Space::swap(int a, int b) {
 int64_t Space::element_count() const {
   int64_t count = 1;
   for (int dim = 0; dim < rank; ++dim) count *= sizes[dim];
+  return count;
+}
+
+int64_t Space::count_of(int tensor) const {
+  int64_t count = 1;
+  for (int dim = 0; dim < rank; ++dim)
+    if (strides[dim][tensor] != 0) count *= sizes[dim];
   return count;
 }
 

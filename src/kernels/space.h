@@ -16,6 +16,7 @@ struct Space {
   int rank = 0;  ///< at least 2 once simplified
   int tensors = 0;
   int reduced_loops = 0;
+  bool has_other_sizes = false;  ///< see Arguments
   int64_t sizes[kMaxRank + 2];
   int64_t strides[kMaxRank + 2][kMaxTensors];
   bool reduced[kMaxRank + 2];
@@ -31,6 +32,8 @@ struct Space {
   /// Whether code counts the dimension itself; the others are counted around it.
   bool is_inside(int dim) const { return dim < 2 + reduced_loops; }
   int64_t element_count() const;
+  /// How many elements of a tensor there are.
+  int64_t count_of(int tensor) const;
 
   Walk walk(int tensor) const;
 

@@ -227,6 +227,21 @@ def test_sums_of_long_columns_beyond_the_cache(shape, threads):
         torch.set_num_threads(before)
 
 
+@pytest.mark.parametrize("layout", ["contiguous", "sliced", "columns"])
+@pytest.mark.parametrize("shape", [(2100, 1001), (33_001, 70), (3, 700_001)])
+def test_tensors_beyond_the_cache(shape, layout):
+    """They are fetched ahead, up to their end."""
+    x = torch.randn(shape)
+    if layout == "sliced":
+        x = torch.randn(shape[0], shape[1] + 3)[:, 1:-2]
+    elif layout == "columns":
+        x = torch.randn(shape[::-1]).t()
+    expect_same(lambda x: F.softmax(x * 0.5, 1) + 1, x)
+    expect_same(lambda x: F.layer_norm(x * 2, x.shape[1:]), x)
+    expect_same(lambda x: ((x * 2).sum(1), (x * 2).amax(0)), x, ill_conditioned=True)
+    expect_same(lambda x: torch.tanh(x) * x[0] + x, x)
+
+
 def test_one_graph_for_sizes_that_vary():
     function = lambda x: F.softmax(x * 2, -1) + (x * 2).sum(-1, keepdim=True)  # noqa: E731
     converted = torchjanus.function(function)

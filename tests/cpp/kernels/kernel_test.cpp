@@ -337,6 +337,32 @@ TEST(KernelText, CallsVectorFunctionsOrTheLibraryLaneByLane) {
               testing::HasSubstr("call <8 x float> @Sleef_logf8_u10(<8 x float>"));
 }
 
+std::string text_of_sum(const graph::Dim& rows) {
+  op::Fused fused;
+  Value* a = fused.tensor(DType::f32, {rows, 1024});
+  Value* b = fused.tensor(DType::f32, {1024});
+  fused.finish({fused.apply(op::add, {a, b}, DType::f32)});
+  return compile(fused.node())->llvm_text();
+}
+
+TEST(KernelText, FetchesAheadWhereTensorsAreLarge) {
+  using testing::HasSubstr;
+  using testing::Not;
+  EXPECT_THAT(text_of_sum(100), Not(HasSubstr("llvm.prefetch")));
+  const std::string large = text_of_sum(4000);
+  EXPECT_THAT(large, HasSubstr("@llvm.prefetch.p0(ptr"));
+  EXPECT_THAT(large, HasSubstr("%t0.ahead"));
+  EXPECT_THAT(large, Not(HasSubstr("%t1.ahead"))) << "a row that all rows use";
+}
+
+TEST(KernelText, FetchesNothingAheadWhereSizesAreNotKnown) {
+  op::Fused fused;
+  const auto dim = [](const char* name) { return graph::Dim::symbol(name); };
+  Value* a = fused.tensor(DType::f32, {dim("A"), dim("B"), dim("C")});
+  fused.finish({fused.apply(op::mul, {a, a}, DType::f32)});
+  EXPECT_THAT(compile(fused.node())->llvm_text(), testing::Not(testing::HasSubstr("prefetch")));
+}
+
 TEST(Kernel, ExponentialsTreatSpecialValuesAsTheLibrary) {
   const float special[] = {0.0f,    -0.0f,    INFINITY, -INFINITY, NAN,    1e-45f,
                            -1e-45f, 1e-38f,   88.7f,    88.73f,    1e30f,  -1e30f,
