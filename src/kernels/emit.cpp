@@ -169,8 +169,7 @@ class Emitter : VectorText {
     emit_sizes();
     for (size_t t = 0; t < nest_.tensor_count(); ++t) emit_tensor(t);
     for (size_t i = 0; i < nest_.code.size(); ++i)
-      if (nest_.code[i].opcode == Opcode::reduce)
-        line("  %acc$d = alloca $s", {index(i), accumulator_type(nest_.code[i])});
+      if (nest_.code[i].opcode == Opcode::reduce) emit_memory_of_accumulator(i);
     if (!kept_.empty()) emit_kept_memory();
     emit_level(Level::kernel, 0);
     line("  %rest = urem i64 %inner, #");
@@ -524,8 +523,22 @@ class Emitter : VectorText {
     }
   }
 
+  /// Extrema of floats take no notice of NaN on their way, which is noted beside them: the
+  /// processor has one instruction for that, and more would be waited for from point to point.
+  static bool notes_nan(const Instruction& one) {
+    return graph::is_floating(one.dtype) &&
+           (one.combine == Combine::maximum || one.combine == Combine::minimum);
+  }
+
+  void emit_memory_of_accumulator(size_t i) {
+    const Instruction& one = nest_.code[i];
+    line("  %acc$d = alloca $s", {index(i), accumulator_type(one)});
+    if (notes_nan(one)) line("  %nan$d = alloca <# x i1>", {index(i)});
+  }
+
   void emit_accumulator(size_t i) {
     const Instruction& one = nest_.code[i];
+    if (notes_nan(one)) line("  store <# x i1> zeroinitializer, ptr %nan$d", {index(i)});
     line("  store $s $s, ptr %acc$d", {accumulator_type(one), identity(one), index(i)});
   }
 
@@ -545,8 +558,36 @@ class Emitter : VectorText {
     }
     const auto before = temporary();
     line("  $s = load $s, ptr %acc$d", {before, type, index(i)});
-    const std::string after = emit_combine(one, before, value);
+    const std::string after =
+        notes_nan(one) ? emit_extremum(one, before, value) : emit_combine(one, before, value);
     line("  store $s $s, ptr %acc$d", {type, after, index(i)});
+    if (notes_nan(one)) emit_note_of_nan(i, value);
+  }
+
+  /// Of `a`, which is not NaN, and `b`; `a` if `b` is NaN.
+  std::string emit_extremum(const Instruction& one, const std::string& a, const std::string& b) {
+    const auto wins = temporary(), result = temporary();
+    const std::string compare = one.combine == Combine::maximum ? "ogt" : "olt";
+    line("  $s = fcmp $s $T $s, $s", {wins, compare, one.dtype, b, a});
+    line("  $s = select <# x i1> $s, $T $s, $T $s", {result, wins, one.dtype, b, one.dtype, a});
+    return result;
+  }
+
+  void emit_note_of_nan(size_t i, const std::string& value) {
+    const auto is_nan = temporary(), before = temporary(), after = temporary();
+    line("  $s = fcmp uno $T $s, zeroinitializer", {is_nan, nest_.code[i].dtype, value});
+    line("  $s = load <# x i1>, ptr %nan$d", {before, index(i)});
+    line("  $s = or <# x i1> $s, $s", {after, before, is_nan});
+    line("  store <# x i1> $s, ptr %nan$d", {after, index(i)});
+  }
+
+  std::string with_nan(size_t i, const std::string& value) {
+    const auto noted = temporary(), result = temporary();
+    const DType dtype = nest_.code[i].dtype;
+    line("  $s = load <# x i1>, ptr %nan$d", {noted, index(i)});
+    line("  $s = select <# x i1> $s, $T splat ($E 0x7FF8000000000000), $T $s",
+         {result, noted, dtype, dtype, dtype, value});
+    return result;
   }
 
   /// `a` combined with `b`, both of the accumulator's type. The extremum of a NaN is NaN.
@@ -594,6 +635,7 @@ class Emitter : VectorText {
     const std::string type = accumulator_type(one);
     std::string all = temporary();
     line("  $s = load $s, ptr %acc$d", {all, type, index(i)});
+    if (notes_nan(one)) all = with_nan(i, all);
     if (order_.lanes_reduced) all = emit_lanes_combined(one, all);
     name_value(id);
     if (accumulated(one) != one.dtype)

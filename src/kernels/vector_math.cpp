@@ -1,19 +1,23 @@
 #include "kernels/vector_math.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <vector>
 
 #include "base/check.h"
 
 namespace janus::kernels {
 namespace {
 
+std::string name_of_scale(int lanes) { return cat("llvm.x86.avx512.mask.scalef.ps.", 32 * lanes); }
+
 /// A function's body in the making. Operands are names of values, or literals.
 class Body {
  public:
-  explicit Body(int lanes) : lanes_(lanes) {}
+  Body(int lanes, bool has_avx512) : lanes_(lanes), has_avx512_(has_avx512) {}
 
   using Vector = std::string;
 
@@ -43,7 +47,7 @@ class Body {
   /// `a` if `x` (compared by `how` with `bound`) else `b`. NaN compares false.
   Vector choose(std::string_view how, const Vector& x, const Vector& bound, const Vector& a,
                 const Vector& b) {
-    const Vector condition = assign(cat("fcmp ", how, " ", floats(), " ", x, ", ", bound));
+    const Vector condition = compare(how, x, bound);
     return assign(cat("select <", lanes_, " x i1> ", condition, ", ", floats(), " ", a, ", ",
                       floats(), " ", b));
   }
@@ -55,6 +59,26 @@ class Body {
   }
   Vector integer(std::string_view operation, const Vector& a, const Vector& b) {
     return assign(cat(operation, " ", integers(), " ", a, ", ", b));
+  }
+  bool has_avx512() const { return has_avx512_; }
+  /// a * 2^whole, rounded once. Where `takes` is given and false, 0, and no time is lost on
+  /// underflow.
+  Vector scale(const Vector& a, const Vector& whole, const Vector& takes = {}) {
+    const int count = piece();
+    return in_pieces([&](int first) {
+      Vector mask = "-1";
+      if (!takes.empty())
+        mask = assign(
+            cat("bitcast <", count, " x i1> ", piece_of("i1", takes, first), " to i", count));
+      const Vector number = piece_of("float", a, first), power = piece_of("float", whole, first);
+      return assign(cat("call ", piece_type(), " @", name_of_scale(count), "(", piece_type(), " ",
+                        number, ", ", piece_type(), " ", power, ", ", piece_type(),
+                        " zeroinitializer, i", count, " ", mask, count == 16 ? ", i32 4)" : ")"));
+    });
+  }
+  /// Whether `x`, compared by `how` with `bound`, is so in each lane.
+  Vector compare(std::string_view how, const Vector& x, const Vector& bound) {
+    return assign(cat("fcmp ", how, " ", floats(), " ", x, ", ", bound));
   }
   static Vector integer_constant(int64_t value) { return cat("splat (i32 ", value, ")"); }
 
@@ -83,15 +107,48 @@ class Body {
     return name;
   }
 
+  // --- instructions that LLVM has for vectors of one width only
+
+  int piece() const { return std::min(lanes_, 16); }
+  std::string piece_type() const { return cat("<", piece(), " x float>"); }
+  Vector piece_of(std::string_view element, const Vector& a, int first) {
+    if (piece() == lanes_) return a;
+    const std::string type = cat("<", lanes_, " x ", element, ">");
+    return assign(
+        cat("shufflevector ", type, " ", a, ", ", type, " poison, ", consecutive(first, piece())));
+  }
+  /// part(first lane) for each piece, put together.
+  template <class Part>
+  Vector in_pieces(Part&& part) {
+    std::vector<Vector> parts;
+    for (int first = 0; first < lanes_; first += piece()) parts.push_back(part(first));
+    for (int size = piece(); parts.size() > 1; size *= 2) {
+      const std::string type = cat("<", size, " x float> ");
+      std::vector<Vector> joined;
+      for (size_t i = 0; i < parts.size(); i += 2)
+        joined.push_back(assign(cat("shufflevector ", type, parts[i], ", ", type, parts[i + 1],
+                                    ", ", consecutive(0, 2 * size))));
+      parts = std::move(joined);
+    }
+    return parts.front();
+  }
+  static std::string consecutive(int first, int count) {
+    std::string out = cat("<", count, " x i32> <");
+    for (int i = 0; i < count; ++i) out += cat(i == 0 ? "" : ", ", "i32 ", first + i);
+    return out + ">";
+  }
+
   int lanes_;
+  bool has_avx512_;
   int count_ = 0;
   std::string text_;
 };
 
-/// e^x = 2^power * fraction with fraction in [0.7, 1.5].
+/// e^x = 2^whole * fraction with fraction in [0.7, 1.5].
 struct Exponential {
   Body::Vector fraction;
-  Body::Vector power;  ///< integers
+  Body::Vector whole;    ///< as floats
+  Body::Vector shifted;  ///< as floats in whose lowest bits the integers stand
 };
 
 Exponential split_exponential(Body& body, const Body::Vector& x) {
@@ -108,8 +165,11 @@ Exponential split_exponential(Body& body, const Body::Vector& x) {
   const auto rest = body.multiply_add(whole, Body::constant(-kLow), high);
   const auto square = body.multiply(rest, rest);
   const auto tail = body.multiply_add(square, body.polynomial(rest, kPolynomial), rest);
-  return {body.add(tail, Body::constant(1.0f)),
-          body.integer("sub", body.bits(shifted), Body::integer_constant(0x4B400000))};
+  return {body.add(tail, Body::constant(1.0f)), whole, shifted};
+}
+
+Body::Vector integer_power(Body& body, const Exponential& parts) {
+  return body.integer("sub", body.bits(parts.shifted), Body::integer_constant(0x4B400000));
 }
 
 Body::Vector power_of_two(Body& body, const Body::Vector& exponent) {
@@ -119,22 +179,28 @@ Body::Vector power_of_two(Body& body, const Body::Vector& exponent) {
 
 /// e^x for x that are known to neither overflow nor underflow.
 Body::Vector moderate_exponential(Body& body, const Body::Vector& x) {
-  const auto [fraction, power] = split_exponential(body, x);
-  return body.multiply(fraction, power_of_two(body, power));
+  const Exponential parts = split_exponential(body, x);
+  if (body.has_avx512()) return body.scale(parts.fraction, parts.whole);
+  return body.multiply(parts.fraction, power_of_two(body, integer_power(body, parts)));
 }
 
 Body::Vector exponential(Body& body, const Body::Vector& x) {
   const auto limit = Body::constant(89.0f), least = Body::constant(-104.0f);
   const auto zero = Body::constant(0.0f);
   const auto below = body.choose("ogt", x, limit, limit, x);
+  if (body.has_avx512()) {
+    const Exponential parts = split_exponential(body, below);
+    return body.scale(parts.fraction, parts.whole, body.compare("uge", x, least));
+  }
   // What is less gives 0. Not by underflow, which takes a processor as long as hundreds of
   // instructions: half of the scores of a causal attention are -inf.
-  const auto [fraction, power] = split_exponential(body, body.choose("olt", x, least, zero, below));
+  const Exponential parts = split_exponential(body, body.choose("olt", x, least, zero, below));
+  const auto power = integer_power(body, parts);
   // In two steps, since 2^power itself may be too large or too small for a float.
   const auto half = body.integer("ashr", power, Body::integer_constant(1));
   const auto other = body.integer("sub", power, half);
-  const auto result =
-      body.multiply(body.multiply(fraction, power_of_two(body, half)), power_of_two(body, other));
+  const auto result = body.multiply(body.multiply(parts.fraction, power_of_two(body, half)),
+                                    power_of_two(body, other));
   return body.choose("olt", x, least, zero, result);
 }
 
@@ -187,17 +253,24 @@ Function find(std::string_view name) {
 
 bool has_vector_math(std::string_view function) { return find(function) != nullptr; }
 
-std::string vector_math(std::string_view function, int lanes) {
+std::string vector_math(std::string_view function, int lanes, bool has_avx512) {
   const Function write = find(function);
   TORCHJANUS_CHECK(write != nullptr, "vector_math: no function ", function);
-  Body body(lanes);
+  Body body(lanes, has_avx512);
   const auto result = write(body, "%x");
   return body.finish(function, result);
 }
 
-std::string vector_math_declarations(int lanes) {
+std::string vector_math_declarations(int lanes, bool has_avx512) {
   const std::string type = cat("<", lanes, " x float>"), suffix = cat(".v", lanes, "f32(");
-  return cat("declare ", type, " @llvm.fma", suffix, type, ", ", type, ", ", type, ")\n",
+  std::string out;
+  if (has_avx512) {
+    const int piece = std::min(lanes, 16);
+    const std::string part = cat("<", piece, " x float>");
+    out = cat("declare ", part, " @", name_of_scale(piece), "(", part, ", ", part, ", ", part,
+              ", i", piece, piece == 16 ? ", i32)\n" : ")\n");
+  }
+  return cat(out, "declare ", type, " @llvm.fma", suffix, type, ", ", type, ", ", type, ")\n",
              "declare ", type, " @llvm.fabs", suffix, type, ")\n", "declare ", type,
              " @llvm.copysign", suffix, type, ", ", type, ")\n");
 }

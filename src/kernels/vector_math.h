@@ -11,10 +11,11 @@ namespace janus::kernels {
 
 bool has_vector_math(std::string_view function);
 
-/// Definition of `@vector.<function>` on vectors of `lanes` floats.
-std::string vector_math(std::string_view function, int lanes);
+/// Definition of `@vector.<function>` on vectors of `lanes` floats; `has_avx512`: with instructions
+/// of AVX-512.
+std::string vector_math(std::string_view function, int lanes, bool has_avx512);
 
 /// Declarations of the intrinsics that the definitions use.
-std::string vector_math_declarations(int lanes);
+std::string vector_math_declarations(int lanes, bool has_avx512);
 
 }  // namespace janus::kernels

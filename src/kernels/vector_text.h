@@ -717,8 +717,9 @@ class VectorText {
     }
     // Without fused multiply-add (vectors of 16 bytes) a library does better.
     if (dtype == DType::f32 && target_.vector_bytes > 16 && has_vector_math(function.name)) {
-      helpers_.insert(vector_math(function.name, lanes_));
-      for_each_line(vector_math_declarations(lanes_),
+      const bool has_avx512 = target_.vector_bytes == 64;
+      helpers_.insert(vector_math(function.name, lanes_, has_avx512));
+      for_each_line(vector_math_declarations(lanes_, has_avx512),
                     [&](std::string_view one) { declarations_.insert(cat(one, "\n")); });
       return cat("vector.", function.name);
     }

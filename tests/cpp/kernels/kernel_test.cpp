@@ -337,6 +337,17 @@ TEST(KernelText, CallsVectorFunctionsOrTheLibraryLaneByLane) {
               testing::HasSubstr("call <8 x float> @Sleef_logf8_u10(<8 x float>"));
 }
 
+TEST(KernelText, ScalesByPowersOfTwoWhereTheProcessorDoes) {
+  op::Fused fused;
+  const LoopNest nest = lower_block(scaled_exp(fused).block());
+  const std::vector<Walk> walks(3, Walk::contiguous);
+  const auto text = [&](int vector_bytes) {
+    return emit(nest, {.walks = walks}, {.vector_bytes = vector_bytes, .has_function = {}});
+  };
+  EXPECT_THAT(text(64), testing::HasSubstr("llvm.x86.avx512.mask.scalef.ps.512"));
+  EXPECT_THAT(text(32), testing::Not(testing::HasSubstr("avx512")));
+}
+
 std::string text_of_sum(const graph::Dim& rows) {
   op::Fused fused;
   Value* a = fused.tensor(DType::f32, {rows, 1024});

@@ -11,38 +11,26 @@ declare <16 x float> @llvm.copysign.v16f32(<16 x float>, <16 x float>)
 declare <16 x float> @llvm.fabs.v16f32(<16 x float>)
 declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32, <16 x i1>, <16 x float>)
+declare <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float>, <16 x float>, <16 x float>, i16, i32)
 declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, i32, <16 x i1>)
 define internal <16 x float> @vector.exp(<16 x float> %x) alwaysinline {
   %v0 = fcmp ogt <16 x float> %x, splat (float 0x4056400000000000)
   %v1 = select <16 x i1> %v0, <16 x float> splat (float 0x4056400000000000), <16 x float> %x
-  %v2 = fcmp olt <16 x float> %x, splat (float 0xC05A000000000000)
-  %v3 = select <16 x i1> %v2, <16 x float> splat (float 0x0), <16 x float> %v1
-  %v4 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v3, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
-  %v5 = fsub <16 x float> %v4, splat (float 0x4168000000000000)
-  %v6 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v5, <16 x float> splat (float 0xBFE62E4000000000), <16 x float> %v3)
-  %v7 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v5, <16 x float> splat (float 0xBEB7F7D1C0000000), <16 x float> %v6)
-  %v8 = fmul <16 x float> %v7, %v7
-  %v9 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56DB64C0000000), <16 x float> %v7, <16 x float> splat (float 0x3F8123CE00000000))
-  %v10 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v9, <16 x float> %v7, <16 x float> splat (float 0x3FA55545C0000000))
-  %v11 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v10, <16 x float> %v7, <16 x float> splat (float 0x3FC55548C0000000))
-  %v12 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v11, <16 x float> %v7, <16 x float> splat (float 0x3FE0000000000000))
-  %v13 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v8, <16 x float> %v12, <16 x float> %v7)
-  %v14 = fadd <16 x float> %v13, splat (float 0x3FF0000000000000)
-  %v15 = bitcast <16 x float> %v4 to <16 x i32>
-  %v16 = sub <16 x i32> %v15, splat (i32 1262485504)
-  %v17 = ashr <16 x i32> %v16, splat (i32 1)
-  %v18 = sub <16 x i32> %v16, %v17
-  %v19 = add <16 x i32> %v17, splat (i32 127)
-  %v20 = shl <16 x i32> %v19, splat (i32 23)
-  %v21 = bitcast <16 x i32> %v20 to <16 x float>
-  %v22 = fmul <16 x float> %v14, %v21
-  %v23 = add <16 x i32> %v18, splat (i32 127)
-  %v24 = shl <16 x i32> %v23, splat (i32 23)
-  %v25 = bitcast <16 x i32> %v24 to <16 x float>
-  %v26 = fmul <16 x float> %v22, %v25
-  %v27 = fcmp olt <16 x float> %x, splat (float 0xC05A000000000000)
-  %v28 = select <16 x i1> %v27, <16 x float> splat (float 0x0), <16 x float> %v26
-  ret <16 x float> %v28
+  %v2 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v1, <16 x float> splat (float 0x3FF7154760000000), <16 x float> splat (float 0x4168000000000000))
+  %v3 = fsub <16 x float> %v2, splat (float 0x4168000000000000)
+  %v4 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v3, <16 x float> splat (float 0xBFE62E4000000000), <16 x float> %v1)
+  %v5 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v3, <16 x float> splat (float 0xBEB7F7D1C0000000), <16 x float> %v4)
+  %v6 = fmul <16 x float> %v5, %v5
+  %v7 = call <16 x float> @llvm.fma.v16f32(<16 x float> splat (float 0x3F56DB64C0000000), <16 x float> %v5, <16 x float> splat (float 0x3F8123CE00000000))
+  %v8 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v7, <16 x float> %v5, <16 x float> splat (float 0x3FA55545C0000000))
+  %v9 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v8, <16 x float> %v5, <16 x float> splat (float 0x3FC55548C0000000))
+  %v10 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v9, <16 x float> %v5, <16 x float> splat (float 0x3FE0000000000000))
+  %v11 = call <16 x float> @llvm.fma.v16f32(<16 x float> %v6, <16 x float> %v10, <16 x float> %v5)
+  %v12 = fadd <16 x float> %v11, splat (float 0x3FF0000000000000)
+  %v13 = fcmp uge <16 x float> %x, splat (float 0xC05A000000000000)
+  %v14 = bitcast <16 x i1> %v13 to i16
+  %v15 = call <16 x float> @llvm.x86.avx512.mask.scalef.ps.512(<16 x float> %v12, <16 x float> %v3, <16 x float> zeroinitializer, i16 %v14, i32 4)
+  ret <16 x float> %v15
 }
 define void @kernel(ptr %tensors, ptr %strides, ptr %sizes, ptr %numbers, ptr %extents) {
 entry:
