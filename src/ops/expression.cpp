@@ -136,6 +136,12 @@ Expression sum_to(const Expression& x, const Shape& shape) {
   return reshaped(sum_over(x, dims, keep), shape);
 }
 
+Expression put_at(const Expression& x, const Expression& index, const Shape& shape, int64_t dim) {
+  const auto chosen = expanded(index, shape);
+  const auto here = apply(op::eq, apply(op::position, {{"dim", dim}}, chosen), chosen);
+  return apply(op::where, here, x, 0.0);
+}
+
 Expression cast(const Expression& x, DType dtype) {
   if (x.dtype() == dtype) return x;
   return apply(op::to, {{"dtype", dtype}}, x);

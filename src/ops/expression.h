@@ -136,6 +136,11 @@ Expression sum_all(const Expression& x);
 /// The sum over the dimensions along which a tensor of `shape` was broadcast to x's.
 Expression sum_to(const Expression& x, const graph::Shape& shape);
 
+/// A tensor of that shape with an element of x for each row along `dim`, where the index says, and
+/// zeros around it. A choice by position, of which kernels have nothing in memory.
+Expression put_at(const Expression& x, const Expression& index, const graph::Shape& shape,
+                  int64_t dim);
+
 Expression cast(const Expression& x, graph::DType dtype);
 /// Zeros of that type.
 Expression zeros(graph::Builder& builder, const graph::Type& type);

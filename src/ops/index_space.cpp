@@ -50,6 +50,13 @@ std::vector<int64_t> named_dim(const Node& node, int64_t rank) {
   return {wrap_dim(integer_attribute(node.attributes, "dim"), rank)};
 }
 
+/// Of what gives a position; not of tensors of rank 0, nor of booleans, whose `argmax` raises.
+std::optional<Reduction> reduction_to_positions(const Node& node) {
+  const graph::Type& type = node.inputs[0]->type;
+  if (type.rank() == 0 || type.dtype == graph::DType::b1) return std::nullopt;
+  return Reduction{type.shape, reduced_dims(node.attributes, "dim", type.rank())};
+}
+
 /// The last dimensions, as many as are normalised together.
 std::vector<int64_t> normalised_dims(const Node& node, int64_t rank) {
   const auto inner =
@@ -133,6 +140,8 @@ std::optional<Reduction> reduction_of(const Node& node) {
                        &op::log_softmax_native, &op::log_softmax_backward_data, &op::class_loss,
                        &op::pick}))
     return Reduction{shape, named_dim(node, rank)};
+  if (is_one_of(node, {&op::argmax, &op::argmin, &op::max_dim, &op::min_dim}))
+    return reduction_to_positions(node);
   if (node.op == &op::native_layer_norm) return Reduction{shape, normalised_dims(node, rank)};
   if (is_one_of(node, {&op::batch_norm_train, &op::batch_norm_no_stats, &op::batch_norm_backward}))
     return Reduction{shape, all_dims_but(1, rank)};

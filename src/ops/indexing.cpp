@@ -57,16 +57,12 @@ std::vector<Type> infer_gather(const Infer& infer) {
 
 Attributes along(const Node& node) { return {{"dim", *node.attributes.find("dim")}}; }
 
-/// Of one element a row the gradient is a choice by position, which kernels have in no memory.
 void gather_gradient(Vjp& g) {
   const auto x = in(g, 0), index = in(g, 1);
   Shape rows = x.shape();
   if (!rows.empty()) rows[static_cast<size_t>(dim_of(g.node(), x.rank()))] = 1;
-  if (!rows.empty() && index.shape() == rows) {
-    const auto chosen = expanded(index, x.shape());  // so that x need not be kept
-    const auto here = apply(op::eq, apply(op::position, along(g.node()), chosen), chosen);
-    return g.add(0, apply(op::where, here, dout(g), 0.0));
-  }
+  if (!rows.empty() && index.shape() == rows)
+    return g.add(0, put_at(dout(g), index, x.shape(), dim_of(g.node(), x.rank())));
   g.add(0, apply(op::scatter_add, along(g.node()), zeros_of(x), index, dout(g)));
 }
 

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "ops/expression.h"
+#include "ops/index_space.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -117,17 +119,69 @@ std::vector<Type> infer_extremum_with_index(const Infer& infer) {
   return {Type::tensor(type.dtype, shape), Type::tensor(DType::i64, shape)};
 }
 
-/// Puts the gradient where the index (result 1) says.
-void indexed_gradient(Vjp& g, bool keeps_dimension) {
+/// Puts the gradients of elements that were put in order where the indices (result 1) say.
+void ordered_gradient(Vjp& g) {
   if (g.dout(0) == nullptr) return;
   const auto x = in(g, 0), dy = dout(g), index = out(g, 1);
   if (x.rank() == 0) return g.add(0, dy);
   const int64_t dim = wrap_dim(integer_attribute(g.node().attributes, "dim"), x.rank());
-  const auto whole = [&](const Expression& y) { return keeps_dimension ? y : unsqueezed(y, dim); };
-  g.add(0, apply(op::scatter, {{"dim", dim}}, zeros_of(x), whole(index), whole(dy)));
+  g.add(0, apply(op::scatter, {{"dim", dim}}, zeros_of(x), index, dy));
 }
 
-void extremum_with_index_gradient(Vjp& g) { indexed_gradient(g, keeps(g.node().attributes)); }
+void extremum_with_index_gradient(Vjp& g) {
+  if (g.dout(0) == nullptr) return;
+  const auto x = in(g, 0), dy = dout(g), index = out(g, 1);
+  if (x.rank() == 0) return g.add(0, dy);
+  const int64_t dim = wrap_dim(integer_attribute(g.node().attributes, "dim"), x.rank());
+  const auto whole = [&](const Expression& y) {
+    return keeps(g.node().attributes) ? y : unsqueezed(y, dim);
+  };
+  g.add(0, put_at(whole(dy), whole(index), x.shape(), dim));
+}
+
+/// Where an element stands among those that are combined with it; the first dimension counts most.
+Expression place_among(const Expression& x, std::span<const int64_t> dims) {
+  std::optional<Expression> place;
+  for (const int64_t dim : dims) {
+    const auto along = apply(op::position, {{"dim", dim}}, x);
+    const Dim& size = x.shape()[static_cast<size_t>(dim)];
+    place = place ? *place * number(*x.builder(), size) + along : along;
+  }
+  return *place;
+}
+
+/// The extremum, and where the first element stands that equals it or, as NaN is the extremum
+/// wherever there is one, is NaN.
+struct Extremum {
+  Expression value, place;
+};
+
+Extremum find_extremum(const Decompose& d, const OpDef& extremum, std::span<const int64_t> dims) {
+  const auto x = in(d, 0);
+  const Shape along(dims.begin(), dims.end());
+  const auto over = [&](const OpDef& op, const Expression& y, bool keep) {
+    return apply(op, {{"dim", along}, {"keepdim", keep}}, y);
+  };
+  auto hit = apply(op::eq, x, over(extremum, x, true));
+  if (is_floating(x.dtype())) hit = apply(op::logical_or, hit, apply(op::ne, x, x));
+  const auto beyond = std::numeric_limits<int64_t>::max();
+  const auto place = apply(op::where, hit, place_among(x, dims), beyond);
+  const bool keep = keeps(d.node.attributes);
+  return {over(extremum, x, keep), over(op::amin, place, keep)};
+}
+
+// What the fusion compiler makes of them.
+
+template <const OpDef& extremum>
+std::vector<Value*> extremum_with_index_in_parts(const Decompose& d) {
+  const auto found = find_extremum(d, extremum, reduction_of(d.node)->dims);
+  return {found.value, found.place};
+}
+
+template <const OpDef& extremum>
+std::vector<Value*> position_in_parts(const Decompose& d) {
+  return {find_extremum(d, extremum, reduction_of(d.node)->dims).place};
+}
 
 std::vector<Type> infer_position(const Infer& infer) {
   const Type& type = tensor_type(infer, 0);
@@ -448,6 +502,7 @@ constinit const OpDef op::max_dim{
     .python = "max Tensor.max",
     .infer = infer_extremum_with_index,
     .vjp = extremum_with_index_gradient,
+    .decompose = extremum_with_index_in_parts<op::amax>,
 };
 
 constinit const OpDef op::min_dim{
@@ -458,6 +513,7 @@ constinit const OpDef op::min_dim{
     .python = "min Tensor.min",
     .infer = infer_extremum_with_index,
     .vjp = extremum_with_index_gradient,
+    .decompose = extremum_with_index_in_parts<op::amin>,
 };
 
 constinit const OpDef op::argmax{
@@ -468,6 +524,7 @@ constinit const OpDef op::argmax{
     .python = "argmax Tensor.argmax",
     .traits = Trait::pure | Trait::no_gradient,
     .infer = infer_position,
+    .decompose = position_in_parts<op::amax>,
 };
 
 constinit const OpDef op::argmin{
@@ -478,6 +535,7 @@ constinit const OpDef op::argmin{
     .python = "argmin Tensor.argmin",
     .traits = Trait::pure | Trait::no_gradient,
     .infer = infer_position,
+    .decompose = position_in_parts<op::amin>,
 };
 
 constinit const OpDef op::any{
@@ -708,7 +766,7 @@ constinit const OpDef op::sort{
     .aten = "sort",
     .python = "sort Tensor.sort",
     .infer = same_shape_sorted,
-    .vjp = [](Vjp& g) { indexed_gradient(g, true); },
+    .vjp = ordered_gradient,
 };
 
 constinit const OpDef op::argsort{
@@ -740,7 +798,7 @@ constinit const OpDef op::topk{
       shape[static_cast<size_t>(dim)] = k;
       return {Type::tensor(type.dtype, shape), Type::tensor(DType::i64, shape)};
     },
-    .vjp = [](Vjp& g) { indexed_gradient(g, true); },
+    .vjp = ordered_gradient,
 };
 
 }  // namespace janus

@@ -42,6 +42,23 @@ def test_sums_means_and_extrema(dtype, shape, layout):
             expect_same(lambda x: (x * 0.5).amin(dims, keepdim=keep), x)  # noqa: B023
 
 
+@pytest.mark.parametrize("layout", ["contiguous", "transposed"])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_positions_of_extrema(dtype, shape, layout):
+    """Of what was rounded, so that many elements are equal."""
+    x = operand(shape, dtype, layout)
+    x[(-1,) * x.dim()] = float("nan") if layout == "contiguous" and len(shape) == 2 else 7
+    for dim in (0, -1):
+        pairs, text = eager_and_converted(
+            lambda x: ((x * 0.01).argmax(dim), *(x * 0.01).max(dim), (x + 300).argmin(dim)),  # noqa: B023
+            x,
+        )
+        assert "fused" in text
+        for eager, ours in pairs:
+            torch.testing.assert_close(ours, eager, rtol=0, atol=0, equal_nan=True)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_sum_of_many_does_not_round_on_its_way(dtype):
     x = torch.full((4, 5000), 0.75, dtype=dtype)

@@ -174,6 +174,71 @@ def test_integers_and_booleans(data):
             expect_same(lambda y: (y + 1).amin(dims, keepdim=keep), y)
 
 
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_positions_of_extrema(data):
+    """The first of equal elements; NaN is an extremum wherever there is one."""
+    x = data.draw(tensors(smallest=1, special=True))
+    if data.draw(st.booleans()):
+        x = x.round()
+    dim, keep = data.draw(st.integers(-x.dim(), x.dim() - 1)), data.draw(st.booleans())
+    text = expect_same(lambda x: (x * 0.5).argmax(dim, keep), x)
+    assert text.count("= fused") == 1
+    expect_same(lambda x: (x * 0.5).argmin(dim, keep), x)
+    expect_same(lambda x: tuple((x * 0.5).max(dim, keep)), x)
+    expect_same(lambda x: tuple((x * 0.5).min(dim, keep)), x)
+    expect_same(lambda x: (x * 0.5).argmax(), x)
+    expect_same(lambda x: (x * 0.5).argmin(keepdim=keep), x)
+    expect_same(lambda x: x.argmax(dim) + 1, x)
+
+    def gradients(x):
+        x = x.clone().requires_grad_()
+        values, places = (x * 2).max(dim, keep)
+        (first,) = torch.autograd.grad((values * values.sin()).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((first * torch.cos(x)).sum(), x)
+        return first.detach(), second, places
+
+    if x.isfinite().all():
+        expect_same(gradients, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.uint8, torch.int8])
+def test_positions_of_extrema_of_integers(dtype):
+    x = torch.randint(0, 5, (40, 33), dtype=dtype)
+    limits = torch.iinfo(dtype)
+    for number in (limits.min, limits.max):
+        x[3] = number
+        for dim in (0, 1):
+            expect_same(lambda x: (x.argmax(dim), x.argmin(dim), *x.max(dim), *x.min(dim)), x)  # noqa: B023
+        expect_same(lambda x: (x.argmax(), x.argmin()), x)
+
+
+def test_positions_of_extrema_of_booleans_are_eagers():
+    converted = torchjanus.function(lambda x: (x > 0).max(1).indices)
+    for _ in range(5):
+        x = torch.randn(4, 6)
+        assert torch.equal(converted(x), (x > 0).max(1).indices)
+    converted = torchjanus.function(lambda x: (x > 0).argmax(1))
+    for _ in range(5):
+        with pytest.raises(RuntimeError, match="does not support bool"):
+            converted(torch.randn(4, 6))
+
+
+def test_positions_in_one_graph_for_sizes_that_vary():
+    def function(x):
+        y = x * 2
+        return y.argmax(-1), y.argmin(0), y.max(-1).values, y.argmax()
+
+    converted = torchjanus.function(function)
+    for i in range(12):
+        x = torch.randn(i + 2, 3 * i + 2)
+        for ours, theirs in zip(converted(x), function(x), strict=True):
+            assert torch.equal(ours, theirs)
+    assert converted.stats()["graphs"] <= 2
+    with pytest.raises(IndexError, match="to have non-zero size"):
+        converted(torch.randn(3, 0))
+
+
 def test_sums_are_at_least_as_exact_as_eager():
     x = torch.rand(8, 300_003) + 0.5
     exact = (x.double() * 2).sum(1)
