@@ -19,8 +19,8 @@ Together with arithmetic they say what most operators compute, a convolution for
         return (image * weight).sum((4, 5, 6))
 
 Outside of graphs that computes what it says. In the graph of a converted function, indices that each
-follow one other are views, and a convolution is run by the convolution library. Both have gradients of
-any order."""
+follow one other are views, a convolution is run by the convolution library, and `reindex_reduce` over
+whole dimensions is torch's reduction, computed with what is around it. Both have gradients of any order."""
 
 from __future__ import annotations
 
@@ -68,6 +68,11 @@ class Index:
                 sizes[dim] = self.shape[dim]
                 result = result + factor * torch.arange(self.shape[dim]).view(sizes)
         return result
+
+    def only_dim(self) -> int | None:
+        """The dimension that it is a multiple of, give or take a number, if there is one."""
+        dims = [dim for dim, factor in enumerate(self.factors) if factor != 0]
+        return dims[0] if len(dims) == 1 else None
 
     def computed(self, values: torch.Tensor) -> Index:
         return Index(self.shape, [], 0, values)
@@ -191,8 +196,22 @@ def reindex_reduce(
 ) -> torch.Tensor:
     """y of that shape with `y[indices(i, j, ...)] = reduce of all such x[i, j, ...]`.
 
-    `reduce` is sum, mean, prod, amax or amin. What is put outside of y is left out; where nothing is
-    put, y is what changes nothing: 0, 1, or an infinity (of a mean, not a number)."""
+    `reduce` is one of
+    - sum, mean, prod, amax, amin: of x's dtype, but for the mean of integers; half precision is added
+      up and multiplied in float32;
+    - any, all: booleans, whether some element or each is not 0;
+    - argmax, argmin: integers, where in x the extremum stands, the first of equal ones; NaN is one
+      wherever it is. That is counted along those dimensions of x which no index of y follows alone,
+      as in a tensor that has only these, laid flat: j for `lambda i, j: (i,)`, as `x.argmax(1)` gives
+      it, and with k below n, i * n + k for `lambda i, k: (i + k,)`.
+
+    What is put outside of y is left out. Where nothing is put, y is what changes nothing: 0, 1, an
+    infinity, False, True; of a mean it is not a number, and a position is -1. Sums, means, products,
+    amax and amin have gradients."""
+    if reduce not in REDUCTIONS:
+        raise ValueError(
+            f"torchjanus.meta.reindex_reduce: no reduction {reduce!r}, but {', '.join(REDUCTIONS)}"
+        )
     if reduce == "mean":
         total = reindex_reduce(x, shape, indices)
         return total / reindex_reduce(torch.ones_like(x), shape, indices)
@@ -200,11 +219,14 @@ def reindex_reduce(
     mapped = indices_at(list(x.shape), indices, len(shape))
     factors, offset = linear(mapped)
     if factors is None:
-        return scattered(x, shape, [index.tensor() for index in mapped], reduce)
+        return reduced(x, shape, mapped, reduce)
     result: torch.Tensor = torch.ops.torchjanus_meta.reindex_reduce(
         x, shape, factors, offset, reduce
     )
     return result
+
+
+REDUCTIONS = ("sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin")
 
 
 def indices_at(shape: list[int], indices: Indices, count: int) -> list[Index]:
@@ -259,6 +281,31 @@ def gathered(
     return torch.where(inside, found, outside)
 
 
+def reduced(x: torch.Tensor, shape: Sizes, indices: list[Index], reduce: str) -> torch.Tensor:
+    given = [index.tensor() for index in indices]
+    if reduce in ("any", "all"):
+        return scattered(x != 0, shape, given, "amax" if reduce == "any" else "amin")
+    if reduce in ("argmax", "argmin"):
+        return found(x.detach(), shape, given, indices, f"a{reduce[3:]}")
+    if x.dtype in (torch.float16, torch.bfloat16) and reduce in ("sum", "prod"):
+        return scattered(x.float(), shape, given, reduce).to(x.dtype)
+    return scattered(x, shape, given, reduce)
+
+
+def found(
+    x: torch.Tensor, shape: Sizes, given: list[torch.Tensor], indices: list[Index], reduce: str
+) -> torch.Tensor:
+    """Where the first element stands that is the extremum of those put to the same place."""
+    extremum = gathered(scattered(x, shape, given, reduce), x.shape, given, 0)
+    followed = {dim for index in indices if (dim := index.only_dim()) is not None}
+    free = [size if dim not in followed else 1 for dim, size in enumerate(x.shape)]
+    count = math.prod(free)
+    place = torch.arange(count, device=x.device).view(free)
+    place = torch.where((x == extremum) | (x != x), place, count)
+    first = scattered(place, shape, given, "amin")
+    return torch.where(first < count, first, -1)
+
+
 def scattered(
     x: torch.Tensor, shape: Sizes, indices: list[torch.Tensor], reduce: str
 ) -> torch.Tensor:
@@ -279,10 +326,12 @@ def identity(reduce: str, dtype: torch.dtype) -> Number:
         return 0
     if reduce == "prod":
         return 1
-    if reduce not in ("amax", "amin"):
-        raise ValueError(f"torchjanus.meta.reindex_reduce: no reduction {reduce!r}")
+    if dtype.is_complex:
+        raise TypeError(f"torchjanus.meta.reindex_reduce: {dtype} has no order")
     if dtype.is_floating_point:
         return -math.inf if reduce == "amax" else math.inf
+    if dtype == torch.bool:
+        return reduce == "amin"
     limits = torch.iinfo(dtype)
     return limits.min if reduce == "amax" else limits.max
 
@@ -290,10 +339,10 @@ def identity(reduce: str, dtype: torch.dtype) -> Number:
 # ---- What graphs know them by -------------------------------------------------------------------
 
 
-def from_factors(space: Sizes, factors: Sizes, offset: Sizes) -> list[torch.Tensor]:
+def from_factors(space: Sizes, factors: Sizes, offset: Sizes) -> list[Index]:
     rank = len(space)
     return [
-        Index(space, list(factors[k * rank : (k + 1) * rank]), offset[k]).tensor()
+        Index(space, list(factors[k * rank : (k + 1) * rank]), offset[k])
         for k in range(len(offset))
     ]
 
@@ -301,13 +350,14 @@ def from_factors(space: Sizes, factors: Sizes, offset: Sizes) -> list[torch.Tens
 def reindex_by_factors(
     x: torch.Tensor, size: Sizes, matrix: Sizes, offset: Sizes, fill: Number = 0.0
 ) -> torch.Tensor:
-    return gathered(x, size, from_factors(size, matrix, offset), fill)
+    indices = from_factors(size, matrix, offset)
+    return gathered(x, size, [index.tensor() for index in indices], fill)
 
 
 def reindex_reduce_by_factors(
     x: torch.Tensor, size: Sizes, matrix: Sizes, offset: Sizes, reduce: str = "sum"
 ) -> torch.Tensor:
-    return scattered(x, size, from_factors(x.shape, matrix, offset), reduce)
+    return reduced(x, size, from_factors(x.shape, matrix, offset), reduce)
 
 
 def stop_fuse(x: torch.Tensor) -> torch.Tensor:

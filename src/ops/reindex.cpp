@@ -41,11 +41,12 @@ std::vector<Type> infer_reindex(const Infer& infer) {
 std::vector<Type> infer_reindex_reduce(const Infer& infer) {
   const Type& type = tensor_type(infer, 0);
   const Shape size = list_attribute(infer.attributes, "size");
-  const std::string reduce = text_attribute(infer.attributes, "reduce");
-  if (reduce != "sum" && reduce != "amax" && reduce != "amin") infer.fail(cat("by ", reduce));
-  if (type.dtype != DType::f32 && type.dtype != DType::f64 && type.dtype != DType::i64)
-    infer.fail(cat("of ", type));
   require_map(infer, type.shape.size(), size.size());
+  const std::string reduce = text_attribute(infer.attributes, "reduce");
+  if (is_complex(type.dtype)) infer.fail(cat("of ", type));
+  if (reduce == "any" || reduce == "all") return {Type::tensor(DType::b1, size)};
+  if (reduce == "argmax" || reduce == "argmin") return {Type::tensor(DType::i64, size)};
+  if (reduce != "sum" && reduce != "amax" && reduce != "amin") infer.fail(cat("by ", reduce));
   return {Type::tensor(type.dtype, size)};
 }
 
@@ -55,8 +56,10 @@ Attributes with_size(const Node& node, const Shape& size) {
           {"offset", *node.attributes.find("offset")}};
 }
 
-/// Extrema share their gradient among the elements that are equal to them, as those of rows do.
+/// Extrema share their gradient among the elements that are equal to them, as those of rows do;
+/// tests and positions have none.
 void reindex_reduce_gradient(Vjp& g) {
+  if (!is_floating(out(g).dtype())) return;
   const auto x = in(g, 0);
   const Attributes back = with_size(g.node(), x.shape());
   if (text_attribute(g.node().attributes, "reduce") == "sum")
@@ -76,6 +79,15 @@ bool IndexMap::is_same(size_t mapped, size_t space) const {
   for (size_t j = 0; j < space_rank; ++j)
     if (factor(mapped, j) != (j == space ? 1 : 0)) return false;
   return true;
+}
+
+bool IndexMap::is_followed_alone(size_t space) const {
+  for (size_t k = 0; k < mapped_rank(); ++k) {
+    bool alone = factor(k, space) != 0;
+    for (size_t j = 0; j < space_rank; ++j) alone = alone && (j == space || factor(k, j) == 0);
+    if (alone) return true;
+  }
+  return false;
 }
 
 IndexMap ops::index_map(const Attributes& attributes, size_t space_rank) {
@@ -114,7 +126,8 @@ constinit const OpDef op::reindex_reduce{
     .name = "reindex_reduce",
     .doc =
         "Combines the elements of a tensor that `matrix` times their place plus `offset` puts to "
-        "the same place. What is put outside is left out.",
+        "the same place: sum, amax, amin, any, all, or argmax and argmin, which count along the "
+        "dimensions that no index follows alone. What is put outside is left out.",
     .schema = "(Tensor self, int[] size, int[] matrix, int[] offset, str reduce=\"sum\") -> Tensor",
     .python = "ops.torchjanus_meta.reindex_reduce",
     .infer = infer_reindex_reduce,

@@ -16,6 +16,8 @@ struct IndexMap {
   size_t mapped_rank() const { return offset.size(); }
   /// Whether index `mapped` of the tensor is index `space` of the space, whatever it is.
   bool is_same(size_t mapped, size_t space) const;
+  /// Whether an index of the tensor follows that index of the space, and no other.
+  bool is_followed_alone(size_t space) const;
 
   friend bool operator==(const IndexMap&, const IndexMap&) = default;
 };

@@ -21,6 +21,7 @@
 #include "ops/promotion.h"
 #include "ops/reindex.h"
 #include "ops/shape_rules.h"
+#include "passes/hidden.h"
 #include "passes/passes.h"
 
 namespace janus::passes {
@@ -296,22 +297,6 @@ std::optional<Convolution> find_convolution(const Node& sum) {
       return found;
   }
   return std::nullopt;
-}
-
-/// Which values only operators look at that compute new tensors from them.
-std::vector<bool> find_hidden(const graph::Graph& graph) {
-  std::vector<bool> hidden(graph.value_count(), true);
-  const auto show = [&](std::span<Value* const> values) {
-    for (const Value* value : values) hidden[value->id] = false;
-  };
-  show(graph.results());
-  graph::for_each_node(graph.body(), [&](const Node& node) {
-    const bool computes = (node.op->is(graph::Trait::elementwise) && node.inputs.size() > 1) ||
-                          ops::is_plain_reduction(node);
-    if (!computes) show(node.inputs);
-    for (const auto& block : node.blocks) show(block->results);
-  });
-  return hidden;
 }
 
 }  // namespace

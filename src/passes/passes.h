@@ -9,6 +9,7 @@ namespace janus::passes {
 graph::Graph decompose(const graph::Graph& graph);
 graph::Graph pool_first(const graph::Graph& graph);
 graph::Graph map_indices(const graph::Graph& graph);
+graph::Graph map_reductions(const graph::Graph& graph);
 graph::Graph hoist(const graph::Graph& graph);
 graph::Graph hoist_rows(const graph::Graph& graph);
 graph::Graph differentiate(const graph::Graph& graph);

@@ -33,6 +33,7 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("hoist_rows", hoist_rows, std::move(graph));
   graph = run("differentiate", differentiate, std::move(graph), required);
   graph = run("decompose_gradients", decompose, std::move(graph), required);
+  graph = run("map_reductions", map_reductions, std::move(graph));
 
   // Less work: what undoes itself, what is known, what is computed twice, what nobody needs.
   graph = run("simplify", simplify, std::move(graph));

@@ -19,6 +19,7 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"hoist", hoist},
       NamedPass{"hoist_rows", hoist_rows},
       NamedPass{"differentiate", differentiate},
+      NamedPass{"map_reductions", map_reductions},
       NamedPass{"fold", fold},
       NamedPass{"simplify", simplify},
       NamedPass{"simplify_control", simplify_control},

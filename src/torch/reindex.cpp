@@ -4,6 +4,7 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/ne.h>
 
 #include <algorithm>
 #include <limits>
@@ -25,16 +26,28 @@ namespace {
 int64_t floor_divided(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 /// Of a line: where in the mapped tensor its element 0 would be, the step from element to element,
-/// and which elements are inside.
+/// and which elements are inside. Its place among the elements that come to one of the tensor's, as
+/// `argmax` counts.
 struct Line {
   int64_t start = 0, step = 0, begin = 0, end = 0;
+  int64_t place = 0, place_step = 0;
 };
 
 class Lines {
  public:
   Lines(const ops::IndexMap& map, at::IntArrayRef space, at::IntArrayRef mapped)
-      : map_(map), space_(space), mapped_(mapped), strides_(mapped.size(), 1) {
+      : map_(map),
+        space_(space),
+        mapped_(mapped),
+        strides_(mapped.size(), 1),
+        place_strides_(space.size(), 0) {
     for (size_t k = mapped.size(); k-- > 1;) strides_[k - 1] = strides_[k] * mapped[k];
+    int64_t count = 1;
+    for (size_t j = space.size(); j-- > 0;) {
+      if (map.is_followed_alone(j)) continue;
+      place_strides_[j] = count;
+      count *= space[j];
+    }
   }
 
   /// visit(number of the line, Line) for each line of the space, which has elements.
@@ -63,6 +76,8 @@ class Lines {
       line.start += first * strides_[k];
       line.step += factor * strides_[k];
     }
+    for (size_t j = 0; j < index.size(); ++j) line.place += place_strides_[j] * index[j];
+    if (!space_.empty()) line.place_step = place_strides_.back();
     return line;
   }
 
@@ -82,7 +97,7 @@ class Lines {
 
   const ops::IndexMap& map_;
   at::IntArrayRef space_, mapped_;
-  std::vector<int64_t> strides_;
+  std::vector<int64_t> strides_, place_strides_;
 };
 
 std::vector<int64_t> sizes_of(const graph::Node& node, const execute::SymbolLookup& symbols) {
@@ -155,36 +170,100 @@ class Reindex final : public execute::Operation {
   ops::IndexMap map_;
 };
 
-enum class Reduce : uint8_t { sum, maximum, minimum };
+/// visit(an element of that type), for all that are not widened.
+template <class Visit>
+at::Tensor with_elements(at::ScalarType dtype, Visit&& visit) {
+  switch (dtype) {
+    case at::kBool:
+      return visit(bool());
+    case at::kByte:
+      return visit(uint8_t());
+    case at::kChar:
+      return visit(int8_t());
+    case at::kShort:
+      return visit(int16_t());
+    case at::kInt:
+      return visit(int32_t());
+    case at::kLong:
+      return visit(int64_t());
+    case at::kDouble:
+      return visit(double());
+    default:
+      return visit(float());
+  }
+}
 
+/// How elements that are put to one place are combined: tests as extrema of booleans, half
+/// precision in float32.
 class ReindexReduce final : public execute::Operation {
  public:
   ReindexReduce(const graph::Node& node, std::vector<int64_t> sizes)
       : sizes_(std::move(sizes)),
         map_(ops::index_map(node.attributes, node.inputs[0]->type.shape.size())) {
     const std::string name = ops::text_attribute(node.attributes, "reduce");
-    reduce_ = name == "sum" ? Reduce::sum : name == "amax" ? Reduce::maximum : Reduce::minimum;
+    is_test_ = name == "any" || name == "all";
+    is_position_ = name == "argmax" || name == "argmin";
+    if (name != "sum")
+      reduce_ =
+          name == "amax" || name == "any" || name == "argmax" ? Reduce::maximum : Reduce::minimum;
   }
 
   void run(const Operands& operands) override {
     Borrowed given(operands.in(0));
-    const at::Tensor from = given->contiguous();
-    switch (from.scalar_type()) {
-      case at::kFloat:
-        return combine<float>(operands, from);
-      case at::kDouble:
-        return combine<double>(operands, from);
-      default:
-        return combine<int64_t>(operands, from);
-    }
+    const at::ScalarType dtype = given->scalar_type();
+    const bool is_half = dtype == at::kHalf || dtype == at::kBFloat16;
+    at::Tensor from = is_test_ ? given->ne(0) : is_half ? given->to(at::kFloat) : *given;
+    from = from.contiguous();
+    at::Tensor out = with_elements(from.scalar_type(), [&]<class Element>(Element) {
+      return is_position_ ? positions<Element>(from) : combined<Element>(from);
+    });
+    if (is_half && !is_test_ && !is_position_) out = out.to(dtype);
+    operands.out(0) = slot_of(std::move(out));
   }
 
  private:
+  enum class Reduce : uint8_t { sum, maximum, minimum };
+
   template <class Element>
-  void combine(const Operands& operands, const at::Tensor& from) const {
+  at::Tensor combined(const at::Tensor& from) const {
     at::Tensor out = at::full(sizes_, identity<Element>(), from.options());
-    if (from.numel() > 0 && out.numel() > 0) put<Element>(from, out);
-    operands.out(0) = slot_of(std::move(out));
+    if (from.numel() == 0 || out.numel() == 0) return out;
+    const Element* const elements = from.const_data_ptr<Element>();
+    Element* const results = out.mutable_data_ptr<Element>();
+    const Lines lines(map_, from.sizes(), sizes_);
+    lines.for_each([&](int64_t number, const Line& line) {
+      const Element* const row = elements + number * lines.length();
+      for (int64_t i = line.begin; i < line.end; ++i) {
+        Element& result = results[line.start + i * line.step];
+        if (reduce_ == Reduce::sum)
+          result = static_cast<Element>(result + row[i]);
+        else if (is_beyond(row[i], result))
+          result = row[i];
+      }
+    });
+    return out;
+  }
+
+  /// Elements that come to one place are met in the order of their places in the line.
+  template <class Element>
+  at::Tensor positions(const at::Tensor& from) const {
+    at::Tensor out = at::full(sizes_, -1, from.options().dtype(at::kLong));
+    if (from.numel() == 0 || out.numel() == 0) return out;
+    const Element* const elements = from.const_data_ptr<Element>();
+    int64_t* const places = out.mutable_data_ptr<int64_t>();
+    const at::Tensor found = at::empty(sizes_, from.options());
+    Element* const extrema = found.mutable_data_ptr<Element>();
+    const Lines lines(map_, from.sizes(), sizes_);
+    lines.for_each([&](int64_t number, const Line& line) {
+      const Element* const row = elements + number * lines.length();
+      for (int64_t i = line.begin; i < line.end; ++i) {
+        const int64_t to = line.start + i * line.step;
+        if (places[to] >= 0 && !is_beyond(row[i], extrema[to])) continue;
+        extrema[to] = row[i];
+        places[to] = line.place + i * line.place_step;
+      }
+    });
+    return out;
   }
 
   template <class Element>
@@ -196,31 +275,17 @@ class ReindexReduce final : public execute::Operation {
     return reduce_ == Reduce::maximum ? Limits::lowest() : Limits::max();
   }
 
+  /// NaN is beyond all numbers.
   template <class Element>
-  void put(const at::Tensor& from, at::Tensor& out) const {
-    const Element* const elements = from.const_data_ptr<Element>();
-    Element* const results = out.mutable_data_ptr<Element>();
-    const Lines lines(map_, from.sizes(), out.sizes());
-    lines.for_each([&](int64_t number, const Line& line) {
-      const Element* const row = elements + number * lines.length();
-      for (int64_t i = line.begin; i < line.end; ++i) {
-        Element& result = results[line.start + i * line.step];
-        result = combined(result, row[i]);
-      }
-    });
-  }
-
-  /// The extremum of a NaN is NaN.
-  template <class Element>
-  Element combined(Element a, Element b) const {
-    if (reduce_ == Reduce::sum) return a + b;
-    if (a != a) return a;
-    return b != b || (reduce_ == Reduce::maximum ? b > a : b < a) ? b : a;
+  bool is_beyond(Element a, Element b) const {
+    if (a != a) return b == b;
+    return reduce_ == Reduce::maximum ? a > b : a < b;
   }
 
   std::vector<int64_t> sizes_;
   ops::IndexMap map_;
-  Reduce reduce_;
+  Reduce reduce_ = Reduce::sum;
+  bool is_test_ = false, is_position_ = false;
 };
 
 }  // namespace

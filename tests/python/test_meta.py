@@ -34,6 +34,39 @@ def reference_reindex_sum(x, shape, indices):
     return y
 
 
+def dims_followed_alone(rank, indices):
+    """By differences of a linear map."""
+    start, alone = indices(*[0] * rank), set()
+    for k, first in enumerate(start):
+        moved = [indices(*(int(i == d) for i in range(rank)))[k] != first for d in range(rank)]
+        alone.update([moved.index(True)] if sum(moved) == 1 else [])
+    return alone
+
+
+def reference_reindex_test(x, shape, indices, reduce, alone=()):
+    """any, all, argmax and argmin, place by place."""
+    y = torch.full(shape, reduce == "all" if reduce in ("any", "all") else -1)
+    best = {}
+    for place in itertools.product(*map(range, x.shape)):
+        goal = tuple(indices(*place))
+        if not all(0 <= i < s for i, s in zip(goal, shape, strict=True)):
+            continue
+        element = x[place].item()
+        if reduce in ("any", "all"):
+            y[goal] = (
+                (y[goal].item() or element != 0) if reduce == "any" else y[goal] and element != 0
+            )
+            continue
+        key = math.inf if element != element else element if reduce == "argmax" else -element
+        key = (element != element, key)
+        if goal not in best or key > best[goal]:
+            best[goal] = key
+            y[goal] = 0
+            for d in range(x.dim()):
+                y[goal] = y[goal] if d in alone else y[goal] * x.shape[d] + place[d]
+    return y
+
+
 def strides(x):
     """Those that say where an element is."""
     sizes = x.shape if x.numel() > 0 else ()
@@ -102,6 +135,149 @@ def test_reindex_reduce_adds_where_the_indices_say(case):
         return y.detach(), gradient.detach(), second
 
     graph_of(step, x)
+
+
+DTYPES = [
+    "float32",
+    "float64",
+    "bfloat16",
+    "float16",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint8",
+    "bool",
+]
+
+
+def few_numbers(shape, dtype, special):
+    """Many elements are equal, some are NaN or infinite."""
+    x = torch.randint(0 if dtype in ("uint8", "bool") else -2, 3, shape).to(getattr(torch, dtype))
+    if special and x.is_floating_point() and x.numel() > 1:
+        x.view(-1)[:: x.numel() // 2] = math.nan
+        x.view(-1)[1] = -math.inf
+    return x
+
+
+@PROPERTY
+@given(
+    maps(),
+    st.sampled_from(["any", "all", "argmax", "argmin"]),
+    st.sampled_from(DTYPES),
+    st.booleans(),
+)
+def test_tests_and_positions_of_what_comes_to_a_place(case, reduce, dtype, special):
+    space, mapped, indices = case
+    x = few_numbers(space, dtype, special)
+    y = meta.reindex_reduce(x, mapped, indices, reduce)
+    alone = dims_followed_alone(len(space), indices)
+    assert torch.equal(y, reference_reindex_test(x, mapped, indices, reduce, alone))
+    graph_of(lambda x: (meta.reindex_reduce(x, mapped, indices, reduce),), x)
+
+
+@PROPERTY
+@given(maps(), st.sampled_from(["sum", "amax", "amin"]), st.sampled_from(DTYPES))
+def test_reductions_of_any_dtype(case, reduce, dtype):
+    space, mapped, indices = case
+    x = few_numbers(space, dtype, special=False)
+    text = graph_of(lambda x: (meta.reindex_reduce(x, mapped, indices, reduce),), x)
+    assert "opaque" not in text
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("reduce", ["sum", "amax", "amin", "any", "all", "argmax", "argmin"])
+def test_whole_dimensions_are_torchs_reductions(reduce, dtype):
+    """In one kernel with what is computed before; the result lies in order whatever the operand does."""
+
+    def step(x, y):
+        x = x + y
+        rows = meta.reindex_reduce(x, (4,), lambda i, j, k: (i,), reduce)
+        columns = meta.reindex_reduce(x, (6, 4), lambda i, j, k: (k, i), reduce)
+        return rows, columns, columns * 2, meta.reindex_reduce(x, (), lambda i, j, k: (), reduce)
+
+    def one(x, y):
+        return (meta.reindex_reduce(x + y, (4, 6), lambda i, j, k: (i, k), reduce),)
+
+    x, y = few_numbers((4, 5, 6), dtype, True), few_numbers((4, 5, 6), dtype, False)
+    graph_of(step, x, y)
+    graph_of(step, x.transpose(0, 2).contiguous().transpose(0, 2), y)
+    text = graph_of(one, x, y)
+    if dtype != "bool":
+        assert text.count("= fused") == 1 and "reindex_reduce" not in text
+
+
+def test_sums_of_half_precision_do_not_round_on_their_way():
+    x = torch.full((3, 5000), 0.75, dtype=torch.float16)
+    for indices in (lambda i, j: (i,), lambda i, j: (i // 1,)):
+        assert meta.reindex_reduce(x, (3,), indices).tolist() == [3750.0] * 3
+        graph_of(lambda x: (meta.reindex_reduce(x, (3,), indices),), x)  # noqa: B023
+
+
+@pytest.mark.parametrize("reduce", ["any", "all", "argmax", "argmin"])
+def test_tests_and_positions_at_indices_of_tensors(reduce):
+    x, classes = few_numbers((6, 4), "float32", True), torch.tensor([3, 0, 1, 1, 5, 3])
+
+    def step(x, classes):
+        return (
+            meta.reindex_reduce(x, (4,), lambda i, j: (meta.at(classes, i),), reduce),
+            meta.reindex_reduce(x, (4, 4), lambda i, j: (meta.at(classes, i), j), reduce),
+        )
+
+    graph_of(step, x, classes)
+    flat, columns = step(x, classes)
+    table = classes.tolist()
+    assert torch.equal(flat, reference_reindex_test(x, (4,), lambda i, j: (table[i],), reduce))
+    if reduce.startswith("arg"):  # i alone is counted
+        assert columns[1].tolist() == [2 + int(getattr(x[2:4, j], reduce)(0)) for j in range(4)]
+        assert columns[2].tolist() == [-1] * 4
+
+
+@pytest.mark.parametrize("reduce", ["any", "all", "argmax", "argmin"])
+def test_tests_and_positions_have_no_gradient(reduce):
+    def step(x):
+        x = x.clone().requires_grad_()
+        y = x * 2
+        found = meta.reindex_reduce(y, (4,), lambda i, j: (i,), reduce)
+        sums = meta.reindex_reduce(y, (9,), lambda i, j: (i + j,), reduce)
+        assert not found.requires_grad and not sums.requires_grad
+        (gradient,) = torch.autograd.grad((y * y).sum() * found.sum(), x)
+        return gradient, found, sums
+
+    graph_of(step, torch.randn(4, 5))
+
+
+def test_one_graph_for_reductions_of_sizes_that_vary():
+    def step(x):
+        m, n = x.shape
+        return (
+            meta.reindex_reduce(x * 2, (m,), lambda i, j: (i,), "argmax"),
+            meta.reindex_reduce(x * 2, (n,), lambda i, j: (j,), "any"),
+            meta.reindex_reduce(x * 2, (m + n,), lambda i, j: (i + j,), "argmin"),
+            meta.reindex_reduce(x * 2, (2 * m, n), lambda i, j: (2 * i + 1, j), "all"),
+        )
+
+    converted = torchjanus.function(step)
+    for i in range(12):
+        x = torch.randn(2 * i + 2, i + 3)
+        for ours, theirs in zip(converted(x), step(x), strict=True):
+            assert torch.equal(ours, theirs)
+    assert converted.stats()["hits"] > 6
+
+
+@pytest.mark.parametrize(
+    ("x", "reduce", "error", "message"),
+    [
+        (torch.ones(3), "argmix", ValueError, "no reduction 'argmix', but sum, mean"),
+        (torch.ones(3, dtype=torch.complex64), "amax", TypeError, "torch.complex64 has no order"),
+        (torch.ones(3, dtype=torch.complex64), "argmin", TypeError, "torch.complex64 has no order"),
+    ],
+)
+def test_what_is_no_reduction_raises(x, reduce, error, message):
+    function = torchjanus.function(lambda x: meta.reindex_reduce(x, (1,), lambda i: (0,), reduce))
+    for run in [lambda x: meta.reindex_reduce(x, (1,), lambda i: (0,), reduce)] + [function] * 4:
+        with pytest.raises(error, match=message):
+            run(x)
 
 
 @pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
