@@ -205,10 +205,15 @@ std::vector<Value*> softmax_in_parts(const Decompose& d) {
   return {y / sum_along(d.node, y)};
 }
 
+/// Of half precision eager rounds the sum and its logarithm where the last dimension is a row; x is
+/// in float32 then.
 std::vector<Value*> log_softmax_in_parts(const Decompose& d) {
   const auto x = in(d, 0);
+  const int64_t dim = wrap_dim(integer_attribute(d.node.attributes, "dim"), x.rank());
+  const DType stored = dim + 1 < x.rank() ? x.dtype() : d.node.inputs[0]->type.dtype;
   const auto shifted = x - maximum_along(d.node, x);
-  return {shifted - apply(op::log, sum_along(d.node, apply(op::exp, shifted)))};
+  const auto total = rounded(sum_along(d.node, apply(op::exp, shifted)), stored);
+  return {shifted - rounded(apply(op::log, total), stored)};
 }
 
 std::vector<Value*> softmax_backward_in_parts(const Decompose& d) {

@@ -142,6 +142,10 @@ Expression put_at(const Expression& x, const Expression& index, const graph::Sha
                   int64_t dim);
 
 Expression cast(const Expression& x, graph::DType dtype);
+/// As it is after it was stored in that dtype.
+inline Expression rounded(const Expression& x, graph::DType dtype) {
+  return cast(cast(x, dtype), x.dtype());
+}
 /// Zeros of that type.
 Expression zeros(graph::Builder& builder, const graph::Type& type);
 inline Expression zeros_of(const Expression& like) { return zeros(*like.builder(), like.type()); }

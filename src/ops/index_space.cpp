@@ -81,14 +81,13 @@ bool is_half(const Node& node) {
   });
 }
 
-/// Whether eager's operator rounds half precision more than once, on its way.
+/// Whether eager's operator rounds half precision on its way as kernels can't: after each factor,
+/// or the elements behind the last whole vector otherwise than those before.
 bool rounds_within(const Node& node) {
   if (is_one_of(node, {&op::class_loss, &op::prod, &op::prod_dim})) return true;
-  const bool is_log = node.op == &op::log_softmax_native;
-  if (!is_log && node.op != &op::softmax_native) return false;
+  if (node.op != &op::softmax_native) return false;
   const auto rank = static_cast<int64_t>(node.output()->type.shape.size());
-  const bool is_last = named_dim(node, rank) == std::vector<int64_t>{rank - 1};
-  return is_last == is_log;
+  return named_dim(node, rank) != std::vector<int64_t>{rank - 1};
 }
 
 /// Whether a tensor can hold a number as it is, but for rounding; else eager raises.
@@ -133,7 +132,8 @@ std::optional<Reduction> reduction_of(const Node& node) {
   if (node.inputs.empty() || !node.inputs[0]->type.is_tensor()) return std::nullopt;
   const Shape& shape = node.inputs[0]->type.shape;
   const auto rank = static_cast<int64_t>(shape.size());
-  if (is_one_of(node, {&op::sum, &op::mean, &op::amax, &op::amin, &op::any, &op::all}))
+  if (is_one_of(node,
+                {&op::sum, &op::mean, &op::amax, &op::amin, &op::any, &op::all, &op::logsumexp}))
     return Reduction{shape, reduced_dims(node.attributes, "dim", rank)};
   if (is_one_of(node, {&op::prod, &op::max, &op::min})) return Reduction{shape, all_dims(rank)};
   if (is_one_of(node, {&op::prod_dim, &op::softmax_native, &op::softmax_backward_data,
@@ -195,7 +195,8 @@ class IndexSpace::Finder {
     for (const Node* one : part.body().nodes) take_apart(*one);
   }
 
-  /// Half precision is computed with in float32 and rounded once, as in eager.
+  /// Half precision is computed with in float32 and rounded at the end, as in eager; where eager
+  /// rounds in between, so does the decomposition.
   static std::vector<Value*> parts_of(graph::Builder& builder, const Node& node) {
     std::vector<Value*> inputs = node.inputs;
     if (is_half(node)) {

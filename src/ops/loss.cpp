@@ -249,9 +249,9 @@ bool has_class_loss(const Type& scores, int64_t dim) {
          scores.shape[static_cast<size_t>(dim)].lower_bound().value_or(0) > 0;
 }
 
-/// Whether kernels do it well: of many samples.
-bool suits_kernels(const Type& scores, int64_t dim) {
-  return has_class_loss(scores, dim) && has_rows_enough({scores.shape, {dim}});
+/// Whether there are enough samples for kernels.
+bool has_samples_enough(const Type& scores, int64_t dim) {
+  return has_rows_enough({scores.shape, {dim}});
 }
 
 int64_t class_dim(const Type& scores) { return scores.rank() == 1 ? 0 : 1; }
@@ -307,7 +307,7 @@ void nll_gradient(Vjp& g, const OpDef& backward) {
   if (g.dout(0) == nullptr || !g.needs(0)) return;
   const auto scores = in(g, 0);
   const int64_t dim = class_dim(scores);
-  if (in(g, 2).is_none() && suits_kernels(scores.type(), dim)) {
+  if (in(g, 2).is_none() && has_samples_enough(scores.type(), dim)) {
     const int64_t reduction = reduction_of(g.node().attributes);
     const auto target = unsqueezed(in(g, 1), dim);
     Expression dy = dout(g, 0);
@@ -430,7 +430,7 @@ std::vector<Value*> decompose_cross_entropy(const Decompose& d) {
   const int64_t dim = class_dim(x);
   const double smoothing = *constant_number(d.inputs[3]);
   if (!is_probability_target(x.type(), d.inputs[1]->type) &&
-      (smoothing > 0 || suits_kernels(x.type(), dim)))
+      (smoothing > 0 || (has_class_loss(x.type(), dim) && has_samples_enough(x.type(), dim))))
     return {cross_entropy_of_classes(d.node, x, in(d, 1), in(d, 2), smoothing)};
   const auto scores = apply(op::log_softmax, {{"dim", dim}}, x);
   const auto target = in(d, 1);

@@ -365,6 +365,25 @@ std::vector<Value*> decompose_norm(const Decompose& d) {
   return {apply(op::vector_norm, std::move(attributes), in(d, 0), order)};
 }
 
+/// Eager's operator is made of others, each of which rounds half precision; x is in float32 then.
+std::vector<Value*> logsumexp_in_parts(const Decompose& d) {
+  const auto x = in(d, 0);
+  const DType stored = d.node.inputs[0]->type.dtype;
+  const auto over = [&](const OpDef& op, const Expression& y, bool keep) {
+    return apply(op, {{"dim", *d.node.attributes.find("dim")}, {"keepdim", keep}}, y);
+  };
+  const auto finite = [](const Expression& largest) {
+    const auto is_infinite =
+        apply(op::eq, apply(op::abs, largest), std::numeric_limits<double>::infinity());
+    return apply(op::where, is_infinite, 0.0, largest);
+  };
+  const bool keep = keeps(d.node.attributes);
+  const auto shifted = rounded(x - finite(over(op::amax, x, true)), stored);
+  const auto total = over(op::sum, rounded(apply(op::exp, shifted), stored), keep);
+  const auto logarithm = rounded(apply(op::log, rounded(total, stored)), stored);
+  return {logarithm + finite(over(op::amax, x, keep))};
+}
+
 std::vector<Type> same_shape_sorted(const Infer& infer) {
   const Type& type = tensor_type(infer, 0);
   wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
@@ -732,6 +751,7 @@ constinit const OpDef op::logsumexp{
           const auto y = kept(g.node(), out(g), x.rank());
           g.add(0, kept(g.node(), dout(g), x.rank()) * apply(op::exp, x - y));
         },
+    .decompose = logsumexp_in_parts,
 };
 
 constinit const OpDef op::cumsum{

@@ -126,6 +126,23 @@ def test_softmax_and_its_gradient(data):
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
+def test_logarithms_of_sums_of_exponentials(data):
+    x = data.draw(tensors(smallest=1, special=True))
+    dims, keep = dims_of(data, x.dim()), data.draw(st.booleans())
+    assert "fused" in expect_same(lambda x: torch.logsumexp(x, dims, keep), x)
+    assert "fused" in expect_same(lambda x: torch.logsumexp(x * 0.5, dims, keep).abs(), x)
+
+    def gradient(x):
+        x = x.clone().requires_grad_()
+        (dx,) = torch.autograd.grad(torch.logsumexp(x * 2, dims, keep).sin().sum(), x)
+        return dx
+
+    if x.isfinite().all():
+        expect_same(gradient, x)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
 def test_layer_norm(data):
     x = data.draw(tensors(smallest=1))
     inner = data.draw(st.integers(1, x.dim()))
