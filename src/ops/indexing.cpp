@@ -203,20 +203,48 @@ Expression rows_added(const Shape& shape, const Expression& rows, const Expressi
   return reshaped(sums, shape);
 }
 
-/// Whether only the first dimension is indexed.
-bool takes_rows(const Node& node) {
-  return !node.inputs[1]->type.is_none() &&
-         std::all_of(node.inputs.begin() + 2, node.inputs.end(),
-                     [](const Value* index) { return index->type.is_none(); });
+/// The dimensions for which a node gives tensors of indices.
+std::vector<size_t> indexed_dims(const Node& node) {
+  std::vector<size_t> dims;
+  for (size_t i = 1; i < node.inputs.size(); ++i)
+    if (!node.inputs[i]->type.is_none()) dims.push_back(i - 1);
+  return dims;
+}
+
+/// Counted from the start.
+Expression from_start(const Expression& index, const Dim& size) {
+  const auto from_end = index + number(*index.builder(), size);
+  return apply(op::where, apply(op::lt, index, 0), from_end, index);
+}
+
+/// Where the first dimensions are indexed, those are one whose indices are computed.
+void leading_gradient(Vjp& g, size_t count) {
+  const Shape& shape = in(g, 0).shape();
+  Expression place = from_start(in(g, 1), shape[0]);
+  for (size_t d = 1; d < count; ++d)
+    place = cast(place, DType::i64) * number(g.builder(), shape[d]) +
+            from_start(in(g, d + 1), shape[d]);
+  Shape rows{element_count(Shape(shape.begin(), shape.begin() + static_cast<int64_t>(count)))};
+  rows.insert(rows.end(), shape.begin() + static_cast<int64_t>(count), shape.end());
+  g.add(0, reshaped(rows_added(rows, dout(g), place), shape));
+}
+
+/// Where one other dimension is.
+void inner_gradient(Vjp& g, size_t dim) {
+  const auto x = in(g, 0);
+  const auto index = from_start(in(g, dim + 1), x.shape()[dim]);
+  const Dim count = element_count(index.shape());
+  Shape parts = x.shape();
+  parts[dim] = count;
+  g.add(0, apply(op::index_add, {{"dim", static_cast<int64_t>(dim)}}, zeros_of(x),
+                 reshaped(index, {count}), reshaped(dout(g), parts)));
 }
 
 void index_gradient(Vjp& g) {
-  const auto x = in(g, 0);
-  if (takes_rows(g.node()) && is_summed_by_rows(x.type())) {
-    const auto index = in(g, 1);
-    const auto from_end = index + number(g.builder(), x.shape()[0]);
-    const auto wrapped = apply(op::where, apply(op::lt, index, 0), from_end, index);
-    return g.add(0, rows_added(x.shape(), dout(g), wrapped));
+  const auto dims = indexed_dims(g.node());
+  if (is_summed_by_rows(in(g, 0).type())) {
+    if (dims.back() + 1 == dims.size()) return leading_gradient(g, dims.size());
+    if (dims.size() == 1) return inner_gradient(g, dims.front());
   }
   const size_t count = g.node().inputs.size() - 1;
   const auto operands = with_indices(g, zeros_of(in(g, 0)), count, {dout(g)});

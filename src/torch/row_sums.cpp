@@ -3,7 +3,10 @@
 // have parts of the table each, and go over all indices.
 #include "torch/row_sums.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/where.h>
 
 #include <algorithm>
 #include <vector>
@@ -119,10 +122,6 @@ void add_rows(const Rows& rows, at::Tensor& table, bool zeroes) {
     add_rows<float>(rows, table, zeroes);
 }
 
-int64_t width_of(const at::Tensor& table) {
-  return table.size(0) == 0 ? 0 : table.numel() / table.size(0);
-}
-
 bool is_summed(const graph::Type& type) {
   return type.dtype == graph::DType::f32 || type.dtype == graph::DType::f64;
 }
@@ -156,13 +155,22 @@ class EmbeddingGradient final : public execute::Operation {
   int64_t rows_, padding_;
 };
 
-class IndexAdd final : public execute::Operation {
+/// Parts of a tensor, along any dimension. Subscripts may count indices from the end, and their
+/// result lies as the tensor does.
+class PartsAdded final : public execute::Operation {
  public:
+  PartsAdded(size_t dim, size_t index, size_t source, bool is_subscript)
+      : dim_(static_cast<int64_t>(dim)),
+        index_(index),
+        source_(source),
+        is_subscript_(is_subscript) {}
+
   bool can_run_into() const override { return true; }
   bool can_run_in_place() const override { return true; }
   void run(const Operands& operands) override {
     Borrowed self(operands.in(0));
-    at::Tensor out = at::empty(self->sizes(), self->options());
+    at::Tensor out =
+        is_subscript_ ? at::empty_like(*self) : at::empty(self->sizes(), self->options());
     add(operands, *self, out);
     operands.out(0) = slot_of(std::move(out));
   }
@@ -172,41 +180,102 @@ class IndexAdd final : public execute::Operation {
   }
 
  private:
-  static void add(const Operands& operands, const at::Tensor& self, at::Tensor& out) {
-    Borrowed indices(operands.in(1)), source(operands.in(2));
-    const Rows rows(*indices, *source, width_of(self));
-    require_inside(rows.indices, self.size(0));
+  void add(const Operands& operands, const at::Tensor& self, at::Tensor& out) const {
+    Borrowed given(operands.in(index_)), source(operands.in(source_));
+    const at::Tensor indices = inside(*given, self.size(dim_));
     if (self.unsafeGetTensorImpl() != out.unsafeGetTensorImpl()) out.copy_(self);
-    if (out.is_contiguous()) return add_rows(rows, out, false);
+    if (out.is_contiguous()) return add_parts(indices, *source, out);
     at::Tensor in_order = out.contiguous();
-    add_rows(rows, in_order, false);
+    add_parts(indices, *source, in_order);
     out.copy_(in_order);
   }
 
-  static void require_inside(const at::Tensor& indices, int64_t count) {
-    const auto look = [&](const auto* first) {
-      for (int64_t i = 0; i < indices.numel(); ++i)
-        TORCH_CHECK_INDEX(first[i] >= 0 && first[i] < count, "index out of range in self");
-    };
-    if (indices.scalar_type() == at::kInt)
-      look(indices.const_data_ptr<int32_t>());
+  void add_parts(const at::Tensor& indices, const at::Tensor& source, at::Tensor& out) const {
+    if (out.numel() == 0 || indices.numel() == 0) return;
+    if (dim_ == 0) return add_rows({indices, source, out.numel() / out.size(0)}, out, false);
+    if (out.scalar_type() == at::kDouble)
+      add_inner<double>(indices, source.contiguous(), out);
     else
-      look(indices.const_data_ptr<int64_t>());
+      add_inner<float>(indices, source.contiguous(), out);
   }
+
+  /// Each index in front of the dimension has rows of its own.
+  template <class Element>
+  void add_inner(const at::Tensor& indices, const at::Tensor& source, at::Tensor& out) const {
+    int64_t outer = 1, width = 1;
+    for (int64_t d = 0; d < out.dim(); ++d)
+      (d < dim_ ? outer : width) *= d == dim_ ? 1 : out.size(d);
+    const int64_t size = out.size(dim_), count = indices.numel();
+    const int64_t* const places = indices.const_data_ptr<int64_t>();
+    const Element* const elements = source.const_data_ptr<Element>();
+    Element* const results = out.mutable_data_ptr<Element>();
+    const int64_t grain = std::max<int64_t>(elements_per_thread / (count * width), 1);
+    parallel_for(outer, grain, [&](int64_t first, int64_t last) {
+      for (int64_t o = first; o < last; ++o) {
+        const Element* __restrict from = elements + o * count * width;
+        Element* const part = results + o * size * width;
+        for (int64_t i = 0; i < count; ++i, from += width) {
+          Element* __restrict const to = part + places[i] * width;
+          for (int64_t k = 0; k < width; ++k) to[k] += from[k];
+        }
+      }
+    });
+  }
+
+  /// The indices in order, from 0 to before `size`.
+  at::Tensor inside(const at::Tensor& given, int64_t size) const {
+    at::Tensor indices = given.to(at::kLong).contiguous();
+    const int64_t* const first = indices.const_data_ptr<int64_t>();
+    bool is_negative = false;
+    for (int64_t i = 0; i < indices.numel(); ++i) {
+      is_negative |= first[i] < 0;
+      TORCH_CHECK_INDEX(first[i] >= (is_subscript_ ? -size : 0) && first[i] < size,
+                        "index out of range in self");
+    }
+    if (!is_negative) return indices;
+    return at::where(indices.lt(0), indices.add(size), indices);
+  }
+
+  int64_t dim_;
+  size_t index_, source_;
+  bool is_subscript_;
 };
 
-bool adds_whole_rows(const graph::Node& node) {
+std::unique_ptr<execute::Operation> parts_added(const graph::Node& node) {
   const graph::Type& self = node.inputs[0]->type;
-  const int64_t dim = ops::integer_attribute(node.attributes, "dim");
   const auto alpha = graph::constant_number(node.inputs[3]);
-  return is_summed(self) && (dim == 0 || dim == -self.rank()) && alpha && *alpha == 1;
+  if (!is_summed(self) || !alpha || *alpha != 1) return nullptr;
+  const int64_t dim = ops::integer_attribute(node.attributes, "dim");
+  return std::make_unique<PartsAdded>(static_cast<size_t>(dim < 0 ? dim + self.rank() : dim), 1, 2,
+                                      false);
+}
+
+/// A subscript of one dimension, with as many values as it has elements.
+std::unique_ptr<execute::Operation> subscript_added(const graph::Node& node) {
+  const graph::Type& self = node.inputs[0]->type;
+  const size_t source = node.inputs.size() - 1;
+  if (!is_summed(self) || !ops::flag_attribute(node.attributes, "accumulate")) return nullptr;
+  size_t dim = source;
+  for (size_t d = 0; d + 1 < source; ++d) {
+    if (node.inputs[d + 1]->type.is_none()) continue;
+    if (dim != source) return nullptr;
+    dim = d;
+  }
+  const graph::Shape& index = node.inputs[dim + 1]->type.shape;
+  graph::Shape expected(self.shape.begin(), self.shape.begin() + static_cast<int64_t>(dim));
+  expected.insert(expected.end(), index.begin(), index.end());
+  expected.insert(expected.end(), self.shape.begin() + static_cast<int64_t>(dim) + 1,
+                  self.shape.end());
+  if (node.inputs[source]->type.shape != expected) return nullptr;
+  return std::make_unique<PartsAdded>(dim, dim + 1, source, true);
 }
 
 }  // namespace
 
 std::unique_ptr<execute::Operation> bind_row_sums(const graph::Node& node,
                                                   const execute::SymbolLookup& symbols) {
-  if (node.op == &op::index_add && adds_whole_rows(node)) return std::make_unique<IndexAdd>();
+  if (node.op == &op::index_add) return parts_added(node);
+  if (node.op == &op::index_put) return subscript_added(node);
   if (node.op != &op::embedding_dense_backward || !is_summed(node.inputs[0]->type) ||
       ops::flag_attribute(node.attributes, "scale_grad_by_freq"))
     return nullptr;

@@ -191,6 +191,52 @@ def test_gradients_that_are_repeated(sizes):
     expect_same(gradients, table, index, exact=False)
 
 
+@PROPERTY
+@given(data=st.data())
+def test_gradients_of_subscripts_in_several_dimensions(data):
+    """Sums in the order of the indices, so they are eager's bit for bit; also of second order."""
+    sizes = [data.draw(st.integers(1, 5)) for _ in range(data.draw(st.integers(1, 4)))]
+    x = laid_out(data, sizes, data.draw(st.sampled_from([torch.float32, torch.float64])))
+    shape = [data.draw(st.integers(0, 6)) for _ in range(data.draw(st.integers(0, 2)))]
+    is_indexed = [data.draw(st.booleans()) for _ in sizes]
+    given_indices = []
+    for size, chosen in zip(sizes, is_indexed, strict=True):
+        own = [data.draw(st.sampled_from([1, s])) for s in shape]
+        dtype = data.draw(INDEX_DTYPES)
+        given_indices.append(indices(data, own, size, dtype, -size) if chosen else slice(None))
+
+    def gradients(x, *given):
+        x = x.clone().requires_grad_()
+        y = x[tuple(given)] * 2
+        (first,) = torch.autograd.grad((y * y).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad((first * first).sum(), x)
+        return y.detach(), first.detach(), second
+
+    if any(is_indexed):
+        expect_same(gradients, x, *given_indices)
+
+
+@PROPERTY
+@given(data=st.data())
+def test_parts_added_at_indices(data):
+    sizes = [data.draw(st.integers(1, 5)) for _ in range(data.draw(st.integers(1, 4)))]
+    dim, count = data.draw(st.integers(0, len(sizes) - 1)), data.draw(st.integers(0, 9))
+    dtype = data.draw(st.sampled_from([torch.float32, torch.float64, torch.int64, torch.bfloat16]))
+    x = laid_out(data, sizes, dtype)
+    parts = [*sizes[:dim], count, *sizes[dim + 1 :]]
+    y = laid_out(data, parts, dtype)
+    inside, wrapped = (indices(data, [count], sizes[dim], low=low) for low in (0, -sizes[dim]))
+
+    def added(x, y, inside, wrapped):
+        at_once = x.clone()
+        at_once.index_add_(dim, inside, y)
+        twice = x.index_add(dim, inside, y, alpha=2)
+        from_end = x.transpose(0, dim).index_put((wrapped,), y.transpose(0, dim), accumulate=True)
+        return at_once, twice, from_end
+
+    expect_same(added, x, y, inside, wrapped)
+
+
 def test_second_gradients():
     x, rows, own = (
         torch.randn(9, 4).double(),
