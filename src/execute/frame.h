@@ -10,7 +10,7 @@
 #include "execute/code.h"
 #include "execute/findings.h"
 #include "execute/heap.h"
-#include "execute/layout.h"
+#include "execute/learned.h"
 #include "execute/library.h"
 #include "execute/repeated.h"
 #include "execute/rows.h"
@@ -18,24 +18,12 @@
 
 namespace janus::execute {
 
-/// What the first run learned of the tensor in a slot.
-struct Learned {
-  enum class Origin : uint8_t { nothing, input, cell, computed };
-  Origin origin = Origin::nothing;
-  Layout layout;
-  uint32_t root = 0;        ///< the slot whose memory it lies in; itself for new memory
-  int64_t byte_offset = 0;  ///< from the root's first element to its own
-  // Valid while the first run lasts:
-  const void* storage = nullptr;
-  const char* data = nullptr;
-};
-
 struct Frame {
   std::vector<Slot> slots;
   std::vector<std::unique_ptr<Operation>> operations;
   std::vector<std::unique_ptr<HeapRead>> heap_reads;
   std::vector<Repeated> repeated;  ///< by Instruction::repeated
-  std::vector<Learned> learned;    ///< by slot; filled by the first run
+  LearnedSlots learned;            ///< filled by the first run
   SymbolValues symbols;
   Activations activations;
   Rows rows;

@@ -45,19 +45,19 @@ bool has_type(const Layout& layout, const Value& value, const Frame& frame) {
 void learn_operands(const Code& code, Frame& frame, const Library& library) {
   const auto learn = [&](uint32_t slot, Learned::Origin origin) {
     if (frame.slots[slot].is_tensor())
-      frame.learned[slot] = learned_of(slot, origin, frame, library);
+      frame.learned.of(slot) = learned_of(slot, origin, frame, library);
   };
   for (size_t c = 0; c < code.cells.size(); ++c) learn(cell_slot(code, c), Learned::Origin::cell);
   for (const auto& [slot, cell] : code.cell_reads) {
     learn(slot, Learned::Origin::cell);
-    if (frame.slots[slot].is_tensor()) frame.learned[slot].root = cell_slot(code, cell);
+    if (frame.slots[slot].is_tensor()) frame.learned.of(slot).root = cell_slot(code, cell);
   }
   for (uint32_t slot : code.body.parameters) learn(slot, Learned::Origin::input);
 }
 
 void expect_undefined(uint32_t slot, const Value& value, Frame& frame) {
   if (!value.type.is_tensor()) return;
-  Learned& learned = frame.learned[slot];
+  Learned& learned = frame.learned.of(slot);
   learned = {.origin = Learned::Origin::computed, .root = slot};
   learned.layout.dtype = value.type.dtype;
   for (const graph::Dim& dim : value.type.shape)
@@ -72,7 +72,7 @@ void learn(const Instruction& instruction, Frame& frame, const Library& library)
       expect_undefined(slot, *instruction.node->outputs[i], frame);
       continue;
     }
-    Learned& learned = frame.learned[slot];
+    Learned& learned = frame.learned.of(slot);
     learned = learned_of(slot, Learned::Origin::computed, frame, library);
     check_type(*instruction.node->outputs[i], learned.layout, frame);
     const auto alias = [&](uint32_t other) {

@@ -80,7 +80,7 @@ class Planner {
   // --- who shares memory with whom, and for how long
 
   void find_groups() {
-    for (uint32_t slot = 0; slot < frame_.learned.size(); ++slot) {
+    for (uint32_t slot = 0; slot < frame_.learned.end_slot(); ++slot) {
       if (!is_tensor(slot)) continue;
       Group& root = groups_[learned(slot).root];
       root.bytes =
@@ -375,7 +375,7 @@ class Planner {
   void make_arena(const FindArena& find_arena) {
     plan_.arena_bytes_ = place_buffers(buffers_);
     plan_.arena_ = find_arena(plan_.arena_bytes_);
-    for (uint32_t slot = 0; slot < frame_.learned.size(); ++slot) {
+    for (uint32_t slot = 0; slot < frame_.learned.end_slot(); ++slot) {
       if (!is_tensor(slot)) continue;
       const Group& memory = group(slot);
       if (memory.place != Place::arena) continue;

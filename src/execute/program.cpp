@@ -68,7 +68,6 @@ class Instance {
       numbers_.push_back(inputs[input].i64());
     }
     for (const Slot& slot : cells) expect(slot);
-    make_frame();
     frame_.symbols = symbols.values(inputs, cells, library);
     for (const graph::Node* node : code.operations) {
       // What depends on a size that only the run knows is bound anew at each call.
@@ -97,6 +96,7 @@ class Instance {
     frame_.findings = findings;
     frame_.written.clear();
     timing_.seconds = 0;
+    make_frame();
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
     if (random_) random_->save();
     enter(code_, frame_, inputs, cells);
@@ -111,6 +111,23 @@ class Instance {
       if (random_) findings->random = random_->copy();
       findings->close();
     }
+  }
+
+  /// What an instance without a plan can do without.
+  struct Spare {
+    std::vector<Slot> slots;
+    std::vector<Repeated> repeated;
+    Rows rows;
+  };
+
+  /// Hands that over, as a run of other sizes follows: there may never be a second one of these.
+  Spare rest() {
+    Spare spare;
+    if (plan_) return spare;
+    spare.slots.swap(frame_.slots);
+    spare.repeated.swap(frame_.repeated);
+    spare.rows = std::exchange(frame_.rows, Rows());
+    return spare;
   }
 
   /// Before a run: its plan's memory may be another's now.
@@ -171,10 +188,10 @@ class Instance {
     }
   }
 
+  /// As far as it isn't there.
   void make_frame() {
-    frame_.learned.resize(code_.slot_count + code_.cells.size());
-    frame_.repeated.resize(code_.repeated_count);
-    make_frame_slots();
+    if (frame_.repeated.empty()) frame_.repeated.resize(code_.repeated_count);
+    if (frame_.slots.empty()) make_frame_slots();
   }
 
   void make_frame_slots() {
@@ -187,7 +204,7 @@ class Instance {
   void run_ordinarily(std::span<const Slot> cells, std::span<Slot> results,
                       std::span<Slot> rebound) {
     if (may_plan) {
-      frame_.learned.assign(frame_.slots.size(), {});
+      frame_.learned.clear();
       learn_operands(code_, frame_, library_);
     }
     OrdinaryRun run(code_, library_, frame_, may_plan);
@@ -318,14 +335,17 @@ class CompiledProgram final : public Program {
   /// An instance for these sizes that nobody else uses now.
   std::unique_ptr<Instance> take(std::span<const Slot> inputs, std::span<const Slot> cells) {
     bool may_plan = true, is_first = true;
+    Instance::Spare spare;  // given up once the lock is free, as instances are
     {
       const std::lock_guard lock(instances_mutex());
       for (size_t i = idle_.size(); i-- > 0;) {
         if (!idle_[i]->accepts(inputs, cells) || !idle_[i]->try_hold_memory()) continue;
+        if (i + 1 < idle_.size()) spare = idle_.back()->rest();
         std::unique_ptr<Instance> instance = std::move(idle_[i]);
         idle_.erase(idle_.begin() + static_cast<ptrdiff_t>(i));
         return instance;
       }
+      if (!idle_.empty()) spare = idle_.back()->rest();
       may_plan = may_plan_;
       is_first = !std::exchange(has_instances_, true);
     }

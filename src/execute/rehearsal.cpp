@@ -84,7 +84,7 @@ bool Rehearsal::learn_kernel(const Instruction& instruction) {
     // Sizes that a side would not meet if it is not taken for them need not fit together.
     if (!has_type(outputs[i], *node.outputs[i], frame_)) return false;
     const uint32_t slot = instruction.outputs[i];
-    frame_.learned[slot] = {
+    frame_.learned.of(slot) = {
         .origin = Learned::Origin::computed, .layout = outputs[i], .root = slot};
   }
   return true;
@@ -118,7 +118,7 @@ bool Rehearsal::learn_choice(const Instruction& choose) {
     for (size_t side = choose.blocks.size(); side-- > 0;) {
       const Learned& given = frame_.learned[choose.blocks[side].results[i]];
       if (given.origin != Learned::Origin::nothing && given.layout.is_separate())
-        frame_.learned[slot].layout = given.layout;
+        frame_.learned.of(slot).layout = given.layout;
     }
     if (!has_type(frame_.learned[slot].layout, output, frame_)) return false;
   }
@@ -155,7 +155,7 @@ void Rehearsal::stand_in(uint32_t slot, const Value& value) {
       break;
   }
   if (!value.type.is_tensor()) return;
-  Learned& learned = frame_.learned[slot];
+  Learned& learned = frame_.learned.of(slot);
   const int64_t bytes = std::max<int64_t>(learned.layout.span_bytes(), 1);
   if (bytes > zero_bytes_) {
     zeros_.emplace_back(bytes);

@@ -252,8 +252,7 @@ class Chooser {
   uint32_t channels_last_slot(uint32_t slot) {
     const auto made = static_cast<uint32_t>(frame_.slots.size());
     frame_.slots.emplace_back();
-    frame_.learned.resize(frame_.slots.size());
-    Learned& learned = frame_.learned.back();
+    Learned& learned = frame_.learned.of(made);
     learned.origin = Learned::Origin::computed;
     learned.root = made;
     learned.layout = layout(slot);
@@ -298,7 +297,7 @@ class Chooser {
       if (seen_plain_.contains(slot)) {
         plain.push_back(slot);
       } else {
-        frame_.learned[slot] = {};  // nobody sees it: it does not exist
+        frame_.learned.of(slot) = {};  // nobody sees it: it does not exist
         gone_.insert(slot);
       }
     }

@@ -113,7 +113,7 @@ class Opening {
       const uint32_t result = side.results[i], output = named(choose.outputs[i]);
       if (!side.own_results[i] || !may_be_made_in(output, result, side)) continue;
       names_[result] = output;
-      for (Learned& learned : frame_.learned)
+      for (Learned& learned : frame_.learned.all())
         if (learned.root == result) learned.root = output;
     }
   }

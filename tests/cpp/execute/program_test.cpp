@@ -537,6 +537,40 @@ TEST_F(ProgramTest, KeepsPlansOfManySizes) {
   }
 }
 
+TEST_F(ProgramTest, SizesThatWereMetOnceHoldNoTensors) {
+  const auto program = compile(R"(graph @f(%x: f32[B], %n: i64) {
+  %zero = constant {value=0} : i64
+  %y, %i = while %x, %zero : f32[B], i64 { (%y0: f32[B], %i0: i64)
+    %go = scalar_lt %i0, %n : bool
+    yield %go
+  } do { (%y1: f32[B], %i1: i64)
+    %one = constant {value=1} : i64
+    %i2 = scalar_add %i1, %one : i64
+    %t = fused %y1 : f32[B] { (%p: f32[B])
+      %q = add %p, %p, %one : f32[B]
+      yield %q
+    }
+    yield %t, %i2
+  }
+  return %y
+}
+)");
+  const int before = fake::alive();
+  int alive = 0;
+  for (int round = 0; round < 3; ++round) {
+    for (int64_t size = 2; size < 12; ++size) {
+      const Slot x = tensor(library, {size}, Floats(static_cast<size_t>(size), 1));
+      ASSERT_FALSE(run(*program, {x, Slot::of(int64_t{4})}));
+      EXPECT_EQ(result(), Floats(static_cast<size_t>(size), 16));
+      results.clear();
+      if (round > 0) continue;
+      if (size == 2) alive = fake::alive();
+      EXPECT_EQ(fake::alive(), alive) << "of size " << size;
+    }
+  }
+  EXPECT_GT(alive, before + 1);  // the loop's, for another run of these sizes
+}
+
 TEST_F(ProgramTest, RunsControlFlow) {
   const auto program = compile(R"(graph @f(%x: f32[2,2], %hot: bool) {
   %y = if %hot : f32[2,2] {
