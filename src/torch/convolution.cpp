@@ -2,6 +2,7 @@
 // gradients back, which costs several times the convolution itself where images are small; it also
 // has sizes that it is very slow with. A product takes filters as they lie; what it costs is the
 // matrix of what the filter sees (windows.h), up to as many times the image as the filter has taps.
+// That is made and multiplied piece by piece, so that a piece stays in the cache.
 #include "torch/convolution.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -37,8 +38,10 @@ namespace {
 
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
 
-/// Matrices of more elements leave the cache, and take more memory than it is worth.
+/// For matrices of more elements, whole, the library is faster.
 constexpr int64_t most_elements = 1 << 20;
+/// How many elements of the matrix there are at a time: a MiB.
+constexpr int64_t piece_elements = 1 << 18;
 /// Images of fewer windows are multiplied together.
 constexpr int64_t many_windows = 256;
 /// Into how many parts a batch is divided where images are multiplied one by one.
@@ -55,6 +58,7 @@ struct Case {
 
   int64_t depth() const { return windows.channels * windows.taps(); }  ///< of the product
   int64_t results() const { return batch * windows.count(); }
+  int64_t lines() const { return batch * windows.result[0]; }
   /// For products, the filter is a matrix with a row for each filter.
   RowOrder order() const { return filter_last ? RowOrder::taps_channels : RowOrder::channels_taps; }
   /// What the filter is applied to at once, of results instead of images.
@@ -108,43 +112,99 @@ void add_channels(const at::Tensor& bias, int64_t count, float* planes) {
     for (int64_t i = 0; i < count; ++i) planes[i] += values[k];
 }
 
+/// Calls `piece(first, count)` for stretches of `total` lines or images, of so many windows each. A
+/// piece is not smaller than the filter, which is read for each.
+template <class Piece>
+void for_each_piece(const Case& which, int64_t total, int64_t windows, const Piece& piece) {
+  const int64_t at_once = std::max(which.filters, piece_elements / which.depth());
+  const int64_t most = std::max<int64_t>(1, at_once / windows);
+  const int64_t pieces = (total + most - 1) / most, length = (total + pieces - 1) / pieces;
+  for (int64_t first = 0; first < total; first += length)
+    piece(first, std::min(length, total - first));
+}
+
+/// out = left right for the first piece, out += left right for later ones.
+void sum_products(bool first, const at::Tensor& left, const at::Tensor& right, at::Tensor& out) {
+  if (first) {
+    multiply(left, right, {}, out);
+  } else {
+    add_product(left, right, out);
+  }
+}
+
 // ---- Products ---------------------------------------------------------------------------------
 
 /// Images channels last: windows are rows, and so are results.
 namespace by_rows {
 
-at::Tensor rows_of(const Case& which, const at::Tensor& image) {
-  if (which.windows.are_pixels()) return matrix(image, which.results());
-  at::Tensor rows = new_matrix(which.results(), which.depth(), image);
-  gather_rows(data(image), which.batch, which.windows, which.order(), data(rows));
-  return rows;
+/// Calls `piece(lines, first, count)` for pieces of the matrix: lines of windows, and which rows.
+template <class Piece>
+void for_each_piece(const Case& which, const Piece& piece) {
+  const int64_t width = which.windows.result[1];
+  torch::for_each_piece(which, which.lines(), width, [&](int64_t first, int64_t count) {
+    piece(Lines{first, first + count}, first * width, count * width);
+  });
 }
 
 void forward(const Case& which, const at::Tensor& image, const at::Tensor& filter,
              const at::Tensor& bias, at::Tensor& result) {
+  const at::Tensor factor = matrix(filter, which.filters).t();
   at::Tensor out = matrix(result, which.results());
-  multiply(rows_of(which, image), matrix(filter, which.filters).t(), bias, out);
+  if (which.windows.are_pixels())
+    return multiply(matrix(image, which.results()), factor, bias, out);
+  for_each_piece(which, [&](Lines lines, int64_t first, int64_t count) {
+    const at::Tensor rows = new_matrix(count, which.depth(), image);
+    gather_rows(data(image), which.windows, which.order(), lines, data(rows));
+    at::Tensor part = out.narrow(0, first, count);
+    multiply(rows, factor, bias, part);
+  });
 }
 
 void image_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& filter,
                     at::Tensor& result) {
-  const bool direct = which.windows.are_pixels();
-  at::Tensor rows = direct ? matrix(result, which.results())
-                           : new_matrix(which.results(), which.depth(), gradient);
-  multiply(matrix(gradient, which.results()), matrix(filter, which.filters), {}, rows);
-  if (!direct) scatter_rows(data(rows), which.batch, which.windows, which.order(), data(result));
+  const at::Tensor given = matrix(gradient, which.results());
+  const at::Tensor factor = matrix(filter, which.filters);
+  if (which.windows.are_pixels()) {
+    at::Tensor out = matrix(result, which.results());
+    return multiply(given, factor, {}, out);
+  }
+  result.zero_();
+  for_each_piece(which, [&](Lines lines, int64_t first, int64_t count) {
+    at::Tensor rows = new_matrix(count, which.depth(), gradient);
+    multiply(given.narrow(0, first, count), factor, {}, rows);
+    scatter_rows(data(rows), which.windows, which.order(), lines, data(result));
+  });
 }
 
 void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& image,
                      at::Tensor& result) {
+  const at::Tensor given = matrix(gradient, which.results());
   at::Tensor out = matrix(result, which.filters);
-  multiply(matrix(gradient, which.results()).t(), rows_of(which, image), {}, out);
+  if (which.windows.are_pixels())
+    return multiply(given.t(), matrix(image, which.results()), {}, out);
+  for_each_piece(which, [&](Lines lines, int64_t first, int64_t count) {
+    const at::Tensor rows = new_matrix(count, which.depth(), image);
+    gather_rows(data(image), which.windows, which.order(), lines, data(rows));
+    sum_products(first == 0, given.narrow(0, first, count).t(), rows, out);
+  });
 }
 
 }  // namespace by_rows
 
-/// Images in planes: windows are columns, those of all images side by side.
+/// Images in planes: windows are columns, those of some images side by side.
 namespace by_columns {
+
+/// Calls `piece(first, part)` for pieces of the batch: which image is the first one, and the case
+/// that they are.
+template <class Piece>
+void for_each_piece(const Case& which, const Piece& piece) {
+  const int64_t windows = which.windows.count();
+  torch::for_each_piece(which, which.batch, windows, [&](int64_t first, int64_t count) {
+    Case part = which;
+    part.batch = count;
+    piece(first, part);
+  });
+}
 
 /// [channels of all taps, windows of all images]
 at::Tensor columns_of(const Windows& windows, int64_t batch, const at::Tensor& image) {
@@ -157,29 +217,42 @@ at::Tensor columns_of(const Windows& windows, int64_t batch, const at::Tensor& i
 
 void forward(const Case& which, const at::Tensor& image, const at::Tensor& filter,
              const at::Tensor& bias, at::Tensor& result) {
-  const bool direct = which.batch == 1;
-  at::Tensor out =
-      direct ? matrix(result, which.filters) : new_matrix(which.filters, which.results(), image);
-  multiply(matrix(filter, which.filters), columns_of(which.windows, which.batch, image), {}, out);
-  if (bias.defined()) add_channels(bias, which.results(), data(out));
-  if (!direct) scatter_planes(data(out), which.batch, which.result_pixels(), data(result));
+  const at::Tensor factor = matrix(filter, which.filters);
+  for_each_piece(which, [&](int64_t first, const Case& part) {
+    const at::Tensor to = result.narrow(0, first, part.batch);
+    const bool direct = part.batch == 1;
+    at::Tensor out =
+        direct ? matrix(to, part.filters) : new_matrix(part.filters, part.results(), image);
+    const at::Tensor from = image.narrow(0, first, part.batch);
+    multiply(factor, columns_of(part.windows, part.batch, from), {}, out);
+    if (bias.defined()) add_channels(bias, part.results(), data(out));
+    if (!direct) scatter_planes(data(out), part.batch, part.result_pixels(), data(to));
+  });
 }
 
 void image_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& filter,
                     at::Tensor& result) {
-  const bool direct = which.windows.are_pixels() && which.batch == 1;
-  at::Tensor columns =
-      direct ? matrix(result, which.depth()) : new_matrix(which.depth(), which.results(), gradient);
-  multiply(matrix(filter, which.filters).t(),
-           columns_of(which.result_pixels(), which.batch, gradient), {}, columns);
-  if (!direct) scatter_planes(data(columns), which.batch, which.windows, data(result));
+  const at::Tensor factor = matrix(filter, which.filters).t();
+  for_each_piece(which, [&](int64_t first, const Case& part) {
+    const at::Tensor to = result.narrow(0, first, part.batch);
+    const bool direct = part.windows.are_pixels() && part.batch == 1;
+    at::Tensor columns =
+        direct ? matrix(to, part.depth()) : new_matrix(part.depth(), part.results(), gradient);
+    const at::Tensor from = gradient.narrow(0, first, part.batch);
+    multiply(factor, columns_of(part.result_pixels(), part.batch, from), {}, columns);
+    if (!direct) scatter_planes(data(columns), part.batch, part.windows, data(to));
+  });
 }
 
 void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& image,
                      at::Tensor& result) {
   at::Tensor out = matrix(result, which.filters);
-  multiply(columns_of(which.result_pixels(), which.batch, gradient),
-           columns_of(which.windows, which.batch, image).t(), {}, out);
+  for_each_piece(which, [&](int64_t first, const Case& part) {
+    const at::Tensor given = gradient.narrow(0, first, part.batch);
+    const at::Tensor from = image.narrow(0, first, part.batch);
+    sum_products(first == 0, columns_of(part.result_pixels(), part.batch, given),
+                 columns_of(part.windows, part.batch, from).t(), out);
+  });
 }
 
 }  // namespace by_columns
@@ -187,21 +260,23 @@ void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Te
 /// Images in planes, one after the other: what one image needs stays in the cache.
 namespace by_image {
 
-/// Calls `image(part, number)` for all images, those of a part one after the other.
+/// Calls `image(part, number, room)` for all images, those of a part one after the other; `room` is
+/// a matrix for what the filter sees.
 template <class Image>
-void for_each_image(const Case& which, const Image& image) {
+void for_each_image(const Case& which, const at::Tensor& like, const Image& image) {
   const int64_t length = (which.batch + parts - 1) / parts;
-  parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
+  const int64_t shares = std::min<int64_t>(parts, thread_count());
+  const at::Tensor rooms =
+      at::empty({shares, which.depth(), which.windows.count()}, like.options());
+  parallel_for(shares, 1, [&](int64_t begin, int64_t end) {
     const at::AutoDispatchBelowADInplaceOrView below;  // a worker has no run's scope around it
-    for (int64_t part = begin; part < end; ++part)
-      for (int64_t i = part * length; i < std::min(which.batch, (part + 1) * length); ++i)
-        image(part, i);
+    for (int64_t share = begin; share < end; ++share) {
+      const at::Tensor room = rooms[share];
+      for (int64_t part = share; part < parts; part += shares)
+        for (int64_t i = part * length; i < std::min(which.batch, (part + 1) * length); ++i)
+          image(part, i, room);
+    }
   });
-}
-
-/// A matrix for each part, for what the filter sees.
-at::Tensor scratch(const Case& which, const at::Tensor& like) {
-  return at::empty({parts, which.depth(), which.windows.count()}, like.options());
 }
 
 at::Tensor columns_of(const Case& which, const at::Tensor& image, int64_t number,
@@ -214,20 +289,20 @@ at::Tensor columns_of(const Case& which, const at::Tensor& image, int64_t number
 
 void forward(const Case& which, const at::Tensor& image, const at::Tensor& filter,
              const at::Tensor& bias, at::Tensor& result) {
-  const at::Tensor room = scratch(which, image), factor = matrix(filter, which.filters);
-  for_each_image(which, [&](int64_t part, int64_t i) {
+  const at::Tensor factor = matrix(filter, which.filters);
+  for_each_image(which, image, [&](int64_t, int64_t i, const at::Tensor& room) {
     at::Tensor out = matrix(result[i], which.filters);
-    multiply(factor, columns_of(which, image, i, room[part]), {}, out);
+    multiply(factor, columns_of(which, image, i, room), {}, out);
     if (bias.defined()) add_channels(bias, which.windows.count(), data(out));
   });
 }
 
 void image_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& filter,
                     at::Tensor& result) {
-  const at::Tensor room = scratch(which, gradient), factor = matrix(filter, which.filters).t();
+  const at::Tensor factor = matrix(filter, which.filters).t();
   const bool direct = which.windows.are_pixels();
-  for_each_image(which, [&](int64_t part, int64_t i) {
-    at::Tensor columns = direct ? matrix(result[i], which.depth()) : room[part];
+  for_each_image(which, gradient, [&](int64_t, int64_t i, const at::Tensor& room) {
+    at::Tensor columns = direct ? matrix(result[i], which.depth()) : room;
     multiply(factor, matrix(gradient[i], which.filters), {}, columns);
     if (!direct) scatter_planes(data(columns), 1, which.windows, data(result[i]));
   });
@@ -235,12 +310,10 @@ void image_gradient(const Case& which, const at::Tensor& gradient, const at::Ten
 
 void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& image,
                      at::Tensor& result) {
-  const at::Tensor room = scratch(which, image);
   at::Tensor sums = at::zeros({parts, which.filters, which.depth()}, image.options());
-  for_each_image(which, [&](int64_t part, int64_t i) {
+  for_each_image(which, image, [&](int64_t part, int64_t i, const at::Tensor& room) {
     at::Tensor sum = sums[part];
-    add_product(matrix(gradient[i], which.filters), columns_of(which, image, i, room[part]).t(),
-                sum);
+    add_product(matrix(gradient[i], which.filters), columns_of(which, image, i, room).t(), sum);
   });
   at::Tensor out = matrix(result, which.filters);
   at::sum_out(out, sums, {0});

@@ -87,11 +87,11 @@ void for_each_plane(int64_t batch, const Windows& windows, const Plane& plane) {
   });
 }
 
-/// Calls `row(image, y)` for all rows of all images, of windows or of pixels.
-template <class Row>
-void for_each_row(int64_t batch, int64_t height, int64_t work, const Row& row) {
-  parallel_for(batch * height, grain(work), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) row(i / height, i % height);
+/// Calls `line(image, y)` for these lines, of windows or of pixels, `height` an image.
+template <class Line>
+void for_each_line(Lines lines, int64_t height, int64_t work, const Line& line) {
+  parallel_for(lines.last - lines.first, grain(work), [&](int64_t begin, int64_t end) {
+    for (int64_t i = lines.first + begin; i < lines.first + end; ++i) line(i / height, i % height);
   });
 }
 
@@ -135,19 +135,30 @@ int64_t window_of(const Windows& windows, size_t dimension, int64_t pixel, int64
   return window < windows.result[dimension] ? window : -1;
 }
 
-/// Adds what all windows have for one pixel.
-void scatter_to_pixel(const float* rows, const Windows& windows, RowOrder order, int64_t y,
-                      int64_t x, float* __restrict to) {
+bool is_among(int64_t window, Lines lines) {
+  return window >= std::max<int64_t>(0, lines.first) && window < lines.last;
+}
+
+/// Whether windows of the image's lines see anything of that row of pixels.
+bool see_pixels(const Windows& windows, Lines lines, int64_t y) {
+  for (int64_t r = 0; r < windows.filter[0]; ++r)
+    if (is_among(window_of(windows, 0, y, r), lines)) return true;
+  return false;
+}
+
+/// Adds what the windows of the image's lines have for one pixel.
+void scatter_to_pixel(const float* rows, const Windows& windows, RowOrder order, Lines lines,
+                      int64_t y, int64_t x, float* __restrict to) {
   const int64_t channels = windows.channels, taps = windows.taps();
-  std::fill_n(to, channels, 0.0F);
   for (int64_t r = 0; r < windows.filter[0]; ++r) {
     const int64_t row = window_of(windows, 0, y, r);
-    if (row < 0) continue;
+    if (!is_among(row, lines)) continue;
     for (int64_t s = 0; s < windows.filter[1]; ++s) {
       const int64_t column = window_of(windows, 1, x, s);
       if (column < 0) continue;
       const int64_t tap = r * windows.filter[1] + s;
-      const float* from = rows + (row * windows.result[1] + column) * taps * channels;
+      const float* from =
+          rows + ((row - lines.first) * windows.result[1] + column) * taps * channels;
       if (order == RowOrder::taps_channels) {
         for (int64_t c = 0; c < channels; ++c) to[c] += from[tap * channels + c];
       } else {
@@ -195,12 +206,12 @@ void scatter_planes(const float* columns, int64_t batch, const Windows& windows,
   });
 }
 
-void gather_rows(const float* images, int64_t batch, const Windows& windows, RowOrder order,
+void gather_rows(const float* images, const Windows& windows, RowOrder order, Lines lines,
                  float* rows) {
   const int64_t size = windows.taps() * windows.channels, width = windows.result[1];
-  for_each_row(batch, windows.result[0], width * size, [&](int64_t image, int64_t y) {
+  for_each_line(lines, windows.result[0], width * size, [&](int64_t image, int64_t y) {
     std::vector<const float*> taps(static_cast<size_t>(windows.taps()));
-    float* to = rows + (image * windows.count() + y * width) * size;
+    float* to = rows + (image * windows.result[0] + y - lines.first) * width * size;
     for (int64_t x = 0; x < width; ++x, to += size) {
       find_pixels(images + image * windows.pixels() * windows.channels, windows, y, x, taps);
       gather_window(taps, windows.channels, order, to);
@@ -208,14 +219,18 @@ void gather_rows(const float* images, int64_t batch, const Windows& windows, Row
   });
 }
 
-void scatter_rows(const float* rows, int64_t batch, const Windows& windows, RowOrder order,
+void scatter_rows(const float* rows, const Windows& windows, RowOrder order, Lines lines,
                   float* images) {
   const int64_t size = windows.taps() * windows.channels, width = windows.image[1];
-  for_each_row(batch, windows.image[0], width * size, [&](int64_t image, int64_t y) {
-    const float* from = rows + image * windows.count() * size;
+  const int64_t height = windows.image[0], lines_of_one = windows.result[0];
+  const Lines pixels{lines.first / lines_of_one * height,
+                     (lines.last + lines_of_one - 1) / lines_of_one * height};
+  for_each_line(pixels, height, width * size, [&](int64_t image, int64_t y) {
+    const Lines own{lines.first - image * lines_of_one, lines.last - image * lines_of_one};
+    if (!see_pixels(windows, own, y)) return;
     float* to = images + (image * windows.pixels() + y * width) * windows.channels;
     for (int64_t x = 0; x < width; ++x, to += windows.channels)
-      scatter_to_pixel(from, windows, order, y, x, to);
+      scatter_to_pixel(rows, windows, order, own, y, x, to);
   });
 }
 

@@ -30,10 +30,16 @@ void scatter_planes(const float* columns, int64_t batch, const Windows& windows,
 /// How a row of the other kind is sorted.
 enum class RowOrder : uint8_t { taps_channels, channels_taps };
 
-/// rows[image, window, ...] of images[image, pixel, channel].
-void gather_rows(const float* images, int64_t batch, const Windows& windows, RowOrder order,
+/// Windows that stand side by side are a line; those of all images are counted one after the other.
+struct Lines {
+  int64_t first = 0, last = 0;
+};
+
+/// rows[window, ...] of images[image, pixel, channel], for the windows of these lines.
+void gather_rows(const float* images, const Windows& windows, RowOrder order, Lines lines,
                  float* rows);
-void scatter_rows(const float* rows, int64_t batch, const Windows& windows, RowOrder order,
+/// The way back; adds.
+void scatter_rows(const float* rows, const Windows& windows, RowOrder order, Lines lines,
                   float* images);
 
 }  // namespace janus::torch

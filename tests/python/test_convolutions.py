@@ -2,6 +2,7 @@
 double precision: values, and eager's strides."""
 
 import itertools
+import math
 
 import pytest
 import torch.nn.functional as F
@@ -32,6 +33,11 @@ CASES = [
     ((3, 4, 10), (5, 4, 3), 1, 1, 1),
     ((1, 4, 9), (5, 4, 1), 1, 0, 1),
     ((10, 2, 17), (3, 2, 4), 3, 2, 2),
+    ((4, 40, 23, 19), (5, 40, 3, 3), 1, 1, 1),  # from here on in pieces that end within images
+    ((13, 60, 9, 11), (7, 60, 3, 3), 1, 1, 1),
+    ((5, 64, 21, 17), (6, 64, 4, 4), 2, 1, 1),
+    ((4, 48, 20, 20), (4, 48, 3, 3), 1, 2, (2, 1)),
+    ((3, 96, 7, 50), (2, 96, 2, 3), (1, 2), 0, 1),
 ]
 
 
@@ -65,10 +71,11 @@ def test_each_way_gives_what_eager_does(
         pytest.skip("no such layout")
     arguments = (stride, padding, dilation)
     torch.manual_seed(0)  # sums of thousands of products: some draws miss the tolerance in eager
+    scale = math.prod(filters[1:]) ** -0.5
     converted = torchjanus.function(lambda x, weight, bias: step(x, weight, bias, arguments))
     for _ in range(6):
         x = lies(torch.randn(image), last).requires_grad_()
-        weight = lies(torch.randn(filters), filter_last).requires_grad_()
+        weight = lies(torch.randn(filters) * scale, filter_last).requires_grad_()
         bias = torch.randn(filters[0], requires_grad=True)
         given = converted(x, weight, bias)
         eager = step(x, weight, bias, arguments)
