@@ -588,6 +588,53 @@ void check_computed_in_run(Interpreter& interpreter, const Outputs& outputs,
   }
 }
 
+/// What gradients with respect to these tensors are taken of; refuses what eager would.
+std::vector<graph::Value*> targets_of(Interpreter& interpreter, const std::vector<Value>& inputs) {
+  std::vector<graph::Value*> targets;
+  for (const Value& input : inputs) {
+    auto* tensor = as<Tensor>(input);
+    if (tensor == nullptr || !shows_gradient(interpreter, *tensor))
+      interpreter.refuse(ReasonCode::would_raise,
+                         "RuntimeError: an input of autograd.grad() does not require grad");
+    if (!tensor->past_values.empty())
+      interpreter.refuse(ReasonCode::autograd,
+                         "the gradient of a tensor that was changed in place");
+    targets.push_back(read(interpreter, *tensor));
+  }
+  return targets;
+}
+
+/// The tensors that the program gets for `inputs`; None for those that were not `reached`.
+std::vector<Value> gradient_tensors(Interpreter& interpreter, const Outputs& outputs,
+                                    const std::vector<Value>& inputs,
+                                    const std::vector<bool>& reached,
+                                    const std::vector<graph::Value*>& gradients,
+                                    bool create_graph) {
+  std::vector<Value> results;
+  size_t next = 0;
+  std::vector<std::shared_ptr<Tensor>> leaves;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (reached[i]) leaves.push_back(shared_as<Tensor>(inputs[i]));
+  in_any_order(interpreter, leaves, [&] {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (reached[i]) {
+        graph::Value* gradient = gradients[next++];
+        if (create_graph && interpreter.hooked_leaves.contains(as<Tensor>(inputs[i])))
+          interpreter.refuse(ReasonCode::hook, "a leaf (under create_graph)");
+        gradient = through_hooks(interpreter, shared_as<Tensor>(inputs[i]), gradient);
+        const bool requires_grad =
+            create_graph && gradient_requires_grad(interpreter, outputs, gradient);
+        auto tensor = make_tensor(interpreter, gradient, requires_grad);
+        if (gradient->type.rank() > 1) tensor->strides = std::nullopt;  // as operators leave it
+        results.push_back(std::move(tensor));
+      } else {
+        results.push_back(interpreter.none());
+      }
+    }
+  });
+  return results;
+}
+
 /// torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph, ...)
 Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   refuse_within_autocast(interpreter, "torch.autograd.grad");
@@ -614,22 +661,12 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   check_saved_values(interpreter, outputs.values);
   check_not_consumed(interpreter, outputs.values);
 
-  std::vector<graph::Value*> targets;
   const std::vector<Value> all_inputs = tensor_list(interpreter, *inputs_given);
   // A tensor that is given twice has one gradient, which is given back twice.
   std::vector<Value> inputs;
   for (const Value& input : all_inputs)
     if (std::ranges::find(inputs, input) == inputs.end()) inputs.push_back(input);
-  for (const Value& input : inputs) {
-    auto* tensor = as<Tensor>(input);
-    if (tensor == nullptr || !shows_gradient(interpreter, *tensor))
-      interpreter.refuse(ReasonCode::would_raise,
-                         "RuntimeError: an input of autograd.grad() does not require grad");
-    if (!tensor->past_values.empty())
-      interpreter.refuse(ReasonCode::autograd,
-                         "the gradient of a tensor that was changed in place");
-    targets.push_back(read(interpreter, *tensor));
-  }
+  const std::vector<graph::Value*> targets = targets_of(interpreter, inputs);
   check_computed_in_run(interpreter, outputs, inputs);
   check_certain(interpreter, outputs.values, targets);
   std::vector<bool> reached = passes::reachable(outputs.values, targets);
@@ -645,30 +682,10 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
   if (!wanted.empty())
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, wanted, create_graph);
   if (!retain) consume(interpreter, outputs.values);
-  std::vector<Value> results;
-  size_t next = 0;
-  std::vector<std::shared_ptr<Tensor>> leaves;
-  for (size_t i = 0; i < targets.size(); ++i)
-    if (reached[i]) leaves.push_back(shared_as<Tensor>(inputs[i]));
-  in_any_order(interpreter, leaves, [&] {
-    for (size_t i = 0; i < targets.size(); ++i) {
-      if (reached[i]) {
-        graph::Value* gradient = gradients[next++];
-        if (create_graph && interpreter.hooked_leaves.contains(as<Tensor>(inputs[i])))
-          interpreter.refuse(ReasonCode::hook, "a leaf (under create_graph)");
-        gradient = through_hooks(interpreter, shared_as<Tensor>(inputs[i]), gradient);
-        const bool requires_grad =
-            create_graph && gradient_requires_grad(interpreter, outputs, gradient);
-        auto tensor = make_tensor(interpreter, gradient, requires_grad);
-        if (gradient->type.rank() > 1) tensor->strides = std::nullopt;  // as operators leave it
-        results.push_back(std::move(tensor));
-      } else if (materialize) {
-        interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
-      } else {
-        results.push_back(interpreter.none());
-      }
-    }
-  });
+  if (materialize && std::ranges::find(reached, false) != reached.end())
+    interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
+  const std::vector<Value> results =
+      gradient_tensors(interpreter, outputs, inputs, reached, gradients, create_graph);
   std::vector<Value> all_results;
   for (const Value& input : all_inputs)
     all_results.push_back(

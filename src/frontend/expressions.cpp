@@ -188,6 +188,101 @@ Value with_seen_classes(Interpreter& interpreter, Value value, int fact) {
   return value;
 }
 
+Value evaluate_attribute(Interpreter& interpreter, const syntax::Attribute& node) {
+  Value value = evaluate(interpreter, *node.value);
+  interpreter.at(node);
+  if (auto object = shared_as<RuntimeObject>(value)) {
+    Value found =
+        run_time_attribute(interpreter, object, interpreter.mangled(node.attr), node.fact);
+    if (found == nullptr)
+      interpreter.refuse(ReasonCode::would_raise,
+                         cat("AttributeError: no object has the attribute ", node.attr));
+    return found;
+  }
+  return attribute(interpreter, value, interpreter.mangled(node.attr));
+}
+
+Value evaluate_subscript(Interpreter& interpreter, const syntax::Subscript& node) {
+  Value value = evaluate(interpreter, *node.value);
+  Value key = evaluate(interpreter, *node.slice);
+  interpreter.at(node);
+  if (const auto* object = as<RuntimeObject>(value)) {
+    const speculate::NodeFact* seen = interpreter.fact(node.fact);
+    return run_time_item(interpreter, *object, key, seen == nullptr ? nullptr : &seen->value,
+                         node.fact);
+  }
+  if (const auto* known = as<Known>(value)) {
+    if (Value item = varying_item(interpreter, *known, key, node.fact)) return item;
+    if (Value part = varying_part(interpreter, *known, key, node.fact)) return part;
+  }
+  return subscript(interpreter, value, key);
+}
+
+Value evaluate_binary(Interpreter& interpreter, const syntax::BinOp& node) {
+  Value left = evaluate(interpreter, *node.left);
+  Value right = evaluate(interpreter, *node.right);
+  interpreter.at(node);
+  return binary(interpreter, node.op, left, right);
+}
+
+Value evaluate_unary(Interpreter& interpreter, const syntax::UnaryOp& node) {
+  if (node.op == syntax::UnaryOperator::Not) return evaluate_not(interpreter, node);
+  Value operand = evaluate(interpreter, *node.operand);
+  interpreter.at(node);
+  return unary(interpreter, node.op, operand);
+}
+
+Value evaluate_conditional(Interpreter& interpreter, const syntax::IfExp& node) {
+  int fact = node.fact;
+  Truth truth = evaluate_truth(interpreter, *node.test, fact);
+  auto body = [&] { return evaluate(interpreter, *node.body); };
+  auto orelse = [&] { return evaluate(interpreter, *node.orelse); };
+  if (!truth.known && takes_both(interpreter, fact))
+    return choose(interpreter, truth, fact, body, orelse);
+  bool side = truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
+  return side ? body() : orelse();
+}
+
+Value evaluate_named(Interpreter& interpreter, const syntax::NamedExpr& node) {
+  Value value = evaluate(interpreter, *node.value);
+  assign(interpreter, *node.target, value);
+  return value;
+}
+
+Value evaluate_lambda(Interpreter& interpreter, const syntax::Lambda& node) {
+  return make_closure(interpreter, "<lambda>", node.args, node.scope, nullptr, node.body);
+}
+
+Value evaluate_set_comprehension(Interpreter& interpreter, const syntax::SetComp& node) {
+  const ElementMaker maker = elements_by(interpreter, node);
+  return make_set(interpreter, list_of_elements(interpreter, maker, false)->elements);
+}
+
+Value evaluate_generator(Interpreter& interpreter, const syntax::GeneratorExp& node) {
+  return generate_elements(interpreter, node.generators, node.scope,
+                           [&interpreter, &node] { return evaluate(interpreter, *node.elt); });
+}
+
+Value evaluate_formatted(Interpreter& interpreter, const syntax::FormattedValue& node) {
+  Value value = evaluate(interpreter, *node.value);
+  Value spec = node.format_spec == nullptr ? nullptr : evaluate(interpreter, *node.format_spec);
+  return format_value(interpreter, value, node.conversion, spec);
+}
+
+Value evaluate_yield(Interpreter& interpreter, const syntax::Yield& node) {
+  Value value = node.value == nullptr ? interpreter.none() : evaluate(interpreter, *node.value);
+  yield_value(interpreter, value);
+  return interpreter.none();
+}
+
+Value evaluate_yield_from(Interpreter& interpreter, const syntax::YieldFrom& node) {
+  const auto give = [&](const Value& value) { yield_value(interpreter, value); };
+  if (for_each_yielded(interpreter, *node.value, give)) return interpreter.none();
+  auto iterator = iterate(interpreter, evaluate(interpreter, *node.value));
+  while (Value value = iterator->next()) yield_value(interpreter, value);
+  return interpreter.none();
+}
+
 Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expression) {
   using namespace syntax;  // NOLINT: the node classes of this one function
   interpreter.at(expression);
@@ -196,81 +291,30 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
       return interpreter.constant(syntax::as<Constant>(&expression).value);
     case ExpressionKind::Name:
       return run_time_number(interpreter, interpreter.read_name(syntax::as<Name>(&expression).id));
-    case ExpressionKind::Attribute: {
-      const auto& node = syntax::as<Attribute>(&expression);
-      Value value = evaluate(interpreter, *node.value);
-      interpreter.at(expression);
-      if (auto object = shared_as<RuntimeObject>(value)) {
-        Value found = run_time_attribute(interpreter, object, interpreter.mangled(node.attr),
-                                         expression.fact);
-        if (found == nullptr)
-          interpreter.refuse(ReasonCode::would_raise,
-                             cat("AttributeError: no object has the attribute ", node.attr));
-        return found;
-      }
-      return attribute(interpreter, value, interpreter.mangled(node.attr));
-    }
-    case ExpressionKind::Subscript: {
-      const auto& node = syntax::as<Subscript>(&expression);
-      Value value = evaluate(interpreter, *node.value);
-      Value key = evaluate(interpreter, *node.slice);
-      interpreter.at(expression);
-      if (const auto* object = as<RuntimeObject>(value)) {
-        const speculate::NodeFact* seen = interpreter.fact(expression.fact);
-        return run_time_item(interpreter, *object, key, seen == nullptr ? nullptr : &seen->value,
-                             expression.fact);
-      }
-      if (const auto* known = as<Known>(value)) {
-        if (Value item = varying_item(interpreter, *known, key, expression.fact)) return item;
-        if (Value part = varying_part(interpreter, *known, key, expression.fact)) return part;
-      }
-      return subscript(interpreter, value, key);
-    }
+    case ExpressionKind::Attribute:
+      return evaluate_attribute(interpreter, syntax::as<Attribute>(&expression));
+    case ExpressionKind::Subscript:
+      return evaluate_subscript(interpreter, syntax::as<Subscript>(&expression));
     case ExpressionKind::Call:
       return with_seen_classes(interpreter,
                                evaluate_call(interpreter, syntax::as<syntax::Call>(&expression)),
                                expression.fact);
-    case ExpressionKind::BinOp: {
-      const auto& node = syntax::as<BinOp>(&expression);
-      Value left = evaluate(interpreter, *node.left);
-      Value right = evaluate(interpreter, *node.right);
-      interpreter.at(expression);
-      return binary(interpreter, node.op, left, right);
-    }
-    case ExpressionKind::UnaryOp: {
-      const auto& node = syntax::as<UnaryOp>(&expression);
-      if (node.op == UnaryOperator::Not) return evaluate_not(interpreter, expression);
-      Value operand = evaluate(interpreter, *node.operand);
-      interpreter.at(expression);
-      return unary(interpreter, node.op, operand);
-    }
+    case ExpressionKind::BinOp:
+      return evaluate_binary(interpreter, syntax::as<BinOp>(&expression));
+    case ExpressionKind::UnaryOp:
+      return evaluate_unary(interpreter, syntax::as<UnaryOp>(&expression));
     case ExpressionKind::BoolOp:
       return evaluate_bool_op(interpreter, syntax::as<BoolOp>(&expression), 0);
     case ExpressionKind::Compare: {
       const auto& node = syntax::as<Compare>(&expression);
       return evaluate_compare(interpreter, node, evaluate(interpreter, *node.left), 0);
     }
-    case ExpressionKind::IfExp: {
-      const auto& node = syntax::as<IfExp>(&expression);
-      int fact = expression.fact;
-      Truth truth = evaluate_truth(interpreter, *node.test, fact);
-      auto body = [&] { return evaluate(interpreter, *node.body); };
-      auto orelse = [&] { return evaluate(interpreter, *node.orelse); };
-      if (!truth.known && takes_both(interpreter, fact))
-        return choose(interpreter, truth, fact, body, orelse);
-      bool side = truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
-      return side ? body() : orelse();
-    }
-    case ExpressionKind::NamedExpr: {
-      const auto& node = syntax::as<NamedExpr>(&expression);
-      Value value = evaluate(interpreter, *node.value);
-      assign(interpreter, *node.target, value);
-      return value;
-    }
-    case ExpressionKind::Lambda: {
-      const auto& node = syntax::as<Lambda>(&expression);
-      return make_closure(interpreter, "<lambda>", node.args, node.scope, nullptr, node.body);
-    }
+    case ExpressionKind::IfExp:
+      return evaluate_conditional(interpreter, syntax::as<IfExp>(&expression));
+    case ExpressionKind::NamedExpr:
+      return evaluate_named(interpreter, syntax::as<NamedExpr>(&expression));
+    case ExpressionKind::Lambda:
+      return evaluate_lambda(interpreter, syntax::as<Lambda>(&expression));
     case ExpressionKind::Tuple:
       return make_tuple(evaluate_elements(interpreter, syntax::as<Tuple>(&expression).elts));
     case ExpressionKind::List:
@@ -283,41 +327,22 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
     case ExpressionKind::ListComp:
       return list_of_elements(interpreter,
                               elements_by(interpreter, syntax::as<ListComp>(&expression)), true);
-    case ExpressionKind::SetComp: {
-      const ElementMaker maker = elements_by(interpreter, syntax::as<SetComp>(&expression));
-      return make_set(interpreter, list_of_elements(interpreter, maker, false)->elements);
-    }
+    case ExpressionKind::SetComp:
+      return evaluate_set_comprehension(interpreter, syntax::as<SetComp>(&expression));
     case ExpressionKind::DictComp:
       return evaluate_dict_comprehension(interpreter, syntax::as<DictComp>(&expression));
-    case ExpressionKind::GeneratorExp: {
-      const auto& node = syntax::as<GeneratorExp>(&expression);
-      return generate_elements(interpreter, node.generators, node.scope,
-                               [&interpreter, &node] { return evaluate(interpreter, *node.elt); });
-    }
+    case ExpressionKind::GeneratorExp:
+      return evaluate_generator(interpreter, syntax::as<GeneratorExp>(&expression));
     case ExpressionKind::JoinedStr:
       return join_formatted(interpreter, syntax::as<JoinedStr>(&expression));
-    case ExpressionKind::FormattedValue: {
-      const auto& node = syntax::as<FormattedValue>(&expression);
-      Value value = evaluate(interpreter, *node.value);
-      Value spec = node.format_spec == nullptr ? nullptr : evaluate(interpreter, *node.format_spec);
-      return format_value(interpreter, value, node.conversion, spec);
-    }
+    case ExpressionKind::FormattedValue:
+      return evaluate_formatted(interpreter, syntax::as<FormattedValue>(&expression));
     case ExpressionKind::Slice:
       return evaluate_slice(interpreter, syntax::as<Slice>(&expression));
-    case ExpressionKind::Yield: {
-      const auto& node = syntax::as<Yield>(&expression);
-      Value value = node.value == nullptr ? interpreter.none() : evaluate(interpreter, *node.value);
-      yield_value(interpreter, value);
-      return interpreter.none();
-    }
-    case ExpressionKind::YieldFrom: {
-      const auto& node = syntax::as<YieldFrom>(&expression);
-      const auto give = [&](const Value& value) { yield_value(interpreter, value); };
-      if (for_each_yielded(interpreter, *node.value, give)) return interpreter.none();
-      auto iterator = iterate(interpreter, evaluate(interpreter, *node.value));
-      while (Value value = iterator->next()) yield_value(interpreter, value);
-      return interpreter.none();
-    }
+    case ExpressionKind::Yield:
+      return evaluate_yield(interpreter, syntax::as<Yield>(&expression));
+    case ExpressionKind::YieldFrom:
+      return evaluate_yield_from(interpreter, syntax::as<YieldFrom>(&expression));
     case ExpressionKind::Starred:
     case ExpressionKind::Await:
       break;

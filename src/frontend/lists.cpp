@@ -1,4 +1,6 @@
 // Lists: positions, slices and methods, of those that the run makes and of twins of real ones.
+#include <map>
+
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
@@ -266,108 +268,118 @@ Value count_of(Interpreter& interpreter, const Rolled& list, const Value& value)
       });
 }
 
-Value list_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& list,
-                  const std::string& name) {
-  auto native = [&](auto function) {
+Value list_append(Interpreter& inner, Sequence& self, const Arguments& arguments) {
+  expect_count(inner, arguments, 1, 1);
+  append(inner, self, arguments.positional[0]);
+  trim_deque(self, true);
+  return inner.none();
+}
+
+Value list_extend(Interpreter& inner, Sequence& self, const Arguments& arguments) {
+  expect_count(inner, arguments, 1, 1);
+  extend(inner, self, arguments.positional[0]);
+  trim_deque(self, true);
+  return inner.none();
+}
+
+Value list_insert(Interpreter& inner, Sequence& self, const Arguments& arguments) {
+  expect_count(inner, arguments, 2, 2);
+  if (self.most >= 0) inner.refuse(ReasonCode::unsupported_argument, "deque.insert");
+  if (self.elements.rolled() != nullptr &&
+      insert_rolled(inner, self, arguments.positional[0], arguments.positional[1]))
+    return inner.none();
+  size_t index = insertion_point(inner, self, arguments.positional[0]);
+  self.elements.insert(self.elements.begin() + static_cast<std::ptrdiff_t>(index),
+                       arguments.positional[1]);
+  return inner.none();
+}
+
+Value list_pop(Interpreter& inner, Sequence& self, const Arguments& arguments) {
+  expect_count(inner, arguments, 0, 1);
+  Value key = arguments.positional.empty() ? inner.integer(-1) : arguments.positional[0];
+  if (self.elements.rolled() != nullptr)
+    if (Value element = pop_rolled(inner, self, key)) return element;
+  size_t index = checked_index(inner, self, key);
+  Value element = self.elements[index];
+  self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(index));
+  return element;
+}
+
+Value list_clear(Interpreter& inner, Sequence& self, const Arguments& arguments) {
+  expect_count(inner, arguments, 0, 0);
+  if (const auto& list = self.elements.rolled())
+    self.elements = ElementList(roll(inner, list->test, list->form, {}, list->front));
+  else
+    self.elements.clear();
+  return inner.none();
+}
+
+Value list_reverse(Interpreter& inner, Sequence& self, const Arguments& arguments) {
+  expect_count(inner, arguments, 0, 0);
+  if (const auto& list = self.elements.rolled())
+    self.elements = ElementList(reversed(*list));
+  else
+    std::reverse(self.elements.begin(), self.elements.end());
+  return inner.none();
+}
+
+Value list_remove(Interpreter& inner, Sequence& self, const Arguments& arguments) {
+  expect_count(inner, arguments, 1, 1);
+  if (self.elements.rolled() != nullptr)
+    if (Value place = position_of(inner, self, arguments.positional[0]);
+        place != nullptr && take_element(inner, self, place) != nullptr)
+      return inner.none();
+  for (size_t i = 0; i < self.elements.size(); ++i) {
+    Value equal =
+        compare(inner, syntax::CompareOperator::Eq, self.elements[i], arguments.positional[0]);
+    if (self.elements[i] != arguments.positional[0] && !truth(inner, equal, -1)) continue;
+    self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(i));
+    return inner.none();
+  }
+  raise(inner, PyExc_ValueError, "ValueError: list.remove(x): x not in list");
+}
+
+Value list_sort(Interpreter& inner, Sequence& self, const Arguments& arguments) {
+  if (!arguments.positional.empty())
+    inner.refuse(ReasonCode::would_raise, "TypeError: arguments of list.sort()");
+  Arguments of_sorted = arguments;
+  auto copy = std::make_shared<Sequence>(true);
+  copy->elements = self.elements;
+  of_sorted.positional = {copy};
+  Value sorted = call(inner, inner.constant_borrowed(imported("builtins.sorted")), of_sorted);
+  self.elements = as<Sequence>(sorted)->elements;
+  return inner.none();
+}
+
+using ListMethod = Value (*)(Interpreter& inner, Sequence& self, const Arguments& arguments);
+
+/// Null if lists have no such method that changes them.
+ListMethod changing_method(const std::string& name) {
+  static const std::map<std::string, ListMethod, std::less<>> methods = {
+      {"append", list_append}, {"extend", list_extend}, {"insert", list_insert},
+      {"pop", list_pop},       {"clear", list_clear},   {"reverse", list_reverse},
+      {"remove", list_remove}, {"sort", list_sort},
+  };
+  const auto found = methods.find(name);
+  return found == methods.end() ? nullptr : found->second;
+}
+
+Value list_method(const std::shared_ptr<Sequence>& list, const std::string& name) {
+  if (const ListMethod method = changing_method(name))
     return std::make_shared<Native>(
-        "list." + name, [list, function](Interpreter& inner, const Arguments& arguments) -> Value {
-          Value result = function(inner, *list, arguments);
+        "list." + name, [list, method](Interpreter& inner, const Arguments& arguments) -> Value {
+          Value result = method(inner, *list, arguments);
           note_list_change(inner, *list);
           return result;
         });
-  };
-  if (name == "append")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 1, 1);
-      append(inner, self, arguments.positional[0]);
-      trim_deque(self, true);
-      return inner.none();
-    });
-  if (name == "extend")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 1, 1);
-      extend(inner, self, arguments.positional[0]);
-      trim_deque(self, true);
-      return inner.none();
-    });
-  if (name == "insert")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 2, 2);
-      if (self.most >= 0) inner.refuse(ReasonCode::unsupported_argument, "deque.insert");
-      if (self.elements.rolled() != nullptr &&
-          insert_rolled(inner, self, arguments.positional[0], arguments.positional[1]))
-        return inner.none();
-      size_t index = insertion_point(inner, self, arguments.positional[0]);
-      self.elements.insert(self.elements.begin() + static_cast<std::ptrdiff_t>(index),
-                           arguments.positional[1]);
-      return inner.none();
-    });
-  if (name == "pop")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 0, 1);
-      Value key = arguments.positional.empty() ? inner.integer(-1) : arguments.positional[0];
-      if (self.elements.rolled() != nullptr)
-        if (Value element = pop_rolled(inner, self, key)) return element;
-      size_t index = checked_index(inner, self, key);
-      Value element = self.elements[index];
-      self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(index));
-      return element;
-    });
-  if (name == "clear")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 0, 0);
-      if (const auto& list = self.elements.rolled())
-        self.elements = ElementList(roll(inner, list->test, list->form, {}, list->front));
-      else
-        self.elements.clear();
-      return inner.none();
-    });
-  if (name == "reverse")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 0, 0);
-      if (const auto& list = self.elements.rolled())
-        self.elements = ElementList(reversed(*list));
-      else
-        std::reverse(self.elements.begin(), self.elements.end());
-      return inner.none();
-    });
-  if (name == "remove")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      expect_count(inner, arguments, 1, 1);
-      if (self.elements.rolled() != nullptr)
-        if (Value place = position_of(inner, self, arguments.positional[0]);
-            place != nullptr && take_element(inner, self, place) != nullptr)
-          return inner.none();
-      for (size_t i = 0; i < self.elements.size(); ++i) {
-        Value equal =
-            compare(inner, syntax::CompareOperator::Eq, self.elements[i], arguments.positional[0]);
-        if (self.elements[i] != arguments.positional[0] && !truth(inner, equal, -1)) continue;
-        self.elements.erase(self.elements.begin() + static_cast<std::ptrdiff_t>(i));
-        return inner.none();
-      }
-      raise(inner, PyExc_ValueError, "ValueError: list.remove(x): x not in list");
-    });
-  if (name == "sort")
-    return native([](Interpreter& inner, Sequence& self, const Arguments& arguments) {
-      if (!arguments.positional.empty())
-        inner.refuse(ReasonCode::would_raise, "TypeError: arguments of list.sort()");
-      Arguments of_sorted = arguments;
-      auto copy = std::make_shared<Sequence>(true);
-      copy->elements = self.elements;
-      of_sorted.positional = {copy};
-      Value sorted = call(inner, inner.constant_borrowed(imported("builtins.sorted")), of_sorted);
-      self.elements = as<Sequence>(sorted)->elements;
-      return inner.none();
-    });
-  if (name == "copy")
-    return std::make_shared<Native>("list.copy",
-                                    [list](Interpreter& inner, const Arguments& arguments) {
-                                      expect_count(inner, arguments, 0, 0);
-                                      auto copy = std::make_shared<Sequence>(true);
-                                      copy->elements = list->elements;
-                                      return Value(copy);
-                                    });
-  return nullptr;
+  if (name != "copy") return nullptr;
+  return std::make_shared<Native>("list.copy",
+                                  [list](Interpreter& inner, const Arguments& arguments) {
+                                    expect_count(inner, arguments, 0, 0);
+                                    auto copy = std::make_shared<Sequence>(true);
+                                    copy->elements = list->elements;
+                                    return Value(copy);
+                                  });
 }
 
 }  // namespace
@@ -377,7 +389,7 @@ Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>&
   if (is_deque(*sequence))
     if (Value method = deque_method(sequence, name)) return method;
   if (sequence->is_list && !(is_deque(*sequence) && (name == "sort" || name == "copy")))
-    if (Value method = list_method(interpreter, sequence, name)) return method;
+    if (Value method = list_method(sequence, name)) return method;
   if (name == "index" || name == "count")
     return std::make_shared<Native>(
         "sequence." + name,

@@ -165,6 +165,79 @@ CallArguments in_order_of_function(const std::string& functional, CallArguments 
   return arguments;
 }
 
+/// Whether autograd tracks one of the operands.
+bool is_tracked(const ResolvedOperator& resolved) {
+  return std::ranges::any_of(resolved.operands, [](const OperatorArgument* operand) {
+    return operand != nullptr && operand->requires_grad;
+  });
+}
+
+graph::Node* append_opaque(Interpreter& interpreter, DescribedArguments& described,
+                           ResolvedOperator& resolved) {
+  std::vector<graph::Value*> inputs;
+  for (size_t i = 0; i < resolved.operands.size(); ++i) {
+    const OperatorArgument* operand = resolved.operands[i];
+    graph::Value* value = operand_value(interpreter, described, operand);
+    const bool has_gradient = !resolved.without_gradient.contains(i);
+    inputs.push_back(has_gradient ? value : op::detach(interpreter.builder(), {value}));
+  }
+  if (resolved.random) resolved.attributes.set("_draws", true);
+  if (std::ranges::any_of(resolved.alias_of, [](int operand) { return operand >= 0; }))
+    resolved.attributes.set("_shares_memory", true);
+  return interpreter.builder().append_unchecked(op::opaque, inputs, resolved.attributes,
+                                                resolved.results);
+}
+
+/// The in-place form of the operator of that name, which `node` computes.
+Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
+                   const std::string& name, const std::string& functional,
+                   const ResolvedOperator& resolved, const graph::Node& node) {
+  const bool any_tracked = is_tracked(resolved);
+  auto self = arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
+  // transpose_ and its like write nothing: they change where the tensor looks.
+  const bool is_view =
+      !resolved.alias_of.empty() && resolved.alias_of[0] >= 0 && resolved.same_as[0] == nullptr;
+  if (self == nullptr || is_view || node.outputs.size() != 1 ||
+      node.output()->type.shape != self->value->type.shape ||
+      node.output()->type.dtype != self->value->type.dtype)  // most would raise
+    interpreter.refuse(ReasonCode::unknown_callable, name);
+  // A dropout that drops nothing; only conj_physical_ counts as a write nevertheless.
+  if (resolved.same_as[0] != nullptr && functional != "aten::conj_physical") return self;
+  auto produced_by = any_tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
+  write_in_place(interpreter, self, node, node.output(), any_tracked);
+  self->producer = name.substr(name.find(':') + 2);
+  self->produced_by = std::move(produced_by);
+  return self;
+}
+
+Value opaque_results(Interpreter& interpreter, PyObject* callable, const std::string& name,
+                     DescribedArguments& described, const ResolvedOperator& resolved,
+                     const graph::Node& node) {
+  const bool any_tracked = is_tracked(resolved);
+  std::vector<Value> results;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    graph::Value* output = node.outputs[i];
+    if (resolved.same_as[i] != nullptr) {
+      results.push_back(described.source_of(resolved.same_as[i]));
+      continue;
+    }
+    if (!output->type.is_tensor()) {
+      results.push_back(interpreter.number(output));
+      continue;
+    }
+    bool differentiable = i < resolved.differentiable.size() && resolved.differentiable[i];
+    if (any_tracked && !interpreter.grad_enabled && graph::is_differentiable(output->type.dtype))
+      output = op::detach(interpreter.builder(), {output});
+    auto tensor =
+        make_tensor(interpreter, output, differentiable && any_tracked && interpreter.grad_enabled);
+    if (!gives_in_order(name)) tensor->strides.reset();
+    if (i < resolved.grad_fn_names.size()) tensor->grad_fn_name = resolved.grad_fn_names[i];
+    note_alias(described, resolved, i, *tensor);
+    results.push_back(std::move(tensor));
+  }
+  return pack(interpreter, callable, resolved, std::move(results));
+}
+
 }  // namespace
 
 std::shared_ptr<const ProducingCall> describe_call(Interpreter& interpreter, PyObject* callable,
@@ -198,60 +271,11 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
     interpreter.refuse(ReasonCode::unknown_callable,
                        cat(*name, " (", why_not.substr(0, why_not.find('\n')), ")"));
   if (resolved->mutates) interpreter.refuse(ReasonCode::unknown_callable, *name);
-  std::vector<graph::Value*> inputs;
-  bool any_tracked = false;
-  for (size_t i = 0; i < resolved->operands.size(); ++i) {
-    const OperatorArgument* operand = resolved->operands[i];
-    graph::Value* value = operand_value(interpreter, described, operand);
-    const bool has_gradient = !resolved->without_gradient.contains(i);
-    inputs.push_back(has_gradient ? value : op::detach(interpreter.builder(), {value}));
-    any_tracked = any_tracked || (operand != nullptr && operand->requires_grad);
-  }
-  if (resolved->random) resolved->attributes.set("_draws", true);
-  if (std::ranges::any_of(resolved->alias_of, [](int operand) { return operand >= 0; }))
-    resolved->attributes.set("_shares_memory", true);
-  graph::Node* node = interpreter.builder().append_unchecked(
-      op::opaque, inputs, resolved->attributes, resolved->results);
+  const graph::Node* node = append_opaque(interpreter, described, *resolved);
   interpreter.mark(speculate::LineMark::Kind::graph);
-  if (functional) {
-    auto self = arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
-    // transpose_ and its like write nothing: they change where the tensor looks.
-    const bool is_view = !resolved->alias_of.empty() && resolved->alias_of[0] >= 0 &&
-                         resolved->same_as[0] == nullptr;
-    if (self == nullptr || is_view || node->outputs.size() != 1 ||
-        node->output()->type.shape != self->value->type.shape ||
-        node->output()->type.dtype != self->value->type.dtype)  // most would raise
-      interpreter.refuse(ReasonCode::unknown_callable, *name);
-    // A dropout that drops nothing; only conj_physical_ counts as a write nevertheless.
-    if (resolved->same_as[0] != nullptr && *functional != "aten::conj_physical") return self;
-    auto produced_by = any_tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
-    write_in_place(interpreter, self, *node, node->output(), any_tracked);
-    self->producer = name->substr(name->find(':') + 2);
-    self->produced_by = std::move(produced_by);
-    return self;
-  }
-  std::vector<Value> results;
-  for (size_t i = 0; i < node->outputs.size(); ++i) {
-    graph::Value* output = node->outputs[i];
-    if (resolved->same_as[i] != nullptr) {
-      results.push_back(described.source_of(resolved->same_as[i]));
-      continue;
-    }
-    if (!output->type.is_tensor()) {
-      results.push_back(interpreter.number(output));
-      continue;
-    }
-    bool differentiable = i < resolved->differentiable.size() && resolved->differentiable[i];
-    if (any_tracked && !interpreter.grad_enabled && graph::is_differentiable(output->type.dtype))
-      output = op::detach(interpreter.builder(), {output});
-    auto tensor =
-        make_tensor(interpreter, output, differentiable && any_tracked && interpreter.grad_enabled);
-    if (!gives_in_order(*name)) tensor->strides.reset();
-    if (i < resolved->grad_fn_names.size()) tensor->grad_fn_name = resolved->grad_fn_names[i];
-    note_alias(described, *resolved, i, *tensor);
-    results.push_back(std::move(tensor));
-  }
-  return pack(interpreter, callable, *resolved, std::move(results));
+  if (functional)
+    return write_opaque(interpreter, callable, arguments, *name, *functional, *resolved, *node);
+  return opaque_results(interpreter, callable, *name, described, *resolved, *node);
 }
 
 }  // namespace janus::frontend
