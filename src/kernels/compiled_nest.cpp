@@ -27,6 +27,8 @@ constexpr int64_t kMostElementBytes = 8;
 /// A tensor of more bytes lies beyond the processor's own cache; of so long a row it does no harm
 /// that something else follows in memory.
 constexpr int64_t kFarBytes = 8 << 20, kLongRowBytes = 32 << 10;
+/// Of so large a result little would be left in the cache for whoever reads it next.
+constexpr int64_t kPastCacheBytes = 32 << 20;
 
 Target host_target() {
   return {.vector_bytes = jit::vector_bytes(), .has_function = [](std::string_view name) {
@@ -86,6 +88,7 @@ Order CompiledNest::order_of(const OrderKey& key, size_t tensors) {
               .lanes_reduced = key.lanes_reduced,
               .registers = key.registers,
               .keeps = key.keeps,
+              .past_cache = key.past_cache,
               .ahead = key.ahead};
   for (size_t t = 0; t < tensors; ++t)
     order.walks[t] = static_cast<Walk>((key.walks >> (2 * t)) & 3);
@@ -96,10 +99,11 @@ std::string CompiledNest::text_for(const OrderKey& key) const {
   return emit(nest_, order_of(key, nest_.tensor_count()), host_target());
 }
 
-CompiledNest::OrderKey CompiledNest::order_key(const Space& space) const {
+CompiledNest::OrderKey CompiledNest::order_key(const Space& space, void* const* starts) const {
   OrderKey key{.reduced_loops = space.reduced_loops, .lanes_reduced = space.lanes_reduced()};
   for (int t = 0; t < space.tensors; ++t)
     key.walks |= static_cast<uint64_t>(space.walk(t)) << (2 * t);
+  key.past_cache = stored_past_cache(space, starts);
   key.ahead = fetched_ahead(space);
   if (!nest_.combines()) return key;
   if (widens_ && space.sizes[0] >= kLongRow) key.registers = kRegisters;
@@ -128,24 +132,56 @@ uint32_t CompiledNest::fetched_ahead(const Space& space) const {
   return ahead;
 }
 
+/// Large results that lie apart from what is read: the processor need not read what it overwrites.
+uint32_t CompiledNest::stored_past_cache(const Space& space, void* const* starts) const {
+  if (space.has_other_sizes) return 0;
+  uint32_t stored = 0;
+  for (int t = static_cast<int>(nest_.inputs.size()); t < static_cast<int>(nest_.held_count());
+       ++t) {
+    const int64_t bytes = element_sizes_[static_cast<size_t>(t)];
+    if (space.walk(t) != Walk::contiguous || space.count_of(t) * bytes < kPastCacheBytes) continue;
+    bool fits = starts == nullptr || (reinterpret_cast<uintptr_t>(starts[t]) % kLineBytes == 0 &&
+                                      !takes_place_of_input(t, starts));
+    for (int dim = 1; dim < space.rank; ++dim)
+      fits = fits && space.strides[dim][t] * bytes % kLineBytes == 0;
+    if (fits) stored |= uint32_t{1} << t;
+  }
+  return stored;
+}
+
+bool CompiledNest::takes_place_of_input(int output, void* const* starts) const {
+  return std::find(starts, starts + nest_.inputs.size(), starts[output]) !=
+         starts + nest_.inputs.size();
+}
+
 bool CompiledNest::prepare(const Space& space, Making making) const {
-  const OrderKey key = order_key(space);
+  const OrderKey key = order_key(space, nullptr);
   return find_version(key) != nullptr || make_version(key, making) != nullptr;
 }
 
 CompiledNest::Code CompiledNest::code_for(const OrderKey& key) const {
   const Version* version = find_version(key);
-  // A run waits for no code that only comes sooner to what it reads.
-  if (version == nullptr) version = find_version(key, true);
+  if (version == nullptr) version = find_similar_version(key);
   if (version == nullptr) version = make_version(key);
   return version->code;
 }
 
-const CompiledNest::Version* CompiledNest::find_version(OrderKey key, bool any_ahead) const {
+const CompiledNest::Version* CompiledNest::find_version(const OrderKey& key) const {
+  for (const Version* version = versions_.load(std::memory_order_acquire); version != nullptr;
+       version = version->next)
+    if (version->key == key) return version;
+  return nullptr;
+}
+
+/// A run waits for no code that only comes sooner to what it reads, or stores more past the cache.
+const CompiledNest::Version* CompiledNest::find_similar_version(const OrderKey& key) const {
   for (const Version* version = versions_.load(std::memory_order_acquire); version != nullptr;
        version = version->next) {
-    if (any_ahead) key.ahead = version->key.ahead;
-    if (version->key == key) return version;
+    OrderKey similar = version->key;
+    if ((similar.past_cache & ~key.past_cache) != 0) continue;
+    similar.past_cache = key.past_cache;
+    similar.ahead = key.ahead;
+    if (similar == key) return version;
   }
   return nullptr;
 }
@@ -181,7 +217,7 @@ const CompiledNest::Version* CompiledNest::make_version(OrderKey key, Making mak
 // ---- Walking the space --------------------------------------------------------------------------
 
 void CompiledNest::run(const Space& space, const Call& call) const {
-  const Code code = code_for(order_key(space));
+  const Code code = code_for(order_key(space, call.starts));
   const int64_t work = space.element_count() * cost_;
   const int threads = work < 2 * kWorkPerThread ? 1 : thread_count();
   const int dim = threads == 1 ? -1 : dimension_to_split(space, threads);
@@ -197,7 +233,7 @@ void CompiledNest::run(const Space& space, const Call& call) const {
 
 void CompiledNest::run_slice(const Space& space, const Call& call, int dim, int64_t begin,
                              int64_t end) const {
-  run_slice(code_for(order_key(space)), space, call, dim, begin, end);
+  run_slice(code_for(order_key(space, call.starts)), space, call, dim, begin, end);
 }
 
 void CompiledNest::run_slice(Code code, const Space& space, const Call& call, int dim,

@@ -57,6 +57,7 @@ class CompiledNest {
     bool lanes_reduced = false;
     int registers = 1;
     bool keeps = false;
+    uint32_t past_cache = 0;
     uint32_t ahead = 0;
 
     friend bool operator==(const OrderKey&, const OrderKey&) = default;
@@ -70,11 +71,15 @@ class CompiledNest {
 
   static Order order_of(const OrderKey& key, size_t tensors);
   std::string text_for(const OrderKey& key) const;
-  OrderKey order_key(const Space& space) const;
+  /// `starts`: each tensor's first element, null where that is not known yet.
+  OrderKey order_key(const Space& space, void* const* starts) const;
   uint32_t fetched_ahead(const Space& space) const;
+  uint32_t stored_past_cache(const Space& space, void* const* starts) const;
+  bool takes_place_of_input(int output, void* const* starts) const;
   Code code_for(const OrderKey& key) const;
-  /// `any_ahead`: whatever it fetches ahead.
-  const Version* find_version(OrderKey key, bool any_ahead = false) const;
+  const Version* find_version(const OrderKey& key) const;
+  /// One that does the same, if perhaps less fast.
+  const Version* find_similar_version(const OrderKey& key) const;
   /// Null if code that is only to be found was not made before.
   const Version* make_version(OrderKey key, Making making = Making::compiled) const;
   uint64_t all_tensors() const;

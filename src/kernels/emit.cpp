@@ -21,6 +21,7 @@ class Emitter : VectorText {
   Emitter(const LoopNest& nest, const Order& order, const Target& target)
       : VectorText(nest, target), order_(order), unused_look_ups_(nest.unused_look_ups()) {
     walks_ = order.walks;
+    past_cache_ = order.past_cache;
     reduced_loops_ = order.reduced_loops;
     find_same_in_lanes();
     place_instructions();
@@ -36,6 +37,7 @@ class Emitter : VectorText {
     for_each_line(print(nest_), [&](std::string_view one) { head += cat("; ", one, "\n"); });
     for (const std::string& declaration : declarations_) head += declaration;
     for (const std::string& helper : helpers_) head += helper;
+    if (past_cache_ != 0) body_ += "!0 = !{i32 1}\n";
     return head + body_;
   }
 
@@ -177,6 +179,8 @@ class Emitter : VectorText {
     line("  %has_rest = icmp ne i64 %rest, 0");
     emit_mask();
     emit_loop("%outer", 1, [&](const std::string& row) { emit_row(row); });
+    // Such stores are in no order with others: not with those that say that a thread is done.
+    if (past_cache_ != 0) line("  fence seq_cst");
     line("  ret void");
     line("}");
   }
@@ -384,7 +388,6 @@ class Emitter : VectorText {
   /// A page on; of rows that are gone over several times, at least a row, as long as the cache
   /// holds two of them. Down columns, so many rows.
   static constexpr int64_t kBytesAhead = 4 << 10, kMostBytesAhead = 256 << 10, kRowsAhead = 8;
-  static constexpr int64_t kLineBytes = 64;
 
   bool is_fetched_ahead(size_t t) const { return (order_.ahead >> t & 1) != 0; }
   bool goes_down_columns() const { return !order_.lanes_reduced && order_.reduced_loops > 0; }

@@ -618,6 +618,11 @@ class VectorText {
   void emit_contiguous_store(const std::string& value, size_t tensor, DType dtype) {
     const auto place = temporary();
     line("  $s = getelementptr $E, ptr $s, i64 $s", {place, dtype, places_[tensor], position_});
+    if (mode_ == Mode::whole && (past_cache_ >> tensor & 1) != 0) {
+      const int64_t bytes = std::min<int64_t>(lanes_ * graph::byte_size(dtype), kLineBytes);
+      line("  store $M $s, ptr $s, align $d, !nontemporal !0", {dtype, value, place, bytes});
+      return;
+    }
     if (mode_ == Mode::whole) {
       line("  store $M $s, ptr $s, align $A", {dtype, value, place, dtype});
       return;
@@ -774,6 +779,7 @@ class VectorText {
   std::vector<std::string> names_;   ///< of each instruction's value
   std::vector<std::string> places_;  ///< of each tensor: where the row at hand begins
   std::vector<Walk> walks_;
+  uint32_t past_cache_ = 0;          ///< bit t: tensor t is stored so
   std::vector<bool> same_in_lanes_;  ///< of each instruction
   std::string body_;
   std::set<std::string> declarations_;

@@ -310,9 +310,9 @@ def test_sums_of_long_columns_beyond_the_cache(shape, threads):
 
 
 @pytest.mark.parametrize("layout", ["contiguous", "sliced", "columns"])
-@pytest.mark.parametrize("shape", [(2100, 1001), (33_001, 70), (3, 700_001)])
+@pytest.mark.parametrize("shape", [(2100, 1001), (33_001, 70), (3, 700_001), (8200, 1040)])
 def test_tensors_beyond_the_cache(shape, layout):
-    """They are fetched ahead, up to their end."""
+    """They are fetched ahead, up to their end, and large results stored past it."""
     x = torch.randn(shape)
     if layout == "sliced":
         x = torch.randn(shape[0], shape[1] + 3)[:, 1:-2]

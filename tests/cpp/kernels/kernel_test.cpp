@@ -348,11 +348,15 @@ TEST(KernelText, ScalesByPowersOfTwoWhereTheProcessorDoes) {
   EXPECT_THAT(text(32), testing::Not(testing::HasSubstr("avx512")));
 }
 
-std::string text_of_sum(const graph::Dim& rows) {
+/// Of a block that no other test has: equal ones share a kernel, and its text is that of the code
+/// that was made last.
+std::string text_of_sum(int64_t rows) {
   op::Fused fused;
   Value* a = fused.tensor(DType::f32, {rows, 1024});
   Value* b = fused.tensor(DType::f32, {1024});
-  fused.finish({fused.apply(op::add, {a, b}, DType::f32)});
+  Value* sum = fused.apply(op::add, {a, b}, DType::f32);
+  fused.finish(
+      {fused.apply(op::mul, {sum, fused.constant(static_cast<double>(rows))}, DType::f32)});
   return compile(fused.node())->llvm_text();
 }
 
@@ -364,6 +368,46 @@ TEST(KernelText, FetchesAheadWhereTensorsAreLarge) {
   EXPECT_THAT(large, HasSubstr("@llvm.prefetch.p0(ptr"));
   EXPECT_THAT(large, HasSubstr("%t0.ahead"));
   EXPECT_THAT(large, Not(HasSubstr("%t1.ahead"))) << "a row that all rows use";
+}
+
+TEST(KernelText, StoresPastTheCacheWhatIsLargerThanIt) {
+  const std::string text = text_of_sum(9000);
+  EXPECT_THAT(text, testing::HasSubstr("align 64, !nontemporal !0"));
+  EXPECT_THAT(text, testing::HasSubstr("fence seq_cst\n  ret void"));
+  EXPECT_THAT(text_of_sum(7000), testing::Not(testing::HasSubstr("nontemporal")));
+}
+
+/// x * columns into a place `bytes` behind the beginning of a cache line, `in_place`: over x; the
+/// text that did it.
+std::string text_of_multiple(int64_t columns, size_t bytes, bool in_place) {
+  constexpr int64_t kRows = 9001;
+  op::Fused fused;
+  Value* x = fused.tensor(DType::f32, {kRows, columns});
+  const auto factor = static_cast<float>(columns);
+  fused.finish({fused.apply(op::mul, {x, fused.constant(factor)}, DType::f32)});
+  const auto count = static_cast<size_t>(kRows * columns);
+  std::vector<float> memory(2 * count + 64);
+  void* first = memory.data();
+  size_t room = memory.size() * sizeof(float);
+  auto* source = static_cast<float*>(std::align(64, count * sizeof(float), first, room)) +
+                 bytes / sizeof(float);
+  float* result = in_place ? source : source + (count + 15) / 16 * 16;
+  for (size_t i = 0; i < count; ++i) source[i] = static_cast<float>(i % 1000);
+  const int64_t sizes[] = {kRows, columns}, strides[] = {columns, 1};
+  const TensorOperand tensors[] = {{source, strides}, {result, strides}};
+  const auto kernel = compile(fused.node());
+  kernel->run({sizes, tensors, {}});
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(result[i], factor * static_cast<float>(i % 1000));
+  return kernel->llvm_text();
+}
+
+TEST(Kernel, StoresPastTheCacheWhereLinesBeginAndNothingIsRead) {
+  using testing::HasSubstr;
+  using testing::Not;
+  EXPECT_THAT(text_of_multiple(1024, 0, false), HasSubstr("nontemporal"));
+  EXPECT_THAT(text_of_multiple(1008, 4, false), Not(HasSubstr("nontemporal")));
+  EXPECT_THAT(text_of_multiple(992, 0, true), Not(HasSubstr("nontemporal")));
+  EXPECT_THAT(text_of_multiple(1001, 0, false), HasSubstr("nontemporal")) << "joined to one row";
 }
 
 TEST(KernelText, FetchesNothingAheadWhereSizesAreNotKnown) {
