@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "base/fault.h"
 #include "graph/op.h"
@@ -230,7 +231,11 @@ void KernelCall::place_by_axes(const std::vector<const Layout*>& tensors) {
   std::ranges::replace(sizes_, int64_t{-1}, int64_t{1});
 }
 
-void KernelCall::run(const Slot* slots) {
+void KernelCall::place() {
+  if (!std::exchange(was_placed_, true)) placed_ = kernel_->place(arguments());
+}
+
+void KernelCall::read_numbers(const Slot* slots) {
   for (size_t i = 0; i < number_slots_.size(); ++i) {
     const Slot& slot = slots[number_slots_[i]];
     switch (slot.kind()) {
@@ -248,8 +253,13 @@ void KernelCall::run(const Slot* slots) {
         TORCHJANUS_CHECK(false, "fused: a number operand is no number");
     }
   }
+}
+
+void KernelCall::run(const Slot* slots) {
+  read_numbers(slots);
+  if (placed_ != nullptr) return placed_->run(arguments());
   if (kernel_->may_fail()) fault_point(Fault::operation);
-  kernel_->run({sizes_, tensors_, numbers_});
+  kernel_->run(arguments());
 }
 
 }  // namespace janus::execute

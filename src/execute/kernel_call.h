@@ -1,6 +1,7 @@
 // Calls of native kernels: from slots to the arguments that a kernel takes.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "execute/code.h"
@@ -30,7 +31,14 @@ class KernelCall {
 
   /// The node that it computes: a kernel may end the run.
   const graph::Node& node() const { return *node_; }
+  /// Finds what follows from sizes and strides, for calls that are to run again and again.
+  void place();
+  /// Null if it has to be found at each run.
+  const kernels::PlacedKernel* placed() const { return placed_.get(); }
+
   void run(const Slot* slots);
+  void read_numbers(const Slot* slots);
+  kernels::Arguments arguments() const { return {sizes_, tensors_, numbers_}; }
 
  private:
   /// Fill sizes_ and strides_.
@@ -38,6 +46,8 @@ class KernelCall {
   void place_by_axes(const std::vector<const Layout*>& tensors);
 
   const kernels::Kernel* kernel_;
+  std::unique_ptr<const kernels::PlacedKernel> placed_;
+  bool was_placed_ = false;
   const graph::Node* node_;
   std::vector<int64_t> sizes_;
   std::vector<std::vector<int64_t>> strides_;

@@ -478,7 +478,10 @@ void OrdinaryRun::run_kernel(const Instruction& instruction) {
 
 void OrdinaryRun::run_kernel(const Instruction& instruction, Repeated& repeated) {
   Slot* const slots = frame_.slots.data();
-  if (!repeated.fits(instruction, slots, library_)) prepare_kernel(instruction, repeated);
+  if (!repeated.fits(instruction, slots, library_))
+    prepare_kernel(instruction, repeated);
+  else
+    repeated.kernel_call()->place();
   repeated.make_outputs(instruction, slots, library_, frame_.activations.repeating > 0);
   KernelCall& call = *repeated.kernel_call();
   for (size_t i = 0; i < call.tensor_count(); ++i) {

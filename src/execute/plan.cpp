@@ -124,6 +124,14 @@ bool Plan::run_placed(Placed& call, Library& library, Frame& frame) {
   return true;
 }
 
+void Plan::run_batch(Batch& batch, Library& library, Frame& frame) {
+  std::vector<KernelCall>& calls = batch.kernels.calls();
+  for (const Patch& patch : batch.patches)
+    calls[patch.call].set_data(patch.operand, library.data(frame.slots[patch.slot]));
+  frame.running = &calls.back().node();
+  batch.kernels.run(frame.slots.data());
+}
+
 void Plan::run_pair(Pair& pair, Library& library, Frame& frame) const {
   constexpr int timed_runs = 8;
   const Instruction& one = planned_.instructions[pair.first];
@@ -229,6 +237,9 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
       call.call.run(slots);
       break;
     }
+    case Step::Kind::kernels:
+      run_batch(batches_[step.index], library, frame);
+      break;
     case Step::Kind::number: {
       const Instruction& instruction = instructions[step.index];
       const Operands operands{slots, instruction.inputs, instruction.outputs};
@@ -321,6 +332,11 @@ std::string Plan::describe() const {
       for (uint32_t slot : slots) list += cat(list.empty() ? "" : ", ", '$', slot);
       return list;
     };
+    const auto operands = [&](const KernelCall& call) {
+      std::vector<uint32_t> slots;
+      for (size_t k = 0; k < call.tensor_count(); ++k) slots.push_back(call.slot(k));
+      return outputs(slots);
+    };
     const auto line = [&](const std::string& what) {
       text += "  ";
       if (!times_.empty()) text += cat('[', std::lround(times_[i] * 1e6), " us] ");
@@ -352,11 +368,14 @@ std::string Plan::describe() const {
                  outputs(instruction.inputs), " (placed)"));
         break;
       }
-      case Step::Kind::kernel: {
-        std::vector<uint32_t> operands;
-        const KernelCall& call = calls_[step.index].call;
-        for (size_t k = 0; k < call.tensor_count(); ++k) operands.push_back(call.slot(k));
-        line(cat("kernel ", outputs(operands)));
+      case Step::Kind::kernel:
+        line(cat("kernel ", operands(calls_[step.index].call)));
+        break;
+      case Step::Kind::kernels: {
+        std::string all;
+        for (const KernelCall& call : batches_[step.index].kernels.calls())
+          all += cat(all.empty() ? "" : " and ", operands(call));
+        line(cat("kernels ", all));
         break;
       }
       case Step::Kind::number:

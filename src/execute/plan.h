@@ -15,6 +15,7 @@
 
 #include "execute/code.h"
 #include "execute/frame.h"
+#include "execute/kernel_batch.h"
 #include "execute/kernel_call.h"
 #include "execute/library.h"
 #include "execute/relayout.h"
@@ -28,6 +29,7 @@ struct Step {
     beside,            ///< pair `index` of operators, into their output slots
     operation_fresh,   ///< ... into tensors of its own making
     kernel,            ///< kernel call `index`
+    kernels,           ///< batch `index` of them
     number,
     size,
     item,
@@ -70,9 +72,14 @@ class Plan {
   struct Patch {
     uint32_t operand = 0;  ///< of the kernel call
     uint32_t slot = 0;
+    uint32_t call = 0;  ///< of a batch: which
   };
   struct Call {
     KernelCall call;
+    std::vector<Patch> patches;
+  };
+  struct Batch {
+    KernelBatch kernels;
     std::vector<Patch> patches;
   };
   struct View {
@@ -111,6 +118,7 @@ class Plan {
   void allocate(const Allocation& allocation, Library& library, Frame& frame) const;
   void run_pair(Pair& pair, Library& library, Frame& frame) const;
   bool run_operation(const Instruction& instruction, Library& library, Frame& frame);
+  static void run_batch(Batch& batch, Library& library, Frame& frame);
   bool run_placed(Placed& call, Library& library, Frame& frame);
   static void leave_places(const Placed& call, Library& library, Frame& frame);
   bool put_into_place(const Placed& call, Library& library, Frame& frame) const;
@@ -123,6 +131,7 @@ class Plan {
   PlannedCode planned_;
   std::vector<Step> steps_;
   std::vector<Call> calls_;
+  std::vector<Batch> batches_;
   std::vector<Placed> placed_;
   std::vector<Pair> pairs_;
   std::vector<Skip> skips_;

@@ -396,13 +396,13 @@ class Planner {
   }
 
   void emit() {
-    for (size_t i = 0; i < certain_; ++i) emit(i);
+    emit(0, certain_);
     emit_early_copies();
     for (size_t i = certain_; i < end_; ++i) {
       if (is_given_memory(instructions()[i])) emit_allocations(i);
     }
     plan_.first_write_ = plan_.steps_.size();
-    for (size_t i = certain_; i < end_; ++i) emit(i);
+    emit(certain_, end_);
     emit_late_copies();
     for (const Plan::Transfer& transfer : committed_) emit_copy(transfer.to, transfer.from);
     for (uint32_t slot = 0; slot < frame_.slots.size(); ++slot) {
@@ -415,6 +415,18 @@ class Planner {
                        [&](const Constant& constant) { return constant.slot == slot; }) ||
            std::any_of(code_.objects.begin(), code_.objects.end(),
                        [&](const auto& object) { return object.first == slot; });
+  }
+
+  void emit(size_t begin, size_t end) {
+    for (size_t i = begin; i < end;) {
+      std::vector<Plan::Call> calls = calls_together(i, end);
+      if (calls.size() > 1) {
+        i += calls.size();
+        emit_batch(i - calls.size(), std::move(calls));
+      } else {
+        emit(i++);
+      }
+    }
   }
 
   void emit(size_t position) {
@@ -465,6 +477,10 @@ class Planner {
       case Action::call:
         step(Step::Kind::control, position);
     }
+    end_instruction(position);
+  }
+
+  void end_instruction(size_t position) {
     emit_releases(position);
     while (!open_sides_.empty() && open_sides_.back().end == position) {
       Plan::Skip& skip = plan_.skips_[open_sides_.back().skip];
@@ -601,21 +617,105 @@ class Planner {
   }
 
   void emit_kernel(size_t position) {
-    const Instruction& instruction = instructions()[position];
     emit_adoptions(position);
+    plan_.calls_.push_back(call_of(position));
+    step(Step::Kind::kernel, plan_.calls_.size() - 1);
+  }
+
+  Plan::Call call_of(size_t position) {
+    const Instruction& instruction = instructions()[position];
     std::vector<Layout> outputs;
     for (uint32_t slot : instruction.outputs) outputs.push_back(learned(slot).layout);
     Plan::Call call{KernelCall(instruction, input_layouts(instruction), outputs), {}};
-    for (size_t k = 0; k < call.call.tensor_count(); ++k) {
+    call.call.place();
+    for (uint32_t k = 0; k < call.call.tensor_count(); ++k) {
       const uint32_t slot = call.call.slot(k);
-      if (group(slot).place == Place::arena) {
+      if (group(slot).place == Place::arena)
         call.call.set_data(k, address(slot));
-      } else {
-        call.patches.push_back({static_cast<uint32_t>(k), slot});
-      }
+      else
+        call.patches.push_back({k, slot});
     }
-    plan_.calls_.push_back(std::move(call));
-    step(Step::Kind::kernel, plan_.calls_.size() - 1);
+    return call;
+  }
+
+  // --- kernels that do not need each other
+
+  /// Kernels from `begin` on, as many as may run in any order; none if there are not two.
+  std::vector<Plan::Call> calls_together(size_t begin, size_t end) {
+    const auto is_kernel = [&](size_t i) {
+      return i < end && instructions()[i].action == Action::kernel;
+    };
+    std::vector<Plan::Call> calls;
+    if (!is_kernel(begin + 1)) return calls;
+    std::vector<Stretch> read, written;
+    for (size_t i = begin; is_kernel(i); ++i) {
+      if (i > begin && ends_side(i - 1)) break;
+      if (!calls.empty() && needs_order(instructions()[i], read, written)) break;
+      Plan::Call call = call_of(i);
+      if (call.call.placed() == nullptr) break;
+      calls.push_back(std::move(call));
+      for (uint32_t slot : instructions()[i].inputs)
+        if (is_tensor(slot)) read.push_back(stretch(slot));
+      for (uint32_t slot : instructions()[i].outputs) written.push_back(stretch(slot));
+    }
+    return calls;
+  }
+
+  bool ends_side(size_t position) const {
+    return !open_sides_.empty() && open_sides_.back().end == position;
+  }
+
+  /// Memory that a slot's tensor lies in.
+  struct Stretch {
+    uint32_t root = 0;            ///< outside of the arena
+    const char* begin = nullptr;  ///< in the arena
+    const char* end = nullptr;
+
+    bool overlaps(const Stretch& other) const {
+      if (begin == nullptr || other.begin == nullptr)
+        return begin == other.begin && root == other.root;
+      return begin < other.end && other.begin < end;
+    }
+  };
+
+  Stretch stretch(uint32_t slot) {
+    const Group& memory = group(slot);
+    if (memory.place == Place::cell) return {.root = learned(memory.cell).root};
+    if (memory.place != Place::arena) return {.root = learned(slot).root};
+    const char* begin = address(slot);
+    return {.begin = begin, .end = begin + learned(slot).layout.span_bytes()};
+  }
+
+  /// Whether it reads what others write, or writes what they read or write.
+  bool needs_order(const Instruction& kernel, const std::vector<Stretch>& read,
+                   const std::vector<Stretch>& written) {
+    const auto meets = [&](uint32_t slot, const std::vector<Stretch>& all) {
+      const Stretch own = stretch(slot);
+      return std::ranges::any_of(all, [&](const Stretch& other) { return own.overlaps(other); });
+    };
+    return std::ranges::any_of(
+               kernel.inputs,
+               [&](uint32_t slot) { return is_tensor(slot) && meets(slot, written); }) ||
+           std::ranges::any_of(kernel.outputs, [&](uint32_t slot) {
+             return meets(slot, read) || meets(slot, written);
+           });
+  }
+
+  void emit_batch(size_t begin, std::vector<Plan::Call> calls) {
+    std::vector<KernelCall> kernels;
+    std::vector<Plan::Patch> patches;
+    for (uint32_t k = 0; k < calls.size(); ++k) {
+      emit_own_allocations(begin + k);
+      emit_adoptions(begin + k);
+      for (Plan::Patch patch : calls[k].patches) {
+        patch.call = k;
+        patches.push_back(patch);
+      }
+      kernels.push_back(std::move(calls[k].call));
+    }
+    plan_.batches_.push_back({KernelBatch(std::move(kernels)), std::move(patches)});
+    step(Step::Kind::kernels, plan_.batches_.size() - 1);
+    for (size_t k = 0; k < calls.size(); ++k) end_instruction(begin + k);
   }
 
   /// Memory of their own that operators made is given back after its last use.

@@ -216,19 +216,69 @@ const CompiledNest::Version* CompiledNest::make_version(OrderKey key, Making mak
 
 // ---- Walking the space --------------------------------------------------------------------------
 
+namespace {
+
+/// Pieces of a dimension, as indices of it.
+int64_t piece_size(int dim) { return dim == 0 ? kInnerGrain : 1; }
+int64_t piece_count(int64_t size, int dim) {
+  return (size + piece_size(dim) - 1) / piece_size(dim);
+}
+/// How many pieces outweigh waking a thread.
+int64_t least_pieces(int64_t work, int64_t pieces) {
+  const int64_t work_of_one = std::max<int64_t>(work / pieces, 1);
+  return (kWorkPerThread + work_of_one - 1) / work_of_one;
+}
+
+}  // namespace
+
 void CompiledNest::run(const Space& space, const Call& call) const {
   const Code code = code_for(order_key(space, call.starts));
   const int64_t work = space.element_count() * cost_;
   const int threads = work < 2 * kWorkPerThread ? 1 : thread_count();
   const int dim = threads == 1 ? -1 : dimension_to_split(space, threads);
   if (dim < 0) return run_part(code, space, call);
-  const int64_t unit = dim == 0 ? kInnerGrain : 1;
-  const int64_t units = (space.sizes[dim] + unit - 1) / unit;
-  const int64_t work_per_unit = std::max<int64_t>(work / units, 1);
-  parallel_for(
-      units, (kWorkPerThread + work_per_unit - 1) / work_per_unit, [&](int64_t begin, int64_t end) {
-        run_slice(code, space, call, dim, begin * unit, std::min(end * unit, space.sizes[dim]));
-      });
+  const int64_t unit = piece_size(dim), units = piece_count(space.sizes[dim], dim);
+  parallel_for(units, least_pieces(work, units), [&](int64_t begin, int64_t end) {
+    run_slice(code, space, call, dim, begin * unit, std::min(end * unit, space.sizes[dim]));
+  });
+}
+
+std::optional<CompiledNest::Course> CompiledNest::course_over(const Space& space) const {
+  const OrderKey key = order_key(space, nullptr);
+  if (!space.is_inside(space.rank - 1) || key.past_cache != 0) return std::nullopt;
+  const auto rank = static_cast<size_t>(space.rank);
+  Course course{.code = code_for(key),
+                .sizes{space.sizes, space.sizes + rank},
+                .strides{space.strides[0], space.strides[0] + rank * kMaxTensors},
+                .work = space.element_count() * cost_,
+                .dim = dimension_to_split(space, std::max(2, thread_count()))};
+  if (course.dim < 0) return course;
+  course.unit = piece_size(course.dim);
+  course.units = piece_count(space.sizes[course.dim], course.dim);
+  return course;
+}
+
+void CompiledNest::run(const Course& course, const Call& call) const {
+  if (course.work < 2 * kWorkPerThread || course.units == 1 || thread_count() == 1)
+    return course.code(call.starts, course.strides.data(), course.sizes.data(), call.numbers,
+                       call.extents);
+  parallel_for(course.units, least_pieces(course.work, course.units),
+               [&](int64_t begin, int64_t end) { run_pieces(course, call, begin, end); });
+}
+
+void CompiledNest::run_pieces(const Course& course, const Call& call, int64_t begin,
+                              int64_t end) const {
+  if (course.dim < 0) return run(course, call);
+  const auto dim = static_cast<size_t>(course.dim);
+  const int64_t first = begin * course.unit, last = std::min(end * course.unit, course.sizes[dim]);
+  int64_t sizes[kMaxRank + 2];
+  std::ranges::copy(course.sizes, sizes);
+  sizes[dim] = last - first;
+  void* moved[kMaxTensors];
+  for (size_t t = 0; t < nest_.tensor_count(); ++t)
+    moved[t] = static_cast<char*>(call.starts[t]) +
+               first * course.strides[dim * kMaxTensors + t] * element_sizes_[t];
+  course.code(moved, course.strides.data(), sizes, call.numbers, call.extents);
 }
 
 void CompiledNest::run_slice(const Space& space, const Call& call, int dim, int64_t begin,

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/emit.h"
 #include "kernels/kernel.h"
@@ -46,10 +48,25 @@ class CompiledNest {
   /// The part of the space where `begin` <= index of dimension `dim` < `end`, on this thread.
   void run_slice(const Space& space, const Call& call, int dim, int64_t begin, int64_t end) const;
 
- private:
   using Code = void (*)(void* const* tensors, const int64_t* strides, const int64_t* sizes,
                         const NumberOperand* numbers, const int64_t* extents);
 
+  /// All that a run needs to know of a space.
+  struct Course {
+    Code code = nullptr;
+    std::vector<int64_t> sizes, strides;  ///< as the code takes them
+    int64_t work = 0;
+    int dim = -1;                 ///< along which it is shared out; -1: it is not
+    int64_t unit = 1, units = 1;  ///< pieces of that dimension: indices of one, how many there are
+  };
+  /// For many runs over the space; nothing if the code does not count all dimensions itself, or
+  /// hangs on where the tensors lie.
+  std::optional<Course> course_over(const Space& space) const;
+  void run(const Course& course, const Call& call) const;
+  /// The pieces from `begin` to before `end`, on this thread.
+  void run_pieces(const Course& course, const Call& call, int64_t begin, int64_t end) const;
+
+ private:
   /// For which walks through the space code was made. Two bits for each tensor: its Walk.
   struct OrderKey {
     uint64_t walks = 0;
@@ -100,8 +117,4 @@ class CompiledNest {
 
 /// Pieces of the innermost dimension start where a cache line may start.
 inline constexpr int64_t kInnerGrain = 64;
-
-/// Work (elements times cost, some 3 µs) that outweighs waking a thread.
-inline constexpr int64_t kWorkPerThread = 1 << 18;
-
 }  // namespace janus::kernels

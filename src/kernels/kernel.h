@@ -43,6 +43,22 @@ struct Arguments {
   bool has_other_sizes = false;            ///< the sizes stand for others, not known yet
 };
 
+/// Work (elements times what one costs, some 3 µs) that outweighs waking a thread.
+inline constexpr int64_t kWorkPerThread = 1 << 18;
+
+/// A kernel over a space that stays as it is: what follows from sizes and strides is found once.
+class PlacedKernel {
+ public:
+  virtual ~PlacedKernel() = default;
+  /// As Kernel::run(), with the sizes and strides for which it was made.
+  virtual void run(const Arguments& arguments) const = 0;
+  /// Elements times what one costs; and in how many pieces at most that may be shared out.
+  virtual int64_t work() const = 0;
+  virtual int64_t pieces() const = 0;
+  /// Computes the pieces from `begin` to before `end`, on this thread.
+  virtual void run_pieces(const Arguments& arguments, int64_t begin, int64_t end) const = 0;
+};
+
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -50,6 +66,9 @@ class Kernel {
   /// as inputs with equal strides (in place); no other overlap is allowed. Throws
   /// std::out_of_range where an index that a tensor holds is outside of what it is read from.
   virtual void run(const Arguments& arguments) const = 0;
+  /// The same for many runs over one space, for as long as the kernel lives. Null: it takes more
+  /// than one walk, or may fail.
+  virtual std::unique_ptr<const PlacedKernel> place(const Arguments& arguments) const = 0;
   /// Whether it reads at indices that tensors hold.
   virtual bool may_fail() const = 0;
   /// Where there are reductions or maps: for each tensor, the dimension of the space along which

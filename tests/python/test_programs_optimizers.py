@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 STEPS = 8
@@ -54,6 +55,77 @@ def test_optimizer(name):
         return loss.item()
 
     return Program(step, batches(), watch=[model, optimizer])
+
+
+class ManyKinds(nn.Module):
+    """Parameters of several dtypes and layouts: one transposed, one tied, one that has no gradient."""
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(4))
+        self.layers[2].weight = self.layers[1].weight
+        self.turned = nn.Parameter(torch.randn(3, 6).t())
+        self.precise = nn.Parameter(torch.randn(3, dtype=torch.float64))
+        self.unused = nn.Parameter(torch.randn(4))
+        self.large = nn.Parameter(torch.randn(700, 600))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.tanh(layer(x))
+        return (x @ self.turned) * self.precise + self.large.mean()
+
+
+@pytest.mark.parametrize("clips", [False, True])
+@pytest.mark.parametrize("name", ["sgd momentum", "adam", "rmsprop", "adagrad"])
+@differential(hits=4, graphs=1)
+def test_updates_of_parameters_of_many_kinds(name, clips):
+    model = ManyKinds()
+    optimizer = OPTIMIZERS[name](model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        if clips:
+            nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+        return loss.item()
+
+    return Program(step, batches(), watch=[model, optimizer])
+
+
+def test_updates_of_all_parameters_are_one_step():
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    @torchjanus.function
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+    for batch in batches(12):
+        step(*batch)
+    program = step.snapshot()["cache"][0]["program"]
+    (line,) = [
+        each for each in program.splitlines() if "kernels" in each and each.count(" and ") == 3
+    ]
+    assert program.index("nothing after this can fail") < program.index(line)
+
+
+@differential(hits=4, graphs=1)
+def test_updates_by_hand_that_read_each_other():
+    one, other = torch.randn(5, 3), torch.randn(5, 3)
+    mean = torch.zeros(5, 3)
+
+    def step(x):
+        with torch.no_grad():
+            mean.mul_(0.9).add_(one, alpha=0.1)
+            one.add_(x * other.sum())
+            other.sub_(mean)
+        return one.sum()
+
+    return Program(step, [(torch.randn(5, 3),) for _ in range(STEPS)], watch=[one, other, mean])
 
 
 @pytest.mark.parametrize("name", ["sgd momentum", "adam", "rmsprop"])

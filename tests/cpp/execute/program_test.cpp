@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/thread_pool.h"
 #include "execute/schedule.h"
 #include "fake_library.h"
 #include "graph/text.h"
@@ -18,6 +19,7 @@ using fake::get;
 using fake::tensor;
 using Floats = std::vector<float>;
 using testing::HasSubstr;
+using testing::Not;
 
 class ProgramTest : public testing::Test {
  protected:
@@ -117,6 +119,110 @@ TEST_F(ProgramTest, WritesCellsInPlaceAfterGuards) {
   }
   EXPECT_EQ(elements(library, w), (Floats{-0.5, 0.5, 0}));
   EXPECT_EQ(get(w).version, 6);
+}
+
+// Updates of two parameters, by kernels of one text.
+constexpr const char* two_updates = R"(graph @step(%g: f32[N], %h: f32[M,2], %lr: f64) {
+  %w = state {cell="w"} : f32[N]
+  %v = state {cell="v"} : f32[M,2]
+  %a = fused %w, %g, %lr : f32[N] { (%p: f32[N], %q: f32[N], %r: f64)
+    %m = mul %q, %r : f32[N]
+    %one = constant {value=1} : i64
+    %s = sub %p, %m, %one : f32[N]
+    yield %s
+  }
+  %b = fused %v, %h, %lr : f32[M,2] { (%p: f32[M,2], %q: f32[M,2], %r: f64)
+    %m = mul %q, %r : f32[M,2]
+    %one = constant {value=1} : i64
+    %s = sub %p, %m, %one : f32[M,2]
+    yield %s
+  }
+  commit %a {cell="w"}
+  commit %b {cell="v"}
+  return
+}
+)";
+
+TEST_F(ProgramTest, UpdatesOfAllParametersAreOneStep) {
+  const auto program = compile(two_updates);
+  const Slot w = tensor(library, {3}, {1, 2, 3}), v = tensor(library, {2, 2}, {4, 5, 6, 7});
+  const Slot g = tensor(library, {3}, {1, 1, 2}), h = tensor(library, {2, 2}, {0, 1, 2, 4});
+  for (int i = 0; i < 3; ++i) {
+    library.copies = 0;
+    ASSERT_FALSE(run(*program, {g, h, Slot::of(0.5 * i)}, {w, v}));
+    if (i > 0) EXPECT_EQ(library.copies, 0);
+  }
+  EXPECT_EQ(elements(library, w), (Floats{-0.5, 0.5, 0}));
+  EXPECT_EQ(elements(library, v), (Floats{4, 3.5, 3, 1}));
+  EXPECT_THAT(program->describe(), HasSubstr("  kernels "));
+}
+
+TEST_F(ProgramTest, UpdatesAreSharedOutAmongThreadsTogether) {
+  const int threads = thread_count();
+  set_thread_count(3);
+  const auto program = compile(two_updates);
+  constexpr int64_t large = 400'003, small = 5;
+  const Slot w = tensor(library, {large}, Floats(large, 1));
+  const Slot v = tensor(library, {small, 2}, Floats(2 * small, 2));
+  Floats steps(large);
+  for (int64_t i = 0; i < large; ++i) steps[static_cast<size_t>(i)] = static_cast<float>(i % 7);
+  const Slot g = tensor(library, {large}, steps), h = tensor(library, {small, 2}, Floats(10, 3));
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(run(*program, {g, h, Slot::of(0.5)}, {w, v}));
+  set_thread_count(threads);
+  const Floats changed = elements(library, w);
+  for (size_t i = 0; i < changed.size(); ++i) ASSERT_EQ(changed[i], 1 - 1.5F * steps[i]) << i;
+  EXPECT_EQ(elements(library, v), Floats(10, 2 - 4.5F));
+}
+
+TEST_F(ProgramTest, KernelsThatNeedEachOtherAreNoOneStep) {
+  const auto program = compile(R"(graph @step(%g: f32[3]) {
+  %w = state {cell="w"} : f32[3]
+  %a = fused %w, %g : f32[3] { (%p: f32[3], %q: f32[3])
+    %s = mul %p, %q : f32[3]
+    yield %s
+  }
+  %b = fused %a, %w : f32[3] { (%p: f32[3], %q: f32[3])
+    %s = mul %p, %q : f32[3]
+    yield %s
+  }
+  %c = fused %b : f32[3] { (%p: f32[3])
+    %s = neg %p : f32[3]
+    yield %s
+  }
+  commit %c {cell="w"}
+  return %a
+}
+)");
+  const Slot w = tensor(library, {3}, {1, 2, 3});
+  const Slot g = tensor(library, {3}, {1, -1, 2});
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(run(*program, {g}, {w}));
+  EXPECT_EQ(elements(library, w), (Floats{-1, 256, -839808}));
+  EXPECT_THAT(program->describe(), Not(HasSubstr("  kernels ")));
+}
+
+TEST_F(ProgramTest, WhatReadsAnOldParameterIsDoneBeforeItIsWritten) {
+  const auto program = compile(R"(graph @step(%g: f32[3]) {
+  %w = state {cell="w"} : f32[3]
+  %v = state {cell="v"} : f32[3]
+  %a = fused %v, %w : f32[3] { (%p: f32[3], %q: f32[3])
+    %s = mul %p, %q : f32[3]
+    yield %s
+  }
+  %b = fused %w, %g : f32[3] { (%p: f32[3], %q: f32[3])
+    %s = mul %p, %q : f32[3]
+    yield %s
+  }
+  commit %a {cell="v"}
+  commit %b {cell="w"}
+  return
+}
+)");
+  const Slot w = tensor(library, {3}, {1, 2, 3}), v = tensor(library, {3}, {1, 1, 1});
+  const Slot g = tensor(library, {3}, {1, -1, 2});
+  for (int i = 0; i < 3; ++i) ASSERT_FALSE(run(*program, {g}, {w, v}));
+  EXPECT_EQ(elements(library, w), (Floats{1, -2, 24}));
+  EXPECT_EQ(elements(library, v), (Floats{1, -8, 216}));
+  EXPECT_THAT(program->describe(), Not(HasSubstr("  kernels ")));
 }
 
 TEST_F(ProgramTest, FailedGuardChangesNothing) {
