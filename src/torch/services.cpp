@@ -681,6 +681,48 @@ class Services final : public frontend::TorchServices {
     }
   }
 
+  /// Adds result number `i`; else says why there is no such result in graphs.
+  static std::optional<std::string> add_tensor(size_t i, const FunctionSchema& schema,
+                                               const Trial& trial, const ShapeFit& fit,
+                                               const std::vector<Trial::Outcome>& outcomes,
+                                               ResolvedOperator& result) {
+    const Trial::Outcome& last = outcomes.back();
+    const at::Tensor& tensor = last.tensors[i];
+    const std::string& name = schema.name();
+    if (last.same_as[i] != nullptr && !may_give_argument(name))
+      return name + " gives its argument itself";
+    const auto dtype = tensor.defined() ? dtype_of(tensor.scalar_type()) : std::nullopt;
+    if (!dtype) return name + " gives something that graphs do not have";
+    if (tensor.is_conj() || tensor.is_neg()) return name + " gives a lazy conjugate or negative";
+    std::vector<std::vector<int64_t>> sizes;
+    for (const Trial::Outcome& outcome : outcomes) {
+      if (outcome.tensors.size() != last.tensors.size())
+        return name + " gives a number of tensors that depends on sizes";
+      if (outcome.same_as[i] != last.same_as[i])
+        return name + " gives its argument itself for some sizes only";
+      sizes.push_back(outcome.tensors[i].sizes().vec());
+    }
+    const auto shape = fit.shape(sizes);
+    if (!shape) return cat("the result's size of ", name, " is not a simple expression");
+    // How many parts there are depends on a size as well as how large they are.
+    if (last.list && !fit.takes(*shape))
+      return name + " gives parts of sizes that depend on a size";
+    result.results.push_back(Type::tensor(*dtype, *shape));
+    result.differentiable.push_back(tensor.requires_grad());
+    result.grad_fn_names.push_back(tensor.grad_fn() ? tensor.grad_fn()->name() : "");
+    result.alias_of.push_back(alias(tensor, trial, result.operands));
+    result.same_as.push_back(last.same_as[i]);
+    if (result.alias_of.back() >= 0 && has_numbers(result))
+      return name + " gives a view at a place that a number of the run says";
+    return std::nullopt;
+  }
+
+  static bool has_numbers(const ResolvedOperator& result) {
+    return std::ranges::any_of(result.operands, [](const auto* operand) {
+      return operand != nullptr && operand->kind == OperatorArgument::Kind::number;
+    });
+  }
+
   static std::optional<ResolvedOperator> conclude(const FunctionSchema& schema, const Trial& trial,
                                                   const ShapeFit& fit,
                                                   const std::vector<Trial::Outcome>& outcomes,
@@ -694,55 +736,11 @@ class Services final : public frontend::TorchServices {
       return std::nullopt;
     }
     result.without_gradient = without_gradient(last, trial, result.operands);
-    const bool has_numbers = std::ranges::any_of(result.operands, [](const auto* operand) {
-      return operand != nullptr && operand->kind == OperatorArgument::Kind::number;
-    });
     for (size_t i = 0; i < last.tensors.size(); ++i) {
-      const at::Tensor& tensor = last.tensors[i];
-      if (last.same_as[i] != nullptr && !may_give_argument(schema.name())) {
-        why = cat(schema.name(), " gives its argument itself");
+      if (auto problem = add_tensor(i, schema, trial, fit, outcomes, result)) {
+        why = *std::move(problem);
         return std::nullopt;
       }
-      const auto dtype = tensor.defined() ? dtype_of(tensor.scalar_type()) : std::nullopt;
-      if (!dtype) {
-        why = cat(schema.name(), " gives something that graphs do not have");
-        return std::nullopt;
-      }
-      if (tensor.is_conj() || tensor.is_neg()) {
-        why = cat(schema.name(), " gives a lazy conjugate or negative");
-        return std::nullopt;
-      }
-      std::vector<std::vector<int64_t>> sizes;
-      for (const Trial::Outcome& outcome : outcomes) {
-        if (outcome.tensors.size() != last.tensors.size()) {
-          why = cat(schema.name(), " gives a number of tensors that depends on sizes");
-          return std::nullopt;
-        }
-        if (outcome.same_as[i] != last.same_as[i]) {
-          why = cat(schema.name(), " gives its argument itself for some sizes only");
-          return std::nullopt;
-        }
-        sizes.push_back(outcome.tensors[i].sizes().vec());
-      }
-      const auto shape = fit.shape(sizes);
-      if (!shape) {
-        why = cat("the result's size of ", schema.name(), " is not a simple expression");
-        return std::nullopt;
-      }
-      // How many parts there are depends on a size as well as how large they are.
-      if (last.list && !fit.takes(*shape)) {
-        why = cat(schema.name(), " gives parts of sizes that depend on a size");
-        return std::nullopt;
-      }
-      result.results.push_back(Type::tensor(*dtype, *shape));
-      result.differentiable.push_back(tensor.requires_grad());
-      result.grad_fn_names.push_back(tensor.grad_fn() ? tensor.grad_fn()->name() : "");
-      result.alias_of.push_back(alias(tensor, trial, result.operands));
-      if (has_numbers && result.alias_of.back() >= 0) {
-        why = cat(schema.name(), " gives a view at a place that a number of the run says");
-        return std::nullopt;
-      }
-      result.same_as.push_back(last.same_as[i]);
     }
     for (const Type& number : last.numbers) {
       result.results.push_back(number);
