@@ -19,8 +19,10 @@ static_assert(2 * kMaxTensors <= 64);
 /// read in longer pieces.
 constexpr int kRegisters = 4;
 constexpr int64_t kLongRow = 256;
-/// More work than this at a point keeps the processor busy by itself.
+/// More work than this at a point keeps the processor busy by itself, but for sums along a row,
+/// which take fewer conversions side by side.
 constexpr int64_t kLittleWork = 16;
+constexpr int kCostlyRegisters = 2;
 /// What is kept of a row lies on the stack.
 constexpr int64_t kMostKeptBytes = 64 << 10;
 constexpr int64_t kMostElementBytes = 8;
@@ -63,7 +65,8 @@ CompiledNest::CompiledNest(LoopNest nest) : nest_(std::move(nest)), cost_(nest_.
   for (const Instruction& one : nest_.code)
     if (one.opcode == Opcode::load && one.operands[0] < 0 && one.operands[1] < 0)
       read_in_place_ |= uint32_t{1} << one.index;
-  widens_ = nest_.combines() && cost_ <= kLittleWork && can_widen(nest_, host_target());
+  widens_ = nest_.combines() && cost_ <= kLittleWork && can_widen(nest_, host_target(), false);
+  widens_rows_ = nest_.combines() && can_widen(nest_, host_target(), true);
 }
 
 CompiledNest::~CompiledNest() {
@@ -106,7 +109,10 @@ CompiledNest::OrderKey CompiledNest::order_key(const Space& space, void* const* 
   key.past_cache = stored_past_cache(space, starts);
   key.ahead = fetched_ahead(space);
   if (!nest_.combines()) return key;
-  if (widens_ && space.sizes[0] >= kLongRow) key.registers = kRegisters;
+  if (space.sizes[0] >= kLongRow && widens_)
+    key.registers = kRegisters;
+  else if (space.sizes[0] >= kLongRow && widens_rows_ && space.lanes_reduced())
+    key.registers = kCostlyRegisters;
   const int64_t bytes =
       space.lanes_reduced() ? kMostElementBytes : key.registers * jit::vector_bytes();
   key.keeps = space.row_length() * bytes <= kMostKeptBytes;

@@ -109,7 +109,7 @@ class CompiledNest {
   LoopNest nest_;
   int64_t cost_;
   int64_t element_sizes_[kMaxTensors] = {};
-  bool widens_ = false;
+  bool widens_ = false, widens_rows_ = false;
   uint32_t read_in_place_ = 0;  ///< bit t: tensor t is read at the point itself, unconditionally
   mutable std::mutex mutex_;    // guards growing of versions_
   mutable std::atomic<const Version*> versions_ = nullptr;

@@ -479,17 +479,27 @@ class Emitter : VectorText {
   static DType accumulated(const Instruction& one) {
     return one.combine == Combine::sum && one.dtype == DType::f32 ? DType::f64 : one.dtype;
   }
+  /// Lanes of an accumulator: of vectors side by side along a row, those of one, since their
+  /// elements are added first. That is a rounding or two for each element, fewer than in eager, and
+  /// a fourth of the conversions.
+  int accumulator_lanes(const Instruction& one) const {
+    const bool narrows = order_.lanes_reduced && accumulated(one) != one.dtype;
+    return narrows ? lanes_ / order_.registers : lanes_;
+  }
   std::string accumulator_type(const Instruction& one) const {
-    return vector_type(accumulated(one));
+    const DType dtype = accumulated(one);
+    return cat("<", accumulator_lanes(one), " x ", dtype == DType::b1 ? "i1" : element_type(dtype),
+               ">");
   }
 
-  std::string identity(const Instruction& one) const {
+  std::string identity(const Instruction& one) const { return identity(one, accumulated(one)); }
+  std::string identity(const Instruction& one, DType dtype) const {
     if (one.dtype == DType::b1) {
       const bool starts_true = one.combine == Combine::all || one.combine == Combine::product ||
                                one.combine == Combine::minimum;
       return starts_true ? "splat (i1 true)" : "splat (i1 false)";
     }
-    Instruction constant{.opcode = Opcode::constant, .dtype = accumulated(one)};
+    Instruction constant{.opcode = Opcode::constant, .dtype = dtype};
     if (graph::is_floating(one.dtype))
       constant.bits = std::bit_cast<uint64_t>(floating_identity(one.combine));
     else
@@ -549,22 +559,36 @@ class Emitter : VectorText {
     const Instruction& one = nest_.code[i];
     const std::string type = accumulator_type(one);
     std::string value = value_name(one.operands[0]);
-    if (accumulated(one) != one.dtype) {
-      const auto wide = temporary();
-      line("  $s = fpext $T $s to $s", {wide, one.dtype, value, type});
-      value = wide;
-    }
     if (order_.lanes_reduced && mode_ == Mode::masked) {
       const auto kept = temporary();
-      line("  $s = select <# x i1> %mask, $s $s, $s $s", {kept, type, value, type, identity(one)});
+      line("  $s = select <# x i1> %mask, $T $s, $T $s",
+           {kept, one.dtype, value, one.dtype, identity(one, one.dtype)});
       value = kept;
     }
+    if (accumulated(one) != one.dtype) value = emit_widened_sum(one, value);
     const auto before = temporary();
     line("  $s = load $s, ptr %acc$d", {before, type, index(i)});
     const std::string after =
         notes_nan(one) ? emit_extremum(one, before, value) : emit_combine(one, before, value);
     line("  store $s $s, ptr %acc$d", {type, after, index(i)});
     if (notes_nan(one)) emit_note_of_nan(i, value);
+  }
+
+  std::string emit_widened_sum(const Instruction& one, std::string value) {
+    const std::string element(element_type(one.dtype));
+    for (int lanes = lanes_; lanes > accumulator_lanes(one); lanes /= 2) {
+      const std::string type = cat("<", lanes, " x ", element, ">");
+      const auto lower = temporary(), upper = temporary(), sum = temporary();
+      for (const auto& [half, first] : {std::pair(lower, 0), std::pair(upper, lanes / 2)})
+        line("  $s = shufflevector $s $s, $s poison, $s",
+             {half, type, value, type, consecutive_lanes(first, lanes / 2)});
+      line("  $s = fadd <$d x $s> $s, $s", {sum, int64_t{lanes / 2}, element, lower, upper});
+      value = sum;
+    }
+    const auto wide = temporary();
+    line("  $s = fpext <$d x $s> $s to $s",
+         {wide, int64_t{accumulator_lanes(one)}, element, value, accumulator_type(one)});
+    return wide;
   }
 
   /// Of `a`, which is not NaN, and `b`; `a` if `b` is NaN.
@@ -596,7 +620,7 @@ class Emitter : VectorText {
   /// `a` combined with `b`, both of the accumulator's type. The extremum of a NaN is NaN.
   std::string emit_combine(const Instruction& one, const std::string& a, const std::string& b) {
     const DType dtype = accumulated(one);
-    const std::string type = vector_type(dtype);
+    const std::string type = accumulator_type(one);
     const bool floating = graph::is_floating(dtype);
     const auto result = temporary();
     const auto binary = [&](const char* name) {
@@ -641,24 +665,36 @@ class Emitter : VectorText {
     if (notes_nan(one)) all = with_nan(i, all);
     if (order_.lanes_reduced) all = emit_lanes_combined(one, all);
     name_value(id);
-    if (accumulated(one) != one.dtype)
-      line("  $v = fptrunc $s $s to $T", {id, type, all, one.dtype});
-    else
+    if (accumulated(one) == one.dtype)
       names_[i] = all;
+    else if (order_.lanes_reduced)
+      emit_splat_of_sum(id, one, all);
+    else
+      line("  $v = fptrunc $s $s to $T", {id, type, all, one.dtype});
   }
 
-  /// All lanes combined by halves, in every lane.
+  void emit_splat_of_sum(int id, const Instruction& one, const std::string& sum) {
+    const auto wide = temporary(), scalar = temporary();
+    const DType dtype = accumulated(one);
+    line("  $s = extractelement $s $s, i64 0", {wide, accumulator_type(one), sum});
+    line("  $s = fptrunc $E $s to $E", {scalar, dtype, wide, one.dtype});
+    emit_splat(id, one.dtype, scalar);
+  }
+
+  /// All lanes combined by halves: in lane 0, and in every lane if there are as many as of others.
   std::string emit_lanes_combined(const Instruction& one, std::string all) {
     const std::string type = accumulator_type(one);
-    for (int half = lanes_ / 2; half > 0; half /= 2) {
+    const int count = accumulator_lanes(one);
+    for (int half = count / 2; half > 0; half /= 2) {
       const auto upper = temporary();
       std::string lanes = "<";
-      for (int lane = 0; lane < lanes_; ++lane)
+      for (int lane = 0; lane < count; ++lane)
         lanes += cat(lane == 0 ? "" : ", ", "i32 ", lane < half ? cat(lane + half) : "poison");
-      line("  $s = shufflevector $s $s, $s poison, <# x i32> $s",
-           {upper, type, all, type, lanes + ">"});
+      line("  $s = shufflevector $s $s, $s poison, <$d x i32> $s",
+           {upper, type, all, type, int64_t{count}, lanes + ">"});
       all = emit_combine(one, all, upper);
     }
+    if (count != lanes_) return all;
     const auto every = temporary();
     line("  $s = shufflevector $s $s, $s poison, <# x i32> zeroinitializer",
          {every, type, all, type});
@@ -684,9 +720,18 @@ std::string emit(const LoopNest& nest, const Order& order, const Target& target)
   return Emitter(nest, order, target).emit();
 }
 
-bool can_widen(const LoopNest& nest, const Target& target) {
+bool can_widen(const LoopNest& nest, const Target& target, bool along_rows) {
+  std::vector<bool> at_points;  // of each instruction: it differs from point to point of a row
   return std::ranges::all_of(nest.code, [&](const Instruction& one) {
+    const bool reads = one.opcode == Opcode::load || one.opcode == Opcode::position;
+    const size_t tensor =
+        one.opcode == Opcode::position ? nest.tensor_of_position(one.index) : one.index;
+    bool differs = reads && nest.runs_along_reduced(tensor);
+    for (const int operand : one.operands)
+      if (operand >= 0) differs = differs || at_points[static_cast<size_t>(operand)];
+    at_points.push_back(differs && one.opcode != Opcode::reduce && one.opcode != Opcode::pick);
     return one.opcode != Opcode::call || !one.function->intrinsic.empty() ||
+           (along_rows && !differs) ||
            (one.dtype == DType::f32 && target.vector_bytes > 16 &&
             has_vector_math(one.function->name));
   });

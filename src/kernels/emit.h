@@ -41,7 +41,7 @@ struct Order {
   bool keeps = false;       ///< a row is short enough to keep what later passes need of it
   uint32_t past_cache = 0;  ///< bit t: vectors of output t, which begin where one of the
                             ///< processor's may begin, are stored past the cache
-  uint32_t ahead = 0;  ///< bit t: tensor t is fetched from memory some time before it is read
+  uint32_t ahead = 0;       ///< bit t: tensor t is fetched from memory some time before it is read
 };
 
 /// Of the cache.
@@ -56,7 +56,8 @@ struct Target {
 /// Outputs that run along the lanes must not be walked as `broadcast`.
 std::string emit(const LoopNest& nest, const Order& order, const Target& target);
 
-/// Whether the nest's functions have code for vectors of any width.
-bool can_widen(const LoopNest& nest, const Target& target);
+/// Whether the nest's functions have code for vectors of any width, those apart that are computed
+/// once for a row where lanes lie `along_rows`.
+bool can_widen(const LoopNest& nest, const Target& target, bool along_rows);
 
 }  // namespace janus::kernels

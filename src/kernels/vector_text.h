@@ -20,6 +20,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 #include <variant>
 
 #include "base/check.h"
@@ -192,7 +193,7 @@ class VectorText {
                     {id, DType::b1, one.operands[0], one.dtype, one.operands[1], one.dtype,
                      one.operands[2]});
       case Opcode::call:
-        return emit_call(id, one);
+        return emit_call(id, one, along_lanes);
       default:
         return line("  $v = $s $T $v, $v", {id, std::string(binary_name(one)), one.dtype,
                                             one.operands[0], one.operands[1]});
@@ -705,12 +706,50 @@ class VectorText {
 
   // --- functions ---------------------------------------------------------------------------------
 
-  void emit_call(int id, const Instruction& one) {
+  /// A library's functions take one vector; of what is the same in all lanes that is enough.
+  void emit_call(int id, const Instruction& one, bool along_lanes) {
+    const int own = static_cast<int>(target_.vector_bytes / graph::byte_size(one.dtype));
+    if (!along_lanes && lanes_ > own && !is_widened(*one.function, one.dtype))
+      return emit_narrow_call(id, one, own);
     std::string arguments;
     for (int i = 0; i < one.function->arity; ++i)
       arguments += expand("$s$T $v", {std::string(i == 0 ? "" : ", "), one.dtype,
                                       one.operands[static_cast<size_t>(i)]});
     line("  $v = call $T @$s($s)", {id, one.dtype, callee(*one.function, one.dtype), arguments});
+  }
+
+  void emit_narrow_call(int id, const Instruction& one, int lanes) {
+    std::vector<std::string> narrow;
+    for (int i = 0; i < one.function->arity; ++i) {
+      narrow.push_back(temporary());
+      line("  $s = shufflevector $T $v, $T poison, $s",
+           {narrow.back(), one.dtype, one.operands[static_cast<size_t>(i)], one.dtype,
+            consecutive_lanes(0, lanes)});
+    }
+    const auto result = temporary();
+    const int wide = std::exchange(lanes_, lanes);
+    std::string arguments;
+    for (const std::string& argument : narrow)
+      arguments +=
+          expand("$s$T $s", {std::string(arguments.empty() ? "" : ", "), one.dtype, argument});
+    line("  $s = call $T @$s($s)",
+         {result, one.dtype, callee(*one.function, one.dtype), arguments});
+    const std::string type = vector_type(one.dtype);
+    lanes_ = wide;
+    line("  $v = shufflevector $s $s, $s poison, <# x i32> zeroinitializer",
+         {id, type, result, type});
+  }
+
+  static std::string consecutive_lanes(int first, int count) {
+    std::string out = cat("<", count, " x i32> <");
+    for (int i = 0; i < count; ++i) out += cat(i == 0 ? "" : ", ", "i32 ", first + i);
+    return out + ">";
+  }
+
+  /// Whether there is code for vectors of any width.
+  bool is_widened(const Function& function, DType dtype) const {
+    return !function.intrinsic.empty() ||
+           (dtype == DType::f32 && target_.vector_bytes > 16 && has_vector_math(function.name));
   }
 
   /// The name of a function on vectors, declared or defined.

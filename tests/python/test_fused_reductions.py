@@ -271,6 +271,38 @@ def test_sums_are_at_least_as_exact_as_eager():
     assert ((ours - exact).abs() <= exact * 1e-7).all()
 
 
+@pytest.mark.parametrize("length", [17, 256, 1000, 4099, 100_003])
+def test_ill_conditioned_sums_are_more_exact_than_eager(length):
+    """Elements of all sizes that nearly cancel each other."""
+    generator = torch.Generator().manual_seed(length)
+    x = torch.randn(40, length, generator=generator)
+    x = x * 10 ** (torch.rand(x.shape, generator=generator) * 6 - 3)
+    x[:, 1::2] = -x[:, : length // 2 * 2 : 2] * (
+        1 + 1e-3 * torch.rand(length // 2, generator=generator)
+    )
+    exact = (x.double() * 2).sum(1)
+    pairs, _ = eager_and_converted(lambda x: (x * 2).sum(1), x)
+    eager, ours = ((each - exact).abs().square().mean().sqrt() for each in pairs[0])
+    assert ours <= eager + 1e-7 * exact.abs().max()
+
+
+@pytest.mark.parametrize("length", [5, 300, 1027])
+def test_sums_of_infinities_and_nan(length):
+    for values in [
+        (math.inf,),
+        (-math.inf,),
+        (math.inf, -math.inf),
+        (math.nan,),
+        (math.nan, math.inf),
+    ]:
+        x = torch.randn(64, length, generator=torch.Generator().manual_seed(length))
+        for row in range(64):
+            for i, value in enumerate(values):
+                x[row, (row * 37 + 11 * i) % length] = value
+        expect_same(lambda x: ((x * 2).sum(1), F.softmax(x * 2, 1), (x * 2).amax(1)), x)
+        expect_same(lambda x: (x * 2).amin(1) + F.layer_norm(x, x.shape[1:]).amax(1), x)
+
+
 def test_threads_share_rows_and_columns():
     threads = torch.get_num_threads()
     try:
