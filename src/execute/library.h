@@ -42,8 +42,13 @@ class Operation {
   /// Computes into the tensors that are the outputs already; they have the sizes and strides that
   /// `run` would have given them, and share no memory with inputs.
   virtual void run_into(const Operands& operands);
-  /// Whether run_into may be given the tensor of input 0 as output 0: it is changed then.
+  /// Whether run_into may be given input 0 as output 0, the tensor or its memory: it is changed
+  /// then.
   virtual bool can_run_in_place() const { return false; }
+  /// The inputs by which alone `look` tells whether the call will fail; none where it can't tell.
+  virtual std::span<const size_t> looked_at() const { return {}; }
+  /// Throws what the call would throw.
+  virtual void look(const Operands& operands);
   /// Whether run_into may be called on another thread while other such operations run.
   virtual bool can_run_beside() const { return false; }
 };

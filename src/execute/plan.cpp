@@ -213,6 +213,14 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
       library.check_interrupt();
       break;
     }
+    case Step::Kind::look: {
+      operation_may_fail(frame);
+      const Instruction& instruction = instructions[step.index];
+      frame.running = instruction.node;
+      frame.operations[instruction.operation]->look(
+          {slots, instruction.inputs, instruction.outputs});
+      break;
+    }
     case Step::Kind::operation_fresh:
       operation_may_fail(frame);
       if (!run_operation(instructions[step.index], library, frame)) return false;
@@ -351,6 +359,10 @@ std::string Plan::describe() const {
                  outputs(instruction.inputs), into ? "" : " (new memory)"));
         break;
       }
+      case Step::Kind::look:
+        line(cat("look whether ", node()->op->name, ' ',
+                 outputs(planned_.instructions[step.index].inputs), " fails"));
+        break;
       case Step::Kind::beside: {
         const Pair& pair = pairs_[step.index];
         std::string both;

@@ -28,8 +28,9 @@ struct Step {
     operation_placed,  ///< placed call `index`: results of its own making, where they are planned
     beside,            ///< pair `index` of operators, into their output slots
     operation_fresh,   ///< ... into tensors of its own making
-    kernel,            ///< kernel call `index`
-    kernels,           ///< batch `index` of them
+    look,     ///< whether the operator of instruction `index`, which comes later, will fail
+    kernel,   ///< kernel call `index`
+    kernels,  ///< batch `index` of them
     number,
     size,
     item,

@@ -205,12 +205,14 @@ class Planner {
   void find_certain_part() {
     certain_ = plan_.planned_.tail;
     if (code_.commits.empty() && code_.rebinds.empty()) return;  // nothing to hurry for
-    while (certain_ > 0 && is_certain(certain_ - 1)) --certain_;
+    while (certain_ > 0 && (is_certain(certain_ - 1) || tells_beforehand(certain_ - 1))) --certain_;
     // Both of two start at the place of the first.
     if (certain_ > 0 && certain_ < end_ && first_of_two_[certain_ - 1]) ++certain_;
     for (uint32_t slot : code_.body.results) copy_before(slot);
     for (const Write& write : code_.rebinds) copy_before(write.slot);
     for (const Write& write : code_.commits) copy_before(write.slot);
+    for (size_t i = plan_.planned_.tail; i-- > certain_;)
+      if (!is_certain(i)) make_before(i);
     // Not in the middle of a side, nor between two.
     for (size_t i = 0; i < certain_; ++i) {
       const Instruction& instruction = instructions()[i];
@@ -226,6 +228,28 @@ class Planner {
             makes_own_results(instruction));
   }
 
+  /// Whether the operator, by what is there before it, tells whether it fails. On a side it may not
+  /// be called at all.
+  bool tells_beforehand(size_t position) const {
+    const Instruction& instruction = instructions()[position];
+    return instruction.action == Action::operation && sides_[position].branch == 0 &&
+           frame_.operations[instruction.operation] != nullptr &&
+           !frame_.operations[instruction.operation]->looked_at().empty() &&
+           makes_own_results(instruction);
+  }
+
+  /// What an operator is looked at by must be there before the first write to a cell.
+  void make_before(size_t position) {
+    const Instruction& instruction = instructions()[position];
+    for (const size_t input : frame_.operations[instruction.operation]->looked_at()) {
+      for (size_t i = position; i-- > certain_;) {
+        const std::vector<uint32_t>& outputs = instructions()[i].outputs;
+        if (std::ranges::find(outputs, instruction.inputs[input]) != outputs.end())
+          certain_ = i + 1;
+      }
+    }
+  }
+
   /// What leaves the graph and lies in a cell's or an input's memory must be there before the first
   /// write to a cell.
   void copy_before(uint32_t slot) {
@@ -236,7 +260,7 @@ class Planner {
     }
   }
 
-  // --- kernels that write into cells
+  // --- what is written into cells
 
   void choose_in_place_writes() {
     if (cells_share_memory()) return;
@@ -281,8 +305,21 @@ class Planner {
   bool may_write_at(size_t writer, uint32_t output, uint32_t cell) {
     const Instruction& instruction = instructions()[writer];
     if (instruction.action == Action::give && is_same(instruction.inputs[0], cell)) return true;
-    return (instruction.action == Action::give || instruction.action == Action::kernel) &&
+    return (instruction.action == Action::give || instruction.action == Action::kernel ||
+            changes_first_input(instruction)) &&
            old_contents_unused_after(writer, output, cell);
+  }
+
+  /// Whether it is an operator that may be given its first input's memory for its result.
+  bool changes_first_input(const Instruction& instruction) const {
+    return instruction.action == Action::operation && making(instruction) == Making::into &&
+           frame_.operations[instruction.operation]->can_run_in_place();
+  }
+
+  /// Whether the operator reads that slot only as what it changes.
+  bool is_changed_in_place(const Instruction& instruction, uint32_t slot) const {
+    return changes_first_input(instruction) && instruction.inputs[0] == slot &&
+           std::ranges::count(instruction.inputs, slot) == 1;
   }
 
   /// Whether the two are on different sides of one `if`.
@@ -298,10 +335,13 @@ class Planner {
       if (learned(slot).root != learned(cell).root) continue;
       for (size_t position : positions) {
         if (position < writer || exclude_each_other(position, writer)) continue;
-        if (position > writer || instructions()[writer].action != Action::kernel) return false;
-        const bool same_walk = learned(slot).byte_offset == learned(cell).byte_offset &&
-                               learned(slot).layout == learned(cell).layout &&
-                               has_axes_of(instructions()[writer], slot, output);
+        if (position > writer) return false;
+        const Instruction& instruction = instructions()[writer];
+        const bool same_walk =
+            learned(slot).byte_offset == learned(cell).byte_offset &&
+            learned(slot).layout == learned(cell).layout &&
+            (instruction.action == Action::kernel ? has_axes_of(instruction, slot, output)
+                                                  : is_changed_in_place(instruction, slot));
         if (!same_walk) return false;
       }
     }
@@ -319,7 +359,9 @@ class Planner {
         Group& made = group(slot);
         if (made.place != Place::arena || made.buffer != SIZE_MAX) continue;
         const size_t reused =
-            instruction.action == Action::kernel ? reusable_buffer(i, slot) : SIZE_MAX;
+            instruction.action == Action::kernel || changes_first_input(instruction)
+                ? reusable_buffer(i, slot)
+                : SIZE_MAX;
         if (reused != SIZE_MAX && taken.insert(reused).second) {
           made.buffer = reused;
           buffers_[reused].last = std::max(buffers_[reused].last, made.last_use);
@@ -348,12 +390,13 @@ class Planner {
     return true;
   }
 
-  /// The buffer of an operand of kernel `position` that nothing needs afterwards and that can hold
-  /// its result `output`.
+  /// The buffer of an operand of instruction `position`, a kernel or an operator in place, that
+  /// nothing needs afterwards and that can hold its result `output`.
   size_t reusable_buffer(size_t position, uint32_t output) {
     const Instruction& instruction = instructions()[position];
+    const bool is_kernel = instruction.action == Action::kernel;
     for (uint32_t slot : instruction.inputs) {
-      if (!is_tensor(slot)) continue;
+      if (!is_tensor(slot) || !(is_kernel || is_changed_in_place(instruction, slot))) continue;
       const Group& operand = group(slot);
       if (operand.place != Place::arena || buffers_[operand.buffer].last != position) continue;
       if (learned(slot).layout != learned(output).layout || learned(slot).byte_offset != 0 ||
@@ -364,6 +407,7 @@ class Planner {
       const bool alone =
           std::all_of(instruction.inputs.begin(), instruction.inputs.end(), [&](uint32_t other) {
             if (!is_tensor(other) || group(other).buffer != operand.buffer) return true;
+            if (!is_kernel) return other == slot;
             return learned(other).layout == learned(slot).layout &&
                    learned(other).byte_offset == 0 && has_axes_of(instruction, other, output);
           });
@@ -401,6 +445,8 @@ class Planner {
     for (size_t i = certain_; i < end_; ++i) {
       if (is_given_memory(instructions()[i])) emit_allocations(i);
     }
+    for (size_t i = certain_; i < plan_.planned_.tail; ++i)
+      if (!is_certain(i)) step(Step::Kind::look, i);
     plan_.first_write_ = plan_.steps_.size();
     emit(certain_, end_);
     emit_late_copies();
@@ -517,6 +563,7 @@ class Planner {
     switch (making(instruction)) {
       case Making::into:
         emit_own_allocations(position);
+        emit_adoptions(position);
         return step(Step::Kind::operation_into, position);
       case Making::placed:
         return emit_placed(position);

@@ -28,6 +28,10 @@ void Operation::run_into(const Operands&) {
   TORCHJANUS_CHECK(false, "operation: it can't run into given tensors");
 }
 
+void Operation::look(const Operands&) {
+  TORCHJANUS_CHECK(false, "operation: it can't tell whether it fails");
+}
+
 namespace {
 
 /// Of a program, as many instances as have so many instructions together are kept, one for each

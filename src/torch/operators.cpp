@@ -7,6 +7,7 @@
 #include "torch/bernoulli.h"
 #include "torch/classes.h"
 #include "torch/convolution.h"
+#include "torch/element_writes.h"
 #include "torch/layout_copy.h"
 #include "torch/pooling.h"
 #include "torch/products.h"
@@ -30,6 +31,7 @@ std::unique_ptr<execute::Operation> bind_operation(const graph::Node& node,
   if (auto bernoulli = bind_bernoulli(node)) return bernoulli;
   if (auto reindex = bind_reindex(node, symbols)) return reindex;
   if (auto sums = bind_row_sums(node, symbols)) return sums;
+  if (auto writes = bind_element_writes(node)) return writes;
   if (auto pooling = bind_pooling(node, symbols)) return pooling;
   if (auto copy = bind_layout_copy(node, symbols)) return copy;
   return bind_boxed(node, symbols);

@@ -386,24 +386,25 @@ class AddedProduct final : public execute::Operation {
   bool can_run_into() const override { return true; }
   bool can_run_in_place() const override { return true; }
   void run(const Operands& operands) override {
-    Borrowed left(operands.in(1)), right(operands.in(2));
+    Borrowed matrix(operands.in(0)), left(operands.in(1)), right(operands.in(2));
     at::Tensor out = at::empty({left->size(0), right->size(1)}, left->options());
+    out.copy_(*matrix);
     add(operands, out);
     operands.out(0) = slot_of(std::move(out));
   }
   void run_into(const Operands& operands) override {
-    const bool in_place = impl_of(operands.in(0)) == impl_of(operands.out(0));
+    const bool in_place = share_memory(operands.in(0), operands.out(0));
     if (in_place && multiply_small(Matrix::of(operands.in(1)), Matrix::of(operands.in(2)),
                                    Matrix::of(operands.out(0)), Begin::out))
       return;
-    Borrowed out(operands.out(0));
+    Borrowed out(operands.out(0)), matrix(operands.in(0));
+    if (!in_place) out->copy_(*matrix);
     add(operands, *out);
   }
 
  private:
   static void add(const Operands& operands, at::Tensor& out) {
-    Borrowed matrix(operands.in(0)), left(operands.in(1)), right(operands.in(2));
-    if (matrix->unsafeGetTensorImpl() != out.unsafeGetTensorImpl()) out.copy_(*matrix);
+    Borrowed left(operands.in(1)), right(operands.in(2));
     add_product(*left, *right, out);
   }
 };

@@ -155,6 +155,40 @@ class EmbeddingGradient final : public execute::Operation {
   int64_t rows_, padding_;
 };
 
+/// Each index in front of the dimension has rows of its own.
+template <class Element>
+void add_inner(const at::Tensor& indices, const at::Tensor& source, int64_t dim, at::Tensor& out) {
+  int64_t outer = 1, width = 1;
+  for (int64_t d = 0; d < dim; ++d) outer *= out.size(d);
+  for (int64_t d = dim + 1; d < out.dim(); ++d) width *= out.size(d);
+  const int64_t size = out.size(dim), count = indices.numel();
+  const int64_t* const places = indices.const_data_ptr<int64_t>();
+  const Element* const elements = source.const_data_ptr<Element>();
+  Element* const results = out.mutable_data_ptr<Element>();
+  const int64_t grain = std::max<int64_t>(elements_per_thread / (count * width), 1);
+  parallel_for(outer, grain, [&](int64_t first, int64_t last) {
+    for (int64_t o = first; o < last; ++o) {
+      const Element* __restrict from = elements + o * count * width;
+      Element* const part = results + o * size * width;
+      for (int64_t i = 0; i < count; ++i, from += width) {
+        Element* __restrict const to = part + places[i] * width;
+        for (int64_t k = 0; k < width; ++k) to[k] += from[k];
+      }
+    }
+  });
+}
+
+/// To a tensor that lies in order.
+void add_in_order(const at::Tensor& indices, const at::Tensor& source, int64_t dim,
+                  at::Tensor& out) {
+  if (out.numel() == 0 || indices.numel() == 0) return;
+  if (dim == 0) return add_rows({indices, source, out.numel() / out.size(0)}, out, false);
+  if (out.scalar_type() == at::kDouble)
+    add_inner<double>(indices, source.contiguous(), dim, out);
+  else
+    add_inner<float>(indices, source.contiguous(), dim, out);
+}
+
 /// Parts of a tensor, along any dimension. Subscripts may count indices from the end, and their
 /// result lies as the tensor does.
 class PartsAdded final : public execute::Operation {
@@ -167,6 +201,11 @@ class PartsAdded final : public execute::Operation {
 
   bool can_run_into() const override { return true; }
   bool can_run_in_place() const override { return true; }
+  std::span<const size_t> looked_at() const override { return {&index_, 1}; }
+  void look(const Operands& operands) override {
+    Borrowed self(operands.in(0)), given(operands.in(index_));
+    inside(*given, self->size(dim_));
+  }
   void run(const Operands& operands) override {
     Borrowed self(operands.in(0));
     at::Tensor out =
@@ -183,43 +222,8 @@ class PartsAdded final : public execute::Operation {
   void add(const Operands& operands, const at::Tensor& self, at::Tensor& out) const {
     Borrowed given(operands.in(index_)), source(operands.in(source_));
     const at::Tensor indices = inside(*given, self.size(dim_));
-    if (self.unsafeGetTensorImpl() != out.unsafeGetTensorImpl()) out.copy_(self);
-    if (out.is_contiguous()) return add_parts(indices, *source, out);
-    at::Tensor in_order = out.contiguous();
-    add_parts(indices, *source, in_order);
-    out.copy_(in_order);
-  }
-
-  void add_parts(const at::Tensor& indices, const at::Tensor& source, at::Tensor& out) const {
-    if (out.numel() == 0 || indices.numel() == 0) return;
-    if (dim_ == 0) return add_rows({indices, source, out.numel() / out.size(0)}, out, false);
-    if (out.scalar_type() == at::kDouble)
-      add_inner<double>(indices, source.contiguous(), out);
-    else
-      add_inner<float>(indices, source.contiguous(), out);
-  }
-
-  /// Each index in front of the dimension has rows of its own.
-  template <class Element>
-  void add_inner(const at::Tensor& indices, const at::Tensor& source, at::Tensor& out) const {
-    int64_t outer = 1, width = 1;
-    for (int64_t d = 0; d < out.dim(); ++d)
-      (d < dim_ ? outer : width) *= d == dim_ ? 1 : out.size(d);
-    const int64_t size = out.size(dim_), count = indices.numel();
-    const int64_t* const places = indices.const_data_ptr<int64_t>();
-    const Element* const elements = source.const_data_ptr<Element>();
-    Element* const results = out.mutable_data_ptr<Element>();
-    const int64_t grain = std::max<int64_t>(elements_per_thread / (count * width), 1);
-    parallel_for(outer, grain, [&](int64_t first, int64_t last) {
-      for (int64_t o = first; o < last; ++o) {
-        const Element* __restrict from = elements + o * count * width;
-        Element* const part = results + o * size * width;
-        for (int64_t i = 0; i < count; ++i, from += width) {
-          Element* __restrict const to = part + places[i] * width;
-          for (int64_t k = 0; k < width; ++k) to[k] += from[k];
-        }
-      }
-    });
+    if (self.const_data_ptr() != out.const_data_ptr()) out.copy_(self);
+    add_parts(indices, *source, dim_, out);
   }
 
   /// The indices in order, from 0 to before `size`.
@@ -271,6 +275,13 @@ std::unique_ptr<execute::Operation> subscript_added(const graph::Node& node) {
 }
 
 }  // namespace
+
+void add_parts(const at::Tensor& indices, const at::Tensor& source, int64_t dim, at::Tensor& out) {
+  if (out.is_contiguous()) return add_in_order(indices, source, dim, out);
+  at::Tensor in_order = out.contiguous();
+  add_in_order(indices, source, dim, in_order);
+  out.copy_(in_order);
+}
 
 std::unique_ptr<execute::Operation> bind_row_sums(const graph::Node& node,
                                                   const execute::SymbolLookup& symbols) {

@@ -114,7 +114,7 @@ class AddToRow final : public execute::Operation {
   }
   void run_into(const Operands& operands) override {
     Borrowed tensor(operands.in(0)), out(operands.out(0));
-    if (impl_of(operands.in(0)) != impl_of(operands.out(0))) copy(*out, *tensor);
+    if (!share_memory(operands.in(0), operands.out(0))) copy(*out, *tensor);
     add(*out, operands);
   }
 

@@ -31,6 +31,13 @@ class Borrowed {
   at::Tensor tensor_;
 };
 
+/// Whether the two are one tensor, or lie in one memory.
+inline bool share_memory(const execute::Slot& one, const execute::Slot& other) {
+  if (impl_of(one) == impl_of(other)) return true;
+  Borrowed a(one), b(other);
+  return a->const_data_ptr() == b->const_data_ptr();
+}
+
 /// A new reference.
 inline at::Tensor tensor_of(const execute::Slot& slot) {
   return at::Tensor(
