@@ -263,7 +263,6 @@ class Planner {
   // --- what is written into cells
 
   void choose_in_place_writes() {
-    if (cells_share_memory()) return;
     std::map<uint32_t, int> commits_of;
     for (const Write& write : code_.commits) ++commits_of[write.slot];
     for (const Write& write : code_.commits) {
@@ -274,20 +273,6 @@ class Planner {
         in_place_.insert(write.slot);
       }
     }
-  }
-
-  /// Whether two cells, or a cell and an input, lie in one memory.
-  bool cells_share_memory() const {
-    std::set<uint32_t> roots;
-    for (size_t c = 0; c < code_.cells.size(); ++c) {
-      const uint32_t slot = cell_slot(code_, c);
-      if (is_tensor(slot) && !roots.insert(learned(slot).root).second) return true;
-    }
-    return std::any_of(code_.body.parameters.begin(), code_.body.parameters.end(),
-                       [&](uint32_t slot) {
-                         return is_tensor(slot) && roots.contains(learned(slot).root) &&
-                                learned(slot).root != slot;
-                       });
   }
 
   bool may_write_in_place(const Write& write) {
