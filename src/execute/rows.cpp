@@ -23,6 +23,11 @@ constexpr size_t most_held_for_one = 8;
 /// What is known for more rows than these is not kept number by number.
 constexpr size_t largest_known = 64;
 
+/// What is stacked at a time of what is added to sums, but no fewer rows than these: the sums are
+/// read and written for each piece.
+constexpr size_t most_summed_bytes = 512 << 10;
+constexpr size_t least_summed = 128;
+
 Layout layout_of(const Type& type, const SymbolValues& symbols) {
   Layout layout;
   layout.dtype = type.dtype;
@@ -331,6 +336,28 @@ bool Rows::are_stacked(const Group& group, Library& library, SymbolValues& symbo
       if (!lies_in_order(operands_of(member)[i], known.rows[i], library)) return false;
   }
   return true;
+}
+
+/// All, of what is not a sum. What is added to sums is stacked a piece at a time: it goes over all
+/// levels, so that it would be as much as all of them have kept.
+size_t Rows::rows_at_once(const Group& group, SymbolValues& symbols) {
+  const Instruction& instruction = *group.instruction;
+  const size_t count = group.members.size();
+  if (instruction.sums == 0 || count <= least_summed) return count;
+  symbols.set(instruction.node->attributes.get<std::string>("symbol"), static_cast<int64_t>(count));
+  int64_t bytes = 1;  // there may be nothing in any of them
+  for (size_t i = 0; i < instruction.inputs.size() - instruction.sums; ++i)
+    bytes += layout_of(instruction.node->blocks.front()->parameters[i]->type, symbols).span_bytes();
+  const size_t most =
+      std::max(least_summed, most_summed_bytes * count / static_cast<size_t>(bytes));
+  const size_t pieces = (count + most - 1) / most;
+  return (count + pieces - 1) / pieces;
+}
+
+Rows::Group Rows::part_of(const Group& group, size_t first, size_t count) {
+  const auto begin = group.members.begin() + static_cast<ptrdiff_t>(first);
+  const auto end = begin + static_cast<ptrdiff_t>(std::min(count, group.members.size() - first));
+  return {.instruction = group.instruction, .members = {begin, end}, .number = group.number};
 }
 
 bool Rows::lies_in_order(const Slot& operand, const Layout& in_order,

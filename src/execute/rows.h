@@ -136,6 +136,17 @@ class Rows {
       }
       return true;
     }
+    const size_t at_once = rows_at_once(group, symbols);
+    if (at_once >= group.members.size())
+      return compute_stacked(group, library, slots, symbols, run);
+    for (size_t first = 0; first < group.members.size(); first += at_once)
+      if (!compute_stacked(part_of(group, first, at_once), library, slots, symbols, run))
+        return false;
+    return true;
+  }
+  template <class Run>
+  bool compute_stacked(const Group& group, Library& library, Slot* slots, SymbolValues& symbols,
+                       Run&& run) {
     RowsOfNumber& known = enter(group, library, slots, symbols);
     if (!run(group.instruction->blocks[0], &known)) return false;
     leave(group, known, library, slots);
@@ -153,6 +164,8 @@ class Rows {
   RowsOfNumber& enter(const Group& group, Library& library, Slot* slots, SymbolValues& symbols);
   RowsOfNumber& of_number(const Group& group, const SymbolValues& symbols);
   bool are_stacked(const Group& group, Library& library, SymbolValues& symbols);
+  static size_t rows_at_once(const Group& group, SymbolValues& symbols);
+  static Group part_of(const Group& group, size_t first, size_t count);
   bool lies_in_order(const Slot& operand, const Layout& in_order, const Library& library) const;
   Slot stack(const Group& group, size_t operand, Library& library, RowsOfNumber& known) const;
   Slot part_of_batch(const Group& group, size_t operand, Library& library, const Layout& layout,

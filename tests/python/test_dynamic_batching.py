@@ -91,9 +91,9 @@ def test_backward_outside():
     return Program(call, trees(12), watch=[model], convert=lambda _: convert(step))
 
 
-def training_over_trees():
+def training_over_trees(hidden=4):
     """A model, its optimizer and a step over any number of trees."""
-    model = tree_lstm()
+    model = tree_lstm(hidden)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
     def step(*batch):
@@ -113,6 +113,14 @@ def training_over_trees():
 def test_several_trees_and_a_list_of_losses():
     model, optimizer, step = training_over_trees()
     calls = [(full_tree(3), full_tree(4), tree(12)) for _ in range(12)]
+    return Program(step, calls, watch=[model, optimizer])
+
+
+@differential(graphs=1, hits=4)
+def test_weights_gradients_of_many_invocations():
+    """More than are put side by side at a time."""
+    model, optimizer, step = training_over_trees(hidden=160)
+    calls = [tuple(tree(size) for size in (150 + i, 140, 99)) for i in range(8)]
     return Program(step, calls, watch=[model, optimizer])
 
 
