@@ -2,7 +2,6 @@
 #include "execute/plan.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/fault.h"
 #include "base/options.h"
@@ -39,7 +38,7 @@ bool Plan::settle_layout(const Instruction& instruction, size_t output, Slot& ma
   return false;
 }
 
-bool Plan::run_operation(const Instruction& instruction, Library& library, Frame& frame) {
+bool Plan::run_fresh(const Instruction& instruction, Library& library, Frame& frame) {
   frame.running = instruction.node;
   frame.operations[instruction.operation]->run(
       {frame.slots.data(), instruction.inputs, instruction.outputs});
@@ -201,89 +200,99 @@ void Plan::allocate(const Allocation& allocation, Library& library, Frame& frame
 }
 
 bool Plan::run(const Step& step, Library& library, Frame& frame) {
-  Slot* const slots = frame.slots.data();
-  const std::vector<Instruction>& instructions = planned_.instructions;
   switch (step.kind) {
-    case Step::Kind::operation_into: {
-      operation_may_fail(frame);
-      const Instruction& instruction = instructions[step.index];
-      frame.running = instruction.node;
-      frame.operations[instruction.operation]->run_into(
-          {slots, instruction.inputs, instruction.outputs});
-      library.check_interrupt();
-      break;
-    }
-    case Step::Kind::look: {
-      operation_may_fail(frame);
-      const Instruction& instruction = instructions[step.index];
-      frame.running = instruction.node;
-      frame.operations[instruction.operation]->look(
-          {slots, instruction.inputs, instruction.outputs});
-      break;
-    }
+    case Step::Kind::operation_into:
     case Step::Kind::operation_fresh:
-      operation_may_fail(frame);
-      if (!run_operation(instructions[step.index], library, frame)) return false;
-      library.check_interrupt();
-      break;
-    case Step::Kind::beside:
-      operation_may_fail(frame);
-      run_pair(pairs_[step.index], library, frame);
-      library.check_interrupt();
-      break;
     case Step::Kind::operation_placed:
+    case Step::Kind::beside:
+    case Step::Kind::look:
       operation_may_fail(frame);
-      if (!run_placed(placed_[step.index], library, frame)) return false;
+      if (!run_operation(step, library, frame)) return false;
       library.check_interrupt();
-      break;
-    case Step::Kind::kernel: {
-      Call& call = calls_[step.index];
-      for (const Patch& patch : call.patches) {
-        call.call.set_data(patch.operand, library.data(slots[patch.slot]));
-      }
-      frame.running = &call.call.node();
-      call.call.run(slots);
-      break;
-    }
+      return true;
+    case Step::Kind::kernel:
+      run_kernel(calls_[step.index], library, frame);
+      return true;
     case Step::Kind::kernels:
       run_batch(batches_[step.index], library, frame);
-      break;
-    case Step::Kind::number: {
-      const Instruction& instruction = instructions[step.index];
-      const Operands operands{slots, instruction.inputs, instruction.outputs};
-      if (run_number(instruction.number, operands)) break;
-      frame.failure = failure_of_number(*instruction.node, operands);
-      return false;
-    }
-    case Step::Kind::size: {
-      const Instruction& instruction = instructions[step.index];
-      if (evaluate_size(*instruction.node, frame.symbols, slots[instruction.outputs[0]])) break;
-      frame.failure = overflow(*instruction.node);
-      return false;
-    }
-    case Step::Kind::item: {
-      const Instruction& instruction = instructions[step.index];
-      slots[instruction.outputs[0]] =
-          read_item(*instruction.node, library.data(slots[instruction.inputs[0]]));
-      break;
-    }
-    case Step::Kind::identity: {
-      const Instruction& instruction = instructions[step.index];
-      slots[instruction.outputs[0]] =
-          Slot::of(slots[instruction.inputs[0]].object() == slots[instruction.inputs[1]].object());
-      break;
-    }
-    case Step::Kind::guard: {
-      const Instruction& instruction = instructions[step.index];
-      const bool holds = guard_holds(slots[instruction.inputs[0]], library);
-      if (holds && !fault_due(Fault::guard)) break;
-      frame.failure = guard_failure(*instruction.node);
-      return false;
-    }
+      return true;
+    case Step::Kind::number:
+    case Step::Kind::size:
+    case Step::Kind::item:
+    case Step::Kind::identity:
+    case Step::Kind::guard:
+      return run_scalar(step.kind, planned_.instructions[step.index], library, frame);
     case Step::Kind::control:
-      return OrdinaryRun(code_, library, frame, false).run_control(instructions[step.index]);
+      return OrdinaryRun(code_, library, frame, false)
+          .run_control(planned_.instructions[step.index]);
     case Step::Kind::container:
-      return run_container(instructions[step.index], library, frame);
+      return run_container(planned_.instructions[step.index], library, frame);
+    case Step::Kind::skip:
+      TORCHJANUS_CHECK(false, "plan: a skip is no step to run");
+    default:
+      arrange(step, library, frame);
+      return true;
+  }
+}
+
+bool Plan::run_operation(const Step& step, Library& library, Frame& frame) {
+  if (step.kind == Step::Kind::beside) {
+    run_pair(pairs_[step.index], library, frame);
+    return true;
+  }
+  if (step.kind == Step::Kind::operation_placed)
+    return run_placed(placed_[step.index], library, frame);
+  const Instruction& instruction = planned_.instructions[step.index];
+  if (step.kind == Step::Kind::operation_fresh) return run_fresh(instruction, library, frame);
+  frame.running = instruction.node;
+  Operation& operation = *frame.operations[instruction.operation];
+  const Operands operands{frame.slots.data(), instruction.inputs, instruction.outputs};
+  if (step.kind == Step::Kind::look)
+    operation.look(operands);
+  else
+    operation.run_into(operands);
+  return true;
+}
+
+void Plan::run_kernel(Call& call, Library& library, Frame& frame) {
+  for (const Patch& patch : call.patches)
+    call.call.set_data(patch.operand, library.data(frame.slots[patch.slot]));
+  frame.running = &call.call.node();
+  call.call.run(frame.slots.data());
+}
+
+/// Of numbers, and what tests them.
+bool Plan::run_scalar(Step::Kind kind, const Instruction& instruction, Library& library,
+                      Frame& frame) {
+  Slot* const slots = frame.slots.data();
+  if (kind == Step::Kind::guard) {
+    if (guard_holds(slots[instruction.inputs[0]], library) && !fault_due(Fault::guard)) return true;
+    frame.failure = guard_failure(*instruction.node);
+    return false;
+  }
+  Slot& output = slots[instruction.outputs[0]];
+  if (kind == Step::Kind::number) {
+    const Operands operands{slots, instruction.inputs, instruction.outputs};
+    if (run_number(instruction.number, operands)) return true;
+    frame.failure = failure_of_number(*instruction.node, operands);
+    return false;
+  }
+  if (kind == Step::Kind::size) {
+    if (evaluate_size(*instruction.node, frame.symbols, output)) return true;
+    frame.failure = overflow(*instruction.node);
+    return false;
+  }
+  const Slot& first = slots[instruction.inputs[0]];
+  output = kind == Step::Kind::item
+               ? read_item(*instruction.node, library.data(first))
+               : Slot::of(first.object() == slots[instruction.inputs[1]].object());
+  return true;
+}
+
+/// What tensors slots hold, and where these lie.
+void Plan::arrange(const Step& step, Library& library, Frame& frame) {
+  Slot* const slots = frame.slots.data();
+  switch (step.kind) {
     case Step::Kind::repoint: {
       const View& view = views_[step.index];
       char* data = static_cast<char*>(library.data(slots[view.root]));
@@ -302,8 +311,6 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
     case Step::Kind::adopt:
       slots[adoptions_[step.index].to] = slots[adoptions_[step.index].from].alias();
       break;
-    case Step::Kind::skip:
-      TORCHJANUS_CHECK(false, "plan: a skip is no step to run");
     case Step::Kind::hand:
       slots[hands_[step.index].to] = slots[hands_[step.index].from];
       break;
@@ -314,8 +321,9 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
     case Step::Kind::release:
       slots[step.index].clear();
       break;
+    default:
+      TORCHJANUS_CHECK(false, "plan: no step that arranges tensors");
   }
-  return true;
 }
 
 void Plan::give(Frame& frame, std::span<Slot> results, std::span<Slot> rebound) {
@@ -327,114 +335,6 @@ void Plan::give(Frame& frame, std::span<Slot> results, std::span<Slot> rebound) 
 
 void Plan::clear(Frame& frame) const {
   for (uint32_t slot : transient_) frame.slots[slot].clear();
-}
-
-std::string Plan::describe() const {
-  std::string text = cat("arena of ", arena_bytes_, " bytes\n");
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (i == first_write_) text += "-- nothing after this can fail --\n";
-    const Step& step = steps_[i];
-    const auto node = [&] { return planned_.instructions[step.index].node; };
-    const auto outputs = [&](const std::vector<uint32_t>& slots) {
-      std::string list;
-      for (uint32_t slot : slots) list += cat(list.empty() ? "" : ", ", '$', slot);
-      return list;
-    };
-    const auto operands = [&](const KernelCall& call) {
-      std::vector<uint32_t> slots;
-      for (size_t k = 0; k < call.tensor_count(); ++k) slots.push_back(call.slot(k));
-      return outputs(slots);
-    };
-    const auto line = [&](const std::string& what) {
-      text += "  ";
-      if (!times_.empty()) text += cat('[', std::lround(times_[i] * 1e6), " us] ");
-      text += what + '\n';
-    };
-    switch (step.kind) {
-      case Step::Kind::operation_into:
-      case Step::Kind::operation_fresh: {
-        const Instruction& instruction = planned_.instructions[step.index];
-        const bool into = step.kind == Step::Kind::operation_into;
-        line(cat(outputs(instruction.outputs), " = ", node()->op->name, ' ',
-                 outputs(instruction.inputs), into ? "" : " (new memory)"));
-        break;
-      }
-      case Step::Kind::look:
-        line(cat("look whether ", node()->op->name, ' ',
-                 outputs(planned_.instructions[step.index].inputs), " fails"));
-        break;
-      case Step::Kind::beside: {
-        const Pair& pair = pairs_[step.index];
-        std::string both;
-        for (const size_t i : {pair.first, pair.first + 1}) {
-          const Instruction& instruction = planned_.instructions[i];
-          both += cat(i == pair.first ? "" : " beside ", outputs(instruction.outputs), " = ",
-                      instruction.node->op->name, ' ', outputs(instruction.inputs));
-        }
-        line(cat(both, pair.seconds[1] < pair.seconds[0] ? "" : " (one after the other)"));
-        break;
-      }
-      case Step::Kind::operation_placed: {
-        const Instruction& instruction = planned_.instructions[placed_[step.index].instruction];
-        line(cat(outputs(instruction.outputs), " = ", instruction.node->op->name, ' ',
-                 outputs(instruction.inputs), " (placed)"));
-        break;
-      }
-      case Step::Kind::kernel:
-        line(cat("kernel ", operands(calls_[step.index].call)));
-        break;
-      case Step::Kind::kernels: {
-        std::string all;
-        for (const KernelCall& call : batches_[step.index].kernels.calls())
-          all += cat(all.empty() ? "" : " and ", operands(call));
-        line(cat("kernels ", all));
-        break;
-      }
-      case Step::Kind::number:
-      case Step::Kind::size:
-      case Step::Kind::item:
-      case Step::Kind::identity:
-        line(cat('$', planned_.instructions[step.index].outputs[0], " = ", node()->op->name));
-        break;
-      case Step::Kind::control:
-      case Step::Kind::container: {
-        const Instruction& instruction = planned_.instructions[step.index];
-        line(cat(outputs(instruction.outputs), " = ", node()->op->name, ' ',
-                 outputs(instruction.operands())));
-        break;
-      }
-      case Step::Kind::skip: {
-        const Skip& skip = skips_[step.index];
-        line(cat("skip ", skip.steps, skip.wanted ? " unless $" : " if $", skip.condition));
-        break;
-      }
-      case Step::Kind::hand:
-        line(cat('$', hands_[step.index].to, " = $", hands_[step.index].from));
-        break;
-      case Step::Kind::guard:
-        line(cat("guard $", planned_.instructions[step.index].inputs[0]));
-        break;
-      case Step::Kind::repoint:
-      case Step::Kind::share:
-        line(cat("view $", views_[step.index].slot, " of $", views_[step.index].root));
-        break;
-      case Step::Kind::allocate:
-        line(cat("new $", allocations_[step.index].slot, ' ', allocations_[step.index].layout,
-                 allocations_[step.index].replaced ? ", or in place of the old one" : ""));
-        break;
-      case Step::Kind::adopt:
-        line(cat('$', adoptions_[step.index].to, " is written in place into $",
-                 adoptions_[step.index].from));
-        break;
-      case Step::Kind::copy:
-        line(cat("copy $", copies_[step.index].from, " to $", copies_[step.index].to));
-        break;
-      case Step::Kind::release:
-        line(cat("free $", step.index));
-        break;
-    }
-  }
-  return text;
 }
 
 }  // namespace janus::execute

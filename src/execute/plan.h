@@ -116,9 +116,14 @@ class Plan {
   };
   bool run_steps(size_t begin, size_t end, Library& library, Frame& frame);
   bool run(const Step& step, Library& library, Frame& frame);
+  static bool run_scalar(Step::Kind kind, const Instruction& instruction, Library& library,
+                         Frame& frame);
+  void arrange(const Step& step, Library& library, Frame& frame);
   void allocate(const Allocation& allocation, Library& library, Frame& frame) const;
   void run_pair(Pair& pair, Library& library, Frame& frame) const;
-  bool run_operation(const Instruction& instruction, Library& library, Frame& frame);
+  bool run_operation(const Step& step, Library& library, Frame& frame);
+  bool run_fresh(const Instruction& instruction, Library& library, Frame& frame);
+  static void run_kernel(Call& call, Library& library, Frame& frame);
   static void run_batch(Batch& batch, Library& library, Frame& frame);
   bool run_placed(Placed& call, Library& library, Frame& frame);
   static void leave_places(const Placed& call, Library& library, Frame& frame);
@@ -127,6 +132,8 @@ class Plan {
   /// copied if it does not.
   bool settle_layout(const Instruction& instruction, size_t output, Slot& made, Library& library,
                      Frame& frame) const;
+  std::string describe(const Step& step) const;
+  std::string describe_arrangement(const Step& step) const;
 
   const Code& code_;
   PlannedCode planned_;
