@@ -4,14 +4,18 @@
 
 Each row is one kernel: bytes that have to cross memory (what it reads and writes, once) over the best
 time of the rounds, in GB/s and as a share of what copying an array reaches; and eager's time. Rows
-and the copy take turns, so that they see the same machine."""
+and the copy take turns, so that they see the same machine. What only reads cannot be measured by a
+copy, which also writes: the first row reads an array and does nothing else (the C library looks for
+a byte that there is not)."""
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import inspect
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import torch.nn.functional as F
 
@@ -49,6 +53,24 @@ KERNELS: dict[str, tuple[Kernel, int, int]] = {
 }
 
 
+class Reading:
+    """Reads an array once, on as many threads as torch has."""
+
+    def __init__(self, megabytes: int) -> None:
+        self.threads = torch.get_num_threads()
+        self.pool = ThreadPoolExecutor(self.threads)
+        self.array = torch.empty(megabytes << 20, dtype=torch.uint8).zero_()
+        self.look_for = ctypes.CDLL(None).memchr
+        self.look_for.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+        self.look_for.restype = ctypes.c_void_p
+
+    def __call__(self) -> None:
+        part = len(self.array) // self.threads
+        first = self.array.data_ptr()
+        starts = [first + part * thread for thread in range(self.threads)]
+        assert not any(self.pool.map(lambda start: self.look_for(start, 1, part), starts))
+
+
 def operands_of(kernel: Kernel, arrays: list[torch.Tensor]) -> list[torch.Tensor]:
     return arrays[: len(inspect.signature(kernel).parameters)]
 
@@ -75,6 +97,8 @@ def main() -> None:
         converted[name] = torchjanus.function(function)
         for _ in range(4):
             converted[name](*operands_of(function, operands))
+    reading = Reading(arguments.megabytes)
+    read = min(seconds(reading, []) for _ in range(3))
     copy = min(seconds(target.copy_, operands[:1]) for _ in range(3))
     best = dict.fromkeys(KERNELS, float("inf"))
     eager = dict.fromkeys(KERNELS, float("inf"))
@@ -84,9 +108,12 @@ def main() -> None:
             best[name] = min(best[name], seconds(converted[name], given))
             eager[name] = min(eager[name], seconds(function, given))
             copy = min(copy, seconds(target.copy_, operands[:1]))
+        read = min(read, seconds(reading, []))
     bandwidth = 2 * bytes_of_array / copy
     print(f"copy: {bandwidth / 1e9:.1f} GB/s on {torch.get_num_threads()} threads")
     print(f"{'kernel':24}{'ms':>9}{'GB/s':>9}{'share':>8}{'eager ms':>11}")
+    rate = bytes_of_array / read
+    print(f"{'reading alone':24}{read * 1e3:9.2f}{rate / 1e9:9.1f}{rate / bandwidth:8.0%}")
     for name, (_, reads, writes) in KERNELS.items():
         rate = (reads + writes) * bytes_of_array / best[name]
         print(
