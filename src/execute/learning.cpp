@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "execute/ordinary_run.h"
 #include "graph/op.h"
@@ -52,7 +53,16 @@ void learn_operands(const Code& code, Frame& frame, const Library& library) {
     learn(slot, Learned::Origin::cell);
     if (frame.slots[slot].is_tensor()) frame.learned.of(slot).root = cell_slot(code, cell);
   }
-  for (uint32_t slot : code.body.parameters) learn(slot, Learned::Origin::input);
+  std::unordered_map<const void*, uint32_t> written;
+  for (const Write& write : code.commits)
+    if (const uint32_t slot = cell_slot(code, write.cell); frame.slots[slot].is_tensor())
+      written.emplace(frame.learned.of(slot).storage, slot);
+  for (uint32_t slot : code.body.parameters) {
+    learn(slot, Learned::Origin::input);
+    if (!frame.slots[slot].is_tensor()) continue;
+    const auto cell = written.find(frame.learned.of(slot).storage);
+    if (cell != written.end()) frame.learned.of(slot).root = cell->second;
+  }
 }
 
 void expect_undefined(uint32_t slot, const Value& value, Frame& frame) {

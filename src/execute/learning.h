@@ -7,7 +7,8 @@
 namespace janus::execute {
 
 /// Learns the layouts of inputs and cells. That two of them share memory in this run says nothing
-/// of the next: where one is written, the entry has made sure that none do.
+/// of the next: where one is written, the entry has made sure that none do, but for an input that
+/// is the written tensor itself, in every run.
 void learn_operands(const Code& code, Frame& frame, const Library& library);
 
 /// Learns what an instruction has given: how it lies, and in the memory of which operand, if any.

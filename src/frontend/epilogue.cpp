@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
@@ -603,18 +604,42 @@ bool takes_gradients(Interpreter& interpreter) {
   return takes;
 }
 
+/// How many tensors of the graph are the same one in the call at hand, and which of them each is.
+struct Twins {
+  size_t most = 1;
+  std::unordered_map<const Tensor*, size_t> number;
+};
+
+Twins find_twins(const Interpreter& interpreter) {
+  Twins twins;
+  for (const auto& [object, tensors] : interpreter.entry_tensors) {
+    twins.most = std::max(twins.most, tensors.size());
+    for (size_t i = 0; i < tensors.size() && tensors.size() > 1; ++i)
+      twins.number.emplace(tensors[i].get(), i);
+  }
+  return twins;
+}
+
 /// Two of them that are one tensor in another call have one gradient there, the sum of both. What
-/// is changed is told from all others by its memory (assume_separate).
+/// is changed is told from all others by its memory (assume_separate). Of those that are one tensor
+/// here, whose gradients are only read, each is told from the rest.
 void assume_distinct_leaves(Interpreter& interpreter) {
   if (!takes_gradients(interpreter)) return;
-  std::vector<const Source*> leaves;
-  for (const auto& tensor : interpreter.entry_tensor_order)
-    if ((tensor->requires_grad || tensor->grad != nullptr) && !changes(interpreter, *tensor))
-      leaves.push_back(tensor->source);
-  if (leaves.size() < 2) return;
-  const int64_t group = interpreter.new_group();
-  for (const Source* source : leaves)
-    interpreter.assume(Assumption::Kind::not_same_object, source, {}, group);
+  const Twins twins = find_twins(interpreter);
+  for (size_t number = 0; number < twins.most; ++number) {
+    std::vector<const Source*> leaves;
+    for (const auto& tensor : interpreter.entry_tensor_order) {
+      const auto twin = twins.number.find(tensor.get());
+      const bool belongs = twin == twins.number.end() || twin->second == number;
+      if (belongs && (tensor->requires_grad || tensor->grad != nullptr) &&
+          !changes(interpreter, *tensor))
+        leaves.push_back(tensor->source);
+    }
+    if (leaves.size() < 2) continue;
+    const int64_t group = interpreter.new_group();
+    for (const Source* source : leaves)
+      interpreter.assume(Assumption::Kind::not_same_object, source, {}, group);
+  }
 }
 
 /// A write must not show in another tensor of the graph, nor a changed requires_grad in a view.

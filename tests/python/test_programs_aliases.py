@@ -255,3 +255,37 @@ def test_beams_are_multiplied_together():
     assert step.stats()["hits"] > 0
     text = str(step.graph())
     assert text.count(" = topk ") / 4 == text.count(": f32[4,23]\n") > 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.add_(x.flip(0)),
+        lambda x: x.add_(x[0].clone()),
+        lambda x: x.mul_(x[:, [1, 2, 3, 0]]),
+        lambda x: x.copy_(x.sum(0) + x),
+        lambda x: x.copy_(x.roll(1, 1)),
+    ],
+)
+@differential(hits=5)
+def test_an_argument_is_written_from_other_elements_of_itself(change):
+    """The graph knows it twice, as what it is given and as what it writes."""
+
+    def step(x, y):
+        change(x)
+        return x * y
+
+    return Program(step, [(torch.randn(4, 4), torch.randn(4)) for _ in range(9)])
+
+
+@differential(hits=10)
+def test_gradients_of_arguments_are_read_beside_one_that_is_trained():
+    def step(a, b, c):
+        if c.requires_grad:
+            c.sin().sum().backward()
+        return a.grad, b.grad, a + b
+
+    trained = torch.randn(5, requires_grad=True)
+    others = [torch.randn(5) for _ in range(2)]
+    calls = [(random.choice(others), random.choice(others), trained) for _ in range(40)]
+    return Program(step, calls, watch=[trained])
