@@ -3,8 +3,8 @@
     python benchmarks/ablation.py [PROGRAM …] [--steps N] [--repeats N] [--output FOLDER]
 
 Graphs without any of it (base), then with loops unrolled, with shapes, numbers and branches
-specialised, with layouts, memory and element-wise kernels planned for these shapes, on several
-threads, and at last with the invocations of a recursion computed together: the switches of
+specialised, on several threads, with fused kernels, and layouts and memory planned for these shapes,
+and at last with invocations of a recursion and rounds of loops computed together: the switches of
 `torchjanus.options`. Each configuration runs in processes of its own, turn by turn with the others;
 what is given is the least median step time of the turns, and how much faster than eager that is.
 Writes ablation.md and ablation.json into the output folder.
@@ -33,8 +33,8 @@ CONFIGURATIONS = {
     "base": ["unroll", *SPECIALISATIONS, *EXECUTION, "parallel", "batch"],
     "+unroll": [*SPECIALISATIONS, *EXECUTION, "parallel", "batch"],
     "+specialise": [*EXECUTION, "parallel", "batch"],
-    "+compile": ["parallel", "batch"],
-    "+parallel": ["batch"],
+    "+parallel": [*EXECUTION, "batch"],
+    "+fuse": ["batch"],
     "+batch": [],
 }
 
