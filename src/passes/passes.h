@@ -24,6 +24,7 @@ graph::Graph sum_products(const graph::Graph& graph);
 graph::Graph stack_products(const graph::Graph& graph);
 graph::Graph widen_products(const graph::Graph& graph);
 graph::Graph turn_matrices(const graph::Graph& graph);
+graph::Graph small_norms(const graph::Graph& graph, const CanFuse& can_fuse);
 graph::Graph schedule(const graph::Graph& graph);
 graph::Graph fuse(const graph::Graph& graph, const CanFuse& can_fuse);
 /// `fuse` for the operators alone that only kernels can compute.

@@ -58,6 +58,8 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("stack_products", stack_products, std::move(graph));
   graph = run("widen_products", widen_products, std::move(graph));
   graph = run("turn_matrices", turn_matrices, std::move(graph));
+  graph =
+      run("small_norms", [&](const auto& g) { return small_norms(g, fusible); }, std::move(graph));
   graph = run("merge_common", merge_common, std::move(graph));
   graph = run("remove_dead", remove_dead, std::move(graph));
 

@@ -32,6 +32,8 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"stack_products", stack_products},
       NamedPass{"widen_products", widen_products},
       NamedPass{"turn_matrices", turn_matrices},
+      NamedPass{"small_norms",
+                [](const graph::Graph& graph) { return small_norms(graph, can_fuse_by_traits); }},
       NamedPass{"fuse", [](const graph::Graph& graph) { return fuse(graph, can_fuse_by_traits); }},
       NamedPass{"wrap", [](const graph::Graph& graph) { return wrap(graph, can_fuse_by_traits); }},
       NamedPass{"schedule", schedule},

@@ -227,6 +227,47 @@ def test_clip_grad_norm(norm):
 
 
 @differential(hits=4, graphs=1)
+def test_clip_by_norm_where_gradients_are_zero_infinite_or_not_a_number():
+    weights = [nn.Parameter(torch.randn(3)) for _ in range(20)]
+
+    def step(x):
+        for weight in weights:
+            weight.grad = None
+        sum((weight * x).sum() for weight in weights).backward()
+        return nn.utils.clip_grad_norm_(weights, 1.0)
+
+    values = [1.0, 0.0, float("inf"), float("nan"), 1e30, 1e-30]
+    return Program(step, [(torch.tensor([1.0, value, 2.0]),) for value in values + values])
+
+
+@differential(hits=4, graphs=1)
+def test_norms_along_dimensions():
+    def step(x):
+        lengths = torch.linalg.vector_norm(x, dim=1, keepdim=True)
+        total = torch.linalg.vector_norm(torch.stack([lengths.sum(), x.sum()]))
+        return x / lengths, total, x[:0].norm(), x.double().norm(dim=0)
+
+    return Program(step, [(torch.randn(5, 6),) for _ in range(STEPS)])
+
+
+def test_clipping_by_norm_is_kernels():
+    model = make_model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    @torchjanus.function
+    def step(x, y):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        optimizer.step()
+
+    for batch in batches(12):
+        step(*batch)
+    optimised = step.snapshot()["cache"][0]["optimised"]
+    assert "vector_norm" not in optimised and "stack" not in optimised
+
+
+@differential(hits=4, graphs=1)
 def test_clip_grad_value():
     model = make_model()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
