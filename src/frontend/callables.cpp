@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "frontend/overlap.h"
 #include "frontend/requires_grad.h"
 #include "frontend/rolled.h"
 #include "frontend/strides.h"
@@ -521,6 +523,7 @@ Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph:
   if (contents->type.shape != type.shape)
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: shape of an in-place operation");
   if (contents->type.dtype != type.dtype) contents = cast(interpreter, contents, type.dtype);
+  refuse_overlap(interpreter, *self, op, std::span(call.tensors).subspan(1));
   bool tracked = is_tracked(interpreter, op, call.tensors);
   auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, *node, contents, tracked);
@@ -691,6 +694,12 @@ Value call_with_out(Interpreter& interpreter, PyObject* callable, const CallArgu
   if (result == nullptr || result->value->type != out->value->type || result->requires_grad ||
       out->requires_grad)
     interpreter.refuse(ReasonCode::unsupported_argument, "the argument out");
+  std::vector<std::shared_ptr<Tensor>> operands;
+  for (const Value& argument : rest.positional) operands.push_back(shared_as<Tensor>(argument));
+  for (const auto& [name, argument] : rest.keywords)
+    operands.push_back(shared_as<Tensor>(argument));
+  const graph::Node* made = result->value->definition;
+  refuse_overlap(interpreter, *out, made == nullptr ? op::opaque : *made->op, operands);
   write_tracked(interpreter, out, result->value, false);
   return out;
 }

@@ -1,0 +1,22 @@
+// Whether an operator that writes a tensor in place reads the same memory as another element.
+//
+// In the graph it would read what was there before. Eager raises where it sees that, and else gives
+// what the order of its loops makes of it.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "frontend/value.h"
+#include "graph/op.h"
+
+namespace janus::frontend {
+
+class Interpreter;
+
+/// Refuses unless each operand surely has no memory in common with what is written, or, of an
+/// element-wise operator, is the same element by element.
+void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::OpDef& op,
+                    std::span<const std::shared_ptr<Tensor>> operands);
+
+}  // namespace janus::frontend
