@@ -104,6 +104,11 @@ class Region {
     };
     const auto rank = static_cast<int64_t>(axes_.size());
     if (is({&op::transpose, &op::t, &op::matrix_transpose, &op::permute})) return reorder(node);
+    if (op == &op::row) {  // at a number that only the run knows
+      take(axes_[0], std::nullopt, 1);
+      axes_.erase(axes_.begin());
+      return true;
+    }
     if (is({&op::select, &op::unbind, &op::slice, &op::narrow, &op::split, &op::split_with_sizes,
             &op::chunk})) {
       const int64_t dim = ops::dim_of(node, rank);

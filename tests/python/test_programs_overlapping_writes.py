@@ -149,3 +149,13 @@ def test_rows_by_numbers_that_vary(change):
 
     rows = [(0, 1), (2, 3), (3, 3), (1, 1), (2, 0), (1, 3), (3, 0), (2, 2), (0, 2), (3, 1)]
     return Program(step, [(torch.randn(4, 4), i, j) for i, j in rows * 2])
+
+
+@differential(hits=4)
+def test_rows_of_a_loop():
+    def step(x, n):
+        for i in range(1, n):
+            x[i] += x[i - 1]
+        return x * 2
+
+    return Program(step, [(torch.randn(9, 4), n) for n in [3, 5, 9, 4, 6, 3, 7, 8, 5, 9, 4]])
