@@ -523,7 +523,7 @@ Value finish_in_place(Interpreter& interpreter, OperatorCall& call, const graph:
   if (contents->type.shape != type.shape)
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: shape of an in-place operation");
   if (contents->type.dtype != type.dtype) contents = cast(interpreter, contents, type.dtype);
-  refuse_overlap(interpreter, *self, op, std::span(call.tensors).subspan(1));
+  refuse_overlap(interpreter, *self, *node, std::span(call.tensors).subspan(1));
   bool tracked = is_tracked(interpreter, op, call.tensors);
   auto produced_by = tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, *node, contents, tracked);
@@ -691,15 +691,14 @@ Value call_with_out(Interpreter& interpreter, PyObject* callable, const CallArgu
   CallArguments rest = arguments;
   std::erase_if(rest.keywords, [](const auto& keyword) { return keyword.first == "out"; });
   auto result = shared_as<Tensor>(call_operator(interpreter, callable, rest));
-  if (result == nullptr || result->value->type != out->value->type || result->requires_grad ||
-      out->requires_grad)
+  if (result == nullptr || result->value->definition == nullptr ||
+      result->value->type != out->value->type || result->requires_grad || out->requires_grad)
     interpreter.refuse(ReasonCode::unsupported_argument, "the argument out");
   std::vector<std::shared_ptr<Tensor>> operands;
   for (const Value& argument : rest.positional) operands.push_back(shared_as<Tensor>(argument));
   for (const auto& [name, argument] : rest.keywords)
     operands.push_back(shared_as<Tensor>(argument));
-  const graph::Node* made = result->value->definition;
-  refuse_overlap(interpreter, *out, made == nullptr ? op::opaque : *made->op, operands);
+  refuse_overlap(interpreter, *out, *result->value->definition, operands);
   write_tracked(interpreter, out, result->value, false);
   return out;
 }

@@ -193,13 +193,37 @@ bool fit_together(const Tensor& written, const Tensor& read, bool same_elements)
   return target.is_apart_from(source) || (same_elements && target.is_alike(source));
 }
 
+/// Whether one puts where the other takes; of a number it may be the tensor.
+bool are_one_index(const graph::Value* taken, const graph::Value* put) {
+  const graph::Node* made = put->definition;
+  const bool is_number = made != nullptr && made->op == &op::full && put->type.rank() == 0;
+  return are_one_value(taken, put) || (is_number && are_one_value(taken, made->inputs[0]));
+}
+
+/// Whether `x[i, j] = x[i, j]` is what it does, which is how `x[i, j] += 1` ends.
+bool puts_back(const graph::Node& put, const Tensor& written, const Tensor& read) {
+  if (put.op != &op::index_put || ops::flag_attribute(put.attributes, "accumulate")) return false;
+  std::vector<const graph::Value*> indices;
+  for (const Tensor* step = &read; step != &written; step = step->base.get()) {
+    const graph::Node* view = step->view_node;
+    if (view == nullptr || view->inputs.size() != 2 ||
+        (view->op != &op::index && view->op != &op::row))
+      return false;
+    indices.push_back(view->inputs[1]);
+  }
+  return std::ranges::equal(
+      indices | std::views::reverse,
+      put.inputs | std::views::drop(1) | std::views::take(put.inputs.size() - 2), are_one_index);
+}
+
 }  // namespace
 
-void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::OpDef& op,
+void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
                     std::span<const std::shared_ptr<Tensor>> operands) {
-  const bool same_elements = op.is(graph::Trait::elementwise) || &op == &op::copy;
+  const bool same_elements = by.op->is(graph::Trait::elementwise) || by.op == &op::copy;
   for (const std::shared_ptr<Tensor>& operand : operands)
-    if (operand != nullptr && !fit_together(written, *operand, same_elements))
+    if (operand != nullptr && !fit_together(written, *operand, same_elements) &&
+        !puts_back(by, written, *operand))
       interpreter.refuse(ReasonCode::unsupported_tensor,
                          "an in-place operation that reads the memory that it writes");
 }

@@ -14,9 +14,9 @@ namespace janus::frontend {
 
 class Interpreter;
 
-/// Refuses unless each operand surely has no memory in common with what is written, or, of an
-/// element-wise operator, is the same element by element.
-void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::OpDef& op,
+/// Refuses unless each operand surely has no memory in common with what is written `by` a node, or,
+/// of an element-wise operator, is the same element by element.
+void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
                     std::span<const std::shared_ptr<Tensor>> operands);
 
 }  // namespace janus::frontend

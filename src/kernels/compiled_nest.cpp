@@ -253,9 +253,10 @@ std::optional<CompiledNest::Course> CompiledNest::course_over(const Space& space
   const OrderKey key = order_key(space, nullptr);
   if (!space.is_inside(space.rank - 1) || key.past_cache != 0) return std::nullopt;
   const auto rank = static_cast<size_t>(space.rank);
+  const int64_t* const strides = space.strides[0];
   Course course{.code = code_for(key),
                 .sizes{space.sizes, space.sizes + rank},
-                .strides{space.strides[0], space.strides[0] + rank * kMaxTensors},
+                .strides{strides, strides + rank * kMaxTensors},
                 .work = space.element_count() * cost_,
                 .dim = dimension_to_split(space, std::max(2, thread_count()))};
   if (course.dim < 0) return course;
