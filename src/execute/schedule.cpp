@@ -12,6 +12,7 @@
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
 #include "ops/python.h"
+#include "ops/read.h"
 
 namespace janus::execute {
 
@@ -141,13 +142,18 @@ class Order {
   /// Whether a node and everything after it can't fail and writes nothing but its results.
   bool is_safe(size_t n) {
     if (is_write(*nodes_[n])) return true;
-    if (nodes_[n]->op != &op::fused || phase_[n] == 0) return false;
+    if (nodes_[n]->op != &op::fused || phase_[n] == 0 || looks_up(*nodes_[n])) return false;
     const auto known = safe_.find(n);
     if (known != safe_.end()) return known->second;
     const bool safe =
         std::all_of(after_[n].begin(), after_[n].end(), [&](size_t next) { return is_safe(next); });
     safe_[n] = safe;
     return safe;
+  }
+
+  static bool looks_up(const Node& fused) {
+    return std::ranges::any_of(fused.blocks[0]->nodes,
+                               [](const Node* node) { return ops::looks_up(*node); });
   }
 
   void mark_tail() {

@@ -499,6 +499,22 @@ def test_gradient_through_a_write_at_a_number_of_the_data():
     return Program(step, [(torch.randn(4),) for _ in range(9)], watch=[w])
 
 
+@differential(hits=5, aborts=2)
+def test_an_index_outside_beside_another_write():
+    """Nothing is written before the indices are known to be inside."""
+    first, second, table = torch.ones(7, 6), torch.zeros(4, 6), torch.randn(5, 6)
+
+    def step(x, i):
+        first.mul_(1.5).add_(x)
+        second.mul_(0.5).add_(table[i])
+        return x.sum()
+
+    calls = [(torch.randn(7, 6), torch.randint(5, (4,))) for _ in range(12)]
+    for wrong in (6, 9):
+        calls[wrong] = (torch.randn(7, 6), torch.tensor([0, 1, 7, 2]))
+    return Program(step, calls, watch=[first, second])
+
+
 @differential(hits=4)
 def test_position_out_of_range():
     def step(x, i):
