@@ -238,15 +238,18 @@ class Planner {
            makes_own_results(instruction);
   }
 
-  /// What an operator is looked at by must be there before the first write to a cell.
+  /// What an operator is looked at by, its indices and the tensor that they lead into, must be
+  /// there before the first write to a cell.
   void make_before(size_t position) {
     const Instruction& instruction = instructions()[position];
-    for (const size_t input : frame_.operations[instruction.operation]->looked_at()) {
-      for (size_t i = position; i-- > certain_;) {
-        const std::vector<uint32_t>& outputs = instructions()[i].outputs;
-        if (std::ranges::find(outputs, instruction.inputs[input]) != outputs.end())
-          certain_ = i + 1;
-      }
+    make_before(instruction.inputs[0], position);
+    for (const size_t input : frame_.operations[instruction.operation]->looked_at())
+      make_before(instruction.inputs[input], position);
+  }
+  void make_before(uint32_t slot, size_t position) {
+    for (size_t i = position; i-- > certain_;) {
+      const std::vector<uint32_t>& outputs = instructions()[i].outputs;
+      if (std::ranges::find(outputs, slot) != outputs.end()) certain_ = i + 1;
     }
   }
 

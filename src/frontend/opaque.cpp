@@ -208,6 +208,8 @@ Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArgum
   std::vector<std::shared_ptr<Tensor>> others;
   for (const Value& argument : arguments.positional | std::views::drop(1))
     others.push_back(shared_as<Tensor>(argument));
+  for (const auto& [keyword, argument] : arguments.keywords)
+    others.push_back(shared_as<Tensor>(argument));
   refuse_overlap(interpreter, *self, node, others);
   auto produced_by = any_tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, node, node.output(), any_tracked);

@@ -131,7 +131,8 @@ class Region {
       }
       return true;
     }
-    return node.outputs[output]->type.shape == node.inputs[0]->type.shape;
+    return is({&op::detach, &op::view, &op::reshape, &op::expand, &op::contiguous}) &&
+           node.outputs[output]->type.shape == node.inputs[0]->type.shape;
   }
 
   bool reorder(const graph::Node& node) {

@@ -1,5 +1,5 @@
 // How nodes lead to each other in functions that call each other, through blocks, calls, frames and
-// lists: what batch.cpp divides them by.
+// lists: what rows_units.cpp divides them by.
 #pragma once
 
 #include <cstdint>

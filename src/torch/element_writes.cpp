@@ -48,13 +48,15 @@ void require_between(const at::Tensor& given, int64_t low, int64_t end) {
 /// What the operators share: a copy where the result is not to be in the tensor's place.
 class Writes : public execute::Operation {
  public:
-  explicit Writes(std::vector<size_t> looked_at) : looked_at_(std::move(looked_at)) {}
+  /// `format`: how a result of its own lies.
+  Writes(std::vector<size_t> looked_at, at::MemoryFormat format)
+      : looked_at_(std::move(looked_at)), format_(format) {}
   bool can_run_into() const override { return true; }
   bool can_run_in_place() const override { return true; }
   std::span<const size_t> looked_at() const override { return looked_at_; }
   void run(const Operands& operands) override {
     Borrowed self(operands.in(0));
-    at::Tensor out = self->clone();
+    at::Tensor out = self->clone(format_);
     write(operands, out);
     operands.out(0) = slot_of(std::move(out));
   }
@@ -69,11 +71,13 @@ class Writes : public execute::Operation {
 
  private:
   std::vector<size_t> looked_at_;
+  at::MemoryFormat format_;
 };
 
 class Scattered final : public Writes {
  public:
-  Scattered(int64_t dim, bool adds) : Writes({1}), dim_(dim), adds_(adds) {}
+  Scattered(int64_t dim, bool adds)
+      : Writes({1}, at::MemoryFormat::Contiguous), dim_(dim), adds_(adds) {}
   void look(const Operands& operands) override {
     Borrowed self(operands.in(0)), index(operands.in(1));
     require_between(*index, 0, size_of(*self));
@@ -121,7 +125,10 @@ class Scattered final : public Writes {
 class Subscripted final : public Writes {
  public:
   Subscripted(std::vector<size_t> indexed, size_t values, bool adds)
-      : Writes(indexed), indexed_(std::move(indexed)), values_(values), adds_(adds) {}
+      : Writes(indexed, at::MemoryFormat::Preserve),
+        indexed_(std::move(indexed)),
+        values_(values),
+        adds_(adds) {}
   void look(const Operands& operands) override {
     Borrowed self(operands.in(0));
     for (const size_t input : indexed_) {

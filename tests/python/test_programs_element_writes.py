@@ -160,3 +160,36 @@ def test_a_large_state_is_not_copied(name):
     hits = step.stats()["hits"]
     assert rise_mib(lambda: step(rows(), torch.randn(5, 4))) < 8
     assert step.stats()["hits"] > hits
+
+
+@differential(hits=5)
+def test_strides_of_results_of_their_own():
+    def step(x, i, s):
+        turned = x.t()
+        return (
+            turned.scatter(0, i, s),
+            turned.scatter_add(0, i, s),
+            turned.index_put((i[0],), s[0, 0]),
+        )
+
+    calls = [(torch.randn(4, 9), torch.randint(9, (3, 4)), torch.randn(3, 4)) for _ in range(9)]
+    return Program(step, calls)
+
+
+@pytest.mark.parametrize("operator", ["index_add", "index_put", "scatter_add"])
+@differential(hits=5)
+def test_into_a_view_that_is_given_back(operator):
+    state = torch.zeros(9, 4)
+
+    def step(x, i, y):
+        part = (x * 2)[1:]
+        if operator == "index_add":
+            state.copy_(part.index_add(0, i, y))
+        elif operator == "index_put":
+            state.copy_(part.index_put((i,), y))
+        else:
+            state.copy_(part.scatter_add(0, i[:, None].expand(5, 4), y))
+        return part
+
+    calls = [(torch.randn(10, 4), torch.randint(9, (5,)), torch.randn(5, 4)) for _ in range(9)]
+    return Program(step, calls, watch=[state])

@@ -25,6 +25,10 @@ def multiply_by_the_transposed(x, y):
     x *= x.t()
 
 
+def multiply_by_moved_dimensions(x, y):
+    x.mul_(x.movedim(0, 1))
+
+
 def write_an_operand(x, y):
     torch.add(x[1:], x[:-1], out=x[1:])
 
@@ -49,17 +53,23 @@ def of_an_opaque_operator(x, y):
     x[1:].heaviside_(x[:-1])
 
 
+def of_an_opaque_operator_by_keyword(x, y):
+    x[1:].heaviside_(values=x[:-1])
+
+
 OVERLAPS = [
     shift_rows,
     shift_columns,
     add_a_row,
     multiply_by_the_transposed,
+    multiply_by_moved_dimensions,
     write_an_operand,
     index_add_of_itself,
     clamp_by_neighbours,
     row_of_an_unknown_column,
     by_way_of_a_view,
     of_an_opaque_operator,
+    of_an_opaque_operator_by_keyword,
 ]
 
 
