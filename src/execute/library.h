@@ -45,7 +45,8 @@ class Operation {
   /// Whether run_into may be given input 0 as output 0, the tensor or its memory: it is changed
   /// then.
   virtual bool can_run_in_place() const { return false; }
-  /// The inputs by which alone `look` tells whether the call will fail; none where it can't tell.
+  /// The inputs, beside the first, by which alone `look` tells whether the call will fail; none
+  /// where it can't tell.
   virtual std::span<const size_t> looked_at() const { return {}; }
   /// Throws what the call would throw.
   virtual void look(const Operands& operands);

@@ -229,10 +229,17 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
       return run_container(planned_.instructions[step.index], library, frame);
     case Step::Kind::skip:
       TORCHJANUS_CHECK(false, "plan: a skip is no step to run");
-    default:
+    case Step::Kind::repoint:
+    case Step::Kind::share:
+    case Step::Kind::allocate:
+    case Step::Kind::adopt:
+    case Step::Kind::hand:
+    case Step::Kind::copy:
+    case Step::Kind::release:
       arrange(step, library, frame);
       return true;
   }
+  TORCHJANUS_CHECK(false, "plan: no kind of step");
 }
 
 bool Plan::run_operation(const Step& step, Library& library, Frame& frame) {

@@ -1,6 +1,7 @@
 // What a plan does, as text: for tests, and for TORCHJANUS_LOG.
 #include <cmath>
 
+#include "base/check.h"
 #include "execute/plan.h"
 #include "graph/op.h"
 
@@ -81,9 +82,16 @@ std::string Plan::describe(const Step& step) const {
       const Skip& skip = skips_[step.index];
       return cat("skip ", skip.steps, skip.wanted ? " unless $" : " if $", skip.condition);
     }
-    default:
+    case Step::Kind::repoint:
+    case Step::Kind::share:
+    case Step::Kind::allocate:
+    case Step::Kind::adopt:
+    case Step::Kind::hand:
+    case Step::Kind::copy:
+    case Step::Kind::release:
       return describe_arrangement(step);
   }
+  TORCHJANUS_CHECK(false, "plan: no kind of step");
 }
 
 std::string Plan::describe_arrangement(const Step& step) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "execute/arena.h"
 #include "execute/beside.h"
@@ -453,10 +454,13 @@ class Planner {
 
   void emit(size_t begin, size_t end) {
     for (size_t i = begin; i < end;) {
-      std::vector<Plan::Call> calls = calls_together(i, end);
-      if (calls.size() > 1) {
-        i += calls.size();
-        emit_batch(i - calls.size(), std::move(calls));
+      if (instructions()[i].action == Action::kernel) {
+        std::vector<Plan::Call> calls = calls_together(i, end);
+        const size_t first = std::exchange(i, i + calls.size());
+        if (calls.size() == 1)
+          emit_kernel(first, std::move(calls.front()));
+        else
+          emit_batch(first, std::move(calls));
       } else {
         emit(i++);
       }
@@ -482,9 +486,7 @@ class Planner {
         step(Step::Kind::guard, position);
         break;
       case Action::kernel:
-        emit_own_allocations(position);
-        emit_kernel(position);
-        break;
+        TORCHJANUS_CHECK(false, "plan: kernels are emitted by themselves");
       case Action::operation:
         if (!is_second_of_two(position)) emit_operation(position);
         break;
@@ -651,10 +653,12 @@ class Planner {
     }
   }
 
-  void emit_kernel(size_t position) {
+  void emit_kernel(size_t position, Plan::Call call) {
+    emit_own_allocations(position);
     emit_adoptions(position);
-    plan_.calls_.push_back(call_of(position));
+    plan_.calls_.push_back(std::move(call));
     step(Step::Kind::kernel, plan_.calls_.size() - 1);
+    end_instruction(position);
   }
 
   Plan::Call call_of(size_t position) {
@@ -675,20 +679,17 @@ class Planner {
 
   // --- kernels that do not need each other
 
-  /// Kernels from `begin` on, as many as may run in any order; none if there are not two.
+  /// The kernel at `begin`, and as many of those behind it as may run in any order with it.
   std::vector<Plan::Call> calls_together(size_t begin, size_t end) {
-    const auto is_kernel = [&](size_t i) {
-      return i < end && instructions()[i].action == Action::kernel;
-    };
     std::vector<Plan::Call> calls;
-    if (!is_kernel(begin + 1)) return calls;
     std::vector<Stretch> read, written;
-    for (size_t i = begin; is_kernel(i); ++i) {
-      if (i > begin && ends_side(i - 1)) break;
-      if (!calls.empty() && needs_order(instructions()[i], read, written)) break;
+    for (size_t i = begin; i < end && instructions()[i].action == Action::kernel; ++i) {
+      const bool is_first = i == begin;
+      if (!is_first && (ends_side(i - 1) || needs_order(instructions()[i], read, written))) break;
       Plan::Call call = call_of(i);
-      if (call.call.placed() == nullptr) break;
-      calls.push_back(std::move(call));
+      const bool can_be_joined = call.call.placed() != nullptr;
+      if (is_first || can_be_joined) calls.push_back(std::move(call));
+      if (!can_be_joined) break;
       for (uint32_t slot : instructions()[i].inputs)
         if (is_tensor(slot)) read.push_back(stretch(slot));
       for (uint32_t slot : instructions()[i].outputs) written.push_back(stretch(slot));

@@ -694,11 +694,7 @@ Value call_with_out(Interpreter& interpreter, PyObject* callable, const CallArgu
   if (result == nullptr || result->value->definition == nullptr ||
       result->value->type != out->value->type || result->requires_grad || out->requires_grad)
     interpreter.refuse(ReasonCode::unsupported_argument, "the argument out");
-  std::vector<std::shared_ptr<Tensor>> operands;
-  for (const Value& argument : rest.positional) operands.push_back(shared_as<Tensor>(argument));
-  for (const auto& [name, argument] : rest.keywords)
-    operands.push_back(shared_as<Tensor>(argument));
-  refuse_overlap(interpreter, *out, *result->value->definition, operands);
+  refuse_overlap(interpreter, *out, *result->value->definition, rest);
   write_tracked(interpreter, out, result->value, false);
   return out;
 }

@@ -1,7 +1,6 @@
 // Operators of torch that the graph has no own operator for: torch is asked which overload the call
 // is and what it gives; it goes in as an `opaque` node.
 #include <algorithm>
-#include <ranges>
 
 #include "frontend/callables.h"
 #include "frontend/containers.h"
@@ -205,12 +204,7 @@ Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArgum
     interpreter.refuse(ReasonCode::unknown_callable, name);
   // A dropout that drops nothing; only conj_physical_ counts as a write nevertheless.
   if (resolved.same_as[0] != nullptr && functional != "aten::conj_physical") return self;
-  std::vector<std::shared_ptr<Tensor>> others;
-  for (const Value& argument : arguments.positional | std::views::drop(1))
-    others.push_back(shared_as<Tensor>(argument));
-  for (const auto& [keyword, argument] : arguments.keywords)
-    others.push_back(shared_as<Tensor>(argument));
-  refuse_overlap(interpreter, *self, node, others);
+  refuse_overlap(interpreter, *self, node, arguments, 1);
   auto produced_by = any_tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
   write_in_place(interpreter, self, node, node.output(), any_tracked);
   self->producer = name.substr(name.find(':') + 2);

@@ -103,7 +103,11 @@ class Region {
       return std::ranges::find(ops, op) != ops.end();
     };
     const auto rank = static_cast<int64_t>(axes_.size());
-    if (is({&op::transpose, &op::t, &op::matrix_transpose, &op::permute})) return reorder(node);
+    if (const auto order = ops::permutation_of(op, node.attributes, axes_.size())) {
+      const std::vector<size_t> before = axes_;
+      for (size_t i = 0; i < axes_.size(); ++i) axes_[i] = before[(*order)[i]];
+      return true;
+    }
     if (op == &op::row) {  // at a number that only the run knows
       take(axes_[0], std::nullopt, 1);
       axes_.erase(axes_.begin());
@@ -131,24 +135,9 @@ class Region {
       }
       return true;
     }
-    return is({&op::detach, &op::view, &op::reshape, &op::expand, &op::contiguous}) &&
+    return is({&op::detach, &op::view, &op::reshape, &op::expand, &op::contiguous, &op::t,
+               &op::transpose}) &&
            node.outputs[output]->type.shape == node.inputs[0]->type.shape;
-  }
-
-  bool reorder(const graph::Node& node) {
-    const auto rank = static_cast<int64_t>(axes_.size());
-    if (node.op == &op::permute) {
-      const std::vector<size_t> before = axes_;
-      axes_.clear();
-      for (const Dim& dim : node.attributes.get<Shape>("dims"))
-        axes_.push_back(before[static_cast<size_t>(ops::wrap_dim(dim.value(), rank))]);
-    } else if (node.op == &op::transpose && rank > 0) {
-      std::swap(axes_[static_cast<size_t>(ops::dim_of(node, rank, "dim0"))],
-                axes_[static_cast<size_t>(ops::dim_of(node, rank, "dim1"))]);
-    } else if (node.op != &op::transpose && rank >= 2) {
-      std::swap(axes_[axes_.size() - 2], axes_[axes_.size() - 1]);
-    }
-    return true;
   }
 
   std::vector<Part> parts_;   ///< of each dimension of the base
@@ -227,6 +216,16 @@ void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph
         !puts_back(by, written, *operand))
       interpreter.refuse(ReasonCode::unsupported_tensor,
                          "an in-place operation that reads the memory that it writes");
+}
+
+void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
+                    const CallArguments& operands, size_t first) {
+  std::vector<std::shared_ptr<Tensor>> tensors;
+  for (const Value& argument : operands.positional | std::views::drop(first))
+    tensors.push_back(shared_as<Tensor>(argument));
+  for (const auto& [keyword, argument] : operands.keywords)
+    tensors.push_back(shared_as<Tensor>(argument));
+  refuse_overlap(interpreter, written, by, tensors);
 }
 
 }  // namespace janus::frontend

@@ -18,5 +18,8 @@ class Interpreter;
 /// of an element-wise operator, is the same element by element.
 void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
                     std::span<const std::shared_ptr<Tensor>> operands);
+/// The operands are the tensors of a call, from positional argument `first` on.
+void refuse_overlap(Interpreter& interpreter, const Tensor& written, const graph::Node& by,
+                    const CallArguments& operands, size_t first = 0);
 
 }  // namespace janus::frontend

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "ops/expression.h"
+#include "ops/list.h"
 #include "ops/view_rules.h"
 
 namespace janus {
@@ -290,6 +291,30 @@ std::vector<Type> expanded_to_second(const Infer& infer) {
 }
 
 }  // namespace
+
+std::optional<ops::Permutation> ops::permutation_of(const OpDef* op, const Attributes& attributes,
+                                                    size_t rank) {
+  const auto from_front = [&](int64_t dim) {
+    return static_cast<size_t>(wrap_dim(dim, static_cast<int64_t>(rank)));
+  };
+  Permutation result(rank);
+  std::iota(result.begin(), result.end(), 0);
+  if (op == &op::transpose && rank > 0) {
+    std::swap(result[from_front(attributes.get<int64_t>("dim0"))],
+              result[from_front(attributes.get<int64_t>("dim1"))]);
+    return result;
+  }
+  if ((op == &op::t || op == &op::matrix_transpose) && rank >= 2) {
+    std::swap(result[rank - 2], result[rank - 1]);
+    return result;
+  }
+  if (op == &op::permute) {
+    const auto& dims = attributes.get<Shape>("dims");
+    for (size_t i = 0; i < rank; ++i) result[i] = from_front(dims[i].value());
+    return result;
+  }
+  return std::nullopt;
+}
 
 constinit const OpDef op::view{
     .name = "view",

@@ -12,7 +12,6 @@
 //             detach of a temporary that nothing else shows may go.)
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "graph/element_code.h"
 #include "graph/rewriter.h"
 #include "ops/list.h"
+#include "ops/shape.h"
 #include "passes/escaping.h"
 #include "passes/passes.h"
 
@@ -88,33 +88,8 @@ Value* take_any_layout(const Site& site) {
 
 // ---- Permutations -------------------------------------------------------------------------------
 
-using Permutation = std::vector<size_t>;
-
-size_t counted_from_front(int64_t dim, size_t rank) {
-  return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim);
-}
-
-/// result dimension i = operand dimension permutation[i]
-std::optional<Permutation> permutation_of(const OpDef* op, const graph::Attributes& attributes,
-                                          size_t rank) {
-  Permutation result(rank);
-  std::iota(result.begin(), result.end(), 0);
-  if (op == &op::transpose && rank > 0) {
-    std::swap(result[counted_from_front(attributes.get<int64_t>("dim0"), rank)],
-              result[counted_from_front(attributes.get<int64_t>("dim1"), rank)]);
-    return result;
-  }
-  if ((op == &op::t || op == &op::matrix_transpose) && rank >= 2) {
-    std::swap(result[rank - 2], result[rank - 1]);
-    return result;
-  }
-  if (op == &op::permute) {
-    const auto& dims = attributes.get<graph::Shape>("dims");
-    for (size_t i = 0; i < rank; ++i) result[i] = counted_from_front(dims[i].value(), rank);
-    return result;
-  }
-  return std::nullopt;
-}
+using ops::Permutation;
+using ops::permutation_of;
 
 Value* join_permutations(const Site& site) {
   const size_t rank = site.type().shape.size();
