@@ -5,7 +5,8 @@
 For each program: microseconds that a call of the converted step takes before the instructions of its graph
 (assumptions, entry) and after them (commit, the result's objects); the time of a profiled step beside that of
 a plain one; and milliseconds from the end of the last profiled step to the end of the first one that ran as a
-graph, with an empty cache of kernels and with what a process before has left there. Then
+graph, with an empty cache of kernels and with what a process before has left there; how many kernels were
+compiled in the first process, and the median of the processor's milliseconds that one took. Then
 the microseconds of a call of a graph that adds ten small tensors, the nanoseconds that a call takes
 longer for each thing more that it assumes, and those of a round of a loop in the graph. Writes overheads.md
 and overheads.json into the output folder.
@@ -26,6 +27,7 @@ from programs import BENCHMARKS, Benchmark, chosen
 
 import torch
 import torchjanus
+from torchjanus import _core
 
 PROFILED = 3
 torchjanus.options.disabled |= {"background"}  # the call after the profile's end is the graph's
@@ -75,6 +77,7 @@ def entry_costs(benchmark: Benchmark, rounds: int) -> dict:
         "entry_us": statistics.median(before) * 1e6,
         "leaving_us": statistics.median(after) * 1e6,
         "entry_and_leaving_fastest_us": min(map(sum, zip(before, after, strict=True))) * 1e6,
+        "kernels_ms": [seconds * 1e3 for seconds in _core.testing.compilation_seconds()],
         "cells_and_assumptions": len(step.snapshot()["cache"][0]["assumptions"]),
     }
 
@@ -180,14 +183,15 @@ def profiling_cost(benchmark: Benchmark, rounds: int) -> dict:
 def as_markdown(rows: dict[str, dict]) -> str:
     lines = [
         "| program | call before the graph, µs | after it, µs | profiled step / plain step | "
-        "profile's end to first graph's end, ms | in a second process |",
-        "|---|--:|--:|--:|--:|--:|",
+        "profile's end to first graph's end, ms | in a second process | kernels compiled | median of one, ms |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for row in rows.values():
         lines.append(
             f"| {row['title']} | {row['entry_us']:.0f} | {row['leaving_us']:.0f} | "
             f"{row['profiled_ratio']:.2f} | "
-            f"{row['first_graph_ms']:.0f} | {row['first_graph_again_ms']:.0f} |"
+            f"{row['first_graph_ms']:.0f} | {row['first_graph_again_ms']:.0f} | "
+            f"{len(row['kernels_ms'])} | {statistics.median(row['kernels_ms']):.1f} |"
         )
     return "\n".join([*lines, ""])
 

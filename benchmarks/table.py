@@ -3,8 +3,9 @@
     python benchmarks/table.py [PROGRAM …] [--rounds N] [--no-compile] [--limit S] [--output FOLDER]
 
 For each program: the median of a step in milliseconds for each system; the floor (the bare convolutions and
-matrix products of that step, as eager calls them); seconds until each compiled version has caught up with
-eager, warm-up included; how many graphs torchjanus made, and how many of them in the last steps of up to
+matrix products of that step, floor.py); seconds until each compiled version has caught up with
+eager, warm-up included; seconds to the first graph, with nothing on disk and in a second process
+(first_graph.py); how many graphs torchjanus made, and how many of them in the last steps of up to
 1,000, and how long that took; the share of these that ran as a graph; the most memory that a step of eager
 and of torchjanus takes, and that the process holds in one (memory.py). torch.compile gets so many seconds
 for its warm-up, and where it fails or needs longer the table says so. Writes table.md and table.json into
@@ -26,32 +27,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import first_graph
 import memory
+from floor import measure_floor
 from programs import BENCHMARKS, Benchmark, chosen
 from torch._dynamo.utils import counters
 from torch._inductor.async_compile import shutdown_compile_workers
-from torch.utils._python_dispatch import TorchDispatchMode
 
 import torch
 import torchjanus
-
-PRODUCTS = {
-    "mm", "addmm", "bmm", "baddbmm", "convolution", "convolution_backward", "mkldnn_convolution",
-    "addmv", "mv", "linear",
-}  # fmt: skip
-
-
-class RecordProducts(TorchDispatchMode):
-    """Notes every convolution and matrix product with its operands."""
-
-    def __init__(self):
-        super().__init__()
-        self.calls = []
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func.overloadpacket.__name__ in PRODUCTS:
-            self.calls.append((func, args, kwargs or {}))
-        return func(*args, **(kwargs or {}))
 
 
 class TooLong(BaseException):
@@ -139,22 +123,11 @@ def variants(benchmark: Benchmark, with_compile: bool) -> list[Variant]:
     return result
 
 
-def measure_floor(benchmark: Benchmark, rounds: int) -> float:
+def floor_of(benchmark: Benchmark, rounds: int) -> float:
     """Median seconds of the step's convolutions and matrix products alone."""
     eager = Variant("floor", benchmark, lambda models, make: make(*models))
     eager.warm(2)
-    steps = 8  # not all alike where lengths or trees differ
-    with RecordProducts() as record:
-        for _ in range(steps):
-            eager.run()
-    times = []
-    with torch.no_grad():
-        for _ in range(rounds + 3):
-            start = time.perf_counter()
-            for func, args, kwargs in record.calls:
-                func(*args, **kwargs)
-            times.append(time.perf_counter() - start)
-    return statistics.median(times[3:]) / steps
+    return measure_floor(eager.run, rounds)
 
 
 def last_steps(variant: Variant) -> dict[str, int]:
@@ -212,7 +185,7 @@ def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -
     eager = systems[0]
     row = {
         "title": benchmark.title,
-        "floor_ms": measure_floor(benchmark, rounds) * 1e3,
+        "floor_ms": floor_of(benchmark, rounds) * 1e3,
         "systems": {
             variant.name: {
                 "median_ms": variant.median * 1e3,
@@ -246,10 +219,11 @@ def machine() -> str:
 def as_markdown(rows: dict[str, dict]) -> str:
     lines = [
         "| program | eager ms | torch.compile ms | torchjanus ms | floor ms | against eager | "
-        "against torch.compile | caught up: torch.compile | caught up: torchjanus | graphs | made in | "
+        "against torch.compile | caught up: torch.compile | caught up: torchjanus | "
+        "first graph: cold start | warm start | graphs | made in | "
         "made in the last steps | of these ran as a graph | a step's MiB: eager | torchjanus | "
         "process's peak: eager | torchjanus |",
-        "|---|" + "--:|" * 16,
+        "|---|" + "--:|" * 18,
     ]
     for row in rows.values():
         systems = row["systems"]
@@ -266,6 +240,7 @@ def as_markdown(rows: dict[str, dict]) -> str:
             f"{best['median_ms'] / ours['median_ms']:.2f} ×" if best else "",
             seconds(best["caught_up_s"]) if best else "",
             seconds(ours["caught_up_s"]),
+            *first_graph.cells(row["first_graph_s"]),
             str(row["torchjanus"]["generated"]),
             f"{seconds_for_graphs(row):.2f} s",
             f"{row['last']['generated']} in {row['last']['steps']:,}",
@@ -331,6 +306,7 @@ def main() -> None:
             caches = {"TORCHJANUS_CACHE": folder, "TORCHINDUCTOR_CACHE_DIR": folder}
             subprocess.run(command, check=True, env={**os.environ, **caches})
         rows[name] = json.loads((options.output / f"{name}.json").read_text())
+        rows[name]["first_graph_s"] = first_graph.starts(name)
         rows[name]["peak_mib"] = memory.peaks(name, steps=20)
         print(as_markdown({name: rows[name]}), flush=True)
     (options.output / "table.md").write_text(as_markdown(rows))

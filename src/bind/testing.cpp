@@ -23,6 +23,7 @@
 #include "base/fault.h"
 #include "frontend/autocast.h"
 #include "graph/text.h"
+#include "jit/jit.h"
 #include "ops/list.h"
 #include "speculate/contest.h"
 #include "speculate/entry.h"
@@ -388,6 +389,7 @@ void bind_testing(nb::module_& module) {
   testing.def(
       "let_times_decide", [](bool decide) { speculate::times_decide = decide; }, nb::arg("decide"));
   testing.def("hold_background", &BackgroundWork::hold, nb::arg("is_held"));
+  testing.def("compilation_seconds", jit::compilation_seconds);
   testing.def("force_way", [](int way) { torch::forced_way = way; }, nb::arg("way"));
 }
 

@@ -23,6 +23,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "base/thread_time.h"
 #include "jit/object_files.h"
 
 namespace janus::jit {
@@ -277,9 +278,7 @@ LLVMOrcLLJITRef linker() {
   return instance;
 }
 
-}  // namespace
-
-namespace {
+// --- what was compiled ---------------------------------------------------------------------------
 
 /// What an object depends on beside its text.
 const std::string& maker() {
@@ -297,6 +296,7 @@ const std::string& maker() {
 struct Linked {
   std::mutex mutex;
   std::unordered_map<std::string, void*> functions;  ///< by symbol
+  std::vector<double> compilation_seconds;
   ObjectFiles files{ObjectFiles::default_folder("kernels")};
 
   static Linked& instance() {
@@ -314,10 +314,6 @@ void* link(std::string_view object, const std::string& symbol) {
   check(LLVMOrcLLJITLookup(jit, &address, symbol.c_str()), "link");
   return reinterpret_cast<void*>(address);
 }
-
-}  // namespace
-
-namespace {
 
 /// What a text is known by.
 struct Name {
@@ -358,9 +354,12 @@ void* compile(const std::string& llvm_text, const std::string& symbol) {
     const std::lock_guard lock(linked.mutex);
     if (void* found = find_locked(linked, name)) return found;
   }
+  const double start = thread_seconds();
   const Buffer made = translate(llvm_text, LLVMObjectFile, symbol, name.name);
   const std::string_view object(LLVMGetBufferStart(made.get()), LLVMGetBufferSize(made.get()));
+  const double seconds = thread_seconds() - start;
   const std::lock_guard lock(linked.mutex);
+  linked.compilation_seconds.push_back(seconds);
   // Another thread may have come first.
   if (const auto found = linked.functions.find(name.name); found != linked.functions.end())
     return found->second;
@@ -368,6 +367,12 @@ void* compile(const std::string& llvm_text, const std::string& symbol) {
   linked.functions.emplace(name.name, address);
   if (keeps_objects()) linked.files.keep(name.key, object);
   return address;
+}
+
+std::vector<double> compilation_seconds() {
+  Linked& linked = Linked::instance();
+  const std::lock_guard lock(linked.mutex);
+  return linked.compilation_seconds;
 }
 
 std::string assembly(const std::string& llvm_text) {

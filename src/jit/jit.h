@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace janus::jit {
 
@@ -17,6 +18,10 @@ void* compile(const std::string& llvm_text, const std::string& symbol);
 /// The same where that text was compiled before, in this process or in one whose objects were kept;
 /// else null.
 void* find(const std::string& llvm_text, const std::string& symbol);
+
+/// The processor's seconds that compile() took for each text that LLVM had to translate, since the
+/// process began.
+std::vector<double> compilation_seconds();
 
 /// The assembly that compile() would link, for people.
 std::string assembly(const std::string& llvm_text);

@@ -35,6 +35,16 @@ TEST(Jit, CompilesAFunction) {
   EXPECT_EQ(add(2, 3), 5);
 }
 
+TEST(Jit, TellsWhatCompilationsTook) {
+  const std::string text = "define i64 @f(i64 %a) {\n  %c = mul i64 %a, 271828\n  ret i64 %c\n}\n";
+  const size_t before = compilation_seconds().size();
+  compile(text, "f");
+  compile(text, "f");  // which is there
+  const std::vector<double> seconds = compilation_seconds();
+  ASSERT_EQ(seconds.size(), before + 1);
+  EXPECT_GT(seconds.back(), 0);
+}
+
 TEST(Jit, TheSameSymbolMayBeDefinedTwice) {
   auto* one = compile_as<int()>("define i32 @f() {\n  ret i32 1\n}\n");
   auto* two = compile_as<int()>("define i32 @f() {\n  ret i32 2\n}\n");
