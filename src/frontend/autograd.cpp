@@ -462,13 +462,10 @@ class Accumulation {
       return make_tensor(interpreter_, has_order ? op::contiguous(builder, {gradient_}) : gradient_,
                          false);
     }
-    graph::Shape inverse(order->size());
-    for (size_t i = 0; i < order->size(); ++i)
-      inverse[static_cast<size_t>((*order)[i].value())] = static_cast<int64_t>(i);
     graph::Value* in_order =
         op::contiguous(builder, {op::permute(builder, {gradient_}, {{"dims", *order}})});
-    auto grad =
-        make_tensor(interpreter_, op::permute(builder, {in_order}, {{"dims", inverse}}), false);
+    auto grad = make_tensor(
+        interpreter_, op::permute(builder, {in_order}, {{"dims", inverse_order(*order)}}), false);
     grad->strides = leaf_->strides;
     return grad;
   }

@@ -540,19 +540,46 @@ std::string describe_callable_object(PyObject* callable) {
 
 /// Eager draws into memory in the order of the operand's strides; a graph's tensors are contiguous.
 bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call, bool in_place) {
-  if (!op.is(graph::Trait::random)) return false;
+  if (!op.is(graph::Trait::random) || &op == &op::feature_dropout) return false;
   for (const char* flag : {"train", "training"})
     if (!call.attributes.get_or<bool>(flag, true)) return false;
-  // These draw into new memory, which has no gaps where the operand's has, as parts of it.
-  static constexpr std::array<std::string_view, 5> like = {
-      "rand_like", "randn_like", "randint_like", "dropout", "functional_dropout"};
-  const bool fills_new_memory = !in_place && std::ranges::find(like, op.name) != like.end();
+  const bool fills_new_memory = !in_place && lies_like_its_clone(op);
   return std::ranges::any_of(call.tensors, [&](const std::shared_ptr<Tensor>& tensor) {
     const graph::Shape& shape = tensor->value->type.shape;
     return shape.size() > 1 && !is_contiguous(*tensor) &&
            !(fills_new_memory &&
              are_contiguous(shape, strides_of_result(op::clone, shape, {tensor})));
   });
+}
+
+/// Whether the numbers that the operator draws for its new memory are the same whatever dimensions
+/// that memory is seen with (normal ones are drawn otherwise where elements don't lie in order).
+bool draws_for_memory(const graph::OpDef& op) {
+  if (&op != &op::dropout && &op != &op::functional_dropout && &op != &op::rand_like) return false;
+  static const bool is_so = [] {
+    const Object answer =
+        Object::steal(PyObject_CallNoArgs(imported("torchjanus.draws.fill_memory_in_order")));
+    PyErr_Clear();
+    return answer.get() == Py_True;
+  }();
+  return is_so;
+}
+
+/// The operator on an operand whose dimensions are put into the order in which eager's result fills
+/// its memory, and then back.
+graph::Node* drawn_in_order_of_strides(Interpreter& interpreter, OperatorCall& call,
+                                       const graph::OpDef& op, bool in_place) {
+  const graph::Shape& shape = call.tensors[0]->value->type.shape;
+  std::optional<graph::Shape> order;
+  if (!in_place && draws_for_memory(op))
+    order = order_in_memory(shape, strides_of_result(op, shape, call.tensors));
+  if (!order)
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       cat(op.name, " of a tensor whose memory is in another order"));
+  graph::Builder& builder = interpreter.builder();
+  call.operands[0] = op::permute(builder, {call.operands[0]}, {{"dims", *order}});
+  graph::Node* node = builder.append(op, call.operands, std::move(call.attributes));
+  return op::permute(builder, {node->output()}, {{"dims", inverse_order(*order)}})->definition;
 }
 
 /// Whether it is a dropout that drops nothing: eager gives the operand itself. Of a probability
@@ -659,14 +686,13 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
                                     ? arguments.keywords[0].second
                                     : arguments.positional[0]) != call.tensors[0].get()))
       continue;
-    if (draws_in_order_of_strides(*op, call, in_place))
-      interpreter.refuse(ReasonCode::unsupported_tensor,
-                         cat(op->name, " of a tensor whose memory is in another order"));
     if (gives_its_operand(interpreter, *op, call)) return call.tensors[0];
     try {
       put_in_order(interpreter, call, *op);
       graph::Node* node =
-          interpreter.builder().append(*op, call.operands, std::move(call.attributes));
+          draws_in_order_of_strides(*op, call, in_place)
+              ? drawn_in_order_of_strides(interpreter, call, *op, in_place)
+              : interpreter.builder().append(*op, call.operands, std::move(call.attributes));
       interpreter.mark(speculate::LineMark::Kind::graph);
       assume_that_numbers_fit(interpreter, *node);
       node = settle_reshaping(interpreter, call, node);

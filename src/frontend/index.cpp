@@ -9,6 +9,7 @@
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "graph/constant.h"
+#include "ops/attributes.h"
 #include "ops/list.h"
 #include "python/integer.h"
 
@@ -183,22 +184,30 @@ class Indexing {
 
   /// x[start:stop] where the bounds vary from call to call. Which side of which bound they lie on
   /// decides what the slice is, so that is guarded; null if none varies or a bound is out of range.
+  /// A size may only lie beyond the end of what has always the same size: positions[:, :length].
   std::shared_ptr<Tensor> varying_part(const SliceValue& slice, const Value& step) {
     using graph::Dim;
     PyObject* by = known_object(step);
     if (by == nullptr || PyLong_AsLongLong(by) != 1) return nullptr;
     const Dim size = current_->value->type.shape.at(static_cast<size_t>(dim_));
     std::optional<Dim> start = bound(slice.start, 0), stop = bound(slice.stop, size);
-    if (!start || !stop || (!may_be_anything(*start) && !may_be_anything(*stop))) return nullptr;
+    if (!start || !stop) return nullptr;
+    const bool may_end_behind = size.is_constant() && !stop->is_constant();
+    if (!may_be_anything(*start) && !may_be_anything(*stop) && !may_end_behind) return nullptr;
     const Dim length = *stop - *start;
-    // Sizes 0 and 1 are special to operators, so a length that varies has to be a size's.
-    if (!length.is_constant()) return nullptr;
+    // No element is special to operators, so a length that varies has to be a size.
+    if (!length.is_constant() && length.lower_bound().value_or(0) < 1) return nullptr;
     if (!holds_now(*start) || !holds_now(length) || !holds_now(size - *stop)) return nullptr;
     for (const Dim& rest : {*start, size - *stop}) guard_not_negative(rest);
-    return view_of(
-        interpreter_, current_, operator_named("narrow"),
-        {{"dim", dim_}, {"start", graph::AttributeValue(*start)}, {"length", length.value()}},
-        slicer(slice));
+    return part_of(*start, length, slice);
+  }
+
+  std::shared_ptr<Tensor> part_of(const graph::Dim& start, const graph::Dim& length,
+                                  const SliceValue& slice) {
+    graph::Attributes attributes = {
+        {"dim", dim_}, {"start", ops::to_attribute(start)}, {"length", ops::to_attribute(length)}};
+    return view_of(interpreter_, current_, operator_named("narrow"), std::move(attributes),
+                   slicer(slice));
   }
 
   std::optional<graph::Dim> bound(const Value& value, const graph::Dim& missing) const {
@@ -239,16 +248,7 @@ class Indexing {
     if (!first || !last || !in_order(zero, start) || !in_order(start, stop) ||
         !in_order(stop, whole))
       return nullptr;
-    graph::Attributes attributes;
-    attributes.set("dim", dim_);
-    set_bound(attributes, "start", start);
-    const graph::Dim length = *last - *first;
-    if (length.is_constant())
-      attributes.set("length", length.value());
-    else
-      attributes.set("length", length);
-    return view_of(interpreter_, current_, operator_named("narrow"), std::move(attributes),
-                   slicer(slice));
+    return part_of(*first, *last - *first, slice);
   }
 
   /// x[t : t + length] where only the run knows t (a loop in the graph counts it): guarded to lie

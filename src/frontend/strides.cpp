@@ -287,25 +287,41 @@ bool is_channels_last(const TensorState& tensor) {
 
 // ---- Results and views --------------------------------------------------------------------------
 
+bool lies_like_its_clone(const graph::OpDef& op) {
+  static const std::set<const graph::OpDef*> others = {
+      &op::clone,   &op::rand_like,          &op::randn_like,
+      &op::dropout, &op::functional_dropout, &op::feature_dropout};
+  return others.contains(&op);
+}
+
 Strides strides_of_result(const graph::OpDef& op, const Shape& shape,
                           const std::vector<std::shared_ptr<Tensor>>& operands) {
   const bool all_contiguous = std::ranges::all_of(
       operands, [](const std::shared_ptr<Tensor>& tensor) { return is_contiguous(*tensor); });
   if (all_contiguous || shape.size() <= 1 || gives_in_order(op)) return contiguous_strides(shape);
-  if (op.is(graph::Trait::elementwise) || op.name == "clone")
+  if (op.is(graph::Trait::elementwise) || lies_like_its_clone(op))
     return elementwise_strides(shape, operands);
   return std::nullopt;
 }
 
-std::optional<Shape> order_in_memory(const TensorState& tensor) {
-  const Shape& shape = tensor.value->type.shape;
-  if (!tensor.strides || is_contiguous(tensor) || !is_dense(shape, *tensor.strides))
-    return std::nullopt;
-  const auto inner_to_outer = *iteration_order(shape, {*tensor.strides});
+std::optional<Shape> order_in_memory(const Shape& shape, const Strides& strides) {
+  if (!strides || are_contiguous(shape, strides) || !is_dense(shape, *strides)) return std::nullopt;
+  const auto inner_to_outer = *iteration_order(shape, {*strides});
   Shape order;
   for (size_t i = inner_to_outer.size(); i-- > 0;)
     order.emplace_back(static_cast<int64_t>(inner_to_outer[i]));
   return order;
+}
+
+std::optional<Shape> order_in_memory(const TensorState& tensor) {
+  return order_in_memory(tensor.value->type.shape, tensor.strides);
+}
+
+Shape inverse_order(const Shape& order) {
+  Shape inverse(order.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<size_t>(order[i].value())] = static_cast<int64_t>(i);
+  return inverse;
 }
 
 Reshaping reshaping(const TensorState& tensor, const Shape& wanted) {

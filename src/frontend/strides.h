@@ -27,13 +27,20 @@ bool surely_lie_differently(const TensorState& a, const TensorState& b);
 /// Whether its elements surely lie in the order of torch's channels_last or channels_last_3d.
 bool is_channels_last(const TensorState& tensor);
 
+/// Whether the operator's result lies as a clone of its first operand does: in new memory without
+/// gaps, in the operand's order.
+bool lies_like_its_clone(const graph::OpDef& op);
+
 /// Of a fresh result of the operator, whose tensor operands these are.
 Strides strides_of_result(const graph::OpDef& op, const graph::Shape& shape,
                           const std::vector<std::shared_ptr<Tensor>>& operands);
 
 /// The dimensions from the outermost to the innermost in memory, where the elements fill that in
 /// another order than that of their indices; nothing: they don't, or it isn't known.
+std::optional<graph::Shape> order_in_memory(const graph::Shape& shape, const Strides& strides);
 std::optional<graph::Shape> order_in_memory(const TensorState& tensor);
+/// The order that puts dimensions back which `order` has put elsewhere.
+graph::Shape inverse_order(const graph::Shape& order);
 
 /// What eager does when it is asked for another shape of the same elements.
 enum class Reshaping { view, copy, unknown };

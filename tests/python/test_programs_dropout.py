@@ -68,10 +68,105 @@ def test_draws_for_parts_of_tensors(name):
     return Program(step, [(torch.randn(12, 32),) for _ in range(6)], watch=[linear])
 
 
-@pytest.mark.parametrize("in_place", [True, False])
-@differential(reasons=["unsupported_tensor"])
-def test_draws_in_another_order_than_that_of_the_indices(in_place):
+LAYOUTS = {
+    "transposed": lambda y: y.t(),
+    "permuted": lambda y: y.view(3, 4, 32).permute(2, 0, 1) * 2,
+    "columns, transposed": lambda y: y[:, 3:].t(),
+    "rows of one element, transposed": lambda y: y[:, 2:3].t(),
+    "channels last": lambda y: y.view(3, 4, 4, 8).permute(0, 3, 1, 2).relu(),
+}
+DRAWS = {
+    "dropout": lambda y: F.dropout(y, 0.4),
+    "twice": lambda y: F.dropout(F.dropout(y, 0.4).relu(), 0.2),
+    "rand_like": lambda y: y + torch.rand_like(y, dtype=torch.float32),
+    "alone": lambda y: torch.rand_like(y, dtype=torch.float64),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@differential(hits=3)
+def test_draws_in_another_order_than_that_of_the_indices(layout, draw):
+    """They fill new memory from its beginning to its end, which lies as the operand does."""
+    linear = nn.Linear(32, 32)
+
     def step(x):
-        return F.dropout(x.clone()[:, :3] if in_place else x.t(), 0.5, inplace=in_place)
+        y = DRAWS[draw](LAYOUTS[layout](linear(x)))
+        (y * y).sum().backward() if y.requires_grad else None
+        return y.detach(), torch.rand(2)
+
+    return Program(step, [(torch.randn(12, 32),) for _ in range(6)], watch=[linear])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@differential(hits=3)
+def test_such_draws_with_gradients_due_outside(layout):
+    linear = nn.Linear(32, 32)
+
+    def step(x):
+        return F.dropout(LAYOUTS[layout](linear(x)), 0.4)
+
+    def calls():
+        for _ in range(6):
+            x = torch.randn(12, 32, requires_grad=True)
+            yield (x,)
+
+    return Program(step, list(calls()), watch=[linear])
+
+
+@pytest.mark.parametrize("drop", [F.dropout2d, F.dropout3d])
+@differential(hits=3)
+def test_whole_channels_are_drawn_in_the_order_of_the_indices(drop):
+    def step(x):
+        return drop(x, 0.4), drop(x.transpose(0, 1), 0.4), torch.rand(2)
+
+    rest = [5] * (2 if drop is F.dropout2d else 3)
+    return Program(step, [(torch.randn(3, *rest, 4).movedim(-1, 1),) for _ in range(6)])
+
+
+@pytest.mark.parametrize("name", ["encoder", "decoder", "attention"])
+@differential(hits=5, graphs=2)
+def test_dropout_in_transformers_with_the_batch_first(name):
+    """Their attention gives results whose memory is the sequence's first."""
+    layers = {
+        "encoder": lambda: nn.TransformerEncoderLayer(16, 2, 32, 0.2, batch_first=True),
+        "decoder": lambda: nn.TransformerDecoderLayer(16, 2, 32, 0.2, batch_first=True),
+        "attention": lambda: nn.MultiheadAttention(16, 2, 0.2, batch_first=True),
+    }
+    layer = layers[name]()
+    optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+    table = torch.randn(1, 50, 16)
+
+    def step(x):
+        optimizer.zero_grad()
+        x = F.dropout(x + table[:, : x.size(1)], 0.1)
+        if name == "attention":
+            y = F.dropout(layer(x, x, x, need_weights=False)[0], 0.3)
+        else:
+            y = layer(x) if name == "encoder" else layer(x, x)
+        loss = y.square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    calls = [(torch.randn(3, length, 16),) for length in (5, 7, 6, 5, 8, 9, 7, 6, 4, 5)]
+    return Program(step, calls, watch=[layer])
+
+
+REFUSED = {
+    "dropout": lambda y: F.dropout(y, 0.5, inplace=True),
+    "bernoulli_": lambda y: y.bernoulli_(0.4),
+    "normal_": lambda y: y.normal_(),
+    "randn_like": torch.randn_like,
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@differential(reasons=["unsupported_tensor"])
+def test_draws_in_place_and_of_normal_numbers_in_another_order(name):
+    """Torch draws normal numbers otherwise where elements don't lie in the order of their indices."""
+
+    def step(x):
+        return REFUSED[name](x.clone().t())
 
     return Program(step, [(torch.randn(12, 32),) for _ in range(6)])

@@ -96,6 +96,42 @@ def test_windows_that_end_behind_the_tensor():
     return Program(step, [(torch.randn(n),) for n in [4, 4, 5, 6, 3, 7, 8, 4, 9]])
 
 
+TABLES = {
+    "from the first on": lambda table, n: table[:, :n],
+    "from the second on": lambda table, n: table[:, 1 : n + 1],
+    "one fewer": lambda table, n: table[:, : n - 1].repeat(1, 2, 1)[:, :n],
+    "to the last": lambda table, n: table[:, table.size(1) - n :],
+    "around the middle": lambda table, n: table[:, 6 - n : 6 + n - 1].mean(1),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+@differential(graphs=2, hits=6)
+def test_as_much_of_a_table_as_there_are_words(name):
+    table = torch.randn(1, 12, 4, requires_grad=True)
+    layer = nn.Linear(4, 4)
+
+    def step(x):
+        y = layer(nn.functional.dropout(x + TABLES[name](table, x.size(1)), 0.2))
+        y.square().mean().backward()
+        return y.detach()
+
+    lengths = [4, 4, 5, 6, 3, 5, 6, 4, 3, 6]
+    return Program(step, [(torch.randn(2, n, 4),) for n in lengths], watch=[table, layer])
+
+
+@differential(aborts=1)
+def test_more_words_than_the_table_has():
+    """Eager's part is shorter then, and the sum raises; of one row it is not."""
+    table, row = torch.randn(1, 6, 4), torch.randn(6)
+
+    def step(x):
+        part = row[: x.size(1)]
+        return x + table[:, : x.size(1)], part.sum(), part.shape
+
+    return Program(step, [(torch.randn(2, n, 4),) for n in [4, 4, 5, 6, 3, 7, 8, 4, 9, 5]])
+
+
 @differential()
 def test_window_at_a_place_that_a_tensor_holds():
     weight = torch.randn(9, 3, requires_grad=True)
