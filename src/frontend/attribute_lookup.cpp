@@ -81,20 +81,32 @@ bool is_compiled_function(PyTypeObject* type) {
 }  // namespace
 
 Value Lookup::run() {
-  if (instance_ != nullptr) {
-    if (!has_general_lookup())
-      interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
-    return instance_attribute();
-  }
-  if (PyModule_Check(object_)) return plain_attribute(interpreter_, known_, name_);
-  if (PyType_Check(object_)) return class_attribute();
-  if (!has_general_lookup()) {
-    if (is_heap_type(type_))
-      interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
+  if (instance_ == nullptr && PyModule_Check(object_))
     return plain_attribute(interpreter_, known_, name_);
+  if (instance_ == nullptr && PyType_Check(object_)) return class_attribute();
+  if (has_general_lookup()) {
+    Value value = run_general();
+    return value != nullptr ? value : fallback();
   }
-  interpreter_.met_writes().check_unwritten(type_, text_);
+  if (PyFunction_Check(find_lookup())) return run_written();
+  if (instance_ != nullptr || is_heap_type(type_))
+    interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
+  return plain_attribute(interpreter_, known_, name_);
+}
+
+Value Lookup::run_general() {
+  if (instance_ == nullptr) interpreter_.met_writes().check_unwritten(type_, text_);
   return instance_attribute();
+}
+
+Value Lookup::run_written() {
+  const Value function = Lookup(interpreter_, self_, "__getattribute__").special();
+  const auto look_up = [&] {
+    return call(interpreter_, function,
+                {.positional = {interpreter_.constant(name_)}, .keywords = {}});
+  };
+  if (Value value = value_unless_raised(interpreter_, PyExc_AttributeError, look_up)) return value;
+  return fallback();
 }
 
 PyObject* Lookup::descriptor() {
@@ -115,11 +127,14 @@ Value Lookup::special() {
   return descriptor_ == nullptr ? nullptr : bound_descriptor();
 }
 
+PyObject* Lookup::find_lookup() const {
+  return _PyType_Lookup(type_, name_object(interpreter_, "__getattribute__").get());
+}
+
 bool Lookup::has_general_lookup() {
   static PyObject* const general =
       PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__getattribute__");
-  Object key = name_object(interpreter_, "__getattribute__");
-  PyObject* found = _PyType_Lookup(type_, key.get());
+  PyObject* found = find_lookup();
   // Containers have a method of their own for the same function.
   const bool is_general =
       found == general || (Py_TYPE(found) == &PyWrapperDescr_Type &&
@@ -128,7 +143,8 @@ bool Lookup::has_general_lookup() {
   if (type_->tp_getattro != PyObject_GenericGetAttr && !is_general) return false;
   if (is_heap_type(type_))
     interpreter_.assume(Assumption::Kind::identity,
-                        interpreter_.sources().step(Source::Kind::type_attribute, type_path(), key),
+                        interpreter_.sources().step(Source::Kind::type_attribute, type_path(),
+                                                    name_object(interpreter_, "__getattribute__")),
                         Object::borrow(found));
   return true;
 }
@@ -175,8 +191,7 @@ Value Lookup::instance_attribute() {
     return data_descriptor();
   if (Value value = instance_value()) return value;
   if (const Value* changed = changed_in(type_)) return *changed;
-  if (descriptor_ != nullptr) return bound_descriptor();
-  return fallback();
+  return descriptor_ != nullptr ? bound_descriptor() : nullptr;
 }
 
 Value Lookup::data_descriptor() {
@@ -191,7 +206,7 @@ Value Lookup::data_descriptor() {
     arguments.positional = {self_};
     // Where it raises AttributeError, Python goes on with `__getattr__`.
     std::optional<Awaiting> nothing;
-    if (class_descriptor(interpreter_, type_, "__getattr__") != nullptr)
+    if (Lookup(interpreter_, self_, type_, "__getattr__").descriptor() != nullptr)
       nothing.emplace(interpreter_, Awaiting::What::nothing);
     return call(interpreter_, function, arguments);
   }

@@ -1,6 +1,7 @@
-// One attribute of one object, by Python's own order: data descriptors of the type, the instance's
-// dictionary, other descriptors and class attributes, then `__getattr__`. Each step is assumed to
-// go the same way at each later entry. (The inside of attributes.h.)
+// One attribute of one object, by Python's own order, unless its class has a `__getattribute__` of
+// its own: data descriptors of the type, the instance's dictionary, other descriptors and class
+// attributes, then `__getattr__`. Each step is assumed to go the same way at each later entry. (The
+// inside of attributes.h.)
 #pragma once
 
 #include <string>
@@ -60,7 +61,10 @@ class Lookup : NamedAttribute {
       : NamedAttribute(interpreter, self, std::move(name)) {}
   Lookup(Interpreter& interpreter, const Value& self, PyTypeObject* type, std::string name)
       : NamedAttribute(interpreter, self, type, std::move(name)) {}
+  /// As the object's class says: by its `__getattribute__`, if it has one.
   Value run();
+  /// object.__getattribute__, of an object that is no module and no class.
+  Value run_general();
 
   /// What the object's own dictionary has; null if nothing.
   Value own_value() { return instance_value(); }
@@ -78,6 +82,10 @@ class Lookup : NamedAttribute {
   /// Whether attributes are found by Python's general rules; a class of the program could be given
   /// rules of its own later, so that is an assumption.
   bool has_general_lookup();
+  /// What the class has as `__getattribute__`.
+  PyObject* find_lookup() const;
+  /// That is a function of the program: what it gives, or else `__getattr__`.
+  Value run_written();
   const Source* descriptor_path();
   void find_descriptor();
   bool is_plain_value() const;

@@ -58,6 +58,14 @@ Value attribute_or_null(Interpreter& interpreter, const Value& value, const std:
   }
 }
 
+Value own_attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name) {
+  PyObject* const object = known_object(value);
+  const bool has_rules_in_c = object != nullptr && (PyModule_Check(object) || PyType_Check(object));
+  if ((object == nullptr && as<Instance>(value) == nullptr) || has_rules_in_c)
+    interpreter.refuse(ReasonCode::expression, cat("object.__getattribute__ of ", name));
+  return Lookup(interpreter, value, name).run_general();
+}
+
 Value attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
   Value found = attribute_or_null(interpreter, value, name);
   if (found == nullptr)

@@ -9,6 +9,9 @@ namespace janus::frontend {
 Value attribute(Interpreter& interpreter, const Value& value, const std::string& name);
 /// getattr(value, name, null)
 Value attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name);
+/// object.__getattribute__(value, name): past the method of that name of the object's class; null
+/// if there is none.
+Value own_attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name);
 void write_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
                      const Value& element);
 void delete_attribute(Interpreter& interpreter, const Value& value, const std::string& name);

@@ -8,6 +8,7 @@
 #include "frontend/entry_lists.h"
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
+#include "frontend/instances.h"
 #include "frontend/operators.h"
 #include "frontend/python_calls.h"
 #include "frontend/rearranged.h"
@@ -417,6 +418,15 @@ Value call_object_init(Interpreter& interpreter, const CallArguments& arguments)
   return is_plain ? interpreter.none() : nullptr;
 }
 
+Value call_object_getattribute(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 2, 2, "object.__getattribute__");
+  const std::string name = attribute_name(interpreter, arguments.positional[1]);
+  const Value found = own_attribute_or_null(interpreter, arguments.positional[0], name);
+  if (found == nullptr)
+    raise(interpreter, PyExc_AttributeError, cat("AttributeError: no attribute '", name, "'"));
+  return found;
+}
+
 Value call_object_setattr(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 3, 3, "object.__setattr__");
   write_own_attribute(interpreter, arguments.positional[0],
@@ -748,6 +758,8 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.setattr", call_setattr},
       {"builtins.delattr", call_delattr},
       {"builtins.object.__init__", call_object_init},
+      {"builtins.object.__new__", make_bare_instance},
+      {"builtins.object.__getattribute__", call_object_getattribute},
       {"builtins.object.__setattr__", call_object_setattr},
       {"builtins.object.__delattr__", call_object_delattr},
       {"builtins.super", call_super},

@@ -3,6 +3,9 @@
 // overlay (heap.h); what does not depend on what they hold does not open them.
 #include "frontend/containers.h"
 
+#include <algorithm>
+#include <array>
+
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
@@ -653,6 +656,19 @@ bool is_container_class(PyTypeObject* type) {
          type == &PyFrozenSet_Type || type == &PyTuple_Type || type == deque || type == ordered;
 }
 
+/// What a dict of a class of the program's holds, for those of dict's own methods that only read
+/// it: these are asked for by name, whatever the class has in their places. Null for all else.
+Value opened_for_reading(Interpreter& interpreter, const Value& dict, const std::string& name) {
+  static constexpr std::array<std::string_view, 8> reading = {
+      "get", "keys", "values", "items", "__getitem__", "__contains__", "__len__", "__iter__"};
+  const auto& known = *as<Known>(dict);
+  if (!PyDict_Check(known.object.get()) || std::ranges::find(reading, name) == reading.end())
+    return nullptr;
+  if (name == "__getitem__" && special_method(interpreter, dict, "__missing__") != nullptr)
+    return nullptr;
+  return open_dict(interpreter, known);
+}
+
 Value call_special(Interpreter& interpreter, const std::string& name,
                    const CallArguments& arguments) {
   const auto& given = arguments.positional;
@@ -703,15 +719,18 @@ Value call_container_function(Interpreter& interpreter, PyObject* callable,
       !is_container_class(PyDescr_TYPE(callable)) || arguments.positional.empty())
     return nullptr;
   const std::string name = text_of(PyDescr_NAME(callable));
-  const Value& self = arguments.positional[0];
+  Value self = arguments.positional[0];
   // A Counter's own __getitem__ is a dict's.
   PyTypeObject* type = class_of(self);
   if (type == nullptr || PyType_IsSubtype(type, PyDescr_TYPE(callable)) == 0) return nullptr;
   const auto* known = as<Known>(self);
-  if (known != nullptr && !is_plain_dict(known->object.get()) && !is_container_class(type))
-    return nullptr;
-  if (!is_method) return call_special(interpreter, name, arguments);
+  if (known != nullptr && !is_plain_dict(known->object.get()) && !is_container_class(type)) {
+    self = opened_for_reading(interpreter, self, name);
+    if (self == nullptr) return nullptr;
+  }
   CallArguments rest = arguments;
+  rest.positional[0] = self;
+  if (name.starts_with("__")) return call_special(interpreter, name, rest);
   rest.positional.erase(rest.positional.begin());
   Value method = builtin_method(interpreter, self, name);
   if (method == nullptr) method = builtin_method(interpreter, opened(interpreter, self), name);

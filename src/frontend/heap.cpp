@@ -238,16 +238,25 @@ void write_place(Interpreter& interpreter, const Heap::Target& target, const Obj
 
 // --- branches -----------------------------------------------------------------------------------
 
+Object held_by_context_variable(PyObject* variable) {
+  PyObject* held = nullptr;
+  python::check_status(PyContextVar_Get(variable, nullptr, &held));
+  return Object::steal(held);
+}
+
 Value value_at_entry(Interpreter& interpreter, const Heap::Table& table,
                      const Heap::Change& change) {
-  PyObject* object = nullptr;
-  if (PyDict_Check(table.target.table))
-    object = PyDict_GetItemWithError(table.target.table, change.key.get());
-  else if (PyCell_Check(table.target.table))
-    object = PyCell_GET(table.target.table);
+  PyObject* const place = table.target.table;
+  Object object;
+  if (PyDict_Check(place))
+    object = Object::borrow(PyDict_GetItemWithError(place, change.key.get()));
+  else if (PyCell_Check(place))
+    object = Object::borrow(PyCell_GET(place));
+  else if (PyContextVar_CheckExact(place))
+    object = held_by_context_variable(place);
   PyErr_Clear();
-  if (object == nullptr || change.at_entry == nullptr) return nullptr;
-  Value value = interpreter.wrap(object, change.at_entry);
+  if (!object || change.at_entry == nullptr) return nullptr;
+  Value value = interpreter.wrap(object.get(), change.at_entry);
   interpreter.note_written(change.at_entry, change.value);
   return value;
 }
@@ -421,6 +430,15 @@ std::vector<Value> new_elements(const Heap::List& list) {
   return {elements.begin() + static_cast<std::ptrdiff_t>(unchanged_elements(list)), elements.end()};
 }
 
+/// Whether a context variable was reset to what it held at the entry, if only by default.
+bool was_reset(const Heap::Table& table, const Heap::Change& change) {
+  if (table.target.kind != Kind::context_variable) return false;
+  const auto* known = as<Known>(change.value);
+  const auto* number = as<Number>(change.value);
+  return (known != nullptr && known->source == change.at_entry) ||
+         (number != nullptr && number->source == change.at_entry);
+}
+
 HeapWrite write_of(const Heap::Table& table) {
   HeapWrite write;
   write.kind = table.target.kind;
@@ -460,6 +478,7 @@ void commit_heap(Interpreter& interpreter,
       writes.back().kind = Kind::clear;
     }
     for (const Heap::Change& change : table.changes) {
+      if (was_reset(table, change)) continue;
       HeapWrite write = write_of(table);
       write.key = change.key;
       write.deletes = change.value == nullptr;
@@ -530,8 +549,11 @@ class Aliases {
     Heap& heap = interpreter_.heap;
     for (PyObject* identity : heap.table_order()) {
       const Heap::Table& table = *heap.table(identity);
-      // Functions are assumed by identity, and with them their globals and closures.
-      if (table.target.kind == Kind::global || table.target.kind == Kind::cell) continue;
+      // Functions are assumed by identity, and with them their globals and closures; context
+      // variables too.
+      if (table.target.kind == Kind::global || table.target.kind == Kind::cell ||
+          table.target.kind == Kind::context_variable)
+        continue;
       PyObject* object = table.target.object.get();
       if (table.cleared || !table.changes.empty()) expect_one(table.target.owner, table.paths);
       if (table.cleared) writes_.push_back({table.target.owner, object, nullptr, nullptr});

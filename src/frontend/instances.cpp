@@ -35,16 +35,14 @@ PyObject* of_object(const char* name) {
 }
 
 /// Whether an object of the class is its attributes and nothing else: no base written in C, no
-/// destructor, no say in how its objects are made.
+/// destructor.
 bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || Py_TYPE(type)->tp_call != PyType_Type.tp_call)
     return false;
   if ((type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) != 0 || type->tp_itemsize != 0) return false;
   for (PyTypeObject* base = type; base != &PyBaseObject_Type; base = base->tp_base)
     if ((base->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;
-  if (type->tp_new != PyBaseObject_Type.tp_new) return false;
-  return class_entry(interpreter, type, "__new__") == of_object("__new__") &&
-         class_entry(interpreter, type, "__del__") == nullptr;
+  return class_entry(interpreter, type, "__del__") == nullptr;
 }
 
 // --- dataclasses --------------------------------------------------------------------------------
@@ -138,26 +136,77 @@ bool is_enumeration(PyTypeObject* type) {
   return found == 1;
 }
 
-Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments) {
-  auto* object = reinterpret_cast<PyTypeObject*>(type.object.get());
-  if (!is_plain_class(interpreter, object)) return nullptr;
-  auto instance = std::make_shared<Instance>(type.object);
-  PyObject* initialiser = class_entry(interpreter, object, "__init__");
+namespace {
+
+/// What `type.__call__` does behind the constructor. False: that can't be followed.
+bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& instance,
+                const CallArguments& arguments, bool has_written_constructor) {
+  PyTypeObject* const type = class_of(instance);
+  PyObject* const initialiser = class_entry(interpreter, type, "__init__");
   if (initialiser == of_object("__init__")) {
-    if (!arguments.positional.empty() || !arguments.keywords.empty())
+    const bool has_arguments = !arguments.positional.empty() || !arguments.keywords.empty();
+    if (has_arguments && !has_written_constructor)
       interpreter.refuse(ReasonCode::would_raise, "TypeError: a class that takes no arguments");
-    return instance;
+    return true;
   }
-  if (is_written_by_dataclass(object, initialiser, "__init__")) {
+  if (is_written_by_dataclass(type, initialiser, "__init__")) {
     DataclassInit(interpreter, instance, arguments).run();
-    return instance;
+    return true;
   }
-  if (!PyFunction_Check(initialiser)) return nullptr;
+  if (!PyFunction_Check(initialiser)) return false;
   Value result = call(interpreter, special_method(interpreter, instance, "__init__"), arguments);
   const auto* none = as<Known>(result);
   if (none == nullptr || !none->object.is(Py_None))
     interpreter.refuse(ReasonCode::would_raise, "TypeError: __init__() should return None");
-  return instance;
+  return true;
+}
+
+/// What a class gives whose `__new__` is a function of the program.
+Value make_by_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
+                          const CallArguments& arguments) {
+  const Source* owner = interpreter.sources().root(Source::Kind::constant, type.object);
+  const Source* path = interpreter.sources().step(
+      Source::Kind::type_attribute, owner, Object::steal(PyUnicode_InternFromString("__new__")));
+  const Value function = attribute(
+      interpreter, std::make_shared<Known>(Object::borrow(constructor), path), "__func__");
+  CallArguments all = arguments;
+  all.positional.insert(all.positional.begin(), interpreter.constant(type.object));
+  const Value made = call(interpreter, function, all);
+  const PyTypeObject* of = class_of(made);
+  if (of == nullptr)
+    interpreter.refuse(ReasonCode::unknown_callable,
+                       describe_callable(interpreter.constant(type.object)));
+  auto* asked = reinterpret_cast<PyTypeObject*>(type.object.get());
+  if (PyType_IsSubtype(const_cast<PyTypeObject*>(of), asked) == 0) return made;
+  const auto instance = shared_as<Instance>(made);
+  // One of before the call would be initialised anew.
+  if (instance == nullptr || !initialise(interpreter, instance, arguments, true))
+    interpreter.refuse(ReasonCode::unknown_callable,
+                       describe_callable(interpreter.constant(type.object)));
+  return made;
+}
+
+}  // namespace
+
+Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments) {
+  auto* object = reinterpret_cast<PyTypeObject*>(type.object.get());
+  if (Py_TYPE(object)->tp_call != PyType_Type.tp_call) return nullptr;
+  PyObject* const constructor = class_entry(interpreter, object, "__new__");
+  if (Py_IS_TYPE(constructor, &PyStaticMethod_Type))
+    return make_by_constructor(interpreter, type, constructor, arguments);
+  if (constructor != of_object("__new__") || !is_plain_class(interpreter, object)) return nullptr;
+  auto instance = std::make_shared<Instance>(type.object);
+  return initialise(interpreter, instance, arguments, false) ? instance : nullptr;
+}
+
+Value make_bare_instance(Interpreter& interpreter, const CallArguments& arguments) {
+  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
+  PyObject* const type = known_object(arguments.positional[0]);
+  if (type == nullptr || !PyType_Check(type) ||
+      !is_plain_class(interpreter, reinterpret_cast<PyTypeObject*>(type)))
+    return nullptr;
+  interpreter.assume_identity(*as<Known>(arguments.positional[0]));
+  return std::make_shared<Instance>(Object::borrow(type));
 }
 
 Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {

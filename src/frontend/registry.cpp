@@ -75,6 +75,7 @@ struct Registry {
     add_handlers(tensor_callables());
     add_handlers(mask_callables());
     add_handlers(library_callables());
+    add_handlers(context_variable_callables());
     add_handlers(python_callables());
     add_handlers(effect_callables());
     add_handlers(deque_callables());

@@ -10,12 +10,41 @@ namespace janus::frontend {
 
 using python::Object;
 
+namespace {
+
+/// What `super()` gives of the entry that it found, for an object or, where `of_class`, for a
+/// class.
+Value bound_by_super(Interpreter& interpreter, const Value& self, bool of_class,
+                     const std::shared_ptr<Known>& found) {
+  PyTypeObject* const kind = Py_TYPE(found->object.get());
+  const bool is_function =
+      kind == &PyFunction_Type || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type;
+  if (is_function && !of_class) return std::make_shared<Method>(self, found);
+  if (is_function || kind == &PyCFunction_Type) return found;
+  if (kind == &PyStaticMethod_Type) return attribute(interpreter, found, "__func__");
+  if (kind == &PyClassMethod_Type)
+    return std::make_shared<Method>(of_class ? self : type_of(interpreter, self),
+                                    attribute(interpreter, found, "__func__"));
+  if (kind == &PyProperty_Type && !of_class)
+    return call(interpreter, attribute(interpreter, found, "fget"),
+                {.positional = {self}, .keywords = {}});
+  return nullptr;
+}
+
+}  // namespace
+
 Value super_attribute(Interpreter& interpreter, const Super& super, const std::string& name) {
   const auto* type = as<Known>(super.type);
   PyTypeObject* self_class = class_of(super.self);
   if (type == nullptr || self_class == nullptr)
     interpreter.refuse(ReasonCode::expression, "super()");
-  PyObject* mro = self_class->tp_mro;
+  // In a method of the class itself, or `__new__`, it is asked for a class.
+  auto* const from = reinterpret_cast<PyTypeObject*>(type->object.get());
+  auto* const self = reinterpret_cast<PyTypeObject*>(known_object(super.self));
+  const bool of_class = self != nullptr && PyType_Check(known_object(super.self)) &&
+                        PyType_IsSubtype(self, from) != 0;
+  if (of_class) interpreter.assume_identity(*as<Known>(super.self));
+  PyObject* mro = of_class ? self->tp_mro : self_class->tp_mro;
   Object key = name_object(interpreter, name);
   bool after = false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
@@ -31,18 +60,9 @@ Value super_attribute(Interpreter& interpreter, const Super& super, const std::s
     const Source* base_path =
         interpreter.sources().root(Source::Kind::constant, Object::borrow(base));
     const Source* path = interpreter.sources().step(Source::Kind::type_attribute, base_path, key);
-    if (PyFunction_Check(found) || Py_TYPE(found) == &PyMethodDescr_Type ||
-        Py_TYPE(found) == &PyWrapperDescr_Type) {
-      interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
-      return std::make_shared<Method>(super.self,
-                                      std::make_shared<Known>(Object::borrow(found), path));
-    }
-    if (Py_TYPE(found) == &PyProperty_Type) {
-      interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
-      const Value getter =
-          attribute(interpreter, std::make_shared<Known>(Object::borrow(found), path), "fget");
-      return call(interpreter, getter, {.positional = {super.self}, .keywords = {}});
-    }
+    interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
+    const auto entry = std::make_shared<Known>(Object::borrow(found), path);
+    if (Value value = bound_by_super(interpreter, super.self, of_class, entry)) return value;
     interpreter.refuse(ReasonCode::expression, cat("super().", name));
   }
   return nullptr;

@@ -133,9 +133,10 @@ struct HeapWrite {
     extend,     ///< a deque's `index` first elements go, then owner.extend(value)
     global,     ///< owner.__globals__[key] = value; the owner is a function
     cell,       ///< owner.__closure__[index].cell_contents = value
-    met         ///< attributes of objects that the run met: `key` are their names, `value` for each
-                ///< of them the writes, tuples that begin with object and value, and, where there
-                ///< are several, of each write the number of its name
+    context_variable,  ///< owner.set(value)
+    met  ///< attributes of objects that the run met: `key` are their names, `value` for each
+         ///< of them the writes, tuples that begin with object and value, and, where there
+         ///< are several, of each write the number of its name
   };
   static constexpr size_t kEnd = SIZE_MAX;
   Kind kind = Kind::attribute;

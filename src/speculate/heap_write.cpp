@@ -105,6 +105,9 @@ void HeapWriter::write(std::span<const python::Object> captured, PyObject* value
       PyObject* globals = PyFunction_Check(owner) ? PyFunction_GET_GLOBALS(owner) : owner;
       return value == nullptr ? remove_item(globals, key) : set_item(globals, key, value);
     }
+    case Kind::context_variable:
+      python::check(PyContextVar_Set(owner, value));
+      return;
     case Kind::cell: {
       PyObject* closure = PyFunction_GET_CLOSURE(owner);
       python::check_status(

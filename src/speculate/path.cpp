@@ -80,6 +80,13 @@ PyObject* length_of(PyObject* base) {
   return nullptr;
 }
 
+/// A new reference; null if nothing is set and it has no default.
+PyObject* context_value(PyObject* base) {
+  PyObject* value = nullptr;
+  if (PyContextVar_CheckExact(base) && PyContextVar_Get(base, nullptr, &value) < 0) return nullptr;
+  return value;
+}
+
 PyObject* attribute_of(PyObject* base, const PathStep& step, PyObject* name,
                        std::vector<python::Object>& owned) {
   if (PyModule_CheckExact(base))
@@ -160,6 +167,8 @@ PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
       return PyFunction_Check(base) ? PyFunction_GET_CODE(base) : nullptr;
     case Kind::grad:
       return tensor_access().is_tensor(base) ? keep(tensor_access().grad_of(base), owned) : nullptr;
+    case Kind::context_value:
+      return keep(context_value(base), owned);
     default:
       return nullptr;
   }

@@ -129,7 +129,9 @@ python::Object Recipe::build_shell() const {
     case Kind::instance: {
       static PyObject* const nothing = PyTuple_New(0);
       auto* type = reinterpret_cast<PyTypeObject*>(object_.get());
-      return python::check(type->tp_new(type, nothing, nullptr));
+      const PyTypeObject* maker = type;  // past what the program's classes have as `__new__`
+      while ((maker->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) maker = maker->tp_base;
+      return python::check(maker->tp_new(type, nothing, nullptr));
     }
     default:
       return {};

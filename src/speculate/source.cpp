@@ -85,6 +85,8 @@ std::string describe_step(Source::Kind kind, PyObject* key, Py_ssize_t index, co
       return cat(of, ".__code__");
     case Kind::grad:
       return cat(of, ".grad");
+    case Kind::context_value:
+      return cat(of, ".get()");
     case Kind::tensor_item:
       return cat(of, ".item()");
   }

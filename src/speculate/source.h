@@ -37,6 +37,7 @@ struct Source {
     bound_self,       ///< base.__self__
     code,             ///< base.__code__
     grad,             ///< base.grad of a tensor
+    context_value,    ///< base.get() of a context variable
     tensor_item,      ///< the value of a one-element tensor is not a path: never used in guards
   };
   Kind kind;

@@ -54,11 +54,20 @@ void collect_imports(PyObject* statements, std::vector<std::string>& names) {
   }
 }
 
+/// The name by which linecache knows the file of a code object: modules that Python has frozen into
+/// itself (`<frozen _collections_abc>`) are the text that their `__file__` names.
+Object file_of(const std::string& file, PyObject* globals) {
+  if (file.starts_with("<frozen ") && globals != nullptr)
+    if (PyObject* named = PyDict_GetItemString(globals, "__file__"); named != nullptr)
+      if (PyUnicode_Check(named)) return Object::borrow(named);
+  return python::string(file);
+}
+
 /// The lines that linecache has for a file: a list of str, or null if it has none.
 Object lines_of(const std::string& file, PyObject* globals) {
   const Object lines =
       python::call_method(python::import_module("linecache").get(), "getlines",
-                          {python::string(file).get(), globals != nullptr ? globals : Py_None});
+                          {file_of(file, globals).get(), globals != nullptr ? globals : Py_None});
   return PyList_CheckExact(lines.get()) && PyList_GET_SIZE(lines.get()) > 0 ? lines : Object();
 }
 

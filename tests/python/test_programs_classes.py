@@ -1,0 +1,242 @@
+"""Classes that have a say in how their objects are made and looked at: `__new__`, `__getattribute__`, `super()` of
+classes, classes derived from dict, and methods of modules that Python has frozen into itself."""
+
+import collections.abc
+
+import pytest
+from differential import Program, differential
+
+import torch
+
+
+class Renamed:
+    """Reads and writes some attributes under other names, as the configurations of Hugging Face's models do."""
+
+    names = {"size": "hidden"}
+
+    def __init__(self):
+        self.hidden = 3
+        self.rate = 0.5
+        self.count = 0
+
+    def __setattr__(self, name, value):
+        names = super().__getattribute__("names")
+        super().__setattr__(names.get(name, name), value)
+
+    def __getattribute__(self, name):
+        if name != "names" and name in super().__getattribute__("names"):
+            name = super().__getattribute__("names")[name]
+        return super().__getattribute__(name)
+
+    @property
+    def double(self):
+        return self.size * 2
+
+    def scaled(self, x):
+        return x * self.rate
+
+
+class RenamedOrMade(Renamed):
+    """What is nowhere is made of its name."""
+
+    def __getattr__(self, name):
+        if name.startswith("_no"):
+            raise AttributeError(name)
+        return len(name)
+
+
+class Counted:
+    """Counts in Python what is read of it."""
+
+    def __init__(self):
+        object.__setattr__(self, "reads", 0)
+        self.scale = 2.0
+
+    def __getattribute__(self, name):
+        if not name.startswith("_") and name != "reads":
+            object.__setattr__(self, "reads", object.__getattribute__(self, "reads") + 1)
+        return object.__getattribute__(self, name)
+
+
+@pytest.mark.parametrize("kind", [Renamed, RenamedOrMade])
+@differential(hits=4)
+def test_an_own_way_of_reading_attributes(kind):
+    config = kind()
+
+    def step(x):
+        config.count += 1
+        y = config.scaled(x) * config.size + config.double + getattr(config, "nothing", 7)
+        return y + (1 if hasattr(config, "_no") else 0) + config.count
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[config])
+
+
+@differential(hits=3)
+def test_a_configuration_that_changes_between_calls():
+    config = Renamed()
+
+    def step(x):
+        return config.scaled(x) * config.size
+
+    def change():
+        config.size = 9
+
+    calls = [(torch.randn(3),) for _ in range(6)]
+    return Program(step, [*calls, change, *calls], watch=[config])
+
+
+@differential(hits=4)
+def test_reads_that_count():
+    counted = Counted()
+
+    def step(x):
+        return x * counted.scale + counted.scale, counted.reads
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[counted])
+
+
+@differential(hits=4)
+def test_objects_made_in_the_run_are_read_in_their_own_way():
+    def step(x):
+        config = Renamed()
+        config.size = x.sum()
+        return x * config.size + config.double
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+class Sample:
+    """Made by a method that gives its objects an attribute before they are initialised."""
+
+    def __new__(cls, value, *rest, weight=1):
+        made = super().__new__(cls)
+        made.weight = weight
+        return made
+
+    def __init__(self, value, *rest, weight=1):
+        self.value = value
+
+    @classmethod
+    def heavy(cls, value):
+        return cls(value, weight=3)
+
+
+class NamedSample(Sample):
+    def __new__(cls, value, **options):
+        if value is None:
+            return 5.0
+        return super().__new__(cls, value, **options)
+
+    @classmethod
+    def heavy(cls, value):
+        return super().heavy(value)
+
+
+class Forbidden:
+    def __new__(cls, *values):
+        raise RuntimeError(f"{cls.__name__} can't be made")
+
+
+@differential(hits=4)
+def test_classes_that_make_their_objects():
+    def step(x):
+        sample, other = NamedSample.heavy(x), Sample(x * 2, weight=x.sum())
+        try:
+            Forbidden(1)
+            way = 1
+        except RuntimeError:
+            way = 2
+        return sample.value * sample.weight + other.value * other.weight + NamedSample(None) + way
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+@differential(hits=4)
+def test_an_object_of_such_a_class_that_outlives_the_run():
+    def step(x):
+        return NamedSample(x * 2, weight=4)
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+class Single:
+    """One object for the whole process."""
+
+    only = None
+
+    def __new__(cls):
+        if cls.only is None:
+            cls.only = super().__new__(cls)
+            cls.only.scale = 2.0
+        return cls.only
+
+
+@differential(reasons=["unknown_callable"])
+def test_a_constructor_that_gives_what_was_there():
+    Single()
+    return Program(lambda x: x * Single().scale, [(torch.randn(3),) for _ in range(8)])
+
+
+class Registry(dict):
+    """A dict that is asked for other keys than it has."""
+
+    def get(self, key):
+        return super().get(str(key)) or {}
+
+    def __getitem__(self, key):
+        return 100
+
+
+@pytest.mark.parametrize("grows", [False, True])
+@differential(hits=2)
+def test_a_dict_of_a_class_of_the_programs(grows):
+    registry = Registry({"1": {"a": 2.0}})
+
+    def step(x):
+        total = sum(value * len(key) for key, value in registry.get(1).items())
+        known = 1 if "1" in registry else 0
+        return x * total + len(registry.get(2)) + registry["?"] + known + len(registry)
+
+    def change():
+        if grows:
+            dict.__setitem__(registry, "2", {"b": 1})
+
+    calls = [(torch.randn(3),) for _ in range(5)]
+    return Program(step, [*calls, change, *calls])
+
+
+class Row(collections.abc.Sequence):
+    def __init__(self, *values):
+        self.values = values
+
+    def __getitem__(self, index):
+        return self.values[index]
+
+    def __len__(self):
+        return len(self.values)
+
+
+class Table(collections.abc.Mapping):
+    def __init__(self, **values):
+        self.items_by_name = values
+
+    def __getitem__(self, name):
+        return self.items_by_name[name]
+
+    def __len__(self):
+        return len(self.items_by_name)
+
+    def __iter__(self):
+        return iter(self.items_by_name)
+
+
+@differential(hits=4)
+def test_methods_that_abstract_classes_bring_along():
+    row, table = Row(1, 2, 3), Table(a=1, b=2)
+
+    def step(x):
+        total = sum(value * x for value in row)
+        total = total + table["a"] + table.get("z", 3) + sum(table.values()) + row.index(3)
+        return total + (1 if "b" in table else 0)
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
