@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "frontend/cached_functions.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
@@ -284,7 +285,8 @@ Value Lookup::bound_descriptor() {
   PyTypeObject* kind = Py_TYPE(descriptor_);
   if (PyFunction_Check(descriptor_))
     return std::make_shared<Method>(self_, interpreter_.wrap(descriptor_, descriptor_path()));
-  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || is_compiled_function(kind))
+  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type || is_compiled_function(kind) ||
+      is_cached_function(kind))
     return std::make_shared<Method>(
         self_, std::make_shared<Known>(Object::borrow(descriptor_), descriptor_path()));
   if (kind == &PyClassMethod_Type)

@@ -759,6 +759,7 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.delattr", call_delattr},
       {"builtins.object.__init__", call_object_init},
       {"builtins.object.__new__", make_bare_instance},
+      {"builtins.dict.__new__", make_bare_instance},
       {"builtins.object.__getattribute__", call_object_getattribute},
       {"builtins.object.__setattr__", call_object_setattr},
       {"builtins.object.__delattr__", call_object_delattr},

@@ -5,6 +5,7 @@
 
 #include "frontend/attributes.h"
 #include "frontend/branches.h"
+#include "frontend/cached_functions.h"
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
 #include "frontend/exceptions.h"
@@ -658,6 +659,8 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
   if (PyWeakref_CheckRefExact(object) && arguments.positional.empty())
     return call_weak_reference(interpreter, known);
   if (is_partial(object)) return call_partial(interpreter, callee, arguments);
+  if (is_cached_function(Py_TYPE(object)))
+    if (Value held = call_cached_function(interpreter, known, arguments)) return held;
   if (PyObject* function = speculate::function_of_converted(object)) {
     interpreter.assume_identity(known);
     const Source* path = known.source;

@@ -70,6 +70,9 @@ std::shared_ptr<Dictionary> made_dict(python::Object type);
 Value dictionary_part(Interpreter& interpreter, const std::pair<python::Object, Value>& item,
                       const std::string& part);
 Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::string& name);
+/// self.update(*arguments) of a dict, real or made in the run.
+void update_dict(Interpreter& interpreter, const Value& self, const CallArguments& arguments);
+PyTypeObject* ordered_dict_type();
 /// Methods of a real dict that do not look at all that it holds.
 Value real_dict_method(const Value& self, const std::string& name);
 /// What d[key] gives where there is no such key.

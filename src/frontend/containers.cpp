@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
@@ -669,6 +670,23 @@ Value opened_for_reading(Interpreter& interpreter, const Value& dict, const std:
   return open_dict(interpreter, known);
 }
 
+/// What an object made in the run holds whose class is derived from dict, for those of dict's own
+/// methods that ask no method of the object's in turn. Null for all else.
+Value items_for_method(const Instance& instance, const std::string& name,
+                       const CallArguments& arguments) {
+  static const std::set<std::string_view> of_any = {
+      "get",         "keys",         "values",      "items",   "__getitem__",
+      "__setitem__", "__contains__", "__delitem__", "__len__", "__iter__"};
+  static const std::set<std::string_view> of_dict = {"update",  "setdefault", "pop",
+                                                     "popitem", "clear",      "__init__"};
+  if (instance.items == nullptr) return nullptr;
+  const bool is_empty = arguments.positional.size() == 1 && arguments.keywords.empty();
+  const bool is_dict = !instance.items->type;  // an OrderedDict's methods go by `__setitem__`
+  const bool fits = of_any.contains(name) || (is_dict && of_dict.contains(name)) ||
+                    (name == "__init__" && is_empty);
+  return fits ? instance.items : nullptr;
+}
+
 Value call_special(Interpreter& interpreter, const std::string& name,
                    const CallArguments& arguments) {
   const auto& given = arguments.positional;
@@ -679,6 +697,12 @@ Value call_special(Interpreter& interpreter, const std::string& name,
   if (name == "__iter__" && given.size() == 1) return iterate(interpreter, given[0]);
   if (name == "__setitem__" && given.size() == 3) {
     write_subscript(interpreter, given[0], given[1], given[2]);
+    return interpreter.none();
+  }
+  if (name == "__init__" && as<Dictionary>(given[0]) != nullptr) {
+    CallArguments items = arguments;
+    items.positional.erase(items.positional.begin());
+    update_dict(interpreter, given[0], items);
     return interpreter.none();
   }
   if (name == "__delitem__" && given.size() == 2) {
@@ -726,6 +750,12 @@ Value call_container_function(Interpreter& interpreter, PyObject* callable,
   const auto* known = as<Known>(self);
   if (known != nullptr && !is_plain_dict(known->object.get()) && !is_container_class(type)) {
     self = opened_for_reading(interpreter, self, name);
+    if (self == nullptr) return nullptr;
+  }
+  if (const auto* instance = as<Instance>(self)) {
+    if (name == "__getitem__" && special_method(interpreter, self, "__missing__") != nullptr)
+      return nullptr;
+    self = items_for_method(*instance, name, arguments);
     if (self == nullptr) return nullptr;
   }
   CallArguments rest = arguments;

@@ -17,10 +17,6 @@ namespace {
 using Arguments = CallArguments;
 
 PyTypeObject* class_at(const char* path) { return reinterpret_cast<PyTypeObject*>(imported(path)); }
-PyTypeObject* ordered_dict_type() {
-  static PyTypeObject* const type = class_at("collections.OrderedDict");
-  return type;
-}
 PyTypeObject* default_dict_type() {
   static PyTypeObject* const type = class_at("collections.defaultdict");
   return type;
@@ -44,6 +40,11 @@ std::shared_ptr<Dictionary> made_dict(Object type) {
   PyTypeObject* of = class_of(dictionary);
   if (of->tp_dictoffset != 0) dictionary->attributes = std::make_shared<Dictionary>();
   return dictionary;
+}
+
+PyTypeObject* ordered_dict_type() {
+  static PyTypeObject* const type = class_at("collections.OrderedDict");
+  return type;
 }
 
 bool is_counter(PyTypeObject* type) { return type == counter_type(); }
@@ -125,13 +126,23 @@ std::vector<Value> dict_pairs(Interpreter& interpreter, const Dictionary& dictio
   return pairs;
 }
 
-void update_dict(Interpreter& interpreter, const Value& self, const Arguments& arguments) {
+/// What `dict(other)` goes through: a mapping's keys and what it gives for them, or pairs.
+std::vector<Value> pairs_of(Interpreter& interpreter, const Value& other) {
+  if (const auto* dictionary = as<Dictionary>(other)) return dict_pairs(interpreter, *dictionary);
+  const bool is_object = as<Known>(other) != nullptr || as<Instance>(other) != nullptr;
+  const Value keys = is_object ? attribute_or_null(interpreter, other, "keys") : nullptr;
+  if (keys == nullptr) return elements_of(interpreter, other);
+  std::vector<Value> pairs;
+  for (const Value& key : elements_of(interpreter, call(interpreter, keys, {})))
+    pairs.push_back(make_tuple({key, subscript(interpreter, other, key)}));
+  return pairs;
+}
+
+}  // namespace
+
+void update_dict(Interpreter& interpreter, const Value& self, const CallArguments& arguments) {
   for (const Value& argument : arguments.positional) {
-    Value other = opened(interpreter, argument);
-    const auto* dictionary = as<Dictionary>(other);
-    std::vector<Value> pairs = dictionary != nullptr ? dict_pairs(interpreter, *dictionary)
-                                                     : elements_of(interpreter, other);
-    for (const Value& pair : pairs) {
+    for (const Value& pair : pairs_of(interpreter, opened(interpreter, argument))) {
       std::vector<Value> parts = elements_of(interpreter, pair);
       if (parts.size() != 2)
         interpreter.refuse(ReasonCode::would_raise, "ValueError: dictionary update sequence");
@@ -141,6 +152,8 @@ void update_dict(Interpreter& interpreter, const Value& self, const Arguments& a
   for (const auto& [key, value] : arguments.keywords)
     write_subscript(interpreter, self, interpreter.string(key), value);
 }
+
+namespace {
 
 /// dict.get, dict.setdefault and dict.pop share the search; of a real dict or one of the run.
 Value dict_access(Interpreter& interpreter, const Value& self, const std::string& name,

@@ -45,10 +45,14 @@ void add_effect(Interpreter& interpreter, Template call) {
 }
 
 /// callable(*arguments) after the commit.
-void add_call(Interpreter& interpreter, PyObject* callable, const Arguments& arguments) {
+}  // namespace
+
+void call_behind_run(Interpreter& interpreter, PyObject* callable, const Arguments& arguments) {
   Value call = defer(interpreter, Object::borrow(callable), arguments, Py_TYPE(Py_None));
   add_effect(interpreter, as<Deferred>(call)->recipe);
 }
+
+namespace {
 
 Value call_print(Interpreter& interpreter, const Arguments& given) {
   Arguments arguments = given;
@@ -63,7 +67,7 @@ Value call_print(Interpreter& interpreter, const Arguments& given) {
     if (!known || object == nullptr) refuse_arguments(interpreter, "print");
     if (name == "file") interpreter.assume_identity(*object);
   }
-  add_call(interpreter, imported("builtins.print"), arguments);
+  call_behind_run(interpreter, imported("builtins.print"), arguments);
   return interpreter.none();
 }
 
@@ -82,7 +86,7 @@ Value write_text(Interpreter& interpreter, const Arguments& arguments, const cha
                            ? deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type))
                            : known != nullptr && PyUnicode_CheckExact(known->object.get());
   if (!is_text) return nullptr;
-  add_call(interpreter, imported(method), arguments);
+  call_behind_run(interpreter, imported(method), arguments);
   Arguments of_length;
   of_length.positional = {text};
   return defer(interpreter, Object::borrow(imported("builtins.len")), of_length, &PyLong_Type);
@@ -92,7 +96,7 @@ Value flush_text(Interpreter& interpreter, const Arguments& arguments, const cha
   const auto* file = arguments.positional.empty() ? nullptr : as<Known>(arguments.positional[0]);
   if (file == nullptr || file->source == nullptr || arguments.positional.size() != 1)
     return nullptr;
-  add_call(interpreter, imported(method), arguments);
+  call_behind_run(interpreter, imported(method), arguments);
   return interpreter.none();
 }
 
@@ -219,7 +223,7 @@ void warn(Interpreter& interpreter, const Value& message, const Value& category,
   if (level <= 1) return warn_inside(interpreter, *frame, message, category);
   Arguments arguments;
   arguments.positional = {message, category, interpreter.integer(is_function ? level - 1 : level)};
-  add_call(interpreter, imported("warnings.warn"), arguments);
+  call_behind_run(interpreter, imported("warnings.warn"), arguments);
 }
 
 Value call_warn(Interpreter& interpreter, const Arguments& arguments) {
@@ -294,7 +298,7 @@ Value call_log(Interpreter& interpreter, const Arguments& arguments) {
   handled.positional = {arguments.positional[0],
                         defer(interpreter, Object::borrow(imported("logging.Logger.makeRecord")),
                               record, &PyBaseObject_Type)};
-  add_call(interpreter, imported("logging.Logger.handle"), handled);
+  call_behind_run(interpreter, imported("logging.Logger.handle"), handled);
   return interpreter.none();
 }
 

@@ -52,7 +52,10 @@ void collect_tensors(const Value& value, std::set<const Tensor*>& tensors,
   } else if (const auto* sequence = as<Sequence>(value)) {
     for (const Value& element : sequence->elements.known()) collect_tensors(element, tensors, seen);
   }
-  if (const auto* instance = as<Instance>(value)) collect_tensors(instance->fields, tensors, seen);
+  if (const auto* instance = as<Instance>(value)) {
+    collect_tensors(instance->fields, tensors, seen);
+    collect_tensors(instance->items, tensors, seen);
+  }
   if (const auto* dictionary = as<Dictionary>(value)) {
     for (const auto& [key, element] : dictionary->items) collect_tensors(element, tensors, seen);
     collect_tensors(dictionary->attributes, tensors, seen);
@@ -221,10 +224,7 @@ class TemplateWriter {
     if (const auto* instance = as<Instance>(value)) {
       if (is_exception(value))  // it holds the frames that it came through
         interpreter_.refuse(ReasonCode::dynamic_value, "an exception that outlives the run");
-      Template form = write_dictionary(*instance->fields);
-      form.kind = Template::Kind::instance;
-      form.object = instance->type;
-      return form;
+      return write_instance(*instance);
     }
     if (const auto* slice = as<SliceValue>(value)) {
       Template form = made(Template::Kind::slice);
@@ -233,6 +233,19 @@ class TemplateWriter {
       return form;
     }
     return write_set(*as<SetValue>(value));
+  }
+
+  Template write_instance(const Instance& instance) {
+    Template form = write_dictionary(*instance.fields);
+    form.kind = Template::Kind::instance;
+    form.object = instance.type;
+    form.index = form.children.size();
+    if (instance.items == nullptr) return form;
+    for (const auto& [key, item] : instance.items->items) {
+      form.children.push_back(write(interpreter_.constant(key)));
+      form.children.push_back(write(item));
+    }
+    return form;
   }
 
   Template write_set(const SetValue& set) {

@@ -129,7 +129,7 @@ Form Flattening::take(const Value& value, const std::string& part) {
                                                       !dictionary->type && !existed_(*value))
     return take_fields(*dictionary, Kind::dictionary, part);
   if (const auto* instance = as<Instance>(value);
-      instance != nullptr && !existed_(*instance->fields)) {
+      instance != nullptr && instance->items == nullptr && !existed_(*instance->fields)) {
     Form form = take_fields(*instance->fields, Kind::instance, part);
     form.type = instance->type;
     return form;

@@ -3,10 +3,12 @@
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
+#include "frontend/container_parts.h"
 #include "frontend/containers.h"
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
+#include "python/classes.h"
 
 namespace janus::frontend {
 
@@ -34,15 +36,33 @@ PyObject* of_object(const char* name) {
   return PyDict_GetItemString(PyBaseObject_Type.tp_dict, name);
 }
 
-/// Whether an object of the class is its attributes and nothing else: no base written in C, no
-/// destructor.
+/// Whether an object of the class is its attributes, and items if it is a dict, and nothing else:
+/// no other base written in C, no destructor.
 bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || Py_TYPE(type)->tp_call != PyType_Type.tp_call)
     return false;
   if ((type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) != 0 || type->tp_itemsize != 0) return false;
-  for (PyTypeObject* base = type; base != &PyBaseObject_Type; base = base->tp_base)
-    if ((base->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;
+  const PyTypeObject* const base = python::class_in_c(type);
+  if (base != &PyBaseObject_Type && base != &PyDict_Type && base != ordered_dict_type())
+    return false;
   return class_entry(interpreter, type, "__del__") == nullptr;
+}
+
+/// An object without attributes and items; null if the class is no plain one.
+std::shared_ptr<Instance> bare_instance(Interpreter& interpreter, PyTypeObject* type) {
+  if (!is_plain_class(interpreter, type)) return nullptr;
+  auto made = std::make_shared<Instance>(Object::borrow(reinterpret_cast<PyObject*>(type)));
+  PyTypeObject* const base = python::class_in_c(type);
+  if (base == &PyDict_Type) made->items = made_dict({});
+  if (base == ordered_dict_type())
+    made->items = made_dict(Object::borrow(reinterpret_cast<PyObject*>(base)));
+  return made;
+}
+
+/// Whether the method is the one that the class written in C brings along.
+bool is_of_class_in_c(PyTypeObject* type, PyObject* method, const char* name) {
+  const Object key = Object::steal(PyUnicode_InternFromString(name));
+  return method == _PyType_Lookup(python::class_in_c(type), key.get());
 }
 
 // --- dataclasses --------------------------------------------------------------------------------
@@ -92,7 +112,16 @@ class DataclassInit {
         interpreter_.refuse(ReasonCode::would_raise, "TypeError: a field without a value");
       return;
     }
-    write_own_attribute(interpreter_, instance_, name, value);
+    // The method that @dataclass writes goes by `__setattr__`, unless the class is frozen.
+    if (is_frozen())
+      write_own_attribute(interpreter_, instance_, name, value);
+    else
+      write_attribute(interpreter_, instance_, name, value);
+  }
+
+  bool is_frozen() const {
+    return attribute_of(attribute_of(instance_->type.get(), "__dataclass_params__").get(), "frozen")
+        .is(Py_True);
   }
 
   Value argument(PyObject* field, const std::string& name) {
@@ -143,6 +172,10 @@ bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& insta
                 const CallArguments& arguments, bool has_written_constructor) {
   PyTypeObject* const type = class_of(instance);
   PyObject* const initialiser = class_entry(interpreter, type, "__init__");
+  if (instance->items != nullptr && is_of_class_in_c(type, initialiser, "__init__")) {
+    call(interpreter, special_method(interpreter, instance, "__init__"), arguments);
+    return true;
+  }
   if (initialiser == of_object("__init__")) {
     const bool has_arguments = !arguments.positional.empty() || !arguments.keywords.empty();
     if (has_arguments && !has_written_constructor)
@@ -194,19 +227,18 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
   PyObject* const constructor = class_entry(interpreter, object, "__new__");
   if (Py_IS_TYPE(constructor, &PyStaticMethod_Type))
     return make_by_constructor(interpreter, type, constructor, arguments);
-  if (constructor != of_object("__new__") || !is_plain_class(interpreter, object)) return nullptr;
-  auto instance = std::make_shared<Instance>(type.object);
+  if (!is_of_class_in_c(object, constructor, "__new__")) return nullptr;
+  const std::shared_ptr<Instance> instance = bare_instance(interpreter, object);
+  if (instance == nullptr) return nullptr;
   return initialise(interpreter, instance, arguments, false) ? instance : nullptr;
 }
 
 Value make_bare_instance(Interpreter& interpreter, const CallArguments& arguments) {
   if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
   PyObject* const type = known_object(arguments.positional[0]);
-  if (type == nullptr || !PyType_Check(type) ||
-      !is_plain_class(interpreter, reinterpret_cast<PyTypeObject*>(type)))
-    return nullptr;
+  if (type == nullptr || !PyType_Check(type)) return nullptr;
   interpreter.assume_identity(*as<Known>(arguments.positional[0]));
-  return std::make_shared<Instance>(Object::borrow(type));
+  return bare_instance(interpreter, reinterpret_cast<PyTypeObject*>(type));
 }
 
 Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {

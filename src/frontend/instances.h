@@ -13,7 +13,7 @@ bool is_enumeration(PyTypeObject* type);
 /// Calls a class; null if its objects can't be kept as their attributes.
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments);
 
-/// object.__new__(class), of a plain class; null for others.
+/// object.__new__(class) or dict.__new__(class), of a plain class; null for others.
 Value make_bare_instance(Interpreter& interpreter, const CallArguments& arguments);
 
 /// types.SimpleNamespace(**attributes); null for other arguments.

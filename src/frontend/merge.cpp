@@ -608,8 +608,10 @@ Value Merger::only(size_t side, const Value& value) {
     return known = merge_undefined(1 - side, value);
   auto* sequence = as<Sequence>(value);
   if (sequence != nullptr && sequence->elements.rolled() != nullptr) sequence = nullptr;
-  auto* dictionary =
-      as<Instance>(value) != nullptr ? as<Instance>(value)->fields.get() : as<Dictionary>(value);
+  const auto* instance = as<Instance>(value);
+  auto* dictionary = instance == nullptr          ? as<Dictionary>(value)
+                     : instance->items == nullptr ? instance->fields.get()
+                                                  : nullptr;
   if ((sequence == nullptr || sequence->source != nullptr || sequence->viewed) &&
       (dictionary == nullptr || dictionary->source != nullptr))
     return alone(side, value);
@@ -679,6 +681,7 @@ Value Merger::new_alone(size_t side, const Value& value) {
     return value;
   if (const auto* instance = as<Instance>(value)) {
     alone(side, instance->fields);
+    if (instance->items != nullptr) alone(side, instance->items);
     return value;
   }
   auto* sequence = as<Sequence>(value);

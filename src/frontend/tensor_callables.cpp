@@ -335,7 +335,9 @@ Value tensor_from(Interpreter& interpreter, const Value& data, graph::DType dtyp
     if (Value tensor = tensor_of_numbers(interpreter, *list, dtype)) return tensor;
   Arguments arguments;
   if (const auto* sequence = as<Sequence>(twin)) {
-    if (sequence->elements.empty() || sequence->elements.size() > 256)
+    if (sequence->elements.empty())
+      return full(interpreter, {interpreter.integer(0)}, interpreter.integer(0), dtype);
+    if (sequence->elements.size() > 256)
       interpreter.refuse(ReasonCode::unsupported_argument, "torch.tensor of such a list");
     std::vector<Value> rows;
     for (const Value& element : sequence->elements)
@@ -357,7 +359,7 @@ int number_rank(Interpreter& interpreter, const Value& data) {
     return list->form.type.kind == Kind::f64 ? 2 : list->form.type.kind == Kind::i64 ? 1 : 0;
   }
   if (const auto* sequence = as<Sequence>(twin)) {
-    int rank = 0;
+    int rank = sequence->elements.empty() ? 2 : 0;
     for (const Value& element : sequence->elements)
       rank = std::max(rank, number_rank(interpreter, element));
     return rank;

@@ -249,6 +249,7 @@ struct Instance final : AbstractValue {
       : AbstractValue(kKind), type(std::move(type)), fields(std::make_shared<Dictionary>()) {}
   python::Object type;
   std::shared_ptr<Dictionary> fields;  ///< its attributes, those in slots as well
+  std::shared_ptr<Dictionary> items;   ///< of a class derived from dict: what it holds; else null
 };
 
 struct SetValue final : AbstractValue, Changeable {

@@ -105,7 +105,8 @@ struct Template {
     item,  ///< in `each` and `replay`: the element at hand of list `index`
     replay,    ///< None; `children[0]` is a list of numbers of the others, which are as `each`: of
                ///< those, one position after the other is made, in that order
-    instance,  ///< of the plain class `object`: `children` are names and values of attributes
+    instance,  ///< of the class `object`: `children` are names and values of attributes, from
+               ///< `index` on keys and items
     unbound,   ///< a variable that has no value
     shared,    ///< the same object as the template whose `place` is `index` (aliases, cycles)
   };

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "execute/container.h"
+#include "python/classes.h"
 #include "speculate/describe.h"
 #include "speculate/tensor_access.h"
 
@@ -120,6 +121,15 @@ python::Object Recipe::build(const Given& given) const {
   return object;
 }
 
+namespace {
+
+/// Past what the program's classes have as methods of their own.
+int set_own_item(PyObject* dict, PyObject* key, PyObject* value) {
+  return python::class_in_c(Py_TYPE(dict))->tp_as_mapping->mp_ass_subscript(dict, key, value);
+}
+
+}  // namespace
+
 python::Object Recipe::build_shell() const {
   switch (kind_) {
     case Kind::list:
@@ -129,9 +139,7 @@ python::Object Recipe::build_shell() const {
     case Kind::instance: {
       static PyObject* const nothing = PyTuple_New(0);
       auto* type = reinterpret_cast<PyTypeObject*>(object_.get());
-      const PyTypeObject* maker = type;  // past what the program's classes have as `__new__`
-      while ((maker->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) maker = maker->tp_base;
-      return python::check(maker->tp_new(type, nothing, nullptr));
+      return python::check(python::class_in_c(type)->tp_new(type, nothing, nullptr));
     }
     default:
       return {};
@@ -143,11 +151,15 @@ void Recipe::fill(PyObject* shell, std::span<const python::Object> parts) const 
     for (const python::Object& part : parts) python::check_status(PyList_Append(shell, part.get()));
     return;
   }
+  const size_t attributes = kind_ == Kind::dict ? 0 : index_;
   for (size_t i = 0; i + 1 < parts.size(); i += 2) {
     PyObject* key = parts[i].get();
     PyObject* value = parts[i + 1].get();
-    python::check_status(kind_ == Kind::dict ? PyDict_SetItem(shell, key, value)
-                                             : PyObject_GenericSetAttr(shell, key, value));
+    if (i < attributes)
+      python::check_status(PyObject_GenericSetAttr(shell, key, value));
+    else
+      python::check_status(kind_ == Kind::dict ? PyDict_SetItem(shell, key, value)
+                                               : set_own_item(shell, key, value));
   }
 }
 

@@ -3,6 +3,7 @@ what the row says to stay imperative does so for the reason that it names."""
 
 import collections
 import contextlib
+import contextvars
 import copy
 import dataclasses
 import functools
@@ -541,6 +542,101 @@ def pushed():
         return x * heap[0]
 
     return f
+
+
+scale = contextvars.ContextVar("scale", default=2.0)
+never_set = contextvars.ContextVar("never_set")
+
+
+@converted("`contextvars.ContextVar`: `get`, `set`, `reset`")
+def context_variable():
+    def step(x, n):
+        token = scale.set(n)
+        y = x * scale.get()
+        scale.reset(token)
+        return y * scale.get()
+
+    return step
+
+
+@otherwise("`contextvars.ContextVar`: `get`, `set`, `reset`")
+def context_variable_without_value():
+    def step(x, n):
+        try:
+            return x * never_set.get()
+        except LookupError:
+            return x
+
+    return step
+
+
+class Renaming:
+    def __new__(cls):
+        made = super().__new__(cls)
+        made.hidden = 3.0
+        return made
+
+    def __getattribute__(self, name):
+        return super().__getattribute__("hidden" if name == "size" else name)
+
+
+class Lone:
+    scale = 2.0
+    made = None
+
+    def __new__(cls):
+        return cls.made or super().__new__(cls)
+
+
+@converted("class with its own `__getattribute__` or `__new__`")
+def renaming():
+    return lambda x, n: x * Renaming().size
+
+
+@otherwise("class with its own `__getattribute__` or `__new__`")
+def given_again():
+    Lone.made = Lone()
+    return lambda x, n: x * Lone().scale
+
+
+class Upper(collections.OrderedDict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key.upper(), value)
+
+
+@converted("class derived from dict")
+def derived_dict():
+    def step(x, n):
+        made = Upper()
+        made["a"] = x * n
+        return made["A"] * 2
+
+    return step
+
+
+@otherwise("class derived from dict")
+def updated_derived_dict():
+    def step(x, n):
+        made = Upper()
+        made.update(a=x)
+        return made["A"] * 2
+
+    return step
+
+
+@functools.lru_cache
+def squared(number):
+    return number * number
+
+
+@converted("`functools.lru_cache`")
+def cached_function():
+    return lambda x, n: x * squared(3)
+
+
+@otherwise("`functools.lru_cache`")
+def cached_function_of_tensors():
+    return lambda x, n: squared(x * 2)
 
 
 class Doubling:

@@ -2,6 +2,7 @@
 classes, classes derived from dict, and methods of modules that Python has frozen into itself."""
 
 import collections.abc
+import dataclasses
 
 import pytest
 from differential import Program, differential
@@ -238,5 +239,184 @@ def test_methods_that_abstract_classes_bring_along():
         total = sum(value * x for value in row)
         total = total + table["a"] + table.get("z", 3) + sum(table.values()) + row.index(3)
         return total + (1 if "b" in table else 0)
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+class Record(dict):
+    """Its items are attributes as well."""
+
+    def __getattr__(self, name):
+        if name not in self:
+            raise AttributeError(name)
+        return self[name]
+
+    def __setattr__(self, name, value):
+        self[name] = value
+
+
+class Shouting(dict):
+    """Stores under another key than the one that it is given."""
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key.upper(), value)
+
+
+class Defaulting(dict):
+    def __missing__(self, key):
+        return 0.0
+
+
+@dataclasses.dataclass
+class Output(collections.OrderedDict):
+    """What a model gives, in the manner of transformers: a dict without what is None, a tuple, and attributes."""
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+    hidden: tuple | None = None
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                self[field.name] = value
+
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+        super().__setattr__(key, value)
+
+    def __setattr__(self, name, value):
+        if name in self.keys() and value is not None:
+            super().__setitem__(name, value)
+        super().__setattr__(name, value)
+
+    def __getitem__(self, key):
+        if isinstance(key, str):
+            return dict(self.items())[key]
+        return self.to_tuple()[key]
+
+    def to_tuple(self):
+        return tuple(self[key] for key in self.keys())
+
+
+def record(x):
+    made = Record(a=x, b=2)
+    made.c = made.a * made.b
+    made["d"] = made["c"] + len(made)
+    made.update(e=made.d.sum())
+    del made["b"]
+    total = sum(value.sum() for value in made.values())
+    return made, list(made), total + (1 if "a" in made else 0), made.get("z", 5), made.pop("a")
+
+
+def shouting(x):
+    made = Shouting()
+    made["a"] = x
+    made.update(b=x * 2)
+    return made["A"] + made["b"], dict(made), bool(made), isinstance(made, dict)
+
+
+def output(x):
+    made = Output(logits=x * 2, loss=x.sum())
+    made.hidden = (x, x + 1)
+    made["hidden"] = (x,)
+    first, *rest = made.to_tuple()
+    return made, made[0] + made["logits"], rest, made.hidden, len(made), vars(made)
+
+
+def output_used_inside(x):
+    made = Output(loss=x.sum())
+    return made.loss * 2 + made[0]
+
+
+class Grid(collections.abc.Mapping):
+    """No dict, but what `dict()` takes for one."""
+
+    def __init__(self, **rows):
+        self.rows = rows
+
+    def __getitem__(self, name):
+        return self.rows[name]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __iter__(self):
+        return iter(self.rows)
+
+
+def copied_mapping(x):
+    return dict(Grid(ab=x, cd=x * 2)), dict(Record(ef=x))
+
+
+MADE = {
+    each.__name__: each for each in (record, shouting, output, output_used_inside, copied_mapping)
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+@differential(hits=4)
+def test_dicts_of_the_programs_classes_made_in_the_run(name):
+    return Program(MADE[name], [(torch.randn(3),) for _ in range(8)])
+
+
+@differential(hits=3)
+def test_such_a_dict_made_on_one_side_of_a_branch():
+    def step(x):
+        made = Record(y=x)
+        if x.sum() > 0:
+            made["y"] = x * 3
+        return made["y"], made
+
+    return Program(step, [(torch.full((3,), 1.0 if i % 2 else -1.0),) for i in range(14)])
+
+
+@differential(hits=3)
+def test_such_a_dict_in_a_loop():
+    def step(x, rounds):
+        made = Record(y=x)
+        for i in range(rounds):
+            made["y"] = made["y"] * 2 + i
+        return made
+
+    return Program(step, [(torch.randn(3), 2 + i % 4) for i in range(24)])
+
+
+class Ordered(collections.OrderedDict):
+    def __setitem__(self, key, value):
+        super().__setitem__(key, value)
+
+
+def updated(x):
+    made = Ordered()
+    made.update(a=x)
+    return made["a"] * 2
+
+
+def missing(x):
+    return x + Defaulting(a=1)["b"]
+
+
+@pytest.mark.parametrize("step", [updated, missing])
+@differential(reasons=["unknown_callable"])
+def test_methods_that_go_by_methods_of_the_object(step):
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+@dataclasses.dataclass
+class Watched:
+    value: torch.Tensor
+    rate: float = 0.5
+
+    def __setattr__(self, name, value):
+        super().__setattr__("writes", getattr(self, "writes", 0) + 1)
+        super().__setattr__(name, value)
+
+
+@differential(hits=4)
+def test_a_dataclass_with_a_way_of_its_own_to_set_attributes():
+    def step(x):
+        watched = Watched(x)
+        return watched.value * watched.rate, watched.writes
 
     return Program(step, [(torch.randn(3),) for _ in range(8)])
