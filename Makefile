@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test bench bench-overheads bench-ablation bench-growth bench-state bench-recurrent demo format lint sanitize fuzz fuzz-programs wheel golden clean
+.PHONY: all packages environment build test bench bench-overheads bench-ablation bench-growth bench-state bench-recurrent bench-threads demo format lint sanitize fuzz fuzz-programs wheel golden clean
 
 all: build
 
@@ -110,6 +110,9 @@ bench-state: build
 
 bench-recurrent: build
 	$(BIN)/python benchmarks/recurrent.py $(ARGS)
+
+bench-threads: build
+	$(BIN)/python benchmarks/threads.py $(ARGS)
 
 demo: build
 	$(BIN)/python examples/demo.py

@@ -218,10 +218,12 @@ int thread_count() {
                            : process.threads.load(std::memory_order_relaxed);
 }
 
+bool uses_openmp() { return Process::instance().shared_threads() != nullptr; }
+
 void detail::parallel_for(int64_t count, int64_t grain, RangeFunction function,
                           const void* context) {
   Process& process = Process::instance();
-  const int64_t wanted = (count + std::max<int64_t>(grain, 1) - 1) / std::max<int64_t>(grain, 1);
+  const int64_t wanted = count / std::max<int64_t>(grain, 1);
   Job job{function, context, count, std::min<int64_t>(wanted, thread_count())};
   if (job.pieces <= 1 || inside_loop) return function(context, 0, count);
   const OpenMp* openmp = process.shared_threads();

@@ -16,6 +16,8 @@ namespace janus {
 /// what was set here, at first the number of processors that this process may run on.
 void set_thread_count(int count);
 int thread_count();
+/// Whether OpenMP's team is used. It may be found later, and a fork's child has none.
+bool uses_openmp();
 
 namespace detail {
 using RangeFunction = void (*)(const void* context, int64_t begin, int64_t end);
@@ -23,7 +25,7 @@ void parallel_for(int64_t count, int64_t grain, RangeFunction function, const vo
 }  // namespace detail
 
 /// Calls `function(begin, end)` for pieces that together cover [0, count), each of at least `grain`
-/// indices (but the last), at the same time on up to thread_count() threads; returns when all are
+/// indices, or all in one, at the same time on up to thread_count() threads; returns when all are
 /// done. Which piece holds which index depends on count, grain and thread_count() alone. Runs all
 /// in the caller where there is only one piece, inside another parallel_for, or while another
 /// thread uses the team. The first exception that a piece throws is thrown here, after all have
@@ -31,7 +33,7 @@ void parallel_for(int64_t count, int64_t grain, RangeFunction function, const vo
 template <class Function>
 void parallel_for(int64_t count, int64_t grain, const Function& function) {
   if (count <= 0) return;
-  if (count <= grain) return static_cast<void>(function(int64_t{0}, count));
+  if (count / 2 < grain) return static_cast<void>(function(int64_t{0}, count));
   detail::parallel_for(
       count, grain,
       [](const void* context, int64_t begin, int64_t end) {

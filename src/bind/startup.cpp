@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "bind/function.h"
 #include "frontend/generate.h"
+#include "kernels/sharing.h"
 #include "passes/registry.h"
 #include "speculate/entry.h"
 #include "speculate/hooks.h"
@@ -44,7 +45,8 @@ const std::map<std::string, std::string>& switches() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> made;
     for (const Switch& each : kSwitches) made.emplace(each.name, each.meaning);
-    made.emplace(kBackgroundSwitch.name, kBackgroundSwitch.meaning);
+    for (const Switch& each : {kBackgroundSwitch, kernels::kThreadCostSwitch})
+      made.emplace(each.name, each.meaning);
     for (const auto& each : passes::all_passes())
       if (each.name != "optimise") made.emplace(each.name, "the pass of that name");
     return made;

@@ -5,16 +5,18 @@
 #include <utility>
 
 #include "base/thread_pool.h"
+#include "kernels/sharing.h"
 
 namespace janus::execute {
 
-using kernels::kWorkPerThread;
+/// What is handed to a thread together, or is all of a call: little beside what is worth a thread.
+constexpr int64_t kWorkOfPart = 1 << 16;
 
 KernelBatch::KernelBatch(std::vector<KernelCall> calls) : calls_(std::move(calls)) {
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     const kernels::PlacedKernel& kernel = *calls_[i].placed();
     const int64_t pieces = kernel.pieces();
-    const int64_t count = std::clamp<int64_t>(kernel.work() / kWorkPerThread, 1, pieces);
+    const int64_t count = std::clamp<int64_t>(kernel.work() / kWorkOfPart, 1, pieces);
     for (int64_t k = 0; k < count; ++k)
       parts_.push_back(
           {i, pieces * k / count, pieces * (k + 1) / count, work_ + kernel.work() / count * k});
@@ -23,7 +25,7 @@ KernelBatch::KernelBatch(std::vector<KernelCall> calls) : calls_(std::move(calls
 }
 
 void KernelBatch::run(const Slot* slots) {
-  const bool is_shared = work_ >= 2 * kWorkPerThread && thread_count() > 1;
+  const bool is_shared = kernels::is_worth_sharing(work_);
   for (KernelCall& call : calls_) {
     if (is_shared)
       call.read_numbers(slots);
@@ -31,7 +33,7 @@ void KernelBatch::run(const Slot* slots) {
       call.run(slots);
   }
   if (!is_shared) return;
-  parallel_for(work_, kWorkPerThread, [&](int64_t begin, int64_t end) {
+  parallel_for(work_, kernels::work_per_thread(), [&](int64_t begin, int64_t end) {
     auto part = std::ranges::lower_bound(parts_, begin, {}, &Part::place);
     for (; part != parts_.end() && part->place < end; ++part) {
       const KernelCall& call = calls_[part->call];

@@ -1,6 +1,7 @@
-// Which of several ways was the fastest, by case, for the next process: lines of one object among
-// those that are kept on disk (object_files.h), so that what is damaged or was found out elsewhere
-// counts as not there. Several processes may add at once; a line that gets lost is found out again.
+// Which of several ways was the fastest, by case, or another whole number that was measured, for
+// the next process: lines of one object among those that are kept on disk (object_files.h), so that
+// what is damaged or was found out elsewhere counts as not there. Several processes may add at
+// once; a line that gets lost is found out again.
 #pragma once
 
 #include <cstddef>

@@ -13,6 +13,8 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <vector>
 
 #include "base/check.h"
@@ -201,8 +203,12 @@ bool ObjectFiles::is_ready() {
 
 /// Says once why nothing is kept from now on.
 void ObjectFiles::warn(std::string_view what) {
-  std::fputs(cat("torchjanus: nothing is kept in ", folder_, ": ", what, "\n").c_str(), stderr);
+  static auto* const mutex = new std::mutex;
+  static auto* const said = new std::set<std::string>;  // by others for the same folder
+  const std::string text = cat("torchjanus: nothing is kept in ", folder_, ": ", what, "\n");
   folder_.clear();
+  const std::lock_guard lock(*mutex);
+  if (said->insert(text).second) std::fputs(text.c_str(), stderr);
 }
 
 /// Brings the folder well below its bound; also what an interrupted process left aside goes so.

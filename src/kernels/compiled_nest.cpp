@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
+#include "kernels/sharing.h"
 
 namespace janus::kernels {
 namespace {
@@ -229,19 +230,13 @@ int64_t piece_size(int dim) { return dim == 0 ? kInnerGrain : 1; }
 int64_t piece_count(int64_t size, int dim) {
   return (size + piece_size(dim) - 1) / piece_size(dim);
 }
-/// How many pieces outweigh waking a thread.
-int64_t least_pieces(int64_t work, int64_t pieces) {
-  const int64_t work_of_one = std::max<int64_t>(work / pieces, 1);
-  return (kWorkPerThread + work_of_one - 1) / work_of_one;
-}
 
 }  // namespace
 
 void CompiledNest::run(const Space& space, const Call& call) const {
   const Code code = code_for(order_key(space, call.starts));
   const int64_t work = space.element_count() * cost_;
-  const int threads = work < 2 * kWorkPerThread ? 1 : thread_count();
-  const int dim = threads == 1 ? -1 : dimension_to_split(space, threads);
+  const int dim = is_worth_sharing(work) ? dimension_to_split(space, thread_count()) : -1;
   if (dim < 0) return run_part(code, space, call);
   const int64_t unit = piece_size(dim), units = piece_count(space.sizes[dim], dim);
   parallel_for(units, least_pieces(work, units), [&](int64_t begin, int64_t end) {
@@ -266,7 +261,7 @@ std::optional<CompiledNest::Course> CompiledNest::course_over(const Space& space
 }
 
 void CompiledNest::run(const Course& course, const Call& call) const {
-  if (course.work < 2 * kWorkPerThread || course.units == 1 || thread_count() == 1)
+  if (course.units == 1 || !is_worth_sharing(course.work))
     return course.code(call.starts, course.strides.data(), course.sizes.data(), call.numbers,
                        call.extents);
   parallel_for(course.units, least_pieces(course.work, course.units),

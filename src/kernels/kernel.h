@@ -43,9 +43,6 @@ struct Arguments {
   bool has_other_sizes = false;            ///< the sizes stand for others, not known yet
 };
 
-/// Work (elements times what one costs, some 3 µs) that outweighs waking a thread.
-inline constexpr int64_t kWorkPerThread = 1 << 18;
-
 /// A kernel over a space that stays as it is: what follows from sizes and strides is found once.
 class PlacedKernel {
  public:

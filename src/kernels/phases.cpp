@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "jit/jit.h"
 #include "kernels/compiled_nest.h"
+#include "kernels/sharing.h"
 
 namespace janus::kernels {
 namespace {
@@ -430,13 +431,15 @@ class Phases::Plan::Run {
     const int64_t pieces = (columns + piece - 1) / piece;
     for (size_t sum = 0; sum < sum_count; ++sum)
       std::memset(group_place(sum), 0, static_cast<size_t>(groups_ * rows_ * kSlotBytes));
-    parallel_for(groups_ * pieces, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = i % pieces * piece;
-        add_group(part, columns_of(part, bound, first, std::min(piece, columns - first)),
-                  i / pieces);
-      }
-    });
+    const int64_t work = bound.space.element_count() * part.code.nest().cost();
+    parallel_for(
+        groups_ * pieces, least_pieces(work, groups_ * pieces), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const int64_t first = i % pieces * piece;
+            add_group(part, columns_of(part, bound, first, std::min(piece, columns - first)),
+                      i / pieces);
+          }
+        });
   }
 
   void add_group(const Part& part, Bound bound, int64_t group) const {

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
+#include "kernels/sharing.h"
 
 namespace janus::kernels {
 
@@ -22,8 +23,6 @@ constexpr int64_t most_columns = 512, most_elements = 1 << 16, most_inner = 512;
 constexpr int64_t few_tiles = 4;
 /// Vectors side by side in a panel.
 constexpr int width = 2;
-/// Multiplications that outweigh waking a thread.
-constexpr int64_t work_per_thread = 1 << 20;
 
 int lanes() { return jit::vector_bytes() / static_cast<int>(sizeof(float)); }
 /// Of a tile: so many sums, the vectors of the right operand and one of the left one fit the
@@ -302,11 +301,15 @@ void multiply_columns(const Product& product, int64_t first, int64_t columns) {
 
 bool has_products() { return jit::vector_bytes() >= 32; }
 
+/// Two multiplications with their additions at once.
+int64_t work_of(const Product& product) {
+  return product.rows * product.columns * product.inner / 2;
+}
+
 void multiply(const Product& product) {
   const int64_t width = panel_columns();
   const int64_t panels = (product.columns + width - 1) / width;
-  const int64_t grain = work_per_thread / (product.rows * width * product.inner) + 1;
-  parallel_for(panels, grain, [&](int64_t begin, int64_t end) {
+  parallel_for(panels, least_pieces(work_of(product), panels), [&](int64_t begin, int64_t end) {
     const int64_t last = std::min(product.columns, end * width);
     for (int64_t j = begin * width; j < last; j += most_columns)
       multiply_columns(product, j, std::min(most_columns, last - j));

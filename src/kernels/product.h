@@ -33,4 +33,7 @@ bool has_products();
 
 void multiply(const Product& product);
 
+/// How much work that is, as sharing.h counts it.
+int64_t work_of(const Product& product);
+
 }  // namespace janus::kernels

@@ -203,11 +203,12 @@ const Loops<T>& loops() {
 /// Sums of planes, channel by channel: `planes(offset, channel, first, second)`.
 template <class Planes>
 void sum_all_planes(const ChannelShape& shape, ChannelSums& sums, const Planes& planes) {
-  parallel_for(shape.channels, grain(shape.count()), [&](int64_t begin, int64_t end) {
-    for (int64_t c = begin; c < end; ++c) {
-      planes(c * shape.inner, c, sums.first[c], sums.second[c]);
-    }
-  });
+  parallel_for(shape.channels, grain(shape.channels, shape.count()),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t c = begin; c < end; ++c) {
+                   planes(c * shape.inner, c, sums.first[c], sums.second[c]);
+                 }
+               });
 }
 
 /// Sums of rows, in chunks that do not depend on the number of threads, so that neither do the
@@ -221,7 +222,7 @@ void sum_all_rows(const ChannelShape& shape, ChannelSums& sums, const Rows& rows
   const auto part = [&](int64_t chunk, int64_t which) {
     return parts.data() + static_cast<size_t>(2 * chunk + which) * channels;
   };
-  parallel_for(chunks, grain(length * shape.channels), [&](int64_t begin, int64_t end) {
+  parallel_for(chunks, grain(chunks, length * shape.channels), [&](int64_t begin, int64_t end) {
     for (int64_t chunk = begin; chunk < end; ++chunk) {
       const int64_t first = chunk * length;
       rows(first, std::min(length, shape.outer - first), part(chunk, 0), part(chunk, 1));
@@ -241,7 +242,8 @@ void clear(ChannelSums& sums, const ChannelShape& shape) {
 /// Each plane: `plane(offset, channel)`.
 template <class Plane>
 void for_each_plane(const ChannelShape& shape, const Plane& plane) {
-  parallel_for(shape.outer * shape.channels, grain(shape.inner), [&](int64_t begin, int64_t end) {
+  const int64_t count = shape.outer * shape.channels;
+  parallel_for(count, grain(count, shape.inner), [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) plane(p * shape.inner, p % shape.channels);
   });
 }
@@ -249,7 +251,7 @@ void for_each_plane(const ChannelShape& shape, const Plane& plane) {
 /// Ranges of rows: `rows(offset, count)`.
 template <class Rows>
 void for_each_rows(const ChannelShape& shape, const Rows& rows) {
-  parallel_for(shape.outer, grain(shape.channels),
+  parallel_for(shape.outer, grain(shape.outer, shape.channels),
                [&](int64_t begin, int64_t end) { rows(begin * shape.channels, end - begin); });
 }
 

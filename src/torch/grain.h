@@ -1,15 +1,17 @@
 // How much of a loop over elements is worth another thread.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
+
+#include "kernels/sharing.h"
 
 namespace janus::torch {
 
-/// For parallel_for: how many indices go together at least, where one stands for so many elements.
-inline int64_t grain(int64_t elements_of_one) {
-  constexpr int64_t least_elements = 1 << 14;
-  return std::max<int64_t>(1, least_elements / std::max<int64_t>(1, elements_of_one));
+/// For parallel_for over `count` indices: how many go together at least, where each stands for so
+/// many elements that are moved or added up.
+inline int64_t grain(int64_t count, int64_t elements_of_one) {
+  constexpr int64_t work_of_element = 16;  // not all of it is done by vectors
+  return kernels::least_pieces(count * elements_of_one * work_of_element, count);
 }
 
 }  // namespace janus::torch

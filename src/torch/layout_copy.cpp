@@ -93,7 +93,7 @@ class CopyInOrder {
   bool suits() const { return suits_; }
 
   void run(void* to) const {
-    parallel_for(pieces_, grain(piece_), [&](int64_t begin, int64_t end) {
+    parallel_for(pieces_, grain(pieces_, piece_), [&](int64_t begin, int64_t end) {
       at::DimVector index(outer_);
       int64_t offset = 0;
       for (size_t d = outer_, rest = static_cast<size_t>(begin); d-- > 0;) {

@@ -166,7 +166,8 @@ class MaxPool final : public execute::Operation {
     const float* const from = input.const_data_ptr<float>();
     float* const to = values.mutable_data_ptr<float>();
     int64_t* const at = indices.mutable_data_ptr<int64_t>();
-    parallel_for(input.numel() / area, grain(area), [&](int64_t begin, int64_t end) {
+    const int64_t planes = input.numel() / area;
+    parallel_for(planes, grain(planes, area), [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) {
         pool_plane_here(from + plane * area, windows, to + plane * results, at + plane * results);
       }

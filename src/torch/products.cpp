@@ -25,6 +25,7 @@
 #include "graph/constant.h"
 #include "graph/op.h"
 #include "kernels/product.h"
+#include "kernels/sharing.h"
 #include "ops/list.h"
 #include "torch/grain.h"
 #include "torch/tensor.h"
@@ -121,7 +122,7 @@ void add_row(at::Tensor& out, const at::Tensor& bias) {
   const int64_t columns = out.size(1);
   float* const data = out.mutable_data_ptr<float>();
   const float* const row = bias.const_data_ptr<float>();
-  parallel_for(out.size(0), grain(columns), [&](int64_t begin, int64_t end) {
+  parallel_for(out.size(0), grain(out.size(0), columns), [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       float* __restrict to = data + r * columns;
       for (int64_t c = 0; c < columns; ++c) to[c] += row[c];
@@ -217,17 +218,17 @@ namespace {
 /// Each product of a batch, of which `first` is the first one, by our own code.
 void multiply_each(const kernels::Product& first, const at::Tensor& left, const at::Tensor& right,
                    const at::Tensor& out) {
-  constexpr int64_t least_work = 1 << 20;  // outweighs waking a thread
-  const int64_t work = first.rows * first.columns * first.inner;
-  parallel_for(left.size(0), least_work / work + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      kernels::Product product = first;
-      product.left.data += i * left.stride(0);
-      product.right.data += i * right.stride(0);
-      product.out += i * out.stride(0);
-      kernels::multiply(product);
-    }
-  });
+  const int64_t count = left.size(0);
+  parallel_for(count, kernels::least_pieces(count * kernels::work_of(first), count),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   kernels::Product product = first;
+                   product.left.data += i * left.stride(0);
+                   product.right.data += i * right.stride(0);
+                   product.out += i * out.stride(0);
+                   kernels::multiply(product);
+                 }
+               });
 }
 
 /// The same of batches.

@@ -15,6 +15,7 @@
 #include "base/thread_pool.h"
 #include "graph/constant.h"
 #include "graph/op.h"
+#include "kernels/sharing.h"
 #include "ops/attributes.h"
 #include "ops/list.h"
 #include "torch/operators.h"
@@ -26,8 +27,8 @@ using execute::Operands;
 
 namespace {
 
-/// Elements that outweigh waking a thread, which then looks at all indices.
-constexpr int64_t elements_per_thread = 1 << 16;
+/// Of an element that is added to another, as kernels count it.
+constexpr int64_t work_of_element = 4;
 
 /// What is added where; `skipped` is an index whose rows are left out. The source may be a view
 /// that repeats rows, as the gradient of a mean is, as long as elements of a row are neighbours.
@@ -102,9 +103,9 @@ template <class Element>
 void add_rows(const Rows& rows, at::Tensor& table, bool zeroes) {
   Element* const data = table.mutable_data_ptr<Element>();
   const int64_t count = table.size(0), width = rows.width;
-  const int64_t work = rows.source.numel() + (zeroes ? table.numel() : 0);
-  const int64_t parts = std::clamp<int64_t>(work / elements_per_thread, 1, thread_count());
-  parallel_for(parts, 1, [&](int64_t first, int64_t last) {
+  const int64_t work = (rows.source.numel() + (zeroes ? table.numel() : 0)) * work_of_element;
+  const int64_t parts = thread_count();
+  parallel_for(parts, kernels::least_pieces(work, parts), [&](int64_t first, int64_t last) {
     const int64_t begin = count * first / parts, end = count * last / parts;
     if (zeroes) std::fill(data + begin * width, data + end * width, Element{0});
     if (rows.indices.scalar_type() == at::kInt)
@@ -165,8 +166,8 @@ void add_inner(const at::Tensor& indices, const at::Tensor& source, int64_t dim,
   const int64_t* const places = indices.const_data_ptr<int64_t>();
   const Element* const elements = source.const_data_ptr<Element>();
   Element* const results = out.mutable_data_ptr<Element>();
-  const int64_t grain = std::max<int64_t>(elements_per_thread / (count * width), 1);
-  parallel_for(outer, grain, [&](int64_t first, int64_t last) {
+  const int64_t work = outer * count * width * work_of_element;
+  parallel_for(outer, kernels::least_pieces(work, outer), [&](int64_t first, int64_t last) {
     for (int64_t o = first; o < last; ++o) {
       const Element* __restrict from = elements + o * count * width;
       Element* const part = results + o * size * width;

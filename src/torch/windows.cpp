@@ -82,7 +82,8 @@ void scatter_tap(const float* from, const Windows& windows, const Span& down, co
 template <class Plane>
 void for_each_plane(int64_t batch, const Windows& windows, const Plane& plane) {
   const int64_t work = windows.taps() * windows.count();
-  parallel_for(windows.channels * batch, grain(work), [&](int64_t begin, int64_t end) {
+  const int64_t count = windows.channels * batch;
+  parallel_for(count, grain(count, work), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) plane(i / batch, i % batch);
   });
 }
@@ -90,7 +91,8 @@ void for_each_plane(int64_t batch, const Windows& windows, const Plane& plane) {
 /// Calls `line(image, y)` for these lines, of windows or of pixels, `height` an image.
 template <class Line>
 void for_each_line(Lines lines, int64_t height, int64_t work, const Line& line) {
-  parallel_for(lines.last - lines.first, grain(work), [&](int64_t begin, int64_t end) {
+  const int64_t count = lines.last - lines.first;
+  parallel_for(count, grain(count, work), [&](int64_t begin, int64_t end) {
     for (int64_t i = lines.first + begin; i < lines.first + end; ++i) line(i / height, i % height);
   });
 }

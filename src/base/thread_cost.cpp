@@ -1,0 +1,73 @@
+// See thread_cost.h.
+#include "base/thread_cost.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+#include "base/steady_time.h"
+#include "base/thread_pool.h"
+
+namespace janus {
+
+namespace {
+
+/// So many times pieces are handed out, or fewer on a machine where that takes too long.
+constexpr size_t kRounds = 15;
+constexpr double kMostSeconds = 1e-3;
+/// A program's loops follow each other with something in between, in which threads begin to sleep.
+constexpr double kSecondsBetween = 2e-5;
+
+/// Additions that need each other: each takes a cycle.
+void work_off_piece() {
+  int64_t sum = 0;
+  for (int64_t i = 0; i < kCyclesOfPiece; ++i) {
+    sum += i;
+    asm volatile("" : "+r"(sum));
+  }
+}
+
+double seconds_of_piece() {
+  constexpr int rounds = 5;
+  double least = 1;
+  for (int round = 0; round < rounds; ++round) {
+    const double start = steady_seconds();
+    work_off_piece();
+    least = std::min(least, steady_seconds() - start);
+  }
+  return least;
+}
+
+/// Nothing if not each piece was handed out by itself.
+std::optional<double> seconds_of_all_pieces(int threads) {
+  std::atomic<int> ranges = 0;
+  const double start = steady_seconds();
+  parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
+    ++ranges;
+    for (int64_t i = begin; i < end; ++i) work_off_piece();
+  });
+  const double taken = steady_seconds() - start;
+  return ranges == threads ? std::optional(taken) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> cycles_of_handing_out() {
+  const int threads = thread_count();
+  if (threads == 1 || !seconds_of_all_pieces(threads)) return std::nullopt;  // they have begun
+  std::vector<double> times;
+  const double begin = steady_seconds();
+  do {
+    const double next = steady_seconds() + kSecondsBetween;
+    while (steady_seconds() < next) continue;
+    const auto taken = seconds_of_all_pieces(threads);
+    if (!taken) return std::nullopt;
+    times.push_back(*taken);
+  } while (times.size() < kRounds && steady_seconds() - begin < kMostSeconds);
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  const double piece = seconds_of_piece();
+  return std::max(0.0, *middle - piece) / piece * static_cast<double>(kCyclesOfPiece);
+}
+
+}  // namespace janus

@@ -1,0 +1,77 @@
+// What threads cost: a figure that makes sense, or none.
+#include "base/thread_cost.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/options.h"
+#include "base/thread_pool.h"
+
+namespace janus {
+namespace {
+
+class ThreadCost : public testing::Test {
+ protected:
+  void SetUp() override { set_thread_count(2); }
+};
+
+TEST_F(ThreadCost, IsAFigureThatMakesSense) {
+  for (const int threads : {2, 3}) {
+    set_thread_count(threads);
+    const auto cycles = cycles_of_handing_out();
+    ASSERT_TRUE(cycles.has_value());
+    EXPECT_GE(*cycles, 0);  // on a busy machine it may be any
+  }
+}
+
+TEST_F(ThreadCost, OneThreadHasNone) {
+  set_thread_count(1);
+  EXPECT_EQ(cycles_of_handing_out(), std::nullopt);
+}
+
+TEST_F(ThreadCost, WithoutParallelWorkThereIsNone) {
+  set_disabled({"parallel"});
+  EXPECT_EQ(cycles_of_handing_out(), std::nullopt);
+  set_disabled({});
+}
+
+TEST_F(ThreadCost, InsideALoopThereIsNone) {
+  std::atomic<int> figures = 0;
+  parallel_for(2, 1, [&](int64_t, int64_t) { figures += cycles_of_handing_out().has_value(); });
+  EXPECT_EQ(figures, 0);
+}
+
+TEST_F(ThreadCost, NoneIsFoundWhileAnotherHasTheThreads) {
+  std::atomic<int> inside = 0;
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    parallel_for(2, 1, [&](int64_t, int64_t) {
+      ++inside;
+      while (!done) std::this_thread::yield();
+    });
+  });
+  while (inside < 2) std::this_thread::yield();
+  EXPECT_EQ(cycles_of_handing_out(), std::nullopt);
+  done = true;
+  other.join();
+}
+
+TEST_F(ThreadCost, AForkedChildFindsItsOwn) {
+  cycles_of_handing_out();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);  // a hang is a failure
+    const auto cycles = cycles_of_handing_out();
+    _exit(cycles && *cycles >= 0 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+}  // namespace
+}  // namespace janus
