@@ -286,7 +286,8 @@ RowsOfNumber& Rows::of_number(const Group& group, const SymbolValues& symbols) {
   const Instruction& instruction = *group.instruction;
   const size_t count = group.members.size();
   known_.resize(std::max(known_.size(), instruction.operation + 1));
-  RowsOfNumber& known = known_[instruction.operation][count <= largest_known ? count : 0];
+  const size_t large = group.is_rest ? largest_known + 1 : 0;
+  RowsOfNumber& known = known_[instruction.operation][count <= largest_known ? count : large];
   const size_t stacked = instruction.inputs.size() - instruction.sums;
   const bool fits =
       known.layouts.size() == stacked && !known.repeated.empty() &&
@@ -357,7 +358,10 @@ size_t Rows::rows_at_once(const Group& group, SymbolValues& symbols) {
 Rows::Group Rows::part_of(const Group& group, size_t first, size_t count) {
   const auto begin = group.members.begin() + static_cast<ptrdiff_t>(first);
   const auto end = begin + static_cast<ptrdiff_t>(std::min(count, group.members.size() - first));
-  return {.instruction = group.instruction, .members = {begin, end}, .number = group.number};
+  return {.instruction = group.instruction,
+          .members = {begin, end},
+          .number = group.number,
+          .is_rest = first > 0 && first + count > group.members.size()};
 }
 
 bool Rows::lies_in_order(const Slot& operand, const Layout& in_order,

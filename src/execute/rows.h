@@ -88,6 +88,7 @@ class Rows {
     const Instruction* instruction = nullptr;
     std::vector<uint32_t> members;
     uint32_t number = 0;
+    bool is_rest = false;  ///< of a group that is computed piece by piece: the last, shorter one
   };
   /// What becomes of the results of a group; of one that adds to sums there are none.
   struct Given {
@@ -185,7 +186,8 @@ class Rows {
   std::unordered_map<int64_t, Slot> own_tensors_;  ///< one for all places where a row stands
   uint32_t first_waiting_ = 0;
   std::vector<const Instruction*> representatives_;  ///< by kind: whose block is run
-  /// By kind and number of rows; kept from run to run. One stands for all large numbers.
+  /// By kind and number of rows; kept from run to run. One stands for all large numbers, another
+  /// for those of rests.
   std::vector<std::unordered_map<size_t, RowsOfNumber>> known_;
 };
 

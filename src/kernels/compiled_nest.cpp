@@ -162,8 +162,16 @@ bool CompiledNest::takes_place_of_input(int output, void* const* starts) const {
 }
 
 bool CompiledNest::prepare(const Space& space, Making making) const {
+  const auto is_there = [&](const OrderKey& key) {
+    return find_version(key) != nullptr || make_version(key, making) != nullptr;
+  };
   const OrderKey key = order_key(space, nullptr);
-  return find_version(key) != nullptr || make_version(key, making) != nullptr;
+  if (key.past_cache == 0) return is_there(key);
+  // Results that lie otherwise, or in the place of what is read, are known to a run only.
+  OrderKey anywhere = key;
+  anywhere.past_cache = 0;
+  const bool is_there_for_others = is_there(anywhere);
+  return is_there(key) && is_there_for_others;
 }
 
 CompiledNest::Code CompiledNest::code_for(const OrderKey& key) const {

@@ -15,6 +15,7 @@
 #include "ops/attributes.h"
 #include "ops/list.h"
 #include "ops/shape_rules.h"
+#include "torch/index_bounds.h"
 #include "torch/operators.h"
 #include "torch/row_sums.h"
 #include "torch/tensor.h"
@@ -24,26 +25,6 @@ namespace janus::torch {
 using execute::Operands;
 
 namespace {
-
-template <class Index>
-void require_between(const at::Tensor& indices, int64_t low, int64_t end) {
-  const Index* const first = indices.const_data_ptr<Index>();
-  for (int64_t i = 0; i < indices.numel(); ++i)
-    TORCH_CHECK_INDEX(first[i] >= low && first[i] < end, "index ", first[i],
-                      " is out of bounds for a dimension of size ", end);
-}
-
-/// What is expanded is looked at once.
-void require_between(const at::Tensor& given, int64_t low, int64_t end) {
-  at::Tensor indices = given;
-  for (int64_t d = 0; d < given.dim(); ++d)
-    if (given.size(d) > 1 && given.stride(d) == 0) indices = indices.narrow(d, 0, 1);
-  indices = indices.contiguous();
-  if (indices.scalar_type() == at::kInt)
-    require_between<int32_t>(indices, low, end);
-  else
-    require_between<int64_t>(indices, low, end);
-}
 
 /// What the operators share: a copy where the result is not to be in the tensor's place.
 class Writes : public execute::Operation {

@@ -18,6 +18,7 @@
 #include "kernels/sharing.h"
 #include "ops/attributes.h"
 #include "ops/list.h"
+#include "torch/index_bounds.h"
 #include "torch/operators.h"
 #include "torch/tensor.h"
 
@@ -205,7 +206,7 @@ class PartsAdded final : public execute::Operation {
   std::span<const size_t> looked_at() const override { return {&index_, 1}; }
   void look(const Operands& operands) override {
     Borrowed self(operands.in(0)), given(operands.in(index_));
-    inside(*given, self->size(dim_));
+    require_inside(*given, self->size(dim_));
   }
   void run(const Operands& operands) override {
     Borrowed self(operands.in(0));
@@ -227,18 +228,15 @@ class PartsAdded final : public execute::Operation {
     add_parts(indices, *source, dim_, out);
   }
 
+  bool require_inside(const at::Tensor& indices, int64_t size) const {
+    return require_between(indices, is_subscript_ ? -size : 0, size);
+  }
+
   /// The indices in order, from 0 to before `size`.
   at::Tensor inside(const at::Tensor& given, int64_t size) const {
-    at::Tensor indices = given.to(at::kLong).contiguous();
-    const int64_t* const first = indices.const_data_ptr<int64_t>();
-    bool is_negative = false;
-    for (int64_t i = 0; i < indices.numel(); ++i) {
-      is_negative |= first[i] < 0;
-      TORCH_CHECK_INDEX(first[i] >= (is_subscript_ ? -size : 0) && first[i] < size,
-                        "index out of range in self");
-    }
-    if (!is_negative) return indices;
-    return at::where(indices.lt(0), indices.add(size), indices);
+    const bool count_from_end = require_inside(given, size);
+    const at::Tensor indices = given.to(at::kLong).contiguous();
+    return count_from_end ? at::where(indices.lt(0), indices.add(size), indices) : indices;
   }
 
   int64_t dim_;
