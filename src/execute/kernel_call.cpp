@@ -131,9 +131,11 @@ std::vector<int64_t> indexed_strides(const Node& node, const std::vector<int64_t
   return elementwise_strides(sizes, all);
 }
 
-/// Joined and padded images keep their channels last; what is only turned keeps its order.
+/// Joined, padded and pooled images keep their channels last, a gradient those of the image that it
+/// goes back to; what is only turned keeps its order.
 std::vector<int64_t> reindexed_strides(const Node& node, const std::vector<int64_t>& sizes,
-                                       const Operands& operands) {
+                                       Operands operands) {
+  if (node.op == &op::avg_pool2d_backward) operands = {operands[1]};
   if (node.op == &op::flip) return elementwise_strides(sizes, operands);
   if (node.op == &op::index) return indexed_strides(node, sizes, operands);
   const bool keeps =

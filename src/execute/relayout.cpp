@@ -86,7 +86,7 @@ class Chooser {
     }
     if (draws(*instruction.node)) return std::nullopt;  // draws follow the order in memory
     if (instruction.action == Action::kernel && !instruction.kernel->axes().empty())
-      return reduced_images(instruction);
+      return images_in_space(instruction);
     Images images;
     const auto& sizes = layout(instruction.outputs[0]).sizes;
     for (size_t i = 0; i < instruction.outputs.size(); ++i) {
@@ -101,23 +101,29 @@ class Chooser {
     return images;
   }
 
-  /// What a kernel with reductions reads and writes at each point: it asks how its tensors' own
-  /// dimensions lie in its space, not how they lie in memory.
-  std::optional<Images> reduced_images(const Instruction& instruction) const {
+  /// Whether a tensor of a kernel with a rank may lie otherwise: it is read and written at each
+  /// point, by a map, or not at all (an operand of which only the shape counts).
+  static bool lies_as_it_likes(const kernels::Kernel& kernel, size_t tensor) {
+    const std::vector<int>& axes = kernel.axes()[tensor];
+    return kernel.map(tensor) != nullptr || axes == std::vector<int>{0, 1, 2, 3} ||
+           axes == std::vector<int>{-1, -1, -1, -1};
+  }
+
+  /// The images of a kernel with reductions or maps: it asks how its tensors' own dimensions lie in
+  /// its space, not how they lie in memory.
+  std::optional<Images> images_in_space(const Instruction& instruction) const {
     if (instruction.kernel->rank() != 4) return std::nullopt;
-    const auto axes = instruction.kernel->axes();
     Images images;
     size_t tensor = 0;
-    const auto fills_space = [&](uint32_t slot) {
-      const std::vector<int>& own = axes[tensor++];
-      return own == std::vector<int>{0, 1, 2, 3} && is_image(slot);
+    const auto is_one = [&](uint32_t slot) {
+      return lies_as_it_likes(*instruction.kernel, tensor++) && is_image(slot);
     };
     for (size_t i = 0; i < instruction.inputs.size(); ++i) {
       const bool is_tensor = instruction.node->inputs[i]->type.is_tensor();
-      if (is_tensor && fills_space(instruction.inputs[i])) images.inputs.push_back(i);
+      if (is_tensor && is_one(instruction.inputs[i])) images.inputs.push_back(i);
     }
     for (size_t i = 0; i < instruction.outputs.size(); ++i)
-      if (fills_space(instruction.outputs[i])) images.outputs.push_back(i);
+      if (is_one(instruction.outputs[i])) images.outputs.push_back(i);
     if (images.inputs.empty()) return std::nullopt;
     return images;
   }

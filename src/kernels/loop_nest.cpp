@@ -84,7 +84,7 @@ void print_space(std::ostream& out, const LoopNest& nest) {
 }
 
 void print_instruction(std::ostream& out, const Instruction& instruction) {
-  out << kOpcodeNames[static_cast<size_t>(instruction.opcode)];
+  out << (instruction.may_fail ? "look_up" : kOpcodeNames[static_cast<size_t>(instruction.opcode)]);
   switch (instruction.opcode) {
     case Opcode::load:
     case Opcode::pick:

@@ -6,8 +6,9 @@
 // Element-wise operators access each operand at the point itself. An operand may also be read at
 // indices that follow the point's: a map says which, and `load` has the condition under which there
 // is such an element; elsewhere it gives 0. Where an index is computed, the map leaves it at 0, and
-// `load` has a second operand, how many elements farther it is; the run has failed where its
-// condition does not hold. A `reduce` combines
+// `load` has a second operand, how many elements farther it is; of a `look_up` the run has failed
+// where its condition does not hold. An operand that is read at several places around the point, as
+// the elements of a window are, has one map as well, and loads that go farther. A `reduce` combines
 // the values of an instruction along the reduced dimensions of the space; what uses it is computed
 // once they are all there: in another pass over the row, or once for the row.
 //
@@ -53,7 +54,7 @@
 //   %5 = number n0 : i64
 //   %6 = mul %0, %5 : i64
 //   %7 = bit_and %3, %4 : b1
-//   %8 = load t0 %7, %6 : f32
+//   %8 = look_up t0 %7, %6 : f32
 //   store t2, %8
 #pragma once
 
@@ -106,6 +107,7 @@ struct Instruction {
   std::array<int, 3> operands = {-1, -1, -1};  ///< earlier instructions; -1 where there is none
   uint32_t index = 0;
   uint64_t bits = 0;
+  bool may_fail = false;  ///< of a load: the run fails where operand 0 is false
 
   friend bool operator==(const Instruction&, const Instruction&) = default;
 };
@@ -150,8 +152,8 @@ struct LoopNest {
   static bool is_moved(const Instruction& one) {
     return one.opcode == Opcode::load && one.operands[1] >= 0;
   }
-  /// Whether it is one at an index that may be outside.
-  static bool looks_up(const Instruction& one) { return is_moved(one) && one.operands[0] >= 0; }
+  /// Whether it is one at an index that must not be outside.
+  static bool looks_up(const Instruction& one) { return one.may_fail; }
   /// Whether a run may find an index outside.
   bool may_fail() const;
   /// The loads at indices that may be outside which no result depends on.

@@ -334,8 +334,11 @@ class Nest {
   /// where there is none.
   void add_read(const Node& node) {
     const Value* operand = resolved(node.inputs[0]);
-    const ops::IndexMap& map = *space_->map(operand);
     const ops::Read read = ops::read_of(node).value();
+    const std::vector<int64_t>& first = space_->map(operand)->offset;
+    const ops::IndexMap map{.space_rank = space_->rank(),
+                            .factors = space_->map(operand)->factors,
+                            .offset = read.map.offset};
     const uint32_t tensor = mapped_.at(operand);
     Lowering code(nest_, values_, node, space_);
     std::optional<Lowering::Scalar> inside, farther;
@@ -358,6 +361,7 @@ class Nest {
         move(k, code.sub(count, one));
       } else {
         wanted = conditions(code, map, k, known);
+        if (map.offset[k] != first[k]) move(k, integer(code, map.offset[k] - first[k]));
       }
       for (const auto& condition : wanted)
         inside = inside ? code.bit_and(*inside, condition) : condition;
@@ -366,6 +370,7 @@ class Nest {
     Instruction load{.opcode = Opcode::load, .dtype = dtype, .index = tensor};
     if (inside) load.operands[0] = inside->id;
     if (farther) load.operands[1] = farther->id;
+    load.may_fail = !read.look_ups.empty();
     Lowering::Scalar element{nest_.append(load), dtype};
     if (inside && node.op == &op::reindex) element = filled(code, node, *inside, element);
     values_[node.output()] = element;

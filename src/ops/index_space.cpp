@@ -120,8 +120,12 @@ bool is_plain_reduction(const Node& node) {
                           &op::any, &op::all, &op::max, &op::min, &op::pick});
 }
 
+bool is_pooling(const Node& node) {
+  return is_one_of(node, {&op::max_pool2d_with_indices, &op::avg_pool2d, &op::avg_pool2d_backward});
+}
+
 bool is_reindexing(const Node& node) {
-  return is_read(node) || is_one_of(node, {&op::cat, &op::constant_pad_nd});
+  return is_read(node) || is_pooling(node) || is_one_of(node, {&op::cat, &op::constant_pad_nd});
 }
 
 bool is_read_elsewhere(const Node& node, size_t input) {
@@ -196,10 +200,10 @@ class IndexSpace::Finder {
   }
 
   /// Half precision is computed with in float32 and rounded at the end, as in eager; where eager
-  /// rounds in between, so does the decomposition.
+  /// rounds in between, so does the decomposition. What reads at other places reads it as it lies.
   static std::vector<Value*> parts_of(graph::Builder& builder, const Node& node) {
     std::vector<Value*> inputs = node.inputs;
-    if (is_half(node)) {
+    if (is_half(node) && !is_reindexing(node)) {
       if (rounds_within(node)) throw NoSpace{};
       for (Value*& input : inputs)
         if (input->type.is_tensor())
@@ -312,7 +316,8 @@ class IndexSpace::Finder {
     if (node.op == &op::pick) require(node.inputs[1], axes);
   }
 
-  /// An operand from outside that is read in this way only, be it at several tensors of indices.
+  /// An operand from outside that is read in this way only, be it at several tensors of indices, or
+  /// at several places around the point.
   void place_read(const Node& node) {
     const Value* operand = space_.resolved(node.inputs[0]);
     const Shape &from = operand->type.shape, &to = node.output()->type.shape;
@@ -336,8 +341,12 @@ class IndexSpace::Finder {
     }
     const bool is_read_else = space_.axes_.contains(operand) && !space_.maps_.contains(operand);
     const auto [found, added] = space_.maps_.try_emplace(operand, map);
-    if (is_read_else || !(found->second == map)) throw NoSpace{};
-    space_.axes_[operand] = operand_axes;
+    if (is_read_else || found->second.factors != map.factors) throw NoSpace{};
+    const bool goes_by_map = read->look_ups.empty() && read->turned.empty();
+    if (found->second.offset != map.offset && !goes_by_map) throw NoSpace{};
+    Axes& own = space_.axes_[operand];
+    own.resize(from.size(), -1);
+    for (size_t k = 0; k < from.size(); ++k) own[k] = std::max(own[k], operand_axes[k]);
     for (const LookUp& each : read->look_ups) place_index(each, axes);
     space_.axes_[node.output()] = axes;
   }

@@ -6,7 +6,8 @@
 // from outside at indices that follow the point's, or that others of the group's values are; a
 // `reindex` a number outside of it. An operator that is neither counts
 // as what it is made of (OpDef::decompose): softmax is a maximum, a sum, and elementwise operators
-// around them; concatenation and padding are `reindex` and a choice by position.
+// around them; concatenation and padding are `reindex` and a choice by position, pooling a
+// `reindex` for each place of a window.
 #pragma once
 
 #include <memory>
@@ -37,6 +38,9 @@ bool has_rows_enough(const Reduction& reduction);
 
 /// Whether the operator itself combines elements: a sum, not what is made of sums.
 bool is_plain_reduction(const graph::Node& node);
+
+/// Whether the operator combines the elements of windows, or goes back to them.
+bool is_pooling(const graph::Node& node);
 
 /// Whether the operator is, or is made of, reads at other indices than those of the point.
 bool is_reindexing(const graph::Node& node);

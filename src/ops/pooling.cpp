@@ -1,6 +1,9 @@
 // Pooling over windows: maxima with their positions, averages, and averages to a given size.
 #include <array>
+#include <functional>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -96,6 +99,210 @@ Attributes window_attributes(const Node& node, size_t dimensions) {
   if (node.attributes.has("dilation")) attributes.set("dilation", window.dilation);
   return attributes;
 }
+
+// ---- As reads of the elements of windows --------------------------------------------------------
+
+/// More elements of a window than this are left to ATen: each is a read of its own.
+constexpr int64_t most_elements = 32;
+
+/// A window over dimensions of known sizes.
+struct KnownWindow {
+  size_t rank = 0;  ///< of the tensors
+  std::vector<int64_t> kernel, stride, padding, dilation;
+  std::vector<int64_t> input, output;  ///< sizes of what it goes over
+  std::vector<int64_t> steps;          ///< from index to index in a plane of the input
+
+  size_t dimensions() const { return kernel.size(); }
+  int64_t dim(size_t i) const { return static_cast<int64_t>(rank - dimensions() + i); }
+  int64_t element_count() const {
+    return std::accumulate(kernel.begin(), kernel.end(), int64_t{1}, std::multiplies<>());
+  }
+  /// The place in the window of its element `number`, row after row.
+  std::vector<int64_t> place(int64_t number) const {
+    std::vector<int64_t> result(dimensions());
+    for (size_t i = dimensions(); i-- > 0; number /= kernel[i]) result[i] = number % kernel[i];
+    return result;
+  }
+};
+
+std::vector<int64_t> known(const Shape& sizes) {
+  std::vector<int64_t> result;
+  for (const Dim& size : sizes) {
+    if (!size.is_constant()) throw TypeError("pooling: sizes that vary");
+    result.push_back(size.value());
+  }
+  return result;
+}
+
+/// Throws where kernels are not to compute it. Of volumes ATen gives other positions channels last,
+/// where all of a window is -inf: they stay its.
+KnownWindow known_window(const Attributes& attributes, const Shape& input, const Shape& output) {
+  constexpr size_t dimensions = 2;
+  const Window window = window_of(attributes, dimensions);
+  const auto inner = [&](const Shape& shape) {
+    return known(Shape(shape.end() - static_cast<ptrdiff_t>(dimensions), shape.end()));
+  };
+  KnownWindow result{.rank = input.size(),
+                     .kernel = known(window.kernel),
+                     .stride = known(window.stride),
+                     .padding = known(window.padding),
+                     .dilation = known(window.dilation),
+                     .input = inner(input),
+                     .output = inner(output),
+                     .steps = std::vector<int64_t>(dimensions, 1)};
+  for (size_t i = dimensions - 1; i-- > 0;)
+    result.steps[i] = result.steps[i + 1] * result.input[i + 1];
+  const int64_t area = result.steps.front() * result.input.front();
+  if (result.element_count() > most_elements || area > std::numeric_limits<int32_t>::max())
+    throw TypeError("pooling: large windows");
+  return result;
+}
+
+/// The elements that stand at that place of the windows, `fill` where that is outside.
+Expression at_place(const Expression& x, const Shape& size, const KnownWindow& window,
+                    const std::vector<int64_t>& place, double fill) {
+  Shape matrix(size.size() * size.size(), Dim(0)), offset(size.size(), Dim(0));
+  for (size_t d = 0; d < size.size(); ++d) matrix[d * size.size() + d] = 1;
+  for (size_t i = 0; i < window.dimensions(); ++i) {
+    const auto d = static_cast<size_t>(window.dim(i));
+    matrix[d * size.size() + d] = window.stride[i];
+    offset[d] = place[i] * window.dilation[i] - window.padding[i];
+  }
+  return apply(op::reindex, {{"size", size}, {"matrix", matrix}, {"offset", offset}}, x, fill);
+}
+
+/// Where the windows begin along a dimension, in front of the input too.
+Expression start_of(const Expression& windows, const KnownWindow& window, size_t i) {
+  return apply(op::position, {{"dim", window.dim(i)}}, windows) * window.stride[i] -
+         window.padding[i];
+}
+
+/// How far the first element of a window that is no padding stands behind its start, as a position.
+std::optional<Expression> distance_of_first(const Expression& windows, const KnownWindow& window) {
+  std::optional<Expression> distance;
+  for (size_t i = 0; i < window.dimensions(); ++i) {
+    if (window.padding[i] == 0) continue;
+    const Expression start = start_of(windows, window, i);
+    Expression first = start;
+    for (int64_t left = window.padding[i]; left > 0; left -= window.dilation[i])
+      first = apply(op::where, apply(op::lt, first, 0), first + window.dilation[i], first);
+    const auto along = (first - start) * window.steps[i];
+    distance = distance ? *distance + along : along;
+  }
+  return distance;
+}
+
+/// Element by element, as ATen: of equal ones the first is taken, and each NaN replaces what was
+/// found before it. Where nothing is taken the first element counts that is no padding.
+std::vector<Value*> max_pool_by_element(const Decompose& d) {
+  const Type& type = d.node.output()->type;
+  const KnownWindow window = known_window(d.node.attributes, in(d, 0).shape(), type.shape);
+  const DType wide = widened(type.dtype);
+  const auto element = [&](int64_t number) {
+    const double lowest = -std::numeric_limits<double>::infinity();
+    return cast(at_place(in(d, 0), type.shape, window, window.place(number), lowest), wide);
+  };
+  Expression best = element(0);
+  std::optional<Expression> distance = distance_of_first(best, window);
+  if (distance) distance = cast(*distance, DType::i32);
+  for (int64_t number = 1; number < window.element_count(); ++number) {
+    const Expression here = element(number);
+    const auto taken = apply(op::bitwise_or, apply(op::gt, here, best), apply(op::isnan, here));
+    best = apply(op::where, taken, here, best);
+    int64_t away = 0;
+    for (size_t i = 0; i < window.dimensions(); ++i)
+      away += window.place(number)[i] * window.dilation[i] * window.steps[i];
+    distance = distance ? apply(op::where, taken, away, *distance) : cast(taken, DType::i32) * away;
+  }
+  Expression index = start_of(best, window, 0) * window.steps[0];
+  for (size_t i = 1; i < window.dimensions(); ++i)
+    index = index + start_of(best, window, i) * window.steps[i];
+  if (distance) index = index + cast(*distance, DType::i64);
+  return {cast(best, type.dtype), index};
+}
+
+/// Between which indices the elements of windows count along a dimension.
+struct Limits {
+  int64_t lowest, highest;
+};
+Limits limits_of(const KnownWindow& window, size_t i, const Attributes& attributes) {
+  const int64_t border = flag_attribute(attributes, "count_include_pad") ? window.padding[i] : 0;
+  return {-border, window.input[i] + border};
+}
+
+/// Whether all windows have as many elements along a dimension as the kernel.
+bool are_whole(const KnownWindow& window, size_t i, const Limits& limits) {
+  const int64_t last = (window.output[i] - 1) * window.stride[i] - window.padding[i];
+  return -window.padding[i] >= limits.lowest && last + window.kernel[i] <= limits.highest;
+}
+
+/// How many elements each window has along a dimension.
+Expression count_along(const Expression& windows, const KnownWindow& window, size_t i,
+                       const Limits& limits) {
+  const auto start = start_of(windows, window, i), end = start + window.kernel[i];
+  const auto first = apply(op::where, apply(op::lt, start, limits.lowest), limits.lowest, start),
+             stop = apply(op::where, apply(op::gt, end, limits.highest), limits.highest, end);
+  return stop - first;
+}
+
+/// What sums over windows are divided by: a number, and in `varying` what differs from window to
+/// window.
+int64_t divisor_of(const Expression& windows, const KnownWindow& window,
+                   const Attributes& attributes, std::optional<Expression>& varying) {
+  if (attributes.has("divisor_override") && !attributes.is_none("divisor_override")) {
+    const int64_t divisor = integer_attribute(attributes, "divisor_override");
+    if (divisor == 0) throw TypeError("pooling: a division by zero, which eager refuses");
+    return divisor;
+  }
+  int64_t count = 1;
+  for (size_t i = 0; i < window.dimensions(); ++i) {
+    const Limits limits = limits_of(window, i, attributes);
+    if (are_whole(window, i, limits)) {
+      count *= window.kernel[i];
+    } else {
+      const auto along = count_along(windows, window, i, limits);
+      varying = varying ? *varying * along : along;
+    }
+  }
+  return count;
+}
+
+/// Added up element by element as ATen does it, in single precision at least.
+Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWindow& window) {
+  std::optional<Expression> sum;
+  for (int64_t number = 0; number < window.element_count(); ++number) {
+    const auto read = at_place(x, size, window, window.place(number), 0.0);
+    const auto element = cast(read, widened(x.dtype()));
+    sum = sum ? *sum + element : element + 0.0;
+  }
+  return *sum;
+}
+
+std::vector<Value*> avg_pool_by_element(const Decompose& d) {
+  const Type& type = d.node.output()->type;
+  const KnownWindow window = known_window(d.node.attributes, in(d, 0).shape(), type.shape);
+  const auto sum = sum_of_elements(in(d, 0), type.shape, window);
+  std::optional<Expression> varying;
+  const int64_t count = divisor_of(sum, window, d.node.attributes, varying);
+  return {cast(varying ? sum / (*varying * count) : sum / count, type.dtype)};
+}
+
+/// With windows at all places of the input, each element is in as many: what it gets is a sum over
+/// a window of the gradient.
+std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
+  const Type& type = d.node.output()->type;
+  const auto dy = in(d, 0);
+  KnownWindow window = known_window(d.node.attributes, type.shape, dy.shape());
+  std::optional<Expression> varying;
+  const int64_t count = divisor_of(dy, window, d.node.attributes, varying);
+  if (varying || window.stride != std::vector<int64_t>(window.dimensions(), 1))
+    throw TypeError("pooling: windows that differ, or are apart");
+  for (size_t i = 0; i < window.dimensions(); ++i)
+    window.padding[i] = window.kernel[i] - 1 - window.padding[i];
+  return {cast(sum_of_elements(dy, type.shape, window) / count, type.dtype)};
+}
+
+// ---- Gradients ----------------------------------------------------------------------------------
 
 template <size_t dimensions>
 void max_pool_gradient(Vjp& g, const OpDef& backward) {
@@ -225,6 +432,7 @@ constinit const OpDef op::max_pool2d_with_indices{
     .python = "_C._nn.max_pool2d_with_indices",
     .infer = infer_max_pool<2>,
     .vjp = [](Vjp& g) { max_pool_gradient<2>(g, op::max_pool2d_with_indices_backward); },
+    .decompose = max_pool_by_element,
 };
 
 constinit const OpDef op::max_pool2d_with_indices_backward{
@@ -347,6 +555,7 @@ constinit const OpDef op::avg_pool2d{
           g.add(0,
                 apply(op::avg_pool2d_backward, window_attributes(g.node(), 2), dout(g), in(g, 0)));
         },
+    .decompose = avg_pool_by_element,
 };
 
 constinit const OpDef op::avg_pool2d_backward{
@@ -358,6 +567,7 @@ constinit const OpDef op::avg_pool2d_backward{
     .aten = "avg_pool2d_backward",
     .infer = infer_backward,
     .vjp = avg_pool2d_backward_gradient,
+    .decompose = avg_pool_backward_by_element,
 };
 
 constinit const OpDef op::avg_pool1d{

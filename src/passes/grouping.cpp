@@ -115,7 +115,8 @@ class Grouping {
  private:
   static bool gives_tensors(const Node& node) {
     return !node.outputs.empty() &&
-           (node.outputs.size() == 1 || ops::reduction_of(node).has_value()) &&
+           (node.outputs.size() == 1 || ops::reduction_of(node).has_value() ||
+            ops::is_pooling(node)) &&
            std::ranges::all_of(node.outputs, [](const Value* v) { return v->type.is_tensor(); });
   }
 
@@ -458,9 +459,10 @@ bool has_few_elements(const Node& node) {
          std::ranges::all_of(node.outputs, is_few);
 }
 
-/// ATen copies whole rows, joins, pads and turns as fast; elements it takes one by one.
+/// ATen copies whole rows, joins, pads and turns as fast; elements it takes one by one, those of
+/// windows with a branch at each.
 bool reads_faster(const Node& node) {
-  if (node.op == &op::gather || node.op == &op::index) return true;
+  if (node.op == &op::gather || node.op == &op::index || ops::is_pooling(node)) return true;
   return ops::is_read(node) && has_few_elements(node);
 }
 

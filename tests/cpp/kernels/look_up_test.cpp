@@ -96,7 +96,7 @@ t0: f32 {at 0; 1}, t1: i64 (0), n0: i64 step t0 0 -> t2: f32 (0 1)
 %6 = number n0 : i64
 %7 = mul %0, %6 : i64
 %8 = bit_and %4, %5 : b1
-%9 = load t0 %8, %7 : f32
+%9 = look_up t0 %8, %7 : f32
 %10 = add %9, %9 : f32
 store t2, %10
 )");
