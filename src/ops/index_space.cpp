@@ -121,7 +121,8 @@ bool is_plain_reduction(const Node& node) {
 }
 
 bool is_pooling(const Node& node) {
-  return is_one_of(node, {&op::max_pool2d_with_indices, &op::avg_pool2d, &op::avg_pool2d_backward});
+  return is_one_of(node, {&op::max_pool2d_with_indices, &op::avg_pool2d, &op::avg_pool2d_backward,
+                          &op::adaptive_avg_pool2d_native});
 }
 
 bool is_reindexing(const Node& node) {

@@ -136,9 +136,8 @@ std::vector<int64_t> known(const Shape& sizes) {
 
 /// Throws where kernels are not to compute it. Of volumes ATen gives other positions channels last,
 /// where all of a window is -inf: they stay its.
-KnownWindow known_window(const Attributes& attributes, const Shape& input, const Shape& output) {
-  constexpr size_t dimensions = 2;
-  const Window window = window_of(attributes, dimensions);
+KnownWindow known_window(const Window& window, const Shape& input, const Shape& output) {
+  const size_t dimensions = window.kernel.size();
   const auto inner = [&](const Shape& shape) {
     return known(Shape(shape.end() - static_cast<ptrdiff_t>(dimensions), shape.end()));
   };
@@ -196,7 +195,8 @@ std::optional<Expression> distance_of_first(const Expression& windows, const Kno
 /// found before it. Where nothing is taken the first element counts that is no padding.
 std::vector<Value*> max_pool_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
-  const KnownWindow window = known_window(d.node.attributes, in(d, 0).shape(), type.shape);
+  const KnownWindow window =
+      known_window(window_of(d.node.attributes, 2), in(d, 0).shape(), type.shape);
   const DType wide = widened(type.dtype);
   const auto element = [&](int64_t number) {
     const double lowest = -std::numeric_limits<double>::infinity();
@@ -280,11 +280,28 @@ Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWi
 
 std::vector<Value*> avg_pool_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
-  const KnownWindow window = known_window(d.node.attributes, in(d, 0).shape(), type.shape);
+  const KnownWindow window =
+      known_window(window_of(d.node.attributes, 2), in(d, 0).shape(), type.shape);
   const auto sum = sum_of_elements(in(d, 0), type.shape, window);
   std::optional<Expression> varying;
   const int64_t count = divisor_of(sum, window, d.node.attributes, varying);
   return {cast(varying ? sum / (*varying * count) : sum / count, type.dtype)};
+}
+
+/// Where the sizes divide, all windows have as many elements, and none is in two.
+std::vector<Value*> adaptive_avg_pool_by_element(const Decompose& d) {
+  const Type& type = d.node.output()->type;
+  const Shape& input = in(d, 0).shape();
+  Window window{.kernel = {}, .stride = {}, .padding = {0, 0}, .dilation = {1, 1}};
+  for (size_t dim = input.size() - 2; dim < input.size(); ++dim) {
+    const Dim &size = input[dim], &count = type.shape[dim];
+    if (!size.is_constant() || size.value() == 0 || size.value() % count.value() != 0)
+      throw TypeError("pooling: windows that differ");
+    window.kernel.push_back(size.value() / count.value());
+  }
+  window.stride = window.kernel;
+  const KnownWindow known = known_window(window, input, type.shape);
+  return {cast(sum_of_elements(in(d, 0), type.shape, known) / known.element_count(), type.dtype)};
 }
 
 /// With windows at all places of the input, each element is in as many: what it gets is a sum over
@@ -292,7 +309,7 @@ std::vector<Value*> avg_pool_by_element(const Decompose& d) {
 std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
   const auto dy = in(d, 0);
-  KnownWindow window = known_window(d.node.attributes, type.shape, dy.shape());
+  KnownWindow window = known_window(window_of(d.node.attributes, 2), type.shape, dy.shape());
   std::optional<Expression> varying;
   const int64_t count = divisor_of(dy, window, d.node.attributes, varying);
   if (varying || window.stride != std::vector<int64_t>(window.dimensions(), 1))
@@ -589,6 +606,7 @@ constinit const OpDef op::adaptive_avg_pool2d_native{
     .aten = "_adaptive_avg_pool2d",
     .infer = infer_adaptive<2>,
     .vjp = [](Vjp& g) { g.add(0, apply(op::adaptive_avg_pool2d_backward, dout(g), in(g, 0))); },
+    .decompose = adaptive_avg_pool_by_element,
 };
 
 constinit const OpDef op::adaptive_avg_pool2d_backward{

@@ -133,15 +133,29 @@ def test_averages_in_kernels(data):
 
 @PROPERTY
 @given(data=st.data())
+def test_adaptive_averages(data):
+    """Of windows that differ they are the library's."""
+    x = image(data, data.draw(st.sampled_from([torch.float32, torch.float64])), special=False)
+    sizes = [data.draw(st.sampled_from([1, 2, 3, size])) for size in x.shape[-2:]]
+    text = expect_same(lambda x: F.adaptive_avg_pool2d(x, sizes).relu(), x, 1e-5)
+    windows = [size / given for size, given in zip(x.shape[-2:], sizes, strict=True)]
+    if sizes != [1, 1] and all(w == int(w) for w in windows) and windows[0] * windows[1] <= 32:
+        assert text.count("fused") == 1
+
+
+@PROPERTY
+@given(data=st.data())
 def test_gradients_of_pooling_in_kernels(data):
     x = image(data, data.draw(st.sampled_from([torch.float32, torch.float64])), special=False)
     kernel, stride, padding = window(data)
     ceil, counts_padding = data.draw(st.booleans()), data.draw(st.booleans())
-    maxima = data.draw(st.booleans())
+    kind = data.draw(st.sampled_from(["maxima", "averages", "adaptive"]))
 
     def step(x):
         x = x.detach().requires_grad_()
-        if maxima:
+        if kind == "adaptive":
+            y = F.adaptive_avg_pool2d(x, kernel)
+        elif kind == "maxima":
             y = F.max_pool2d(x, kernel, stride, padding, 1, ceil)
         else:
             y = F.avg_pool2d(x, kernel, stride, padding, ceil, counts_padding)
