@@ -85,8 +85,9 @@ Options& options() {
 bool is_parallel() { return parallel.load(std::memory_order_relaxed); }
 
 void set_disabled(std::set<std::string, std::less<>> names) {
+  Options& all = options();  // what the environment says comes first
   parallel = !names.contains("parallel");
-  options().disabled = std::move(names);
+  all.disabled = std::move(names);
 }
 
 bool log_enabled(std::string_view channel, int level) {
