@@ -2,9 +2,11 @@
 #include "execute/beside.h"
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_set>
 
 #include "base/options.h"
+#include "base/thread_pool.h"
 #include "graph/op.h"
 
 namespace janus::execute {
@@ -14,21 +16,24 @@ namespace {
 /// How far a partner is looked for.
 constexpr size_t farthest = 8;
 
-class Pairing {
+class Grouping {
  public:
-  Pairing(PlannedCode& code, const Frame& frame) : code_(code), frame_(frame) {}
+  Grouping(PlannedCode& code, const Frame& frame)
+      : code_(code),
+        frame_(frame),
+        most_(std::clamp<size_t>(static_cast<size_t>(thread_count()), 2, most_beside)) {}
 
-  std::vector<bool> pair() {
-    std::vector<bool> first(code_.instructions.size());
+  std::vector<size_t> group() {
+    std::vector<size_t> until(code_.instructions.size());
+    std::iota(until.begin(), until.end(), size_t{1});
     for (size_t i = 0; i + 1 < code_.tail; ++i) {
       if (!is_candidate(code_.instructions[i])) continue;
-      const size_t moved = bring_partner(i);
-      if (moved == 0) continue;
-      i += moved - 1;  // where the first one is now
-      first[i] = true;
-      ++i;
+      size_t count = 1;
+      while (count < most_ && bring_partner(i, count)) ++count;
+      std::fill_n(until.begin() + static_cast<ptrdiff_t>(i), count, i + count);
+      i += count - 1;
     }
-    return first;
+    return until;
   }
 
  private:
@@ -37,42 +42,44 @@ class Pairing {
            frame_.operations[instruction.operation]->can_run_beside();
   }
 
-  /// Puts a partner behind instruction `position`, and what the partner needs before it. Returns
-  /// how many instructions came before the partner, the first of the two included; 0: none found.
-  size_t bring_partner(size_t position) {
-    const size_t end = std::min(code_.tail, position + 1 + farthest);
-    for (size_t other = position + 1; other < end; ++other) {
+  /// Puts a partner behind the `count` operations from `first` on, and what the partner needs
+  /// before them, which moves `first`; false: none found.
+  bool bring_partner(size_t& first, size_t count) {
+    const size_t end = std::min(code_.tail, first + count + farthest);
+    for (size_t other = first + count; other < end; ++other) {
       const Action action = code_.instructions[other].action;
       if (action == Action::skip || action == Action::give) break;  // nothing crosses a side's ends
       if (!is_candidate(code_.instructions[other])) continue;
       std::vector<size_t> needed;
-      if (!find_needed(position, other, needed)) continue;
-      return reorder(position, other, needed);
+      if (!find_needed(first, other, needed)) continue;
+      reorder(first, count, other, needed);
+      first += needed.size();
+      return true;
     }
-    return 0;
+    return false;
   }
 
-  /// The instructions between the two that `other` needs; false if it can't go before them all.
-  bool find_needed(size_t position, size_t other, std::vector<size_t>& needed) const {
+  /// The instructions from `first` on that `other` needs; false if they can't go before them all.
+  bool find_needed(size_t first, size_t other, std::vector<size_t>& needed) const {
     std::unordered_set<uint32_t> wanted(code_.instructions[other].inputs.begin(),
                                         code_.instructions[other].inputs.end());
-    for (size_t i = other; i-- > position;) {
+    for (size_t i = other; i-- > first;) {
       const Instruction& instruction = code_.instructions[i];
       const bool gives = std::any_of(instruction.outputs.begin(), instruction.outputs.end(),
                                      [&](uint32_t slot) { return wanted.contains(slot); });
       if (!gives) continue;
-      if (i == position || !instruction.node->op->is(graph::Trait::view)) return false;
+      if (!instruction.node->op->is(graph::Trait::view)) return false;
       needed.insert(needed.begin(), i);
       wanted.insert(instruction.inputs.begin(), instruction.inputs.end());
     }
     return true;
   }
 
-  size_t reorder(size_t position, size_t other, const std::vector<size_t>& needed) {
+  void reorder(size_t first, size_t count, size_t other, const std::vector<size_t>& needed) {
     std::vector<size_t> order = needed;
-    order.push_back(position);
+    for (size_t i = first; i < first + count; ++i) order.push_back(i);
     order.push_back(other);
-    for (size_t i = position + 1; i < other; ++i) {
+    for (size_t i = first + count; i < other; ++i) {
       if (std::find(needed.begin(), needed.end(), i) == needed.end()) order.push_back(i);
     }
     std::vector<Instruction> moved;
@@ -85,19 +92,21 @@ class Pairing {
     }
     moved.back().dead = std::move(dead);
     std::move(moved.begin(), moved.end(),
-              code_.instructions.begin() + static_cast<ptrdiff_t>(position));
-    return needed.size() + 1;
+              code_.instructions.begin() + static_cast<ptrdiff_t>(first));
   }
 
   PlannedCode& code_;
   const Frame& frame_;
+  const size_t most_;
 };
 
 }  // namespace
 
-std::vector<bool> pair_operations(PlannedCode& code, const Frame& frame) {
-  if (!is_parallel()) return std::vector<bool>(code.instructions.size());
-  return Pairing(code, frame).pair();
+std::vector<size_t> find_groups_beside(PlannedCode& code, const Frame& frame) {
+  if (is_parallel()) return Grouping(code, frame).group();
+  std::vector<size_t> alone(code.instructions.size());
+  std::iota(alone.begin(), alone.end(), size_t{1});
+  return alone;
 }
 
 }  // namespace janus::execute

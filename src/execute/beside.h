@@ -1,6 +1,6 @@
-// Finds operations that can run side by side: two matrix products that do not need each other, such
-// as the two gradients of a linear layer. Each on one thread is faster than one after the other on
-// two, where they are small.
+// Finds operations that can run side by side: matrix products that do not need each other, such as
+// the two gradients of a linear layer. Each on one thread is faster than one after the other on all
+// of them, where they are small.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,12 @@
 
 namespace janus::execute {
 
-/// Moves partners next to each other; gives, for each instruction, whether it is the first of two.
-std::vector<bool> pair_operations(PlannedCode& code, const Frame& frame);
+/// So many run side by side at most, on as many threads.
+inline constexpr size_t most_beside = 16;
+
+/// Moves operations that can run side by side next to each other, as many as there are threads;
+/// gives, for each instruction, where those end that it runs beside: behind itself if it runs
+/// alone.
+std::vector<size_t> find_groups_beside(PlannedCode& code, const Frame& frame);
 
 }  // namespace janus::execute

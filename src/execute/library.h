@@ -54,6 +54,11 @@ class Operation {
   virtual bool can_run_beside() const { return false; }
 };
 
+struct OperationCall {
+  Operation* operation = nullptr;
+  Operands operands;
+};
+
 /// Where a result that an operator makes itself is to lie: `memory` of `bytes`, for the allocation
 /// of that size which is number `ordinal` among those of the call.
 struct Placement {
@@ -138,11 +143,9 @@ class Library {
     operation.run(operands);
   }
 
-  /// Two operations' run_into side by side, where there are threads for it.
-  virtual void run_beside(Operation& one, const Operands& its, Operation& other,
-                          const Operands& others) {
-    one.run_into(its);
-    other.run_into(others);
+  /// The calls' run_into side by side, as far as there are threads for it.
+  virtual void run_beside(std::span<const OperationCall> calls) {
+    for (const OperationCall& call : calls) call.operation->run_into(call.operands);
   }
 
   // --- runs

@@ -2,11 +2,14 @@
 #include "execute/plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/fault.h"
 #include "base/options.h"
 #include "base/steady_time.h"
+#include "base/thread_pool.h"
 #include "base/thread_time.h"
+#include "execute/beside.h"
 #include "execute/container_call.h"
 #include "execute/ordinary_run.h"
 #include "graph/op.h"
@@ -131,28 +134,31 @@ void Plan::run_batch(Batch& batch, Library& library, Frame& frame) {
   batch.kernels.run(frame.slots.data());
 }
 
-void Plan::run_pair(Pair& pair, Library& library, Frame& frame) const {
+void Plan::run_group(Beside& group, Library& library, Frame& frame) const {
   constexpr int timed_runs = 8;
-  const Instruction& one = planned_.instructions[pair.first];
-  const Instruction& other = planned_.instructions[pair.first + 1];
-  const Operands its{frame.slots.data(), one.inputs, one.outputs};
-  const Operands others{frame.slots.data(), other.inputs, other.outputs};
-  Operation& first = *frame.operations[one.operation];
-  Operation& second = *frame.operations[other.operation];
-  frame.running = other.node;
+  std::array<OperationCall, most_beside> calls;
+  for (uint32_t i = 0; i < group.count; ++i) {
+    const Instruction& instruction = planned_.instructions[group.first + i];
+    calls[i] = {frame.operations[instruction.operation].get(),
+                {frame.slots.data(), instruction.inputs, instruction.outputs}};
+    frame.running = instruction.node;
+  }
+  const std::span<const OperationCall> all(calls.data(), group.count);
   const auto run = [&](bool beside) {
-    if (beside) return library.run_beside(first, its, second, others);
-    first.run_into(its);
-    second.run_into(others);
+    if (beside) return library.run_beside(all);
+    for (const OperationCall& call : all) call.operation->run_into(call.operands);
   };
-  if (pair.runs == timed_runs) return run(pair.seconds[1] < pair.seconds[0]);
-  const bool beside = pair.runs % 2 == 1;
+  const int threads = thread_count();
+  if (std::exchange(group.threads, threads) != threads) group.runs = 0;
+  if (threads == 1) return run(false);
+  if (group.runs == timed_runs) return run(group.seconds[1] < group.seconds[0]);
+  const bool beside = group.runs % 2 == 1;
   const double start = steady_seconds();
   run(beside);
   const double taken = steady_seconds() - start;
-  double& least = pair.seconds[beside ? 1 : 0];
-  least = pair.runs < 2 ? taken : std::min(least, taken);
-  ++pair.runs;
+  double& least = group.seconds[beside ? 1 : 0];
+  least = group.runs < 2 ? taken : std::min(least, taken);
+  ++group.runs;
 }
 
 bool Plan::run(Library& library, Frame& frame, std::span<Slot> replaceable) {
@@ -244,7 +250,7 @@ bool Plan::run(const Step& step, Library& library, Frame& frame) {
 
 bool Plan::run_operation(const Step& step, Library& library, Frame& frame) {
   if (step.kind == Step::Kind::beside) {
-    run_pair(pairs_[step.index], library, frame);
+    run_group(besides_[step.index], library, frame);
     return true;
   }
   if (step.kind == Step::Kind::operation_placed)

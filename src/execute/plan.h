@@ -26,7 +26,7 @@ struct Step {
   enum class Kind : uint8_t {
     operation_into,    ///< the operator of instruction `index`, into its output slots
     operation_placed,  ///< placed call `index`: results of its own making, where they are planned
-    beside,            ///< pair `index` of operators, into their output slots
+    beside,            ///< group `index` of operators, into their output slots
     operation_fresh,   ///< ... into tensors of its own making
     look,     ///< whether the operator of instruction `index`, which comes later, will fail
     kernel,   ///< kernel call `index`
@@ -102,12 +102,12 @@ class Plan {
     std::vector<Placement> placements;
     std::vector<size_t> moving;  ///< of these: in memory of the result's tensor, wherever it is
   };
-  /// Instruction `first` and the next one. Whether they run side by side or one after the other is
-  /// decided by the least time of some runs of each.
-  struct Pair {
-    uint32_t first = 0;
+  /// `count` instructions from `first` on. Whether they run side by side or one after the other is
+  /// decided by the least time of some runs of each, for the number of threads that there are.
+  struct Beside {
+    uint32_t first = 0, count = 0;
     std::array<double, 2> seconds{};  ///< one after the other, side by side
-    int runs = 0;
+    int runs = 0, threads = 0;
   };
   struct Skip {
     uint32_t condition = 0;  ///< its slot
@@ -120,7 +120,7 @@ class Plan {
                          Frame& frame);
   void arrange(const Step& step, Library& library, Frame& frame);
   void allocate(const Allocation& allocation, Library& library, Frame& frame) const;
-  void run_pair(Pair& pair, Library& library, Frame& frame) const;
+  void run_group(Beside& group, Library& library, Frame& frame) const;
   bool run_operation(const Step& step, Library& library, Frame& frame);
   bool run_fresh(const Instruction& instruction, Library& library, Frame& frame);
   static void run_kernel(Call& call, Library& library, Frame& frame);
@@ -141,7 +141,7 @@ class Plan {
   std::vector<Call> calls_;
   std::vector<Batch> batches_;
   std::vector<Placed> placed_;
-  std::vector<Pair> pairs_;
+  std::vector<Beside> besides_;
   std::vector<Skip> skips_;
   std::vector<View> views_;
   std::vector<Allocation> allocations_;

@@ -51,10 +51,11 @@ std::string Plan::describe(const Step& step) const {
     case Step::Kind::operation_placed:
       return call_text(planned_.instructions[placed_[step.index].instruction]) + " (placed)";
     case Step::Kind::beside: {
-      const Pair& pair = pairs_[step.index];
-      return cat(call_text(planned_.instructions[pair.first]), " beside ",
-                 call_text(planned_.instructions[pair.first + 1]),
-                 pair.seconds[1] < pair.seconds[0] ? "" : " (one after the other)");
+      const Beside& group = besides_[step.index];
+      std::string all = call_text(planned_.instructions[group.first]);
+      for (uint32_t i = 1; i < group.count; ++i)
+        all += " beside " + call_text(planned_.instructions[group.first + i]);
+      return group.seconds[1] < group.seconds[0] ? all : all + " (one after the other)";
     }
     case Step::Kind::look:
       return cat("look whether ", instruction().node->op->name, ' ', list_of(instruction().inputs),

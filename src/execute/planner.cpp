@@ -49,7 +49,7 @@ class Planner {
     plan_.planned_ = choose_layouts(code_, frame_);
     compute_numbers_first(plan_.planned_, library_, frame_);
     open_branches(code_, plan_.planned_, frame_, library_);
-    first_of_two_ = pair_operations(plan_.planned_, frame_);
+    beside_until_ = find_groups_beside(plan_.planned_, frame_);
     end_ = instructions().size();
     sides_ = find_sides(plan_.planned_);
     find_groups();
@@ -93,7 +93,7 @@ class Planner {
       for (uint32_t slot : instructions()[i].outputs) {
         if (!is_tensor(slot)) continue;
         if (learned(slot).root == slot) {
-          const size_t position = is_second_of_two(i) ? i - 1 : i;
+          const size_t position = first_beside(i);
           group(slot).defined = std::min(group(slot).defined, position);
           definitions_[slot].push_back(position);
         }
@@ -109,13 +109,15 @@ class Planner {
     for (const Write& write : code_.commits) use(write.slot, end_);
   }
 
-  bool is_second_of_two(size_t position) const {
-    return position > 0 && first_of_two_[position - 1];
+  /// The first of the operations that this one runs beside; itself if it runs alone.
+  size_t first_beside(size_t position) const {
+    while (position > 0 && beside_until_[position - 1] > position) --position;
+    return position;
   }
 
   void use(uint32_t slot, size_t position) {
     if (!is_tensor(slot)) return;
-    if (position < end_ && first_of_two_[position]) ++position;  // they run at the same time
+    if (position < end_) position = beside_until_[position] - 1;  // they run at the same time
     group(slot).last_use = std::max(group(slot).last_use, position);
     uses_[slot].push_back(position);
   }
@@ -207,8 +209,8 @@ class Planner {
     certain_ = plan_.planned_.tail;
     if (code_.commits.empty() && code_.rebinds.empty()) return;  // nothing to hurry for
     while (certain_ > 0 && (is_certain(certain_ - 1) || tells_beforehand(certain_ - 1))) --certain_;
-    // Both of two start at the place of the first.
-    if (certain_ > 0 && certain_ < end_ && first_of_two_[certain_ - 1]) ++certain_;
+    // Operations that run beside each other all start at the place of the first.
+    if (certain_ > 0) certain_ = std::max(certain_, beside_until_[certain_ - 1]);
     for (uint32_t slot : code_.body.results) copy_before(slot);
     for (const Write& write : code_.rebinds) copy_before(write.slot);
     for (const Write& write : code_.commits) copy_before(write.slot);
@@ -469,7 +471,9 @@ class Planner {
 
   void emit(size_t position) {
     const Instruction& instruction = instructions()[position];
-    if (first_of_two_[position] && emit_beside(position)) return;
+    if (beside_until_[position] > position + 1 && first_beside(position) == position &&
+        emit_beside(position))
+      return;
     switch (instruction.action) {
       case Action::number:
         step(Step::Kind::number, position);
@@ -488,7 +492,7 @@ class Planner {
       case Action::kernel:
         TORCHJANUS_CHECK(false, "plan: kernels are emitted by themselves");
       case Action::operation:
-        if (!is_second_of_two(position)) emit_operation(position);
+        if (first_beside(position) == position) emit_operation(position);
         break;
       case Action::relayout:
         emit_own_allocations(position);
@@ -562,18 +566,18 @@ class Planner {
     }
   }
 
-  /// Both of two at once; false if they can't be called so.
-  bool emit_beside(size_t position) {
-    for (const size_t each : {position, position + 1}) {
-      if (making(instructions()[each]) != Making::into) {
-        first_of_two_[position] = false;
-        return false;
-      }
+  /// All of a group at once; false if they can't be called so.
+  bool emit_beside(size_t first) {
+    const size_t end = beside_until_[first];
+    for (size_t i = first; i < end; ++i) {
+      if (making(instructions()[i]) == Making::into) continue;
+      for (size_t alone = first; alone < end; ++alone) beside_until_[alone] = alone + 1;
+      return false;
     }
-    emit_own_allocations(position);
-    emit_own_allocations(position + 1);
-    plan_.pairs_.push_back({static_cast<uint32_t>(position), {}, 0});
-    step(Step::Kind::beside, plan_.pairs_.size() - 1);
+    for (size_t i = first; i < end; ++i) emit_own_allocations(i);
+    plan_.besides_.push_back(
+        {.first = static_cast<uint32_t>(first), .count = static_cast<uint32_t>(end - first)});
+    step(Step::Kind::beside, plan_.besides_.size() - 1);
     return true;
   }
 
@@ -911,7 +915,7 @@ class Planner {
   };
   std::vector<OpenSide> open_sides_;        // while steps are emitted
   std::set<uint32_t> allocated_;            // in the certain part
-  std::vector<bool> first_of_two_;          // by instruction: runs beside the next one
+  std::vector<size_t> beside_until_;        // by instruction: end of those that it runs beside
   std::set<uint32_t> in_place_;             // values written into their cell
   std::set<uint32_t> permanent_;            // slots whose tensors belong to the plan
   std::set<uint32_t> leaves_;               // slots handed out as they are

@@ -150,12 +150,13 @@ class TorchLibrary final : public execute::Library {
     }
   }
 
-  void run_beside(execute::Operation& one, const execute::Operands& its, execute::Operation& other,
-                  const execute::Operands& others) override {
-    parallel_for(2, 1, [&](int64_t begin, int64_t end) {
+  void run_beside(std::span<const execute::OperationCall> calls) override {
+    parallel_for(std::ssize(calls), 1, [&](int64_t begin, int64_t end) {
       const at::AutoDispatchBelowADInplaceOrView below;  // a worker has no run's scope around it
-      if (begin == 0) one.run_into(its);
-      if (end == 2) other.run_into(others);
+      for (int64_t i = begin; i < end; ++i) {
+        const execute::OperationCall& call = calls[static_cast<size_t>(i)];
+        call.operation->run_into(call.operands);
+      }
     });
   }
 

@@ -239,11 +239,11 @@ void Library::run_placed(Operation& operation, const Operands& operands,
   }
 }
 
-void Library::run_beside(Operation& one, const Operands& its, Operation& other,
-                         const Operands& others) {
-  ++pairs;
-  other.run_into(others);  // in the other order: neither may need the other
-  one.run_into(its);
+void Library::run_beside(std::span<const OperationCall> calls) {
+  ++groups;
+  largest_group = std::max(largest_group, calls.size());
+  // In the other order: none may need another.
+  for (size_t i = calls.size(); i-- > 0;) calls[i].operation->run_into(calls[i].operands);
 }
 
 std::unique_ptr<RandomState> Library::random_state() {

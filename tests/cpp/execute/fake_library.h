@@ -52,8 +52,7 @@ class Library : public execute::Library {
   bool is_certain(const graph::Node& node) const override;
   void run_placed(Operation& operation, const Operands& operands,
                   std::span<Placement> placements) override;
-  void run_beside(Operation& one, const Operands& its, Operation& other,
-                  const Operands& others) override;
+  void run_beside(std::span<const OperationCall> calls) override;
   std::unique_ptr<RandomState> random_state() override;
   std::optional<Failure> protect(Unlock unlock, void (*body)(void*), void* context) override;
 
@@ -61,7 +60,8 @@ class Library : public execute::Library {
   int copies = 0;
   int calls = 0;       ///< of operators with tensors of their own making
   int calls_into = 0;  ///< of operators into given tensors
-  int pairs = 0;       ///< of operators that ran side by side
+  int groups = 0;      ///< of operators that ran side by side
+  size_t largest_group = 0;
   int random_state_now = 0;
   Placing placing = Placing::none;
   bool products_run_beside = false;

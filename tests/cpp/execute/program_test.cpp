@@ -157,9 +157,20 @@ TEST_F(ProgramTest, UpdatesOfAllParametersAreOneStep) {
   EXPECT_THAT(program->describe(), HasSubstr("  kernels "));
 }
 
+/// For as long as it lives.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(thread_count()) { set_thread_count(count); }
+  ~Threads() { set_thread_count(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
 TEST_F(ProgramTest, UpdatesAreSharedOutAmongThreadsTogether) {
-  const int threads = thread_count();
-  set_thread_count(3);
+  const Threads some(3);
   const auto program = compile(two_updates);
   constexpr int64_t large = 400'003, small = 5;
   const Slot w = tensor(library, {large}, Floats(large, 1));
@@ -168,7 +179,6 @@ TEST_F(ProgramTest, UpdatesAreSharedOutAmongThreadsTogether) {
   for (int64_t i = 0; i < large; ++i) steps[static_cast<size_t>(i)] = static_cast<float>(i % 7);
   const Slot g = tensor(library, {large}, steps), h = tensor(library, {small, 2}, Floats(10, 3));
   for (int i = 0; i < 3; ++i) ASSERT_FALSE(run(*program, {g, h, Slot::of(0.5)}, {w, v}));
-  set_thread_count(threads);
   const Floats changed = elements(library, w);
   for (size_t i = 0; i < changed.size(); ++i) ASSERT_EQ(changed[i], 1 - 1.5F * steps[i]) << i;
   EXPECT_EQ(elements(library, v), Floats(10, 2 - 4.5F));
@@ -387,6 +397,7 @@ INSTANTIATE_TEST_SUITE_P(Libraries, PlacementTest,
 
 TEST_F(ProgramTest, IndependentProductsRunSideBySide) {
   library.products_run_beside = true;
+  const Threads some(2);
   const auto program = compile(R"(graph @f(%x: f32[2,2], %w: f32[2,2]) {
   %a = mm %x, %w : f32[2,2]
   %at = t %a : f32[2,2]
@@ -407,8 +418,61 @@ TEST_F(ProgramTest, IndependentProductsRunSideBySide) {
     EXPECT_EQ(result(), (Floats{(4 + 3 * n) * c00 + n * c10, (4 + 3 * n) * c01 + n * c11,
                                 3 * c00 + c10, 3 * c01 + c11}));
   }
-  EXPECT_GT(library.pairs, 0);
+  EXPECT_GT(library.groups, 0);
   EXPECT_THAT(program->describe(), HasSubstr(" beside "));
+}
+
+/// Four products of x, the last of which needs the first two and a view.
+constexpr const char* several_products = R"(graph @f(%x: f32[2,2], %w: f32[2,2]) {
+  %a = mm %x, %w : f32[2,2]
+  %b = mm %w, %x : f32[2,2]
+  %xt = t %x : f32[2,2]
+  %c = mm %xt, %w : f32[2,2]
+  %d = mm %a, %b : f32[2,2]
+  %e = mm %d, %c : f32[2,2]
+  return %e
+}
+)";
+
+TEST_F(ProgramTest, AsManyProductsRunSideBySideAsThereAreThreads) {
+  library.products_run_beside = true;
+  for (const int threads : {2, 3, 4}) {
+    const Threads some(threads);
+    library.largest_group = 0;
+    const auto program = compile(several_products);
+    for (int i = 0; i < 20; ++i) {
+      const float n = static_cast<float>(i % 3);
+      const Slot x = tensor(library, {2, 2}, {1, n, 0, 1});
+      const Slot w = tensor(library, {2, 2}, {2, 0, 1, 1});
+      ASSERT_FALSE(run(*program, {x, w}));
+      // a = [[2 + n, n], [1, 1]], b = [[2, 2 n], [1, n + 1]], c = [[2, 0], [2 n + 1, 1]]
+      const float d00 = 2 * (2 + n) + n, d01 = 2 * n * (2 + n) + n * (n + 1), d10 = 3,
+                  d11 = 3 * n + 1;
+      EXPECT_EQ(result(),
+                (Floats{2 * d00 + (2 * n + 1) * d01, d01, 2 * d10 + (2 * n + 1) * d11, d11}));
+    }
+    // The other two each need one before them.
+    EXPECT_EQ(library.largest_group, static_cast<size_t>(std::min(threads, 3)));
+  }
+}
+
+TEST_F(ProgramTest, HowProductsRunIsFoundOutAnewForOtherThreads) {
+  library.products_run_beside = true;
+  const Threads some(2);
+  const auto program = compile(several_products);
+  const auto groups_of_runs = [&](int threads) {
+    const Threads others(threads);
+    library.groups = 0;
+    for (int i = 0; i < 8; ++i) {
+      const Slot x = tensor(library, {2, 2}, {1, 0, 0, 1});
+      EXPECT_FALSE(run(*program, {x, x}));
+      EXPECT_EQ(result(), (Floats{1, 0, 0, 1}));
+    }
+    return library.groups;
+  };
+  EXPECT_GT(groups_of_runs(2), 0);
+  EXPECT_EQ(groups_of_runs(1), 0);
+  EXPECT_GE(groups_of_runs(3), 4);
 }
 
 TEST_F(ProgramTest, ProductsThatNeedEachOtherRunOneAfterTheOther) {
@@ -419,7 +483,7 @@ TEST_F(ProgramTest, ProductsThatNeedEachOtherRunOneAfterTheOther) {
     ASSERT_FALSE(run(*program, {x, x}));
     EXPECT_EQ(result(), (Floats{199, 290, 435, 634}));
   }
-  EXPECT_EQ(library.pairs, 0);
+  EXPECT_EQ(library.groups, 0);
 }
 
 TEST_F(ProgramTest, ReboundValuesHaveMemoryOfTheirOwn) {
