@@ -60,9 +60,7 @@ def main() -> None:
     slower = []
     for name in chosen(parser, options.programs):
         one, several = measure(name, [1, options.threads], options.rounds, options.warm_up)
-        ratios = [
-            of(several.times) / of(one.times) for of in (min, statistics.median)
-        ]  # fmt: skip
+        ratios = [of(several.times) / of(one.times) for of in (min, statistics.median)]
         cells = [
             f"{copy.threads}: {min(copy.times):8.3f} ms ({statistics.median(copy.times):8.3f})"
             for copy in (one, several)
