@@ -303,9 +303,48 @@ void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value
                          "a second backward through a graph that the first one freed");
 }
 
+/// backward() frees all that it runs through.
 void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
   for (const graph::Node* node : gradient_nodes(outputs, Functions::left_out))
     interpreter.history.consumed.insert(node);
+}
+
+/// autograd.grad() only what lies on its way to a target; in a branch or loop that does,
+/// everything.
+void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
+             const std::vector<graph::Value*>& targets) {
+  std::unordered_map<const graph::Value*, std::vector<const graph::Node*>> users;
+  std::vector<const graph::Value*> leading(targets.begin(), targets.end());
+  const std::vector<const graph::Node*> nodes = gradient_nodes(outputs, Functions::left_out);
+  for (const graph::Node* node : nodes)
+    for (const graph::Value* operand : passes::operands(*node)) {
+      users[operand].push_back(node);
+      const bool is_given_to_a_block =
+          operand->definition == nullptr && operand->owner->parent != nullptr;
+      if (is_given_to_a_block) leading.push_back(operand);
+    }
+  std::vector<const graph::Node*> inner;
+  std::unordered_set<const graph::Node*> on_the_way;
+  while (!leading.empty()) {
+    const graph::Value* value = leading.back();
+    leading.pop_back();
+    for (const graph::Node* node : users[value]) {
+      if (!on_the_way.insert(node).second) continue;
+      add_inner_nodes(*node, Functions::left_out, inner);
+      leading.insert(leading.end(), node->outputs.begin(), node->outputs.end());
+    }
+  }
+  interpreter.history.consumed.insert(on_the_way.begin(), on_the_way.end());
+  interpreter.history.consumed.insert(inner.begin(), inner.end());
+}
+
+/// Whether a gradient of the outputs comes to no leaf but the targets.
+bool ends_at(const Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
+             const std::vector<graph::Value*>& targets) {
+  const passes::Reached reached = passes::reached_from(outputs, passes::Paths::any);
+  return std::ranges::all_of(values_of_leaves(interpreter), [&](graph::Value* leaf) {
+    return !reached.contains(leaf) || std::ranges::find(targets, leaf) != targets.end();
+  });
 }
 
 struct Outputs {
@@ -676,9 +715,12 @@ Value call_grad(Interpreter& interpreter, const CallArguments& arguments) {
                          "RuntimeError: a tensor was not used in the graph");
   }
   std::vector<graph::Value*> gradients;
-  if (!wanted.empty())
+  if (!wanted.empty()) {
     gradients = append_gradient(interpreter, outputs.values, outputs.seeds, wanted, create_graph);
-  if (!retain) consume(interpreter, outputs.values);
+    if (!ends_at(interpreter, outputs.values, wanted))
+      interpreter.history.partial.insert(gradients.front()->definition);
+  }
+  if (!retain) consume(interpreter, outputs.values, wanted);
   if (materialize && std::ranges::find(reached, false) != reached.end())
     interpreter.refuse(ReasonCode::autograd, "materialized zero gradients");
   const std::vector<Value> results =

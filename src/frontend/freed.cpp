@@ -62,10 +62,32 @@ Freed::Freed(Interpreter& interpreter, const std::vector<Node*>& pushes)
     const auto outputs = outputs_of(node);
     if (!std::ranges::all_of(outputs, is_consumed)) return;
     gradients_.push_back(&node);
+    if (interpreter.history.partial.contains(&node)) return add_way(node);
     auto& begins = begins_[node.parent];
     begins.insert(begins.end(), outputs.begin(), outputs.end());
   });
   find();
+}
+
+void Freed::add_way(const Node& gradient) {
+  if (gradient.parent != &interpreter_.output().graph.body()) return;
+  const auto outputs = outputs_of(gradient);
+  const Reached reached = passes::reached_from(outputs, Paths::certain, gradient.parent);
+  std::map<const graph::Value*, std::vector<graph::Value*>> users;
+  for (graph::Value* value : reached)
+    if (value->definition != nullptr && value->definition->blocks.empty() &&
+        passes::passes_gradient(*value->definition))
+      for (const graph::Value* operand : passes::operands_reached(*value, Paths::certain))
+        users[operand].push_back(value);
+  const auto count = static_cast<size_t>(gradient.attributes.get<int64_t>("targets"));
+  const auto targets = std::span(gradient.inputs).last(count);
+  std::vector<const graph::Value*> leading(targets.begin(), targets.end());
+  while (!leading.empty()) {
+    const graph::Value* operand = leading.back();
+    leading.pop_back();
+    for (graph::Value* value : users[operand])
+      if (on_the_way_.insert(value).second) leading.push_back(value);
+  }
 }
 
 /// From what each function gives being reached at all calls down to what is.
@@ -189,7 +211,7 @@ bool Freed::find_raises(graph::Value* value, bool reached) {
             raises(node->inputs[index], false));
   if (const Node* function = node->op == &op::call ? graph::callee(*node) : nullptr)
     return raises(function->blocks.front()->results[index], reached);
-  if (reached && !keeps_nothing(*node)) return true;
+  if ((reached || on_the_way_.contains(value)) && !keeps_nothing(*node)) return true;
   return operands_raise(*node, reached);
 }
 

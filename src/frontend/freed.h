@@ -35,6 +35,7 @@ class Freed {
  private:
   using Reached = passes::Reached;
 
+  void add_way(const graph::Node& gradient);
   void find();
   void find_in(const graph::Block& block);
   void enter(const graph::Node& node, const Reached& reached);
@@ -49,6 +50,9 @@ class Freed {
   Interpreter& interpreter_;
   std::vector<const graph::Node*> gradients_;  ///< that free what they come to
   std::map<const graph::Block*, std::vector<graph::Value*>> begins_;
+  /// What autograd.grad() has come to on its way to some of the leaves, outside of branches, loops
+  /// and functions.
+  Reached on_the_way_;
   std::map<const graph::Block*, Reached> reached_;
   /// Of each function the results that backward() has come to at all calls.
   std::map<const graph::Node*, std::set<size_t>> results_, results_met_;

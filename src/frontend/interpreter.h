@@ -391,9 +391,12 @@ class Interpreter {
     std::unordered_map<const graph::Value*, const graph::Node*> overwritten;
     /// Nodes whose saved values a backward() has freed.
     std::unordered_set<const graph::Node*> consumed;
+    /// Of autograd.grad(): gradients that end before they come to all leaves.
+    std::unordered_set<const graph::Node*> partial;
     void add(const History& other) {
       overwritten.insert(other.overwritten.begin(), other.overwritten.end());
       consumed.insert(other.consumed.begin(), other.consumed.end());
+      partial.insert(other.partial.begin(), other.partial.end());
     }
   } history;
   /// Lists and tuples of before the call of which the run reads what it chooses.
