@@ -871,7 +871,9 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
     throw NotMerged{"a parameter and a tensor"};
   if (first.grad != nullptr || second.grad != nullptr || !is_current(0, *a) || !is_current(1, *b))
     throw NotMerged{"a tensor with state of its own"};
-  if (first.value->type == second.value->type && surely_lie_differently(first, second))
+  // How a row of elements lies decides of nothing that is computed of it how that lies.
+  if (first.value->type == second.value->type && first.value->type.rank() > 1 &&
+      surely_lie_differently(first, second))
     throw NotMerged{"a tensor that lies otherwise in memory"};
   graph::Value* value = merge_contents(first, second);
   auto merged = std::make_shared<Tensor>();

@@ -1,5 +1,7 @@
 """Branches whose test only the run decides: both sides in one graph, or followed with a reason."""
 
+import random
+
 import pytest
 from differential import Program, differential
 
@@ -675,3 +677,65 @@ def test_a_comprehension_with_many_tests_on_elements():
         return loss, pairs
 
     return Program(step, [(torch.randint(0, 3, (8,)),) for _ in range(8)], watch=[w])
+
+
+@pytest.mark.parametrize("rounds", [5, 70])
+@differential(hits=7, graphs=2)
+def test_words_that_are_given_or_made(rounds):
+    """The given ones are columns of an argument, in another layout than what is computed."""
+    table = nn.Embedding(7, 4)
+    cell, head = nn.GRUCell(4, 4), nn.Linear(4, 7)
+
+    def step(words):
+        for layer in (table, cell, head):
+            layer.zero_grad()
+        state, word, loss = torch.zeros(words.size(0), 4), words[:, 0], 0.0
+        for t in range(1, words.size(1)):
+            state = cell(table(word), state)
+            scores = head(state)
+            loss = loss + nn.functional.cross_entropy(scores, words[:, t])
+            word = words[:, t] if random.random() < 0.5 else scores.argmax(1)
+        loss.backward()
+        return loss.detach(), scores.detach()
+
+    calls = [(torch.randint(0, 7, (3, rounds)),) for _ in range(12)]
+    return Program(step, calls, watch=[table, cell, head])
+
+
+ROWS = {
+    "computed of": lambda row: (row * 2, row.exp() + torch.rand_like(row), row.clone()),
+    "shown": lambda row: row * 1 if row.stride() == (1,) else row * 2,
+    "given": lambda row: row,
+    "viewed": lambda row: (row[::2], row[:, None] + torch.ones(4, 3), row.expand(2, 4) * 2),
+    "joined and split": lambda row: (row.view(2, 2) + 1, row.reshape(2, 2), row.contiguous()),
+    "written": lambda row: row.add_(1).mul(2),
+}
+
+
+@pytest.mark.parametrize("use", ROWS)
+@pytest.mark.parametrize("is_argument", [True, False])
+@differential()
+def test_rows_that_lie_otherwise_on_the_two_sides(is_argument, use):
+    def step(x):
+        y = x if is_argument else x * 2
+        return y, ROWS[use](y[:, 0] if y.sum() > 0 else y.sum(1))
+
+    return both(step, 20, (4, 5))
+
+
+@pytest.mark.parametrize("backward", [True, False])
+@differential(hits=7)
+def test_columns_and_sums_that_have_gradients(backward):
+    layer = nn.Linear(5, 5)
+
+    def step(x):
+        layer.zero_grad()
+        y = layer(x)
+        row = y[:, 1] if x.sum() > 0 else y.sum(1)
+        loss = (row.tanh() * row).sum()
+        if backward:
+            loss.backward()
+            return loss.detach()
+        return loss, row * 2
+
+    return both(step, 14, (4, 5), watch=[layer])
