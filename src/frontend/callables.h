@@ -29,7 +29,7 @@ std::span<const SpecialCallable> tensor_callables();   // tensor_callables.cpp
 std::span<const SpecialCallable> mask_callables();     // masks.cpp
 std::span<const SpecialCallable> library_callables();  // library.cpp
 std::span<const SpecialCallable> context_variable_callables();
-std::span<const SpecialCallable> python_callables();   // python_calls.cpp
+std::span<const SpecialCallable> python_callables();  // python_calls.cpp
 /// None until the program has loaded numpy.random, which `import numpy` alone does not.
 std::span<const SpecialCallable> numpy_callables();   // python_calls.cpp
 std::span<const SpecialCallable> effect_callables();  // effects.cpp

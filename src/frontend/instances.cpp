@@ -223,7 +223,7 @@ Value make_by_constructor(Interpreter& interpreter, const Known& type, PyObject*
 
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments) {
   auto* object = reinterpret_cast<PyTypeObject*>(type.object.get());
-  if (Py_TYPE(object)->tp_call != PyType_Type.tp_call) return nullptr;
+  if (!is_plain_class(interpreter, object)) return nullptr;
   PyObject* const constructor = class_entry(interpreter, object, "__new__");
   if (Py_IS_TYPE(constructor, &PyStaticMethod_Type))
     return make_by_constructor(interpreter, type, constructor, arguments);
