@@ -59,8 +59,7 @@ bool is_worth_it(const Group& group) {
   const Node& first = *group.front();
   const Node& last = *group.back();
   if (group.size() == 2 && ops::is_reindexing(first) && !ops::looks_up(first) &&
-      !ops::is_pooling(first) && ops::reduction_of(last) && !has_few_elements(last) &&
-      !first.op->aten.empty())
+      ops::reduction_of(last) && !has_few_elements(last) && !first.op->aten.empty())
     return false;
   if (group.size() > 1 || first.op->aten.empty()) return true;
   if (ops::is_reindexing(first)) return reads_faster(first);

@@ -431,6 +431,17 @@ void exclude(const std::vector<const Node*>& members, std::unordered_set<const N
     std::ranges::copy_if(members, all, needs_space);
 }
 
+/// Pooling apart from reductions: those may go over their space several times, and would read all
+/// windows each time. It reads what is in memory, so nothing of its group stands in front of it.
+void split_pooling(const graph::Block& block, std::vector<uint32_t>& group, Groups& groups) {
+  const auto reduces = [&](uint32_t i) { return ops::reduction_of(*block.nodes[i]).has_value(); };
+  const auto pools = [&](uint32_t i) { return ops::is_pooling(*block.nodes[i]); };
+  if (!std::ranges::any_of(group, reduces)) return;
+  for (const uint32_t i : group)
+    if (pools(i)) groups.push_back({i});
+  std::erase_if(group, pools);
+}
+
 /// Rows apart from points where a cut has parted both from their reduction. What is computed once
 /// for each row uses nothing that is computed at each point, so this brings no cycle.
 void split_by_shape(const graph::Block& block, const std::vector<uint32_t>& group, Groups& groups) {
@@ -473,6 +484,7 @@ Groups find_groups(const graph::Block& block, const CanFuse& can_fuse) {
     Groups groups;
     const size_t before = excluded.size();
     for (std::vector<uint32_t>& group : Grouping(block, can_fuse, excluded).groups()) {
+      split_pooling(block, group, groups);
       std::vector<const Node*> members;
       for (const uint32_t i : group) members.push_back(block.nodes[i]);
       const bool asks = std::ranges::any_of(members, needs_space);
