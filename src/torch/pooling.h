@@ -1,4 +1,5 @@
-// Pooling: faster than ATen's for the common case.
+// Pooling that kernels do not compute, as large windows or sizes that vary: faster than ATen's in
+// planes.
 #pragma once
 
 #include <memory>
