@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "frontend/merge.h"
+#include "frontend/number_kinds.h"
 #include "frontend/operators.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"

@@ -5,7 +5,7 @@
 
 #include "frontend/containers.h"
 #include "frontend/effects.h"
-#include "frontend/merge.h"
+#include "frontend/number_kinds.h"
 #include "frontend/rearranged.h"
 #include "frontend/recursion.h"
 #include "frontend/tensor.h"

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "frontend/loops.h"
-#include "frontend/merge.h"
+#include "frontend/number_kinds.h"
 #include "frontend/rolled.h"
 
 namespace janus::frontend {

@@ -17,26 +17,13 @@ struct NotMerged {
   bool in_sizes = false;  ///< CannotMerge::in_sizes
 };
 
-/// Which of a bool, an int and a float it is; nothing: it is no number of one kind.
-std::optional<graph::Type::Kind> kind_of_number(const Value& value);
-/// The higher one and the lower one of the kinds of numbers that there are on the two sides;
-/// nothing if there are not two.
-struct NumberKinds {
-  graph::Type::Kind high, low;
-  friend bool operator==(const NumberKinds&, const NumberKinds&) = default;
-};
-std::optional<NumberKinds> kinds_of_numbers(const Value& a, const Value& b);
-/// A number of one of two kinds as values of the graph: which of them it is, and what it is as
-/// each; nobody looks at the other one. Made in the block at hand.
-struct NumberParts {
-  graph::Value *is_high, *high, *low;
-};
-/// Nothing: it is none of these kinds.
-std::optional<NumberParts> parts_by_kind(Interpreter& interpreter, const Value& value,
-                                         const NumberKinds& kinds);
-
-/// Whether two immutable objects can't be told apart but by their identity.
-bool same_constant(PyObject* a, PyObject* b);
+/// What it is called in a report.
+const char* name_of(const Value& value);
+/// "None on one side, a tensor on the other"
+NotMerged differing(const Value& a, const Value& b);
+/// Gives the result the name of the autograd node that eager has there, if it has one name on both
+/// sides.
+void name_merged(TensorState& merged, const TensorState& a, const TensorState& b);
 
 class Merger {
  public:
