@@ -74,6 +74,7 @@ class Maker {
         code_.functions.emplace(graph::function_name(node), std::make_unique<Sequence>());
     });
     const Schedule schedule = make_schedule(graph_.body());
+    code_.body.instructions.reserve(schedule.order.size());
     code_.body.parameters = slots_of(graph_.body().parameters);
     for (size_t n = 0; n < schedule.order.size(); ++n) {
       if (n == schedule.tail) code_.tail = code_.body.instructions.size();
@@ -296,6 +297,7 @@ class Maker {
 
   void add_block(const Block& block, Sequence& sequence) {
     sequence.parameters = slots_of(block.parameters);
+    sequence.instructions.reserve(block.nodes.size());
     for (const Node* nested : block.nodes) {
       TORCHJANUS_CHECK(nested->op != &op::commit && nested->op != &op::rebind,
                        "make_code: a write to a cell inside a block");

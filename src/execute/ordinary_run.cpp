@@ -290,18 +290,14 @@ bool OrdinaryRun::run_control(const Instruction& instruction) {
   return computed && give_memory(instruction);
 }
 
-/// The containers that the instruction was the last to use keep no rows meanwhile. Whether there
-/// are any, give_memory() asks afterwards.
+/// The containers that the instruction was the last to use are not needed meanwhile: neither they
+/// nor what they hold. That there are any, give_memory() sees by what stands in their place.
 bool OrdinaryRun::compute_last_rows(const Instruction& instruction) {
-  std::vector<std::pair<uint32_t, Slot>> unused;
   for (const uint32_t slot : instruction.dead) {
     Slot& value = frame_.slots[slot];
-    if (value.kind() == Slot::Kind::container && !is_row(value))
-      unused.emplace_back(slot, std::move(value));
+    if (value.kind() == Slot::Kind::container && !is_row(value)) value = empty_list();
   }
-  if (!compute_rows()) return false;
-  for (auto& [slot, value] : unused) frame_.slots[slot] = std::move(value);
-  return true;
+  return compute_rows();
 }
 
 /// What comes out of blocks are tensors, containers as they are: what is in them is looked at in

@@ -25,6 +25,62 @@ void operation_may_fail(const Frame& frame) {
 
 }  // namespace
 
+namespace {
+
+/// Whether the step's index is that of an instruction.
+bool runs_instruction(Step::Kind kind) {
+  switch (kind) {
+    case Step::Kind::operation_into:
+    case Step::Kind::operation_fresh:
+    case Step::Kind::look:
+    case Step::Kind::number:
+    case Step::Kind::size:
+    case Step::Kind::item:
+    case Step::Kind::guard:
+    case Step::Kind::identity:
+    case Step::Kind::control:
+    case Step::Kind::container:
+      return true;
+    case Step::Kind::operation_placed:
+    case Step::Kind::beside:
+    case Step::Kind::kernel:
+    case Step::Kind::kernels:
+    case Step::Kind::skip:
+    case Step::Kind::hand:
+    case Step::Kind::repoint:
+    case Step::Kind::share:
+    case Step::Kind::allocate:
+    case Step::Kind::adopt:
+    case Step::Kind::copy:
+    case Step::Kind::release:
+      return false;
+  }
+  TORCHJANUS_CHECK(false, "plan: no kind of step");
+}
+
+}  // namespace
+
+void Plan::forget_other_instructions() {
+  std::vector<bool> is_needed(planned_.instructions.size());
+  for (const Step& step : steps_)
+    if (runs_instruction(step.kind)) is_needed[step.index] = true;
+  for (const Placed& call : placed_) is_needed[call.instruction] = true;
+  for (const Beside& group : besides_)
+    std::fill_n(is_needed.begin() + group.first, group.count, true);
+  std::vector<Instruction> needed;
+  needed.reserve(static_cast<size_t>(std::ranges::count(is_needed, true)));
+  std::vector<uint32_t> places(is_needed.size());
+  for (size_t i = 0; i < is_needed.size(); ++i) {
+    places[i] = static_cast<uint32_t>(needed.size());
+    if (is_needed[i]) needed.push_back(std::move(planned_.instructions[i]));
+  }
+  for (Step& step : steps_)
+    if (runs_instruction(step.kind)) step.index = places[step.index];
+  for (Placed& call : placed_) call.instruction = places[call.instruction];
+  for (Beside& group : besides_) group.first = places[group.first];
+  planned_.instructions = std::move(needed);
+}
+
 bool Plan::settle_layout(const Instruction& instruction, size_t output, Slot& made,
                          Library& library, Frame& frame) const {
   if (!made.is_tensor()) return true;

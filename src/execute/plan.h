@@ -114,6 +114,8 @@ class Plan {
     bool wanted = true;      ///< nothing is left out where the condition is this
     size_t steps = 0;
   };
+  /// Keeps those instructions that steps refer to: of kernels and views they know all there is.
+  void forget_other_instructions();
   bool run_steps(size_t begin, size_t end, Library& library, Frame& frame);
   bool run(const Step& step, Library& library, Frame& frame);
   static bool run_scalar(Step::Kind kind, const Instruction& instruction, Library& library,

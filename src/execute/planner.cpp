@@ -60,6 +60,8 @@ class Planner {
     choose_buffers();
     make_arena(find_arena);
     emit();
+    plan_.forget_other_instructions();
+    frame_.slots.shrink_to_fit();
     for (uint32_t slot : permanent_) frame_.borrowed.insert(library_.storage(frame_.slots[slot]));
   }
 

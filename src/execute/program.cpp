@@ -38,6 +38,9 @@ namespace {
 /// combination of sizes: to learn and plan anew takes longer than a run.
 constexpr size_t most_idle_instructions = size_t{1} << 15;
 constexpr size_t least_idle_instances = 16, most_idle_instances = 256;
+/// To make fewer bytes of tensors anew takes a part of a short run that is worth more than they
+/// are.
+constexpr int64_t most_held_at_rest = 64 << 10;
 /// Programs of fewer instructions keep Python's lock: giving it up costs more than they take.
 constexpr size_t least_unlocked_instructions = 8;
 
@@ -117,17 +120,25 @@ class Instance {
     }
   }
 
-  /// What an instance without a plan can do without.
+  /// What an instance can do without between its runs.
   struct Spare {
     std::vector<Slot> slots;
     std::vector<Repeated> repeated;
     Rows rows;
+    std::vector<TensorPool> tensors;
   };
 
   /// Hands that over, as a run of other sizes follows: there may never be a second one of these.
+  /// With a plan there was one, and what was found out meanwhile is kept, but no more than a few
+  /// tensors: each of many instances would hold those of a whole run.
   Spare rest() {
     Spare spare;
-    if (plan_) return spare;
+    if (plan_ && bytes_held() <= most_held_at_rest) return spare;
+    if (plan_) {
+      for (Repeated& repeated : frame_.repeated) repeated.take_tensors(spare.tensors);
+      spare.rows = frame_.rows.rest(spare.tensors);
+      return spare;
+    }
     spare.slots.swap(frame_.slots);
     spare.repeated.swap(frame_.repeated);
     spare.rows = std::exchange(frame_.rows, Rows());
@@ -190,6 +201,12 @@ class Instance {
       default:
         return !slot.is_tensor();
     }
+  }
+
+  int64_t bytes_held() const {
+    int64_t bytes = frame_.rows.bytes_held();
+    for (const Repeated& repeated : frame_.repeated) bytes += repeated.bytes_held();
+    return bytes;
   }
 
   /// As far as it isn't there.

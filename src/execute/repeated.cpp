@@ -2,6 +2,7 @@
 #include "execute/repeated.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace janus::execute {
 
@@ -16,40 +17,38 @@ constexpr size_t tried_tensors = 3;
 
 bool Repeated::fits(const Instruction& instruction, const Slot* slots,
                     const Library& library) const {
-  if (!is_noted_) return false;
-  auto known = inputs_.begin();
+  if (known_ == nullptr) return false;
+  auto known = known_->inputs.begin();
   for (uint32_t slot : instruction.inputs) {
     if (!slots[slot].is_tensor()) continue;
-    if (known == inputs_.end() || !library.has_layout(slots[slot], *known)) return false;
+    if (known == known_->inputs.end() || !library.has_layout(slots[slot], *known)) return false;
     ++known;
   }
-  return known == inputs_.end();
+  return known == known_->inputs.end();
 }
 
 void Repeated::note(const Instruction& instruction, const Slot* slots, const Library& library,
                     std::vector<Layout> outputs) {
-  is_noted_ = true;
-  inputs_.clear();
+  known_ = std::make_unique<Known>();
   for (uint32_t slot : instruction.inputs) {
-    if (slots[slot].is_tensor()) inputs_.push_back(library.layout(slots[slot]));
+    if (slots[slot].is_tensor()) known_->inputs.push_back(library.layout(slots[slot]));
   }
-  outputs_ = std::move(outputs);
-  kernel_call_.reset();
-  view_.reset();
-  forget_tensors();
+  known_->inputs.shrink_to_fit();
+  known_->outputs = std::move(outputs);
 }
 
 void Repeated::make_outputs(const Instruction& instruction, Slot* slots, Library& library,
                             bool repeats) {
   for (uint32_t slot : instruction.outputs) slots[slot].clear();
+  const std::vector<Layout>& outputs = known_->outputs;
   if (!repeats) {
-    for (size_t i = 0; i < outputs_.size(); ++i)
-      slots[instruction.outputs[i]] = library.allocate(outputs_[i]);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      slots[instruction.outputs[i]] = library.allocate(outputs[i]);
     return;
   }
-  pools_.resize(outputs_.size());
-  for (size_t i = 0; i < outputs_.size(); ++i)
-    slots[instruction.outputs[i]] = pools_[i].take(outputs_[i], library);
+  known_->pools.resize(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    slots[instruction.outputs[i]] = known_->pools[i].take(outputs[i], library);
 }
 
 /// The one taken last if it is free again, else one of those that were made before the others.
@@ -72,23 +71,39 @@ void TensorPool::forget_shared(const Library& library) {
   last_ = tensors_.empty() ? 0 : tensors_.size() - 1;
 }
 
-void Repeated::forget_shared(const Library& library) {
-  for (TensorPool& pool : pools_) pool.forget_shared(library);
-}
-
 void TensorPool::forget(const Slot& tensor) {
   std::erase_if(tensors_, [&](const Slot& kept) { return kept.tensor() == tensor.tensor(); });
 }
 
+void Repeated::forget_shared(const Library& library) {
+  if (known_ == nullptr) return;
+  for (TensorPool& pool : known_->pools) pool.forget_shared(library);
+}
+
 void Repeated::forget(const Slot& tensor) {
-  for (TensorPool& pool : pools_) pool.forget(tensor);
+  if (known_ == nullptr) return;
+  for (TensorPool& pool : known_->pools) pool.forget(tensor);
 }
 
 void Repeated::forget_large_tensors(int64_t largest) {
-  for (size_t i = 0; i < pools_.size(); ++i)
-    if (outputs_[i].span_bytes() > largest) pools_[i] = TensorPool();
+  if (known_ == nullptr) return;
+  for (size_t i = 0; i < known_->pools.size(); ++i)
+    if (known_->outputs[i].span_bytes() > largest) known_->pools[i] = TensorPool();
 }
 
-void Repeated::forget_tensors() { pools_.clear(); }
+int64_t Repeated::bytes_held() const {
+  if (known_ == nullptr) return 0;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < known_->pools.size(); ++i)
+    bytes += static_cast<int64_t>(known_->pools[i].size()) *
+             (known_->outputs[i].span_bytes() + bytes_of_tensor);
+  return bytes;
+}
+
+void Repeated::take_tensors(std::vector<TensorPool>& to) {
+  if (known_ == nullptr) return;
+  std::ranges::move(known_->pools, std::back_inserter(to));
+  known_->pools.clear();
+}
 
 }  // namespace janus::execute

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/check.h"
 #include "execute/container.h"
@@ -82,6 +83,22 @@ void Rows::clear() {
   held_count_ = 0;
   own_tensors_.clear();
   first_waiting_ = 0;
+}
+
+int64_t Rows::bytes_held() const {
+  size_t bytes = operands_.capacity() * sizeof(Slot) + invocations_.capacity() * sizeof(Invocation);
+  for (const auto& of_kind : known_)
+    for (const auto& [count, known] : of_kind) bytes += static_cast<size_t>(known.bytes_held());
+  return static_cast<int64_t>(bytes);
+}
+
+Rows Rows::rest(std::vector<TensorPool>& tensors) {
+  for (auto& of_kind : known_)
+    for (auto& [count, known] : of_kind) known.take_tensors(tensors);
+  Rows held = std::exchange(*this, Rows());
+  known_.swap(held.known_);
+  representatives_.swap(held.representatives_);
+  return held;
 }
 
 // ---- putting off ------------------------------------------------------------------------------
@@ -261,6 +278,14 @@ void Rows::note_reads(const Group& group) {
     release_unread(given_[group.number], i);
 }
 
+/// Numbers of sums are asked for later too.
+void Rows::forget_operands(const Group& group) {
+  const size_t stacked = group.instruction->inputs.size() - group.instruction->sums;
+  for (const uint32_t member : group.members)
+    for (Slot& operand : std::span(operands_).subspan(invocations_[member].first_operand, stacked))
+      operand.clear();
+}
+
 void Rows::release_unread(const Given& given, size_t result) {
   const Use& use = uses_[given.first_use + result];
   if (use.reads > 0 || use.is_held) return;
@@ -276,6 +301,19 @@ void RowsOfNumber::forget_large_tensors() {
   for (Repeated& each : repeated) each.forget_large_tensors(largest_kept_rows);
   for (size_t i = 0; i < pools.size(); ++i)
     if (layouts[i].span_bytes() > largest_kept_rows) pools[i] = TensorPool();
+}
+
+int64_t RowsOfNumber::bytes_held() const {
+  int64_t bytes = 0;
+  for (const Repeated& each : repeated) bytes += each.bytes_held();
+  for (size_t i = 0; i < pools.size(); ++i)
+    bytes += static_cast<int64_t>(pools[i].size()) * (layouts[i].span_bytes() + bytes_of_tensor);
+  return bytes;
+}
+
+void RowsOfNumber::take_tensors(std::vector<TensorPool>& to) {
+  for (Repeated& each : repeated) each.take_tensors(to);
+  for (TensorPool& pool : pools) to.push_back(std::exchange(pool, TensorPool()));
 }
 
 void RowsOfNumber::forget(const Slot& tensor) {

@@ -33,6 +33,10 @@ struct RowsOfNumber {
   void forget_large_tensors();
   /// Gives up a tensor: what leaves the run must have no other owner.
   void forget(const Slot& tensor);
+  /// About how many bytes its tensors take.
+  int64_t bytes_held() const;
+  /// Hands over all.
+  void take_tensors(std::vector<TensorPool>& to);
 };
 
 /// Where rows stand beside the operands of invocations, some of them in containers.
@@ -60,6 +64,7 @@ class Rows {
       if (!compute(group, library, slots, symbols, run)) return false;
       given.batches = batches_.size() - given.first_batch;
       note_reads(group);
+      forget_operands(group);
     }
     return true;
   }
@@ -73,6 +78,11 @@ class Rows {
   Slot own_tensor(const Slot& row, Library& library);
 
   void clear();
+
+  /// Between runs: about how many bytes it holds.
+  int64_t bytes_held() const;
+  /// Between runs: hands over what it holds, and keeps what it knows.
+  Rows rest(std::vector<TensorPool>& tensors);
 
  private:
   struct Invocation {
@@ -162,6 +172,7 @@ class Rows {
   void find_held(const RowHolders& holders);
   void note_reads(const Group& group);
   void release_unread(const Given& given, size_t result);
+  void forget_operands(const Group& group);
   RowsOfNumber& enter(const Group& group, Library& library, Slot* slots, SymbolValues& symbols);
   RowsOfNumber& of_number(const Group& group, const SymbolValues& symbols);
   bool are_stacked(const Group& group, Library& library, SymbolValues& symbols);
