@@ -75,6 +75,9 @@ void update_dict(Interpreter& interpreter, const Value& self, const CallArgument
 PyTypeObject* ordered_dict_type();
 /// Methods of a real dict that do not look at all that it holds.
 Value real_dict_method(const Value& self, const std::string& name);
+/// What an object of a class derived from dict holds, whatever methods the class has; null for any
+/// other.
+std::shared_ptr<Dictionary> held_items(Interpreter& interpreter, const Value& object);
 /// What d[key] gives where there is no such key.
 Value missing_item(Interpreter& interpreter, const Value& self, const Value& key);
 

@@ -646,6 +646,13 @@ Value builtin_method(Interpreter& interpreter, const Value& self, const std::str
   return nullptr;
 }
 
+std::shared_ptr<Dictionary> held_items(Interpreter& interpreter, const Value& object) {
+  if (const auto* instance = as<Instance>(object)) return instance->items;
+  const auto* known = as<Known>(object);
+  if (known == nullptr || !PyDict_Check(known->object.get())) return nullptr;
+  return shared_as<Dictionary>(open_dict(interpreter, *known));
+}
+
 // --- methods given with their self ---------------------------------------------------------------
 
 namespace {
@@ -662,12 +669,10 @@ bool is_container_class(PyTypeObject* type) {
 Value opened_for_reading(Interpreter& interpreter, const Value& dict, const std::string& name) {
   static constexpr std::array<std::string_view, 8> reading = {
       "get", "keys", "values", "items", "__getitem__", "__contains__", "__len__", "__iter__"};
-  const auto& known = *as<Known>(dict);
-  if (!PyDict_Check(known.object.get()) || std::ranges::find(reading, name) == reading.end())
-    return nullptr;
+  if (std::ranges::find(reading, name) == reading.end()) return nullptr;
   if (name == "__getitem__" && special_method(interpreter, dict, "__missing__") != nullptr)
     return nullptr;
-  return open_dict(interpreter, known);
+  return held_items(interpreter, dict);
 }
 
 /// What an object made in the run holds whose class is derived from dict, for those of dict's own

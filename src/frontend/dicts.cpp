@@ -130,6 +130,11 @@ std::vector<Value> dict_pairs(Interpreter& interpreter, const Dictionary& dictio
 std::vector<Value> pairs_of(Interpreter& interpreter, const Value& other) {
   if (const auto* dictionary = as<Dictionary>(other)) return dict_pairs(interpreter, *dictionary);
   const bool is_object = as<Known>(other) != nullptr || as<Instance>(other) != nullptr;
+  // Of a dict that is gone through as one, Python asks no method.
+  PyTypeObject* const type = class_of(other);
+  if (is_object && type->tp_iter == PyDict_Type.tp_iter &&
+      special_method(interpreter, other, "__iter__") != nullptr)
+    return dict_pairs(interpreter, *held_items(interpreter, other));
   const Value keys = is_object ? attribute_or_null(interpreter, other, "keys") : nullptr;
   if (keys == nullptr) return elements_of(interpreter, other);
   std::vector<Value> pairs;

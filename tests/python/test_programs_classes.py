@@ -188,6 +188,22 @@ class Registry(dict):
         return 100
 
 
+class Keyless(dict):
+    """Gives others of its items than it has, but not where it is copied as a dict."""
+
+    def keys(self):
+        return ["a"]
+
+    def __getitem__(self, key):
+        return super().__getitem__(key) * 10
+
+
+@differential(hits=4)
+def test_such_a_dict_of_before_the_call_is_copied_as_it_is():
+    kept = Keyless(a=1.0, b=2.0)
+    return Program(lambda x: (x * 2, dict(kept), kept["b"]), [(torch.randn(3),) for _ in range(8)])
+
+
 @pytest.mark.parametrize("grows", [False, True])
 @differential(hits=2)
 def test_a_dict_of_a_class_of_the_programs(grows):
@@ -346,7 +362,8 @@ class Grid(collections.abc.Mapping):
 
 
 def copied_mapping(x):
-    return dict(Grid(ab=x, cd=x * 2)), dict(Record(ef=x))
+    made = Keyless(a=x, b=x)
+    return dict(Grid(ab=x, cd=x * 2)), dict(Record(ef=x)), dict(made), list(made.keys()), made["b"]
 
 
 MADE = {
