@@ -23,10 +23,6 @@ void operation_may_fail(const Frame& frame) {
   if (!frame.is_certain) fault_point(Fault::operation);
 }
 
-}  // namespace
-
-namespace {
-
 /// Whether the step's index is that of an instruction.
 bool runs_instruction(Step::Kind kind) {
   switch (kind) {

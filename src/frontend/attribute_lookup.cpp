@@ -89,7 +89,9 @@ Value Lookup::run() {
     Value value = run_general();
     return value != nullptr ? value : fallback();
   }
-  if (PyFunction_Check(find_lookup())) return run_written();
+  // Of modules much is read in torch's own code, which would have to ask the method each time.
+  static auto* const module = reinterpret_cast<PyTypeObject*>(imported("torch.nn.Module"));
+  if (PyFunction_Check(find_lookup()) && PyType_IsSubtype(type_, module) == 0) return run_written();
   if (instance_ != nullptr || is_heap_type(type_))
     interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
   return plain_attribute(interpreter_, known_, name_);

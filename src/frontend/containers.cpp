@@ -761,7 +761,11 @@ Value call_container_function(Interpreter& interpreter, PyObject* callable,
     if (name == "__getitem__" && special_method(interpreter, self, "__missing__") != nullptr)
       return nullptr;
     self = items_for_method(*instance, name, arguments);
-    if (self == nullptr) return nullptr;
+    // dict's own `__setitem__` would put an item past the order that an OrderedDict keeps.
+    const bool writes = name == "__setitem__" || name == "__delitem__";
+    if (self == nullptr ||
+        (writes && as<Dictionary>(self)->type && PyDescr_TYPE(callable) == &PyDict_Type))
+      return nullptr;
   }
   CallArguments rest = arguments;
   rest.positional[0] = self;

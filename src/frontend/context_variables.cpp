@@ -1,5 +1,8 @@
 // contextvars.ContextVar: what the run sets is a change of the heap, as that of a closure's cell
 // is. Mostly it is reset before the run ends; then nothing is written.
+#include <algorithm>
+
+#include "frontend/cached_functions.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/interpreter.h"
@@ -44,7 +47,19 @@ Value read(Interpreter& interpreter, const Known& variable) {
   return held ? interpreter.wrap(held.get(), value_path(interpreter, variable)) : nullptr;
 }
 
+/// What is shown is shown behind the run, by code of the program's that may ask the variable: as it
+/// is at the end.
+void expect_nothing_shown(Interpreter& interpreter) {
+  const auto& effects = interpreter.output().effects;
+  const bool is_shown = std::ranges::any_of(effects, [](const speculate::Effect& effect) {
+    return !effect.call.object || !is_cached_function(Py_TYPE(effect.call.object.get()));
+  });
+  if (is_shown || interpreter.journal.is_open())
+    interpreter.refuse(ReasonCode::heap_write, "a context variable behind what the run shows");
+}
+
 void write(Interpreter& interpreter, const Known& variable, const Value& value) {
+  expect_nothing_shown(interpreter);
   Heap::Target target;
   target.table = variable.object.get();
   target.kind = speculate::HeapWrite::Kind::context_variable;
@@ -54,21 +69,19 @@ void write(Interpreter& interpreter, const Known& variable, const Value& value) 
               value);
 }
 
-Value read_or_refuse(Interpreter& interpreter, const Known& variable) {
-  Value value = read(interpreter, variable);
+Value call_get(Interpreter& interpreter, const Arguments& arguments) {
+  Value value = read(interpreter, variable_of(interpreter, arguments, 1));
   if (value == nullptr)
     interpreter.refuse(ReasonCode::dynamic_value, "a context variable that is not set");
   return value;
 }
 
-Value call_get(Interpreter& interpreter, const Arguments& arguments) {
-  return read_or_refuse(interpreter, variable_of(interpreter, arguments, 1));
-}
-
 /// The token is what `reset` calls, once, with the variable.
 Value call_set(Interpreter& interpreter, const Arguments& arguments) {
   const Known& variable = variable_of(interpreter, arguments, 2);
-  const Value before = read_or_refuse(interpreter, variable);
+  const Value* written =
+      interpreter.heap.find(interpreter, variable.object.get(), Py_None, variable.source);
+  const Value before = written == nullptr ? nullptr : *written;
   write(interpreter, variable, arguments.positional[1]);
   const auto was_used = std::make_shared<bool>(false);
   return std::make_shared<Native>(kToken, [before, was_used, object = variable.object](
@@ -77,7 +90,12 @@ Value call_set(Interpreter& interpreter, const Arguments& arguments) {
     if (*was_used || !reset.object.is(object.get()))
       inner.refuse(ReasonCode::would_raise, "the token of another context variable, or used");
     *was_used = true;
-    write(inner, reset, before);
+    if (before != nullptr) {
+      write(inner, reset, before);
+    } else {
+      expect_nothing_shown(inner);
+      inner.heap.forget(reset.object.get());
+    }
     return inner.none();
   });
 }

@@ -146,6 +146,9 @@ std::vector<Value> pairs_of(Interpreter& interpreter, const Value& other) {
 }  // namespace
 
 void update_dict(Interpreter& interpreter, const Value& self, const CallArguments& arguments) {
+  if (arguments.positional.size() > 1)
+    interpreter.refuse(ReasonCode::would_raise,
+                       "TypeError: a dict of several positional arguments");
   for (const Value& argument : arguments.positional) {
     for (const Value& pair : pairs_of(interpreter, opened(interpreter, argument))) {
       std::vector<Value> parts = elements_of(interpreter, pair);

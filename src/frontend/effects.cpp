@@ -44,7 +44,6 @@ void add_effect(Interpreter& interpreter, Template call) {
   interpreter.mark(speculate::LineMark::Kind::effect);
 }
 
-/// callable(*arguments) after the commit.
 }  // namespace
 
 void call_behind_run(Interpreter& interpreter, PyObject* callable, const Arguments& arguments) {

@@ -134,6 +134,11 @@ void Heap::write(Interpreter& interpreter, const Target& target, Change change) 
   state.changes.push_back(std::move(change));
 }
 
+void Heap::forget(PyObject* identity) {
+  if (Table* changed = table(identity)) changed->changes.clear();
+  ++change_count_;
+}
+
 void Heap::clear(const Target& target) {
   Table& state = table_of(target);
   ++change_count_;
@@ -430,15 +435,6 @@ std::vector<Value> new_elements(const Heap::List& list) {
   return {elements.begin() + static_cast<std::ptrdiff_t>(unchanged_elements(list)), elements.end()};
 }
 
-/// Whether a context variable was reset to what it held at the entry, if only by default.
-bool was_reset(const Heap::Table& table, const Heap::Change& change) {
-  if (table.target.kind != Kind::context_variable) return false;
-  const auto* known = as<Known>(change.value);
-  const auto* number = as<Number>(change.value);
-  return (known != nullptr && known->source == change.at_entry) ||
-         (number != nullptr && number->source == change.at_entry);
-}
-
 HeapWrite write_of(const Heap::Table& table) {
   HeapWrite write;
   write.kind = table.target.kind;
@@ -478,7 +474,6 @@ void commit_heap(Interpreter& interpreter,
       writes.back().kind = Kind::clear;
     }
     for (const Heap::Change& change : table.changes) {
-      if (was_reset(table, change)) continue;
       HeapWrite write = write_of(table);
       write.key = change.key;
       write.deletes = change.value == nullptr;

@@ -56,6 +56,8 @@ class Heap {
   bool cleared(PyObject* table) const;
   void write(Interpreter& interpreter, const Target& target, Change change);
   void clear(const Target& target);
+  /// The table is again as it was at the entry.
+  void forget(PyObject* identity);
 
   /// Becomes what the two sides of a branch leave, which both began from `before`: `merge_values`
   /// merges what they put into one place. If that can't be, the reason.

@@ -105,8 +105,11 @@ class DataclassInit {
     if (kind.is(imported("dataclasses._FIELD_CLASSVAR"))) return;
     if (!kind.is(plain)) interpreter_.refuse(ReasonCode::unknown_callable, "a dataclass");
     Value value;
-    if (attribute_of(field, "init").is(Py_True)) value = argument(field, name);
-    if (value == nullptr) value = default_of(field);
+    const bool is_given = attribute_of(field, "init").is(Py_True);
+    if (is_given) value = argument(field, name);
+    // What the class has under the name is not set anew, where there is no slot for it.
+    if (value == nullptr && (is_given || has_factory(field) || has_slots()))
+      value = default_of(field);
     if (value == nullptr) {
       if (attribute_of(field, "init").is(Py_True))
         interpreter_.refuse(ReasonCode::would_raise, "TypeError: a field without a value");
@@ -117,6 +120,14 @@ class DataclassInit {
       write_own_attribute(interpreter_, instance_, name, value);
     else
       write_attribute(interpreter_, instance_, name, value);
+  }
+
+  bool has_factory(PyObject* field) const {
+    return !attribute_of(field, "default_factory").is(imported("dataclasses.MISSING"));
+  }
+
+  bool has_slots() const {
+    return PyDict_GetItemString(class_of(instance_)->tp_dict, "__slots__") != nullptr;
   }
 
   bool is_frozen() const {
@@ -233,12 +244,28 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
   return initialise(interpreter, instance, arguments, false) ? instance : nullptr;
 }
 
-Value make_bare_instance(Interpreter& interpreter, const CallArguments& arguments) {
+namespace {
+
+Value make_bare(Interpreter& interpreter, const CallArguments& arguments, PyTypeObject* maker) {
   if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
-  PyObject* const type = known_object(arguments.positional[0]);
-  if (type == nullptr || !PyType_Check(type)) return nullptr;
+  PyObject* const known = known_object(arguments.positional[0]);
+  if (known == nullptr || !PyType_Check(known)) return nullptr;
+  auto* const type = reinterpret_cast<PyTypeObject*>(known);
+  // Python makes no object by a method of another class than the one that its class is derived
+  // from.
+  if (python::class_in_c(type)->tp_new != maker->tp_new) return nullptr;
   interpreter.assume_identity(*as<Known>(arguments.positional[0]));
-  return bare_instance(interpreter, reinterpret_cast<PyTypeObject*>(type));
+  return bare_instance(interpreter, type);
+}
+
+}  // namespace
+
+Value call_object_new(Interpreter& interpreter, const CallArguments& arguments) {
+  return make_bare(interpreter, arguments, &PyBaseObject_Type);
+}
+
+Value call_dict_new(Interpreter& interpreter, const CallArguments& arguments) {
+  return make_bare(interpreter, arguments, &PyDict_Type);
 }
 
 Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {

@@ -13,8 +13,9 @@ bool is_enumeration(PyTypeObject* type);
 /// Calls a class; null if its objects can't be kept as their attributes.
 Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments);
 
-/// object.__new__(class) or dict.__new__(class), of a plain class; null for others.
-Value make_bare_instance(Interpreter& interpreter, const CallArguments& arguments);
+/// object.__new__(class) and dict.__new__(class), of a plain class; null for others.
+Value call_object_new(Interpreter& interpreter, const CallArguments& arguments);
+Value call_dict_new(Interpreter& interpreter, const CallArguments& arguments);
 
 /// types.SimpleNamespace(**attributes); null for other arguments.
 Value make_namespace(Interpreter& interpreter, const CallArguments& arguments);

@@ -36,7 +36,7 @@ Value bound_by_super(Interpreter& interpreter, const Value& self, bool of_class,
 Value super_attribute(Interpreter& interpreter, const Super& super, const std::string& name) {
   const auto* type = as<Known>(super.type);
   PyTypeObject* self_class = class_of(super.self);
-  if (type == nullptr || self_class == nullptr)
+  if (type == nullptr || !PyType_Check(type->object.get()) || self_class == nullptr)
     interpreter.refuse(ReasonCode::expression, "super()");
   // In a method of the class itself, or `__new__`, it is asked for a class.
   auto* const from = reinterpret_cast<PyTypeObject*>(type->object.get());

@@ -42,7 +42,10 @@ Dim pooled_size(const Infer& infer, const Window& window, size_t i, const Dim& i
   const Dim& padding = window.padding[i];
   if (!kernel.is_constant() || !stride.is_constant() || !padding.is_constant())
     infer.fail("window sizes must be known");
+  if (kernel.value() < 1) infer.fail(cat("a window of ", kernel));
   if (stride.value() < 1) infer.fail(cat("stride ", stride));
+  if (!window.dilation[i].is_constant() || window.dilation[i].value() < 1)
+    infer.fail(cat("dilation ", window.dilation[i]));
   if (padding.value() < 0 || 2 * padding.value() > kernel.value())
     infer.fail(cat("padding ", padding, " is more than half of the window ", kernel));
   const Dim room = input + 2 * padding - window.dilation[i] * (kernel - 1) - 1;
@@ -301,7 +304,10 @@ std::vector<Value*> adaptive_avg_pool_by_element(const Decompose& d) {
   }
   window.stride = window.kernel;
   const KnownWindow known = known_window(window, input, type.shape);
-  return {cast(sum_of_elements(in(d, 0), type.shape, known) / known.element_count(), type.dtype)};
+  // As eager divides: by one side, then by the other.
+  auto average = sum_of_elements(in(d, 0), type.shape, known);
+  for (const int64_t side : known.kernel) average = average / side;
+  return {cast(average, type.dtype)};
 }
 
 /// With windows at all places of the input, each element is in as many: what it gets is a sum over
@@ -314,9 +320,12 @@ std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
   const int64_t count = divisor_of(dy, window, d.node.attributes, varying);
   if (varying || window.stride != std::vector<int64_t>(window.dimensions(), 1))
     throw TypeError("pooling: windows that differ, or are apart");
+  if (graph::is_half(type.dtype))
+    throw TypeError("pooling: eager rounds half precision at each addition");
   for (size_t i = 0; i < window.dimensions(); ++i)
     window.padding[i] = window.kernel[i] - 1 - window.padding[i];
-  return {cast(sum_of_elements(dy, type.shape, window) / count, type.dtype)};
+  // Eager divides each of them before it adds.
+  return {cast(sum_of_elements(dy / count, type.shape, window), type.dtype)};
 }
 
 // ---- Gradients ----------------------------------------------------------------------------------

@@ -167,6 +167,9 @@ PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
       return PyFunction_Check(base) ? PyFunction_GET_CODE(base) : nullptr;
     case Kind::grad:
       return tensor_access().is_tensor(base) ? keep(tensor_access().grad_of(base), owned) : nullptr;
+    case Kind::link_result:
+      if (reinterpret_cast<PyObject*>(Py_TYPE(base)) != key) return nullptr;
+      return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(base) + step.index);
     case Kind::context_value:
       return keep(context_value(base), owned);
     default:

@@ -38,7 +38,9 @@ struct Source {
     code,             ///< base.__code__
     grad,             ///< base.grad of a tensor
     context_value,    ///< base.get() of a context variable
-    tensor_item,      ///< the value of a one-element tensor is not a path: never used in guards
+    link_result,  ///< what a link of an lru_cache holds, `index` bytes from its beginning; `key`:
+                  ///< its class
+    tensor_item,  ///< the value of a one-element tensor is not a path: never used in guards
   };
   Kind kind;
   const Source* base = nullptr;

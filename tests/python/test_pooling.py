@@ -204,3 +204,24 @@ def test_a_pooled_image_that_is_read_at_its_places_too():
     expect_same(
         lambda x: F.avg_pool2d(x, 3, 1, 1) + F.max_pool2d(x, 3, 1, 1), torch.randn(2, 3, 9, 9)
     )
+
+
+BAD_WINDOWS = {
+    "no elements": lambda x: F.max_pool2d(x, 0, stride=1),
+    "no elements to average": lambda x: F.avg_pool2d(x, 0, stride=1),
+    "dilation of none": lambda x: F.max_pool2d(x, 3, 1, padding=1, dilation=0),
+}
+
+
+@pytest.mark.parametrize("name", BAD_WINDOWS)
+def test_windows_that_there_are_not(name):
+    def step(x):
+        try:
+            return BAD_WINDOWS[name](x)
+        except RuntimeError:
+            return x * 2
+
+    converted = torchjanus.function(step)
+    x = torch.randn(2, 3, 8, 8)
+    for _ in range(6):
+        assert torch.equal(converted(x), step(x))

@@ -61,6 +61,39 @@ def test_a_cache_that_is_cleared_between_calls():
     return Program(lambda x: x * value("a"), [*calls, change, *calls, change, *calls])
 
 
+@pytest.mark.parametrize("maximum", [1, 2])
+@differential(hits=4)
+def test_a_link_that_is_used_again(maximum):
+    """Other keys take the place of the first, which then comes back with another value."""
+    table = {"a": 2.0}
+
+    @functools.lru_cache(maximum)
+    def value(name):
+        return table.get(name, 0.0)
+
+    def change():
+        value("b")
+        value("c")
+        table["a"] += 3.0
+        value("a")
+
+    calls = [(torch.randn(3),) for _ in range(5)]
+    return Program(lambda x: x * value("a"), [*calls, change, *calls, change, *calls])
+
+
+@pytest.mark.parametrize("maximum", [None, 4])
+@differential(hits=4)
+def test_results_that_look_like_the_cache(maximum):
+    @functools.lru_cache(maximum)
+    def options(key, more=None):
+        return {"a": "xyz", "b": "", "mark": object()}
+
+    def step(x):
+        return x + len(options("a")) + len(options("b", more=2)), options("a")["a"]
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
 class Model(torch.nn.Module):
     def __init__(self):
         super().__init__()

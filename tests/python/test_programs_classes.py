@@ -3,6 +3,7 @@ classes, classes derived from dict, and methods of modules that Python has froze
 
 import collections.abc
 import dataclasses
+import functools
 
 import pytest
 from differential import Program, differential
@@ -402,6 +403,59 @@ def test_such_a_dict_in_a_loop():
 class Ordered(collections.OrderedDict):
     def __setitem__(self, key, value):
         super().__setitem__(key, value)
+
+
+@dataclasses.dataclass
+class Partly:
+    value: torch.Tensor
+    given: int = dataclasses.field(init=False, default=3)
+    made: list = dataclasses.field(init=False, default_factory=list)
+
+
+@differential(hits=4)
+def test_fields_that_no_argument_gives():
+    def step(x):
+        partly = Partly(x)
+        return partly.value * partly.given, vars(partly)
+
+    return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+class Asked(torch.nn.Module):
+    def __getattribute__(self, name):
+        return super().__getattribute__(name)
+
+    def forward(self, x):
+        return x * 2
+
+
+@differential(reasons=["expression"])
+def test_modules_that_are_asked_for_their_attributes():
+    module = Asked()
+    return Program(lambda x: module(x), [(torch.randn(3),) for _ in range(8)], watch=[module])
+
+
+def made_by_another_class(x):
+    for maker, kind in ((object, Record), (dict, Sample), (object, functools.partial)):
+        try:
+            maker.__new__(kind)
+        except TypeError:
+            x = x + 1
+    return x
+
+
+def several_dicts(x):
+    try:
+        return Record({1: 2}, {3: 4})
+    except TypeError:
+        return x * 2
+
+
+@pytest.mark.parametrize("step", [made_by_another_class, several_dicts])
+def test_what_python_does_not_make(step):
+    reason = "unknown_callable" if step is made_by_another_class else "would_raise"
+    calls = [(torch.randn(3),) for _ in range(8)]
+    differential(reasons=[reason])(lambda: Program(step, calls))()
 
 
 def updated(x):

@@ -109,6 +109,24 @@ def test_a_branch_that_sets_it():
     return Program(lambda x: (step(x), scale.get()), [clear, *inputs])
 
 
+@differential(hits=4)
+def test_what_is_set_to_what_it_holds():
+    return program(lambda x: (scale.set(scale.get()) is None, x * scale.get())[1])
+
+
+def shown_between(x):
+    token = scale.set(3.0)
+    print("between")
+    scale.reset(token)
+    return x * 2
+
+
+def set_behind_what_is_shown(x):
+    print("before")
+    scale.set(2.0)
+    return x * 2
+
+
 def reset_twice(x):
     token = scale.set(3.0)
     scale.reset(token)
@@ -135,6 +153,8 @@ def keep_token(x):
 IMPERATIVE = {
     "a token used twice": (reset_twice, "would_raise"),
     "a variable that is not set": (read_what_is_not_set, "dynamic_value"),
+    "what is shown while it is set": (shown_between, "heap_write"),
+    "set behind what is shown": (set_behind_what_is_shown, "heap_write"),
     "attributes of a token": (keep_token, "expression"),
 }
 
