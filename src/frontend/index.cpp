@@ -195,8 +195,8 @@ class Indexing {
     const bool may_end_behind = size.is_constant() && !stop->is_constant();
     if (!may_be_anything(*start) && !may_be_anything(*stop) && !may_end_behind) return nullptr;
     const Dim length = *stop - *start;
-    // Sizes 0 and 1 are special to operators, so a length that varies has to be above them.
-    if (!length.is_constant() && length.lower_bound().value_or(0) < 2) return nullptr;
+    // No element is special to operators, so a length that varies has to be a size.
+    if (!length.is_constant() && length.lower_bound().value_or(0) < 1) return nullptr;
     if (!holds_now(*start) || !holds_now(length) || !holds_now(size - *stop)) return nullptr;
     for (const Dim& rest : {*start, size - *stop}) guard_not_negative(rest);
     return part_of(*start, length, slice);

@@ -270,12 +270,14 @@ int64_t divisor_of(const Expression& windows, const KnownWindow& window,
   return count;
 }
 
-/// Added up element by element as ATen does it, in single precision at least.
-Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWindow& window) {
+/// Added up element by element as ATen does it, each divided first, in single precision at least.
+Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWindow& window,
+                           int64_t divisor = 1) {
   std::optional<Expression> sum;
   for (int64_t number = 0; number < window.element_count(); ++number) {
     const auto read = at_place(x, size, window, window.place(number), 0.0);
-    const auto element = cast(read, widened(x.dtype()));
+    auto element = cast(read, widened(x.dtype()));
+    if (divisor != 1) element = element / divisor;
     sum = sum ? *sum + element : element + 0.0;
   }
   return *sum;
@@ -325,7 +327,7 @@ std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
   for (size_t i = 0; i < window.dimensions(); ++i)
     window.padding[i] = window.kernel[i] - 1 - window.padding[i];
   // Eager divides each of them before it adds.
-  return {cast(sum_of_elements(dy / count, type.shape, window), type.dtype)};
+  return {cast(sum_of_elements(dy, type.shape, window, count), type.dtype)};
 }
 
 // ---- Gradients ----------------------------------------------------------------------------------
