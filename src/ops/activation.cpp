@@ -109,15 +109,29 @@ constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  /
 constexpr double gelu_cubic = 0.044715;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// Whether the processor is one for which oneDNN, which eager asks for gelu, has code of its own.
+bool has_avx512() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+         __builtin_cpu_supports("avx512vl") != 0;
+#else
+  return false;
+#endif
+}
+
 Scalar gelu_program(ScalarCode& k) {
   const Element x = element(k, 0);
   if (text_attribute(k.node().attributes, "approximate") == "tanh")
     return 0.5 * x * (1 + maths("tanh", gelu_slope * (x + gelu_cubic * (x * x * x))));
-  const Element doubled = 1 + maths("erf", x * (1 / std::numbers::sqrt2));
-  if (x.dtype() == DType::f64) return x * 0.5 * doubled;
-  // What eager computes in float32 overflows here, and of infinity it is NaN.
-  const Element y = x * doubled * 0.5;
-  return choice(x == infinity, std::numeric_limits<double>::quiet_NaN(), y);
+  const Element error = maths("erf", x * (1 / std::numbers::sqrt2));
+  const DType dtype = k.node().output()->type.dtype;
+  const bool by_onednn = dtype != DType::f64 && (dtype == DType::f32 || has_avx512());
+  if (!by_onednn) return x * 0.5 * (1 + error);
+  // Where oneDNN has longer vectors it computes otherwise, and infinity overflows to NaN.
+  if (has_avx512())
+    return choice(x == infinity, std::numeric_limits<double>::quiet_NaN(), x * (1 + error) * 0.5);
+  const Element half = x * 0.5;
+  return half + half * error;
 }
 
 Expression gelu_derivative(const Expression& x, bool tanh) {

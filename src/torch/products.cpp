@@ -13,6 +13,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros_like.h>
 
 #include <algorithm>
@@ -79,8 +80,24 @@ struct Shape {
   }
 };
 
+/// Whether oneDNN multiplies matrices of floats: on processors without AVX-512 torch refuses to ask
+/// it.
+bool takes_floats() {
+  const at::Tensor one = at::ones({1, 1});
+  at::Tensor product = at::empty({1, 1});
+  try {
+    at::native::mkldnn_matmul(one, one, product, 0, 1);
+    return true;
+  } catch (const c10::Error&) {
+    return false;
+  }
+}
+
 bool has_onednn() {
-  return at::native::mkldnn_matmul != nullptr && at::globalContext().userEnabledMkldnn();
+  if (at::native::mkldnn_matmul == nullptr || !at::globalContext().userEnabledMkldnn())
+    return false;
+  static const bool has = takes_floats();
+  return has;
 }
 
 std::string text_of(const Shape& shape) {

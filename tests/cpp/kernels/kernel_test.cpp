@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "base/thread_pool.h"
 #include "harness.h"
+#include "jit/jit.h"
 #include "kernels/emit.h"
 #include "kernels/functions.h"
 #include "kernels/lower.h"
@@ -372,7 +373,7 @@ TEST(KernelText, FetchesAheadWhereTensorsAreLarge) {
 
 TEST(KernelText, StoresPastTheCacheWhatIsLargerThanIt) {
   const std::string text = text_of_sum(9000);
-  EXPECT_THAT(text, testing::HasSubstr("align 64, !nontemporal !0"));
+  EXPECT_THAT(text, testing::HasSubstr(cat("align ", jit::vector_bytes(), ", !nontemporal !0")));
   EXPECT_THAT(text, testing::HasSubstr("fence seq_cst\n  ret void"));
   EXPECT_THAT(text_of_sum(7000), testing::Not(testing::HasSubstr("nontemporal")));
 }
