@@ -21,15 +21,10 @@ Object name_object(Interpreter& interpreter, const std::string& name) {
   return Object::steal(interned);
 }
 
-namespace {
-
-/// The path under which parts of the object are reached.
 const Source* path_of(Interpreter& interpreter, const Known& known) {
   if (known.source != nullptr) return known.source;
   return interpreter.sources().root(Source::Kind::constant, known.object);
 }
-
-}  // namespace
 
 bool is_heap_type(PyTypeObject* type) { return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
 

@@ -58,19 +58,26 @@ Value attribute_or_null(Interpreter& interpreter, const Value& value, const std:
   }
 }
 
-Value own_attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name) {
+namespace {
+
+Value found_or_raised(Interpreter& interpreter, Value found, const std::string& name) {
+  if (found == nullptr)
+    raise(interpreter, PyExc_AttributeError, cat("AttributeError: no attribute '", name, "'"));
+  return found;
+}
+
+}  // namespace
+
+Value own_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
   PyObject* const object = known_object(value);
   const bool has_rules_in_c = object != nullptr && (PyModule_Check(object) || PyType_Check(object));
   if ((object == nullptr && as<Instance>(value) == nullptr) || has_rules_in_c)
     interpreter.refuse(ReasonCode::expression, cat("object.__getattribute__ of ", name));
-  return Lookup(interpreter, value, name).run_general();
+  return found_or_raised(interpreter, Lookup(interpreter, value, name).run_general(), name);
 }
 
 Value attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
-  Value found = attribute_or_null(interpreter, value, name);
-  if (found == nullptr)
-    raise(interpreter, PyExc_AttributeError, cat("AttributeError: no attribute '", name, "'"));
-  return found;
+  return found_or_raised(interpreter, attribute_or_null(interpreter, value, name), name);
 }
 
 PyObject* class_descriptor(Interpreter& interpreter, PyTypeObject* type, const std::string& name) {

@@ -9,9 +9,9 @@ namespace janus::frontend {
 Value attribute(Interpreter& interpreter, const Value& value, const std::string& name);
 /// getattr(value, name, null)
 Value attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name);
-/// object.__getattribute__(value, name): past the method of that name of the object's class; null
-/// if there is none.
-Value own_attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name);
+/// object.__getattribute__(value, name): past the method of that name of the object's class;
+/// refuses as `attribute` does.
+Value own_attribute(Interpreter& interpreter, const Value& value, const std::string& name);
 void write_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
                      const Value& element);
 void delete_attribute(Interpreter& interpreter, const Value& value, const std::string& name);
@@ -20,6 +20,9 @@ void delete_attribute(Interpreter& interpreter, const Value& value, const std::s
 /// methods of that name of the object's class.
 void write_own_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
                          const Value& element);
+
+/// The path under which parts of the object are reached: itself, where it has none from the entry.
+const Source* path_of(Interpreter& interpreter, const Known& known);
 
 /// The class of a value, as `type(value)` gives it.
 Value type_of(Interpreter& interpreter, const Value& value);

@@ -420,11 +420,8 @@ Value call_object_init(Interpreter& interpreter, const CallArguments& arguments)
 
 Value call_object_getattribute(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 2, 2, "object.__getattribute__");
-  const std::string name = attribute_name(interpreter, arguments.positional[1]);
-  const Value found = own_attribute_or_null(interpreter, arguments.positional[0], name);
-  if (found == nullptr)
-    raise(interpreter, PyExc_AttributeError, cat("AttributeError: no attribute '", name, "'"));
-  return found;
+  return own_attribute(interpreter, arguments.positional[0],
+                       attribute_name(interpreter, arguments.positional[1]));
 }
 
 Value call_object_setattr(Interpreter& interpreter, const Arguments& arguments) {

@@ -5,6 +5,7 @@
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/effects.h"
+#include "speculate/path.h"
 
 namespace janus::frontend {
 
@@ -56,10 +57,6 @@ struct Parts {
   }
 };
 
-PyObject* word_at(PyObject* object, Py_ssize_t place) {
-  return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + place);
-}
-
 /// Where a link holds its result, behind its key: links are used again for other keys and results.
 /// 0: not known.
 Py_ssize_t place_of_result(PyObject* link, const Parts& parts) {
@@ -67,7 +64,8 @@ Py_ssize_t place_of_result(PyObject* link, const Parts& parts) {
   const Py_ssize_t size = Py_TYPE(link)->tp_basicsize;
   for (Py_ssize_t place = sizeof(PyObject); place + 2 * word <= size; place += word)
     for (const Parts::Link& each : parts.links)
-      if (word_at(link, place) == each.key && word_at(link, place + word) == each.result)
+      if (speculate::object_at(link, place) == each.key &&
+          speculate::object_at(link, place + word) == each.result)
         return place + word;
   return 0;
 }
@@ -116,7 +114,7 @@ Value call_cached_function(Interpreter& interpreter, const Known& function,
     place = interpreter.sources().step(Source::Kind::link_result, place,
                                        Object::borrow(reinterpret_cast<PyObject*>(parts.of_links)),
                                        offset);
-    result = Object::borrow(word_at(result.get(), offset));
+    result = Object::borrow(speculate::object_at(result.get(), offset));
   }
   interpreter.assume_identity(function);
   interpreter.assume(Assumption::Kind::identity, place, result);

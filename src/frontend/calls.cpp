@@ -663,10 +663,9 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
     if (Value held = call_cached_function(interpreter, known, arguments)) return held;
   if (PyObject* function = speculate::function_of_converted(object)) {
     interpreter.assume_identity(known);
-    const Source* path = known.source;
-    if (path == nullptr) path = interpreter.sources().root(Source::Kind::constant, known.object);
-    Object wrapped = Object::steal(PyUnicode_InternFromString("__wrapped__"));
-    path = interpreter.sources().step(Source::Kind::attribute, path, std::move(wrapped));
+    const Source* path =
+        interpreter.sources().step(Source::Kind::attribute, path_of(interpreter, known),
+                                   Object::steal(PyUnicode_InternFromString("__wrapped__")));
     return inline_function(interpreter, function, path, arguments);
   }
   if (Value result = call_container_function(interpreter, object, arguments)) return result;

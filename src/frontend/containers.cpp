@@ -4,7 +4,6 @@
 #include "frontend/containers.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "frontend/attributes.h"
@@ -659,37 +658,42 @@ namespace {
 
 bool is_container_class(PyTypeObject* type) {
   static auto* const deque = reinterpret_cast<PyTypeObject*>(imported("collections.deque"));
-  static auto* const ordered = reinterpret_cast<PyTypeObject*>(imported("collections.OrderedDict"));
   return type == &PyList_Type || type == &PyDict_Type || type == &PySet_Type ||
-         type == &PyFrozenSet_Type || type == &PyTuple_Type || type == deque || type == ordered;
+         type == &PyFrozenSet_Type || type == &PyTuple_Type || type == deque ||
+         type == ordered_dict_type();
 }
 
-/// What a dict of a class of the program's holds, for those of dict's own methods that only read
-/// it: these are asked for by name, whatever the class has in their places. Null for all else.
-Value opened_for_reading(Interpreter& interpreter, const Value& dict, const std::string& name) {
-  static constexpr std::array<std::string_view, 8> reading = {
-      "get", "keys", "values", "items", "__getitem__", "__contains__", "__len__", "__iter__"};
-  if (std::ranges::find(reading, name) == reading.end()) return nullptr;
-  if (name == "__getitem__" && special_method(interpreter, dict, "__missing__") != nullptr)
-    return nullptr;
-  return held_items(interpreter, dict);
-}
-
-/// What an object made in the run holds whose class is derived from dict, for those of dict's own
-/// methods that ask no method of the object's in turn. Null for all else.
-Value items_for_method(const Instance& instance, const std::string& name,
-                       const CallArguments& arguments) {
-  static const std::set<std::string_view> of_any = {
-      "get",         "keys",         "values",      "items",   "__getitem__",
-      "__setitem__", "__contains__", "__delitem__", "__len__", "__iter__"};
+/// Whether a dict's own method changes an object made in the run, whose class is derived from dict
+/// or OrderedDict, and asks no method of the object's in turn.
+bool changes_items_alone(const Dictionary& items, PyObject* method, const std::string& name,
+                         const CallArguments& arguments) {
   static const std::set<std::string_view> of_dict = {"update",  "setdefault", "pop",
                                                      "popitem", "clear",      "__init__"};
-  if (instance.items == nullptr) return nullptr;
-  const bool is_empty = arguments.positional.size() == 1 && arguments.keywords.empty();
-  const bool is_dict = !instance.items->type;  // an OrderedDict's methods go by `__setitem__`
-  const bool fits = of_any.contains(name) || (is_dict && of_dict.contains(name)) ||
-                    (name == "__init__" && is_empty);
-  return fits ? instance.items : nullptr;
+  const bool is_ordered = static_cast<bool>(items.type);
+  // dict's own `__setitem__` would put an item past the order that an OrderedDict keeps.
+  if (name == "__setitem__" || name == "__delitem__")
+    return !is_ordered || PyDescr_TYPE(method) == ordered_dict_type();
+  if (!is_ordered) return of_dict.contains(name);
+  // All else of an OrderedDict's goes by `__setitem__`.
+  return name == "__init__" && arguments.positional.size() == 1 && arguments.keywords.empty();
+}
+
+/// What an object of a class of the program's that is derived from dict holds, for a method of
+/// dict's own that is asked for by name, whatever the class has in its place: to read it, and,
+/// where the run made it, to change it. Null for all else.
+Value items_for_method(Interpreter& interpreter, PyObject* method, const std::string& name,
+                       const CallArguments& arguments) {
+  static const std::set<std::string_view> reading = {
+      "get", "keys", "values", "items", "__getitem__", "__contains__", "__len__", "__iter__"};
+  const Value& self = arguments.positional[0];
+  if (name == "__getitem__" && special_method(interpreter, self, "__missing__") != nullptr)
+    return nullptr;
+  const auto* instance = as<Instance>(self);
+  if (instance == nullptr) return reading.contains(name) ? held_items(interpreter, self) : nullptr;
+  if (instance->items == nullptr) return nullptr;
+  const bool fits =
+      reading.contains(name) || changes_items_alone(*instance->items, method, name, arguments);
+  return fits ? instance->items : nullptr;
 }
 
 Value call_special(Interpreter& interpreter, const std::string& name,
@@ -753,20 +757,11 @@ Value call_container_function(Interpreter& interpreter, PyObject* callable,
   PyTypeObject* type = class_of(self);
   if (type == nullptr || PyType_IsSubtype(type, PyDescr_TYPE(callable)) == 0) return nullptr;
   const auto* known = as<Known>(self);
-  if (known != nullptr && !is_plain_dict(known->object.get()) && !is_container_class(type)) {
-    self = opened_for_reading(interpreter, self, name);
-    if (self == nullptr) return nullptr;
-  }
-  if (const auto* instance = as<Instance>(self)) {
-    if (name == "__getitem__" && special_method(interpreter, self, "__missing__") != nullptr)
-      return nullptr;
-    self = items_for_method(*instance, name, arguments);
-    // dict's own `__setitem__` would put an item past the order that an OrderedDict keeps.
-    const bool writes = name == "__setitem__" || name == "__delitem__";
-    if (self == nullptr ||
-        (writes && as<Dictionary>(self)->type && PyDescr_TYPE(callable) == &PyDict_Type))
-      return nullptr;
-  }
+  const bool is_of_program =
+      known != nullptr && !is_plain_dict(known->object.get()) && !is_container_class(type);
+  if (is_of_program || as<Instance>(self) != nullptr)
+    self = items_for_method(interpreter, callable, name, arguments);
+  if (self == nullptr) return nullptr;
   CallArguments rest = arguments;
   rest.positional[0] = self;
   if (name.starts_with("__")) return call_special(interpreter, name, rest);

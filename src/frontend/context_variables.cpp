@@ -2,10 +2,12 @@
 // is. Mostly it is reset before the run ends; then nothing is written.
 #include <algorithm>
 
+#include "frontend/attributes.h"
 #include "frontend/cached_functions.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/interpreter.h"
+#include "python/context_variable.h"
 
 namespace janus::frontend {
 
@@ -28,12 +30,6 @@ const Known& variable_of(Interpreter& interpreter, const Arguments& arguments, s
   return *variable;
 }
 
-const Source* path_of(Interpreter& interpreter, const Known& variable) {
-  return variable.source != nullptr
-             ? variable.source
-             : interpreter.sources().root(Source::Kind::constant, variable.object);
-}
-
 const Source* value_path(Interpreter& interpreter, const Known& variable) {
   return interpreter.sources().step(Source::Kind::context_value, path_of(interpreter, variable));
 }
@@ -43,7 +39,7 @@ Value read(Interpreter& interpreter, const Known& variable) {
   PyObject* const object = variable.object.get();
   if (const Value* written = interpreter.heap.find(interpreter, object, Py_None, variable.source))
     return *written;
-  const Object held = held_by_context_variable(object);
+  const Object held = python::held_by_context_variable(object);
   return held ? interpreter.wrap(held.get(), value_path(interpreter, variable)) : nullptr;
 }
 

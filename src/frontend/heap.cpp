@@ -8,6 +8,7 @@
 #include "frontend/containers.h"
 #include "frontend/interpreter.h"
 #include "frontend/rolled.h"
+#include "python/context_variable.h"
 #include "speculate/path.h"
 
 namespace janus::frontend {
@@ -243,12 +244,6 @@ void write_place(Interpreter& interpreter, const Heap::Target& target, const Obj
 
 // --- branches -----------------------------------------------------------------------------------
 
-Object held_by_context_variable(PyObject* variable) {
-  PyObject* held = nullptr;
-  python::check_status(PyContextVar_Get(variable, nullptr, &held));
-  return Object::steal(held);
-}
-
 Value value_at_entry(Interpreter& interpreter, const Heap::Table& table,
                      const Heap::Change& change) {
   PyObject* const place = table.target.table;
@@ -258,7 +253,7 @@ Value value_at_entry(Interpreter& interpreter, const Heap::Table& table,
   else if (PyCell_Check(place))
     object = Object::borrow(PyCell_GET(place));
   else if (PyContextVar_CheckExact(place))
-    object = held_by_context_variable(place);
+    object = python::held_by_context_variable(place);
   PyErr_Clear();
   if (!object || change.at_entry == nullptr) return nullptr;
   Value value = interpreter.wrap(object.get(), change.at_entry);

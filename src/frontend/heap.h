@@ -105,9 +105,6 @@ python::Object own_dictionary(PyObject* object);
 void write_place(Interpreter& interpreter, const Heap::Target& target, const python::Object& key,
                  const speculate::Source* at_entry, const Value& value);
 
-/// What the variable holds now, or its default; null if there is neither.
-python::Object held_by_context_variable(PyObject* variable);
-
 /// What the place of a change held at the entry; null if nothing was there.
 Value value_at_entry(Interpreter& interpreter, const Heap::Table& table,
                      const Heap::Change& change);

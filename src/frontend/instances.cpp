@@ -48,9 +48,8 @@ bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
   return class_entry(interpreter, type, "__del__") == nullptr;
 }
 
-/// An object without attributes and items; null if the class is no plain one.
-std::shared_ptr<Instance> bare_instance(Interpreter& interpreter, PyTypeObject* type) {
-  if (!is_plain_class(interpreter, type)) return nullptr;
+/// An object of a plain class, without attributes and items.
+std::shared_ptr<Instance> bare_instance(PyTypeObject* type) {
   auto made = std::make_shared<Instance>(Object::borrow(reinterpret_cast<PyObject*>(type)));
   PyTypeObject* const base = python::class_in_c(type);
   if (base == &PyDict_Type) made->items = made_dict({});
@@ -216,14 +215,12 @@ Value make_by_constructor(Interpreter& interpreter, const Known& type, PyObject*
   CallArguments all = arguments;
   all.positional.insert(all.positional.begin(), interpreter.constant(type.object));
   const Value made = call(interpreter, function, all);
-  const PyTypeObject* of = class_of(made);
-  if (of == nullptr)
-    interpreter.refuse(ReasonCode::unknown_callable,
-                       describe_callable(interpreter.constant(type.object)));
-  auto* asked = reinterpret_cast<PyTypeObject*>(type.object.get());
-  if (PyType_IsSubtype(const_cast<PyTypeObject*>(of), asked) == 0) return made;
-  const auto instance = shared_as<Instance>(made);
+  PyTypeObject* const of = class_of(made);
+  if (of != nullptr &&
+      PyType_IsSubtype(of, reinterpret_cast<PyTypeObject*>(type.object.get())) == 0)
+    return made;
   // One of before the call would be initialised anew.
+  const auto instance = shared_as<Instance>(made);
   if (instance == nullptr || !initialise(interpreter, instance, arguments, true))
     interpreter.refuse(ReasonCode::unknown_callable,
                        describe_callable(interpreter.constant(type.object)));
@@ -239,8 +236,7 @@ Value make_instance(Interpreter& interpreter, const Known& type, const CallArgum
   if (Py_IS_TYPE(constructor, &PyStaticMethod_Type))
     return make_by_constructor(interpreter, type, constructor, arguments);
   if (!is_of_class_in_c(object, constructor, "__new__")) return nullptr;
-  const std::shared_ptr<Instance> instance = bare_instance(interpreter, object);
-  if (instance == nullptr) return nullptr;
+  const std::shared_ptr<Instance> instance = bare_instance(object);
   return initialise(interpreter, instance, arguments, false) ? instance : nullptr;
 }
 
@@ -255,7 +251,7 @@ Value make_bare(Interpreter& interpreter, const CallArguments& arguments, PyType
   // from.
   if (python::class_in_c(type)->tp_new != maker->tp_new) return nullptr;
   interpreter.assume_identity(*as<Known>(arguments.positional[0]));
-  return bare_instance(interpreter, type);
+  return is_plain_class(interpreter, type) ? bare_instance(type) : nullptr;
 }
 
 }  // namespace

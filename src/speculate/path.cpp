@@ -1,5 +1,6 @@
 #include "speculate/path.h"
 
+#include "python/context_variable.h"
 #include "speculate/tensor_access.h"
 
 namespace janus::speculate {
@@ -78,13 +79,6 @@ PyObject* length_of(PyObject* base) {
   if (PyDict_Check(base)) return PyLong_FromSsize_t(PyDict_GET_SIZE(base));
   if (PyAnySet_Check(base)) return PyLong_FromSsize_t(PySet_GET_SIZE(base));
   return nullptr;
-}
-
-/// A new reference; null if nothing is set and it has no default.
-PyObject* context_value(PyObject* base) {
-  PyObject* value = nullptr;
-  if (PyContextVar_CheckExact(base) && PyContextVar_Get(base, nullptr, &value) < 0) return nullptr;
-  return value;
 }
 
 PyObject* attribute_of(PyObject* base, const PathStep& step, PyObject* name,
@@ -169,9 +163,11 @@ PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
       return tensor_access().is_tensor(base) ? keep(tensor_access().grad_of(base), owned) : nullptr;
     case Kind::link_result:
       if (reinterpret_cast<PyObject*>(Py_TYPE(base)) != key) return nullptr;
-      return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(base) + step.index);
+      return object_at(base, step.index);
     case Kind::context_value:
-      return keep(context_value(base), owned);
+      return PyContextVar_CheckExact(base)
+                 ? keep(python::held_by_context_variable(base).release(), owned)
+                 : nullptr;
     default:
       return nullptr;
   }

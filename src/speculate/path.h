@@ -23,6 +23,11 @@ struct PathStep {
 PyObject* take_step(const PathStep& step, PyObject* base, const Call& call,
                     std::vector<python::Object>& owned);
 
+/// What an object written in C refers to, so many bytes from its beginning; borrowed.
+inline PyObject* object_at(PyObject* object, Py_ssize_t place) {
+  return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + place);
+}
+
 /// Whether it is a collections.deque itself.
 bool is_deque(PyObject* object);
 

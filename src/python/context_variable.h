@@ -1,0 +1,16 @@
+// contextvars.ContextVar, read in C.
+#pragma once
+
+#include "python/object.h"
+
+namespace janus::python {
+
+/// What the variable holds in this context, or its default; null, with no exception set, if there
+/// is neither.
+inline Object held_by_context_variable(PyObject* variable) {
+  PyObject* held = nullptr;
+  if (PyContextVar_Get(variable, nullptr, &held) < 0) PyErr_Clear();
+  return Object::steal(held);
+}
+
+}  // namespace janus::python
