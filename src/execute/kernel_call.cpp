@@ -135,7 +135,8 @@ std::vector<int64_t> indexed_strides(const Node& node, const std::vector<int64_t
 /// goes back to; what is only turned keeps its order.
 std::vector<int64_t> reindexed_strides(const Node& node, const std::vector<int64_t>& sizes,
                                        Operands operands) {
-  if (node.op == &op::avg_pool2d_backward) operands = {operands[1]};
+  if (node.op == &op::avg_pool2d_backward || node.op == &op::adaptive_avg_pool2d_backward)
+    operands = {operands[1]};
   if (node.op == &op::flip) return elementwise_strides(sizes, operands);
   if (node.op == &op::index) return indexed_strides(node, sizes, operands);
   const bool keeps =

@@ -359,6 +359,10 @@ class Nest {
         if (known.is_constant()) continue;
         const auto count = size(), one = integer(code, 1);
         move(k, code.sub(count, one));
+      } else if (const ops::Division* division = read.division(k)) {
+        const auto index = divided(code, *division, (*space_->axes(node.output()))[k]);
+        wanted = conditions(code, *division, node.output()->type.shape[k], known, index);
+        move(k, index);
       } else {
         wanted = conditions(code, map, k, known);
         if (map.offset[k] != first[k]) move(k, integer(code, map.offset[k] - first[k]));
@@ -372,7 +376,7 @@ class Nest {
     if (farther) load.operands[1] = farther->id;
     load.may_fail = !read.look_ups.empty();
     Lowering::Scalar element{nest_.append(load), dtype};
-    if (inside && node.op == &op::reindex) element = filled(code, node, *inside, element);
+    if (inside && ops::has_fill(node)) element = filled(code, node, *inside, element);
     values_[node.output()] = element;
   }
 
@@ -518,6 +522,35 @@ class Nest {
       conditions.push_back(code.compare(Compare::ge, index, integer(code, first)));
     if (!bounds || bounds->highest >= size.value())
       conditions.push_back(code.compare(Compare::lt, index, integer(code, first + size.value())));
+    return conditions;
+  }
+
+  // --- an index of the space that is divided
+
+  /// How much is added to a quotient whose numerator would be below 0: it is rounded to zero then.
+  static int64_t quotients_below_zero(const ops::Division& division) {
+    return division.offset >= 0 ? 0 : (-division.offset + division.divisor - 1) / division.divisor;
+  }
+
+  /// The index at the point, whose own is that along `axis`; 0 where there is no such dimension.
+  static Lowering::Scalar divided(Lowering& code, const ops::Division& division, int axis) {
+    const auto place =
+        axis < 0 ? integer(code, 0) : code.position_along(static_cast<uint32_t>(axis));
+    const int64_t more = quotients_below_zero(division);
+    const auto numerator =
+        code.add(place, integer(code, division.offset + more * division.divisor));
+    return code.sub(code.div(numerator, integer(code, division.divisor)), integer(code, more));
+  }
+
+  /// Under which conditions it is one of `size`, for so many places.
+  static std::vector<Lowering::Scalar> conditions(Lowering& code, const ops::Division& division,
+                                                  const graph::Dim& places, const graph::Dim& size,
+                                                  Lowering::Scalar index) {
+    std::vector<Lowering::Scalar> conditions;
+    if (division.offset < 0)
+      conditions.push_back(code.compare(Compare::ge, index, integer(code, 0)));
+    if (places.value() - 1 + division.offset >= size.value() * division.divisor)
+      conditions.push_back(code.compare(Compare::lt, index, integer(code, size.value())));
     return conditions;
   }
 

@@ -122,7 +122,7 @@ bool is_plain_reduction(const Node& node) {
 
 bool is_pooling(const Node& node) {
   return is_one_of(node, {&op::max_pool2d_with_indices, &op::avg_pool2d, &op::avg_pool2d_backward,
-                          &op::adaptive_avg_pool2d_native});
+                          &op::adaptive_avg_pool2d_native, &op::adaptive_avg_pool2d_backward});
 }
 
 bool is_reindexing(const Node& node) {
@@ -323,7 +323,7 @@ class IndexSpace::Finder {
     const Value* operand = space_.resolved(node.inputs[0]);
     const Shape &from = operand->type.shape, &to = node.output()->type.shape;
     const auto read = read_of(node);
-    if (!read || space_.rank() == 0 || !tells_sizes(node) || !has_fill(node)) throw NoSpace{};
+    if (!read || space_.rank() == 0 || !tells_sizes(node) || !fill_fits(node)) throw NoSpace{};
     const Axes axes = trailing_axes(to);
     IndexMap map = read->map;
     map.space_rank = space_.rank();
@@ -338,12 +338,14 @@ class IndexSpace::Finder {
         if (covers && from[k] == to[j]) operand_axes[k] = axes[j];
       }
       const bool is_known = from[k].is_constant() || read->look_up(k) != nullptr;
+      if (read->division(k) != nullptr && !to[k].is_constant()) throw NoSpace{};
       if (operand_axes[k] < 0 && !is_known) throw NoSpace{};
     }
     const bool is_read_else = space_.axes_.contains(operand) && !space_.maps_.contains(operand);
     const auto [found, added] = space_.maps_.try_emplace(operand, map);
     if (is_read_else || found->second.factors != map.factors) throw NoSpace{};
-    const bool goes_by_map = read->look_ups.empty() && read->turned.empty();
+    const bool goes_by_map =
+        read->look_ups.empty() && read->turned.empty() && read->divisions.empty();
     if (found->second.offset != map.offset && !goes_by_map) throw NoSpace{};
     Axes& own = space_.axes_[operand];
     own.resize(from.size(), -1);
@@ -362,8 +364,8 @@ class IndexSpace::Finder {
   }
 
   /// What stands outside of a `reindex` must be a number of its dtype.
-  static bool has_fill(const Node& node) {
-    return node.op != &op::reindex ||
+  static bool fill_fits(const Node& node) {
+    return !ops::has_fill(node) ||
            fits(*graph::constant_number(node.inputs[1]), node.inputs[0]->type.dtype);
   }
 

@@ -100,7 +100,7 @@
   X(take_along_dim) X(index) X(index_put) X(nonzero_static) X(cat) X(stack) X(repeat) X(tile)   \
   X(flip) X(roll) X(constant_pad_nd) X(pad) X(tril) X(triu) X(one_hot) X(position) X(pick)      \
   /* reindex.cpp */                                                                             \
-  X(reindex) X(reindex_reduce) X(stop_fuse)                                                     \
+  X(reindex) X(reindex_divided) X(reindex_reduce) X(stop_fuse)                                  \
   /* creation.cpp */                                                                            \
   X(zeros) X(ones) X(full) X(scalar_tensor) X(zeros_like) X(new_zeros) X(ones_like)             \
   X(new_ones) X(full_like) X(new_full) X(arange) X(arange_start) X(linspace) X(eye) X(eye_m)    \

@@ -117,13 +117,23 @@ struct KnownWindow {
 
   size_t dimensions() const { return kernel.size(); }
   int64_t dim(size_t i) const { return static_cast<int64_t>(rank - dimensions() + i); }
-  int64_t element_count() const {
-    return std::accumulate(kernel.begin(), kernel.end(), int64_t{1}, std::multiplies<>());
-  }
+  int64_t element_count() const { return product(kernel); }
   /// The place in the window of its element `number`, row after row.
-  std::vector<int64_t> place(int64_t number) const {
-    std::vector<int64_t> result(dimensions());
-    for (size_t i = dimensions(); i-- > 0; number /= kernel[i]) result[i] = number % kernel[i];
+  std::vector<int64_t> place(int64_t number) const { return indices(number, kernel); }
+  /// In how many windows side by side an element may be, along each dimension.
+  std::vector<int64_t> overlaps() const {
+    std::vector<int64_t> result;
+    for (size_t i = 0; i < dimensions(); ++i)
+      result.push_back(((kernel[i] - 1) * dilation[i] + stride[i]) / stride[i]);
+    return result;
+  }
+
+  static int64_t product(const std::vector<int64_t>& sizes) {
+    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+  }
+  static std::vector<int64_t> indices(int64_t number, const std::vector<int64_t>& sizes) {
+    std::vector<int64_t> result(sizes.size());
+    for (size_t i = sizes.size(); i-- > 0; number /= sizes[i]) result[i] = number % sizes[i];
     return result;
   }
 };
@@ -270,14 +280,12 @@ int64_t divisor_of(const Expression& windows, const KnownWindow& window,
   return count;
 }
 
-/// Added up element by element as ATen does it, each divided first, in single precision at least.
-Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWindow& window,
-                           int64_t divisor = 1) {
+/// Added up element by element as ATen does it, in single precision at least.
+Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWindow& window) {
   std::optional<Expression> sum;
   for (int64_t number = 0; number < window.element_count(); ++number) {
     const auto read = at_place(x, size, window, window.place(number), 0.0);
-    auto element = cast(read, widened(x.dtype()));
-    if (divisor != 1) element = element / divisor;
+    const auto element = cast(read, widened(x.dtype()));
     sum = sum ? *sum + element : element + 0.0;
   }
   return *sum;
@@ -294,40 +302,89 @@ std::vector<Value*> avg_pool_by_element(const Decompose& d) {
 }
 
 /// Where the sizes divide, all windows have as many elements, and none is in two.
-std::vector<Value*> adaptive_avg_pool_by_element(const Decompose& d) {
-  const Type& type = d.node.output()->type;
-  const Shape& input = in(d, 0).shape();
+KnownWindow dividing_window(const Shape& input, const Shape& output) {
   Window window{.kernel = {}, .stride = {}, .padding = {0, 0}, .dilation = {1, 1}};
   for (size_t dim = input.size() - 2; dim < input.size(); ++dim) {
-    const Dim &size = input[dim], &count = type.shape[dim];
-    if (!size.is_constant() || size.value() == 0 || size.value() % count.value() != 0)
+    const Dim &size = input[dim], &count = output[dim];
+    if (!size.is_constant() || !count.is_constant() || size.value() == 0 ||
+        size.value() % count.value() != 0)
       throw TypeError("pooling: windows that differ");
     window.kernel.push_back(size.value() / count.value());
   }
   window.stride = window.kernel;
-  const KnownWindow known = known_window(window, input, type.shape);
+  return known_window(window, input, output);
+}
+
+std::vector<Value*> adaptive_avg_pool_by_element(const Decompose& d) {
+  const Type& type = d.node.output()->type;
+  const KnownWindow window = dividing_window(in(d, 0).shape(), type.shape);
   // As eager divides: by one side, then by the other.
-  auto average = sum_of_elements(in(d, 0), type.shape, known);
-  for (const int64_t side : known.kernel) average = average / side;
+  auto average = sum_of_elements(in(d, 0), type.shape, window);
+  for (const int64_t side : window.kernel) average = average / side;
   return {cast(average, type.dtype)};
 }
 
-/// With windows at all places of the input, each element is in as many: what it gets is a sum over
-/// a window of the gradient.
+// ---- Back from windows to the elements in them --------------------------------------------------
+
+/// What windows have, for each element in them: the last window that it may be in, or so many
+/// before that one; `fill` where there is none.
+Expression at_window(const Expression& windows, const Shape& size, const KnownWindow& window,
+                     const std::vector<int64_t>& before, double fill) {
+  Shape divisor(size.size(), Dim(1)), offset(size.size(), Dim(0));
+  for (size_t i = 0; i < window.dimensions(); ++i) {
+    const auto d = static_cast<size_t>(window.dim(i));
+    divisor[d] = window.stride[i];
+    offset[d] = window.padding[i] - before[i] * window.stride[i];
+  }
+  return apply(op::reindex_divided, {{"size", size}, {"divisor", divisor}, {"offset", offset}},
+               windows, fill);
+}
+
+/// The sum of `part(before)` over the windows that an element may be in, in ATen's order.
+template <class Part>
+Expression sum_over_windows(const KnownWindow& window, const Part& part) {
+  const std::vector<int64_t> overlaps = window.overlaps();
+  const int64_t count = KnownWindow::product(overlaps);
+  if (count > most_elements) throw TypeError("pooling: many windows over an element");
+  std::optional<Expression> sum;
+  for (int64_t number = count; number-- > 0;) {
+    const Expression each = part(KnownWindow::indices(number, overlaps));
+    sum = sum ? *sum + each : each + 0.0;
+  }
+  return *sum;
+}
+
+void expect_single_rounding(const Type& type) {
+  if (graph::is_half(type.dtype))
+    throw TypeError("pooling: eager rounds half precision at each addition");
+}
+
+/// Where each element is in as many windows.
 std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
   const auto dy = in(d, 0);
-  KnownWindow window = known_window(window_of(d.node.attributes, 2), type.shape, dy.shape());
+  const KnownWindow window = known_window(window_of(d.node.attributes, 2), type.shape, dy.shape());
   std::optional<Expression> varying;
   const int64_t count = divisor_of(dy, window, d.node.attributes, varying);
-  if (varying || window.stride != std::vector<int64_t>(window.dimensions(), 1))
-    throw TypeError("pooling: windows that differ, or are apart");
-  if (graph::is_half(type.dtype))
-    throw TypeError("pooling: eager rounds half precision at each addition");
+  if (varying) throw TypeError("pooling: windows that differ");
+  expect_single_rounding(type);
   for (size_t i = 0; i < window.dimensions(); ++i)
-    window.padding[i] = window.kernel[i] - 1 - window.padding[i];
+    if (window.kernel[i] % window.stride[i] != 0)
+      throw TypeError("pooling: elements in some windows more than others");
   // Eager divides each of them before it adds.
-  return {cast(sum_of_elements(dy, type.shape, window, count), type.dtype)};
+  return {sum_over_windows(window, [&](const std::vector<int64_t>& before) {
+    return at_window(dy, type.shape, window, before, 0.0) / count;
+  })};
+}
+
+std::vector<Value*> adaptive_avg_pool_backward_by_element(const Decompose& d) {
+  const Type& type = d.node.output()->type;
+  expect_single_rounding(type);
+  const KnownWindow window = dividing_window(type.shape, in(d, 0).shape());
+  // As eager divides: by one side, then by the other.
+  auto share = at_window(in(d, 0), type.shape, window, {0, 0}, 0.0);
+  for (const int64_t side : window.kernel) share = share / side;
+  return {share + 0.0};
 }
 
 // ---- Gradients ----------------------------------------------------------------------------------
@@ -627,6 +684,7 @@ constinit const OpDef op::adaptive_avg_pool2d_backward{
     .aten = "_adaptive_avg_pool2d_backward",
     .infer = infer_backward,
     .vjp = adaptive_backward_gradient,
+    .decompose = adaptive_avg_pool_backward_by_element,
 };
 
 constinit const OpDef op::adaptive_avg_pool2d{

@@ -50,6 +50,24 @@ Read turned(const Node& node) {
   return read;
 }
 
+Read divided(const Node& node) {
+  const size_t rank = node.inputs[0]->type.shape.size();
+  const std::vector<int64_t> divisors = numbers_of(node.attributes, "divisor"),
+                             offsets = numbers_of(node.attributes, "offset");
+  Read read{empty_map(rank, rank)};
+  const bool goes_by_map = std::ranges::count(divisors, 1) == std::ssize(divisors);
+  for (size_t d = 0; d < rank; ++d) {
+    // Beside one that is divided, one with a number would need a map for each number.
+    if (!goes_by_map && (divisors[d] != 1 || offsets[d] != 0)) {
+      read.divisions.push_back({d, divisors[d], offsets[d]});
+      continue;
+    }
+    follow(read.map, d, d);
+    read.map.offset[d] = offsets[d];
+  }
+  return read;
+}
+
 /// At an index for each element.
 std::optional<Read> gathered(const Node& node) {
   const size_t rank = node.inputs[0]->type.shape.size(), dim = dim_of(node);
@@ -108,6 +126,11 @@ const LookUp* Read::look_up(size_t dim) const {
   return found == look_ups.end() ? nullptr : &*found;
 }
 
+const Division* Read::division(size_t dim) const {
+  const auto found = std::ranges::find(divisions, dim, &Division::dim);
+  return found == divisions.end() ? nullptr : &*found;
+}
+
 bool Read::turns(size_t dim) const { return std::ranges::find(turned, dim) != turned.end(); }
 
 bool looks_up(const Node& node) {
@@ -115,14 +138,19 @@ bool looks_up(const Node& node) {
          (node.op == &op::index && !lies_by_hidden_strides(node));
 }
 
+bool has_fill(const Node& node) {
+  return node.op == &op::reindex || node.op == &op::reindex_divided;
+}
+
 bool is_read(const Node& node) {
-  return node.op == &op::reindex || (node.op == &op::flip && !lies_by_hidden_strides(node)) ||
+  return has_fill(node) || (node.op == &op::flip && !lies_by_hidden_strides(node)) ||
          looks_up(node);
 }
 
 std::optional<Read> read_of(const Node& node) {
   if (node.op == &op::reindex)
     return Read{index_map(node.attributes, node.output()->type.shape.size())};
+  if (node.op == &op::reindex_divided) return divided(node);
   if (node.op == &op::flip) return turned(node);
   if (node.op == &op::gather) return gathered(node);
   if (node.op == &op::index_select) return selected(node);

@@ -1,5 +1,6 @@
 // How operators that only move elements find them: each index of the operand is a sum of multiples
-// of the place's indices (reindex.h), or what a tensor of integers holds at the place.
+// of the place's indices (reindex.h), such an index divided, or what a tensor of integers holds at
+// the place.
 #pragma once
 
 #include <optional>
@@ -18,18 +19,29 @@ struct LookUp {
   bool wraps = false;         ///< negative ones count from the end
 };
 
+/// An index that is the result's own of that dimension, plus a number, divided and rounded down.
+struct Division {
+  size_t dim;  ///< which the map does not follow
+  int64_t divisor, offset;
+};
+
 /// A read of a node's first operand, by the indices of its result.
 struct Read {
   IndexMap map;
   std::vector<LookUp> look_ups = {};
+  std::vector<Division> divisions = {};
   /// Dimensions that are counted from their ends. The map has the offset of those whose size is
   /// known; the others' size varies.
   std::vector<size_t> turned = {};
 
   /// Null where the map says it all.
   const LookUp* look_up(size_t dim) const;
+  const Division* division(size_t dim) const;
   bool turns(size_t dim) const;
 };
+
+/// Whether it has an operand more, a number that stands where an index is outside.
+bool has_fill(const graph::Node& node);
 
 /// Whether the operator is such a read: `reindex`, `flip`, `gather`, `index`, ...
 bool is_read(const graph::Node& node);

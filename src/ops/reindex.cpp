@@ -2,6 +2,7 @@
 // `reindex_reduce` puts each element there. For sums each is the other's gradient.
 #include "ops/reindex.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "ops/expression.h"
@@ -13,15 +14,6 @@ using namespace graph;
 using namespace ops;
 
 namespace {
-
-std::vector<int64_t> numbers_of(const Attributes& attributes, std::string_view name) {
-  std::vector<int64_t> numbers;
-  for (const Dim& dim : list_attribute(attributes, name)) {
-    if (!dim.is_constant()) throw TypeError(cat("reindex: ", name, " with ", dim));
-    numbers.push_back(dim.value());
-  }
-  return numbers;
-}
 
 void require_map(const Infer& infer, size_t space_rank, size_t mapped_rank) {
   const IndexMap map = index_map(infer.attributes, space_rank);
@@ -35,6 +27,20 @@ std::vector<Type> infer_reindex(const Infer& infer) {
   const Shape size = list_attribute(infer.attributes, "size");
   if (!constant_number(infer.inputs[1])) infer.fail("the number outside must be known");
   require_map(infer, size.size(), type.shape.size());
+  return {Type::tensor(type.dtype, size)};
+}
+
+std::vector<Type> infer_reindex_divided(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  const Shape size = list_attribute(infer.attributes, "size");
+  const auto divisors = numbers_of(infer.attributes, "divisor"),
+             offsets = numbers_of(infer.attributes, "offset");
+  const size_t rank = type.shape.size();
+  if (size.size() != rank || divisors.size() != rank || offsets.size() != rank)
+    infer.fail(cat("of ", type, " to ", size.size(), " dimensions"));
+  if (std::ranges::any_of(divisors, [](int64_t divisor) { return divisor < 1; }))
+    infer.fail("a divisor below 1");
+  if (!constant_number(infer.inputs[1])) infer.fail("the number outside must be known");
   return {Type::tensor(type.dtype, size)};
 }
 
@@ -90,6 +96,15 @@ bool IndexMap::is_followed_alone(size_t space) const {
   return false;
 }
 
+std::vector<int64_t> ops::numbers_of(const Attributes& attributes, std::string_view name) {
+  std::vector<int64_t> numbers;
+  for (const Dim& dim : list_attribute(attributes, name)) {
+    if (!dim.is_constant()) throw TypeError(cat("reindex: ", name, " with ", dim));
+    numbers.push_back(dim.value());
+  }
+  return numbers;
+}
+
 IndexMap ops::index_map(const Attributes& attributes, size_t space_rank) {
   return {.space_rank = space_rank,
           .factors = numbers_of(attributes, "matrix"),
@@ -109,6 +124,16 @@ constinit const OpDef op::reindex{
           if (g.needs(0))
             g.add(0, apply(op::reindex_reduce, with_size(g.node(), in(g, 0).shape()), dout(g)));
         },
+};
+
+constinit const OpDef op::reindex_divided{
+    .name = "reindex_divided",
+    .doc =
+        "Elements at indices that are the place's plus `offset`, divided by `divisor` and rounded "
+        "down. A number where that is outside. Part of what kernels compute, never alone.",
+    .schema = "(Tensor self, int[] size, int[] divisor, int[] offset, Scalar fill=0.0) -> Tensor",
+    .infer = infer_reindex_divided,
+    .vjp = [](Vjp&) { throw TypeError("reindex_divided: part of what has a gradient of its own"); },
 };
 
 constinit const OpDef op::stop_fuse{

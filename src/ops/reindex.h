@@ -22,6 +22,9 @@ struct IndexMap {
   friend bool operator==(const IndexMap&, const IndexMap&) = default;
 };
 
+/// An attribute of such a node. Throws TypeError where one of the numbers varies.
+std::vector<int64_t> numbers_of(const graph::Attributes& attributes, std::string_view name);
+
 /// Of a `reindex` or `reindex_reduce` node.
 IndexMap index_map(const graph::Attributes& attributes, size_t space_rank);
 

@@ -166,6 +166,48 @@ def test_gradients_of_pooling_in_kernels(data):
     expect_same(step, x, 1e-5)
 
 
+AVERAGES = {
+    "side by side": lambda x: F.avg_pool2d(x, 2),
+    "on each other": lambda x: F.avg_pool2d(x, 4, 2, 1),
+    "at all places": lambda x: F.avg_pool2d(x, 3, 1, 1),
+    "that leave a border": lambda x: F.avg_pool2d(x, (3, 2)),
+    "of lines": lambda x: F.avg_pool2d(x, (1, 4)),
+    "to a size": lambda x: F.adaptive_avg_pool2d(x, (4, 8)),
+}
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", AVERAGES)
+def test_gradients_of_averages_are_eagers_to_the_bit(name, dtype, last):
+    def gradient(x, special):
+        x = x.detach().requires_grad_()
+        y = AVERAGES[name](x)
+        (dx,) = torch.autograd.grad(y, x, special[: y.numel()].view(y.shape))
+        return dx
+
+    layout = torch.channels_last if last else torch.contiguous_format
+    x = torch.randn(2, 17, 16, 16, dtype=dtype).contiguous(memory_format=layout)
+    special = fill((x.numel(),), "special").to(dtype)
+    pairs, text = eager_and_converted(gradient, x, special)
+    for e, a in pairs:
+        assert strides(a) == strides(e)
+        torch.testing.assert_close(a, e, rtol=0, atol=0, equal_nan=True)
+        assert torch.equal(torch.signbit(a)[e == 0], torch.signbit(e)[e == 0])
+    assert "fused" in text
+
+
+def test_what_stands_behind_a_gradient_is_computed_with_it():
+    def step(x):
+        x = x.detach().requires_grad_()
+        F.avg_pool2d(x.relu(), 2).pow(2).sum().backward()
+        return x.grad
+
+    pairs, text = eager_and_converted(step, torch.randn(4, 8, 20, 20))
+    torch.testing.assert_close(*pairs[0])
+    assert "avg_pool2d_backward" in text.split("fused")[-1]
+
+
 def test_what_stands_behind_a_pooling_is_computed_with_it():
     def pool(x, b):
         return F.max_pool2d(x, 3, 2, 1).relu() * b + 1

@@ -55,12 +55,18 @@ TEST(OperatorTable, EveryOperatorCanBeRun) {
   // By ATen, by the fusion compiler, by number arithmetic, by decomposition, or by the executor
   // itself, which knows these.
   const std::set<std::string_view> executors_own = {
-      "constant",        "state",         "commit",  "rebind",         "guard",      "gradient",
-      "detach",          "opaque",        "if",      "while",          "call",       "fused",
-      "opaque_backward", "size",          "item",    "list_new",       "list_push",  "list_pop",
-      "dimension",       "list_size",     "row",     "row_backward",   "add_to_row", "frame_pack",
-      "frame_unpack",    "function",      "rows",    "undefined",      "position",   "pick",
-      "class_loss",      "count_classes", "reindex", "reindex_reduce", "stop_fuse"};
+      "constant",        "state",         "commit",
+      "rebind",          "guard",         "gradient",
+      "detach",          "opaque",        "if",
+      "while",           "call",          "fused",
+      "opaque_backward", "size",          "item",
+      "list_new",        "list_push",     "list_pop",
+      "dimension",       "list_size",     "row",
+      "row_backward",    "add_to_row",    "frame_pack",
+      "frame_unpack",    "function",      "rows",
+      "undefined",       "position",      "pick",
+      "class_loss",      "count_classes", "reindex",
+      "reindex_reduce",  "stop_fuse",     "reindex_divided"};
   for (const OpDef* op : ops::all()) {
     if (executors_own.contains(op->name) || op->name.starts_with("object_") ||
         op->name.starts_with("python_") || op->name.starts_with("list_"))
