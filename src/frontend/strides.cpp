@@ -181,7 +181,7 @@ Shape without(Shape dims, int64_t dim) {
 /// `dims` of the dimensions that squeezing leaves: `all`, or those that the node does not name.
 Shape squeezed(const graph::Node& node, const Shape& shape, const Shape& dims, bool all) {
   std::vector<bool> is_dropped(shape.size(), all);
-  if (!all)
+  if (!all && !shape.empty())  // a number takes dimension 0 as well
     for (const Dim& dim : node.attributes.get<Shape>("dim"))
       is_dropped[static_cast<size_t>(
           ops::wrap_dim(dim.value(), static_cast<int64_t>(shape.size())))] = true;

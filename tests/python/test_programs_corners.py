@@ -650,3 +650,14 @@ def test_flattening_of_one_dimension_gives_the_tensor_itself():
         return y, z is y, y.flatten(-1) is y, y.flatten()
 
     return Program(step, [(torch.randn(4, 3),) for _ in range(6)])
+
+
+@differential()
+def test_views_of_numbers_name_dimensions():
+    """A tensor without dimensions takes 0 and -1 as one of its own."""
+
+    def f(x):
+        y = x.squeeze(0), x.squeeze(-1), torch.squeeze(x, (0,)), x.transpose(0, -1), x.flatten(0)
+        return [each * 2 for each in y], x.unsqueeze(-1).squeeze(0)
+
+    return Program(f, [(torch.tensor(float(i)),) for i in range(7)])
