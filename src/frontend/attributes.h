@@ -5,12 +5,12 @@
 
 namespace janus::frontend {
 
-/// getattr(value, name); refuses with would_raise if there is none.
+/// getattr(value, name); raises where there is none.
 Value attribute(Interpreter& interpreter, const Value& value, const std::string& name);
 /// getattr(value, name, null)
 Value attribute_or_null(Interpreter& interpreter, const Value& value, const std::string& name);
-/// object.__getattribute__(value, name): past the method of that name of the object's class;
-/// refuses as `attribute` does.
+/// object.__getattribute__(value, name): past the method of that name of the object's class; raises
+/// as `attribute` does.
 Value own_attribute(Interpreter& interpreter, const Value& value, const std::string& name);
 void write_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
                      const Value& element);

@@ -362,7 +362,7 @@ class Nest {
       } else if (const ops::Division* division = read.division(k)) {
         const auto index = divided(code, *division, (*space_->axes(node.output()))[k]);
         wanted = conditions(code, *division, node.output()->type.shape[k], known, index);
-        move(k, index);
+        move(k, first[k] == 0 ? index : code.sub(index, integer(code, first[k])));
       } else {
         wanted = conditions(code, map, k, known);
         if (map.offset[k] != first[k]) move(k, integer(code, map.offset[k] - first[k]));

@@ -26,7 +26,10 @@ constexpr int64_t kCachedColumnBytes = 128 << 10;
 /// Bytes that are gone over by columns, so that they come to the first cache once, and columns
 /// whose sums lie there beside them.
 constexpr int64_t kBlockBytes = 32 << 10;
-constexpr int64_t kPieceColumns = 1024, kLeastBlock = 2;
+constexpr int64_t kPieceColumns = 1024;
+/// Of rows at once: those that lie pages apart are in each other's way, in the first cache and
+/// where they are stored past it.
+constexpr int64_t kLeastBlock = 2;
 /// Of more points than this, beyond the cache, to walk down a long column costs more than to store
 /// its sums in between: each element lies on another page.
 constexpr int64_t kCachedPoints = 1 << 20, kLongColumn = 64;
@@ -475,8 +478,7 @@ class Phases::Plan::Run {
     return longest;
   }
 
-  /// So many indices of the dimension as are in the cache together, of what is read and written:
-  /// rows that lie pages apart are in each other's way there, and where they are stored past it.
+  /// So many indices of the dimension as are in the cache together, of what is read.
   static int64_t block_length(const Part& part, const Space& space, int dim) {
     int64_t bytes_of_point = 0;
     for (size_t t = 0; t < part.tensors.size(); ++t)

@@ -109,7 +109,8 @@ constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  /
 constexpr double gelu_cubic = 0.044715;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Whether the processor is one for which oneDNN, which eager asks for gelu, has code of its own.
+/// Whether the processor has AVX-512: oneDNN computes gelu otherwise there, and eager asks it for
+/// half precision only there.
 bool has_avx512() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&

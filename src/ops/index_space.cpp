@@ -344,8 +344,7 @@ class IndexSpace::Finder {
     const bool is_read_else = space_.axes_.contains(operand) && !space_.maps_.contains(operand);
     const auto [found, added] = space_.maps_.try_emplace(operand, map);
     if (is_read_else || found->second.factors != map.factors) throw NoSpace{};
-    const bool goes_by_map =
-        read->look_ups.empty() && read->turned.empty() && read->divisions.empty();
+    const bool goes_by_map = read->look_ups.empty() && read->turned.empty();
     if (found->second.offset != map.offset && !goes_by_map) throw NoSpace{};
     Axes& own = space_.axes_[operand];
     own.resize(from.size(), -1);

@@ -1,4 +1,5 @@
 // Pooling over windows: maxima with their positions, averages, and averages to a given size.
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <limits>
@@ -108,6 +109,17 @@ Attributes window_attributes(const Node& node, size_t dimensions) {
 /// More elements of a window than this are left to ATen: each is a read of its own.
 constexpr int64_t most_elements = 32;
 
+int64_t product(const std::vector<int64_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+}
+
+/// Those of element `number`, row after row.
+std::vector<int64_t> indices(int64_t number, const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> result(sizes.size());
+  for (size_t i = sizes.size(); i-- > 0; number /= sizes[i]) result[i] = number % sizes[i];
+  return result;
+}
+
 /// A window over dimensions of known sizes.
 struct KnownWindow {
   size_t rank = 0;  ///< of the tensors
@@ -120,22 +132,6 @@ struct KnownWindow {
   int64_t element_count() const { return product(kernel); }
   /// The place in the window of its element `number`, row after row.
   std::vector<int64_t> place(int64_t number) const { return indices(number, kernel); }
-  /// In how many windows side by side an element may be, along each dimension.
-  std::vector<int64_t> overlaps() const {
-    std::vector<int64_t> result;
-    for (size_t i = 0; i < dimensions(); ++i)
-      result.push_back(((kernel[i] - 1) * dilation[i] + stride[i]) / stride[i]);
-    return result;
-  }
-
-  static int64_t product(const std::vector<int64_t>& sizes) {
-    return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-  }
-  static std::vector<int64_t> indices(int64_t number, const std::vector<int64_t>& sizes) {
-    std::vector<int64_t> result(sizes.size());
-    for (size_t i = sizes.size(); i-- > 0; number /= sizes[i]) result[i] = number % sizes[i];
-    return result;
-  }
 };
 
 std::vector<int64_t> known(const Shape& sizes) {
@@ -327,9 +323,9 @@ std::vector<Value*> adaptive_avg_pool_by_element(const Decompose& d) {
 // ---- Back from windows to the elements in them --------------------------------------------------
 
 /// What windows have, for each element in them: the last window that it may be in, or so many
-/// before that one; `fill` where there is none.
+/// before that one; 0 where there is none.
 Expression at_window(const Expression& windows, const Shape& size, const KnownWindow& window,
-                     const std::vector<int64_t>& before, double fill) {
+                     const std::vector<int64_t>& before) {
   Shape divisor(size.size(), Dim(1)), offset(size.size(), Dim(0));
   for (size_t i = 0; i < window.dimensions(); ++i) {
     const auto d = static_cast<size_t>(window.dim(i));
@@ -337,21 +333,7 @@ Expression at_window(const Expression& windows, const Shape& size, const KnownWi
     offset[d] = window.padding[i] - before[i] * window.stride[i];
   }
   return apply(op::reindex_divided, {{"size", size}, {"divisor", divisor}, {"offset", offset}},
-               windows, fill);
-}
-
-/// The sum of `part(before)` over the windows that an element may be in, in ATen's order.
-template <class Part>
-Expression sum_over_windows(const KnownWindow& window, const Part& part) {
-  const std::vector<int64_t> overlaps = window.overlaps();
-  const int64_t count = KnownWindow::product(overlaps);
-  if (count > most_elements) throw TypeError("pooling: many windows over an element");
-  std::optional<Expression> sum;
-  for (int64_t number = count; number-- > 0;) {
-    const Expression each = part(KnownWindow::indices(number, overlaps));
-    sum = sum ? *sum + each : each + 0.0;
-  }
-  return *sum;
+               windows, 0.0);
 }
 
 void expect_single_rounding(const Type& type) {
@@ -359,32 +341,40 @@ void expect_single_rounding(const Type& type) {
     throw TypeError("pooling: eager rounds half precision at each addition");
 }
 
-/// Where each element is in as many windows.
+/// Where each element is in as many windows. Eager divides what each has before it adds.
 std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
+  expect_single_rounding(type);
   const auto dy = in(d, 0);
   const KnownWindow window = known_window(window_of(d.node.attributes, 2), type.shape, dy.shape());
   std::optional<Expression> varying;
   const int64_t count = divisor_of(dy, window, d.node.attributes, varying);
   if (varying) throw TypeError("pooling: windows that differ");
-  expect_single_rounding(type);
-  for (size_t i = 0; i < window.dimensions(); ++i)
+  std::vector<int64_t> overlaps;
+  for (size_t i = 0; i < window.dimensions(); ++i) {
     if (window.kernel[i] % window.stride[i] != 0)
       throw TypeError("pooling: elements in some windows more than others");
-  // Eager divides each of them before it adds.
-  return {sum_over_windows(window, [&](const std::vector<int64_t>& before) {
-    return at_window(dy, type.shape, window, before, 0.0) / count;
-  })};
+    overlaps.push_back(window.kernel[i] / window.stride[i]);
+  }
+  std::optional<Expression> sum;
+  for (int64_t number = product(overlaps); number-- > 0;) {
+    const auto share = at_window(dy, type.shape, window, indices(number, overlaps)) / count;
+    sum = sum ? *sum + share : share + 0.0;
+  }
+  return {*sum};
 }
 
+bool is_power_of_two(int64_t number) { return (number & (number - 1)) == 0; }
+
+/// Eager divides by one side and then by the other where the gradient lies in planes, and by both
+/// at once where channels are last: that is the same where one of them is a power of two.
 std::vector<Value*> adaptive_avg_pool_backward_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
   expect_single_rounding(type);
   const KnownWindow window = dividing_window(type.shape, in(d, 0).shape());
-  // As eager divides: by one side, then by the other.
-  auto share = at_window(in(d, 0), type.shape, window, {0, 0}, 0.0);
-  for (const int64_t side : window.kernel) share = share / side;
-  return {share + 0.0};
+  if (std::ranges::none_of(window.kernel, is_power_of_two))
+    throw TypeError("pooling: eager's divisions hang on the layout");
+  return {at_window(in(d, 0), type.shape, window, {0, 0}) / window.element_count() + 0.0};
 }
 
 // ---- Gradients ----------------------------------------------------------------------------------

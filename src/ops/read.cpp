@@ -55,10 +55,8 @@ Read divided(const Node& node) {
   const std::vector<int64_t> divisors = numbers_of(node.attributes, "divisor"),
                              offsets = numbers_of(node.attributes, "offset");
   Read read{empty_map(rank, rank)};
-  const bool goes_by_map = std::ranges::count(divisors, 1) == std::ssize(divisors);
   for (size_t d = 0; d < rank; ++d) {
-    // Beside one that is divided, one with a number would need a map for each number.
-    if (!goes_by_map && (divisors[d] != 1 || offsets[d] != 0)) {
+    if (divisors[d] != 1) {
       read.divisions.push_back({d, divisors[d], offsets[d]});
       continue;
     }

@@ -83,12 +83,12 @@ struct Shape {
 /// Whether oneDNN multiplies matrices of floats: on processors without AVX-512 torch refuses to ask
 /// it.
 bool takes_floats() {
-  const at::Tensor one = at::ones({1, 1});
-  at::Tensor product = at::empty({1, 1});
+  const at::Tensor one = at::ones({1, 1}, at::kFloat);
+  at::Tensor product = at::empty({1, 1}, at::kFloat);
   try {
     at::native::mkldnn_matmul(one, one, product, 0, 1);
     return true;
-  } catch (const c10::Error&) {
+  } catch (const std::exception&) {
     return false;
   }
 }
