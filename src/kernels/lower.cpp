@@ -376,7 +376,7 @@ class Nest {
     if (farther) load.operands[1] = farther->id;
     load.may_fail = !read.look_ups.empty();
     Lowering::Scalar element{nest_.append(load), dtype};
-    if (inside && ops::has_fill(node)) element = filled(code, node, *inside, element);
+    if (inside && node.op == &op::reindex) element = filled(code, node, *inside, element);
     values_[node.output()] = element;
   }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/processor.h"
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -109,17 +110,7 @@ constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  /
 constexpr double gelu_cubic = 0.044715;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Whether the processor has AVX-512: oneDNN computes gelu otherwise there, and eager asks it for
-/// half precision only there.
-bool has_avx512() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
-#else
-  return false;
-#endif
-}
-
+/// Eager asks oneDNN, which computes otherwise with AVX-512; for half precision only there.
 Scalar gelu_program(ScalarCode& k) {
   const Element x = element(k, 0);
   if (text_attribute(k.node().attributes, "approximate") == "tanh")

@@ -364,7 +364,7 @@ class IndexSpace::Finder {
 
   /// What stands outside of a `reindex` must be a number of its dtype.
   static bool fill_fits(const Node& node) {
-    return !ops::has_fill(node) ||
+    return node.op != &op::reindex ||
            fits(*graph::constant_number(node.inputs[1]), node.inputs[0]->type.dtype);
   }
 

@@ -1,6 +1,7 @@
 // Pooling over windows: maxima with their positions, averages, and averages to a given size.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -276,15 +277,19 @@ int64_t divisor_of(const Expression& windows, const KnownWindow& window,
   return count;
 }
 
+/// `0 + term(0) + term(1) + ...`, in this order.
+template <class Term>
+Expression sum_of(int64_t count, const Term& term) {
+  Expression sum = term(0) + 0.0;
+  for (int64_t number = 1; number < count; ++number) sum = sum + term(number);
+  return sum;
+}
+
 /// Added up element by element as ATen does it, in single precision at least.
 Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWindow& window) {
-  std::optional<Expression> sum;
-  for (int64_t number = 0; number < window.element_count(); ++number) {
-    const auto read = at_place(x, size, window, window.place(number), 0.0);
-    const auto element = cast(read, widened(x.dtype()));
-    sum = sum ? *sum + element : element + 0.0;
-  }
-  return *sum;
+  return sum_of(window.element_count(), [&](int64_t number) {
+    return cast(at_place(x, size, window, window.place(number), 0.0), widened(x.dtype()));
+  });
 }
 
 std::vector<Value*> avg_pool_by_element(const Decompose& d) {
@@ -333,7 +338,7 @@ Expression at_window(const Expression& windows, const Shape& size, const KnownWi
     offset[d] = window.padding[i] - before[i] * window.stride[i];
   }
   return apply(op::reindex_divided, {{"size", size}, {"divisor", divisor}, {"offset", offset}},
-               windows, 0.0);
+               windows);
 }
 
 void expect_single_rounding(const Type& type) {
@@ -356,15 +361,14 @@ std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
       throw TypeError("pooling: elements in some windows more than others");
     overlaps.push_back(window.kernel[i] / window.stride[i]);
   }
-  std::optional<Expression> sum;
-  for (int64_t number = product(overlaps); number-- > 0;) {
-    const auto share = at_window(dy, type.shape, window, indices(number, overlaps)) / count;
-    sum = sum ? *sum + share : share + 0.0;
-  }
-  return {*sum};
+  const int64_t windows = product(overlaps);
+  return {sum_of(windows, [&](int64_t number) {
+    const auto before = indices(windows - 1 - number, overlaps);
+    return at_window(dy, type.shape, window, before) / count;
+  })};
 }
 
-bool is_power_of_two(int64_t number) { return (number & (number - 1)) == 0; }
+bool is_power_of_two(int64_t number) { return std::has_single_bit(static_cast<uint64_t>(number)); }
 
 /// Eager divides by one side and then by the other where the gradient lies in planes, and by both
 /// at once where channels are last: that is the same where one of them is a power of two.

@@ -136,13 +136,9 @@ bool looks_up(const Node& node) {
          (node.op == &op::index && !lies_by_hidden_strides(node));
 }
 
-bool has_fill(const Node& node) {
-  return node.op == &op::reindex || node.op == &op::reindex_divided;
-}
-
 bool is_read(const Node& node) {
-  return has_fill(node) || (node.op == &op::flip && !lies_by_hidden_strides(node)) ||
-         looks_up(node);
+  return node.op == &op::reindex || node.op == &op::reindex_divided ||
+         (node.op == &op::flip && !lies_by_hidden_strides(node)) || looks_up(node);
 }
 
 std::optional<Read> read_of(const Node& node) {

@@ -40,9 +40,6 @@ struct Read {
   bool turns(size_t dim) const;
 };
 
-/// Whether it has an operand more, a number that stands where an index is outside.
-bool has_fill(const graph::Node& node);
-
 /// Whether the operator is such a read: `reindex`, `flip`, `gather`, `index`, ...
 bool is_read(const graph::Node& node);
 

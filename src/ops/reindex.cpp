@@ -40,7 +40,6 @@ std::vector<Type> infer_reindex_divided(const Infer& infer) {
     infer.fail(cat("of ", type, " to ", size.size(), " dimensions"));
   if (std::ranges::any_of(divisors, [](int64_t divisor) { return divisor < 1; }))
     infer.fail("a divisor below 1");
-  if (!constant_number(infer.inputs[1])) infer.fail("the number outside must be known");
   return {Type::tensor(type.dtype, size)};
 }
 
@@ -130,8 +129,8 @@ constinit const OpDef op::reindex_divided{
     .name = "reindex_divided",
     .doc =
         "Elements at indices that are the place's plus `offset`, divided by `divisor` and rounded "
-        "down. A number where that is outside. Part of what kernels compute, never alone.",
-    .schema = "(Tensor self, int[] size, int[] divisor, int[] offset, Scalar fill=0.0) -> Tensor",
+        "down. 0 where that is outside. Part of what kernels compute, never alone.",
+    .schema = "(Tensor self, int[] size, int[] divisor, int[] offset) -> Tensor",
     .infer = infer_reindex_divided,
     .vjp = [](Vjp&) { throw TypeError("reindex_divided: part of what has a gradient of its own"); },
 };

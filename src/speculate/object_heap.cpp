@@ -178,7 +178,7 @@ class Attribute final : public HeapRead {
     if (found == nullptr || !Py_IS_TYPE(found, &PyMemberDescr_Type)) return nullptr;
     const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(found)->d_member;
     if (member->type != T_OBJECT_EX) return nullptr;
-    return *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + member->offset);
+    return object_at(object, member->offset);
   }
 
   Key key_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/processor.h"
 #include "base/thread_pool.h"
 #include "torch/grain.h"
 
@@ -187,10 +188,7 @@ template <class T>
 const Loops<T>& loops() {
   static const Loops<T>& best = []() -> const Loops<T>& {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl")) {
-      return OnAvx512<T>::all;
-    }
+    if (has_avx512()) return OnAvx512<T>::all;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return OnAvx2<T>::all;
 #endif
     return Anywhere<T>::all;
