@@ -70,10 +70,12 @@ Dim reduced_count(const Node& node, const Shape& shape) {
   return count;
 }
 
+/// Divided behind the broadcast, as eager does it: a program that gets it may write to it.
+/// (`simplify` divides in front of it where nobody can tell.)
 Expression mean_gradient(Vjp& g, const Expression& dy) {
   const auto x = in(g, 0);
   const auto count = number(g.builder(), reduced_count(g.node(), x.shape()));
-  return spread(g.node(), cast(dy / count, x.dtype()), x.shape());
+  return cast(spread(g.node(), dy, x.shape()) / count, x.dtype());
 }
 
 // ---- Extrema ----------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 // Does:       drops what changes nothing (detach, copies, conversions and reshapes to what the
 //             operand already is), joins chains of reshapes, of permutations and of conversions,
 //             lays transposed products out as they are wanted,
-//             lets elementwise operators broadcast by themselves and take numbers for tensors that
-//             are filled with one.
+//             lets elementwise operators broadcast by themselves, work in front of an `expand` and
+//             take numbers for tensors that are filled with one.
 // Requires:   no `gradient` nodes: `detach` still means something to them.
 // Guarantees: every value is bit for bit the same, for NaN, infinity and -0.0 too.
 // Must not:   round differently (no reassociation, no factoring out); touch a tensor that leaves
@@ -179,8 +179,25 @@ Value* broadcast_by_itself(const Site& site) {
       ->output();
 }
 
-// ---- Tensors whose elements are all one known number
-// ---------------------------------------------
+/// Of a lone operand that was expanded each element is computed once: the result is a view.
+Value* compute_before_expanding(const Site& site) {
+  const bool goes_by_place = site.node.op == &op::position;
+  if (!site.node.op->is(graph::Trait::elementwise) || goes_by_place) return nullptr;
+  std::vector<Value*> inputs(site.inputs.begin(), site.inputs.end());
+  const auto is_tensor = [](const Value* input) { return input->type.is_tensor(); };
+  const auto lone = std::ranges::find_if(inputs, is_tensor);
+  if (lone == inputs.end() || std::any_of(lone + 1, inputs.end(), is_tensor)) return nullptr;
+  const Node* expand = defined_by(*lone, op::expand);
+  if (expand == nullptr || (*lone)->type.shape != site.type().shape) return nullptr;
+  *lone = expand->inputs.front();
+  const auto type = graph::Type::tensor(site.type().dtype, (*lone)->type.shape);
+  if (!gives(*site.node.op, inputs, site.node.attributes, type)) return nullptr;
+  Value* computed =
+      site.builder.append_unchecked(*site.node.op, inputs, site.node.attributes, {type})->output();
+  return op::expand(site.builder, {computed}, {{"size", site.type().shape}});
+}
+
+// ---- Tensors whose elements are all one known number --------------------------------------------
 
 /// The number that fills a tensor made by `full`, also if it was reshaped or expanded since.
 std::optional<double> filling(const Value* value) {
@@ -307,7 +324,7 @@ std::span<const Rule> rules_for(const OpDef& op) {
 Value* simplified(const Site& site) {
   for (const Rule rule : rules_for(*site.node.op))
     if (Value* value = rule(site)) return value;
-  return nullptr;
+  return compute_before_expanding(site);
 }
 
 /// Always gives a tensor of its own, as the node did.

@@ -558,3 +558,51 @@ def test_grad_of_a_tensor_of_before_the_call():
         return torch.autograd.grad((doubled * z * w).sum(), (z, doubled), retain_graph=True)
 
     return Program(step, computed_before(w))
+
+
+MEANS = {
+    "of all": lambda x: x.mean(),
+    "of rows": lambda x: (x.mean(1) * torch.arange(3.0)).sum(),
+    "of columns, kept": lambda x: x.mean(0, keepdim=True).sin().sum(),
+    "in another dtype": lambda x: x.mean(1, dtype=torch.float32).sum().double(),
+    "of a product": lambda x: (x * x).mean() + x.mean(),
+    "of what lies in another order": lambda x: (x.t().mean(1).exp()).sum(),
+}
+
+
+@pytest.mark.parametrize("name", MEANS)
+@differential(hits=4)
+def test_gradient_of_a_mean_that_the_caller_writes(name):
+    f = MEANS[name]
+
+    def gradient(x):
+        return torch.autograd.grad(f(x), x)[0]
+
+    def convert(step):
+        converted = torchjanus.function(gradient)
+        return written(converted), converted
+
+    def written(function):
+        def step(x):
+            result = function(x)
+            result[0] += 1
+            return result.mul_(2)
+
+        return step
+
+    calls = [(torch.randn(3, 4, requires_grad=True),) for _ in range(8)]
+    return Program(written(gradient), calls, convert=convert)
+
+
+@differential(hits=4)
+def test_gradients_of_means_of_parameters():
+    """As the leaf lies, of each rank."""
+    scale, bias = torch.randn(3, 4, requires_grad=True), torch.randn(4, requires_grad=True)
+
+    def step(x):
+        scale.grad = bias.grad = None
+        (x * scale.mean() + bias.mean() + scale.mean(0)).mean().backward()
+        bias.grad.add_(1)
+        scale.grad[1] = 0.5
+
+    return Program(step, [(torch.randn(4),) for _ in range(8)], watch=[scale, bias])
