@@ -74,6 +74,11 @@ bool is_elementwise(const Node& node) {
   return node.op->is(Trait::elementwise) && has_scalar_program(node);
 }
 
+bool is_batch_norm(const Node& node) {
+  return is_one_of(node,
+                   {&op::batch_norm_train, &op::batch_norm_no_stats, &op::batch_norm_backward});
+}
+
 /// Whether it computes with tensors of half precision.
 bool is_half(const Node& node) {
   return std::ranges::any_of(node.inputs, [](const Value* input) {
@@ -148,8 +153,7 @@ std::optional<Reduction> reduction_of(const Node& node) {
   if (is_one_of(node, {&op::argmax, &op::argmin, &op::max_dim, &op::min_dim}))
     return reduction_to_positions(node);
   if (node.op == &op::native_layer_norm) return Reduction{shape, normalised_dims(node, rank)};
-  if (is_one_of(node, {&op::batch_norm_train, &op::batch_norm_no_stats, &op::batch_norm_backward}))
-    return Reduction{shape, all_dims_but(1, rank)};
+  if (is_batch_norm(node)) return Reduction{shape, all_dims_but(1, rank)};
   return std::nullopt;
 }
 
@@ -193,7 +197,8 @@ class IndexSpace::Finder {
     std::vector<Value*> results = parts_of(builder, node);
     if (results.size() != node.outputs.size()) throw NoSpace{};
     for (size_t i = 0; i < results.size(); ++i) {
-      if (is_half(node)) results[i] = cast({builder, results[i]}, node.outputs[i]->type.dtype);
+      if (is_half(node) && results[i]->type.is_tensor())
+        results[i] = cast({builder, results[i]}, node.outputs[i]->type.dtype);
       if (!(results[i]->type == node.outputs[i]->type)) throw NoSpace{};
       space_.same_[node.outputs[i]] = results[i];
     }
@@ -201,10 +206,11 @@ class IndexSpace::Finder {
   }
 
   /// Half precision is computed with in float32 and rounded at the end, as in eager; where eager
-  /// rounds in between, so does the decomposition. What reads at other places reads it as it lies.
+  /// rounds in between, so does the decomposition. What reads at other places reads it as it lies,
+  /// and batch norms convert channels themselves, where it shows along which dimension they lie.
   static std::vector<Value*> parts_of(graph::Builder& builder, const Node& node) {
     std::vector<Value*> inputs = node.inputs;
-    if (is_half(node) && !is_reindexing(node)) {
+    if (is_half(node) && !is_reindexing(node) && !is_batch_norm(node)) {
       if (rounds_within(node)) throw NoSpace{};
       for (Value*& input : inputs)
         if (input->type.is_tensor())

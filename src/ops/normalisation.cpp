@@ -247,9 +247,18 @@ Moments moments_of(const Expression& x, const std::vector<int64_t>& dims, const 
   return {.mean = mean, .squares = apply(op::clamp_min, squares, 0)};
 }
 
-/// What the fusion compiler makes of batch_norm_train and batch_norm_no_stats.
+/// In float32 where it is of half precision.
+Expression wide(const Expression& x) { return cast(x, widened(x.dtype())); }
+
+/// What each channel of x has, as `wide` and where x has its channels.
+Expression wide_along(const Expression& channels, const Expression& x) {
+  return wide(along(channels, 1, x.rank()));
+}
+
+/// What the fusion compiler makes of batch_norm_train and batch_norm_no_stats. Eager normalises by
+/// mean and deviation as it gives them, in the precision of the parameters.
 std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics) {
-  const auto x = in(d, 0), weight = in(d, 1), bias = in(d, 2);
+  const auto x = wide(in(d, 0)), weight = in(d, 1), bias = in(d, 2);
   const size_t next = has_statistics ? 5 : 3;
   const auto momentum = in(d, next), eps = in(d, next + 1);
   const auto dims = by_channel(x.rank()).reduced;
@@ -257,15 +266,16 @@ std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics)
   for (const int64_t dim : dims) count = count * x.shape()[static_cast<size_t>(dim)];
   const Moments moments = moments_of(x, dims, count);
   const Shape channels{x.shape()[1]};
-  const auto vector = [&](const Expression& y) { return reshaped(cast(y, x.dtype()), channels); };
+  const DType given = d.node.outputs[1]->type.dtype;
+  const auto vector = [&](const Expression& y) { return reshaped(cast(y, given), channels); };
   const auto variance = moments.squares / number(d.builder, count);
-  const auto mean = cast(moments.mean, x.dtype());
-  const auto deviation = cast(1 / apply(op::sqrt, variance + eps), x.dtype());
+  const auto mean = wide(cast(moments.mean, given));
+  const auto deviation = wide(cast(1 / apply(op::sqrt, variance + eps), given));
   auto scale = deviation;
-  if (!weight.is_none()) scale = scale * along(weight, 1, x.rank());
+  if (!weight.is_none()) scale = scale * wide_along(weight, x);
   // Differences first: where the mean is far from zero, `x * scale` would round away what deviates.
   auto normal = (x - mean) * scale;
-  if (!bias.is_none()) normal = normal + along(bias, 1, x.rank());
+  if (!bias.is_none()) normal = normal + wide_along(bias, x);
   std::vector<Value*> results{normal, vector(mean), vector(deviation)};
   if (!has_statistics) return results;
   const auto blended = [&](const Expression& now, const Expression& before) {
@@ -279,17 +289,23 @@ std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics)
 
 /// What the fusion compiler makes of native_batch_norm_backward.
 std::vector<Value*> batch_norm_backward_in_parts(const Decompose& d) {
-  const auto dy = in(d, 0), x = in(d, 1), weight = in(d, 2);
-  const auto n = by_channel(x, in(d, 5), in(d, 6));
+  const auto dy = wide(in(d, 0)), x = wide(in(d, 1)), weight = in(d, 2);
+  const Normalised n{.x = x,
+                     .mean = wide_along(in(d, 5), x),
+                     .scale = wide_along(in(d, 6), x),
+                     .grouping = by_channel(x.rank())};
   const auto& dims = n.grouping.reduced;
   const auto count = number(d.builder, n.count());
   const auto centred = x - n.mean;
   const auto total = sum_over(dy, dims, true), along_x = sum_over(dy * centred, dims, true);
-  const auto scale = weight.is_none() ? n.scale : n.scale * along(weight, 1, x.rank());
+  const auto scale = weight.is_none() ? n.scale : n.scale * wide_along(weight, x);
   const auto slope = along_x / count * n.scale * n.scale;
   const Shape channels{x.shape()[1]};
-  return {(dy - total / count - centred * slope) * scale, reshaped(along_x * n.scale, channels),
-          reshaped(total, channels)};
+  std::vector<Value*> results{(dy - total / count - centred * slope) * scale,
+                              reshaped(along_x * n.scale, channels), reshaped(total, channels)};
+  for (size_t i = 0; i < results.size(); ++i)
+    if (d.node.outputs[i]->type.is_none()) results[i] = d.builder.none();
+  return results;
 }
 
 /// Operands of the composites, whatever their order.

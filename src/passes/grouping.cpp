@@ -113,11 +113,14 @@ class Grouping {
   }
 
  private:
+  /// Where None stands nobody needs a gradient.
   static bool gives_tensors(const Node& node) {
-    return !node.outputs.empty() &&
-           (node.outputs.size() == 1 || ops::reduction_of(node).has_value() ||
-            ops::is_pooling(node)) &&
-           std::ranges::all_of(node.outputs, [](const Value* v) { return v->type.is_tensor(); });
+    const auto is_tensor = [](const Value* v) { return v->type.is_tensor(); };
+    const bool is_known =
+        node.outputs.size() == 1 || ops::reduction_of(node).has_value() || ops::is_pooling(node);
+    return is_known && std::ranges::any_of(node.outputs, is_tensor) &&
+           std::ranges::all_of(node.outputs,
+                               [&](const Value* v) { return is_tensor(v) || v->type.is_none(); });
   }
 
   /// What ATen joins, pads or looks up as fast is no reason for levels where nothing is computed

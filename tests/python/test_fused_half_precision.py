@@ -1,6 +1,8 @@
 """Reductions of half precision in fused kernels: computed in float32 and rounded once, as eager computes them, so
 that a result may differ by the rounding of its last digit."""
 
+import re
+
 import pytest
 import torch.nn.functional as F
 from kernel_results import eager_and_converted, strides
@@ -111,10 +113,30 @@ def test_batch_norm(dtype, training):
 
     def run(x, mean, variance):
         mean, variance = mean.clone(), variance.clone()
-        y = F.batch_norm(x * 0.5, mean, variance, weight, bias, training, 0.1).relu()
+        y = F.batch_norm(x, mean, variance, weight, bias, training, 0.1).relu()
         return y, mean, variance
 
-    expect_same(run, x, mean, variance)
+    assert not batch_norms_outside_of_kernels(expect_same(run, x, mean, variance))
+
+
+def batch_norms_outside_of_kernels(text):
+    return re.findall(r"^  %.* = .*batch_norm.*", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("mean", [0.0, 10.0])
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gradients_of_batch_norm(dtype, affine, mean):
+    """Far from zero too: eager normalises by the mean that it rounded to half precision."""
+    x = (operand((16, 8, 5, 5), torch.float32) + mean).to(dtype)
+    weight, bias = torch.randn(2, 8).to(dtype).unbind(0) if affine else (None, None)
+
+    def gradients(x):
+        leaves = [t.clone().requires_grad_() for t in (x, weight, bias) if t is not None]
+        y = F.batch_norm(leaves[0], None, None, *leaves[1:], training=True)
+        return (y.detach(), *torch.autograd.grad((y * y * y).sum(), leaves))
+
+    assert not batch_norms_outside_of_kernels(expect_same(gradients, x, digits=4))
 
 
 def expect_equal(function, *operands):
