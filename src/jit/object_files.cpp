@@ -56,8 +56,8 @@ uint64_t other_hash(std::string_view text) {
 
 class File {
  public:
-  File(const std::string& path, int flags, mode_t mode = 0)
-      : descriptor_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mode)) {}
+  /// Takes what `open` gave.
+  explicit File(int descriptor) : descriptor_(descriptor) {}
   ~File() {
     if (is_open()) ::close(descriptor_);
   }
@@ -96,6 +96,18 @@ class File {
   int descriptor_;
 };
 
+/// Writes a new file that nobody else can read. `name` ends in XXXXXX, for which comes what makes
+/// it a name that no other process has. False, with errno, where that fails.
+bool write_aside(std::string& name, std::string_view key, std::string_view object) {
+  const std::string rest = cat(key, object);
+  Header header{
+      .magic = {}, .key_bytes = key.size(), .object_bytes = object.size(), .checksum = hash(rest)};
+  std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  File file(::mkostemp(name.data(), O_CLOEXEC));
+  return file.is_open() && file.write(&header, sizeof(header)) &&
+         file.write(rest.data(), rest.size());
+}
+
 /// The object in a file's text; nullopt if it is damaged or was made for another key.
 std::optional<std::string> object_in(const std::string& text, std::string_view key) {
   Header header;
@@ -109,14 +121,14 @@ std::optional<std::string> object_in(const std::string& text, std::string_view k
   return std::string(rest.substr(key.size()));
 }
 
-/// Why nothing can be kept in a folder, or read from it without danger; null if all is well.
+/// Why nothing can be read from a folder without danger; null if all is well.
 const char* why_unusable(const std::string& folder) {
   struct stat status;
   if (::lstat(folder.c_str(), &status) != 0) return std::strerror(errno);
   if (!S_ISDIR(status.st_mode)) return "it is no folder";
   if (status.st_uid != ::geteuid()) return "it is another user's";
   if ((status.st_mode & 077) != 0) return "others can write or read it";
-  return ::access(folder.c_str(), W_OK | X_OK) != 0 ? std::strerror(errno) : nullptr;
+  return ::access(folder.c_str(), X_OK) != 0 ? std::strerror(errno) : nullptr;
 }
 
 /// Whether only the one file can't be written: there is something else in its place.
@@ -152,7 +164,7 @@ std::string ObjectFiles::default_folder(std::string_view kind) {
 std::optional<std::string> ObjectFiles::find(std::string_view key) {
   if (!is_ready()) return std::nullopt;
   const std::string path = cat(folder_, "/", digest(key));
-  File file(path, O_RDONLY | O_NONBLOCK);
+  File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
   struct stat status;
   if (!file.is_open() || ::fstat(file.descriptor(), &status) != 0) return std::nullopt;
   std::optional<std::string> object;
@@ -168,47 +180,42 @@ std::optional<std::string> ObjectFiles::find(std::string_view key) {
 }
 
 void ObjectFiles::keep(std::string_view key, std::string_view object) {
-  if (!is_ready() || sizeof(Header) + key.size() + object.size() > kLargestFile) return;
+  if (!is_ready() || !keeps_ || sizeof(Header) + key.size() + object.size() > kLargestFile) return;
   const std::string path = cat(folder_, "/", digest(key));
-  const std::string aside = cat(path, ".", ::getpid(), ".", kept_);
-  if (!write(aside, key, object) || ::rename(aside.c_str(), path.c_str()) != 0) {
+  std::string aside = cat(path, ".XXXXXX");
+  if (!write_aside(aside, key, object) || ::rename(aside.c_str(), path.c_str()) != 0) {
     const int error = errno;
     ::unlink(aside.c_str());
-    if (!is_about_one_file(error)) warn(std::strerror(error));
+    if (!is_about_one_file(error)) keep_no_more(std::strerror(error));
     return;
   }
   if (kept_++ % kFilesBetweenLooks == 0) remove_oldest();
 }
 
-bool ObjectFiles::write(const std::string& path, std::string_view key, std::string_view object) {
-  const std::string rest = cat(key, object);
-  Header header{
-      .magic = {}, .key_bytes = key.size(), .object_bytes = object.size(), .checksum = hash(rest)};
-  std::memcpy(header.magic, kMagic, sizeof(kMagic));
-  File file(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-  return file.is_open() && file.write(&header, sizeof(header)) &&
-         file.write(rest.data(), rest.size());
-}
-
-/// Makes the folder at the first use.
+/// Makes the folder at the first use. What can't be written may still be read.
 bool ObjectFiles::is_ready() {
   if (is_made_ || folder_.empty()) return !folder_.empty();
   is_made_ = true;
   std::error_code error;
   files::create_directories(files::path(folder_).parent_path(), error);
   const bool is_there = ::mkdir(folder_.c_str(), 0700) == 0 || errno == EEXIST;
-  if (const char* why = is_there ? why_unusable(folder_) : std::strerror(errno)) warn(why);
+  if (const char* why = is_there ? why_unusable(folder_) : std::strerror(errno)) {
+    keep_no_more(why);
+    folder_.clear();
+  } else if (::access(folder_.c_str(), W_OK) != 0) {
+    keep_no_more(std::strerror(errno));
+  }
   return !folder_.empty();
 }
 
-/// Says once why nothing is kept from now on.
-void ObjectFiles::warn(std::string_view what) {
+/// Says why, unless that was said of another kind's folder beside this one.
+void ObjectFiles::keep_no_more(std::string_view why) {
   static auto* const mutex = new std::mutex;
-  static auto* const said = new std::set<std::string>;  // by others for the same folder
-  const std::string text = cat("torchjanus: nothing is kept in ", folder_, ": ", what, "\n");
-  folder_.clear();
+  static auto* const said = new std::set<std::string>;
+  keeps_ = false;
   const std::lock_guard lock(*mutex);
-  if (said->insert(text).second) std::fputs(text.c_str(), stderr);
+  if (said->insert(cat(files::path(folder_).parent_path().string(), ": ", why)).second)
+    std::fputs(cat("torchjanus: nothing is kept in ", folder_, ": ", why, "\n").c_str(), stderr);
 }
 
 /// Brings the folder well below its bound; also what an interrupted process left aside goes so.

@@ -7,7 +7,8 @@
 // the whole key that it was made for and a checksum: what is damaged, or was made for something
 // else, is deleted and counts as not there. Files are written aside and renamed, so that several
 // processes can use the folder at once; the oldest go when there are too many. Where the folder
-// can't be made or written, one warning says so, and compiling goes on without it.
+// can't be made or written, one warning says so, for all kinds together, and compiling goes on with
+// what can be read.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +34,14 @@ class ObjectFiles {
 
  private:
   bool is_ready();
-  void warn(std::string_view what);
-  bool write(const std::string& path, std::string_view key, std::string_view object);
+  void keep_no_more(std::string_view why);
   void remove_oldest();
 
   std::string folder_;
   int64_t most_bytes_;
   int kept_ = 0;
   bool is_made_ = false;
+  bool keeps_ = true;
 };
 
 }  // namespace janus::jit

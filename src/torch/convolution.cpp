@@ -374,7 +374,7 @@ bool is_too_large(const Case& which) {
 
 template <class Run>
 Way choose(Part part, const Case& which, const Run& run) {
-  static Ways<Key> chosen(text_of);
+  static Ways<Key> chosen({"library", "product"}, text_of);
   if (is_too_large(which)) return library;
   return static_cast<Way>(
       chosen.choose(key(part, which), 2, [&](int way) { run(static_cast<Way>(way)); }));

@@ -61,7 +61,7 @@ constexpr int64_t least_measured = 1'000'000;
 /// Elements beside which what oneDNN keeps for a shape is little.
 constexpr int64_t least_for_onednn = 1 << 21;
 
-enum class Way : uint8_t { mkl, own, onednn };
+enum class Way : uint8_t { mkl, own, onednn };  // as `choices` names them
 
 struct Shape {
   int64_t batch, rows, columns, inner;
@@ -106,7 +106,7 @@ std::string text_of(const Shape& shape) {
 }
 
 Ways<Shape>& choices() {
-  static Ways<Shape> instance(text_of);
+  static Ways<Shape> instance({"mkl", "own", "onednn"}, text_of);
   return instance;
 }
 
@@ -115,7 +115,7 @@ template <class Run>
 Way choose(const Shape& shape, const Run& run) {
   if (!kernels::has_products()) return Way::mkl;
   const bool is_large = forced_way >= 0 || shape.elements() >= least_for_onednn;
-  const int count = is_large && has_onednn() ? 3 : 2;
+  const size_t count = is_large && has_onednn() ? 3 : 2;
   return static_cast<Way>(
       choices().choose(shape.rough(), count, [&](int way) { run(static_cast<Way>(way)); }));
 }

@@ -9,8 +9,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/steady_time.h"
 #include "jit/kept_choices.h"
 
@@ -29,20 +32,20 @@ class Ways {
  public:
   /// A case as a text without spaces, all that its times depend on but the machine and torch.
   using Text = std::string (*)(const Case&);
-  /// With a text the choices are kept on disk: the next process need not compare the ways.
-  explicit Ways(Text text = nullptr) : text_(text) {}
+  /// By case and names the choices are kept on disk: the next process need not compare the ways.
+  Ways(std::vector<std::string_view> names, Text text) : names_(std::move(names)), text_(text) {}
 
-  /// The fastest of the ways 0, ... `count` - 1, timed when a case comes up for the first time:
+  /// The fastest of the first `count` ways, timed when a case comes up for the first time:
   /// `run(way)` must be repeatable. Another way than the first has to be clearly faster.
   template <class Run>
-  int choose(const Case& which, int count, const Run& run) {
-    if (forced_way >= 0) return std::min<int>(forced_way, count - 1);
+  int choose(const Case& which, size_t count, const Run& run) {
+    if (forced_way >= 0) return std::min<int>(forced_way, static_cast<int>(count) - 1);
     {
       const std::lock_guard lock(mutex_);
       const auto found = chosen_.find(which);
       if (found != chosen_.end()) return found->second;
     }
-    const int way = text_ == nullptr ? fastest(count, run) : kept_or_fastest(which, count, run);
+    const int way = kept_or_fastest(which, count, run);
     const std::lock_guard lock(mutex_);
     return chosen_.emplace(which, way).first->second;
   }
@@ -52,22 +55,24 @@ class Ways {
   static constexpr double clearly_faster = 0.9;
 
   template <class Run>
-  int kept_or_fastest(const Case& which, int count, const Run& run) {
+  int kept_or_fastest(const Case& which, size_t count, const Run& run) {
     jit::KeptChoices& kept = jit::KeptChoices::of("torch " TORCH_VERSION);
-    const std::string text = text_(which) + "/" + std::to_string(count);
-    if (const auto way = kept.find(text); way && *way >= 0 && *way < count) return *way;
+    std::string text = text_(which);
+    for (size_t way = 0; way < count; ++way) text += cat('/', names_[way]);
+    if (const auto way = kept.find(text); way && *way >= 0 && static_cast<size_t>(*way) < count)
+      return *way;
     const int way = fastest(count, run);
     kept.keep(text, way);
     return way;
   }
 
   template <class Run>
-  static int fastest(int count, const Run& run) {
-    std::vector<double> least(static_cast<size_t>(count));
+  static int fastest(size_t count, const Run& run) {
+    std::vector<double> least(count);
     for (int round = 0; round < rounds; ++round) {
-      for (int way = 0; way < count; ++way) {
+      for (size_t way = 0; way < count; ++way) {
         const double start = steady_seconds();
-        run(way);
+        run(static_cast<int>(way));
         const double taken = steady_seconds() - start;
         double& seconds = least[static_cast<size_t>(way)];
         seconds = round == 0 ? taken : std::min(seconds, taken);
@@ -78,6 +83,7 @@ class Ways {
     return static_cast<int>(std::ranges::min_element(least) - least.begin());
   }
 
+  const std::vector<std::string_view> names_;
   const Text text_;
   std::mutex mutex_;
   std::map<Case, int> chosen_;

@@ -69,12 +69,6 @@ def test_it_can_be_switched_off(run, tmp_path, switch):
     assert not list(tmp_path.rglob("*"))
 
 
-def test_a_home_that_cannot_be_written_is_said_once(run, tmp_path):
-    (tmp_path / "file").write_text("")
-    said = run(TORCHJANUS_CACHE=str(tmp_path / "file"))
-    assert said.count("torchjanus:") == 1, said
-
-
 CONVOLUTION = """
 import torch, torchjanus
 import torch.nn.functional as F
@@ -88,9 +82,33 @@ assert f.stats()["hits"] > 0
 """
 
 
-def test_choices_by_measurement_are_kept(tmp_path):
-    script = tmp_path / "convolution.py"
-    script.write_text(CONVOLUTION)
+PRODUCT = (
+    CONVOLUTION.replace("torch.randn(2, 3, 16, 16)", "torch.randn(128, 128)")
+    .replace("torch.randn(8, 3, 3, 3)", "torch.randn(128, 128)")
+    .replace("F.conv2d(x, w)", "F.linear(x, w)")
+)
+
+
+@pytest.mark.parametrize("program", [PROGRAM, CONVOLUTION, PRODUCT])
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_home_that_cannot_be_written_is_said_once(tmp_path, program, threads):
+    """Of kernels, of the fastest way for each product, and of what threads cost together."""
+    (tmp_path / "file").write_text("")
+    script = tmp_path / "program.py"
+    script.write_text(program)
+    cache = str(tmp_path / "file")
+    said = run_script(script, {"TORCHJANUS_CACHE": cache, "OMP_NUM_THREADS": threads})
+    assert said.count("torchjanus:") == 1, said
+
+
+@pytest.mark.parametrize(
+    "program, named",
+    [(CONVOLUTION, b"convolution:"), (PRODUCT, b"product:")],
+    ids=["convolution", "product"],
+)
+def test_choices_by_measurement_are_kept(tmp_path, program, named):
+    script = tmp_path / "program.py"
+    script.write_text(program)
     cache = tmp_path / "cache"
     assert run_script(script, {"TORCHJANUS_CACHE": str(cache)}) == ""
     (kept,) = (cache / "ways").iterdir()
@@ -98,10 +116,10 @@ def test_choices_by_measurement_are_kept(tmp_path):
     assert run_script(script, {"TORCHJANUS_CACHE": str(cache)}) == ""
     assert kept.stat().st_mtime_ns == written
     whole = kept.read_bytes()
-    assert b"convolution:" in whole
+    assert named in whole
     kept.write_bytes(whole[:-3])
     assert run_script(script, {"TORCHJANUS_CACHE": str(cache)}) == ""
-    assert b"convolution:" in kept.read_bytes()
+    assert named in kept.read_bytes()
 
 
 def test_choices_are_not_kept_where_kernels_are_not(tmp_path):

@@ -107,8 +107,9 @@ TEST_F(ObjectFilesTest, WhatIsNoFolderIsNotUsed) {
   };
   std::ofstream(root_ / "file") << "text";
   EXPECT_NE(said_of(root_ / "file").find("it is no folder"), std::string::npos);
-  files::create_directory_symlink(root_, root_ / "link");
-  EXPECT_NE(said_of(root_ / "link").find("it is no folder"), std::string::npos);
+  files::create_directory(root_ / "other");
+  files::create_directory_symlink(root_, root_ / "other" / "link");
+  EXPECT_NE(said_of(root_ / "other" / "link").find("it is no folder"), std::string::npos);
 }
 
 TEST_F(ObjectFilesTest, AnotherUsersFolderIsNotUsed) {
@@ -155,11 +156,51 @@ TEST_F(ObjectFilesTest, AFullDiskIsSaidOnceAndLeavesNothing) {
   setrlimit(RLIMIT_FSIZE, &small);
   objects.keep("large", std::string(5000, 'x'));
   objects.keep("large", std::string(5000, 'x'));
+  EXPECT_EQ(objects.find("small"), "object");
   setrlimit(RLIMIT_FSIZE, &limit);
   std::signal(SIGXFSZ, before);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
   EXPECT_EQ(all_files().size(), 1U);
+}
+
+/// Whether `test` holds in a process whose user has no more rights than others.
+template <class Test>
+bool holds_for_a_common_user(const files::path& root, const Test& test) {
+  constexpr uid_t kUser = 1234;
+  if (geteuid() == 0) {
+    EXPECT_EQ(chown(root.c_str(), kUser, kUser), 0);
+    for (const auto& entry : files::recursive_directory_iterator(root))
+      EXPECT_EQ(chown(entry.path().c_str(), kUser, kUser), 0);
+  }
+  const pid_t child = fork();
+  if (child == 0) _exit((geteuid() != 0 || setuid(kUser) == 0) && test() ? 0 : 1);
+  int status = 1;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+TEST_F(ObjectFilesTest, AFolderThatCannotBeWrittenIsRead) {
+  ObjectFiles(folder()).keep("key", "object");
+  chmod(folder().c_str(), 0500);
+  EXPECT_TRUE(holds_for_a_common_user(root_, [&] {
+    testing::internal::CaptureStderr();
+    ObjectFiles objects(folder());
+    objects.keep("other", "object");
+    const bool right = objects.find("key") == "object" && !objects.find("other");
+    const std::string said = testing::internal::GetCapturedStderr();
+    return right && std::count(said.begin(), said.end(), '\n') == 1;
+  }));
+  chmod(folder().c_str(), 0700);
+}
+
+TEST_F(ObjectFilesTest, FoldersBesideEachOtherAreSaidOnce) {
+  std::ofstream(root_ / "cache") << "a file";
+  testing::internal::CaptureStderr();
+  for (const char* kind : {"kernels", "ways", "code"})
+    ObjectFiles(root_ / "cache" / kind).keep("key", "object");
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
 
 TEST_F(ObjectFilesTest, SeveralProcessesMayWriteAtOnce) {
