@@ -3,17 +3,18 @@
 //
 // Does:       gathers what can be computed in one loop (grouping.h) and replaces it by a `fused`
 //             node. Its block has the operators, and the constants that they use; its parameters
-//             are the operands from outside. Only results that are used outside are stored; half
-//             precision is converted to float32 in each kernel that needs it, and not stored.
+//             are the operands from outside. Only results that are used outside are stored; what
+//             is cheaper computed anew than read is so in each kernel that needs it.
 // Requires:   no composite operators, no `gradient` nodes.
 // Guarantees: each `fused` node has one iteration space (ops/index_space.h). Every operator that
-// only
-//             kernels can compute (an elementwise one without an ATen overload) is in one.
+//             only kernels can compute (an elementwise one without an ATen overload) is in one.
 // Must not:   reorder nodes with effects; make a cycle.
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -36,6 +37,10 @@ using graph::Node;
 using graph::Value;
 
 using Group = std::vector<const Node*>;
+
+bool is_constant(const Value* value) {
+  return value->definition != nullptr && value->definition->op == &op::constant;
+}
 
 bool is_repeated(const Node& node) {
   const Node* around = node.parent->parent;
@@ -78,6 +83,11 @@ class Gathered {
     return found != group_of_.end() && found->second->back() == &node ? found->second : nullptr;
   }
   bool contains(const Node& node) const { return group_of_.contains(&node); }
+  /// Null if it is in none.
+  const Group* group_of(const Node& node) const {
+    const auto found = group_of_.find(&node);
+    return found == group_of_.end() ? nullptr : found->second;
+  }
   bool same_group(const Node& a, const Node& b) const {
     const auto group_a = group_of_.find(&a), group_b = group_of_.find(&b);
     return group_a != group_of_.end() && group_b != group_of_.end() &&
@@ -124,24 +134,100 @@ class Gathered {
   std::unordered_map<const Node*, const Group*> group_of_;
 };
 
-/// The values that each kernel computes for itself, from half the bytes: half precision in float32.
+/// As fast as the elements come from memory.
+bool is_cheap(const Node& node) {
+  static const std::unordered_set<const graph::OpDef*> cheap = {
+      &op::to,  &op::neg, &op::abs, &op::relu, &op::add, &op::sub, &op::rsub, &op::mul,
+      &op::div, &op::eq,  &op::ne,  &op::lt,   &op::le,  &op::gt,  &op::ge};
+  return cheap.contains(node.op) && ops::has_scalar_program(node);
+}
+
+/// The values that each kernel makes anew of what lies in memory anyway, where that moves fewer
+/// bytes than to store them and read them again: half precision in float32, what is cheap to
+/// compute of a tensor that the kernels read as well, or that takes no more to read.
 class ComputedAgain {
  public:
-  explicit ComputedAgain(const graph::Graph& graph) : is_read_elsewhere_(graph.value_count()) {
+  ComputedAgain(const graph::Graph& graph, const Gathered& gathered)
+      : gathered_(gathered), uses_(graph.value_count()), sources_(graph.value_count()) {
+    for (const Value* result : graph.results()) uses_[result->id].is_needed_stored = true;
+    graph::for_each_node(graph.body(), [&](const Node& node) { note(node); });
     graph::for_each_node(graph.body(), [&](const Node& node) {
-      if (!ops::is_reindexing(node)) return;
-      for (const Value* input : node.inputs) is_read_elsewhere_[input->id] = true;
+      if (gathered.group_of(node) != nullptr && is_cheap(node) && saves_bytes(node))
+        sources_[node.output()->id] = source_of(node);
     });
   }
-  bool contains(const Value& value) const {
-    const Node* node = value.definition;
-    if (node == nullptr || node->op != &op::to || is_read_elsewhere_[value.id]) return false;
-    const graph::Type& from = node->inputs[0]->type;
-    return graph::is_half(from.dtype) && value.type.dtype == graph::widened(from.dtype);
-  }
+
+  /// What the value is computed of, a tensor in memory; null for those that are not computed again.
+  const Value* source(const Value& value) const { return sources_[value.id]; }
 
  private:
-  std::vector<bool> is_read_elsewhere_;  ///< by Value::id: at other places, so from memory
+  struct Uses {
+    std::set<const Group*> groups;
+    bool is_needed_stored = false;   ///< by what is in no group
+    bool is_read_elsewhere = false;  ///< at other places, so from memory
+  };
+
+  void note(const Node& node) {
+    const Group* group = gathered_.group_of(node);
+    for (const Value* input : node.inputs) {
+      Uses& uses = uses_[input->id];
+      if (group == nullptr)
+        uses.is_needed_stored = true;
+      else
+        uses.groups.insert(group);
+      uses.is_read_elsewhere |= ops::is_reindexing(node);
+    }
+    for (const auto& block : node.blocks)
+      for (const Value* result : block->results) uses_[result->id].is_needed_stored = true;
+  }
+
+  /// The tensor of as many elements that is all it needs beside constants; null if there is more.
+  static const Value* source_of(const Node& node) {
+    const Value* source = nullptr;
+    for (const Value* input : node.inputs) {
+      if (is_constant(input)) continue;
+      const bool is_first = std::exchange(source, input) == nullptr;
+      if (!is_first || !input->type.is_tensor()) return nullptr;
+      if (input->type.shape != node.output()->type.shape) return nullptr;
+    }
+    return source;
+  }
+
+  bool is_in_memory(const Value& value) const {
+    const Node* node = value.definition;
+    const Group* own = node == nullptr ? nullptr : gathered_.group_of(*node);
+    if (own == nullptr) return true;
+    const Uses& uses = uses_[value.id];
+    const bool is_used_outside = uses.groups.size() > uses.groups.count(own);
+    return sources_[value.id] == nullptr && (uses.is_needed_stored || is_used_outside);
+  }
+
+  bool saves_bytes(const Node& node) const {
+    const Value* source = source_of(node);
+    const Uses& uses = uses_[node.output()->id];
+    if (source == nullptr || uses.is_read_elsewhere || !is_in_memory(*source)) return false;
+    const int64_t bytes = graph::typical_bytes(node.output()->type);
+    int64_t again = 0, stored = 0;
+    for (const Group* group : uses.groups) {
+      if (group == gathered_.group_of(node)) continue;
+      if (!fits_in(node, *group)) return false;
+      stored += bytes;
+      if (!uses_[source->id].groups.contains(group)) again += graph::typical_bytes(source->type);
+    }
+    if (stored > 0 && !uses.is_needed_stored) stored += bytes;
+    return again < stored;
+  }
+
+  /// Whether a kernel of the group still has one space.
+  static bool fits_in(const Node& node, const Group& group) {
+    Group together{&node};
+    together.insert(together.end(), group.begin(), group.end());
+    return ops::IndexSpace::of(together).has_value();
+  }
+
+  const Gathered& gathered_;
+  std::vector<Uses> uses_;  // by Value::id, both
+  std::vector<const Value*> sources_;
 };
 
 /// The values of a graph that are used by other nodes than members of the group that defines them.
@@ -153,8 +239,9 @@ class UsedOutside {
     graph::for_each_node(graph.body(), [&](const Node& node) {
       const bool is_member = gathered.contains(node);
       for (const Value* input : node.inputs) {
-        if (is_member && !inside_one_group(gathered, *input, node) && again.contains(*input))
-          input = input->definition->inputs[0];
+        const Value* source = again.source(*input);
+        if (is_member && !inside_one_group(gathered, *input, node) && source != nullptr)
+          input = source;
         if (!is_member || !inside_one_group(gathered, *input, node)) used_[input->id] = true;
       }
       for (const auto& block : node.blocks) use(block->results);
@@ -222,15 +309,11 @@ class Kernel {
     log("pass", cat("fused ", names, ": ", together, " bytes instead of ", apart), 2);
   }
 
-  static bool is_constant(const Value* value) {
-    return value->definition != nullptr && value->definition->op == &op::constant;
-  }
-
   void collect_operands() {
     std::unordered_set<const Value*> seen;
     const auto collect = [&](Value* operand) {
       if (!seen.insert(operand).second || members_.contains(operand->definition)) return false;
-      const bool is_computed_again = again_.contains(*operand);
+      const bool is_computed_again = again_.source(*operand) != nullptr;
       if (!is_computed_again) (is_constant(operand) ? constants_ : operands_).push_back(operand);
       return is_computed_again;
     };
@@ -238,7 +321,7 @@ class Kernel {
       for (Value* operand : member->inputs) {
         if (!collect(operand)) continue;
         computed_again_.push_back(operand);
-        collect(operand->definition->inputs[0]);
+        for (Value* source : operand->definition->inputs) collect(source);
       }
     }
   }
@@ -294,7 +377,7 @@ bool can_fuse_by_traits(const Node& node) {
 graph::Graph fuse(const graph::Graph& graph, const CanFuse& can_fuse) {
   graph::Graph ordered = with_reads_apart(graph, can_fuse);
   const Gathered gathered(ordered.body(), can_fuse);
-  const ComputedAgain again(ordered);
+  const ComputedAgain again(ordered, gathered);
   const UsedOutside used_outside(ordered, gathered, again);
   graph::Rewriter rewriter(ordered);
   rewriter.run([&](const Node& node) {
