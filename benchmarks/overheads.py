@@ -8,8 +8,8 @@ a plain one; and milliseconds from the end of the last profiled step to the end 
 graph, with an empty cache of kernels and with what a process before has left there; how many kernels were
 compiled in the first process, and the median of the processor's milliseconds that one took. Then
 the microseconds of a call of a graph that adds ten small tensors, the nanoseconds that a call takes
-longer for each thing more that it assumes, and those of a round of a loop in the graph. Writes overheads.md
-and overheads.json into the output folder.
+longer for each thing more that it assumes and for each kernel more, and those of a round of a loop in
+the graph. Writes overheads.md and overheads.json into the output folder.
 """
 
 import argparse
@@ -133,6 +133,21 @@ def cost_of_an_assumption(few: int = 8, many: int = 200) -> float:
     return (times[1] - times[0]) / (counts[1] - counts[0]) * 1e9
 
 
+def cost_of_a_kernel(few: int = 10, many: int = 60) -> float:
+    """Nanoseconds by which a call grows with each kernel more, on four elements."""
+
+    def chain(x: torch.Tensor, kernels: int) -> torch.Tensor:
+        for _ in range(kernels):
+            x = torchjanus.meta.stop_fuse(x * 0.5 + 1)
+        return x
+
+    times = []
+    for kernels in (few, many):
+        step = torchjanus.function(lambda x, kernels=kernels: chain(x, kernels))
+        times.append(median_call(step, (torch.randn(4),)))
+    return (times[1] - times[0]) / (many - few) * 1e9
+
+
 def sum_in_loop(x: torch.Tensor, rounds: int) -> torch.Tensor:
     total, index = 0, 0
     while index < rounds:
@@ -225,15 +240,18 @@ def main() -> None:
         return
     rows = {name: measure(name, options) for name in chosen(parser, options.programs)}
     ten, assumption = call_of_ten_inputs(), cost_of_an_assumption()
+    kernel_call = cost_of_a_kernel()
     numbers, kernel = cost_of_a_round(sum_in_loop), cost_of_a_round(tensor_in_loop)
     text = as_markdown(rows) + (
-        f"\nA call of a graph with 10 inputs: {ten:.1f} µs. An assumption: {assumption:.1f} ns.\n"
+        f"\nA call of a graph with 10 inputs: {ten:.1f} µs. An assumption: {assumption:.1f} ns. "
+        f"A kernel: {kernel_call:.0f} ns.\n"
         f"A round of a loop in the graph over numbers: {numbers:.0f} ns; with a kernel: {kernel:.0f} ns.\n"
     )
     (options.output / "overheads.md").write_text(text)
     alone = {
         "call_of_ten_inputs_us": ten,
         "assumption_ns": assumption,
+        "kernel_ns": kernel_call,
         "round_over_numbers_ns": numbers,
         "round_with_kernel_ns": kernel,
     }

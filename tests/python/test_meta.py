@@ -295,6 +295,32 @@ def test_reductions_of_rows(reduce):
     torch.testing.assert_close(meta.reindex_reduce(x, (4,), lambda i, j: (i,), reduce), expected)
 
 
+@pytest.mark.parametrize("map_name", ["rows", "windows"])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
+def test_gradients_of_any_order(reduce, map_name):
+    """Where each element is put to a place of its row, or to one that several rows share."""
+    indices = {"rows": lambda i, j: (i,), "windows": lambda i, j: (i + j,)}[map_name]
+    size = (3,) if map_name == "rows" else (6,)
+
+    def reduced(x):
+        return meta.reindex_reduce(x, size, indices, reduce)
+
+    def step(x):
+        x = x.clone().requires_grad_()
+        value, gradients = (reduced(x * 2) ** 3).sum(), []
+        for _ in range(3):
+            (gradient,) = torch.autograd.grad(value, x, create_graph=True)
+            gradients.append(gradient.detach())
+            value = (gradient * gradient * x).sum()
+        return tuple(gradients)
+
+    x = torch.randn(3, 4, dtype=torch.float64)
+    graph_of(step, x)
+    x.requires_grad_()
+    assert torch.autograd.gradcheck(reduced, x)
+    assert torch.autograd.gradgradcheck(reduced, x)
+
+
 def test_where_nothing_is_put_is_what_changes_nothing():
     x = torch.ones(2)
     for reduce, number in {"sum": 0, "prod": 1, "amax": -math.inf, "amin": math.inf}.items():

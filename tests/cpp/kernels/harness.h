@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "guarded_bytes.h"
 #include "kernels/kernel.h"
 #include "operators.h"
 #include "reference.h"
@@ -14,11 +15,12 @@ namespace janus::kernels {
 using graph::DType;
 using reference::Element;
 
-/// A tensor in a buffer of its own; strides in elements over its own dimensions.
+/// A tensor in a buffer of its own, which ends behind its last element; strides in elements over
+/// its own dimensions.
 struct Tensor {
   DType dtype = DType::f32;
   std::vector<int64_t> sizes, strides;
-  std::vector<std::byte> buffer;
+  GuardedBytes buffer;
 
   int64_t count() const {
     return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
@@ -47,7 +49,10 @@ inline Tensor make_tensor(DType dtype, std::vector<int64_t> sizes, Layout layout
     stride *= std::max<int64_t>(sizes[dim], 1);
     if (layout == Layout::sliced) stride += static_cast<int64_t>(random() % 3);
   }
-  tensor.buffer.resize(static_cast<size_t>((stride + 1) * graph::byte_size(dtype)));
+  int64_t elements = tensor.count() == 0 ? 0 : 1;
+  for (size_t dim = 0; dim < sizes.size() && elements > 0; ++dim)
+    elements += (sizes[dim] - 1) * tensor.strides[dim];
+  tensor.buffer = GuardedBytes(static_cast<size_t>(elements * graph::byte_size(dtype)));
   return tensor;
 }
 

@@ -94,8 +94,8 @@ TEST(Kernel, RunsOverManyDimensions) {
 }
 
 /// tanh(a + b), costly enough to be shared out, in place of a.
-std::vector<std::byte> result_on_threads(int threads, std::vector<int64_t> sizes,
-                                         std::vector<int64_t> other, Layout layout) {
+GuardedBytes result_on_threads(int threads, std::vector<int64_t> sizes, std::vector<int64_t> other,
+                               Layout layout) {
   engine().seed(7);
   op::Fused fused;
   Value* a = fused.tensor(DType::f32, Shape(sizes.begin(), sizes.end()));

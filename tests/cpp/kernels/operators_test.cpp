@@ -19,7 +19,8 @@ using graph::Type;
 using graph::Value;
 
 constexpr int64_t kCount = 37;
-constexpr DType kDTypes[] = {DType::f32, DType::i64, DType::bf16};
+constexpr DType kDTypes[] = {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i64,
+                             DType::i32, DType::i16, DType::i8,   DType::u8,  DType::b1};
 
 /// One `fused` node that holds one operator, in a graph of its own.
 struct Single {
