@@ -95,7 +95,7 @@ bench-overheads: build
 	$(BIN)/python benchmarks/overheads.py $(ARGS)
 	$(BIN)/python benchmarks/memory.py
 
-# What unrolling, specialisation, compilation and threads bring, each beside the others.
+# What unrolling, specialisation, threads, compilation and batching bring, each on top of those before.
 bench-ablation: build
 	$(BIN)/python benchmarks/ablation.py $(ARGS)
 
