@@ -86,9 +86,11 @@ golden: build
 	$(BIN)/python tools/golden.py --update
 
 # --- using ----------------------------------------------------------------------------------------------
-# ARGS is passed on: make bench ARGS="lenet gan --rounds 10 --no-compile"
+# The table of programs, and how they grow. ARGS is passed on to the table, which then is all:
+# make bench ARGS="lenet gan --rounds 10 --no-compile"
 bench: build
 	$(BIN)/python benchmarks/table.py $(ARGS)
+	$(if $(ARGS),,$(MAKE) bench-growth)
 
 # What comes on top of the graphs (entry, profiling, the first graph), and the peak memory of a step.
 bench-overheads: build
