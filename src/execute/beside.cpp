@@ -109,4 +109,9 @@ std::vector<size_t> find_groups_beside(PlannedCode& code, const Frame& frame) {
   return alone;
 }
 
+size_t first_beside(const std::vector<size_t>& until, size_t position) {
+  while (position > 0 && until[position - 1] > position) --position;
+  return position;
+}
+
 }  // namespace janus::execute

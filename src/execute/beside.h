@@ -19,4 +19,8 @@ inline constexpr size_t most_beside = 16;
 /// alone.
 std::vector<size_t> find_groups_beside(PlannedCode& code, const Frame& frame);
 
+/// The first of the operations that this one runs beside, by what find_groups_beside gave: itself
+/// if it runs alone.
+size_t first_beside(const std::vector<size_t>& until, size_t position);
+
 }  // namespace janus::execute

@@ -6,8 +6,11 @@
 // it: kernels, copies, views, and those operators of which the library says so.
 #pragma once
 
+#include <vector>
+
 #include "execute/frame.h"
 #include "execute/library.h"
+#include "execute/lifetimes.h"
 #include "execute/relayout.h"
 
 namespace janus::execute {
@@ -19,5 +22,18 @@ void compute_numbers_first(PlannedCode& code, const Library& library, const Fram
 /// Whether the instruction can't fail, on operands of the sizes on which it ran before, unless
 /// memory runs out.
 bool is_certain(const Instruction& instruction, const Library& library, const Frame& frame);
+
+/// The part of a plan in which nothing can fail: the instructions from `begin` on.
+struct CertainPart {
+  size_t begin = 0;
+  /// Operators in it that may fail, but tell so by what is there before it begins
+  /// (Operation::look).
+  std::vector<size_t> looked_at;
+};
+
+/// `beside_until`: what find_groups_beside gave (beside.h).
+CertainPart find_certain_part(const Code& code, const PlannedCode& planned,
+                              const Lifetimes& lifetimes, const std::vector<size_t>& beside_until,
+                              const Library& library, const Frame& frame);
 
 }  // namespace janus::execute

@@ -5,6 +5,7 @@
 // that still needs of its slots, and gets it back afterwards.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -87,6 +88,9 @@ struct Instruction {
   }
   /// What it reads: its operands, and what its blocks take from outside.
   const std::vector<uint32_t>& operands() const { return is_control() ? used : inputs; }
+  bool gives(uint32_t slot) const {
+    return std::find(outputs.begin(), outputs.end(), slot) != outputs.end();
+  }
 };
 
 /// A write to a cell after everything else: `commit` or `rebind`.

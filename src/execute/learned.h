@@ -18,6 +18,8 @@ struct Learned {
   // Valid while the first run lasts:
   const void* storage = nullptr;
   const char* data = nullptr;
+
+  bool is_tensor() const { return origin != Origin::nothing; }
 };
 
 /// By slot. Most slots of a large program are those of functions and loops, or hold numbers:
