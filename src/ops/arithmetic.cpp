@@ -253,7 +253,7 @@ constinit const OpDef op::mul{
           add_gradient(g, 1, [&] { return dout(g) * in(g, 0); });
         },
     .scalar = [](ScalarCode& k) -> Scalar {
-      const Element a = element(k, 0), b = exact_element(k, 1);
+      const Element a = element(k, 0), b = factor_element(k, 1);
       return a.dtype() == DType::b1 ? a & b : a * b;
     },
 };
@@ -273,7 +273,7 @@ constinit const OpDef op::div{
           add_gradient(g, 0, [&] { return dy / b; });
           add_gradient(g, 1, [&] { return -dy * ((a / b) / b); });
         },
-    .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) / exact_element(k, 1); },
+    .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) / factor_element(k, 1); },
 };
 
 constinit const OpDef op::div_mode{
@@ -299,7 +299,7 @@ constinit const OpDef op::div_mode{
           add_gradient(g, 1, [&] { return -dy * ((a / b) / b); });
         },
     .scalar = [](ScalarCode& k) -> Scalar {
-      const Element a = element(k, 0), b = exact_element(k, 1);
+      const Element a = element(k, 0), b = factor_element(k, 1);
       const Attributes& attributes = k.node().attributes;
       if (attributes.is_none("rounding_mode")) return a / b;
       const bool down = text_attribute(attributes, "rounding_mode") == "floor";
@@ -321,7 +321,7 @@ constinit const OpDef op::floor_divide{
     // Eager raises when such a gradient is asked for; refusing leaves that to eager.
     .vjp = [](Vjp&) { throw TypeError("floor_divide: it has no gradient"); },
     .scalar = [](ScalarCode& k) -> Scalar {
-      return floor_quotient(element(k, 0), exact_element(k, 1));
+      return floor_quotient(element(k, 0), factor_element(k, 1));
     },
 };
 

@@ -7,6 +7,7 @@
 
 #include <string_view>
 
+#include "graph/dim.h"
 #include "graph/op.h"
 
 namespace janus::ops {
@@ -34,8 +35,11 @@ class Element {
 
 /// Operand `index` in the compute type.
 inline Element element(graph::ScalarCode& code, size_t index) { return {code, code.input(index)}; }
-/// Operand `index` in the compute type, not rounded to half precision on its way there.
-inline Element exact_element(graph::ScalarCode& code, size_t index) {
+/// Operand `index` in the compute type. A number, or a tensor of one element, is not rounded to
+/// half precision on its way there: ATen's factors and divisors.
+inline Element factor_element(graph::ScalarCode& code, size_t index) {
+  const graph::Type& type = code.node().inputs[index]->type;
+  if (type.is_tensor() && !graph::element_count(type.shape).is(1)) return element(code, index);
   return {code, code.convert(code.raw_input(index), code.compute_type())};
 }
 /// Operand `index` in its own type.
