@@ -69,7 +69,7 @@ class NumbersFirst {
     }
     const auto is_small = [&](uint32_t slot) {
       return !late_.contains(slot) &&
-             (frame_.learned[slot].origin == Learned::Origin::nothing ||
+             (!frame_.learned[slot].is_tensor() ||
               frame_.learned[slot].layout.element_count() <= most_elements);
     };
     return std::ranges::all_of(instruction.inputs, is_small) &&

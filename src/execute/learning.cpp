@@ -87,7 +87,7 @@ void learn(const Instruction& instruction, Frame& frame, const Library& library)
     check_type(*instruction.node->outputs[i], learned.layout, frame);
     const auto alias = [&](uint32_t other) {
       const Learned& known = frame.learned[other];
-      if (other == slot || known.origin == Learned::Origin::nothing) return;
+      if (other == slot || !known.is_tensor()) return;
       if (learned.root != slot || known.storage != learned.storage) return;
       learned.root = known.root;
       learned.byte_offset = learned.data - known.data + known.byte_offset;

@@ -340,7 +340,7 @@ bool OrdinaryRun::give_memory(const Instruction& instruction) {
     if (!library_.has_no_other_owner(value))
       for (Repeated& repeated : frame_.repeated) repeated.forget(value);
     const Learned& known = frame_.learned[slot];
-    if (known.origin != Learned::Origin::nothing && !library_.has_layout(value, known.layout)) {
+    if (known.is_tensor() && !library_.has_layout(value, known.layout)) {
       const Layout layout = library_.layout(value);
       TORCHJANUS_CHECK(layout.sizes == known.layout.sizes && layout.dtype == known.layout.dtype,
                        instruction.node->op->name, ": gave ", layout, ", earlier ", known.layout);

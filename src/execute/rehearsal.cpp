@@ -68,7 +68,7 @@ bool Rehearsal::learn_instruction(const Instruction& instruction) {
 }
 
 bool Rehearsal::is_known(uint32_t slot, const Value& value) const {
-  return !value.type.is_tensor() || frame_.learned[slot].origin != Learned::Origin::nothing;
+  return !value.type.is_tensor() || frame_.learned[slot].is_tensor();
 }
 
 bool Rehearsal::learn_kernel(const Instruction& instruction) {
@@ -117,7 +117,7 @@ bool Rehearsal::learn_choice(const Instruction& choose) {
     expect_undefined(slot, output, frame_);
     for (size_t side = choose.blocks.size(); side-- > 0;) {
       const Learned& given = frame_.learned[choose.blocks[side].results[i]];
-      if (given.origin != Learned::Origin::nothing && given.layout.is_separate())
+      if (given.is_tensor() && given.layout.is_separate())
         frame_.learned.of(slot).layout = given.layout;
     }
     if (!has_type(frame_.learned[slot].layout, output, frame_)) return false;
@@ -131,7 +131,7 @@ bool Rehearsal::lies_as_its_sides(const Instruction& choose) const {
     const Layout& layout = frame_.learned[choose.outputs[i]].layout;
     for (const Sequence& side : choose.blocks) {
       const Learned& given = frame_.learned[side.results[i]];
-      if (given.origin != Learned::Origin::nothing && given.layout != layout) return false;
+      if (given.is_tensor() && given.layout != layout) return false;
     }
   }
   return true;

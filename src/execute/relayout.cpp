@@ -56,8 +56,8 @@ class Chooser {
   const Layout& layout(uint32_t slot) const { return frame_.learned[slot].layout; }
 
   bool is_image(uint32_t slot) const {
-    return frame_.learned[slot].origin != Learned::Origin::nothing &&
-           layout(slot).sizes.size() == 4 && layout(slot).element_count() > 0;
+    return frame_.learned[slot].is_tensor() && layout(slot).sizes.size() == 4 &&
+           layout(slot).element_count() > 0;
   }
 
   // --- which slots

@@ -38,7 +38,7 @@ class Opening {
  private:
   const Learned* find(uint32_t slot) const {
     const Learned& learned = frame_.learned[slot];
-    return learned.origin == Learned::Origin::nothing ? nullptr : &learned;
+    return learned.is_tensor() ? &learned : nullptr;
   }
 
   bool can_be_opened(const Instruction& instruction) {
