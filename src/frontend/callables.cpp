@@ -18,6 +18,7 @@
 #include "frontend/torch_services.h"
 #include "graph/constant.h"
 #include "ops/list.h"
+#include "ops/promotion.h"
 #include "ops/view_rules.h"
 #include "python/integer.h"
 
@@ -44,15 +45,17 @@ bool is_integer(const Value& value) {
   return as_dimension(value) || (number != nullptr && number->type == graph::Type::Kind::i64);
 }
 
-/// One attempt to fit a call to one overload.
+/// One attempt to fit a call to one overload. `takes_elements`: a tensor without dimensions may
+/// stand for its element where a number is asked for.
 class OperatorCall {
  public:
   OperatorCall(Interpreter& interpreter, const graph::OpDef& op, const CallArguments& arguments,
-               bool is_python_function)
+               bool is_python_function, bool takes_elements)
       : interpreter_(interpreter),
         signature_(op.signature()),
         arguments_(arguments),
-        is_python_function_(is_python_function) {}
+        is_python_function_(is_python_function),
+        takes_elements_(takes_elements) {}
 
   /// False: the arguments do not fit.
   bool bind() {
@@ -225,9 +228,9 @@ class OperatorCall {
       return true;
     }
     if (parameter.kind == Parameter::Kind::tensor) return add_tensor(value);
-    // Torch takes the element of a tensor without dimensions for a number.
-    if (auto* tensor = as<Tensor>(value);
-        tensor != nullptr && tensor->value->type.rank() == 0 && !tensor->requires_grad) {
+    if (auto* tensor = as<Tensor>(value); takes_elements_ && tensor != nullptr &&
+                                          tensor->value->type.rank() == 0 &&
+                                          !tensor->requires_grad) {
       operands.push_back(interpreter_.graph_value(item(interpreter_, *tensor)));
       return true;
     }
@@ -344,6 +347,7 @@ class OperatorCall {
   const graph::Signature& signature_;
   const CallArguments& arguments_;
   bool is_python_function_;  ///< of nn.functional, which has `inplace` last
+  bool takes_elements_;
   std::vector<Value> values_;
 };
 
@@ -430,7 +434,7 @@ bool gives_a_copy_in_order(const graph::OpDef& op, const OperatorCall& call) {
   // What a convolution gives may be channels last: then it stays so.
   if (&op == &op::batch_norm || &op == &op::functional_batch_norm)
     return is_surely_not_contiguous(*call.tensors[0]) && !is_channels_last(*call.tensors[0]);
-  return &op == &op::masked_fill || &op == &op::masked_fill_tensor;
+  return &op == &op::masked_fill || &op == &op::masked_fill_tensor || &op == &op::pow_base;
 }
 
 bool flattens_one_dimension(const graph::Node& node) {
@@ -610,28 +614,38 @@ std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
 }
 
-/// Eager raises if an int that replaces elements does not fit the tensor's dtype (arithmetic
-/// wraps): that it fits is guarded.
-void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) {
-  if (node.op != &op::where && node.op != &op::masked_fill) return;
-  const graph::DType dtype = node.output()->type.dtype;
-  if (!graph::is_integral(dtype) || dtype == graph::DType::i64) return;
+/// That it lies between the least and the largest of an integral dtype is guarded.
+void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::DType dtype) {
   const auto [least, largest] = range_of(dtype);
   const Object holds = Object::borrow(Py_True);
-  for (graph::Value* value : node.inputs) {
-    if (value->type.kind != graph::Type::Kind::i64) continue;
-    graph::Builder& builder = interpreter.builder();
-    if (value->definition != nullptr && value->definition->op == &op::constant) {
-      const int64_t number = value->definition->attributes.get<int64_t>("value");
-      if (number < least || number > largest)
+  graph::Builder& builder = interpreter.builder();
+  for (const auto& [comparison, bound] :
+       {std::pair("scalar_ge", least), std::pair("scalar_le", largest)}) {
+    graph::Value* test = operator_named(comparison)(builder, {number, builder.constant(bound)});
+    interpreter.follow(test, holds, -1);
+  }
+}
+
+/// Eager raises if a number that replaces elements, or is an operator's parameter, does not fit the
+/// tensor's dtype (numbers among the operands of arithmetic wrap, or become infinite).
+void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) {
+  const graph::Type& result = node.outputs.front()->type;
+  const bool replaces = node.op == &op::where || node.op == &op::masked_fill;
+  if (!result.is_tensor() || graph::is_complex(result.dtype) || result.dtype == graph::DType::i64 ||
+      (result.dtype == graph::DType::b1 && !replaces))
+    return;
+  const auto operands = node.op->signature().operands();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    graph::Value* value = node.inputs[i];
+    const bool is_parameter = i < operands.size() && operands[i]->kind == Parameter::Kind::scalar;
+    if (!value->type.is_number() || !(replaces || is_parameter)) continue;
+    if (const auto number = graph::constant_number(value)) {
+      if (!ops::can_hold(result.dtype, *number))
         interpreter.refuse(ReasonCode::would_raise,
-                           cat("RuntimeError: ", number, " does not fit the tensor's dtype"));
-      continue;
-    }
-    for (const auto& [comparison, bound] :
-         {std::pair("scalar_ge", least), std::pair("scalar_le", largest)}) {
-      graph::Value* test = operator_named(comparison)(builder, {value, builder.constant(bound)});
-      interpreter.follow(test, holds, -1);
+                           cat("RuntimeError: ", *number, " does not fit the tensor's dtype"));
+    } else if (replaces && graph::is_integral(result.dtype) &&
+               value->type.kind == graph::Type::Kind::i64) {
+      assume_that_it_fits(interpreter, value, result.dtype);
     }
   }
 }
@@ -665,6 +679,39 @@ void put_in_order(Interpreter& interpreter, OperatorCall& call, const graph::OpD
   call.operands[0] = op::contiguous(interpreter.builder(), {call.operands[0]});
 }
 
+/// Fits the call to one overload; null if it does not fit, or `message` says why.
+Value call_overload(Interpreter& interpreter, const OperatorForm& form, const graph::OpDef& op,
+                    bool takes_elements, PyObject* callable, const CallArguments& arguments,
+                    std::string* message) {
+  OperatorCall call(interpreter, op, arguments, callable != nullptr && PyFunction_Check(callable),
+                    takes_elements);
+  if (!call.bind()) return nullptr;
+  bool in_place = form.in_place || call.in_place_flag;
+  if (in_place &&
+      (call.tensors.empty() ||
+       as<Tensor>(arguments.positional.empty() ? arguments.keywords[0].second
+                                               : arguments.positional[0]) != call.tensors[0].get()))
+    return nullptr;
+  if (gives_its_operand(interpreter, op, call)) return call.tensors[0];
+  try {
+    put_in_order(interpreter, call, op);
+    graph::Node* node =
+        draws_in_order_of_strides(op, call, in_place)
+            ? drawn_in_order_of_strides(interpreter, call, op, in_place)
+            : interpreter.builder().append(op, call.operands, std::move(call.attributes));
+    interpreter.mark(speculate::LineMark::Kind::graph);
+    assume_that_numbers_fit(interpreter, *node);
+    node = settle_reshaping(interpreter, call, node);
+    if (node == nullptr) return call_opaque(interpreter, callable, arguments, {});
+    if (in_place) return finish_in_place(interpreter, call, op, node, callable, arguments);
+    return finish_call(interpreter, call, op, node, callable, arguments);
+  } catch (const graph::TypeError& error) {
+    // Later overloads are for operands of another kind.
+    if (message->empty()) *message = error.what();
+    return nullptr;
+  }
+}
+
 /// Fits the call to one of the overloads; `message` says why none did.
 Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
                 const CallArguments& arguments, std::string* message) {
@@ -676,34 +723,12 @@ Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* ca
     Value result = call_form(interpreter, form, callable, cast, message);
     return narrow && result != nullptr ? cast_to(interpreter, result, *narrow) : result;
   }
-  for (const graph::OpDef* op : form.ops) {
-    OperatorCall call(interpreter, *op, arguments,
-                      callable != nullptr && PyFunction_Check(callable));
-    if (!call.bind()) continue;
-    bool in_place = form.in_place || call.in_place_flag;
-    if (in_place && (call.tensors.empty() ||
-                     as<Tensor>(arguments.positional.empty()
-                                    ? arguments.keywords[0].second
-                                    : arguments.positional[0]) != call.tensors[0].get()))
-      continue;
-    if (gives_its_operand(interpreter, *op, call)) return call.tensors[0];
-    try {
-      put_in_order(interpreter, call, *op);
-      graph::Node* node =
-          draws_in_order_of_strides(*op, call, in_place)
-              ? drawn_in_order_of_strides(interpreter, call, *op, in_place)
-              : interpreter.builder().append(*op, call.operands, std::move(call.attributes));
-      interpreter.mark(speculate::LineMark::Kind::graph);
-      assume_that_numbers_fit(interpreter, *node);
-      node = settle_reshaping(interpreter, call, node);
-      if (node == nullptr) return call_opaque(interpreter, callable, arguments, {});
-      if (in_place) return finish_in_place(interpreter, call, *op, node, callable, arguments);
-      return finish_call(interpreter, call, *op, node, callable, arguments);
-    } catch (const graph::TypeError& error) {
-      // Later overloads are for operands of another kind.
-      if (message->empty()) *message = error.what();
-    }
-  }
+  // Torch takes a tensor without dimensions for a number where no overload takes it for a tensor.
+  for (const bool takes_elements : {false, true})
+    for (const graph::OpDef* op : form.ops)
+      if (Value result =
+              call_overload(interpreter, form, *op, takes_elements, callable, arguments, message))
+        return result;
   return nullptr;
 }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "graph/builder.h"
@@ -93,21 +91,6 @@ bool rounds_within(const Node& node) {
   if (node.op != &op::softmax_native) return false;
   const auto rank = static_cast<int64_t>(node.output()->type.shape.size());
   return named_dim(node, rank) != std::vector<int64_t>{rank - 1};
-}
-
-/// Whether a tensor can hold a number as it is, but for rounding; else eager raises.
-bool fits(double number, graph::DType dtype) {
-  if (graph::is_floating(dtype)) {
-    const double largest = dtype == graph::DType::f16   ? 65504
-                           : dtype == graph::DType::f64 ? std::numeric_limits<double>::max()
-                           : dtype == graph::DType::f32 ? std::numeric_limits<float>::max()
-                                                        : 0x1.fep127;
-    return !std::isfinite(number) || std::abs(number) <= largest;
-  }
-  const bool is_unsigned = dtype == graph::DType::u8 || dtype == graph::DType::b1;
-  const int64_t bits = dtype == graph::DType::b1 ? 1 : 8 * graph::byte_size(dtype);
-  const double limit = std::ldexp(1, static_cast<int>(std::min<int64_t>(bits - !is_unsigned, 53)));
-  return number == std::floor(number) && number < limit && number >= (is_unsigned ? 0 : -limit);
 }
 
 /// The dimensions whose size is not 1.
@@ -371,7 +354,7 @@ class IndexSpace::Finder {
   /// What stands outside of a `reindex` must be a number of its dtype.
   static bool fill_fits(const Node& node) {
     return node.op != &op::reindex ||
-           fits(*graph::constant_number(node.inputs[1]), node.inputs[0]->type.dtype);
+           can_hold(node.inputs[0]->type.dtype, *graph::constant_number(node.inputs[1]));
   }
 
   /// Whether each size of the result is known, and none is 0, or it is one of an operand's.

@@ -1,5 +1,8 @@
 #include "ops/promotion.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -104,6 +107,20 @@ DType compute_dtype(const Node& elementwise) {
   std::vector<Type> operands;
   for (const Value* input : elementwise.inputs) operands.push_back(input->type);
   return result_type(operands);
+}
+
+bool can_hold(DType dtype, double number) {
+  if (is_floating(dtype)) {
+    const double largest = dtype == DType::f16   ? 65504
+                           : dtype == DType::f64 ? std::numeric_limits<double>::max()
+                           : dtype == DType::f32 ? std::numeric_limits<float>::max()
+                                                 : 0x1.fep127;
+    return !std::isfinite(number) || std::abs(number) <= largest;
+  }
+  const bool is_unsigned = dtype == DType::u8 || dtype == DType::b1;
+  const int64_t bits = dtype == DType::b1 ? 1 : 8 * byte_size(dtype);
+  const double limit = std::ldexp(1, static_cast<int>(std::min<int64_t>(bits - !is_unsigned, 53)));
+  return number == std::floor(number) && number < limit && number >= (is_unsigned ? 0 : -limit);
 }
 
 bool has_scalar_program(const Node& node) {

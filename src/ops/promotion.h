@@ -42,6 +42,10 @@ graph::DType floating_result(graph::DType dtype);
 /// its result's, or for results of type b1 what its operands promote to.
 graph::DType compute_dtype(const graph::Node& elementwise);
 
+/// Whether a tensor of a real dtype holds the number as it is, but for rounding. Where eager takes
+/// it for an element and it does not, it raises.
+bool can_hold(graph::DType dtype, double number);
+
 /// Whether the operator's scalar program says all that eager does for these operand types. Integer
 /// division does not: eager raises on a zero divisor.
 bool has_scalar_program(const graph::Node& node);
