@@ -3,11 +3,12 @@ broadcast, are promoted or are Python's numbers; and what eager refuses.
 
 What is rounded once, or not at all, has to agree to the last bit; results have eager's strides."""
 
+import math
 import operator
 
 import pytest
 import torch.nn.functional as F
-from element_operands import DTYPES, FLOATING, INTEGERS, SIZES, broadcast_pairs, operands, shapes
+from element_operands import DTYPES, FLOATING, INTEGERS, broadcast_pairs, operands, shapes
 from element_operators import ACTIVATIONS, BINARY, BITWISE, FUNCTIONS, UNARY
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -57,7 +58,8 @@ BY_NUMBERS = {
     "clamp from above": lambda x, y: torch.clamp(x, max=y),
 }
 
-# What rounds several times, or is approximated: in half precision it may fall to the other neighbour.
+# What rounds several times, or is approximated, as a square root is in eager, where it is MKL's: in half precision it
+# may fall to the other neighbour.
 APPROXIMATE = {
     *"exp exp2 expm1 log log2 log10 log1p sqrt rsqrt sin cos tan asin acos atan sinh cosh".split(),
     *"tanh asinh acosh atanh erf erfc sigmoid silu softplus selu celu elu logsigmoid".split(),
@@ -79,8 +81,7 @@ CANCELLING = {
 TAKES_ONE_OF_ZEROS = {"maximum", "minimum", "clamp by tensors", "clamp from below by a tensor"}
 
 # Known to differ, and tested so at the end of this file.
-LIES_OTHERWISE = {"rsub", "number to a power", "logsigmoid"}
-TAKES_A_TENSOR_FOR_A_NUMBER = {"pow", "clamp by tensors", "clamp from below by a tensor"}
+LIES_OTHERWISE = {"rsub", "logsigmoid"}
 DOES_NOT_ROUND_ON_ITS_WAY = {"floor_divide", "floordiv", "rounded quotients"}
 
 
@@ -98,7 +99,7 @@ def in_a_kernel(function):
             if r.dtype == torch.bool:
                 results += [r, r.logical_not(), r.int()]
             else:
-                results += [r, -r, r == 1]
+                results += [r, -r, r.isnan()]
         return tuple(results)
 
     return run
@@ -116,16 +117,16 @@ def assert_same_values(name, ours, eager, operands):
     if not eager.is_floating_point():
         torch.testing.assert_close(ours, eager, rtol=0, atol=0)
         return
-    wrong = distance(ours, eager) > 0
     if name in DOES_NOT_ROUND_ON_ITS_WAY and eager.dtype in HALVES:
         return
+    wrong = distance(ours, eager) > 0
     if name in APPROXIMATE:
         wrong = distance(ours, eager) > (1 if eager.dtype in HALVES else UNITS.get(name, 2))
     if name in CANCELLING:
         largest = eager.double().abs()
         for x in operands:
             if eager.shape == torch.broadcast_shapes(x.shape, eager.shape):
-                largest = largest.maximum(x.double().abs().nan_to_num(0, 0, 0))
+                largest = largest.maximum(x.double().abs().nan_to_num(0, 1))
         info = torch.finfo(eager.dtype)
         apart = (ours.double() - eager.double()).abs()
         wrong &= ~(apart <= 4 * info.eps * largest.clamp(min=info.tiny))
@@ -170,7 +171,7 @@ def check(name, x, y):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-@examples(6)
+@examples(4)
 @given(data=st.data())
 def test_operands_of_one_dtype(name, data):
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes())
@@ -178,15 +179,14 @@ def test_operands_of_one_dtype(name, data):
 
 
 @pytest.mark.parametrize("name", OF_TWO)
-@examples(8)
+@examples(6)
 @given(data=st.data())
 def test_operands_that_broadcast_and_are_promoted(name, data):
     shapes_of_both = data.draw(broadcast_pairs())
     x, y = (
         data.draw(operands(shape, data.draw(st.sampled_from(DTYPES)))) for shape in shapes_of_both
     )
-    if name not in TAKES_A_TENSOR_FOR_A_NUMBER or y.shape != ():
-        check(name, x, y)
+    check(name, x, y)
 
 
 NUMBERS = [
@@ -214,9 +214,10 @@ def test_numbers_that_change_from_call_to_call(name, is_first, data):
     function = in_a_kernel(function)
     converted = torchjanus.function(function)
     tensor = x.make()
-    # A power of a number lies otherwise, as do copies of what overlaps.
-    with_strides = not x.overlaps() and not (name == "pow" and is_first)
+    with_strides = not x.overlaps()  # copies of that lie otherwise
     for number in numbers * 2:
+        if name == "pow" and number == 0.5:
+            continue  # known to differ at -0.0 and -inf
         eager, ours = outcome(function, tensor, number), outcome(converted, tensor, number)
         assert_same(name, ours, eager, (tensor,), with_strides)
 
@@ -239,6 +240,9 @@ def test_conversions(dtype, data):
     assert "fused" in str(converted.graph())
 
 
+FEW = st.sampled_from([2, 3, 4, 5, 7, 9, 17, 1, 0])
+
+
 @pytest.mark.parametrize("rank", [1, 2, 3, 4])
 @examples(15)
 @given(data=st.data())
@@ -248,7 +252,7 @@ def test_sizes_and_layouts_that_change_from_call_to_call(rank, data):
     function = in_a_kernel(OPERATORS[name])
     converted = torchjanus.function(function)
     for _ in range(8):
-        shape = tuple(data.draw(SIZES) % 18 for _ in range(rank))
+        shape = tuple(data.draw(FEW) for _ in range(rank))
         x, y = data.draw(operands(shape, dtype)), data.draw(operands(shape, dtype))
         tensors = x.make(), y.make()
         eager, ours = outcome(function, *tensors), outcome(converted, *tensors)
@@ -321,13 +325,62 @@ def check_in_graph(function, *tensors):
     assert_same("", *in_tuples, tensors)
 
 
+def test_strides_of_a_power_of_a_number():
+    check_in_graph(lambda x: (2.0**x).neg(), torch.randn(2, 4, 3).transpose(1, 2))
+
+
 @pytest.mark.parametrize("function", [lambda x, y: -(x * y), lambda x, y: -(x / y)])
 @pytest.mark.parametrize("dtype", HALVES)
 def test_half_precision_beside_integers(dtype, function):
-    """Integers are rounded to half precision, but for one alone."""
+    """Integers are rounded to half precision first, but for one alone."""
     x = torch.randn(1000, generator=torch.Generator().manual_seed(1)).to(dtype)
     for count in (1000, 1):
         check_in_graph(function, x, torch.arange(2049, 2049 + count))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: (x**y).neg(),
+        lambda x, y: torch.clamp(x, min=y).neg(),
+        lambda x, y: torch.clamp(x, y, y + 1).neg(),
+    ],
+)
+@pytest.mark.parametrize("dtypes", [(torch.float16, torch.float32), (torch.int16, torch.float16)])
+def test_promotion_with_a_tensor_without_dimensions(dtypes, function):
+    x, y = (torch.tensor(2).to(dtype) for dtype in dtypes)
+    check_in_graph(function, x, y)
+
+
+def test_promotion_with_a_base_without_dimensions():
+    x, y = torch.tensor(1.5, dtype=torch.float64), torch.tensor([1, 2, 3])
+    check_in_graph(lambda x, y: torch.pow(x, y).neg(), x, y)
+
+
+TOO_LARGE = {
+    "clamp of float16": (lambda x: -x.clamp(-2.5, 1e30), torch.float16),
+    "clamp of float32": (lambda x: -x.clamp(max=1e300), torch.float32),
+    "clamp of int8": (lambda x: -x.clamp(max=300), torch.int8),
+    "hardtanh": (lambda x: -F.hardtanh(x, -1e30, 1e30), torch.float16),
+    "masked_fill": (lambda x: -x.masked_fill(x > 0, -1e9), torch.float16),
+    "where": (lambda x: -torch.where(x > 0, x, 1e300), torch.float32),
+    "leaky_relu": (lambda x: -F.leaky_relu(x, 1e300), torch.float32),
+    "threshold": (lambda x: -F.threshold(x, 1e300, 1.0), torch.float32),
+    "softplus": (lambda x: -F.softplus(x, 1e300), torch.float32),
+    "add of float16": (lambda x: -torch.add(x, x, alpha=1e30), torch.float16),
+    "add of int8": (lambda x: -torch.add(x, x, alpha=300), torch.int8),
+    "sub": (lambda x: -torch.sub(x, x, alpha=1e300), torch.float32),
+    "addcmul": (lambda x: -torch.addcmul(x, x, x, value=1e300), torch.float32),
+    "addcdiv": (lambda x: -torch.addcdiv(x, x, x, value=1e300), torch.float32),
+    "lerp": (lambda x: -torch.lerp(x, x + 1, 1e300), torch.float32),
+    "pow": (lambda x: -(x**1e30), torch.float16),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_numbers_that_the_dtype_does_not_hold(name):
+    function, dtype = TOO_LARGE[name]
+    check_in_graph(function, ones(dtype))
 
 
 # --- known to differ --------------------------------------------------------------------------------
@@ -348,11 +401,6 @@ def test_strides_of_rsub():
     check_in_graph(lambda x, y: torch.rsub(x, y).neg(), x, y)
 
 
-@differing("a power of a number is in order in eager, however the exponents lie")
-def test_strides_of_a_power_of_a_number():
-    check_in_graph(lambda x: (2.0**x).neg(), torch.randn(2, 4, 3).transpose(1, 2))
-
-
 @differing("logsigmoid gives what is in order in eager, however its operand lies")
 def test_strides_of_logsigmoid():
     check_in_graph(lambda x: F.logsigmoid(x).neg(), torch.randn(3, 4, 5).permute(2, 0, 1))
@@ -371,44 +419,18 @@ def test_quotients_of_half_precision_rounded_down(dtype):
     check_in_graph(lambda x, y: -(x // y), torch.full_like(x, 7), x)
 
 
-@differing("a tensor without dimensions is taken for a number, which promotes otherwise")
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, y: (x**y).neg(),
-        lambda x, y: torch.clamp(x, min=y).neg(),
-        lambda x, y: torch.clamp(x, y, y + 1).neg(),
-    ],
-)
-@pytest.mark.parametrize("dtypes", [(torch.float16, torch.float32), (torch.int16, torch.float16)])
-def test_promotion_with_a_tensor_without_dimensions(dtypes, function):
-    x, y = (torch.tensor(2).to(dtype) for dtype in dtypes)
-    check_in_graph(function, x, y)
+@differing("eager's power of 0.5 is a square root, as is a kernel's only where the number is known")
+@pytest.mark.parametrize("x", [-0.0, -math.inf])
+def test_square_roots_by_a_number_that_changes(x):
+    def function(x, exponent):
+        return -(x**exponent)
+
+    converted, x = torchjanus.function(function), torch.full((64,), x)
+    for exponent in (1.5, 2.5, 3.5, 4.5, 0.5):
+        ours, eager = converted(x, exponent), function(x, exponent)
+    assert_same("pow", (ours,), (eager,), (x,))
 
 
-TOO_LARGE = {
-    "clamp of float16": (lambda x: -x.clamp(-2.5, 1e30), torch.float16),
-    "clamp of float32": (lambda x: -x.clamp(max=1e300), torch.float32),
-    "clamp of int8": (lambda x: -x.clamp(max=300), torch.int8),
-    "hardtanh": (lambda x: -F.hardtanh(x, -1e30, 1e30), torch.float16),
-    "masked_fill": (lambda x: -x.masked_fill(x > 0, -1e9), torch.float16),
-    "where": (lambda x: -torch.where(x > 0, x, 1e300), torch.float32),
-    "leaky_relu": (lambda x: -F.leaky_relu(x, 1e300), torch.float32),
-    "threshold": (lambda x: -F.threshold(x, 1e300, 1.0), torch.float32),
-    "elu": (lambda x: -F.elu(x, 1e300), torch.float32),
-    "softplus": (lambda x: -F.softplus(x, 1e300), torch.float32),
-    "add of float16": (lambda x: -torch.add(x, x, alpha=1e30), torch.float16),
-    "add of int8": (lambda x: -torch.add(x, x, alpha=300), torch.int8),
-    "sub": (lambda x: -torch.sub(x, x, alpha=1e300), torch.float32),
-    "addcmul": (lambda x: -torch.addcmul(x, x, x, value=1e300), torch.float32),
-    "addcdiv": (lambda x: -torch.addcdiv(x, x, x, value=1e300), torch.float32),
-    "lerp": (lambda x: -torch.lerp(x, x + 1, 1e300), torch.float32),
-    "pow": (lambda x: -(x**1e30), torch.float16),
-}
-
-
-@differing("a number that the dtype does not hold raises in eager")
-@pytest.mark.parametrize("name", TOO_LARGE)
-def test_numbers_that_the_dtype_does_not_hold(name):
-    function, dtype = TOO_LARGE[name]
-    check_in_graph(function, ones(dtype))
+@differing("a slope that the dtype does not hold raises in eager")
+def test_slope_of_elu_that_the_dtype_does_not_hold():
+    check_in_graph(lambda x: -F.elu(x, 1e300), ones(torch.float32))

@@ -21,10 +21,15 @@ def positions(x):
 def distance(x, y):
     """Units in the last place from each element of x to y's: 0 between NaNs and between equal infinities,
     and `2 * FAR` from what is not finite to anything else."""
-    ordered_x, ordered_y = positions(x), positions(y)
-    beside = (ordered_x - ordered_y).abs()
-    across = ordered_x.abs().clamp(max=FAR) + ordered_y.abs().clamp(max=FAR)
-    units = torch.where((ordered_x >= 0) == (ordered_y >= 0), beside, across)
-    same = (x == y) | (x.isnan() & y.isnan())
-    units = torch.where(x.isfinite() & y.isfinite(), units, 2 * FAR)
-    return torch.where(same, 0, units)
+    units = torch.zeros(x.shape, dtype=torch.int64)
+    differs = (x != y) & ~(x.isnan() & y.isnan())
+    units[differs] = distance_of_different(x[differs], y[differs])
+    return units
+
+
+def distance_of_different(x, y):
+    place_of_x, place_of_y = positions(x), positions(y)
+    beside = (place_of_x - place_of_y).abs()
+    across = place_of_x.abs().clamp(max=FAR) + place_of_y.abs().clamp(max=FAR)
+    units = torch.where((place_of_x >= 0) == (place_of_y >= 0), beside, across)
+    return torch.where(x.isfinite() & y.isfinite(), units, 2 * FAR)
