@@ -79,19 +79,17 @@ class Gathered {
 
   /// The group whose last member this is; null if there is none.
   const Group* ending_at(const Node& node) const {
-    const auto found = group_of_.find(&node);
-    return found != group_of_.end() && found->second->back() == &node ? found->second : nullptr;
+    const Group* group = group_of(node);
+    return group != nullptr && group->back() == &node ? group : nullptr;
   }
-  bool contains(const Node& node) const { return group_of_.contains(&node); }
+  bool contains(const Node& node) const { return group_of(node) != nullptr; }
   /// Null if it is in none.
   const Group* group_of(const Node& node) const {
     const auto found = group_of_.find(&node);
     return found == group_of_.end() ? nullptr : found->second;
   }
   bool same_group(const Node& a, const Node& b) const {
-    const auto group_a = group_of_.find(&a), group_b = group_of_.find(&b);
-    return group_a != group_of_.end() && group_b != group_of_.end() &&
-           group_a->second == group_b->second;
+    return contains(a) && group_of(a) == group_of(b);
   }
 
  private:
@@ -152,8 +150,9 @@ class ComputedAgain {
     for (const Value* result : graph.results()) uses_[result->id].is_needed_stored = true;
     graph::for_each_node(graph.body(), [&](const Node& node) { note(node); });
     graph::for_each_node(graph.body(), [&](const Node& node) {
-      if (gathered.group_of(node) != nullptr && is_cheap(node) && saves_bytes(node))
-        sources_[node.output()->id] = source_of(node);
+      if (!gathered.contains(node) || !is_cheap(node)) return;
+      const Value* source = source_of(node);
+      if (source != nullptr && saves_bytes(node, *source)) sources_[node.output()->id] = source;
     });
   }
 
@@ -202,20 +201,22 @@ class ComputedAgain {
     return sources_[value.id] == nullptr && (uses.is_needed_stored || is_used_outside);
   }
 
-  bool saves_bytes(const Node& node) const {
-    const Value* source = source_of(node);
+  bool saves_bytes(const Node& node, const Value& source) const {
     const Uses& uses = uses_[node.output()->id];
-    if (source == nullptr || uses.is_read_elsewhere || !is_in_memory(*source)) return false;
+    if (uses.is_read_elsewhere || !is_in_memory(source)) return false;
     const int64_t bytes = graph::typical_bytes(node.output()->type);
+    const Group* own = gathered_.group_of(node);
     int64_t again = 0, stored = 0;
     for (const Group* group : uses.groups) {
-      if (group == gathered_.group_of(node)) continue;
-      if (!fits_in(node, *group)) return false;
+      if (group == own) continue;
       stored += bytes;
-      if (!uses_[source->id].groups.contains(group)) again += graph::typical_bytes(source->type);
+      if (!uses_[source.id].groups.contains(group)) again += graph::typical_bytes(source.type);
     }
     if (stored > 0 && !uses.is_needed_stored) stored += bytes;
-    return again < stored;
+    return again < stored &&
+           std::ranges::all_of(
+               uses.groups,
+               [&](const Group* group) { return group == own || fits_in(node, *group); });
   }
 
   /// Whether a kernel of the group still has one space.
