@@ -11,6 +11,7 @@
 
 #include "base/fault.h"
 #include "base/fork_safe_mutex.h"
+#include "base/free_memory.h"
 #include "base/thread_time.h"
 
 namespace janus {
@@ -19,6 +20,8 @@ namespace {
 
 /// Where processors are short, the program comes first, but the work is not starved.
 constexpr int kNiceness = 5;
+/// With what its heap takes.
+constexpr int64_t kMemoryOfThread = 4 * kBytesOfThread;
 
 struct Queue {
   std::deque<std::shared_ptr<BackgroundWork>> work;
@@ -67,6 +70,7 @@ class BackgroundThread {
       if (all.is_held || all.work.empty() || all.process == getpid()) return;
       all.process = getpid();
     }
+    if (!has_free_memory(kMemoryOfThread)) return work_off();
     try {
       const WithoutSignals blocked;
       std::thread(&run).detach();

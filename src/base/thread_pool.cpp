@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/free_memory.h"
 #include "base/options.h"
 
 namespace janus {
@@ -162,6 +163,7 @@ struct Process {
   std::atomic<const OpenMp*> openmp = nullptr;
   std::atomic<bool> forked = false;
   std::atomic<int> threads = 0;
+  std::atomic<int64_t> most_started = 0;  ///< for so many threads there was memory
 
   Process() {
     cpu_set_t allowed;
@@ -180,6 +182,14 @@ struct Process {
   static Process& instance() {
     static Process* const process = new Process;
     return *process;
+  }
+
+  /// OpenMP ends the process if it gets no threads.
+  bool may_start_threads(int64_t count) {
+    if (count <= most_started.load(std::memory_order_relaxed)) return true;
+    if (!has_free_memory(count * kBytesOfThread)) return false;
+    most_started = count;
+    return true;
   }
 
   Pool& own_threads() {
@@ -228,6 +238,7 @@ void detail::parallel_for(int64_t count, int64_t grain, RangeFunction function,
   if (job.pieces <= 1 || inside_loop) return function(context, 0, count);
   const OpenMp* openmp = process.shared_threads();
   if (openmp != nullptr && openmp->in_parallel() != 0) return function(context, 0, count);
+  if (!process.may_start_threads(job.pieces)) return function(context, 0, count);
   if (openmp != nullptr)
     openmp->run(job);
   else if (!process.own_threads().try_run(job))

@@ -1,8 +1,8 @@
 #include "base/trial.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <cstdint>
 
 namespace janus {
 
@@ -10,15 +10,23 @@ namespace {
 
 // Runs of each way: where all of the new ones are faster three tell, else it is looked how the runs
 // rank; after the last it stays as it is.
-constexpr size_t kLeast = 3, kLeastRanked = 6, kLeastToGiveUp = 12, kMost = 40;
-/// How many deviations the sum of the ranks has to be off from what equal ways give.
-constexpr double kClearlyFaster = -1, kClearlySlower = 2.3;
+constexpr size_t kLeast = 3, kLeastRanked = 6, kLeastToGiveUp = 8, kMost = 40;
+/// How many deviations the sum of the ranks has to be off from what equal ways give. It is looked
+/// at after each pair of runs: with 3, chance gives up one of a hundred that are equal.
+constexpr double kClearlyFaster = -1, kClearlySlower = 3;
 constexpr double kAsGood = 1.03;
 
 double median(std::vector<double> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
+}
+
+/// Whether the old way comes first in that pair of runs: by chance, but always the same.
+bool old_comes_first(uint64_t pair) {
+  uint64_t bits = (pair + 1) * 0x9E3779B97F4A7C15;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
+  return ((bits ^ (bits >> 27)) >> 40) % 2 == 1;
 }
 
 /// Deviations by which the first rank behind the second (the test of Mann and Whitney): what else
@@ -34,7 +42,9 @@ double lag(const std::vector<double>& first, const std::vector<double>& second) 
 }  // namespace
 
 bool Trial::next_is_old() const {
-  return !is_over() && std::popcount(new_.size() + old_.size()) % 2 == 1;
+  if (is_over()) return false;
+  const size_t runs = new_.size() + old_.size();
+  return old_comes_first(runs / 2) == (runs % 2 == 0);
 }
 
 void Trial::add(double time) {

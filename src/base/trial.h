@@ -13,8 +13,8 @@ class Trial {
 
   Verdict verdict() const { return verdict_; }
   bool is_over() const { return verdict_ != Verdict::open; }
-  /// Whether the next run is to go the old way. The turns are those of Thue and Morse, so that runs
-  /// that differ by turns themselves, in twos or fours, are as often of the one as of the other.
+  /// Whether the next run is to go the old way. Runs come in pairs, one of each way, whose order is
+  /// drawn, so that runs that differ by turns themselves are as often of the one as of the other.
   bool next_is_old() const;
   /// The run that was next took so long.
   void add(double time);
@@ -23,6 +23,8 @@ class Trial {
   /// Medians of what the runs took.
   double with_new() const;
   double with_old() const;
+  bool has_both() const { return !new_.empty() && !old_.empty(); }
+  bool is_empty() const { return new_.empty() && old_.empty(); }
 
  private:
   void decide();

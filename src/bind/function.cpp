@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
@@ -41,6 +42,7 @@ struct FunctionObject {
   PyObject* weak_references;
   Dispatcher* dispatcher;
   const syntax::Source* source;  ///< null until the first call
+  PyObject* code;                ///< that the source is of
   CutFunction* cut;              ///< what runs once it is cut; null before
 };
 
@@ -96,6 +98,7 @@ bool has_source(FunctionObject* function) {
     return false;
   }
   function->source = &syntax::source_of(function->function);
+  Py_XSETREF(function->code, Py_NewRef(PyFunction_GET_CODE(function->function)));
   if (function->source->tree == nullptr) {
     const std::string why = cat(dispatcher.name(), ": ", function->source->why_not);
     function->source = nullptr;
@@ -128,6 +131,18 @@ void cut_if_refused(FunctionObject* function) {
   function->dispatcher->settle_as_cut();
 }
 
+/// The program gave the function another `__code__`: what was made of the old one is gone.
+void forget_replaced_code(FunctionObject* function) {
+  if (function->source == nullptr || function->code == PyFunction_GET_CODE(function->function))
+    return;
+  function->source = nullptr;
+  delete std::exchange(function->cut, nullptr);
+  function->dispatcher->start_over(
+      {ReasonCode::guard_failed,
+       cat("the code of ", function->dispatcher->name(), " was replaced"),
+       {}});
+}
+
 /// A call with all arguments, self included, to the plain function.
 PyObject* call_function(FunctionObject* function, PyObject* const* arguments, Py_ssize_t count,
                         PyObject* keyword_names) {
@@ -139,12 +154,21 @@ PyObject* call_function(FunctionObject* function, PyObject* const* arguments, Py
   call.keyword_names = keyword_names;
   call.facts_key = PyFunction_GET_CODE(function->function);
   Dispatcher::Attempt attempt = function->dispatcher->attempt(call);
-  if (attempt.ran) return attempt.result.release();
-  if (attempt.otherwise == Dispatcher::Otherwise::profile)
-    return profiled_call(*function->dispatcher, call);
+  if (attempt.ran) {
+    function->dispatcher->call_ended(attempt.result.get());
+    return attempt.result.release();
+  }
+  if (attempt.otherwise == Dispatcher::Otherwise::profile) {
+    PyObject* result = profiled_call(*function->dispatcher, call);
+    function->dispatcher->call_ended(result);
+    return result;
+  }
   cut_if_refused(function);
   const python::Object callee = python::Object::borrow(imperative(function));
-  return PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count), keyword_names);
+  PyObject* result =
+      PyObject_Vectorcall(callee.get(), arguments, static_cast<size_t>(count), keyword_names);
+  function->dispatcher->call_ended(result);
+  return result;
 }
 
 PyObject* call_with_self(FunctionObject* function, PyObject* const* arguments, Py_ssize_t count,
@@ -161,18 +185,21 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags,
                PyObject* keyword_names) {
   FunctionObject* function = as_function(object);
   try {
+    forget_replaced_code(function);
     const bool is_done = function->dispatcher->settled() && function->cut == nullptr;
     if (is_done || !has_source(function))
       return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
+    // The call itself must keep the function alive: it may be deleted while it runs.
+    const python::Object alive = python::Object::borrow(object);
+    const Py_ssize_t count = PyVectorcall_NARGS(flags);
+    return function->self == nullptr ? call_function(function, arguments, count, keyword_names)
+                                     : call_with_self(function, arguments, count, keyword_names);
   } catch (const speculate::StrictFallback& fallback) {
     fallback.raise();
-    return nullptr;
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   }
-  // The call itself must keep the function alive: it may be deleted while it runs.
-  const python::Object alive = python::Object::borrow(object);
-  const Py_ssize_t count = PyVectorcall_NARGS(flags);
-  return function->self == nullptr ? call_function(function, arguments, count, keyword_names)
-                                   : call_with_self(function, arguments, count, keyword_names);
+  return nullptr;
 }
 
 // --- making --------------------------------------------------------------------------------------
@@ -342,6 +369,7 @@ void deallocate(PyObject* object) {
   clear(object);
   delete function->dispatcher;
   delete function->cut;
+  Py_XDECREF(function->code);
   PyTypeObject* type = Py_TYPE(object);
   type->tp_free(object);
   Py_DECREF(type);

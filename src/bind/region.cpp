@@ -45,6 +45,7 @@
 #include "speculate/describe.h"
 #include "speculate/facts.h"
 #include "speculate/hooks.h"
+#include "speculate/tensor_access.h"
 #include "syntax/scope.h"
 #include "syntax/source.h"
 
@@ -139,6 +140,8 @@ PyObject* guarded(Body&& body) {
   try {
     return body();
   } catch (const python::ErrorSet&) {
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   } catch (const std::exception& error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
   }
@@ -148,6 +151,30 @@ PyObject* guarded(Body&& body) {
 PyObject* new_mode(Mode mode) { return PyLong_FromLong(static_cast<long>(mode)); }
 
 // --- running -------------------------------------------------------------------------------------
+
+/// The variables of the frame that calls, as a dict. CPython keeps that dict with the frame: unless
+/// the program has it too, it is emptied behind us, so that no object lives longer for it.
+class FrameVariables {
+ public:
+  FrameVariables() : dict_(python::Object::borrow(PyEval_GetLocals())) {
+    if (!dict_) throw python::ErrorSet();
+  }
+  ~FrameVariables() {
+    constexpr Py_ssize_t kFrameAndUs = 2;
+    const python::Object code =
+        python::Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(PyEval_GetFrame())));
+    const bool are_fast =
+        (reinterpret_cast<PyCodeObject*>(code.get())->co_flags & CO_OPTIMIZED) != 0;
+    if (are_fast && PyDict_CheckExact(dict_.get()) && Py_REFCNT(dict_.get()) == kFrameAndUs)
+      PyDict_Clear(dict_.get());
+  }
+  FrameVariables(const FrameVariables&) = delete;
+  FrameVariables& operator=(const FrameVariables&) = delete;
+  PyObject* get() const { return dict_.get(); }
+
+ private:
+  python::Object dict_;
+};
 
 Dispatcher::Roots roots_of_call(const Call& call) {
   Dispatcher::Roots roots;
@@ -172,11 +199,10 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   if (dispatcher.is_part) stretch.emplace();
   const uint64_t graphs_before = dispatcher.counters().generated;
   const bool was_settled = dispatcher.settled(), was_compiling = dispatcher.is_compiling();
-  const python::Object frame_variables = python::Object::borrow(PyEval_GetLocals());
-  if (!frame_variables) throw python::ErrorSet();
+  const FrameVariables variables_now;
   Call call;
   call.tree = &tree;
-  call.variables = frame_variables.get();
+  call.variables = variables_now.get();
   call.globals = PyEval_GetGlobals();
   call.facts_key = state.module.get();
   Dispatcher::Attempt attempt = dispatcher.attempt(call);
@@ -223,10 +249,15 @@ void end_contest(RegionState& state) {
   make_plain(state, {speculate::ReasonCode::limit, why, {}});
 }
 
+bool has_gradients() {
+  return !speculate::has_tensor_access() || speculate::tensor_access().environment().grad_enabled;
+}
+
 /// A run of cut statements begins, unless it turns out that it is better not cut.
 Mode begin_activation(RegionState& state) {
   const bool is_timed = !is_within(state);
-  const bool without_graphs = is_timed && state.contest.begins(state.runs_with_news);
+  const bool without_graphs = is_timed && !state.contest.trial().is_over() &&
+                              state.contest.begins(state.runs_with_news, has_gradients());
   end_contest(state);
   if (state.is_plain) return Mode::plain;
   std::vector<Activation>& activations = state.here().activations;
@@ -390,6 +421,8 @@ void end_timed(RegionState& state, const Activation& activation) {
   timed = activation.around;
   is_without_graphs = activation.around_without_graphs;
   if (news != activation.news_before) ++state.runs_with_news;
+  // Of a function's statements, somebody may run the gradient of what it returns.
+  if (state.contest.awaits_end()) state.contest.ended(state.at_module_level);
 }
 
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
@@ -479,9 +512,8 @@ PyObject* deletes(PyObject* object, PyObject* number) {
     const Given& given = current_given(state);
     const auto wanted = static_cast<size_t>(python::to_integer(number));
     if (wanted >= given.deleted.size() || !given.deleted[wanted]) Py_RETURN_FALSE;
-    PyObject* variables = PyEval_GetLocals();
-    if (variables == nullptr) return nullptr;
-    return PyBool_FromLong(PyMapping_HasKey(variables, state.assigned[wanted].get()));
+    const FrameVariables variables;
+    return PyBool_FromLong(PyMapping_HasKey(variables.get(), state.assigned[wanted].get()));
   });
 }
 

@@ -19,6 +19,7 @@
 #include "passes/registry.h"
 #include "speculate/entry.h"
 #include "speculate/hooks.h"
+#include "speculate/tensor_class.h"
 #include "torch/initialise.h"
 
 namespace nb = nanobind;
@@ -74,6 +75,7 @@ void check_switches() {
 void start_up() {
   check_switches();
   torch::initialise();
+  speculate::remember_tensor_class();
   speculate::set_library(&torch::library());
   speculate::set_generator(frontend::generate);
   speculate::CalleePolicy policy;

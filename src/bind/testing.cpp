@@ -21,6 +21,7 @@
 #include "base/background.h"
 #include "base/check.h"
 #include "base/fault.h"
+#include "base/mutation.h"
 #include "frontend/autocast.h"
 #include "graph/text.h"
 #include "jit/jit.h"
@@ -381,6 +382,25 @@ void bind_testing(nb::module_& module) {
       },
       nb::arg("fault"), nb::arg("passed") = 0);
   testing.def("fault_happened", fault_happened);
+  testing.def(
+      "plant",
+      [](const std::string& state, const std::string& mutation) {
+        static const std::map<std::string, State> states = {
+            {"none", State::none},         {"attribute", State::attribute},
+            {"slot", State::slot},         {"item", State::item},
+            {"set", State::set},           {"list", State::list},
+            {"variable", State::variable}, {"met", State::met},
+            {"grad", State::grad},         {"data", State::data},
+            {"hook", State::hook},         {"finalizer", State::finalizer},
+            {"effect", State::effect},     {"key_order", State::key_order}};
+        static const std::map<std::string, Mutation> mutations = {
+            {"not_written", Mutation::not_written},
+            {"both_sides", Mutation::both_sides},
+            {"twice", Mutation::twice}};
+        plant(named(states, state), named(mutations, mutation));
+      },
+      nb::arg("state"), nb::arg("mutation") = "not_written");
+  testing.def("planted_changes", planted_changes);
   testing.def("cast_rules", [] {
     std::vector<std::string> names;
     for (const frontend::CastRule& rule : frontend::cast_rules()) names.emplace_back(rule.name);
@@ -388,6 +408,16 @@ void bind_testing(nb::module_& module) {
   });
   testing.def(
       "let_times_decide", [](bool decide) { speculate::times_decide = decide; }, nb::arg("decide"));
+  testing.def(
+      "simulate_time",
+      [](double with_graphs, double without) {
+        speculate::simulated_time = {.with_graphs = with_graphs, .without = without};
+      },
+      nb::arg("with_graphs"), nb::arg("without"));
+  testing.def(
+      "pass_time", [](double milliseconds) { speculate::simulated_time->now += milliseconds; },
+      nb::arg("milliseconds"));
+  testing.def("end_simulated_time", [] { speculate::simulated_time.reset(); });
   testing.def("hold_background", &BackgroundWork::hold, nb::arg("is_held"));
   testing.def("compilation_seconds", jit::compilation_seconds);
   testing.def("force_way", [](int way) { torch::forced_way = way; }, nb::arg("way"));

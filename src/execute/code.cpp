@@ -451,6 +451,15 @@ Code make_code(const graph::Graph& graph, std::span<const ShownResult> shown) {
   return Maker(graph, shown).make();
 }
 
+void note_moving_parts(Code& code, const std::vector<MovingPart>& parts) {
+  for (Instruction& instruction : code.body.instructions)
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].node != instruction.node) continue;
+      instruction.moving_part = i;
+      instruction.moving_dimension = parts[i].dimension;
+    }
+}
+
 std::vector<bool> cells_of_kernels(const Code& code) {
   std::set<uint32_t> elsewhere(code.body.results.begin(), code.body.results.end());
   for (const Write& write : code.rebinds) elsewhere.insert(write.slot);

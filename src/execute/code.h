@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "execute/moving_part.h"
 #include "execute/numbers.h"
 #include "execute/program.h"
 #include "graph/graph.h"
@@ -64,7 +65,9 @@ struct Instruction {
   size_t operation = 0;        ///< index among library operators or heap reads; of `rows` the kind
   bool is_view = false;        ///< an operator that gives a view of its only operand
   size_t repeated = SIZE_MAX;  ///< kernels and operators in blocks: index among those
-  size_t repeated_in_block = 0;  ///< the same within the block
+  size_t repeated_in_block = 0;   ///< the same within the block
+  size_t moving_part = SIZE_MAX;  ///< index among the moving parts
+  size_t moving_dimension = 0;    ///< of the operand
   ops::NumberFunction number = nullptr;
   bool keeps_operands = false;  ///< a frame made as it runs, in a block too, refers to their memory
   bool is_relaid = false;       ///< operands lie otherwise than in the first run: so may results
@@ -135,6 +138,9 @@ struct Code {
 };
 
 Code make_code(const graph::Graph& graph, std::span<const ShownResult> shown = {});
+
+/// Tells the body's instructions which parts are theirs.
+void note_moving_parts(Code& code, const std::vector<MovingPart>& parts);
 
 /// By cell: whether it is read by kernels of the body alone.
 std::vector<bool> cells_of_kernels(const Code& code);

@@ -25,6 +25,7 @@ struct Frame {
   std::vector<Repeated> repeated;  ///< by Instruction::repeated
   LearnedSlots learned;            ///< filled by the first run
   SymbolValues symbols;
+  std::vector<int64_t> first_elements;  ///< of moving parts; none where they stay
   Activations activations;
   Rows rows;
   int64_t deepest_call = 0;      ///< how deeply calls may nest in this run

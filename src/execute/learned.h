@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "execute/layout.h"
+#include "execute/moving_part.h"
 
 namespace janus::execute {
 
@@ -14,12 +15,14 @@ struct Learned {
   Origin origin = Origin::nothing;
   Layout layout;
   uint32_t root = 0;        ///< the slot whose memory it lies in; itself for new memory
-  int64_t byte_offset = 0;  ///< from the root's first element to its own
+  int64_t byte_offset = 0;  ///< from the root's first element to its own, but for `moves`
+  std::vector<Move> moves;  ///< what moves it within the root's memory from run to run
   // Valid while the first run lasts:
   const void* storage = nullptr;
   const char* data = nullptr;
 
   bool is_tensor() const { return origin != Origin::nothing; }
+  bool moves_in_root() const { return !moves.empty(); }
 };
 
 /// By slot. Most slots of a large program are those of functions and loops, or hold numbers:

@@ -15,6 +15,14 @@ using graph::Value;
 
 namespace {
 
+/// How the beginning of the instruction's part moves its view of the operand.
+std::vector<Move> own_moves(const Instruction& instruction, const Learned& operand,
+                            const Frame& frame) {
+  if (instruction.moving_part == SIZE_MAX || frame.first_elements.empty()) return {};
+  const int64_t stride = operand.layout.strides[instruction.moving_dimension];
+  return {{instruction.moving_part, stride * graph::byte_size(operand.layout.dtype)}};
+}
+
 /// That of the slot's tensor, as if it had memory of its own.
 Learned learned_of(uint32_t slot, Learned::Origin origin, const Frame& frame,
                    const Library& library) {
@@ -90,7 +98,11 @@ void learn(const Instruction& instruction, Frame& frame, const Library& library)
       if (other == slot || !known.is_tensor()) return;
       if (learned.root != slot || known.storage != learned.storage) return;
       learned.root = known.root;
-      learned.byte_offset = learned.data - known.data + known.byte_offset;
+      learned.moves = known.moves;
+      const std::vector<Move> own = own_moves(instruction, known, frame);
+      learned.moves.insert(learned.moves.end(), own.begin(), own.end());
+      learned.byte_offset =
+          learned.data - known.data + known.byte_offset - moved_bytes(own, frame.first_elements);
     };
     std::ranges::for_each(instruction.inputs, alias);
     std::for_each(instruction.outputs.begin(),

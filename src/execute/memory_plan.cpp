@@ -59,6 +59,10 @@ int64_t MemoryPlan::offset(uint32_t slot) const {
 Stretch MemoryPlan::stretch(uint32_t slot) const {
   if (place(slot) == Place::cell) return {.root = learned(cell(slot)).root};
   if (place(slot) != Place::arena) return {.root = learned(slot).root};
+  if (learned(slot).moves_in_root()) {
+    const int64_t whole = buffers_[piece(slot).buffer].offset;
+    return {.begin = whole, .end = whole + lifetimes_.of(slot).bytes};
+  }
   const int64_t begin = offset(slot);
   return {.begin = begin, .end = begin + learned(slot).layout.span_bytes()};
 }
@@ -66,7 +70,11 @@ Stretch MemoryPlan::stretch(uint32_t slot) const {
 bool MemoryPlan::is_same(uint32_t one, uint32_t other) const {
   return learned(one).root == learned(other).root &&
          learned(one).byte_offset == learned(other).byte_offset &&
-         learned(one).layout == learned(other).layout;
+         learned(one).moves == learned(other).moves && learned(one).layout == learned(other).layout;
+}
+
+bool MemoryPlan::begins_with_root(uint32_t slot) const {
+  return learned(slot).byte_offset == 0 && !learned(slot).moves_in_root();
 }
 
 std::optional<uint32_t> MemoryPlan::replaced_by(uint32_t slot) const {
@@ -330,7 +338,7 @@ size_t MemoryPlan::reusable_buffer(size_t position, uint32_t output) const {
   for (uint32_t slot : instruction.inputs) {
     if (!is_tensor(slot) || !(is_kernel || is_changed_in_place(instruction, slot))) continue;
     if (place(slot) != Place::arena || buffers_[piece(slot).buffer].last != position) continue;
-    if (learned(slot).layout != learned(output).layout || learned(slot).byte_offset != 0 ||
+    if (learned(slot).layout != learned(output).layout || !begins_with_root(slot) ||
         lifetimes_.of(slot).bytes != lifetimes_.of(output).bytes)
       continue;
     if (is_read_alike(instruction, slot, output)) return piece(slot).buffer;
@@ -345,7 +353,7 @@ bool MemoryPlan::is_read_alike(const Instruction& instruction, uint32_t slot,
   return std::ranges::all_of(instruction.inputs, [&](uint32_t other) {
     if (!is_tensor(other) || piece(other).buffer != piece(slot).buffer) return true;
     if (instruction.action != Action::kernel) return other == slot;
-    return learned(other).layout == learned(slot).layout && learned(other).byte_offset == 0 &&
+    return learned(other).layout == learned(slot).layout && begins_with_root(other) &&
            has_axes_of(instruction, other, output);
   });
 }

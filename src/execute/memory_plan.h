@@ -87,7 +87,7 @@ class MemoryPlan {
   Place place(uint32_t slot) const { return piece(slot).place; }
   /// In Place::cell: slot of the cell.
   uint32_t cell(uint32_t slot) const { return piece(slot).cell; }
-  /// In Place::arena: where in it the first element lies, in bytes.
+  /// In Place::arena: where in it the first element lies, in bytes, unless that moves.
   int64_t offset(uint32_t slot) const;
   int64_t arena_bytes() const { return arena_bytes_; }
   Stretch stretch(uint32_t slot) const;
@@ -115,6 +115,7 @@ class MemoryPlan {
   };
   const Learned& learned(uint32_t slot) const { return frame_.learned[slot]; }
   bool is_tensor(uint32_t slot) const { return learned(slot).is_tensor(); }
+  bool begins_with_root(uint32_t slot) const;
   const Piece& piece(uint32_t slot) const { return pieces_.at(learned(slot).root); }
   Piece& piece(uint32_t slot) { return pieces_.at(learned(slot).root); }
 

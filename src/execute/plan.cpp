@@ -77,13 +77,21 @@ void Plan::forget_other_instructions() {
   planned_.instructions = std::move(needed);
 }
 
+/// An operator may compute a result in several ways, which give dimensions of one element different
+/// strides: the memory is the same. Where a run can't be given up any more, what really lies
+/// otherwise is copied.
 bool Plan::settle_layout(const Instruction& instruction, size_t output, Slot& made,
                          Library& library, Frame& frame) const {
   if (!made.is_tensor()) return true;
   const Layout& wanted = frame.learned[instruction.outputs[output]].layout;
   if (library.has_layout(made, wanted)) return true;
   const Layout layout = library.layout(made);
-  if (instruction.is_relaid && layout.sizes == wanted.sizes && layout.dtype == wanted.dtype) {
+  const bool has_same_elements = layout.sizes == wanted.sizes && layout.dtype == wanted.dtype;
+  if (has_same_elements && layout.has_strides(wanted.strides)) {
+    made = library.share(made, 0, wanted);
+    return true;
+  }
+  if (has_same_elements && (instruction.is_relaid || frame.is_certain)) {
     Slot copy = library.allocate(wanted);
     library.copy(copy, made);
     made = std::move(copy);
@@ -361,13 +369,13 @@ void Plan::arrange(const Step& step, Library& library, Frame& frame) {
     case Step::Kind::repoint: {
       const View& view = views_[step.index];
       char* data = static_cast<char*>(library.data(slots[view.root]));
-      library.repoint(slots[view.slot], data + view.byte_offset);
+      library.repoint(slots[view.slot], data + view.offset_in(frame));
       break;
     }
     case Step::Kind::share: {
       const View& view = views_[step.index];
       slots[view.slot] =
-          library.share(slots[view.root], view.byte_offset, frame.learned[view.slot].layout);
+          library.share(slots[view.root], view.offset_in(frame), frame.learned[view.slot].layout);
       break;
     }
     case Step::Kind::allocate:

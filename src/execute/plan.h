@@ -86,6 +86,11 @@ class Plan {
   struct View {
     uint32_t slot = 0, root = 0;
     int64_t byte_offset = 0;
+    std::vector<Move> moves;
+
+    int64_t offset_in(const Frame& frame) const {
+      return byte_offset + moved_bytes(moves, frame.first_elements);
+    }
   };
   struct Allocation {
     uint32_t slot = 0;
@@ -130,8 +135,7 @@ class Plan {
   bool run_placed(Placed& call, Library& library, Frame& frame);
   static void leave_places(const Placed& call, Library& library, Frame& frame);
   bool put_into_place(const Placed& call, Library& library, Frame& frame) const;
-  /// Whether a result lies as in the first run; one of an instruction that the planner changed is
-  /// copied if it does not.
+  /// Whether a result lies as in the first run, or can be made to.
   bool settle_layout(const Instruction& instruction, size_t output, Slot& made, Library& library,
                      Frame& frame) const;
   std::string describe(const Step& step) const;

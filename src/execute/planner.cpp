@@ -57,10 +57,15 @@ class Planner {
     plan_.arena_bytes_ = memory_.arena_bytes();
     plan_.arena_ = find_arena(plan_.arena_bytes_);
     for (uint32_t slot = 0; slot < frame_.learned.end_slot(); ++slot) {
-      if (!is_tensor(slot) || memory_.place(slot) != Place::arena) continue;
+      if (!has_fixed_address(slot)) continue;
       frame_.slots[slot] = library_.over_memory(address(slot), learned(slot).layout);
       permanent_.insert(slot);
     }
+  }
+
+  /// Whether its tensor lies in one place of the arena in every run.
+  bool has_fixed_address(uint32_t slot) const {
+    return is_tensor(slot) && memory_.place(slot) == Place::arena && !learned(slot).moves_in_root();
   }
 
   char* address(uint32_t slot) const { return plan_.arena_ + memory_.offset(slot); }
@@ -254,7 +259,8 @@ class Planner {
   void emit_views(const Instruction& instruction) {
     for (uint32_t slot : instruction.outputs) {
       if (permanent_.contains(slot)) continue;
-      plan_.views_.push_back({slot, learned(slot).root, learned(slot).byte_offset});
+      const Learned& view = learned(slot);
+      plan_.views_.push_back({slot, view.root, view.byte_offset, view.moves});
       if (memory_.leaves(slot)) {
         step(Step::Kind::share, plan_.views_.size() - 1);
       } else {
@@ -316,7 +322,7 @@ class Planner {
     call.call.place();
     for (uint32_t k = 0; k < call.call.tensor_count(); ++k) {
       const uint32_t slot = call.call.slot(k);
-      if (memory_.place(slot) == Place::arena)
+      if (has_fixed_address(slot))
         call.call.set_data(k, address(slot));
       else
         call.patches.push_back({k, slot});

@@ -15,6 +15,7 @@
 #include "execute/frame.h"
 #include "execute/learning.h"
 #include "execute/library.h"
+#include "execute/lifetimes.h"
 #include "execute/list_call.h"
 #include "execute/ordinary_run.h"
 #include "execute/plan.h"
@@ -69,13 +70,12 @@ class Instance {
         heap_(heap),
         runs_to_clear_up_(is_first ? 2 : 0) {
     for (const Slot& slot : inputs) expect(slot);
-    for (size_t input : symbols.layout_inputs()) {
-      expected_[input].kind = Expected::Kind::number;
-      expected_[input].first = static_cast<uint32_t>(numbers_.size());
-      numbers_.push_back(inputs[input].i64());
-    }
+    for (const size_t input : symbols.layout_inputs()) expect_number(input, inputs);
     for (const Slot& slot : cells) expect(slot);
     frame_.symbols = symbols.values(inputs, cells, library);
+    moves_ = !symbols.parts().empty() && symbols.first_elements(frame_.symbols);
+    for (const size_t input : symbols.moving_inputs())
+      moves_ ? bound_numbers_.push_back(inputs[input].i64()) : expect_number(input, inputs);
     for (const graph::Node* node : code.operations) {
       // What depends on a size that only the run knows is bound anew at each call.
       const bool bound = !graph::is_parameterised_by(*node, code.run_time_symbols);
@@ -87,11 +87,14 @@ class Instance {
     if (code.random) random_ = library.random_state();
   }
 
-  bool accepts(std::span<const Slot> inputs, std::span<const Slot> cells) const {
+  bool accepts(const Symbols& symbols, std::span<const Slot> inputs,
+               std::span<const Slot> cells) const {
     const Expected* expected = expected_.data();
     const auto fits = [&](const Slot& slot) { return accepts(*expected++, slot); };
     return std::all_of(inputs.begin(), inputs.end(), fits) &&
-           std::all_of(cells.begin(), cells.end(), fits);
+           std::all_of(cells.begin(), cells.end(), fits) &&
+           (!moves_ || has_bound_numbers(symbols, inputs) ||
+            symbols.first_elements(symbols.values(inputs, cells, library_)));
   }
 
   void run(const Symbols& symbols, std::span<const Slot> inputs, std::span<const Slot> cells,
@@ -105,6 +108,7 @@ class Instance {
     timing_.seconds = 0;
     make_frame();
     if (symbols.varies()) frame_.symbols = symbols.values(inputs, cells, library_);
+    if (moves_) move(symbols, inputs);
     if (random_) random_->save();
     enter(code_, frame_, inputs, cells);
     if (!may_plan || !learned_) {
@@ -177,6 +181,33 @@ class Instance {
   std::string describe() const { return plan_ ? plan_->describe() : "not planned yet\n"; }
 
  private:
+  void expect_number(size_t input, std::span<const Slot> inputs) {
+    expected_[input].kind = Expected::Kind::number;
+    expected_[input].first = static_cast<uint32_t>(numbers_.size());
+    numbers_.push_back(inputs[input].i64());
+  }
+
+  bool has_bound_numbers(const Symbols& symbols, std::span<const Slot> inputs) const {
+    const std::vector<size_t>& moving = symbols.moving_inputs();
+    for (size_t i = 0; i < moving.size(); ++i)
+      if (inputs[moving[i]].i64() != bound_numbers_[i]) return false;
+    return true;
+  }
+
+  /// Parts begin where this run's numbers say. A plan moves views by itself.
+  void move(const Symbols& symbols, std::span<const Slot> inputs) {
+    frame_.first_elements = symbols.first_elements(frame_.symbols).value();
+    if (has_bound_numbers(symbols, inputs)) return;
+    for (const Instruction& instruction : code_.body.instructions) {
+      if (instruction.moving_part == SIZE_MAX) continue;
+      if (plan_ && gives_views(instruction, frame_.learned)) continue;
+      frame_.operations[instruction.operation] =
+          library_.bind(*instruction.node, frame_.symbols.lookup());
+    }
+    const std::vector<size_t>& moving = symbols.moving_inputs();
+    for (size_t i = 0; i < moving.size(); ++i) bound_numbers_[i] = inputs[moving[i]].i64();
+  }
+
   void expect(const Slot& slot) {
     Expected expected;
     if (slot.is_tensor()) {
@@ -272,6 +303,8 @@ class Instance {
   Frame frame_;
   std::vector<Expected> expected_;
   std::vector<int64_t> numbers_;
+  bool moves_ = false;  ///< parts lie within their tensors, and may lie elsewhere in each run
+  std::vector<int64_t> bound_numbers_;  ///< those that operators on parts are bound for
   std::unique_ptr<RandomState> random_;
   std::shared_ptr<SharedArena> arena_;  ///< of the plan
   std::unique_ptr<Plan> plan_;
@@ -293,6 +326,7 @@ class CompiledProgram final : public Program {
                               least_idle_instances, most_idle_instances)),
         symbols_(graph_, code_.cells),
         kernels_only_(cells_of_kernels(code_)) {
+    note_moving_parts(code_, symbols_.parts());
     for (const Write& write : code_.rebinds) rebound_cells_.push_back(write.cell);
     TORCHJANUS_CHECK(heap_ != nullptr || (code_.heap_reads.empty() && code_.objects.empty()),
                      "program: the graph reads objects, but there is no heap");
@@ -360,7 +394,7 @@ class CompiledProgram final : public Program {
     {
       const std::lock_guard lock(instances_mutex());
       for (size_t i = idle_.size(); i-- > 0;) {
-        if (!idle_[i]->accepts(inputs, cells) || !idle_[i]->try_hold_memory()) continue;
+        if (!idle_[i]->accepts(symbols_, inputs, cells) || !idle_[i]->try_hold_memory()) continue;
         if (i + 1 < idle_.size()) spare = idle_.back()->rest();
         std::unique_ptr<Instance> instance = std::move(idle_[i]);
         idle_.erase(idle_.begin() + static_cast<ptrdiff_t>(i));
@@ -394,7 +428,7 @@ class CompiledProgram final : public Program {
   const graph::Graph graph_;
   Library& library_;
   const std::shared_ptr<const Heap> heap_;
-  const Code code_;
+  Code code_;      ///< does not change once the program is made
   bool may_plan_;  ///< new instances; guarded as all instances are
   bool has_instances_ = false;
   const size_t most_idle_;

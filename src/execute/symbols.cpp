@@ -2,6 +2,7 @@
 #include "execute/symbols.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
@@ -10,6 +11,7 @@
 namespace janus::execute {
 
 using graph::Dim;
+using graph::Graph;
 using graph::Node;
 using graph::Shape;
 using graph::Type;
@@ -24,11 +26,19 @@ void add_symbols(const Shape& shape, std::set<std::string>& names) {
   }
 }
 
-/// Symbols on which sizes or attributes of the node depend.
-void add_symbols(const Node& node, std::set<std::string>& names) {
+/// The attributes that say where a moving part lies.
+bool places_part(std::string_view attribute) {
+  return attribute == "start" || attribute == "end" || attribute == "index";
+}
+
+/// Symbols on which sizes or attributes of the node depend, but for where a moving part begins.
+void add_symbols(const Node& node, const std::optional<MovingPart>& part,
+                 std::set<std::string>& names) {
   for (const Value* output : node.outputs) add_symbols(output->type.shape, names);
   if (node.op == &op::size) return;
+  if (part) add_symbols(Shape{part->behind - part->first, part->size}, names);
   for (const auto& [name, value] : node.attributes) {
+    if (part && places_part(name)) continue;
     if (const auto* dim = std::get_if<Dim>(&value)) add_symbols(Shape{*dim}, names);
     if (const auto* shape = std::get_if<Shape>(&value)) add_symbols(*shape, names);
   }
@@ -66,10 +76,43 @@ void Symbols::bind(const Type& type, size_t operand) {
 void Symbols::find_layout_inputs(const graph::Graph& graph) {
   std::set<std::string> names;
   for (const Value* input : graph.inputs()) add_symbols(input->type.shape, names);
-  graph::for_each_node(graph.body(), [&](const Node& node) { add_symbols(node, names); });
-  for (const Place& place : places_) {
+  graph::for_each_node(graph.body(), [&](const Node& node) {
+    // Nodes in blocks run more than once, or in kernels, with attributes that stay.
+    const bool may_move = node.parent == &graph.body();
+    add_symbols(node, may_move ? moving_part(node) : std::nullopt, names);
+  });
+  for (const Place& place : places_)
     if (place.is_number && names.contains(place.name)) layout_inputs_.push_back(place.operand);
+  find_moving_parts(graph, names);
+}
+
+void Symbols::find_moving_parts(const Graph& graph, const std::set<std::string>& layout_names) {
+  std::set<std::string> moving;
+  for (const Place& place : places_)
+    if (place.is_number && !layout_names.contains(place.name)) moving.insert(place.name);
+  std::set<std::string> used;
+  for (const Node* node : graph.body().nodes) {
+    auto part = moving_part(*node);
+    if (!part || !part->depends_on(moving)) continue;
+    add_symbols(Shape{part->first}, used);
+    parts_.push_back(std::move(*part));
   }
+  for (const Place& place : places_)
+    if (moving.contains(place.name) && used.contains(place.name))
+      moving_inputs_.push_back(place.operand);
+}
+
+std::optional<std::vector<int64_t>> Symbols::first_elements(const SymbolValues& values) const {
+  std::vector<int64_t> firsts;
+  for (const MovingPart& part : parts_) {
+    const auto first = part.first.evaluate(values.lookup());
+    const auto behind = part.behind.evaluate(values.lookup());
+    const auto size = part.size.evaluate(values.lookup());
+    if (!first || !behind || !size) return std::nullopt;
+    if (*first < 0 || *behind < *first || *behind > *size) return std::nullopt;
+    firsts.push_back(*first);
+  }
+  return firsts;
 }
 
 SymbolValues Symbols::values(std::span<const Slot> inputs, std::span<const Slot> cells,

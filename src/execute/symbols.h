@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "execute/library.h"
+#include "execute/moving_part.h"
 #include "graph/graph.h"
 
 namespace janus::execute {
@@ -39,6 +40,12 @@ class Symbols {
                       const Library& library) const;
   /// Indices of number inputs that sizes or attributes depend on.
   const std::vector<size_t>& layout_inputs() const { return layout_inputs_; }
+  /// Indices of number inputs that decide nothing but where parts of tensors begin.
+  const std::vector<size_t>& moving_inputs() const { return moving_inputs_; }
+  /// Those parts. All are of nodes of the body itself.
+  const std::vector<MovingPart>& parts() const { return parts_; }
+  /// Where the parts begin; nothing if one of them does not lie within its tensor.
+  std::optional<std::vector<int64_t>> first_elements(const SymbolValues& values) const;
   /// Whether some symbol may differ between runs of equal layouts (a number input).
   bool varies() const { return varies_; }
 
@@ -51,10 +58,12 @@ class Symbols {
   };
   void bind(const graph::Type& type, size_t operand);
   void find_layout_inputs(const graph::Graph& graph);
+  void find_moving_parts(const graph::Graph& graph, const std::set<std::string>& layout_names);
 
   std::vector<Place> places_;
   std::set<std::string> bound_;
-  std::vector<size_t> layout_inputs_;
+  std::vector<size_t> layout_inputs_, moving_inputs_;
+  std::vector<MovingPart> parts_;
   size_t input_count_ = 0;
   bool varies_ = false;
 };

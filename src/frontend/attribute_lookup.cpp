@@ -47,20 +47,71 @@ const Source* NamedAttribute::type_path() {
 namespace {
 
 /// What the run has stored where C keeps the attribute: in a module's dictionary or a slot.
-const Value* changed_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
+Held changed_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
   PyObject* object = known.object.get();
   PyObject* table = PyModule_CheckExact(object) ? PyModule_GetDict(object) : object;
   const Source* path = PyModule_CheckExact(object) ? nullptr : known.source;
   return interpreter.heap.find(interpreter, table, name.get(), path);
 }
 
+/// That a class, or the metaclass that it is one of, gives nothing under the name.
+void assume_missing_in_class(Interpreter& interpreter, const Known& known, const Object& name) {
+  const Source* path = path_of(interpreter, known);
+  interpreter.assume(Assumption::Kind::missing_attribute, path, name);
+  PyTypeObject* const metaclass = Py_TYPE(known.object.get());
+  if (!is_heap_type(metaclass)) return;
+  const Source* of_metaclass = interpreter.sources().step(Source::Kind::type, path);
+  for (const Object& each : {name, name_object(interpreter, "__getattr__")}) {
+    if (_PyType_Lookup(metaclass, each.get()) != nullptr)
+      interpreter.refuse(ReasonCode::expression, "attributes of a class by its metaclass");
+    interpreter.assume(Assumption::Kind::missing_attribute, of_metaclass, each);
+  }
+}
+
+/// That a module has no such attribute, nor a function that may give it (but torch's, which knows
+/// only what torch has).
+void assume_missing_in_module(Interpreter& interpreter, const Known& known, const Object& name) {
+  PyObject* const module = known.object.get();
+  const Source* path = path_of(interpreter, known);
+  const Object fallback = name_object(interpreter, "__getattr__");
+  PyObject* const function = PyDict_GetItemWithError(PyModule_GetDict(module), fallback.get());
+  const bool is_torchs = module == torch_module();
+  if (!PyModule_CheckExact(module) || (function != nullptr && !is_torchs))
+    interpreter.refuse(ReasonCode::expression, "attributes of a module by its __getattr__");
+  interpreter.assume(Assumption::Kind::missing_key, path, name);
+  if (function == nullptr)
+    interpreter.assume(Assumption::Kind::missing_key, path, fallback);
+  else
+    interpreter.assume(Assumption::Kind::identity,
+                       interpreter.sources().step(Source::Kind::instance_value, path, fallback),
+                       Object::borrow(function));
+}
+
+/// That what C keeps under the name is not there: it may be, later.
+void assume_missing(Interpreter& interpreter, const Known& known, const Object& name) {
+  PyObject* const object = known.object.get();
+  if (PyType_Check(object)) return assume_missing_in_class(interpreter, known, name);
+  if (PyModule_Check(object)) return assume_missing_in_module(interpreter, known, name);
+  if (PyMethod_Check(object)) {  // it asks its function
+    const Value function = wrap_step(interpreter, PyMethod_GET_FUNCTION(object),
+                                     path_of(interpreter, known), Source::Kind::bound_function, {});
+    attribute_or_null(interpreter, function, text_of(name.get()));
+    return;
+  }
+  PyObject* const slot = _PyType_Lookup(Py_TYPE(object), name.get());
+  if (slot != nullptr && Py_TYPE(slot) == &PyMemberDescr_Type)
+    interpreter.assume(Assumption::Kind::missing_key, path_of(interpreter, known), name);
+}
+
 /// getattr in full generality, for objects of C whose attributes only report.
 Value plain_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
-  if (const Value* changed = changed_attribute(interpreter, known, name)) return *changed;
+  if (const Held changed = changed_attribute(interpreter, known, name); !changed.is_unknown())
+    return changed.value_or_null();
   Object value = Object::steal(PyObject_GetAttr(known.object.get(), name.get()));
   if (!value) {
     if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) interpreter.refuse_raised();
     PyErr_Clear();
+    assume_missing(interpreter, known, name);
     return nullptr;
   }
   if (known.source == nullptr && is_immutable_constant(known.object.get()))
@@ -115,7 +166,7 @@ PyObject* Lookup::descriptor() {
 PyObject* Lookup::general_descriptor() {
   if (!has_general_lookup())
     interpreter_.refuse(ReasonCode::expression, cat("attributes of a ", type_->tp_name));
-  if (const Value* changed = changed_in(type_); changed != nullptr)
+  if (changed_in(type_) != nullptr)
     interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
   return descriptor();
 }
@@ -169,15 +220,13 @@ bool Lookup::is_plain_value() const {
           PyBool_Check(descriptor_) || PyUnicode_CheckExact(descriptor_) || descriptor_ == Py_None);
 }
 
-const Value* Lookup::changed_in(PyTypeObject* type) {
+Value Lookup::changed_in(PyTypeObject* type) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
-    if (const Value* changed =
-            interpreter_.heap.find(interpreter_, base->tp_dict, name_.get(), nullptr)) {
-      if (*changed == nullptr)
-        interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
-      return changed;
-    }
+    const Held changed = interpreter_.heap.find(interpreter_, base->tp_dict, name_.get(), nullptr);
+    if (changed.is_absent())
+      interpreter_.refuse(ReasonCode::heap_write, cat("the class attribute ", text_));
+    if (changed.is_value()) return changed.value();
     if (PyDict_GetItemWithError(base->tp_dict, name_.get()) != nullptr) return nullptr;
   }
   return nullptr;
@@ -188,7 +237,7 @@ Value Lookup::instance_attribute() {
   if (descriptor_ != nullptr && Py_TYPE(descriptor_)->tp_descr_set != nullptr)
     return data_descriptor();
   if (Value value = instance_value()) return value;
-  if (const Value* changed = changed_in(type_)) return *changed;
+  if (Value changed = changed_in(type_)) return changed;
   return descriptor_ != nullptr ? bound_descriptor() : nullptr;
 }
 
@@ -256,8 +305,9 @@ Value Lookup::instance_value() {
   if (instance_ != nullptr) return field();
   Object dict = own_dictionary(object_);
   if (!dict) return nullptr;
-  if (const Value* changed = interpreter_.heap.find(interpreter_, dict.get(), name_.get(), path()))
-    return *changed;
+  if (const Held changed = interpreter_.heap.find(interpreter_, dict.get(), name_.get(), path());
+      !changed.is_unknown())
+    return changed.value_or_null();
   PyObject* value = PyDict_GetItemWithError(dict.get(), name_.get());
   if (value != nullptr)
     return wrap_step(interpreter_, value, path(), Source::Kind::instance_value, name_);
@@ -339,11 +389,10 @@ Value Lookup::module_part() {
     }
     const auto* known = as<Known>(dict);
     if (known == nullptr || !PyDict_Check(known->object.get())) continue;
-    if (const Value* changed = interpreter_.heap.find(interpreter_, known->object.get(),
-                                                      name_.get(), path_of(interpreter_, *known))) {
-      if (*changed != nullptr) return *changed;
-      continue;
-    }
+    const Held changed = interpreter_.heap.find(interpreter_, known->object.get(), name_.get(),
+                                                path_of(interpreter_, *known));
+    if (changed.is_value()) return changed.value();
+    if (changed.is_absent()) continue;
     PyObject* value = PyDict_GetItemWithError(known->object.get(), name_.get());
     if (value != nullptr)
       return wrap_step(interpreter_, value, path_of(interpreter_, *known), Source::Kind::item,
@@ -373,7 +422,7 @@ Value Lookup::fallback() {
 
 Value Lookup::class_attribute() {
   auto* type = reinterpret_cast<PyTypeObject*>(object_);
-  if (const Value* changed = changed_in(type)) return *changed;
+  if (Value changed = changed_in(type)) return changed;
   PyObject* raw = _PyType_Lookup(type, name_.get());
   PyObject* of_metaclass = _PyType_Lookup(type_, name_.get());
   bool metaclass_first = of_metaclass != nullptr && Py_TYPE(of_metaclass)->tp_descr_set != nullptr;

@@ -91,7 +91,7 @@ class Lookup : NamedAttribute {
   bool is_plain_value() const;
 
   /// What the run has stored under the name in the class or one of its bases.
-  const Value* changed_in(PyTypeObject* type);
+  Value changed_in(PyTypeObject* type);
   Value instance_attribute();
   Value data_descriptor();
   Value exception_attribute();
@@ -132,6 +132,9 @@ class Lookup : NamedAttribute {
 Value super_attribute(Interpreter& interpreter, const Super& super, const std::string& name);
 Value tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                        const std::string& name);
+/// Stores an attribute of a tensor of before the call in its own dictionary; null: deletes it.
+void write_tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                            const std::string& name, const Value& value);
 /// Of containers, functions, methods and iterators of the run.
 Value virtual_attribute(Interpreter& interpreter, const Value& value, const std::string& name);
 /// Methods of a virtual object's class that are written in Python (named tuples have such).

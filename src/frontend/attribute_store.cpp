@@ -96,7 +96,7 @@ class Store : NamedAttribute {
     Heap::Target target = attributes_target(interpreter_, known_);
     if (target.table == nullptr) refuse();
     write_place(interpreter_, target, name_, interpreter_.sources().step(kind, path(), name_),
-                element_);
+                Held::stored(element_));
   }
 
   /// Only plain values of a class are written: methods and descriptors decide how other things go.
@@ -117,6 +117,7 @@ class Store : NamedAttribute {
   void write_through(PyObject* descriptor) {
     PyTypeObject* kind = Py_TYPE(descriptor);
     if (kind == &PyProperty_Type) return call_property(descriptor);
+    if (is_heap_type(kind)) return call_written(descriptor);
     if (kind != &PyMemberDescr_Type || !is_heap_type(type_)) refuse();
     auto* member = reinterpret_cast<PyMemberDescrObject*>(descriptor)->d_member;
     // A slot of a class written in Python holds any object.
@@ -129,7 +130,22 @@ class Store : NamedAttribute {
     target.owner = path();
     target.object = known_.object;
     write_place(interpreter_, target, name_,
-                interpreter_.sources().step(Source::Kind::attribute, path(), name_), element_);
+                interpreter_.sources().step(Source::Kind::attribute, path(), name_),
+                Held::stored(element_));
+  }
+
+  /// A descriptor whose class is written in Python.
+  void call_written(PyObject* descriptor) {
+    const char* method = element_ != nullptr ? "__set__" : "__delete__";
+    PyObject* const function = class_descriptor(interpreter_, Py_TYPE(descriptor), method);
+    if (function == nullptr || !PyFunction_Check(function)) refuse();
+    const Source* found =
+        interpreter_.sources().step(Source::Kind::type_attribute, type_path(), name_);
+    CallArguments arguments;
+    arguments.positional = {self_};
+    if (element_ != nullptr) arguments.positional.push_back(element_);
+    call(interpreter_, special_method(interpreter_, interpreter_.wrap(descriptor, found), method),
+         arguments);
   }
 
   void call_property(PyObject* descriptor) {
@@ -154,8 +170,10 @@ class Store : NamedAttribute {
 
 void write_attribute(Interpreter& interpreter, const Value& value, const std::string& name,
                      const Value& element) {
-  if (auto tensor = shared_as<Tensor>(value))
-    return write_tensor_property(interpreter, tensor, name, element);
+  if (auto tensor = shared_as<Tensor>(value)) {
+    if (write_tensor_property(interpreter, tensor, name, element)) return;
+    return write_tensor_attribute(interpreter, tensor, name, element);
+  }
   if (const auto* made = as<Dictionary>(value); made != nullptr && made->attributes != nullptr)
     return change_item(interpreter, *made->attributes, name_object(interpreter, name), element);
   if (auto object = shared_as<RuntimeObject>(value); object != nullptr && element != nullptr)
@@ -166,6 +184,8 @@ void write_attribute(Interpreter& interpreter, const Value& value, const std::st
 }
 
 void delete_attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
+  if (auto tensor = shared_as<Tensor>(value))
+    return write_tensor_attribute(interpreter, tensor, name, nullptr);
   if (as<Known>(value) == nullptr && as<Instance>(value) == nullptr)
     interpreter.refuse(ReasonCode::heap_write, path_text(value, name));
   Store(interpreter, value, name, nullptr).run();

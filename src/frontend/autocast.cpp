@@ -233,24 +233,24 @@ class Caster {
     read(interpreter_, *tensor);
     if (!is_cast(*tensor) || tensor->value->type.dtype == to_) return tensor;
     const bool is_kept = is_kept_once_cast(*tensor);
-    Autocast& autocast = interpreter_.autocast;
     if (is_kept)
-      if (const auto known = autocast.casts.find(tensor.get()); known != autocast.casts.end())
+      if (const auto known = interpreter_.casts.find(tensor.get());
+          known != interpreter_.casts.end())
         return known->second.second;
-    if (is_kept && interpreter_.grad_enabled && may_be_cast_elsewhere())
+    if (is_kept && interpreter_.modes.grad_enabled && may_be_cast_elsewhere())
       interpreter_.refuse(ReasonCode::mode_active,
                           "an autocast that keeps a weight's cast for others");
     // What is kept has its gradient, also where it is first wanted without.
-    const GradMode mode(interpreter_, interpreter_.grad_enabled || is_kept);
+    const GradMode mode(interpreter_, interpreter_.modes.grad_enabled || is_kept);
     Value result = cast_to(interpreter_, tensor, to_);
-    if (is_kept && !may_be_cast_elsewhere()) autocast.casts[tensor.get()] = {tensor, result};
+    if (is_kept && !may_be_cast_elsewhere()) interpreter_.casts[tensor.get()] = {tensor, result};
     return result;
   }
 
   /// Eager keeps what it casts leaves to, so that the gradients of all uses are added up before
   /// they are cast back.
   bool is_kept_once_cast(const Tensor& tensor) const {
-    return interpreter_.autocast.keeps_casts && to_ == interpreter_.autocast.dtype &&
+    return interpreter_.modes.autocast.keeps_casts && to_ == interpreter_.modes.autocast.dtype &&
            tensor.value->type.dtype == DType::f32 && tensor.requires_grad && tensor.is_leaf &&
            tensor.base == nullptr;
   }
@@ -275,11 +275,11 @@ void visit(Interpreter& interpreter, const Value& value,
 }
 
 DType widest(Interpreter& interpreter, const CallArguments& arguments) {
-  DType found = interpreter.autocast.dtype;
+  DType found = interpreter.modes.autocast.dtype;
   const auto see = [&](const Tensor& tensor) {
     if (!is_cast(tensor)) return;
     const DType dtype = tensor.value->type.dtype;
-    if (dtype != DType::f32 && dtype != interpreter.autocast.dtype)
+    if (dtype != DType::f32 && dtype != interpreter.modes.autocast.dtype)
       interpreter.refuse(ReasonCode::would_raise, "RuntimeError: a type that autocast has not");
     if (dtype == DType::f32) found = DType::f32;
   };
@@ -316,20 +316,20 @@ Value call_private_backend(Interpreter& interpreter, const CallArguments&) {
 Value call_is_enabled(Interpreter& interpreter, const CallArguments& arguments) {
   if (arguments.positional.empty()) return interpreter.boolean(false);  // of CUDA
   require_cpu(interpreter, arguments);
-  return interpreter.boolean(interpreter.autocast.is_on);
+  return interpreter.boolean(interpreter.modes.autocast.is_on);
 }
 
 Value call_set_enabled(Interpreter& interpreter, const CallArguments& arguments) {
   require_cpu(interpreter, arguments);
   if (interpreter.recursion().is_building())
     interpreter.refuse(ReasonCode::mode_active, "autocast in a recursion");
-  interpreter.autocast.is_on = flag_of(interpreter, arguments, 1);
+  interpreter.modes.autocast.is_on = flag_of(interpreter, arguments, 1);
   return interpreter.none();
 }
 
 Value call_get_dtype(Interpreter& interpreter, const CallArguments& arguments) {
   require_cpu(interpreter, arguments);
-  return interpreter.constant(dtype_object(interpreter.autocast.dtype));
+  return interpreter.constant(dtype_object(interpreter.modes.autocast.dtype));
 }
 
 Value call_set_dtype(Interpreter& interpreter, const CallArguments& arguments) {
@@ -338,31 +338,31 @@ Value call_set_dtype(Interpreter& interpreter, const CallArguments& arguments) {
       arguments.positional.size() < 2 ? nullptr : known_object(arguments.positional[1]);
   const auto dtype = object == nullptr ? std::nullopt : dtype_of(object);
   if (!dtype) interpreter.refuse(ReasonCode::unsupported_argument, "the type of an autocast");
-  interpreter.autocast.dtype = *dtype;
+  interpreter.modes.autocast.dtype = *dtype;
   return interpreter.none();
 }
 
 Value call_keeps_casts(Interpreter& interpreter, const CallArguments&) {
-  return interpreter.boolean(interpreter.autocast.keeps_casts);
+  return interpreter.boolean(interpreter.modes.autocast.keeps_casts);
 }
 
 Value call_set_keeps_casts(Interpreter& interpreter, const CallArguments& arguments) {
-  interpreter.autocast.keeps_casts = flag_of(interpreter, arguments, 0);
+  interpreter.modes.autocast.keeps_casts = flag_of(interpreter, arguments, 0);
   return interpreter.none();
 }
 
 Value call_increment(Interpreter& interpreter, const CallArguments&) {
-  return interpreter.integer(++interpreter.autocast.nesting);
+  return interpreter.integer(++interpreter.modes.autocast.nesting);
 }
 
 /// Where the call is in a context already, the outermost one is never left.
 Value call_decrement(Interpreter& interpreter, const CallArguments&) {
   const int outside = interpreter.output().environment.autocast ? 1 : 0;
-  return interpreter.integer(--interpreter.autocast.nesting + outside);
+  return interpreter.integer(--interpreter.modes.autocast.nesting + outside);
 }
 
 Value call_clear(Interpreter& interpreter, const CallArguments&) {
-  interpreter.autocast.casts.clear();
+  interpreter.casts.clear();
   return interpreter.none();
 }
 
@@ -383,7 +383,7 @@ CallArguments with_casts(Interpreter& interpreter, std::string_view name, bool i
       (is_composite && policy == CastPolicy::none && !contains(kWithoutListed, name)))
     interpreter.refuse(ReasonCode::mode_active, cat("autocast within ", name));
   if (policy == CastPolicy::none) return arguments;
-  const DType to = policy == CastPolicy::lower  ? interpreter.autocast.dtype
+  const DType to = policy == CastPolicy::lower  ? interpreter.modes.autocast.dtype
                    : policy == CastPolicy::full ? DType::f32
                                                 : widest(interpreter, arguments);
   Caster caster(interpreter, to);
@@ -417,7 +417,7 @@ std::optional<DType> widen_norm(Interpreter& interpreter, std::string_view name,
 }
 
 void refuse_within_autocast(Interpreter& interpreter, std::string_view what) {
-  if (interpreter.autocast.is_on)
+  if (interpreter.modes.autocast.is_on)
     interpreter.refuse(ReasonCode::mode_active, cat("autocast around ", what));
 }
 

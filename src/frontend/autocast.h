@@ -22,15 +22,12 @@ struct Autocast {
   graph::DType dtype = graph::DType::bf16;
   bool keeps_casts = true;
   int nesting = 0;
-  bool operator==(const Autocast& other) const {
-    return is_on == other.is_on && dtype == other.dtype && keeps_casts == other.keeps_casts &&
-           nesting == other.nesting;
-  }
-
-  /// What leaves of before were cast to, each with what it was cast from, until the outermost
-  /// context is left.
-  std::unordered_map<const TensorState*, std::pair<Value, Value>> casts;
+  bool operator==(const Autocast&) const = default;
 };
+
+/// What leaves of before were cast to, each with what it was cast from, until the outermost context
+/// is left.
+using Casts = std::unordered_map<const TensorState*, std::pair<Value, Value>>;
 
 /// What becomes of the floating operands of an operator.
 enum class CastPolicy {

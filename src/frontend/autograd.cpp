@@ -254,14 +254,20 @@ void check_certain(Interpreter& interpreter, const std::vector<graph::Value*>& o
 namespace {
 
 /// Whether what `node` saved of the value has been overwritten by another: the value itself, or
-/// what it is a view of.
+/// what it is, or may be, a view of.
 bool is_stale(const Interpreter& interpreter, const graph::Node& node, const graph::Value* value) {
   const auto& overwritten = interpreter.history.overwritten;
   while (true) {
     const auto written = overwritten.find(value);
     if (written != overwritten.end()) return written->second != &node;
     const graph::Node* definition = value->definition;
-    if (definition == nullptr || !definition->op->is(graph::Trait::view)) return false;
+    if (definition == nullptr) return false;
+    if (definition->op == &op::opaque &&
+        definition->attributes.get_or<bool>("_shares_memory", false))
+      return std::ranges::any_of(definition->inputs, [&](const graph::Value* input) {
+        return is_stale(interpreter, node, input);
+      });
+    if (!definition->op->is(graph::Trait::view)) return false;
     value = definition->inputs[0];
   }
 }
@@ -365,7 +371,7 @@ void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
   if (tensor == nullptr || !requires_gradient_in_run(interpreter, *tensor))
     interpreter.refuse(ReasonCode::would_raise,
                        "RuntimeError: element 0 of tensors does not require grad");
-  if (!interpreter.grad_enabled && tensor->is_leaf)
+  if (!interpreter.modes.grad_enabled && tensor->is_leaf)
     interpreter.refuse(ReasonCode::autograd, "a gradient of a leaf");
   graph::Value* value = read(interpreter, *tensor);
   const auto* known = as<Known>(seed);
@@ -469,6 +475,26 @@ std::vector<ReachedLeaf> reached_leaves(Interpreter& interpreter, const Outputs&
   return result;
 }
 
+/// The graph adds to the leaves' .grad itself: nobody would call hooks of the nodes that do so in
+/// eager.
+void assume_plain_accumulators(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves) {
+  std::set<const speculate::Source*> sources;
+  for (const ReachedLeaf& each : leaves) {
+    const speculate::Source* source = each.leaf->source;
+    // What has no path is made by the run. An object of before the call might have hooks.
+    if (source == nullptr && (each.leaf->is_borrowed || each.leaf->list_memory != nullptr))
+      interpreter.refuse(ReasonCode::hook, "the gradient accumulator of a leaf that the run finds");
+    if (source == nullptr) continue;
+    const auto fact = speculate::tensor_access().describe(each.leaf->object.get(), nullptr);
+    if (fact && fact->accumulator_has_hooks)
+      interpreter.refuse(ReasonCode::hook, cat("the gradient accumulator of ", source->describe()));
+    sources.insert(source);
+  }
+  for (Assumption& each : interpreter.output().assumptions)
+    if (each.kind == Assumption::Kind::tensor && sources.contains(each.source))
+      each.tensor.is_accumulated_into = true;
+}
+
 /// Adds a gradient that comes to a leaf, to what it has already.
 class Accumulation {
  public:
@@ -538,6 +564,7 @@ class Accumulation {
 /// Gives the leaves their gradients, of which there is one for each of their values.
 void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves,
                 const std::vector<graph::Value*>& gradients) {
+  assume_plain_accumulators(interpreter, leaves);
   std::vector<std::shared_ptr<Tensor>> tensors;
   for (const ReachedLeaf& leaf : leaves) {
     tensors.push_back(leaf.leaf);
@@ -747,12 +774,12 @@ Value grad_mode(bool enabled) {
   auto before = std::make_shared<std::vector<bool>>();
   context->decorates = true;
   context->enter = [before, enabled](Interpreter& interpreter) {
-    before->push_back(interpreter.grad_enabled);
-    interpreter.grad_enabled = enabled;
+    before->push_back(interpreter.modes.grad_enabled);
+    interpreter.modes.grad_enabled = enabled;
     return interpreter.none();
   };
   context->exit = [before](Interpreter& interpreter) {
-    interpreter.grad_enabled = before->back();
+    interpreter.modes.grad_enabled = before->back();
     before->pop_back();
   };
   return context;
@@ -784,12 +811,12 @@ Value call_inference_mode(Interpreter& interpreter, const CallArguments& argumen
   context->enter = [grads, before, is_on](Interpreter& inner) {
     if (inner.recursion().is_building())
       inner.refuse(ReasonCode::mode_active, "inference mode in a recursion");
-    before->push_back(inner.inference_mode);
-    inner.inference_mode = is_on;
+    before->push_back(inner.modes.inference_mode);
+    inner.modes.inference_mode = is_on;
     return grads->enter(inner);
   };
   context->exit = [grads, before](Interpreter& inner) {
-    inner.inference_mode = before->back();
+    inner.modes.inference_mode = before->back();
     before->pop_back();
     grads->exit(inner);
   };
@@ -797,7 +824,7 @@ Value call_inference_mode(Interpreter& interpreter, const CallArguments& argumen
 }
 
 Value call_is_inference_mode_enabled(Interpreter& interpreter, const CallArguments&) {
-  return interpreter.boolean(interpreter.inference_mode);
+  return interpreter.boolean(interpreter.modes.inference_mode);
 }
 
 /// torch.set_grad_enabled changes the mode at once; as a context it restores the one before.
@@ -805,19 +832,19 @@ Value call_set_grad_enabled(Interpreter& interpreter, const CallArguments& argum
   const Value* mode = argument(arguments, 0, "mode");
   if (mode == nullptr) interpreter.refuse(ReasonCode::would_raise, "TypeError: mode is missing");
   bool enabled = truth(interpreter, *mode, -1);
-  bool before = interpreter.grad_enabled;
-  interpreter.grad_enabled = enabled;
+  bool before = interpreter.modes.grad_enabled;
+  interpreter.modes.grad_enabled = enabled;
   auto context = std::make_shared<ContextManager>();
   context->enter = [enabled](Interpreter& inner) {
-    inner.grad_enabled = enabled;
+    inner.modes.grad_enabled = enabled;
     return inner.none();
   };
-  context->exit = [before](Interpreter& inner) { inner.grad_enabled = before; };
+  context->exit = [before](Interpreter& inner) { inner.modes.grad_enabled = before; };
   return context;
 }
 
 Value call_is_grad_enabled(Interpreter& interpreter, const CallArguments&) {
-  return interpreter.boolean(interpreter.grad_enabled);
+  return interpreter.boolean(interpreter.modes.grad_enabled);
 }
 
 }  // namespace

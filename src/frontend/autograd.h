@@ -9,10 +9,10 @@ namespace janus::frontend {
 class GradMode {
  public:
   GradMode(Interpreter& interpreter, bool enabled)
-      : interpreter_(interpreter), before_(interpreter.grad_enabled) {
-    interpreter.grad_enabled = enabled;
+      : interpreter_(interpreter), before_(interpreter.modes.grad_enabled) {
+    interpreter.modes.grad_enabled = enabled;
   }
-  ~GradMode() { interpreter_.grad_enabled = before_; }
+  ~GradMode() { interpreter_.modes.grad_enabled = before_; }
   GradMode(const GradMode&) = delete;
   GradMode& operator=(const GradMode&) = delete;
 

@@ -28,13 +28,9 @@ Fork::Fork(Interpreter& interpreter, const Truth& truth, TestKey test)
       example_(truth.example),
       outer_(interpreter.builder().block()),
       span_(interpreter.user_span()),
-      before_(Snapshot::take()),
-      heap_before_(interpreter.heap),
-      effects_(interpreter.output().effects.size()),
+      before_(SavedState::of(interpreter)),
       results_(interpreter.results().size()),
-      differentiable_results_(interpreter.output().differentiable_results.size()),
-      history_(interpreter.history),
-      known_classes_(interpreter.known_classes) {
+      differentiable_results_(interpreter.output().differentiable_results.size()) {
   interpreter.begin_scope(*this);
 }
 
@@ -44,44 +40,32 @@ Fork::~Fork() {
 
 void Fork::enter(size_t side) {
   at_ = side;
-  before_.restore();
-  interpreter_.heap = sides_[side].state ? sides_[side].heap : heap_before_;
-  interpreter_.history = sides_[side].state ? sides_[side].history : history_;
-  if (sides_[side].state) {
-    sides_[side].state->restore();
-    interpreter_.grad_enabled = sides_[side].grad_enabled;
-  }
-  auto& effects = interpreter_.output().effects;
-  effects.resize(effects_);
-  for (speculate::Effect& effect : sides_[side].effects) effects.push_back(std::move(effect));
-  sides_[side].effects.clear();
+  const SavedState& from = sides_[side].state ? *sides_[side].state : before_;
+  if (from.objects.has_moved_iterator())
+    throw CannotMerge{test_, "one side takes more from an iterator"};
+  // Objects of the entry that were reached since the side was left are as they were before.
+  before_.restore(interpreter_);
+  if (sides_[side].state) sides_[side].state->restore(interpreter_);
   interpreter_.enter_block(*sides_[side].block);
-  interpreter_.known_classes = sides_[side].state ? sides_[side].known_classes : known_classes_;
   if (!sides_[side].state) interpreter_.learn_classes(flag_, side == 0);
 }
 
 void Fork::leave(Completion completion, Value result) {
   if (interpreter_.output().differentiable_results.size() != differentiable_results_)
     throw CannotMerge{test_, "one side shows a tensor that has a gradient"};
+  check_effects();
   Side& side = sides_[at_];
-  put_effects_aside(side);
-  side.state = before_.again();
-  side.heap = interpreter_.heap;
+  side.state = before_.again(interpreter_);
   side.completion = completion;
   side.result = std::move(result);
-  side.grad_enabled = interpreter_.grad_enabled;
-  side.history = interpreter_.history;
-  side.known_classes = interpreter_.known_classes;
 }
 
-void Fork::put_effects_aside(Side& side) {
-  auto& effects = interpreter_.output().effects;
-  for (size_t i = effects_; i < effects.size(); ++i) {
+/// What the side at hand shows has to be such that can be left out.
+void Fork::check_effects() const {
+  const auto& effects = interpreter_.effects;
+  for (size_t i = before_.state.effects.size(); i < effects.size(); ++i)
     if (!may_be_conditional(effects[i].call))
       throw CannotMerge{test_, "one side warns or has another effect outside"};
-    side.effects.push_back(std::move(effects[i]));
-  }
-  effects.resize(effects_);
 }
 
 void Fork::adopt(size_t side) {
@@ -102,8 +86,6 @@ Value Fork::adopt_other() {
 
 Value Fork::merge() {
   Value result = Merger(*this).run();
-  for (const Side& side : sides_) interpreter_.history.add(side.history);
-  interpreter_.known_classes = std::move(known_classes_);
   interpreter_.end_scope(*this);
   interpreter_.mark(speculate::LineMark::Kind::graph, "both sides in the graph", span_);
   return result;
@@ -189,7 +171,6 @@ Value end_choice(Interpreter& interpreter, std::shared_ptr<Fork> fork, const Val
 
 Value choose(Interpreter& interpreter, const Truth& truth, const TestKey& test,
              const std::function<Value()>& first, const std::function<Value()>& second) {
-  bool grad_enabled = interpreter.grad_enabled;
   auto fork = std::make_shared<Fork>(interpreter, truth, test);
   std::optional<UnknownResult> unknown;
   size_t forks = interpreter.frame().forks.size();
@@ -202,7 +183,6 @@ Value choose(Interpreter& interpreter, const Truth& truth, const TestKey& test,
     unknown = result;
     abandon(interpreter, *fork, forks);
   }
-  interpreter.grad_enabled = grad_enabled;
   fork->enter(1);
   try {
     const ValueOfSide of_second = value_of_side(interpreter, second);
@@ -270,7 +250,6 @@ Completion end_sides(Interpreter& interpreter, std::shared_ptr<Fork> fork, Compl
 Completion choose_statements(Interpreter& interpreter, const Truth& truth, int fact,
                              const std::function<Completion()>& first,
                              const std::function<Completion()>& second) {
-  bool grad_enabled = interpreter.grad_enabled;
   auto fork = std::make_shared<Fork>(interpreter, truth, fact);
   std::optional<UnknownResult> unknown;
   size_t forks = interpreter.frame().forks.size();
@@ -283,7 +262,6 @@ Completion choose_statements(Interpreter& interpreter, const Truth& truth, int f
     unknown = result;
     abandon(interpreter, *fork, forks);
   }
-  interpreter.grad_enabled = grad_enabled;
   fork->enter(1);
   try {
     of_second = run_side(interpreter, second);
@@ -319,8 +297,6 @@ Completion on_each_side(Interpreter& interpreter, size_t count, Completion compl
   for (size_t i = forks.size(); i-- > count;)
     if (concerns(forks[i]->other_completion())) outermost = i;
   const size_t before = forks.size();
-  if (outermost < before && interpreter.autocast.is_on)  // which is no part of a side's state
-    throw CannotMerge{*forks.back()->test(), "one side leaves an autocast"};
   if (concerns(completion)) completion = action(completion);
   if (outermost == before) return completion;
   close_forks(interpreter, before, completion);

@@ -13,7 +13,6 @@
 #include <string>
 
 #include "frontend/interpreter.h"
-#include "frontend/snapshot.h"
 
 namespace janus::frontend {
 
@@ -60,7 +59,7 @@ class Fork final : public Scope {
   bool is_inside(const graph::Block* block) const override {
     return block == sides_[at_].block.get();
   }
-  void add_entry_object(Changeable& object) override { before_.add(object); }
+  void add_entry_object(Changeable& object) override { before_.objects.add(object); }
   std::optional<bool> outcome(const graph::Value* flag) const override {
     return flag == flag_ ? std::optional(at_ == 0) : std::nullopt;
   }
@@ -70,19 +69,13 @@ class Fork final : public Scope {
 
  private:
   friend class Merger;
-  using KnownClasses = decltype(Interpreter::known_classes);
   struct Side {
     std::unique_ptr<graph::Block> block = std::make_unique<graph::Block>();
-    std::optional<Snapshot> state;
-    Heap heap;
+    std::optional<SavedState> state;  ///< as it was left
     Completion completion = Completion::normal;
     Value result;
-    bool grad_enabled = true;
-    Interpreter::History history;
-    KnownClasses known_classes;
-    std::vector<speculate::Effect> effects;  ///< what it shows
   };
-  void put_effects_aside(Side& side);
+  void check_effects() const;
 
   Interpreter& interpreter_;
   TestKey test_;
@@ -90,11 +83,8 @@ class Fork final : public Scope {
   python::Object example_;
   graph::Block& outer_;
   graph::SourceSpan span_;
-  Snapshot before_;
-  Heap heap_before_;
-  size_t effects_, results_, differentiable_results_;  // how many there were before
-  Interpreter::History history_;
-  KnownClasses known_classes_;
+  SavedState before_;
+  size_t results_, differentiable_results_;  // how many there were before
   Side sides_[2];
   size_t at_ = 0;
 };

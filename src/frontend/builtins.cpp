@@ -1,15 +1,18 @@
 // Python's builtin functions and classes, by identity: one table.
 #include <algorithm>
 
+#include "frontend/attribute_lookup.h"
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
 #include "frontend/calls.h"
+#include "frontend/class_checks.h"
 #include "frontend/containers.h"
 #include "frontend/entry_lists.h"
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/operators.h"
+#include "frontend/protocol.h"
 #include "frontend/python_calls.h"
 #include "frontend/rearranged.h"
 #include "frontend/rolled.h"
@@ -266,44 +269,15 @@ Value call_sum(Interpreter& interpreter, const Arguments& arguments) {
 
 // --- classes of objects -------------------------------------------------------------------------
 
-/// The classes of isinstance's second argument.
-void collect_classes(Interpreter& interpreter, const Value& value, std::vector<Object>& classes) {
-  Value twin = opened(interpreter, value);
-  if (const auto* sequence = as<Sequence>(twin)) {
-    for (const Value& element : sequence->elements) collect_classes(interpreter, element, classes);
-    return;
-  }
-  const auto* known = as<Known>(value);
-  if (known == nullptr) interpreter.refuse(ReasonCode::expression, "isinstance()");
-  interpreter.assume_identity(*known);
-  classes.push_back(known->object);
-}
-
-/// issubclass without running user code: through the MRO, unless the class has a hook of its own.
-bool is_subclass(Interpreter& interpreter, PyTypeObject* type, PyObject* of, PyObject* instance) {
-  if (!PyType_Check(of)) {
-    // typing unions and generic aliases
-    int result = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), of);
-    if (result < 0) interpreter.refuse_raised();
-    return result == 1;
-  }
-  if (Py_TYPE(of) == &PyType_Type)
-    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(of)) != 0;
-  int result = instance != nullptr ? PyObject_IsInstance(instance, of)
-                                   : PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), of);
-  if (result < 0) interpreter.refuse_raised();
-  return result == 1;
-}
-
 Value call_isinstance(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 2, 2, "isinstance");
   const Value& value = arguments.positional[0];
-  std::vector<Object> classes;
+  std::vector<Value> classes;
   collect_classes(interpreter, arguments.positional[1], classes);
   if (const auto* object = as<RuntimeObject>(value)) {
     auto holds = [&](PyTypeObject* type) {
-      return std::any_of(classes.begin(), classes.end(), [&](const Object& candidate) {
-        return is_subclass(interpreter, type, candidate.get(), nullptr);
+      return std::any_of(classes.begin(), classes.end(), [&](const Value& candidate) {
+        return has_instances_of(interpreter, type, known_object(candidate), nullptr);
       });
     };
     return test_classes(interpreter, *object, holds, -1);
@@ -315,14 +289,19 @@ Value call_isinstance(Interpreter& interpreter, const Arguments& arguments) {
   if (const auto* tensor = as<Tensor>(value)) instance = tensor->object.get();
   static PyObject* const parameter = imported("torch.nn.Parameter");
   static PyObject* const buffer = imported("torch.nn.Buffer");
-  for (const Object& candidate : classes) {
-    if (as<Tensor>(value) != nullptr &&
-        (candidate.is(parameter) || (buffer != nullptr && candidate.is(buffer)))) {
-      if (candidate.is(parameter) && as<Tensor>(value)->is_parameter)
-        return interpreter.boolean(true);
+  for (const Value& candidate : classes) {
+    PyObject* const of = known_object(candidate);
+    if (as<Tensor>(value) != nullptr && (of == parameter || (buffer != nullptr && of == buffer))) {
+      if (of == parameter && as<Tensor>(value)->is_parameter) return interpreter.boolean(true);
       continue;
     }
-    if (is_subclass(interpreter, type, candidate.get(), instance)) return interpreter.boolean(true);
+    if (of != reinterpret_cast<PyObject*>(type))
+      if (const Value answer =
+              asked_metaclass(interpreter, candidate, "__instancecheck__", value)) {
+        if (truth(interpreter, answer, -1)) return interpreter.boolean(true);
+        continue;
+      }
+    if (has_instances_of(interpreter, type, of, instance)) return interpreter.boolean(true);
   }
   return interpreter.boolean(false);
 }
@@ -332,12 +311,19 @@ Value call_issubclass(Interpreter& interpreter, const Arguments& arguments) {
   const auto* type = as<Known>(arguments.positional[0]);
   if (type == nullptr || !PyType_Check(type->object.get()))
     interpreter.refuse(ReasonCode::expression, "issubclass()");
-  std::vector<Object> classes;
+  interpreter.assume_identity(*type);
+  std::vector<Value> classes;
   collect_classes(interpreter, arguments.positional[1], classes);
-  for (const Object& candidate : classes)
-    if (is_subclass(interpreter, reinterpret_cast<PyTypeObject*>(type->object.get()),
-                    candidate.get(), nullptr))
-      return interpreter.boolean(true);
+  for (const Value& candidate : classes) {
+    const Value answer =
+        asked_metaclass(interpreter, candidate, "__subclasscheck__", arguments.positional[0]);
+    const bool is_one =
+        answer != nullptr
+            ? truth(interpreter, answer, -1)
+            : is_subclass(interpreter, reinterpret_cast<PyTypeObject*>(type->object.get()),
+                          known_object(candidate));
+    if (is_one) return interpreter.boolean(true);
+  }
   return interpreter.boolean(false);
 }
 
@@ -456,6 +442,35 @@ Value call_id(Interpreter& interpreter, const Arguments& arguments) {
     interpreter.refuse(ReasonCode::expression, "id()");
   interpreter.assume_identity(*known);
   return interpreter.constant(interpreter.must(PyLong_FromVoidPtr(known->object.get())));
+}
+
+/// locals() of a function: a dict of its variables, in CPython's order. A second call would change
+/// the dict that the first one gave.
+Value call_locals(Interpreter& interpreter, const Arguments& arguments) {
+  expect(interpreter, arguments, 0, 0, "locals");
+  constexpr const char* kTaken = ".locals";
+  const Frame& frame = interpreter.frame();
+  const Code& code = *frame.code;
+  Variables& variables = *frame.variables;
+  if (!code.function || variables.scope != code.tree->scope || code.tree->scope->has_yield ||
+      variables.values.contains(kTaken))
+    interpreter.refuse(ReasonCode::expression, "locals()");
+  const auto dict = std::make_shared<Dictionary>();
+  PyObject* const of = PyFunction_GET_CODE(code.function.get());
+  for (const char* kind : {"co_varnames", "co_cellvars", "co_freevars"}) {
+    const Object names = interpreter.must(PyObject_GetAttrString(of, kind));
+    for (const Object& name : python::elements(names.get())) {
+      const std::string text = text_of(name.get());
+      const bool is_free = std::string_view(kind) == "co_freevars";
+      const auto variable = variables.values.find(text);
+      if (!is_free && (variable == variables.values.end() || variable->second == nullptr)) continue;
+      const bool is_there = std::ranges::any_of(
+          dict->items, [&](const auto& item) { return text_of(item.first.get()) == text; });
+      if (!is_there) dict->items.emplace_back(name, interpreter.read_name(text));
+    }
+  }
+  variables.values[kTaken] = interpreter.none();
+  return dict;
 }
 
 // --- containers ---------------------------------------------------------------------------------
@@ -599,10 +614,49 @@ Value call_zip(Interpreter& interpreter, const Arguments& arguments) {
   });
 }
 
+/// Of an object of the program's that is no container of Python's own: its items, from the last
+/// one. Null: another object. What has no positions is not reversed.
+Value reversed_by_items(Interpreter& interpreter, const Value& value) {
+  const bool is_object = as<Instance>(value) != nullptr || as<Known>(value) != nullptr;
+  PyTypeObject* const type = is_object ? class_of(value) : nullptr;
+  const auto is_of = [&](PyTypeObject& of) { return PyType_IsSubtype(type, &of) != 0; };
+  const bool is_set = as<SetValue>(value) != nullptr ||
+                      (is_object && (is_of(PySet_Type) || is_of(PyFrozenSet_Type)));
+  if (is_set || as<Iterator>(value) != nullptr)
+    raise(interpreter, PyExc_TypeError, "TypeError: what has no positions is not reversed");
+  if (!is_object || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || is_of(PyList_Type) ||
+      is_of(PyTuple_Type) || is_of(PyDict_Type) || is_of(PyType_Type))
+    return nullptr;
+  PyObject* const own = _PyType_Lookup(type, name_object(interpreter, "__reversed__").get());
+  if (own == Py_None || !has_written(value, "__getitem__") || !has_written(value, "__len__"))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: an object that is not reversible");
+  const Object length = folded(interpreter, length_of(interpreter, value));
+  auto position = std::make_shared<int64_t>(PyLong_AsLongLong(length.get()));
+  return std::make_shared<Iterator>([&interpreter, value, position]() -> Value {
+    if (*position == 0) return nullptr;
+    return subscript(interpreter, value, interpreter.integer(--*position));
+  });
+}
+
+/// Of a list, which may change on the way: the elements that stand at its positions then.
+Value reversed_list(const std::shared_ptr<Sequence>& list) {
+  auto position = std::make_shared<size_t>(list->elements.size());
+  return std::make_shared<Iterator>([list, position]() -> Value {
+    if (*position == 0 || *position > list->elements.size()) return nullptr;
+    return list->elements[--*position];
+  });
+}
+
 Value call_reversed(Interpreter& interpreter, const Arguments& arguments) {
   expect(interpreter, arguments, 1, 1, "reversed");
   if (Value result = by_own_method(interpreter, arguments, "__reversed__")) return result;
-  std::vector<Value> elements = elements_of(interpreter, arguments.positional[0]);
+  const Value& value = arguments.positional[0];
+  if (Value result = reversed_by_items(interpreter, value)) return result;
+  const Value twin = opened(interpreter, value);
+  if (const auto list = shared_as<Sequence>(twin);
+      list != nullptr && list->is_list && list->elements.rolled() == nullptr)
+    return reversed_list(list);
+  std::vector<Value> elements = elements_of(interpreter, value);
   std::reverse(elements.begin(), elements.end());
   return iterate_elements(std::move(elements));
 }
@@ -762,6 +816,7 @@ std::span<const SpecialCallable> builtin_callables() {
       {"builtins.object.__delattr__", call_object_delattr},
       {"builtins.super", call_super},
       {"builtins.id", call_id},
+      {"builtins.locals", call_locals},
       {"builtins.list", call_list},
       {"builtins.tuple", call_tuple},
       {"torch.Size", call_size},

@@ -358,7 +358,7 @@ bool is_tracked(Interpreter& interpreter, const graph::OpDef& op,
   for (const auto& tensor : tensors)
     if (tensor->requires_grad) return true;
   for (const auto& tensor : tensors)
-    if (interpreter.grad_enabled && is_leaf_view(*tensor))
+    if (interpreter.modes.grad_enabled && is_leaf_view(*tensor))
       interpreter.refuse(ReasonCode::autograd,
                          "gradients of a view that was taken without gradients");
   return false;
@@ -454,7 +454,7 @@ void refuse_weights_with_gradient(Interpreter& interpreter, const OperatorCall& 
       "functional_binary_cross_entropy",
       "binary_cross_entropy_with_logits",
       "functional_binary_cross_entropy_with_logits"};
-  if (!interpreter.grad_enabled || std::ranges::find(losses, op.name) == losses.end()) return;
+  if (!interpreter.modes.grad_enabled || std::ranges::find(losses, op.name) == losses.end()) return;
   auto value = call.values.begin();
   for (const Parameter& parameter : op.signature().parameters) {
     if (!parameter.is_operand()) continue;
@@ -487,7 +487,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
     bool differentiable = tracked && graph::is_differentiable(output->type.dtype);
     graph::Value* value = output;
     if (in_order) value = op::contiguous(interpreter.builder(), {value});
-    if (differentiable && !interpreter.grad_enabled) {
+    if (differentiable && !interpreter.modes.grad_enabled) {
       value = op::detach(interpreter.builder(), {value});
       differentiable = false;
     }
@@ -607,21 +607,26 @@ bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const O
   return false;
 }
 
-/// The least and the largest number of an integer dtype narrower than Python's ints.
+/// The least and the largest number of half precision, or of an integer dtype narrower than
+/// Python's ints.
 std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
   if (dtype == graph::DType::u8) return {0, 255};
+  if (dtype == graph::DType::f16) return {-65504, 65504};
   const int bits = static_cast<int>(graph::byte_size(dtype)) * 8;
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
 }
 
-/// That it lies between the least and the largest of an integral dtype is guarded.
+/// That it lies between the least and the largest of such a dtype is guarded.
 void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::DType dtype) {
   const auto [least, largest] = range_of(dtype);
   const Object holds = Object::borrow(Py_True);
   graph::Builder& builder = interpreter.builder();
   for (const auto& [comparison, bound] :
        {std::pair("scalar_ge", least), std::pair("scalar_le", largest)}) {
-    graph::Value* test = operator_named(comparison)(builder, {number, builder.constant(bound)});
+    graph::Value* limit = number->type.kind == graph::Type::Kind::f64
+                              ? builder.constant(static_cast<double>(bound))
+                              : builder.constant(bound);
+    graph::Value* test = operator_named(comparison)(builder, {number, limit});
     interpreter.follow(test, holds, -1);
   }
 }
@@ -643,8 +648,8 @@ void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) 
       if (!ops::can_hold(result.dtype, *number))
         interpreter.refuse(ReasonCode::would_raise,
                            cat("RuntimeError: ", *number, " does not fit the tensor's dtype"));
-    } else if (replaces && graph::is_integral(result.dtype) &&
-               value->type.kind == graph::Type::Kind::i64) {
+    } else if (graph::is_integral(result.dtype) ? value->type.kind == graph::Type::Kind::i64
+                                                : result.dtype == graph::DType::f16) {
       assume_that_it_fits(interpreter, value, result.dtype);
     }
   }
@@ -715,10 +720,10 @@ Value call_overload(Interpreter& interpreter, const OperatorForm& form, const gr
 /// Fits the call to one of the overloads; `message` says why none did.
 Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
                 const CallArguments& arguments, std::string* message) {
-  if (interpreter.autocast.is_on) {
+  if (interpreter.modes.autocast.is_on) {
     const std::string name = cat(form.ops.front()->name, form.in_place ? "_" : "");
     CallArguments cast = with_casts(interpreter, name, false, arguments);
-    const WithoutAutocast within(interpreter.autocast);
+    const WithoutAutocast within(interpreter.modes.autocast);
     const std::optional<graph::DType> narrow = widen_norm(interpreter, name, cast);
     Value result = call_form(interpreter, form, callable, cast, message);
     return narrow && result != nullptr ? cast_to(interpreter, result, *narrow) : result;

@@ -54,6 +54,8 @@ Value call_decorated(Interpreter& interpreter, const Known& function,
 
 /// The handler of a callable, or null.
 Handler special_handler(PyObject* callable);
+/// Of the callable that the tables state by that path, whatever the program has there.
+Handler handler_named(std::string_view path);
 
 /// The operators that the callable may mean (overloads), in order; `in_place`: it is the
 /// trailing-underscore form of them.

@@ -13,6 +13,7 @@
 #include "frontend/instances.h"
 #include "frontend/optional.h"
 #include "frontend/recursion.h"
+#include "frontend/scripted_functions.h"
 #include "frontend/statements.h"
 #include "frontend/strings.h"
 #include "frontend/torch_services.h"
@@ -627,6 +628,17 @@ bool is_partial(PyObject* object) {
   return type != nullptr && reinterpret_cast<PyObject*>(Py_TYPE(object)) == type;
 }
 
+/// That a callable whose meaning is known by which object it is stays that object, with its body.
+void assume_meaning(Interpreter& interpreter, const Known& known) {
+  interpreter.assume_identity(known);
+  PyObject* const object = known.object.get();
+  if (!PyFunction_Check(object)) return;
+  const Source* function = interpreter.sources().root(Source::Kind::constant, known.object);
+  interpreter.assume(Assumption::Kind::identity,
+                     interpreter.sources().step(Source::Kind::code, function),
+                     Object::borrow(PyFunction_GET_CODE(object)));
+}
+
 Value call_known(Interpreter& interpreter, const Value& callee, const CallArguments& arguments) {
   const auto& known = *as<Known>(callee);
   PyObject* object = known.object.get();
@@ -638,12 +650,12 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
       return both;
   if (Handler handler = special_handler(object)) {
     expect_settled(arguments);
-    interpreter.assume_identity(known);
+    assume_meaning(interpreter, known);
     if (Value result = handler(interpreter, arguments)) return result;
   }
   if (!PyFunction_Check(object) && !PyMethod_Check(object)) expect_settled(arguments);
   if (Value result = call_operator(interpreter, object, arguments)) {
-    interpreter.assume_identity(known);
+    assume_meaning(interpreter, known);
     return result;
   }
   if (PyType_Check(object)) return call_class(interpreter, known, arguments);
@@ -669,6 +681,7 @@ Value call_known(Interpreter& interpreter, const Value& callee, const CallArgume
     return inline_function(interpreter, function, path, arguments);
   }
   if (Value result = call_container_function(interpreter, object, arguments)) return result;
+  if (Value result = call_scripted(interpreter, known, arguments)) return result;
   if (is_exception_initialiser(object))
     if (Value result = initialise_exception(interpreter, arguments)) return result;
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||

@@ -69,7 +69,7 @@ Value call_checkpoint(Interpreter& interpreter, const CallArguments& arguments) 
   if (is_reentrant) refuse("without use_reentrant=False");
   const Traces before(interpreter);
   Value result = call(interpreter, arguments.positional[0], rest);
-  if (interpreter.grad_enabled && before.has_more_now(interpreter))
+  if (interpreter.modes.grad_enabled && before.has_more_now(interpreter))
     refuse("of a function that changes or draws something when it is computed again");
   return result;
 }

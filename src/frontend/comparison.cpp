@@ -6,6 +6,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/dict_views.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/number_kinds.h"
@@ -142,6 +143,8 @@ bool identical(Interpreter& interpreter, const Value& left, const Value& right) 
   if (left == right) return true;
   expect_settled(left);
   expect_settled(right);
+  if (may_be_one_view(left, right))
+    interpreter.refuse(ReasonCode::expression, "whether two views are one object");
   const EntryObject one = entry_object_of(left), other = entry_object_of(right);
   if (const auto *first = as<Tensor>(left), *second = as<Tensor>(right);
       first != nullptr && second != nullptr) {
@@ -320,6 +323,19 @@ Value compare_run_time(Interpreter& interpreter, CompareOperator op, const Value
   return interpreter.number(interpreter.negated_flag(interpreter.graph_value(same)));
 }
 
+/// number in tensor, tensor in tensor: whether any element is equal. Null: what raises.
+Value tensor_membership(Interpreter& interpreter, const Value& tensor, const Value& element) {
+  if (as<Tensor>(tensor) == nullptr || !(is_number(element) || as<Tensor>(element) != nullptr))
+    return nullptr;
+  const Value same = tensor_compare(interpreter, CompareOperator::Eq, tensor, element);
+  return item(interpreter, *tensor_by(interpreter, "any", {same}));
+}
+
+Value found_in(Interpreter& interpreter, const Value& container, const Value& element) {
+  if (const Value found = tensor_membership(interpreter, container, element)) return found;
+  return membership(interpreter, container, element);
+}
+
 /// `x is None`, `x is not None`
 Value optional_compare(Interpreter& interpreter, CompareOperator op, const Optional& optional) {
   return interpreter.number(op == CompareOperator::IsNot ? optional.flag
@@ -347,9 +363,9 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_l
     case CompareOperator::IsNot:
       return interpreter.boolean(!identical(interpreter, given_left, given_right));
     case CompareOperator::In:
-      return membership(interpreter, given_right, given_left);
+      return found_in(interpreter, given_right, given_left);
     case CompareOperator::NotIn: {
-      const Value found = membership(interpreter, given_right, given_left);
+      const Value found = found_in(interpreter, given_right, given_left);
       if (known_object(found) != nullptr)
         return interpreter.boolean(known_object(found) != Py_True);
       return interpreter.number(interpreter.negated_flag(interpreter.graph_value(found)));
@@ -360,6 +376,7 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_l
   const Value left = plain_number(interpreter, given_left);
   const Value right = plain_number(interpreter, given_right);
   if (Value result = set_compare(interpreter, op, left, right)) return result;
+  if (Value result = compare_views(interpreter, op, left, right)) return result;
   if (as<Instance>(left) != nullptr || as<Instance>(right) != nullptr)
     return compare_instances(interpreter, op, left, right);
   if (is_constant(left) && is_constant(right))

@@ -11,17 +11,20 @@
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
+#include "frontend/dict_views.h"
 #include "frontend/entry_lists.h"
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
+#include "frontend/protocol.h"
 #include "frontend/rearranged.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
+#include "python/dict_keys.h"
 
 namespace janus::frontend {
 
@@ -212,17 +215,15 @@ namespace {
 
 void open_items(Interpreter& interpreter, const Known& known, Dictionary& dictionary) {
   PyObject* object = known.object.get();
-  Object keys = interpreter.must(PyTuple_New(PyDict_Size(object)));
-  Py_ssize_t position = 0, count = 0;
-  PyObject *key = nullptr, *value = nullptr;
-  while (PyDict_Next(object, &position, &key, &value) != 0)
-    PyTuple_SET_ITEM(keys.get(), count++, Object::borrow(key).release());
-  interpreter.assume(Assumption::Kind::keys, known.source, keys);
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    Object owned = Object::borrow(PyTuple_GET_ITEM(keys.get(), i));
-    PyObject* element = PyDict_GetItemWithError(object, owned.get());
+  const std::vector<Object> keys = python::keys_in_order(object);
+  const Object assumed = interpreter.must(PyTuple_New(static_cast<Py_ssize_t>(keys.size())));
+  for (size_t i = 0; i < keys.size(); ++i)
+    PyTuple_SET_ITEM(assumed.get(), static_cast<Py_ssize_t>(i), Object(keys[i]).release());
+  interpreter.assume(Assumption::Kind::keys, known.source, assumed);
+  for (const Object& key : keys) {
+    PyObject* element = PyDict_GetItemWithError(object, key.get());
     if (element == nullptr) interpreter.refuse_raised();
-    dictionary.items.emplace_back(owned, dict_part(interpreter, element, known, owned));
+    dictionary.items.emplace_back(key, dict_part(interpreter, element, known, key));
   }
 }
 
@@ -244,7 +245,7 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
   if (known.source == nullptr) return dictionary;
   Heap::Table& table = heap.table_of(dict_target(interpreter, object, known.source));
   for (const Heap::Change& change : table.changes)
-    change_item(interpreter, *dictionary, change.key, change.value);
+    change_item(interpreter, *dictionary, change.key, change.held.value_or_null());
   table.twin = dictionary;
   return dictionary;
 }
@@ -346,15 +347,6 @@ std::shared_ptr<Iterator> iterate_tensor(Interpreter& interpreter, std::shared_p
   });
 }
 
-/// Whether the class of the object has the method, written in Python.
-bool has_written(const Value& value, const char* method) {
-  if (as<Instance>(value) == nullptr && as<Known>(value) == nullptr) return false;
-  const Object name = Object::steal(PyUnicode_InternFromString(method));
-  PyTypeObject* const type = class_of(value);
-  PyObject* const found = type == nullptr ? nullptr : _PyType_Lookup(type, name.get());
-  return found != nullptr && PyFunction_Check(found);
-}
-
 /// What the method gives; null where it raises that exception.
 Value call_unless_it_raises(Interpreter& interpreter, const Value& method,
                             const CallArguments& arguments, PyObject* exception) {
@@ -387,7 +379,7 @@ std::shared_ptr<Iterator> iterate_by_items(Interpreter& interpreter, const Value
 
 /// What `__iter__` of an object gives.
 std::shared_ptr<Iterator> iterate_by_methods(Interpreter& interpreter, const Value& method) {
-  const Value iterator = call(interpreter, method, {});
+  const Value iterator = called_iterator(interpreter, method);
   return has_written(iterator, "__next__") ? iterate_by_next(interpreter, iterator)
                                            : iterate(interpreter, iterator);
 }
@@ -490,7 +482,9 @@ Value length_of(Interpreter& interpreter, const Value& value) {
     return run_time_length(interpreter, *object, -1);
   if (as<Instance>(value) != nullptr)
     if (Value method = special_method(interpreter, value, "__len__"))
-      return call(interpreter, method, {});
+      return called_length(interpreter, method);
+  if (has_written(value, "__len__"))
+    return called_length(interpreter, special_method(interpreter, value, "__len__"));
   if (const auto* known = as<Known>(value)) {
     PyObject* object = known->object.get();
     bool builtin = PyList_CheckExact(object) || PyTuple_Check(object) || PyDict_Check(object) ||
@@ -519,12 +513,28 @@ Value length_of(Interpreter& interpreter, const Value& value) {
       return interpreter.integer(length);
     }
     if (Value method = special_method(interpreter, value, "__len__"))
-      return call(interpreter, method, {});
+      return called_length(interpreter, method);
   }
   interpreter.refuse(ReasonCode::dynamic_value, "a length");
 }
 
 // --- constants ----------------------------------------------------------------------------------
+
+namespace {
+
+/// Whether what Python's own functions do with the object would run code of the program.
+bool is_computed_by_program(PyObject* object) {
+  PyTypeObject* const type = Py_TYPE(object);
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || is_enumeration(type)) return false;
+  const Value value = std::make_shared<Known>(Object::borrow(object), nullptr);
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"__index__", "__int__", "__float__", "__complex__",
+                                         "__floor__", "__ceil__", "__trunc__", "__round__",
+                                         "__str__", "__repr__", "__format__"},
+      [&](const char* method) { return has_written(value, method); });
+}
+
+}  // namespace
 
 Object folded(Interpreter& interpreter, const Value& value) {
   if (const auto* known = as<Known>(value)) {
@@ -535,8 +545,12 @@ Object folded(Interpreter& interpreter, const Value& value) {
         interpreter.refuse(ReasonCode::dynamic_value, "what a set holds");
       interpreter.assume_identity(*known);
     }
+    if (is_computed_by_program(known->object.get()))
+      interpreter.refuse(ReasonCode::dynamic_value,
+                         "an object whose class says what it is as a number");
     return known->object;
   }
+  if (is_view(value)) return folded_view(interpreter, *as<Sequence>(value));
   if (const auto* sequence = as<Sequence>(value); sequence != nullptr && !is_deque(*sequence)) {
     Object list = interpreter.must(PyList_New(0));
     for (const Value& element : sequence->elements)
@@ -590,6 +604,7 @@ Object key_object(Interpreter& interpreter, const Value& value) {
       return known->object;
     }
   }
+  if (is_view(value)) raise(interpreter, PyExc_TypeError, "TypeError: a view is not hashable");
   if (const auto* sequence = as<Sequence>(value); sequence != nullptr && !sequence->is_list) {
     Object tuple = interpreter.must(PyTuple_New(Py_ssize_t(sequence->elements.size())));
     for (size_t i = 0; i < sequence->elements.size(); ++i)

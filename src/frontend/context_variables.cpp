@@ -37,8 +37,8 @@ const Source* value_path(Interpreter& interpreter, const Known& variable) {
 /// What it holds; null: nothing, and it has no default.
 Value read(Interpreter& interpreter, const Known& variable) {
   PyObject* const object = variable.object.get();
-  if (const Value* written = interpreter.heap.find(interpreter, object, Py_None, variable.source))
-    return *written;
+  const Held written = interpreter.heap.find(interpreter, object, Py_None, variable.source);
+  if (!written.is_unknown()) return written.value_or_null();
   const Object held = python::held_by_context_variable(object);
   return held ? interpreter.wrap(held.get(), value_path(interpreter, variable)) : nullptr;
 }
@@ -46,7 +46,7 @@ Value read(Interpreter& interpreter, const Known& variable) {
 /// What is shown is shown behind the run, by code of the program's that may ask the variable: as it
 /// is at the end.
 void expect_nothing_shown(Interpreter& interpreter) {
-  const auto& effects = interpreter.output().effects;
+  const auto& effects = interpreter.effects;
   const bool is_shown = std::ranges::any_of(effects, [](const speculate::Effect& effect) {
     return !effect.call.object || !is_cached_function(Py_TYPE(effect.call.object.get()));
   });
@@ -75,9 +75,9 @@ Value call_get(Interpreter& interpreter, const Arguments& arguments) {
 /// The token is what `reset` calls, once, with the variable.
 Value call_set(Interpreter& interpreter, const Arguments& arguments) {
   const Known& variable = variable_of(interpreter, arguments, 2);
-  const Value* written =
+  const Held written =
       interpreter.heap.find(interpreter, variable.object.get(), Py_None, variable.source);
-  const Value before = written == nullptr ? nullptr : *written;
+  const Value before = written.is_value() ? written.value() : nullptr;
   write(interpreter, variable, arguments.positional[1]);
   const auto was_used = std::make_shared<bool>(false);
   return std::make_shared<Native>(kToken, [before, was_used, object = variable.object](

@@ -230,7 +230,7 @@ Completion unroll_while(Interpreter& interpreter, const syntax::While& loop,
     if (forever && seen != nullptr && trips > seen->most_trips)
       interpreter.refuse(ReasonCode::dynamic_control,
                          "the rounds of a loop that ends inside its body");
-    if (varies && !peek(interpreter, test).known) {
+    if (varies && !peek(interpreter, loop.fact, test).known) {
       known_rounds = trips;
       return false;
     }
@@ -269,9 +269,10 @@ Completion execute_while(Interpreter& interpreter, const syntax::While& loop) {
   // `while True` ends by a branch in it, and what a list holds is soon not known any more; any
   // other loop is unrolled as long as its test is known.
   bool forever = loop.test->kind == syntax::ExpressionKind::Constant;
-  bool unrolls =
-      !forever && !asks_for_list(interpreter, *loop.test) && peek(interpreter, test).known;
-  if (!rounds_vary(interpreter, loop.fact) || unrolls) return unroll_while(interpreter, loop, test);
+  const bool varies = rounds_vary(interpreter, loop.fact);
+  if (!varies || (!forever && !asks_for_list(interpreter, *loop.test) &&
+                  peek(interpreter, loop.fact, test).known))
+    return unroll_while(interpreter, loop, test);
   return graph_loop(
       interpreter, loop.fact, test, [&] { return execute(interpreter, loop.body); }, loop.orelse,
       forever);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/mutation.h"
 #include "frontend/attributes.h"
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
@@ -150,7 +151,7 @@ class Application {
       const auto* tensor = as<Tensor>(argument);
       needs_gradient_ |= tensor != nullptr && tensor->requires_grad;
     }
-    needs_gradient_ = needs_gradient_ && interpreter.grad_enabled;
+    needs_gradient_ = needs_gradient_ && interpreter.modes.grad_enabled;
   }
 
   Value run() {
@@ -305,15 +306,12 @@ bool is_used(Interpreter& interpreter, const graph::Value* value) {
   return used;
 }
 
-/// The hooks of one tensor, in the order in which they were registered; null: removed.
-using Hooks = std::vector<Value>;
-
-std::shared_ptr<Hooks> hooks_of(Interpreter& interpreter, Tensor& tensor) {
+std::shared_ptr<Sequence> hooks_of(Interpreter& interpreter, Tensor& tensor) {
   auto& known = interpreter.tensor_hooks[&tensor];
   // The tensor may have been written since: then it has another place in the graph.
   if (known != nullptr && known->value == tensor.value) return known->hooks;
   known = std::make_shared<Interpreter::TensorHooks>();
-  known->hooks = std::make_shared<Hooks>();
+  known->hooks = std::make_shared<Sequence>(true);
   CustomGradient record;
   record.inputs = {tensor.value};
   tensor.value = cut(interpreter, tensor.value);
@@ -321,7 +319,7 @@ std::shared_ptr<Hooks> hooks_of(Interpreter& interpreter, Tensor& tensor) {
   record.outputs = {tensor.value};
   record.backward = [hooks = known->hooks](Interpreter& inner,
                                            const std::vector<Value>& gradients) {
-    return std::vector<Value>{run_hooks(inner, *hooks, gradients[0])};
+    return std::vector<Value>{run_hooks(inner, hooks->elements, gradients[0])};
   };
   interpreter.custom_gradients.push_back(std::move(record));
   return known->hooks;
@@ -337,19 +335,17 @@ Value call_register_hook(Interpreter& interpreter, const CallArguments& argument
   if (tensor->source != nullptr || tensor->is_leaf) interpreter.refuse(ReasonCode::hook, "a leaf");
   refuse_in_blocks(interpreter, "a hook");
   read(interpreter, *tensor);
-  const auto& known = interpreter.tensor_hooks[tensor.get()];
-  const bool is_hooked = known != nullptr && known->value == tensor->value;
-  if (!is_hooked && is_used(interpreter, tensor->value))
+  if (!has_hooks(interpreter, *tensor, tensor->value) && is_used(interpreter, tensor->value))
     interpreter.refuse(ReasonCode::hook, "a tensor from which something was computed already");
-  std::shared_ptr<Hooks> hooks = hooks_of(interpreter, *tensor);
-  const size_t place = hooks->size();
-  hooks->push_back(arguments.positional[1]);
+  const std::shared_ptr<Sequence> hooks = hooks_of(interpreter, *tensor);
+  const size_t place = hooks->elements.size();
+  hooks->elements.push_back(arguments.positional[1]);
   auto handle =
       std::make_shared<Instance>(Object::borrow(imported("torch.utils.hooks.RemovableHandle")));
   change_item(
       interpreter, *handle->fields, python::string("remove"),
       std::make_shared<Native>("remove", [hooks, place](Interpreter& inner, const CallArguments&) {
-        (*hooks)[place] = nullptr;
+        hooks->elements[place] = nullptr;
         return inner.none();
       }));
   return handle;
@@ -382,6 +378,12 @@ Value call_retain_grad(Interpreter& interpreter, const CallArguments& arguments)
 
 }  // namespace
 
+bool has_hooks(const Interpreter& interpreter, const Tensor& tensor, const graph::Value* value) {
+  const auto known = interpreter.tensor_hooks.find(&tensor);
+  return known != interpreter.tensor_hooks.end() && known->second != nullptr &&
+         known->second->value == value;
+}
+
 Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value gradient) {
   const GradMode mode(interpreter, false);
   for (const Value& hook : std::vector<Value>(hooks)) {
@@ -389,6 +391,8 @@ Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value
     const uint32_t version = as<Tensor>(gradient)->version;
     CallArguments arguments;
     arguments.positional = {gradient};
+    if (is_planted(State::hook, Mutation::not_written)) continue;
+    if (is_planted(State::hook, Mutation::twice)) call(interpreter, hook, arguments);
     Value replaced = call(interpreter, hook, arguments);
     if (as<Tensor>(gradient)->version != version)
       interpreter.refuse(ReasonCode::hook, "a tensor (it changes the gradient in place)");

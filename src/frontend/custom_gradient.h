@@ -31,6 +31,8 @@ void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*
 std::vector<graph::Value*> beyond_custom_gradients(const Interpreter& interpreter,
                                                    std::vector<graph::Value*> values,
                                                    bool& consumed);
+/// Whether hooks were registered on the tensor as it is with that value.
+bool has_hooks(const Interpreter& interpreter, const Tensor& tensor, const graph::Value* value);
 /// What the hooks make of a gradient, one after the other; null: removed.
 Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value gradient);
 /// Refuses if a gradient of the value, due outside of the run, would reach such code.

@@ -4,6 +4,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
+#include "frontend/dict_views.h"
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
@@ -194,12 +195,7 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
   if (name == "keys" || name == "values" || name == "items")
     return native([dictionary, name](Interpreter& inner, const Arguments& arguments) -> Value {
       expect_count(inner, arguments, 0, 0);
-      auto view = std::make_shared<Sequence>(false);
-      for (const auto& item : dictionary->items)
-        view->elements.push_back(dictionary_part(inner, item, name));
-      view->viewed = dictionary;
-      view->part = name;
-      return view;
+      return view_of(inner, dictionary, name);
     });
   if (name == "get" || name == "setdefault" || name == "pop")
     return native([dictionary, name](Interpreter& inner, const Arguments& arguments) {

@@ -225,6 +225,79 @@ void warn(Interpreter& interpreter, const Value& message, const Value& category,
   call_behind_run(interpreter, imported("warnings.warn"), arguments);
 }
 
+/// The filters that the run has put in place of those of before the call, as
+/// `warnings.catch_warnings` does; null: there are none.
+Value filters_of_the_run(Interpreter& interpreter) {
+  static PyObject* const module = imported("warnings");
+  static PyObject* const name = python::interned("filters");
+  PyObject* const table = PyModule_GetDict(module);
+  const Held changed = interpreter.heap.find(interpreter, table, name, nullptr);
+  if (!changed.is_value()) return nullptr;
+  const bool is_put_back = known_object(changed.value()) == PyDict_GetItem(table, name);
+  return is_put_back ? nullptr : changed.value();
+}
+
+/// Whether the first of the run's filters that takes the warning ignores it: one that would be
+/// shown is refused, as the run's filters are gone by then.
+void check_ignored(Interpreter& interpreter, const Value& filters, PyObject* category) {
+  for (const Value& filter : elements_of(interpreter, filters)) {
+    const std::vector<Value> parts = elements_of(interpreter, filter);
+    if (parts.size() != 5) break;
+    PyObject* const of = known_object(parts[2]);
+    if (of == nullptr || !PyType_Check(of)) break;
+    if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(category),
+                         reinterpret_cast<PyTypeObject*>(of)) == 0)
+      continue;
+    PyObject* const line = known_object(parts[4]);
+    const bool takes_all = is_none(parts[1]) && is_none(parts[3]) && line != nullptr &&
+                           PyLong_CheckExact(line) && PyLong_AsLong(line) == 0;
+    if (!takes_all || text_of(known_object(parts[0])) != "ignore") break;
+    return;
+  }
+  interpreter.refuse(ReasonCode::unknown_callable, "warnings.warn under filters of the run");
+}
+
+/// It makes Python forget which warnings were shown already.
+Value call_filters_mutated(Interpreter& interpreter, const Arguments& arguments) {
+  if (!arguments.positional.empty() || !arguments.keywords.empty()) return nullptr;
+  call_behind_run(interpreter, imported("warnings._filters_mutated"), arguments);
+  return interpreter.none();
+}
+
+/// The objects as a tuple; null if one of them is not known.
+Object known_tuple(const std::vector<Value>& parts) {
+  std::vector<Object> objects;
+  for (const Value& part : parts) {
+    if (known_object(part) == nullptr) return {};
+    objects.push_back(Object::borrow(known_object(part)));
+  }
+  return python::tuple(objects);
+}
+
+/// warnings._add_filter(*item, append) where the run has a list of filters of its own: the item is
+/// put in front, and goes from where it was, or behind all if it is not there.
+Value call_add_filter(Interpreter& interpreter, const Arguments& arguments) {
+  const auto filters = shared_as<Sequence>(filters_of_the_run(interpreter));
+  const Value* append = arguments.keyword("append");
+  const Object item = known_tuple(arguments.positional);
+  if (filters == nullptr || !filters->is_list || append == nullptr || !item) return nullptr;
+  const bool is_last = truth(interpreter, *append, -1);
+  std::vector<Value> others;
+  bool is_there = false;
+  for (const Value& each : elements_of(interpreter, filters)) {
+    const Object known = known_tuple(elements_of(interpreter, each));
+    const bool same =
+        known && !is_there && PyObject_RichCompareBool(known.get(), item.get(), Py_EQ) == 1;
+    PyErr_Clear();
+    is_there |= same;
+    if (!same || is_last) others.push_back(each);
+  }
+  if (!is_last || !is_there)
+    others.insert(is_last ? others.end() : others.begin(), make_tuple(arguments.positional));
+  filters->elements = std::move(others);
+  return call_filters_mutated(interpreter, {});
+}
+
 Value call_warn(Interpreter& interpreter, const Arguments& arguments) {
   const auto given = [&](size_t index, const char* name, Value otherwise) -> Value {
     if (arguments.positional.size() > index) return arguments.positional[index];
@@ -251,6 +324,10 @@ Value call_warn(Interpreter& interpreter, const Arguments& arguments) {
     category = interpreter.constant_borrowed(PyExc_UserWarning);
   else if (!PyType_Check(kind->object.get()))
     return nullptr;
+  if (const Value filters = filters_of_the_run(interpreter)) {
+    check_ignored(interpreter, filters, as<Known>(category)->object.get());
+    return interpreter.none();
+  }
   assume_that_warnings_are_shown(interpreter);
   const int64_t stacklevel = PyLong_AsLongLong(level->object.get());
   PyErr_Clear();
@@ -304,7 +381,7 @@ Value call_log(Interpreter& interpreter, const Arguments& arguments) {
 }  // namespace
 
 void show_effect(Interpreter& interpreter, Template call) {
-  interpreter.output().effects.push_back({std::move(call), interpreter.user_span()});
+  interpreter.effects.push_back({std::move(call), interpreter.user_span()});
   interpreter.mark(speculate::LineMark::Kind::effect);
 }
 
@@ -348,6 +425,8 @@ std::span<const SpecialCallable> effect_callables() {
       {"io.TextIOWrapper.flush", call_file_flush},
       {"io.StringIO.write", call_string_write},
       {"warnings.warn", call_warn},
+      {"warnings._filters_mutated", call_filters_mutated},
+      {"warnings._add_filter", call_add_filter},
       {"logging.Logger._log", call_log},
   };
   return table;

@@ -415,10 +415,19 @@ class TemplateWriter {
     if (tensor->uncertain_alias && tensor->base != nullptr && root_of(tensor.get())->source)
       interpreter_.refuse(ReasonCode::unsupported_tensor,
                           "a result that may share memory with an argument");
+    if (root_of(tensor.get())->taken_from != nullptr) expect_own_memory(*memory_of(tensor.get()));
     if (!tensor->is_leaf && tensor->grad != nullptr)
       interpreter_.refuse(ReasonCode::autograd, "a result whose gradient is kept");
     if (is_made_leaf(*tensor)) return write_leaf(tensor);
     return write_contents(tensor);
+  }
+
+  /// What the run computes for a tensor that Python holds already is written into that one's memory
+  /// at the end: a result that may share it shares what the run computed.
+  void expect_own_memory(const Tensor& memory) {
+    if ((memory.source != nullptr && memory.written) || leaf_with_gradient(memory) != nullptr)
+      interpreter_.refuse(ReasonCode::unsupported_tensor,
+                          "a result that may share memory with a tensor that the run writes");
   }
 
   /// A leaf that the run made.
@@ -471,7 +480,7 @@ class TemplateWriter {
       if (other == nullptr || !seen.insert(other.get()).second) continue;
       check_possible_aliases(tensor, *other, seen);
       const Tensor* memory = memory_of(other.get());
-      bool shown = memory->source != nullptr || memory->is_borrowed;
+      bool shown = memory->source != nullptr || memory->is_borrowed || is_new_gradient(*memory);
       for (const Tensor* escaping : escaping_)
         shown = shown || (escaping != &tensor && may_share(*escaping, other.get()));
       if (shown)
@@ -495,6 +504,15 @@ class TemplateWriter {
     form.children.push_back(write(object));
     form.children.push_back(write(interpreter_.string(name)));
     return form;
+  }
+
+  /// Whether it becomes the `.grad` of a tensor of the entry, in some runs at least.
+  bool is_new_gradient(const Tensor& tensor) const {
+    return std::ranges::any_of(interpreter_.entry_tensor_order, [&](const auto& leaf) {
+      const auto* optional = as<Optional>(leaf->grad);
+      const Value& gradient = optional != nullptr ? optional->value : leaf->grad;
+      return leaf->grad_replaced && gradient.get() == &tensor;
+    });
   }
 
   /// The tensor of the entry whose new `.grad` that tensor is: a result that is the gradient must
@@ -791,11 +809,11 @@ void finish(Interpreter& interpreter, const Value& result) {
     interpreter.output().writes.back().value = writer.write_met(met_writes);
   }
   assume_aliases(interpreter);
-  if (interpreter.grad_enabled != interpreter.output().environment.grad_enabled)
+  if (interpreter.modes.grad_enabled != interpreter.output().environment.grad_enabled)
     interpreter.refuse(ReasonCode::heap_write, "the grad mode");
   const auto& outside = interpreter.output().environment;
-  if (interpreter.autocast !=
-      Autocast{outside.autocast, outside.autocast_dtype, outside.autocast_keeps_casts, 0, {}})
+  if (interpreter.modes.autocast !=
+      Autocast{outside.autocast, outside.autocast_dtype, outside.autocast_keeps_casts, 0})
     interpreter.refuse(ReasonCode::heap_write, "autocast");
   finish_autograd(interpreter);
   commit_requires_grad(interpreter);

@@ -11,10 +11,12 @@
 #include "frontend/comprehensions.h"
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
+#include "frontend/dict_views.h"
 #include "frontend/exceptions.h"
 #include "frontend/loops.h"
 #include "frontend/operators.h"
 #include "frontend/optional.h"
+#include "frontend/protocol.h"
 #include "frontend/rolled.h"
 #include "frontend/run_time.h"
 #include "frontend/strings.h"
@@ -353,7 +355,7 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
 }  // namespace
 
 Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
-  return settled(interpreter, evaluate_node(interpreter, expression));
+  return current(interpreter, settled(interpreter, evaluate_node(interpreter, expression)));
 }
 
 // --- tests --------------------------------------------------------------------------------------
@@ -378,7 +380,7 @@ bool object_truth(Interpreter& interpreter, const Value& value) {
   if (has_bool) {
     Value method = special_method(interpreter, value, "__bool__");
     if (method == nullptr) return true;
-    return truth(interpreter, call(interpreter, method, {}), -1);
+    return truth(interpreter, called_bool(interpreter, method), -1);
   }
   return truth(interpreter, length_of(interpreter, value), -1);
 }
@@ -443,15 +445,17 @@ Truth truth_of(Interpreter& interpreter, const Value& value) {
         return truth_of(interpreter,
                         compare(interpreter, syntax::CompareOperator::Gt,
                                 length_of(interpreter, *list), interpreter.integer(0)));
+      if (is_view(value)) return {.known = !as<Sequence>(value)->viewed->items.empty()};
       return {.known = !as<Sequence>(value)->elements.empty()};
     case ValueKind::dictionary:
       return {.known = !as<Dictionary>(value)->items.empty()};
     case ValueKind::set:
       return {.known = !as<SetValue>(value)->elements.empty()};
     case ValueKind::instance:
-      for (const char* name : {"__bool__", "__len__"})
-        if (Value method = special_method(interpreter, value, name))
-          return truth_of(interpreter, call(interpreter, method, {}));
+      if (const Value method = special_method(interpreter, value, "__bool__"))
+        return truth_of(interpreter, called_bool(interpreter, method));
+      if (const Value method = special_method(interpreter, value, "__len__"))
+        return truth_of(interpreter, called_length(interpreter, method));
       return {.known = true};
     case ValueKind::slice:
     case ValueKind::closure:

@@ -90,6 +90,13 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       PyErr_Clear();
       if (interpreter.recursion().is_building() || attempt > kMostAttempts) return refusal.reason;
       log("merge", refusal.reason.details);
+      if (call.general && refusal.reason.code == ReasonCode::shape_mismatch &&
+          !generalisation.names_equal_sizes) {
+        generalisation.names_equal_sizes = true;
+        followed.clear();
+        attempt = 0;
+        continue;
+      }
       // What is followed already is not to blame, nor is what comes after all tests are.
       const auto& suspect = interpreter.suspect();
       if (suspect && !generalisation.owns(*suspect) && interpreter.followed(*suspect) == nullptr)
@@ -114,8 +121,13 @@ std::variant<speculate::Generated, speculate::Reason> generate(const speculate::
   } catch (const Raised&) {
     return internal_error("an exception that no handler was come to");
   } catch (const python::ErrorSet&) {
+    const bool is_about_memory = PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
     PyErr_Clear();
+    if (is_about_memory) throw std::bad_alloc();
     return internal_error("an exception of the C API");
+  } catch (const std::bad_alloc&) {  // no bug
+    PyErr_Clear();
+    throw;
   } catch (const std::exception& error) {
     PyErr_Clear();
     return internal_error(error.what());

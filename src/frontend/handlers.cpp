@@ -29,22 +29,33 @@ Completion propagate(Interpreter& interpreter) {
 
 Completion execute_with_items(Interpreter& interpreter, const syntax::With& with, size_t index);
 
+/// How what the items surround ends, also where an expression raises: in the next item, or as what
+/// a manager gives is taken apart.
+Completion execute_inside(Interpreter& interpreter, const syntax::With& with, size_t index,
+                          const Value& entered) {
+  const syntax::Expression* target = with.items[index].optional_vars;
+  try {
+    if (target != nullptr) assign(interpreter, *target, entered);
+    return execute_with_items(interpreter, with, index + 1);
+  } catch (const Raised& raised) {
+    interpreter.frame().raised = raised.exception;
+    return Completion::raise_;
+  }
+}
+
 /// torch.no_grad and the like: their state is the interpreter's.
 Completion execute_mode(Interpreter& interpreter, const syntax::With& with, size_t index,
                         ContextManager& context) {
-  const syntax::Expression* target = with.items[index].optional_vars;
   const size_t forks = interpreter.frame().forks.size();
-  const bool grad_enabled = interpreter.grad_enabled, inference = interpreter.inference_mode;
-  Value entered = context.enter(interpreter);
-  if (target != nullptr) assign(interpreter, *target, entered);
-  Completion completion = execute_with_items(interpreter, with, index + 1);
+  const Modes before = interpreter.modes;
+  const Value entered = context.enter(interpreter);
+  const Completion completion = execute_inside(interpreter, with, index, entered);
   bool is_left = false;
   return on_each_side(interpreter, forks, completion, always, [&](Completion ended) {
     if (!std::exchange(is_left, true)) {
       context.exit(interpreter);
     } else {
-      interpreter.grad_enabled = grad_enabled;
-      interpreter.inference_mode = inference;
+      interpreter.modes = before;
     }
     return ended;
   });
@@ -78,28 +89,40 @@ CallArguments leaving_arguments(Interpreter& interpreter, Completion completion)
   return {.positional = {type_of(interpreter, exception), exception, traceback}, .keywords = {}};
 }
 
+/// Calls `__exit__` where what the manager surrounds ended so.
+Completion leave_manager(Interpreter& interpreter, const syntax::With& with, const Value& exit,
+                         Completion ended) {
+  interpreter.at(with);
+  Frame& frame = interpreter.frame();
+  const Value returned = frame.returned, exception = frame.raised;
+  try {
+    const Value answer = call(interpreter, exit, leaving_arguments(interpreter, ended));
+    frame.returned = returned;
+    frame.raised = exception;
+    if (ended != Completion::raise_) return ended;
+    return truth(interpreter, answer, -1) ? Completion::normal : propagate(interpreter);
+  } catch (const Raised& raised) {
+    frame.raised = raised.exception;
+    return propagate(interpreter);
+  }
+}
+
 Completion execute_manager(Interpreter& interpreter, const syntax::With& with, size_t index,
                            const Value& manager) {
   Value exit = special_method(interpreter, manager, "__exit__");
   Value enter = special_method(interpreter, manager, "__enter__");
   if (enter == nullptr || exit == nullptr)
     interpreter.refuse(ReasonCode::unknown_callable, "a context manager");
-  const syntax::Expression* target = with.items[index].optional_vars;
+  const Value entered = call(interpreter, enter, {});
+  // A side on which that raised is none that is left here.
   const size_t forks = interpreter.frame().forks.size();
-  Value entered = call(interpreter, enter, {});
   Completion completion = Completion::normal;
   {
     const Awaiting awaiting(interpreter, Awaiting::What::exceptions);
-    if (target != nullptr) assign(interpreter, *target, entered);
-    completion = execute_with_items(interpreter, with, index + 1);
+    completion = execute_inside(interpreter, with, index, entered);
   }
   return on_each_side(interpreter, forks, completion, always, [&](Completion ended) {
-    interpreter.at(with);
-    const Value exception = interpreter.frame().raised;
-    const Value swallows = call(interpreter, exit, leaving_arguments(interpreter, ended));
-    if (ended != Completion::raise_) return ended;
-    interpreter.frame().raised = exception;
-    return truth(interpreter, swallows, -1) ? Completion::normal : propagate(interpreter);
+    return leave_manager(interpreter, with, exit, ended);
   });
 }
 

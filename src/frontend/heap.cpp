@@ -5,7 +5,8 @@
 #include <set>
 #include <unordered_map>
 
-#include "frontend/containers.h"
+#include "base/mutation.h"
+#include "frontend/container_parts.h"
 #include "frontend/interpreter.h"
 #include "frontend/rolled.h"
 #include "python/context_variable.h"
@@ -31,21 +32,6 @@ std::vector<Heap::Change>::iterator last_change(Interpreter& interpreter,
   return changes.end();
 }
 
-void update_twin(Interpreter& interpreter, Dictionary& twin, const Object& key, Value value) {
-  auto item = std::find_if(twin.items.begin(), twin.items.end(), [&](const auto& each) {
-    return same_key(interpreter, each.first.get(), key.get());
-  });
-  if (item == twin.items.end()) {
-    if (value != nullptr) twin.items.emplace_back(key, std::move(value));
-  } else if (value == nullptr) {
-    twin.items.erase(item);
-  } else {
-    item->second = std::move(value);
-  }
-}
-
-const Value kDeleted;
-
 bool is_changed(const Heap::List& list) {
   if (list.twin == nullptr)
     return list.appended->elements.rolled() != nullptr || !list.appended->elements.empty();
@@ -54,8 +40,33 @@ bool is_changed(const Heap::List& list) {
 
 }  // namespace
 
+Held::Held(Value value) : state_(State::value), value_(std::move(value)) {
+  TORCHJANUS_CHECK(value_ != nullptr, "heap: a place holds a value that is none");
+}
+
+Held Held::absent() {
+  Held held;
+  held.state_ = State::absent;
+  return held;
+}
+
+const Value& Held::value() const {
+  TORCHJANUS_CHECK(is_value(), "heap: a place without a value is read");
+  return value_;
+}
+
+const Value& Held::value_or_null() const {
+  TORCHJANUS_CHECK(!is_unknown(), "heap: a place at which nobody has looked is read");
+  return value_;
+}
+
 bool Heap::has_changed_list() const {
   return std::ranges::any_of(lists_, [](const auto& list) { return is_changed(list.second); });
+}
+
+bool Heap::has_opened(PyObject* list, const Heap& before) const {
+  return list_at(list).twin != nullptr &&
+         (!before.has_list(list) || before.list_at(list).twin == nullptr);
 }
 
 Heap::Table* Heap::table(PyObject* identity) {
@@ -96,15 +107,14 @@ Heap::List& Heap::list_of(PyObject* object, const Source* source) {
   return found->second;
 }
 
-const Value* Heap::find(Interpreter& interpreter, PyObject* identity, PyObject* key,
-                        const Source* path) {
+Held Heap::find(Interpreter& interpreter, PyObject* identity, PyObject* key, const Source* path) {
   Table* state = table(identity);
-  if (state == nullptr) return nullptr;
+  if (state == nullptr) return {};
   if (path != nullptr) state->paths.insert(path);
   for (auto change = state->changes.rbegin(); change != state->changes.rend(); ++change)
     if (change->key.get() == key || same_key(interpreter, change->key.get(), key))
-      return &change->value;
-  return state->cleared ? &kDeleted : nullptr;
+      return change->held;
+  return state->cleared ? Held::absent() : Held();
 }
 
 bool Heap::cleared(PyObject* identity) const {
@@ -123,15 +133,22 @@ void Heap::write(Interpreter& interpreter, const Target& target, Change change) 
       interpreter.refuse(ReasonCode::heap_write, "an item of __dict__");
   }
   ++change_count_;
-  if (state.twin != nullptr) update_twin(interpreter, *state.twin, change.key, change.value);
-  auto earlier = last_change(interpreter, state.changes, change.key.get());
-  bool was_set = earlier != state.changes.end() && earlier->value != nullptr;
-  if (was_set && change.value != nullptr) {
-    earlier->value = std::move(change.value);
+  if (state.twin != nullptr)
+    change_item(interpreter, *state.twin, change.key, change.held.value_or_null());
+  const auto earlier = last_change(interpreter, state.changes, change.key.get());
+  const bool is_known = earlier != state.changes.end();
+  // A key that is deleted and set again is the last one of its dict: both are kept. Sets have no
+  // order.
+  const bool was_deleted = is_known && earlier->held.is_absent();
+  if (is_known && (earlier->held.is_value() == change.held.is_value() ||
+                   target.kind == speculate::HeapWrite::Kind::member)) {
+    earlier->held = std::move(change.held);
     return;
   }
-  // A key that is deleted and set again is the last one of its dict: both are kept.
-  if (was_set) state.changes.erase(earlier);
+  if (is_known && !was_deleted) {
+    state.changes.erase(earlier);
+    if (last_change(interpreter, state.changes, change.key.get()) != state.changes.end()) return;
+  }
   state.changes.push_back(std::move(change));
 }
 
@@ -235,31 +252,80 @@ Heap::Target dict_target(Interpreter& interpreter, PyObject* dict, const Source*
   return target;
 }
 
+namespace {
+
+/// Whether the place still has the tensor that the entry was found to have there: `module.buffer +=
+/// x` stores the very same object again.
+bool is_there_already(Interpreter& interpreter, const Heap::Target& target, const Object& key,
+                      const Source* at_entry, const Held& held) {
+  const auto* tensor = held.is_value() ? as<Tensor>(held.value()) : nullptr;
+  return tensor != nullptr && at_entry != nullptr && tensor->source == at_entry &&
+         interpreter.heap.find(interpreter, target.table, key.get(), target.owner).is_unknown();
+}
+
+}  // namespace
+
 void write_place(Interpreter& interpreter, const Heap::Target& target, const Object& key,
-                 const Source* at_entry, const Value& value) {
-  if (at_entry != nullptr && value != nullptr) interpreter.note_written(at_entry, value);
-  interpreter.heap.write(interpreter, target, {key, value, at_entry});
+                 const Source* at_entry, const Held& held) {
+  if (is_there_already(interpreter, target, key, at_entry, held)) return;
+  if (at_entry != nullptr && held.is_value()) interpreter.note_written(at_entry, held.value());
+  interpreter.heap.write(interpreter, target, {key, held, at_entry});
   interpreter.mark(speculate::LineMark::Kind::effect);
 }
 
 // --- branches -----------------------------------------------------------------------------------
 
-Value value_at_entry(Interpreter& interpreter, const Heap::Table& table,
-                     const Heap::Change& change) {
-  PyObject* const place = table.target.table;
+namespace {
+
+/// What the key leads to in a real table; null if to nothing. Runs no code of the program.
+Object object_in(const Heap::Target& target, PyObject* key) {
+  PyObject* const place = target.table;
   Object object;
-  if (PyDict_Check(place))
-    object = Object::borrow(PyDict_GetItemWithError(place, change.key.get()));
-  else if (PyCell_Check(place))
+  if (PyCell_Check(place))
     object = Object::borrow(PyCell_GET(place));
   else if (PyContextVar_CheckExact(place))
     object = python::held_by_context_variable(place);
+  else if (target.kind == Kind::attribute && target.object.is(place))  // a slot
+    object = Object::steal(PyObject_GenericGetAttr(place, key));
+  else if (PyDict_Check(place))
+    object = Object::borrow(PyDict_GetItemWithError(place, key));
   PyErr_Clear();
-  if (!object || change.at_entry == nullptr) return nullptr;
+  return object;
+}
+
+}  // namespace
+
+Held held_at_entry(Interpreter& interpreter, const Heap::Table& table, const Heap::Change& change) {
+  const Heap::Target& target = table.target;
+  if (target.kind == Kind::member) {
+    const Known set(target.object, target.owner);
+    return held_at_entry(interpreter, set, change.key) ? Held(interpreter.none()) : Held::absent();
+  }
+  if (change.at_entry == nullptr) return {};
+  const Object object = object_in(target, change.key.get());
+  if (!object) return Held::absent();
   Value value = interpreter.wrap(object.get(), change.at_entry);
-  interpreter.note_written(change.at_entry, change.value);
+  if (change.held.is_value()) interpreter.note_written(change.at_entry, change.held.value());
   return value;
 }
+
+namespace {
+
+/// What a mutation check takes the place for.
+State state_of(const Heap::Target& target) {
+  switch (target.kind) {
+    case Kind::attribute:
+      return target.object.is(target.table) ? State::slot : State::attribute;
+    case Kind::item:
+      return State::item;
+    case Kind::member:
+      return State::set;
+    default:
+      return State::variable;
+  }
+}
+
+}  // namespace
 
 class HeapMerger {
  public:
@@ -309,21 +375,48 @@ class HeapMerger {
     if (left.cleared != right.cleared) return fail("one side clears a container");
     if (same_keys(left.changes, right.changes)) {
       for (size_t i = 0; i < left.changes.size(); ++i)
-        add_change(table, left.changes[i], left.changes[i].value, right.changes[i].value);
+        add_change(table, left.changes[i], left.changes[i].held, right.changes[i].held);
       return;
     }
     if (left.cleared) return fail("the sides write different keys");
+    if (!same_order_of_new_keys(table, left.changes, right.changes))
+      return fail("the sides make attributes or items in another order");
     for (const Heap::Change& change : left.changes)
-      add_change(table, change, change.value, value_in(table, right.changes, change));
+      add_change(table, change, change.held, held_in(table, right.changes, change));
     for (const Heap::Change& change : right.changes)
       if (last(left.changes, change.key.get()) == nullptr)
-        add_change(table, change, value_in(table, left.changes, change), change.value);
+        add_change(table, change, held_in(table, left.changes, change), change.held);
+  }
+
+  /// Whether keys that both sides write, and that may be new ones, come in one order: those that a
+  /// side deletes and sets again as well. (A key that only one side writes is an old one, or the
+  /// sides can't be merged.)
+  bool same_order_of_new_keys(const Heap::Table& table, const std::vector<Heap::Change>& a,
+                              const std::vector<Heap::Change>& b) {
+    std::vector<Heap::Change> of_first, of_second;
+    for (const Heap::Change& change : a)
+      if (last(b, change.key.get()) != nullptr) of_first.push_back(change);
+    for (const Heap::Change& change : b)
+      if (last(a, change.key.get()) != nullptr) of_second.push_back(change);
+    if (table.target.kind == Kind::member || same_keys(of_first, of_second)) return true;
+    const auto moves = [&](const std::vector<Heap::Change>& changes, PyObject* key) {
+      return std::ranges::any_of(changes, [&](const Heap::Change& change) {
+        return change.held.is_absent() && same_key(interpreter_, change.key.get(), key);
+      });
+    };
+    const auto is_old = [&](const Heap::Change& change) {
+      return !moves(a, change.key.get()) && !moves(b, change.key.get()) &&
+             held_at_entry(interpreter_, table, change).is_value();
+    };
+    std::erase_if(of_first, is_old);
+    std::erase_if(of_second, is_old);
+    return same_keys(of_first, of_second);
   }
 
   bool same_keys(const std::vector<Heap::Change>& a, const std::vector<Heap::Change>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto& x, const auto& y) {
       return same_key(interpreter_, x.key.get(), y.key.get()) &&
-             (x.value == nullptr) == (y.value == nullptr);
+             x.held.is_absent() == y.held.is_absent();
     });
   }
 
@@ -333,21 +426,25 @@ class HeapMerger {
     return nullptr;
   }
 
-  void add_change(Heap::Table& table, const Heap::Change& change, const Value& a, const Value& b) {
+  void add_change(Heap::Table& table, const Heap::Change& change, const Held& a, const Held& b) {
     if (!why_not_.empty()) return;
-    Value value;
-    if (a != nullptr && b != nullptr)
-      value = merge_values_(a, b);
-    else if (a != nullptr || b != nullptr)
+    Held merged = a;
+    if (a.is_value() && b.is_value())
+      merged = merge_values_(a.value(), b.value());
+    else if (!a.is_absent() || !b.is_absent())
       return fail("only one side deletes or makes an attribute or item");
-    table.changes.push_back({change.key, value, change.at_entry});
+    table.changes.push_back({change.key, merged, change.at_entry});
   }
 
   /// What a side leaves in a place that the other one writes: what was there at the entry.
-  Value value_in(const Heap::Table& table, const std::vector<Heap::Change>& changes,
-                 const Heap::Change& wanted) {
-    if (const Heap::Change* change = last(changes, wanted.key.get())) return change->value;
-    return value_at_entry(interpreter_, table, wanted);
+  Held held_in(const Heap::Table& table, const std::vector<Heap::Change>& changes,
+               const Heap::Change& wanted) {
+    if (const Heap::Change* change = last(changes, wanted.key.get())) return change->held;
+    const bool is_known = !wanted.held.is_value() || as<Known>(wanted.held.value()) != nullptr;
+    if (is_known && is_planted(state_of(table.target), Mutation::both_sides)) return wanted.held;
+    const Held held = held_at_entry(interpreter_, table, wanted);
+    // Nothing is assumed of what is not there, but of sets.
+    return held.is_absent() && table.target.kind != Kind::member ? Held() : held;
   }
 
   /// What the list has behind its elements of the entry; null if these were changed.
@@ -374,6 +471,8 @@ class HeapMerger {
     if (b != nullptr) list.paths.insert(b->paths.begin(), b->paths.end());
     if (before != nullptr && before->twin != nullptr) return;  // merged as any other list
     auto first = grown(a), second = grown(b);
+    if (is_planted(State::list, Mutation::both_sides))
+      (b == nullptr ? second : first) = b == nullptr ? first : second;
     if (!first || !second) return fail("the sides leave a list with different elements");
     list.twin = nullptr;
     list.appended = std::static_pointer_cast<Sequence>(merge_values_(first, second));
@@ -445,7 +544,7 @@ std::vector<Value> values_written(Interpreter& interpreter) {
   Heap& heap = interpreter.heap;
   for (PyObject* identity : heap.table_order())
     for (const Heap::Change& change : heap.table(identity)->changes)
-      if (change.value != nullptr) values.push_back(change.value);
+      if (change.held.is_value()) values.push_back(change.held.value());
   for (PyObject* object : heap.list_order()) {
     const Heap::List& list = heap.list_at(object);
     if (!is_changed(list)) continue;
@@ -471,8 +570,8 @@ void commit_heap(Interpreter& interpreter,
     for (const Heap::Change& change : table.changes) {
       HeapWrite write = write_of(table);
       write.key = change.key;
-      write.deletes = change.value == nullptr;
-      if (!write.deletes && write.kind != Kind::member) write.value = form(change.value);
+      write.deletes = change.held.is_absent();
+      if (!write.deletes && write.kind != Kind::member) write.value = form(change.held.value());
       writes.push_back(std::move(write));
     }
   }
@@ -548,7 +647,8 @@ class Aliases {
       if (table.cleared || !table.changes.empty()) expect_one(table.target.owner, table.paths);
       if (table.cleared) writes_.push_back({table.target.owner, object, nullptr, nullptr});
       for (const Heap::Change& change : table.changes)
-        writes_.push_back({table.target.owner, object, change.key.get(), change.value});
+        writes_.push_back(
+            {table.target.owner, object, change.key.get(), change.held.value_or_null()});
     }
     for (PyObject* object : heap.list_order()) {
       const Heap::List& list = heap.list_at(object);

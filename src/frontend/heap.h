@@ -17,6 +17,30 @@ namespace janus::frontend {
 
 class Interpreter;
 
+/// What a place of a table holds, as far as the run has to do with it.
+class Held {
+ public:
+  /// What was there at the entry, at which nobody has looked.
+  Held() = default;
+  Held(Value value);  // NOLINT: that is what it is
+  static Held absent();
+  /// In which the value was stored; null: it was deleted.
+  static Held stored(const Value& value) { return value == nullptr ? absent() : Held(value); }
+
+  bool is_unknown() const { return state_ == State::unknown; }
+  bool is_absent() const { return state_ == State::absent; }
+  bool is_value() const { return state_ == State::value; }
+  /// It must hold one.
+  const Value& value() const;
+  /// Null: absent. It must be known.
+  const Value& value_or_null() const;
+
+ private:
+  enum class State { unknown, absent, value };
+  State state_ = State::unknown;
+  Value value_;
+};
+
 class Heap {
  public:
   /// A table and how the commit reaches it.
@@ -29,7 +53,7 @@ class Heap {
   };
   struct Change {
     python::Object key;
-    Value value;                                  ///< null: deleted
+    Held held;                                    ///< known: a value, or absent as it was deleted
     const speculate::Source* at_entry = nullptr;  ///< how the place is read at the entry
   };
   struct Table {
@@ -48,10 +72,10 @@ class Heap {
     ElementList at_entry;  ///< the elements that the twin had first
   };
 
-  /// What the run has put there: null if nothing, a null value if it deleted what was there.
-  /// `path`: by which the owner of the table is reached now.
-  const Value* find(Interpreter& interpreter, PyObject* table, PyObject* key,
-                    const speculate::Source* path);
+  /// What the run has put there; unknown if nothing. `path`: by which the owner of the table is
+  /// reached now.
+  Held find(Interpreter& interpreter, PyObject* table, PyObject* key,
+            const speculate::Source* path);
   /// Whether the run has emptied the table (then nothing of the entry is left in it).
   bool cleared(PyObject* table) const;
   void write(Interpreter& interpreter, const Target& target, Change change);
@@ -79,6 +103,8 @@ class Heap {
   const std::vector<PyObject*>& list_order() const { return list_order_; }
   /// Whether the run has changed a list of before the call so far.
   bool has_changed_list() const;
+  /// Whether the list is opened here, and was not in `before`.
+  bool has_opened(PyObject* list, const Heap& before) const;
   /// Counts every change: equal counts, nothing changed between.
   size_t change_count() const { return change_count_; }
   void note_change() { ++change_count_; }
@@ -100,14 +126,14 @@ Heap::Target dict_target(Interpreter& interpreter, PyObject* dict, const specula
 /// The object's own dictionary (a new reference, made if there is none yet); null if it has none.
 python::Object own_dictionary(PyObject* object);
 
-/// Stores under the key; `at_entry` is the path by which it would be read at the entry. A number
-/// there that the run changes varies from call to call.
+/// Stores under the key, or deletes it; `at_entry` is the path by which it would be read at the
+/// entry. A number there that the run changes varies from call to call.
 void write_place(Interpreter& interpreter, const Heap::Target& target, const python::Object& key,
-                 const speculate::Source* at_entry, const Value& value);
+                 const speculate::Source* at_entry, const Held& held);
 
-/// What the place of a change held at the entry; null if nothing was there.
-Value value_at_entry(Interpreter& interpreter, const Heap::Table& table,
-                     const Heap::Change& change);
+/// What the place of a change held at the entry: a value is assumed to be there again, as an
+/// element of a set is to be in it or not. All else that is absent is assumed of nothing.
+Held held_at_entry(Interpreter& interpreter, const Heap::Table& table, const Heap::Change& change);
 
 // --- the end of the run -------------------------------------------------------------------------
 

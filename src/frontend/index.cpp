@@ -150,10 +150,10 @@ class Indexing {
   }
 
   std::shared_ptr<Tensor> as_tensor(const Value& data) {
-    static PyObject* const make = imported("torch.tensor");
+    static const Handler make = handler_named("torch.tensor");
     CallArguments arguments;
     arguments.positional = {data};
-    return shared_as<Tensor>(special_handler(make)(interpreter_, arguments));
+    return shared_as<Tensor>(make(interpreter_, arguments));
   }
 
   void apply_slice(const SliceValue& slice) {

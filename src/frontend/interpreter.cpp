@@ -433,10 +433,12 @@ std::shared_ptr<const Code> Interpreter::code_of(PyObject* function, const Sourc
   code->function_source =
       source != nullptr ? source : sources().root(Source::Kind::constant, Object::borrow(function));
   code->facts_key = Object::borrow(code_object(function));
-  // The body that was read is that of the function's code object.
-  if (!is_library_file(found.tree->file))
-    assume(Assumption::Kind::identity, sources().step(Source::Kind::code, code->function_source),
-           code->facts_key);
+  // The body that was read is that of the function's code object. A function of torch is reached by
+  // many paths: one assumption stands for all of them.
+  const Source* owner = is_library_file(found.tree->file)
+                            ? sources().root(Source::Kind::constant, code->function)
+                            : code->function_source;
+  assume(Assumption::Kind::identity, sources().step(Source::Kind::code, owner), code->facts_key);
   return code;
 }
 
@@ -483,10 +485,9 @@ Value Interpreter::read_statement_variable(const std::string& name) {
   const Source* source = sources().root(Source::Kind::variable, key);
   for (PyObject* dict : {call_.variables, call_.globals, PyEval_GetBuiltins()}) {
     if (dict == nullptr) continue;
-    if (const Value* changed = heap.find(*this, dict, key.get(), nullptr)) {
-      if (*changed != nullptr) return *changed;
-      continue;
-    }
+    const Held changed = heap.find(*this, dict, key.get(), nullptr);
+    if (changed.is_value()) return changed.value();
+    if (changed.is_absent()) continue;
     Object value = Object::borrow(PyDict_GetItemWithError(dict, key.get()));
     if (PyErr_Occurred() != nullptr) refuse_raised();
     if (value) return wrap(value.get(), source);
@@ -513,11 +514,10 @@ Value Interpreter::read_closure_cell(const std::string& name) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
     if (text_of(PyTuple_GET_ITEM(names.get(), i)) != name) continue;
     if (closure == nullptr || i >= PyTuple_GET_SIZE(closure)) break;
-    if (const Value* written = heap.find(*this, PyTuple_GET_ITEM(closure, i), Py_None, nullptr)) {
-      if (*written == nullptr)
-        refuse(ReasonCode::would_raise, cat("NameError: free variable '", name, "' is unbound"));
-      return *written;
-    }
+    const Held written = heap.find(*this, PyTuple_GET_ITEM(closure, i), Py_None, nullptr);
+    if (written.is_value()) return written.value();
+    if (written.is_absent())
+      refuse(ReasonCode::would_raise, cat("NameError: free variable '", name, "' is unbound"));
     check_not_written(name, PyTuple_GET_ITEM(closure, i));
     Object value = Object::steal(PyCell_Get(PyTuple_GET_ITEM(closure, i)));
     if (!value) {
@@ -563,9 +563,9 @@ Value Interpreter::read_global(const std::string& name) {
   }
   Object key = Object::steal(PyUnicode_FromStringAndSize(name.data(), Py_ssize_t(name.size())));
   Object value;
-  const Value* written = heap.find(*this, globals, key.get(), nullptr);
-  if (written != nullptr && *written != nullptr) return *written;
-  if (written == nullptr) value = Object::borrow(PyDict_GetItemWithError(globals, key.get()));
+  const Held written = heap.find(*this, globals, key.get(), nullptr);
+  if (written.is_value()) return written.value();
+  if (written.is_unknown()) value = Object::borrow(PyDict_GetItemWithError(globals, key.get()));
   if (!value && PyErr_Occurred() == nullptr) {
     Object builtins = Object::borrow(PyDict_GetItemString(globals, "__builtins__"));
     PyObject* dict = builtins && PyModule_Check(builtins.get()) ? PyModule_GetDict(builtins.get())
@@ -610,7 +610,8 @@ void Interpreter::write_global(const std::string& name, const Value& value) {
   target.kind = speculate::HeapWrite::Kind::global;
   target.owner = globals_owner();
   target.object = code.function;
-  write_place(*this, target, key, sources().step(Source::Kind::global, target.owner, key), value);
+  write_place(*this, target, key, sources().step(Source::Kind::global, target.owner, key),
+              Held::stored(value));
 }
 
 void Interpreter::write_closure_cell(const std::string& name, const Value& value) {
@@ -628,14 +629,56 @@ void Interpreter::write_closure_cell(const std::string& name, const Value& value
     target.object = code.function;
     target.index = static_cast<size_t>(i);
     const Source* at_entry = sources().step(Source::Kind::closure, code.function_source, {}, i);
-    return write_place(*this, target, Object::borrow(Py_None), at_entry, value);
+    return write_place(*this, target, Object::borrow(Py_None), at_entry, Held::stored(value));
   }
   refuse(ReasonCode::expression, cat("the free variable ", name));
 }
 
+namespace {
+
+/// Objects to look at in search of one whose end the program sees.
+constexpr size_t kMostLookedAt = 64;
+
+/// Whether freeing the object, and what only it holds, may run the program's code: a `__del__`, or
+/// callbacks of weak references.
+bool may_be_seen_to_end(PyObject* object, std::set<PyObject*>& seen) {
+  if (seen.size() >= kMostLookedAt || !seen.insert(object).second) return false;
+  if (speculate::tensor_access().is_tensor(object) || PyType_Check(object) ||
+      PyModule_Check(object) || PyFunction_Check(object))
+    return false;
+  PyTypeObject* const type = Py_TYPE(object);
+  const bool is_of_python = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+  if (is_of_python && type->tp_finalize != nullptr) return true;
+  if (PyType_SUPPORTS_WEAKREFS(type) &&
+      *reinterpret_cast<PyObject**>(PyObject_GET_WEAKREFS_LISTPTR(object)) != nullptr)
+    return true;
+  const auto visit = [](PyObject* part, void* parts) {
+    const bool is_freed = Py_REFCNT(part) == 1;
+    return is_freed && may_be_seen_to_end(part, *static_cast<std::set<PyObject*>*>(parts)) ? 1 : 0;
+  };
+  return type->tp_traverse != nullptr && type->tp_traverse(object, visit, &seen) != 0;
+}
+
+/// A graph frees what its variables held when it has run, behind all that it shows. An object whose
+/// end the program sees has to go where the statement stands.
+void check_freed_variable(const Interpreter& interpreter, const std::string& name) {
+  PyObject* const variables = interpreter.call().variables;
+  if (variables == nullptr || variables == interpreter.call().globals) return;
+  PyObject* const held = PyDict_GetItemString(variables, name.c_str());
+  constexpr Py_ssize_t kOurs = 5;  // the variable, its dict, and what the interpreter has of it
+  std::set<PyObject*> seen;
+  if (held != nullptr && Py_REFCNT(held) <= kOurs && may_be_seen_to_end(held, seen))
+    interpreter.refuse(ReasonCode::unknown_callable, cat("the finalizer of ", name));
+}
+
+}  // namespace
+
 void Interpreter::write_name(const std::string& written, Value value) {
   const std::string name = mangled(written);
-  if (statement_ >= 0 && frame_->variables == statement_variables_) written_by_[name] = statement_;
+  if (statement_ >= 0 && frame_->variables == statement_variables_) {
+    if (!statement_variables_->values.contains(name)) check_freed_variable(*this, name);
+    written_by_[name] = statement_;
+  }
   const syntax::Scope* scope = frame_->variables->scope;
   auto kind = scope->names.find(name);
   bool statements = scope->kind == syntax::Scope::Kind::statements;
@@ -785,17 +828,18 @@ Value Interpreter::final_variable(const std::string& name) {
 speculate::Generated Interpreter::run() {
   output_.environment = speculate::tensor_access().environment();
   if (output_.environment.mode_active) refuse(ReasonCode::mode_active, "a torch function mode");
-  inference_mode = output_.environment.inference_mode;
-  autocast.is_on = output_.environment.autocast;
-  autocast.dtype = output_.environment.autocast_dtype;
-  autocast.keeps_casts = output_.environment.autocast_keeps_casts;
+  modes.inference_mode = output_.environment.inference_mode;
+  modes.autocast.is_on = output_.environment.autocast;
+  modes.autocast.dtype = output_.environment.autocast_dtype;
+  modes.autocast.keeps_casts = output_.environment.autocast_keeps_casts;
   if (output_.environment.anomaly_mode) refuse(ReasonCode::mode_active, "anomaly detection");
-  grad_enabled = output_.environment.grad_enabled;
+  modes.grad_enabled = output_.environment.grad_enabled;
   if (call_.function != nullptr)
     run_function();
   else
     run_statements();
   recursion_->stacks.finish(*this);
+  output_.effects = std::move(effects);
   return std::move(output_);
 }
 

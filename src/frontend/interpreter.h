@@ -19,13 +19,11 @@
 #include <vector>
 
 #include "base/options.h"
-#include "frontend/autocast.h"
 #include "frontend/custom_gradient.h"
-#include "frontend/heap.h"
 #include "frontend/identity.h"
+#include "frontend/interpreter_state.h"
 #include "frontend/journal.h"
 #include "frontend/requires_grad.h"
-#include "frontend/snapshot.h"
 #include "frontend/value.h"
 #include "graph/builder.h"
 #include "speculate/facts.h"
@@ -121,7 +119,7 @@ struct Frame {
 /// How a statement ended.
 enum class Completion { normal, continue_, break_, return_, raise_ };
 
-class Interpreter {
+class Interpreter : public InterpreterState {
  public:
   /// `followed`: tests that are followed even if the profile saw both outcomes. `varying`: paths of
   /// numbers that the run itself is known to change.
@@ -229,12 +227,6 @@ class Interpreter {
   static bool is_library(const syntax::Tree& tree);
 
   // --- objects that only the run meets (frontend/run_time.h)
-  struct KnownClasses {
-    Classes classes;
-    bool is_certain = false;
-  };
-  /// What the tests made so far say of objects.
-  std::map<const graph::Value*, KnownClasses> known_classes;
   /// What a flag says of an object.
   struct ClassTest {
     const graph::Value* object = nullptr;
@@ -357,17 +349,11 @@ class Interpreter {
   /// A number for a template that others share.
   size_t new_place() { return next_place_++; }
 
-  /// What the run has changed in objects of the real world.
-  Heap heap;
   /// What rounds of loops in the graph show.
   Journal journal;
   /// How many effects there were so far.
-  size_t effect_count() const { return output_.effects.size() + journal.count(); }
+  size_t effect_count() const { return effects.size() + journal.count(); }
 
-  // --- torch's surroundings as the interpreted program has set them
-  bool grad_enabled = true;
-  bool inference_mode = false;
-  Autocast autocast;
   /// How often tensors of before the call were written.
   size_t outside_writes = 0;
   /// Where the run made tensors: those of inference mode are of another kind.
@@ -384,21 +370,6 @@ class Interpreter {
   bool gradients_vary = false;
   /// Values of tensors that eager's autograd tracks.
   std::unordered_set<const graph::Value*> differentiable;
-  /// What has become of values that backward() may need.
-  struct History {
-    /// Values that an in-place operation replaced: who saved them for backward is stale, but for
-    /// the operator that did it, where there is one that kept a copy.
-    std::unordered_map<const graph::Value*, const graph::Node*> overwritten;
-    /// Nodes whose saved values a backward() has freed.
-    std::unordered_set<const graph::Node*> consumed;
-    /// Of autograd.grad(): gradients that end before they come to all leaves.
-    std::unordered_set<const graph::Node*> partial;
-    void add(const History& other) {
-      overwritten.insert(other.overwritten.begin(), other.overwritten.end());
-      consumed.insert(other.consumed.begin(), other.consumed.end());
-      partial.insert(other.partial.begin(), other.partial.end());
-    }
-  } history;
   /// Lists and tuples of before the call of which the run reads what it chooses.
   std::map<const Source*, Value> chosen_from;
   /// Leaves that require grad and were made in the run.
@@ -415,7 +386,7 @@ class Interpreter {
   /// The hooks of tensors made in the run, and the value that those have behind them.
   struct TensorHooks {
     graph::Value* value = nullptr;
-    std::shared_ptr<std::vector<Value>> hooks;
+    std::shared_ptr<Sequence> hooks;  ///< in the order in which they came; null: removed
   };
   std::unordered_map<const Tensor*, std::shared_ptr<TensorHooks>> tensor_hooks;
 

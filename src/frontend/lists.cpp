@@ -6,6 +6,7 @@
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
+#include "frontend/dict_views.h"
 #include "frontend/entry_lists.h"
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
@@ -386,6 +387,7 @@ Value list_method(const std::shared_ptr<Sequence>& list, const std::string& name
 
 Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& sequence,
                       const std::string& name) {
+  if (is_view(sequence)) return view_method(interpreter, sequence, name);
   if (is_deque(*sequence))
     if (Value method = deque_method(sequence, name)) return method;
   if (sequence->is_list && !(is_deque(*sequence) && (name == "sort" || name == "copy")))

@@ -88,13 +88,10 @@ class Loop final : public Scope {
         parts_(parts),
         outer_(interpreter.builder().block()),
         span_(interpreter.user_span()),
-        before_(Snapshot::take()),
+        before_(SavedState::of(interpreter)),
         differentiable_results_(interpreter.output().differentiable_results.size()),
         results_(interpreter.results().size()),
-        heap_(interpreter.heap),
-        grad_enabled_(interpreter.grad_enabled),
-        history_(interpreter.history),
-        known_classes_(interpreter.known_classes) {}
+        heap_(before_.state.heap) {}
 
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -102,7 +99,7 @@ class Loop final : public Scope {
 
   void run();
   bool is_inside(const graph::Block* block) const override { return block == at_; }
-  void add_entry_object(Changeable& object) override { before_.add(object); }
+  void add_entry_object(Changeable& object) override { before_.objects.add(object); }
   bool keeps(const Tensor& tensor) const override;
   const TestKey* test() const override { return &test_; }
 
@@ -168,6 +165,8 @@ class Loop final : public Scope {
   /// Notes what has to be carried and what each of it holds at the end of the round; false if some
   /// of it is new.
   bool collect_changes();
+  void collect_state();
+  void collect_objects();
   void collect_heap();
   void collect_table(const Heap::Table& now);
   std::optional<size_t> place_of(PyObject* identity, const Heap::Change& wanted);
@@ -241,12 +240,11 @@ class Loop final : public Scope {
   const LoopParts& parts_;
   graph::Block& outer_;
   graph::SourceSpan span_;
-  Snapshot before_;
+  SavedState before_;
   size_t differentiable_results_, results_;  // how many there were before
-  Heap heap_;  ///< before the loop; with what the rounds change as it is then
+  Heap& heap_;  ///< before the loop; with what the rounds change as it is then
   /// By table, and which of its changes.
   std::map<std::pair<PyObject*, size_t>, Passage> heap_passages_;
-  bool grad_enabled_;
   const graph::Block* at_ = nullptr;
   std::unique_ptr<graph::Block> condition_, body_;
   /// Of objects that rounds change: by variable name or position; a tensor's contents need none.
@@ -267,8 +265,6 @@ class Loop final : public Scope {
   bool settled_ = false;
   bool begins_ = false;  ///< the first round always comes
   int attempt_ = 0;
-  Interpreter::History history_;
-  decltype(Interpreter::known_classes) known_classes_;
   bool tracks_ = false;       ///< a gradient flows from round to round
   bool needs_round_ = false;  ///< without a round something would require no gradient
   bool moves_ = false;        ///< without a round a tensor would lie otherwise in memory

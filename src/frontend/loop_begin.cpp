@@ -3,6 +3,7 @@
 // parameters.
 #include "frontend/loop.h"
 
+#include "frontend/custom_gradient.h"
 #include "frontend/operators.h"
 #include "frontend/rearranged.h"
 #include "frontend/run_time.h"
@@ -12,24 +13,20 @@
 namespace janus::frontend {
 
 void Loop::set_state(const Parameter& parameter) {
-  before_.restore();
-  interpreter_.heap = heap_;
-  interpreter_.grad_enabled = grad_enabled_;
-  interpreter_.history = history_;
-  interpreter_.known_classes = known_classes_;
+  before_.restore(interpreter_);
   tensors_.clear();
   replacements_.clear();
   set_objects(parameter);
   for (auto& [place, passage] : heap_passages_) {
     Heap::Change& change = interpreter_.heap.table(place.first)->changes[place.second];
-    change.value = instantiate(passage, change.value, parameter, "an attribute or item");
+    change.held = instantiate(passage, change.held.value(), parameter, "an attribute or item");
   }
 }
 
 void Loop::set_objects(const Parameter& parameter) {
   // By index: instantiating may reach more tensors of the entry.
-  for (size_t i = 0; i < before_.objects().size(); ++i) {
-    const Snapshot::Saved& saved = before_.objects()[i];
+  for (size_t i = 0; i < before_.objects.objects().size(); ++i) {
+    const Snapshot::Saved& saved = before_.objects.objects()[i];
     auto passages = passages_.find(saved.object);
     bool grows = growth_.contains(dynamic_cast<Sequence*>(saved.object));
     if (!saved.alive() || (passages == passages_.end() && !grows)) continue;
@@ -118,6 +115,7 @@ Value Loop::instantiate(const Passage& passage, const Value& initial, const Para
     return std::make_shared<RuntimeObject>(parameter(initial_object(initial)), passage.classes);
   auto from = shared_as<Tensor>(initial);
   if (!is_current(*from)) fail("it carries a view of what was written");
+  if (has_hooks(interpreter_, *from, from->value)) fail("it carries a tensor with hooks");
   auto tensor = std::make_shared<Tensor>();
   tensor->value = parameter(from->value);
   tensor->requires_grad = passage.tracked;

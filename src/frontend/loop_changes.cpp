@@ -18,8 +18,30 @@ bool Loop::collect_changes() {
   heap_pending_.clear();
   ends_.clear();
   end_roots_.clear();
-  for (size_t i = 0; i < before_.objects().size(); ++i) {
-    const Snapshot::Saved& saved = before_.objects()[i];
+  collect_objects();
+  collect_state();
+  check_replacements();
+  for (const auto& [place, pending] : heap_pending_) {
+    ends_.insert(ends_.end(), pending.ends.begin(), pending.ends.end());
+    end_roots_.insert(end_roots_.end(), pending.roots.begin(), pending.roots.end());
+  }
+  return settled_;
+}
+
+/// Of each member of the state, whether and how it goes from round to round.
+void Loop::collect_state() {
+  // What has become of values is known behind the loop (run). What a round finds out about classes,
+  // and what it casts, is the round's own.
+  const auto& [modes, heap, history, known_classes, casts, effects] =
+      static_cast<const InterpreterState&>(interpreter_);
+  if (modes != before_.state.modes) fail("it changes the grad mode or an autocast");
+  if (effects.size() != before_.state.effects.size()) fail("it has an effect outside");
+  collect_heap();
+}
+
+void Loop::collect_objects() {
+  for (size_t i = 0; i < before_.objects.objects().size(); ++i) {
+    const Snapshot::Saved& saved = before_.objects.objects()[i];
     if (!saved.alive()) continue;
     if (auto* tensor = dynamic_cast<Tensor*>(saved.object)) {
       collect_contents(*tensor, std::get<TensorState>(saved.state));
@@ -45,13 +67,6 @@ bool Loop::collect_changes() {
       holds_unseen_ |= iterator->type == &PyListIter_Type;
     }
   }
-  collect_heap();
-  check_replacements();
-  for (const auto& [place, pending] : heap_pending_) {
-    ends_.insert(ends_.end(), pending.ends.begin(), pending.ends.end());
-    end_roots_.insert(end_roots_.end(), pending.roots.begin(), pending.roots.end());
-  }
-  return settled_;
 }
 
 void Loop::collect_heap() {
@@ -71,16 +86,16 @@ void Loop::collect_table(const Heap::Table& now) {
   if (before->changes.size() != now.changes.size()) fail("it deletes an attribute or item");
   for (const Heap::Change& change : now.changes) {
     const size_t place = *place_of(identity, change);
-    const Value initial = before->changes[place].value;
-    if ((initial == nullptr) != (change.value == nullptr))
+    const Held initial = before->changes[place].held;
+    if (initial.is_value() != change.held.is_value())
       fail("it makes or deletes an attribute or item");
-    if (initial == nullptr) continue;
+    if (!initial.is_value()) continue;
     Passage passage;
     auto known = heap_passages_.find({identity, place});
     if (known != heap_passages_.end()) passage = known->second;
     std::string why;
     pending_ = {};
-    if (!join(passage, initial, change.value, why)) fail_first_round(why);
+    if (!join(passage, initial.value(), change.held.value(), why)) fail_first_round(why);
     if (passage.kind == Passage::Kind::same) continue;
     heap_passages_[{identity, place}] = passage;
     heap_pending_[{identity, place}] = pending_;
@@ -95,8 +110,8 @@ std::optional<size_t> Loop::place_of(PyObject* identity, const Heap::Change& wan
 }
 
 void Loop::add_place(const Heap::Table& now, const Heap::Change& change) {
-  Value at_entry = value_at_entry(interpreter_, now, change);
-  if (at_entry == nullptr) fail_first_round("it makes an attribute or item");
+  const Held at_entry = held_at_entry(interpreter_, now, change);
+  if (!at_entry.is_value()) fail_first_round("it makes an attribute or item");
   Heap::Table& table = heap_.table_of(now.target);
   table.paths.insert(now.paths.begin(), now.paths.end());
   table.changes.push_back({change.key, at_entry, change.at_entry});
@@ -104,14 +119,15 @@ void Loop::add_place(const Heap::Table& now, const Heap::Change& change) {
 }
 
 void Loop::collect_real_list(PyObject* object, const Heap::List& now) {
-  if (heap_.has_list(object)) return;  // what it holds is that of a list like others
-  if (now.twin != nullptr) {
-    if (!(now.twin->elements == now.at_entry)) fail("a list of before the call changes in it");
+  if (interpreter_.heap.has_opened(object, heap_)) {
+    if (now.twin->elements != before_.elements_of(object, now))
+      fail("a list of before the call changes in it");
     return;
   }
+  if (heap_.has_list(object)) return;  // what it holds is that of a list like others
   Heap::List& list = heap_.list_of(object, now.source);
   list.paths.insert(now.paths.begin(), now.paths.end());
-  before_.add(*list.appended);
+  before_.objects.add(*list.appended);
   settled_ = false;
 }
 
@@ -181,8 +197,9 @@ void Loop::collect_contents(Tensor& tensor, const TensorState& initial) {
   } else if (tensor.requires_grad != initial.requires_grad || tensor.is_leaf != initial.is_leaf) {
     fail_first_round("a tensor becomes part of autograd's graph in it");
   }
-  if (tensor.grad_replaced != initial.grad_replaced) fail("it sets a .grad");
+  if (!same_grad(initial, tensor)) fail("it sets a .grad");
   if (tensor.data_replaced != initial.data_replaced) fail("it sets the attribute data of a tensor");
+  if (!is_same_tensor(initial, tensor)) fail("it puts a tensor on other memory");
   // A view is taken again of what its base then is.
   if (tensor.base != nullptr) return;
   if (!carried && tensor.value == initial.value) return;

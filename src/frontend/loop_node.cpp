@@ -69,7 +69,7 @@ Value Loop::length_behind(const Sequence& sequence, const graph::Block& body, si
   for (; value->definition != nullptr && value->definition->op == &op::list_push; ++pushes)
     value = value->definition->inputs[0];
   if (value != body.parameters[index]) return nullptr;
-  const auto& initial = std::get<Elements>(*before_.find(&sequence));
+  const auto& initial = std::get<Elements>(*before_.objects.find(&sequence));
   Value length = initial.rolled() == nullptr
                      ? interpreter_.integer(static_cast<int64_t>(initial.size()))
                      : initial.rolled()->length;
@@ -80,7 +80,7 @@ Value Loop::length_behind(const Sequence& sequence, const graph::Block& body, si
 
 bool Loop::begins_certainly() {
   if (!may_begin_certainly()) return false;
-  before_.restore();
+  before_.restore(interpreter_);
   return surely_begins(interpreter_, test_, parts_);
 }
 
@@ -121,7 +121,7 @@ void Loop::relate_tensors() {
   // What needs no gradient outside must not seem to have one through the blocks.
   if (interpreter_.differentiable.empty()) return;
   for (const CarriedTensor& carried : tensors_) detach(*carried.tensor);
-  for (const Snapshot::Saved& saved : before_.objects())
+  for (const Snapshot::Saved& saved : before_.objects.objects())
     if (auto* tensor = dynamic_cast<Tensor*>(saved.object);
         saved.alive() && tensor != nullptr && passages_.contains(tensor))
       detach(*tensor);

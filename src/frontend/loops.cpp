@@ -36,22 +36,19 @@ void Loop::run() {
     return leave_out();
   }
   interpreter_.end_scope(*this);
-  const Interpreter::History of_round = interpreter_.history;
+  const History of_round = interpreter_.history;
   make_node();
   interpreter_.history.add(of_round);
   rounds.finish();
 }
 
 bool Loop::keeps(const Tensor& tensor) const {
-  return before_.find(&tensor) != nullptr ||
+  return before_.objects.find(&tensor) != nullptr ||
          (at_ != nullptr && tensor.value != nullptr && tensor.value->owner == at_);
 }
 
 void Loop::leave_out() {
-  before_.restore();
-  interpreter_.grad_enabled = grad_enabled_;
-  interpreter_.history = history_;
-  interpreter_.known_classes = known_classes_;
+  before_.restore(interpreter_);
   interpreter_.abandon_scopes(*this);
   interpreter_.end_scope(*this);
   interpreter_.enter_block(outer_);
@@ -89,12 +86,9 @@ Parameter Loop::parameters_of(graph::Block& block) {
 }
 
 void Loop::interpret_test() {
-  Snapshot start = before_.again();
+  const SavedState start = before_.again(interpreter_);
   Truth truth = parts_.test();
-  for (const Snapshot::Saved& saved : start.objects())
-    if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)))
-      fail("its test changes something");
-  if (interpreter_.heap.change_count() != heap_.change_count()) fail("its test changes something");
+  if (!only_read(start, interpreter_)) fail("its test changes something");
   graph::Value* flag = truth.known ? interpreter_.builder().constant(*truth.known) : truth.flag;
   condition_->results = {flag};
 }
@@ -105,7 +99,6 @@ void Loop::interpret_round() {
     fail("it shows a tensor that has a gradient");
   // What a text was made of is in the journal by now, or nobody can read that text.
   interpreter_.drop_results(results_);
-  if (interpreter_.grad_enabled != grad_enabled_) fail("it changes the grad mode");
   graph::for_each_node(*body_, [&](const graph::Node& node) {
     if (node.op == &op::gradient) fail("gradients inside a loop");
   });
@@ -159,14 +152,11 @@ bool rounds_vary(Interpreter& interpreter, int fact) {
   return !is_stable && may_merge(interpreter, fact);
 }
 
-Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
-  Snapshot before = Snapshot::take();
-  Heap heap = interpreter.heap;
-  auto known_classes = interpreter.known_classes;
+Truth peek(Interpreter& interpreter, int fact, const std::function<Truth()>& test) {
+  const SavedState before = SavedState::of(interpreter);
   graph::Block& block = interpreter.builder().block();
   auto scratch = std::make_unique<graph::Block>();
   interpreter.enter_block(*scratch);
-  size_t effects = interpreter.output().effects.size();
   const size_t forks = interpreter.frame().forks.size();
   Truth truth;
   try {
@@ -176,10 +166,10 @@ Truth peek(Interpreter& interpreter, const std::function<Truth()>& test) {
   }
   if (interpreter.frame().forks.size() != forks)
     throw CannotMerge{*interpreter.frame().forks.back()->test(), "the test of a loop may raise"};
-  before.restore();
-  interpreter.heap = std::move(heap);
-  interpreter.known_classes = std::move(known_classes);
-  interpreter.output().effects.resize(effects);
+  if (before.objects.has_moved_iterator())
+    throw CannotMerge{{interpreter.frame().code->facts_key, fact},
+                      "the test of a loop takes from an iterator"};
+  before.restore(interpreter);
   interpreter.enter_block(block);
   interpreter.put_away(std::move(scratch));
   truth.flag = nullptr;

@@ -28,6 +28,6 @@ void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopPart
 bool rounds_vary(Interpreter& interpreter, int fact);
 
 /// What the test is, without leaving a trace of having evaluated it.
-Truth peek(Interpreter& interpreter, const std::function<Truth()>& test);
+Truth peek(Interpreter& interpreter, int fact, const std::function<Truth()>& test);
 
 }  // namespace janus::frontend

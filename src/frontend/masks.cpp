@@ -116,8 +116,8 @@ Value call_masked_select(Interpreter& interpreter, const Arguments& arguments) {
   if (tensor == nullptr || mask == nullptr || mask->value->type.dtype != graph::DType::b1)
     return nullptr;
   if (tensor->value->type.shape != mask->value->type.shape) {
-    static PyObject* const broadcast = imported("torch.broadcast_tensors");
-    const Value both = special_handler(broadcast)(interpreter, arguments);
+    static const Handler broadcast = handler_named("torch.broadcast_tensors");
+    const Value both = broadcast(interpreter, arguments);
     const auto* sequence = as<Sequence>(both);
     if (sequence == nullptr) return nullptr;
     tensor = shared_as<Tensor>(sequence->elements[0]);

@@ -7,6 +7,7 @@
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
+#include "frontend/custom_gradient.h"
 #include "frontend/effects.h"
 #include "frontend/exceptions.h"
 #include "frontend/number_kinds.h"
@@ -74,10 +75,9 @@ Merger::Merger(Fork& fork)
 }
 
 Value Merger::run() {
-  check_sides();
-  for (const Snapshot::Saved& saved : fork_.before_.objects())
+  for (const Snapshot::Saved& saved : fork_.before_.objects.objects())
     if (saved.alive()) merge_object(*saved.object);
-  merge_heap();
+  join_state();
   Value result;
   const Value &first = fork_.sides_[0].result, &second = fork_.sides_[1].result;
   try {
@@ -89,7 +89,6 @@ Value Merger::run() {
   } catch (const NotMerged& reason) {
     fail(reason);
   }
-  merge_effects();
   merge_results();
   for (Fork::Side& side : fork_.sides_) {
     side.block->parent = node_;
@@ -103,13 +102,43 @@ Value Merger::run() {
   return result;
 }
 
+/// Each member of the state becomes what the two sides leave of it.
+void Merger::join_state() {
+  const InterpreterState& before = fork_.before_.state;
+  const InterpreterState &first = fork_.sides_[0].state->state,
+                         &second = fork_.sides_[1].state->state;
+  auto& [modes, heap, history, known_classes, casts, effects] =
+      static_cast<InterpreterState&>(interpreter_);
+  if (first.modes != second.modes) fail({"the grad mode or an autocast differs"});
+  modes = first.modes;
+  history = before.history;
+  history.add(first.history);
+  history.add(second.history);
+  known_classes = before.known_classes;
+  casts.clear();
+  join_casts(first.casts, second.casts);
+  effects = before.effects;
+  join_effects(first.effects, second.effects);
+  join_heap(first.heap, second.heap);
+}
+
+/// What was cast in front of the branch is still there, if neither side has forgotten it.
+void Merger::join_casts(const Casts& first, const Casts& second) {
+  for (const auto& [tensor, cast] : first)
+    if (const auto other = second.find(tensor); other != second.end() && other->second == cast)
+      interpreter_.casts.emplace(tensor, cast);
+}
+
 /// What a side shows, in order: made only if it was taken.
-void Merger::merge_effects() {
-  for (size_t side = 0; side < 2; ++side) {
-    for (speculate::Effect& effect : fork_.sides_[side].effects) {
+void Merger::join_effects(const std::vector<speculate::Effect>& first,
+                          const std::vector<speculate::Effect>& second) {
+  const size_t before = fork_.before_.state.effects.size();
+  for (const auto* side : {&first, &second}) {
+    for (size_t i = before; i < side->size(); ++i) {
+      speculate::Effect effect = (*side)[i];
       const size_t flag = interpreter_.add_result(fork_.flag_);
-      effect.call = conditional_call(std::move(effect.call), flag, side == 0);
-      interpreter_.output().effects.push_back(std::move(effect));
+      effect.call = conditional_call(std::move(effect.call), flag, side == &first);
+      interpreter_.effects.push_back(std::move(effect));
     }
   }
 }
@@ -174,32 +203,26 @@ Value Merger::merge_deferred(const Value& a, const Value& b) {
   return merged;
 }
 
-void Merger::merge_heap() {
+void Merger::join_heap(const Heap& first, const Heap& second) {
   std::string why_not;
   try {
     auto merge = [&](const Value& a, const Value& b) { return merge_value(a, b); };
-    why_not = interpreter_.heap.merge(interpreter_, fork_.heap_before_, fork_.sides_[0].heap,
-                                      fork_.sides_[1].heap, merge);
+    why_not = interpreter_.heap.merge(interpreter_, fork_.before_.state.heap, first, second, merge);
   } catch (const NotMerged& reason) {
     fail(reason);
   }
   if (!why_not.empty()) fail({why_not});
 }
 
-void Merger::check_sides() const {
-  if (fork_.sides_[0].grad_enabled != fork_.sides_[1].grad_enabled)
-    throw CannotMerge{fork_.test_, "the grad mode differs"};
-}
-
 // --- the states of the sides --------------------------------------------------------------------
 
 bool Merger::existed(const Changeable& object) const {
-  return fork_.before_.find(&object) != nullptr;
+  return fork_.before_.objects.find(&object) != nullptr;
 }
 
 const ChangeableState& Merger::state_in(size_t side, const Changeable& object) {
-  if (const ChangeableState* state = fork_.sides_[side].state->find(&object)) return *state;
-  const ChangeableState* before = fork_.before_.find(&object);
+  if (const ChangeableState* state = fork_.sides_[side].state->objects.find(&object)) return *state;
+  const ChangeableState* before = fork_.before_.objects.find(&object);
   TORCHJANUS_CHECK(before != nullptr, "merge: an object of no side");
   return *before;
 }
@@ -237,7 +260,7 @@ void Merger::merge_object(Changeable& object) {
     } else if (dynamic_cast<SetValue*>(&object) != nullptr) {
       const auto &first = std::get<SetElements>(a), &second = std::get<SetElements>(b);
       if (!same_elements(first, second)) throw NotMerged{"a set holds different elements"};
-    } else if (std::get<uint64_t>(*fork_.before_.find(&object)) !=
+    } else if (std::get<uint64_t>(*fork_.before_.objects.find(&object)) !=
                std::get<uint64_t>(b)) {  // nothing puts back what the first side took
       throw NotMerged{"one side takes more from an iterator"};
     }
@@ -282,34 +305,46 @@ Value Merger::merge_grad(const TensorState& a, const TensorState& b) {
   if (a.grad == b.grad && a.grad_replaced == b.grad_replaced) return a.grad;
   if (a.grad_replaced && b.grad_replaced) return merge_value(a.grad, b.grad);
   if (a.grad_replaced || b.grad_replaced) throw NotMerged{"one side sets a .grad"};
-  // A gradient that only one side has read.
-  if (a.grad == nullptr) return b.grad;
-  if (b.grad == nullptr) return a.grad;
   return merge_value(a.grad, b.grad);
 }
 
-void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const TensorState& b) {
-  if (tensor.cell.empty()) tensor.cell = a.cell;
+/// What one side has found out about a tensor holds behind both.
+void Merger::join_findings(TensorState& a, TensorState& b) {
+  if (a.cell.empty()) a.cell = b.cell;
+  b.cell = a.cell;
+  a.is_viewed = b.is_viewed = a.is_viewed || b.is_viewed;
+  a.uncertain_alias = b.uncertain_alias = a.uncertain_alias || b.uncertain_alias;
+  for (const PossibleAlias& alias : b.possible_aliases) a.possible_aliases.add(alias);
+  b.possible_aliases = a.possible_aliases;
+  // A gradient that only one side has read.
+  if (a.grad_replaced || b.grad_replaced) return;
+  if (a.grad == nullptr || (is_none(a.grad) && is_none(b.grad))) a.grad = b.grad;
+  if (b.grad == nullptr) b.grad = a.grad;
+}
+
+void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& of_first,
+                                   const TensorState& of_second) {
+  TensorState a = of_first, b = of_second;
+  if (a.cell.empty()) a.cell = tensor.cell;
+  join_findings(a, b);
   if (same_state(a, b)) {
-    std::string cell = tensor.cell;
     static_cast<TensorState&>(tensor) = a;
-    tensor.cell = std::move(cell);
     return;
   }
   const bool varies = a.requires_grad != b.requires_grad;
   if (a.base != b.base || (varies ? !may_become_tracked(tensor, a, b) : a.is_leaf != b.is_leaf))
     throw NotMerged{"only one side makes a tensor part of autograd's graph"};
+  if (!is_same_tensor(a, b)) throw NotMerged{"one side puts a tensor on other memory"};
   if (a.data_replaced != b.data_replaced || a.left_contents != b.left_contents)
     throw NotMerged{"one side sets the attribute data of a tensor"};
   TensorState merged = varies && b.requires_grad ? b : a;
   merged.grad = merge_grad(a, b);
   merged.written = a.written || b.written;
-  merged.uncertain_alias = a.uncertain_alias || b.uncertain_alias;
-  merged.cell = tensor.cell;
+  merged.grad_unread = a.grad_unread || b.grad_unread;
   merged.version = std::max(a.version, b.version);
   if (a.base != nullptr) {
     // A view that is taken again of what its base is then.
-    const auto& before = std::get<TensorState>(*fork_.before_.find(&tensor));
+    const auto& before = std::get<TensorState>(*fork_.before_.objects.find(&tensor));
     merged.value = before.value;
     merged.past_values = before.past_values;
     merged.seen_version = std::numeric_limits<uint32_t>::max();
@@ -318,6 +353,8 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& a, const T
     return;
   }
   if (a.value != b.value) {
+    if (has_hooks(interpreter_, tensor, a.value) || has_hooks(interpreter_, tensor, b.value))
+      throw NotMerged{"a tensor with hooks"};
     merged.value = merge_contents(a, b);
     ++merged.version;
     name_merged(merged, a, b);

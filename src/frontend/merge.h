@@ -46,15 +46,20 @@ class Merger {
   [[noreturn]] void fail(const NotMerged& reason) const {
     throw CannotMerge{fork_.test_, reason.why, /*in_first_round=*/false, reason.in_sizes};
   }
-  void check_sides() const;
   const ChangeableState& state_in(size_t side, const Changeable& object);
   const TensorState& tensor_in(size_t side, const Tensor& tensor);
   const Elements& elements_in(size_t side, const Sequence& sequence);
   bool existed(const Changeable& object) const;
 
-  void merge_heap();
+  void join_state();
+  void join_heap(const Heap& first, const Heap& second);
+  void join_casts(const Casts& first, const Casts& second);
+  void join_effects(const std::vector<speculate::Effect>& first,
+                    const std::vector<speculate::Effect>& second);
   void merge_object(Changeable& object);
-  void merge_tensor_contents(Tensor& tensor, const TensorState& a, const TensorState& b);
+  void merge_tensor_contents(Tensor& tensor, const TensorState& of_first,
+                             const TensorState& of_second);
+  static void join_findings(TensorState& a, TensorState& b);
   bool may_become_tracked(const Tensor& tensor, const TensorState& a, const TensorState& b) const;
   graph::Value* merge_contents(const TensorState& a, const TensorState& b);
   void leave_size(graph::Value* (&values)[2], const TensorState& a, const TensorState& b);
@@ -66,7 +71,6 @@ class Merger {
 
   Value merge_value(const Value& a, const Value& b);
   void merge_results();
-  void merge_effects();
   Value merge_deferred(const Value& a, const Value& b);
   Value merge_optionals(const Value& a, const Value& b);
   Value merge_undefined(size_t side, const Value& other);
@@ -108,7 +112,8 @@ class Merger {
   graph::Node* node_;
   std::map<std::pair<const void*, const void*>, Value> merged_;
   std::map<const void*, const void*> partner_of_first_, partner_of_second_;
-  std::map<const void*, Value> alone_;
+  /// By the side that has it; what was there before the branch may come from both.
+  std::map<const void*, Value> alone_[2];
   std::map<std::pair<graph::Value*, graph::Value*>, graph::Value*> results_;
   /// Sizes that differ: what they are on the two sides, the dimension behind, and its value.
   struct MergedSize {
@@ -117,8 +122,8 @@ class Merger {
   };
   std::vector<MergedSize> sizes_;
   std::vector<MergedTensor> tensors_;
-  std::vector<std::shared_ptr<Tensor>> memories_;  // of lists that were merged
-  std::vector<Tensor*> written_;                   // of those that existed before
+  std::vector<MergedTensor> memories_;  // of lists that were merged
+  std::vector<Tensor*> written_;        // of those that existed before
 };
 
 }  // namespace janus::frontend

@@ -5,6 +5,7 @@
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
+#include "frontend/custom_gradient.h"
 #include "frontend/effects.h"
 #include "frontend/exceptions.h"
 #include "frontend/merge.h"
@@ -146,7 +147,7 @@ Value Merger::only(size_t side, const Value& value) {
     return value;
   if (const auto* object = dynamic_cast<const Changeable*>(value.get()); object && existed(*object))
     return value;
-  Value& known = alone_[value.get()];
+  Value& known = alone_[side][value.get()];
   if (known != nullptr) return known;
   if (is_number(value) || as<Tensor>(value) != nullptr)
     return known = merge_undefined(1 - side, value);
@@ -160,7 +161,7 @@ Value Merger::only(size_t side, const Value& value) {
       (dictionary == nullptr || dictionary->source != nullptr))
     return alone(side, value);
   expect_no_partner(side, value.get());
-  alone_[value.get()] = value;
+  alone_[side][value.get()] = value;
   if (sequence != nullptr)
     for (size_t i = 0; i < sequence->elements.size(); ++i)
       sequence->elements[i] = only(side, sequence->elements[i]);
@@ -201,7 +202,7 @@ Value Merger::either_kind(const Value& a, const Value& b) {
 Value Merger::alone(size_t side, const Value& value) {
   if (value == nullptr) throw NotMerged{"only one side sets it"};
   if (as<Known>(value) != nullptr) return value;
-  Value& known = alone_[value.get()];
+  Value& known = alone_[side][value.get()];
   if (known == nullptr) known = new_alone(side, value);
   return known;
 }
@@ -233,7 +234,7 @@ Value Merger::new_alone(size_t side, const Value& value) {
   if ((sequence != nullptr && sequence->source == nullptr && !sequence->viewed) ||
       (dictionary != nullptr && dictionary->source == nullptr)) {
     expect_no_partner(side, value.get());
-    alone_[value.get()] = value;
+    alone_[side][value.get()] = value;
     if (sequence != nullptr)
       for (size_t i = 0; i < sequence->elements.size(); ++i)
         sequence->elements[i] = alone(side, sequence->elements[i]);
@@ -321,11 +322,12 @@ Value Merger::merge_objects(const Value& a, const Value& b) {
   for (size_t side = 0; side < 2; ++side) {
     const Value& value = side == 0 ? a : b;
     interpreter_.enter_block(*fork_.sides_[side].block);
-    interpreter_.known_classes = fork_.sides_[side].known_classes;
+    interpreter_.known_classes = fork_.sides_[side].state->state.known_classes;
     values[side] = object_value(interpreter_, value);
     if (values[side] == nullptr) throw differing(a, b);
     classes = united(std::move(classes), possible_classes(interpreter_, value));
   }
+  interpreter_.known_classes = fork_.before_.state.known_classes;
   return std::make_shared<RuntimeObject>(merge_graph_values(values[0], values[1]),
                                          std::move(classes));
 }
@@ -412,6 +414,9 @@ Value Merger::merge_tensors(const std::shared_ptr<Tensor>& a, const std::shared_
     throw NotMerged{"a leaf that requires a gradient"};
   if ((!varies && first.is_leaf != second.is_leaf) || first.is_parameter != second.is_parameter)
     throw NotMerged{"a parameter and a tensor"};
+  // Hooks that come to the merged one would have to stand behind those that it has.
+  if (has_hooks(interpreter_, *a, first.value) || has_hooks(interpreter_, *b, second.value))
+    throw NotMerged{"a tensor with hooks"};
   if (first.grad != nullptr || second.grad != nullptr || !is_current(0, *a) || !is_current(1, *b))
     throw NotMerged{"a tensor with state of its own"};
   // How a row of elements lies decides of nothing that is computed of it how that lies.
@@ -459,6 +464,7 @@ std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elem
   merged->front = like != nullptr ? like->front : grew_at_front(a, b);
   merged->undecided = like != nullptr ? like->undecided : known.size() <= 1;
   merged->memory = std::make_shared<Tensor>();
+  MergedTensor record{merged->memory, {}};
   std::shared_ptr<const Rolled> lists[2];
   for (size_t side = 0; side < 2; ++side) {
     lists[side] = sides[side]->rolled();
@@ -470,13 +476,15 @@ std::shared_ptr<const Rolled> Merger::merge_rolled(const Elements& a, const Elem
     const std::shared_ptr<Tensor>& memory = lists[side]->memory;
     merged->memory->possible_aliases.add({memory, memory->version});
     merged->memory->uncertain_alias |= memory->uncertain_alias;
-    for (const PossibleAlias& alias : memory->possible_aliases)
+    for (const PossibleAlias& alias : memory->possible_aliases) {
       merged->memory->possible_aliases.add(alias);
+      if (auto other = alias.tensor.lock()) record.roots.push_back(std::move(other));
+    }
   }
   for (size_t i = 0; i < lists[0]->lists.size(); ++i)
     merged->lists.push_back(merge_graph_values(lists[0]->lists[i], lists[1]->lists[i]));
   merged->length = same_length(lists[0]->length, lists[1]->length);
-  memories_.push_back(merged->memory);
+  memories_.push_back(std::move(record));
   return merged;
 }
 
@@ -564,9 +572,16 @@ void Merger::finish_tensors() {
     finish_value(tensor);
   }
   for (Tensor* tensor : written_) finish_value(*tensor);
-  for (const auto& memory : memories_)
-    for (const PossibleAlias& alias : memory->possible_aliases)
-      if (auto other = alias.tensor.lock()) other->possible_aliases.add({memory, memory->version});
+  for (const MergedTensor& memory : memories_) {
+    const PossibleAlias alias{memory.tensor, memory.tensor->version};
+    // Tensors that lie in the list on a side, and what became of them behind it.
+    for (const auto& root : memory.roots) root->possible_aliases.add(alias);
+    for (const MergedTensor& merged : tensors_) {
+      if (!share_roots(memory, merged)) continue;
+      merged.tensor->possible_aliases.add(alias);
+      memory.tensor->possible_aliases.add({merged.tensor, merged.tensor->version});
+    }
+  }
 }
 
 }  // namespace janus::frontend

@@ -213,7 +213,7 @@ std::vector<graph::Value*> elements_read(const graph::Block& block, const graph:
 
 void MetWrites::note_read(const Log& log, const Rolled& writes, const Value& position) {
   const size_t count = tracked_lists(writes).size();
-  if (count == 0 || !interpreter_.grad_enabled) return;
+  if (count == 0 || !interpreter_.modes.grad_enabled) return;
   if (count > log.reads.size()) refuse_unfreed(log);
   const Value place =
       binary(interpreter_, syntax::Operator::Add, length_of(interpreter_, writes), position);

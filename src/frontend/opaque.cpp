@@ -121,7 +121,8 @@ graph::Value* operand_value(Interpreter& interpreter, const DescribedArguments& 
   return interpreter.graph_value(value);
 }
 
-/// A result may share memory with an operand; how is not known, so neither may be written.
+/// A result may share memory with an operand; how is not known, so neither may be written, and the
+/// result not be read once something else has written that memory.
 void note_alias(const DescribedArguments& arguments, const ResolvedOperator& resolved, size_t index,
                 Tensor& result) {
   int operand = index < resolved.alias_of.size() ? resolved.alias_of[index] : -1;
@@ -132,6 +133,26 @@ void note_alias(const DescribedArguments& arguments, const ResolvedOperator& res
   result.uncertain_alias = true;
   base->uncertain_alias = true;
   result.taken_from = base;
+  result.seen_version = memory_of(base.get())->version;
+}
+
+/// Operators that go by where an operand lies in memory, not only by what it holds.
+bool looks_at_memory(const std::string& name) { return name.starts_with("aten::as_strided"); }
+
+/// The run may hold a tensor elsewhere than eager does: it is known to lie alike if it existed
+/// before and is as it was, or if it is all of a fresh tensor in order.
+void expect_known_place(Interpreter& interpreter, const std::string& name,
+                        const CallArguments& arguments) {
+  for (const Value& argument : arguments.positional) {
+    const auto* tensor = as<Tensor>(argument);
+    if (tensor == nullptr) continue;
+    const Tensor* memory = memory_of(tensor);
+    const bool is_as_before = memory->source != nullptr && !memory->written;
+    const bool is_fresh = memory == tensor && memory->source == nullptr && is_contiguous(*tensor);
+    if (!is_as_before && !is_fresh)
+      interpreter.refuse(ReasonCode::unsupported_tensor,
+                         cat(name, " of a tensor of which only eager knows how it lies in memory"));
+  }
 }
 
 /// Bindings of torch pack a list of tensors as a tuple; only `torch.ops` gives the list itself.
@@ -228,10 +249,11 @@ Value opaque_results(Interpreter& interpreter, PyObject* callable, const std::st
       continue;
     }
     bool differentiable = i < resolved.differentiable.size() && resolved.differentiable[i];
-    if (any_tracked && !interpreter.grad_enabled && graph::is_differentiable(output->type.dtype))
+    if (any_tracked && !interpreter.modes.grad_enabled &&
+        graph::is_differentiable(output->type.dtype))
       output = op::detach(interpreter.builder(), {output});
-    auto tensor =
-        make_tensor(interpreter, output, differentiable && any_tracked && interpreter.grad_enabled);
+    auto tensor = make_tensor(interpreter, output,
+                              differentiable && any_tracked && interpreter.modes.grad_enabled);
     if (!gives_in_order(name)) tensor->strides.reset();
     if (i < resolved.grad_fn_names.size()) tensor->grad_fn_name = resolved.grad_fn_names[i];
     note_alias(described, resolved, i, *tensor);
@@ -254,12 +276,13 @@ Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArgume
                   const std::string& native_refusal) {
   std::optional<std::string> name = torch_services().operator_name(callable);
   if (!name) return nullptr;
-  if (interpreter.autocast.is_on) {
+  if (interpreter.modes.autocast.is_on) {
     const CallArguments cast = with_casts(interpreter, name->substr(name->find(':') + 2),
                                           torch_services().is_composite(*name), arguments);
-    const WithoutAutocast within(interpreter.autocast);
+    const WithoutAutocast within(interpreter.modes.autocast);
     return call_opaque(interpreter, callable, cast, native_refusal);
   }
+  if (looks_at_memory(*name)) expect_known_place(interpreter, *name, arguments);
   std::optional<std::string> functional = functional_name(*name);
   DescribedArguments described(interpreter);
   if (!described.add_all(functional ? in_order_of_function(*functional, arguments) : arguments))

@@ -9,6 +9,8 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/containers.h"
+#include "frontend/dict_views.h"
+#include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/instances.h"
 #include "frontend/number_kinds.h"
@@ -214,11 +216,58 @@ Value with_example(Value number, const Object& example) {
   return number;
 }
 
+/// What an operation of numbers may raise; null: nothing that depends on the numbers alone.
+PyObject* raised_by(Operator op) {
+  switch (op) {
+    case Operator::Div:
+    case Operator::FloorDiv:
+    case Operator::Mod:
+    case Operator::Pow:
+      return PyExc_ZeroDivisionError;
+    case Operator::LShift:
+    case Operator::RShift:
+      return PyExc_ValueError;
+    default:
+      return nullptr;
+  }
+}
+
+/// Whether it does, as a flag.
+Value raising_operands(Interpreter& interpreter, Operator op, const Value& left,
+                       const Value& right) {
+  const auto is = [&](syntax::CompareOperator relation, const Value& number) {
+    return compare(interpreter, relation, number, interpreter.integer(0));
+  };
+  if (raised_by(op) == PyExc_ValueError) return is(syntax::CompareOperator::Lt, right);
+  if (op != Operator::Pow) return is(syntax::CompareOperator::Eq, right);
+  return both_flags(interpreter, is(syntax::CompareOperator::Eq, left),
+                    is(syntax::CompareOperator::Lt, right));
+}
+
+/// Where the program handles what an operation of numbers raises, that it raises in the call at
+/// hand, or does not, is a test that is followed: with other numbers it may go the other way.
+void follow_raising(Interpreter& interpreter, const Value& flag, bool raises) {
+  const Truth truth = truth_of(interpreter, flag);
+  if (!truth.known) interpreter.follow(truth.flag, Object::borrow(raises ? Py_True : Py_False), -1);
+}
+
+/// What an operation gives for the numbers of the call at hand; null where these are not known.
+Object example_of_binary(Interpreter& interpreter, Operator op, const Value& left,
+                         const Value& right) {
+  const Object left_example = example_of(left), right_example = example_of(right);
+  if (!left_example || !right_example) return {};
+  Object example = Object::steal(apply_python(op, left_example.get(), right_example.get()));
+  PyObject* const type = raised_by(op);
+  const bool raises = !example && type != nullptr && PyErr_ExceptionMatches(type) != 0;
+  PyErr_Clear();
+  if (type != nullptr && is_awaited(interpreter, type))
+    follow_raising(interpreter, raising_operands(interpreter, op, left, right), raises);
+  if (example) return example;
+  return interpreter.must(apply_python(op, left_example.get(), right_example.get()));
+}
+
 Value number_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
-  Object example;
-  Object left_example = example_of(left), right_example = example_of(right);
-  if (left_example && right_example)
-    example = interpreter.must(apply_python(op, left_example.get(), right_example.get()));
+  const Object example = example_of_binary(interpreter, op, left, right);
   if (std::optional<Dim> dim = dim_arithmetic(op, left, right)) {
     if (may_divide_by_zero(op, right))
       operator_named(scalar_operator(op))(
@@ -359,6 +408,8 @@ Value repeated(Interpreter& interpreter, const Sequence& sequence, const Value& 
 
 Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
                       const Value& right) {
+  if (is_view(left) || is_view(right))
+    raise(interpreter, PyExc_TypeError, cat("TypeError: a view ", syntax::symbol(op)));
   const auto* a = as<Sequence>(left);
   const auto* b = as<Sequence>(right);
   if (op == Operator::Mult && a != nullptr && is_number(right) && !(a->is_list && a->type))
@@ -595,6 +646,12 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
   PyTypeObject* type = kind == Type::Kind::i64   ? &PyLong_Type
                        : kind == Type::Kind::f64 ? &PyFloat_Type
                                                  : &PyBool_Type;
+  if (kind == Type::Kind::i64 && number.type == Type::Kind::f64 && number.example &&
+      is_awaited(interpreter, PyExc_ValueError))
+    follow_raising(interpreter,
+                   interpreter.number(operator_named("scalar_isnan")(
+                       interpreter.builder(), {interpreter.graph_value(value)})),
+                   std::isnan(PyFloat_AsDouble(number.example.get())));
   Object example;
   if (number.example)
     example = interpreter.must(

@@ -54,10 +54,10 @@ Value call_with_grad_of_optimizer(Interpreter& interpreter, const Known& functio
                                   const Arguments& arguments) {
   Value defaults = attribute(interpreter, arguments.positional.at(0), "defaults");
   Value differentiable = subscript(interpreter, defaults, interpreter.string("differentiable"));
-  bool before = interpreter.grad_enabled;
-  interpreter.grad_enabled = truth(interpreter, differentiable, -1);
+  bool before = interpreter.modes.grad_enabled;
+  interpreter.modes.grad_enabled = truth(interpreter, differentiable, -1);
   Value result = call(interpreter, wrapped_function(interpreter, function), arguments);
-  interpreter.grad_enabled = before;
+  interpreter.modes.grad_enabled = before;
   return result;
 }
 

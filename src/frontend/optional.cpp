@@ -82,12 +82,10 @@ void only_if(Interpreter& interpreter, graph::Value* flag, const TestKey& key,
     return;
   }
   if (!has_room_for_fork(interpreter)) throw CannotMerge{key, "there are too many branches"};
-  bool grad_enabled = interpreter.grad_enabled;
   Fork fork(interpreter, {.known = std::nullopt, .flag = flag, .example = {}}, key);
   fork.enter(0);
   body();
   fork.leave(Completion::normal);
-  interpreter.grad_enabled = grad_enabled;
   fork.enter(1);
   fork.leave(Completion::normal);
   fork.merge();

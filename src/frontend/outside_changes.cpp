@@ -12,17 +12,23 @@ bool OutsideChanges::existed(const AbstractValue& object) const {
   return changeable != nullptr && existed(changeable);
 }
 
-void OutsideChanges::restore() const {
-  before_.restore();
-  interpreter_.heap = heap_;
-}
-
 void OutsideChanges::collect() {
   // By index: what is found may reach more tensors of the entry.
-  for (size_t i = 0; i < before_.objects().size(); ++i) {
-    const Snapshot::Saved saved = before_.objects()[i];
+  for (size_t i = 0; i < before_.objects.objects().size(); ++i) {
+    const Snapshot::Saved saved = before_.objects.objects()[i];
     if (saved.alive()) collect_object(*saved.object, saved.state);
   }
+  collect_state();
+}
+
+/// Of each member of the state, whether and how it goes in and out.
+void OutsideChanges::collect_state() {
+  // What has become of values is known behind the function; what an activation finds out about
+  // classes, and what it casts, is its own.
+  const auto& [modes, heap, history, known_classes, casts, effects] =
+      static_cast<const InterpreterState&>(interpreter_);
+  if (modes != before_.state.modes) refuse("it changes the grad mode");
+  if (effects.size() != before_.state.effects.size()) refuse("it prints");
   collect_heap();
 }
 
@@ -105,7 +111,8 @@ void OutsideChanges::collect_contents(Tensor& tensor, const TensorState& before)
   if (tensor.source != nullptr) refuse("it writes a tensor of before the call");
   if (tensor.data_replaced != before.data_replaced)
     refuse("it sets the attribute data of a tensor");
-  if (tensor.requires_grad || before.requires_grad || tensor.grad_replaced != before.grad_replaced)
+  if (!is_same_tensor(before, tensor)) refuse("it puts a tensor on other memory");
+  if (tensor.requires_grad || before.requires_grad || !same_grad(before, tensor))
     refuse("it writes a tensor that has a gradient");
   auto initial = std::make_shared<Tensor>();
   initial->value = before.value;
@@ -129,33 +136,31 @@ void OutsideChanges::collect_heap() {
     for (const Heap::Change& change : table.changes) collect_change(table, before, change);
   }
   for (PyObject* object : now.list_order()) {
-    if (heap_.has_list(object)) continue;
     const Heap::List& list = now.list_at(object);
-    if (list.twin != nullptr) {
-      if (list.twin->elements != list.at_entry) refuse("it changes a list of before the call");
+    if (now.has_opened(object, heap_)) {
+      if (list.twin->elements != before_.elements_of(object, list))
+        refuse("it changes a list of before the call");
       continue;
     }
+    if (heap_.has_list(object)) continue;
     // From now on as if it had been reached before, with nothing appended to it.
     Heap::List& before = heap_.list_of(object, list.source);
     before.paths.insert(list.paths.begin(), list.paths.end());
-    before_.add(*before.appended);
+    before_.objects.add(*before.appended);
     function_.is_settled = false;
   }
 }
 
 void OutsideChanges::collect_change(const Heap::Table& table, const Heap::Table* before,
                                     const Heap::Change& change) {
-  Value initial;
-  bool was_changed = false;
-  for (size_t i = 0; before != nullptr && i < before->changes.size(); ++i) {
-    if (!before->changes[i].key.is(change.key.get())) continue;
-    was_changed = true;
-    initial = before->changes[i].value;
-  }
-  if (was_changed && same_value(initial, change.value)) return;
-  if (change.value == nullptr) refuse("it deletes an attribute or item");
-  if (!was_changed) initial = value_at_entry(interpreter_, table, change);
-  add_place(OutsidePlace::change(table, change), initial);
+  Held initial;
+  for (size_t i = 0; before != nullptr && i < before->changes.size(); ++i)
+    if (before->changes[i].key.is(change.key.get())) initial = before->changes[i].held;
+  if (!initial.is_unknown() && same_value(initial.value_or_null(), change.held.value_or_null()))
+    return;
+  if (change.held.is_absent()) refuse("it deletes an attribute or item");
+  if (initial.is_unknown()) initial = held_at_entry(interpreter_, table, change);
+  add_place(OutsidePlace::change(table, change), initial.is_value() ? initial.value() : nullptr);
 }
 
 // --- lists that grow ----------------------------------------------------------------------------

@@ -19,15 +19,17 @@ class OutsideChanges {
   OutsideChanges(Interpreter& interpreter, RecursiveFunction& function)
       : interpreter_(interpreter),
         function_(function),
-        before_(Snapshot::take()),
-        heap_(interpreter.heap) {}
+        before_(SavedState::of(interpreter)),
+        heap_(before_.state.heap) {}
 
   /// An object of the entry that was reached only later: it was there all the time.
-  void add_entry_object(Changeable& object) { before_.add(object); }
+  void add_entry_object(Changeable& object) { before_.objects.add(object); }
   bool existed(const AbstractValue& object) const;
-  bool existed(const Changeable* object) const { return before_.find(object) != nullptr; }
-  /// As everything was before the function was interpreted.
-  void restore() const;
+  bool existed(const Changeable* object) const { return before_.objects.find(object) != nullptr; }
+  /// The state before the function was interpreted.
+  const InterpreterState& state() const { return before_.state; }
+  /// As everything was then.
+  void restore() const { before_.restore(interpreter_); }
 
   /// What of outside is another than as an activation begins goes in and out from now on.
   void collect();
@@ -49,6 +51,7 @@ class OutsideChanges {
   void collect_items(Dictionary& dictionary, const Items& before);
   void collect_contents(Tensor& tensor, const TensorState& before);
   void collect_elements(Sequence& sequence, const Elements& initial);
+  void collect_state();
   void collect_heap();
   void collect_change(const Heap::Table& table, const Heap::Table* before,
                       const Heap::Change& change);
@@ -56,8 +59,8 @@ class OutsideChanges {
 
   Interpreter& interpreter_;
   RecursiveFunction& function_;
-  Snapshot before_;
-  Heap heap_;
+  SavedState before_;
+  Heap& heap_;
 };
 
 }  // namespace janus::frontend

@@ -35,7 +35,7 @@ OutsidePlace OutsidePlace::change(const Heap::Table& table, const Heap::Change& 
   place.table_.target = table.target;
   place.table_.paths = table.paths;
   place.change_ = change;
-  place.change_.value = nullptr;
+  place.change_.held = Held();
   return place;
 }
 
@@ -47,10 +47,9 @@ Value OutsidePlace::get(Interpreter& interpreter) const {
   if (auto* tensor = dynamic_cast<Tensor*>(object_))
     return make_tensor(interpreter, read(interpreter, *tensor), false);
   PyObject* table = table_.target.table;
-  if (const Value* value =
-          interpreter.heap.find(interpreter, table, change_.key.get(), table_.target.owner))
-    return *value;
-  return value_at_entry(interpreter, table_, change_);
+  Held held = interpreter.heap.find(interpreter, table, change_.key.get(), table_.target.owner);
+  if (held.is_unknown()) held = held_at_entry(interpreter, table_, change_);
+  return held.is_value() ? held.value() : nullptr;
 }
 
 void OutsidePlace::set(Interpreter& interpreter, const Value& value) const {
@@ -64,7 +63,7 @@ void OutsidePlace::set(Interpreter& interpreter, const Value& value) const {
     write(interpreter, *tensor, as<Tensor>(value)->value);
   } else {
     Heap::Change change = change_;
-    change.value = value;
+    change.held = value;
     interpreter.heap.write(interpreter, table_.target, std::move(change));
     interpreter.heap.table_of(table_.target).paths.insert(table_.paths.begin(), table_.paths.end());
   }

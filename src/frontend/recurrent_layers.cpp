@@ -67,16 +67,12 @@ bool are_plain(const Layers& layers) {
 constexpr int64_t kMostUnrolled = 64;
 
 /// Whether eager has a kernel for the whole layer, oneDNN's for LSTMs, and that is quicker than a
-/// loop of the graph, as where a round has much to do.
+/// loop of the graph, which has no planned memory.
 bool is_quicker_as_operator(const Layers& layers) {
   const graph::Type& input = layers.input->value->type;
   if (layers.states.size() != 2 || input.dtype != graph::DType::f32) return false;
   const graph::Dim& rounds = input.shape[layers.batch_first ? 1 : 0];
-  if (rounds.is_constant() && rounds.value() <= kMostUnrolled) return false;
-  constexpr int64_t kMuch = 2048;  // elements of a state
-  const graph::Shape& state = as<Tensor>(layers.states[0])->value->type.shape;
-  const graph::Dim elements = state[1] * state[2];
-  return !elements.is_constant() || elements.value() >= kMuch;
+  return !rounds.is_constant() || rounds.value() > kMostUnrolled;
 }
 
 /// The more rounds, the longer a graph of them all takes to be made: many are a loop of the graph.
@@ -121,7 +117,7 @@ template <const Kind& kind>
 Value call_layers(Interpreter& interpreter, const CallArguments& arguments) {
   static PyObject *const callable = imported(kind.callable), *const cell = imported(kind.cell);
   static PyObject* const program = imported("torchjanus.recurrent.layers");
-  if (interpreter.autocast.is_on) return nullptr;
+  if (interpreter.modes.autocast.is_on) return nullptr;
   const std::optional<Layers> layers = layers_of(interpreter, arguments);
   if (!layers || layers->states.size() != kind.states || !are_plain(*layers) ||
       is_quicker_as_operator(*layers))

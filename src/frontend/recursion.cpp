@@ -229,7 +229,7 @@ Passed Recursion::take_arguments(const Activation& activation, Parameters& param
 RecursiveFunction* Recursion::find_function(const Activation& activation, const Parameters& given) {
   for (const auto& each : functions_) {
     if (each->scope != activation.scope || each->environment != activation.environment ||
-        each->grad_enabled != interpreter_.grad_enabled)
+        each->modes != interpreter_.modes)
       continue;
     const bool applies = is_applicable(*each);
     if (!applies && !each->is_building) continue;
@@ -279,7 +279,7 @@ RecursiveFunction& Recursion::make_function(const Activation& activation, Parame
   auto function = std::make_unique<RecursiveFunction>();
   function->scope = activation.scope;
   function->environment = activation.environment;
-  function->grad_enabled = interpreter_.grad_enabled;
+  function->modes = interpreter_.modes;
   function->name = function->program_name = activation.name;
   for (const auto& other : functions_)
     if (other->name.starts_with(activation.name))

@@ -41,6 +41,9 @@ struct Generalisation {
   std::vector<std::string> written;
   /// Parts of arguments that differ from activation to activation.
   std::set<std::pair<const syntax::Scope*, std::string>> varying;
+  /// Sizes of tensors of before the call of which nothing is known, and that are as large as one
+  /// that varies, are that one: masks kept in attributes.
+  bool names_equal_sizes = false;
 
   void add(const Generalise& found);
   /// Whether the test is one of a recursive function.
@@ -78,6 +81,8 @@ class Recursion {
   Value invoke(const Activation& activation);
   /// Whether the object at the path is left to the run.
   bool is_run_time(const Source* source) const;
+  /// Whether sizes that are equal to one that varies are that one.
+  bool names_equal_sizes() const { return known_.names_equal_sizes; }
   /// Begins the generation anew with the object left to the run, if it is data of before the call
   /// that differs from call to call.
   void leave_to_run(const Value& value) const;

@@ -38,8 +38,6 @@ RecursiveBody::RecursiveBody(Recursion& recursion, Interpreter& interpreter,
       activation_(activation),
       outer_(interpreter.builder().block()),
       outside_(interpreter, function),
-      history_(interpreter.history),
-      known_classes_(interpreter.known_classes),
       effects_(interpreter.effect_count()),
       leaves_(interpreter.made_leaves.size()),
       function_count_(recursion.function_count()),
@@ -160,8 +158,6 @@ void RecursiveBody::name_parameters(const Variables& variables) {
 void RecursiveBody::reset() {
   outside_.restore();
   forget_classes();
-  interpreter_.grad_enabled = function_.grad_enabled;
-  interpreter_.history = history_;
   // What was built meanwhile may rest on what this one seemed to give.
   recursion_.forget_functions(function_count_);
 }
@@ -169,7 +165,6 @@ void RecursiveBody::reset() {
 /// What is known of objects where the function is made may not hold where it is called next; but
 /// the classes of what the call is given are assumptions.
 void RecursiveBody::forget_classes() {
-  interpreter_.known_classes = known_classes_;
   std::erase_if(interpreter_.known_classes, [](const auto& known) {
     return known.first->definition != nullptr || !known.second.is_certain ||
            known.second.classes.size() != 1;
@@ -179,7 +174,6 @@ void RecursiveBody::forget_classes() {
 void RecursiveBody::check_effects() const {
   if (interpreter_.effect_count() != effects_) refuse("it prints");
   if (interpreter_.made_leaves.size() != leaves_) refuse("it makes leaves");
-  if (interpreter_.grad_enabled != function_.grad_enabled) refuse("it changes the grad mode");
   graph::for_each_node(*block_, [&](const graph::Node& node) {
     if (node.op == &op::gradient) refuse("gradients inside it");
   });
@@ -217,10 +211,8 @@ std::vector<ResultAliases> RecursiveBody::find_aliases(const Passed& results,
 /// The node, in front of whatever the body has not computed yet.
 void RecursiveBody::finish() {
   const int frames = interpreter_.deepest - depth_;
+  const History of_function = interpreter_.history;
   outside_.restore();
-  interpreter_.known_classes = known_classes_;
-  const Interpreter::History of_function = interpreter_.history;
-  interpreter_.history = history_;
   interpreter_.history.add(of_function);
   interpreter_.end_scope(*this);
   interpreter_.enter_block(outer_);

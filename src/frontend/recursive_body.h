@@ -60,8 +60,6 @@ class RecursiveBody final : public Scope {
   const Activation& activation_;
   graph::Block& outer_;
   OutsideChanges outside_;
-  Interpreter::History history_;
-  decltype(Interpreter::known_classes) known_classes_;
   size_t effects_, leaves_;  // that there were before, as
   size_t function_count_;    // the functions
   int deepest_, depth_;

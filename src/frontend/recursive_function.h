@@ -57,8 +57,8 @@ struct ResultAliases {
 struct RecursiveFunction {
   const syntax::Scope* scope;
   const void* environment;
-  std::optional<Surroundings> surroundings;  ///< in which it computes what it computes
-  bool grad_enabled;
+  std::optional<Surroundings> surroundings;              ///< in which it computes what it computes
+  Modes modes;                                           ///< it was made in
   std::string name;                                      ///< in the graph
   std::string program_name;                              ///< for reports
   std::vector<std::pair<std::string, Form>> parameters;  ///< by variable

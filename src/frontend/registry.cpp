@@ -3,7 +3,10 @@
 #include <unordered_map>
 
 #include "frontend/callables.h"
+#include "frontend/gradient_scaler.h"
+#include "frontend/legacy_tensors.h"
 #include "ops/list.h"
+#include "python/origin.h"
 
 namespace janus::frontend {
 
@@ -24,16 +27,31 @@ PyObject* find_attribute(PyObject* root, std::string_view path) {
   return object.release();
 }
 
-/// The tables live as long as the process, like the callables of torch that they name.
+/// The tables live as long as the process, like the callables of torch that they name. What the
+/// program put under such a name before is not in them.
 struct Registry {
   std::unordered_map<PyObject*, OperatorForm> forms;
   std::unordered_map<PyObject*, Handler> handlers;
+  std::unordered_map<std::string, Handler> named_handlers;
+  std::unordered_map<PyObject*, PyObject*> codes;  ///< of those that are written in Python
   bool has_numpy = false;
   std::unordered_map<std::string, OperatorForm> named;
 
+  void note_code(PyObject* callable) {
+    if (PyFunction_Check(callable))
+      codes.try_emplace(callable, Py_NewRef(PyFunction_GET_CODE(callable)));
+  }
+
+  /// Whether it still does what its name says: nobody gave it another body.
+  bool is_as_it_was(PyObject* callable) const {
+    const auto noted = PyFunction_Check(callable) ? codes.find(callable) : codes.end();
+    return noted == codes.end() || noted->second == PyFunction_GET_CODE(callable);
+  }
+
   void add_form(const std::string& path, const graph::OpDef* op, bool in_place) {
     PyObject* callable = find_attribute(torch_module(), path);
-    if (callable == nullptr) return;
+    if (callable == nullptr || !python::is_made_by(callable, "torch")) return;
+    note_code(callable);
     OperatorForm& form = forms[callable];
     for (const graph::OpDef* known : form.ops)
       if (known == op) return;
@@ -65,14 +83,23 @@ struct Registry {
   }
 
   void add_handlers(std::span<const SpecialCallable> table) {
-    for (const SpecialCallable& special : table)
-      if (PyObject* callable = imported(special.path)) handlers.emplace(callable, special.handler);
+    for (const SpecialCallable& special : table) {
+      named_handlers.emplace(special.path, special.handler);
+      const std::string_view path = special.path;
+      PyObject* callable = imported(path);
+      if (callable == nullptr || !python::is_made_by(callable, path.substr(0, path.find('.'))))
+        continue;
+      note_code(callable);
+      handlers.emplace(callable, special.handler);
+    }
   }
 
   Registry() {
     for (const graph::OpDef* op : ops::all()) add_operator(*op);
     add_handlers(builtin_callables());
     add_handlers(tensor_callables());
+    add_handlers(legacy_tensor_callables());
+    add_handlers(gradient_scaler_callables());
     add_handlers(mask_callables());
     add_handlers(library_callables());
     add_handlers(context_variable_callables());
@@ -136,12 +163,19 @@ Handler special_handler(PyObject* callable) {
     known.has_numpy = true;
   }
   const auto found = known.handlers.find(callable);
-  return found == known.handlers.end() ? nullptr : found->second;
+  return found == known.handlers.end() || !known.is_as_it_was(callable) ? nullptr : found->second;
+}
+
+Handler handler_named(std::string_view path) {
+  const auto found = registry().named_handlers.find(std::string(path));
+  TORCHJANUS_CHECK(found != registry().named_handlers.end(), "frontend: nothing handles ", path);
+  return found->second;
 }
 
 const OperatorForm* operator_form(PyObject* callable) {
-  auto found = registry().forms.find(callable);
-  return found == registry().forms.end() ? nullptr : &found->second;
+  const Registry& known = registry();
+  const auto found = known.forms.find(callable);
+  return found == known.forms.end() || !known.is_as_it_was(callable) ? nullptr : &found->second;
 }
 
 const OperatorForm* operator_form_named(std::string_view python_name) {

@@ -342,7 +342,7 @@ graph::Value* in_order(Interpreter& interpreter, const Rolled& list) {
 }
 
 Value made_of(Interpreter& interpreter, const Rolled& list, graph::Value* value, const char* name) {
-  bool tracked = list.form.tracked && interpreter.grad_enabled;
+  bool tracked = list.form.tracked && interpreter.modes.grad_enabled;
   if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
     value = op::detach(interpreter.builder(), {value});
   auto tensor = make_tensor(interpreter, value, tracked);

@@ -6,6 +6,7 @@
 #include "frontend/callables.h"
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
+#include "frontend/dict_views.h"
 #include "frontend/expressions.h"
 #include "frontend/operators.h"
 
@@ -66,7 +67,7 @@ Keys keys_of_real(Interpreter& interpreter, const Known& known) {
     for (const Heap::Change& change : table->changes) {
       const Value key = interpreter.constant(change.key);
       remove_from(interpreter, keys, key);
-      if (change.value != nullptr) keys.push_back(key);
+      if (change.held.is_value()) keys.push_back(key);
     }
   }
   return keys;
@@ -129,7 +130,7 @@ void change_real(Interpreter& interpreter, const Known& known, const Object& key
   target.kind = speculate::HeapWrite::Kind::member;
   target.owner = known.source;
   target.object = known.object;
-  write_place(interpreter, target, key, nullptr, adds ? interpreter.none() : nullptr);
+  write_place(interpreter, target, key, nullptr, adds ? Held(interpreter.none()) : Held::absent());
 }
 
 void change(Interpreter& interpreter, const Value& self, const Value& key, bool adds) {
@@ -280,7 +281,7 @@ int64_t set_length(Interpreter& interpreter, const Known& known) {
   if (table == nullptr) return length;
   for (const Heap::Change& change : table->changes)
     length +=
-        (change.value != nullptr ? 1 : 0) - (held_at_entry(interpreter, known, change.key) ? 1 : 0);
+        (change.held.is_value() ? 1 : 0) - (held_at_entry(interpreter, known, change.key) ? 1 : 0);
   return length;
 }
 
@@ -321,10 +322,12 @@ std::vector<Value> set_elements(Interpreter& interpreter, const SetValue& set) {
 Value set_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
   const bool fits = op == Operator::BitOr || op == Operator::BitAnd || op == Operator::Sub ||
                     op == Operator::BitXor;
-  if (!fits || !is_set(left) || !is_set(right)) return nullptr;
+  // A view takes any iterable, and makes a set.
+  const bool of_views = is_set_view(left) || is_set_view(right);
+  if (!fits || (!of_views && (!is_set(left) || !is_set(right)))) return nullptr;
   return make_set(
       combined(interpreter, op, keys_of(interpreter, left), keys_of(interpreter, right)),
-      is_frozen(left));
+      !of_views && is_frozen(left));
 }
 
 Value set_binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
@@ -339,7 +342,8 @@ Value set_binary_in_place(Interpreter& interpreter, Operator op, const Value& le
 
 Value set_compare(Interpreter& interpreter, CompareOperator op, const Value& left,
                   const Value& right) {
-  if (!is_set(left) || !is_set(right)) return nullptr;
+  const auto is_compared = [](const Value& value) { return is_set(value) || is_set_view(value); };
+  if (!is_compared(left) || !is_compared(right)) return nullptr;
   const Keys a = keys_of(interpreter, left), b = keys_of(interpreter, right);
   const bool within = is_part(interpreter, b, a), covers = is_part(interpreter, a, b);
   switch (op) {

@@ -1,6 +1,7 @@
 #include "frontend/snapshot.h"
 
 #include <algorithm>
+#include <tuple>
 #include <type_traits>
 
 #include "base/check.h"
@@ -41,14 +42,22 @@ ChangeableState state_of(const Changeable& object) {
 
 namespace {
 
-bool same_tensor_state(const TensorState& a, const TensorState& b) {
-  return a.value == b.value && a.version == b.version && a.silent_writes == b.silent_writes &&
-         a.varying_writes == b.varying_writes && a.grad_unread == b.grad_unread &&
-         a.requires_grad == b.requires_grad && a.is_leaf == b.is_leaf && a.grad == b.grad &&
-         a.grad_replaced == b.grad_replaced && a.seen_version == b.seen_version &&
-         a.written == b.written && a.data_replaced == b.data_replaced &&
-         a.left_contents == b.left_contents && a.uncertain_alias == b.uncertain_alias &&
-         a.base == b.base;
+/// All of a tensor's state: a member that is added does not compile until it is named here.
+auto members_of(const TensorState& state) {
+  const auto& [value, source, object, cell, requires_grad, is_leaf, is_parameter, version,
+               silent_writes, varying_writes, written, data_replaced, left_contents, grad_fn_name,
+               producer, produced_by, base, taken_from, view_node, view_output, seen_version,
+               is_viewed, untracked, view_callee, view_arguments, strides, storage, uncertain_alias,
+               is_borrowed, possible_aliases, list_memory, past_values, grad, grad_replaced,
+               grad_unread] = state;
+  return std::tuple_cat(
+      std::make_tuple(object.get()),
+      std::tie(value, source, cell, requires_grad, is_leaf, is_parameter, version, silent_writes,
+               varying_writes, written, data_replaced, left_contents, grad_fn_name, producer,
+               produced_by, base, taken_from, view_node, view_output, seen_version, is_viewed,
+               untracked, view_callee, view_arguments, strides, storage, uncertain_alias,
+               is_borrowed, possible_aliases, list_memory, past_values, grad, grad_replaced,
+               grad_unread));
 }
 
 bool same_items(const Items& a, const Items& b) {
@@ -68,7 +77,7 @@ bool same_elements(const SetElements& a, const SetElements& b) {
 bool same_state(const ChangeableState& a, const ChangeableState& b) {
   if (a.index() != b.index()) return false;
   if (const auto* tensor = std::get_if<TensorState>(&a))
-    return same_tensor_state(*tensor, std::get<TensorState>(b));
+    return members_of(*tensor) == members_of(std::get<TensorState>(b));
   if (const auto* elements = std::get_if<Elements>(&a)) return *elements == std::get<Elements>(b);
   if (const auto* items = std::get_if<Items>(&a)) return same_items(*items, std::get<Items>(b));
   if (const auto* set = std::get_if<SetElements>(&a))
@@ -78,13 +87,48 @@ bool same_state(const ChangeableState& a, const ChangeableState& b) {
   return std::get<uint64_t>(a) == std::get<uint64_t>(b);
 }
 
+bool same_grad(const TensorState& before, const TensorState& now) {
+  if (before.grad_replaced != now.grad_replaced) return false;
+  return before.grad == now.grad || (is_none(before.grad) && is_none(now.grad)) ||
+         (before.grad == nullptr && !now.grad_replaced);
+}
+
+bool is_same_tensor(const TensorState& a, const TensorState& b) {
+  TensorState other = b;
+  // What is written to it.
+  other.value = a.value;
+  other.version = a.version;
+  other.silent_writes = a.silent_writes;
+  other.varying_writes = a.varying_writes;
+  other.written = a.written;
+  other.past_values = a.past_values;
+  other.data_replaced = a.data_replaced;
+  other.left_contents = a.left_contents;
+  // What autograd makes of that.
+  other.requires_grad = a.requires_grad;
+  other.is_leaf = a.is_leaf;
+  other.grad_fn_name = a.grad_fn_name;
+  other.producer = a.producer;
+  other.produced_by = a.produced_by;
+  other.grad = a.grad;
+  other.grad_replaced = a.grad_replaced;
+  other.grad_unread = a.grad_unread;
+  // What was found out.
+  other.cell = a.cell;
+  other.seen_version = a.seen_version;
+  other.is_viewed = a.is_viewed;
+  other.uncertain_alias = a.uncertain_alias;
+  other.possible_aliases = a.possible_aliases;
+  return members_of(a) == members_of(other);
+}
+
 bool same_but_for_reads(const ChangeableState& before, const ChangeableState& after) {
   const auto* tensor = std::get_if<TensorState>(&before);
   if (tensor == nullptr) return same_state(before, after);
   const auto& now = std::get<TensorState>(after);
-  return tensor->base != nullptr ||
-         (tensor->value == now.value && tensor->requires_grad == now.requires_grad &&
-          tensor->grad_replaced == now.grad_replaced && tensor->data_replaced == now.data_replaced);
+  return (tensor->base != nullptr || tensor->value == now.value) && is_same_tensor(*tensor, now) &&
+         tensor->requires_grad == now.requires_grad && same_grad(*tensor, now) &&
+         tensor->data_replaced == now.data_replaced;
 }
 
 namespace {
@@ -142,6 +186,14 @@ Snapshot Snapshot::again() const {
 void Snapshot::restore() const {
   for (const Saved& saved : objects_)
     if (saved.alive()) set_state(*saved.object, saved.state);
+}
+
+bool Snapshot::has_moved_iterator() const {
+  return std::ranges::any_of(objects_, [](const Saved& saved) {
+    const auto* taken = std::get_if<uint64_t>(&saved.state);
+    return taken != nullptr && saved.alive() &&
+           *taken != static_cast<const Iterator*>(saved.object)->taken;
+  });
 }
 
 const ChangeableState* Snapshot::find(const Changeable* object) const {

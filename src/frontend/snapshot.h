@@ -33,6 +33,12 @@ bool same_state(const ChangeableState& a, const ChangeableState& b);
 /// gradient.
 bool same_but_for_reads(const ChangeableState& before, const ChangeableState& after);
 
+/// Whether `.grad` is what it was: that somebody looks at it is no change.
+bool same_grad(const TensorState& before, const TensorState& now);
+/// Whether the two differ at most in what is written to the tensor, what autograd makes of that,
+/// and what was found out about it: not in whose memory it is and how it came from that.
+bool is_same_tensor(const TensorState& a, const TensorState& b);
+
 class Snapshot {
  public:
   struct Saved {
@@ -52,6 +58,8 @@ class Snapshot {
 
   /// Puts back what every object held. Iterators stay where they are.
   void restore() const;
+  /// Whether an iterator has moved on since.
+  bool has_moved_iterator() const;
 
   const std::vector<Saved>& objects() const { return objects_; }
   /// What the object held; null if it is not part of the snapshot.

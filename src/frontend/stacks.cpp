@@ -100,7 +100,7 @@ Value Stacks::standing_for(Interpreter& interpreter, Rows rows) {
     value = operator_named("reshape")(interpreter.builder(), {value}, {{"shape", shape}});
   }
   auto tensor =
-      make_tensor(interpreter, value, rows.list->form.tracked && interpreter.grad_enabled);
+      make_tensor(interpreter, value, rows.list->form.tracked && interpreter.modes.grad_enabled);
   lists_.emplace(value, std::move(rows));
   return tensor;
 }

@@ -3,6 +3,7 @@
 
 #include "frontend/attributes.h"
 #include "frontend/calls.h"
+#include "frontend/container_parts.h"
 #include "frontend/containers.h"
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
@@ -17,42 +18,86 @@ using syntax::StatementKind;
 
 namespace {
 
+/// Whether an attribute of the tensor still is that object, and storing it there again would show
+/// nothing: `parameter.grad *= 0.5`.
+bool keeps_attribute(Interpreter& interpreter, const Tensor& tensor, const Value& self,
+                     const std::string& name, const Value& result) {
+  if (name == "data")  // each time another object, over the same memory
+    return as<Tensor>(result) != nullptr && as<Tensor>(result)->base.get() == &tensor;
+  const bool is_stored =
+      name == "grad" ||
+      PyObject_HasAttrString(reinterpret_cast<PyObject*>(class_of(self)), name.c_str()) == 0;
+  return is_stored && attribute(interpreter, self, name) == result;
+}
+
+/// Whether the container stores items without asking anybody.
+bool stores_plainly(Interpreter& interpreter, const Value& container) {
+  if (const auto* sequence = as<Sequence>(container)) return sequence->is_list;
+  if (as<Dictionary>(container) != nullptr) return true;
+  PyObject* const object = known_object(container);
+  if (object == nullptr) return false;
+  if (PyList_CheckExact(object) || is_plain_dict(object)) return true;
+  if (!PyDict_Check(object)) return false;
+  static PyObject* const store = PyDict_GetItemString(PyDict_Type.tp_dict, "__setitem__");
+  const Value method = special_method(interpreter, container, "__setitem__");
+  return as<Method>(method) != nullptr && known_object(as<Method>(method)->function) == store;
+}
+
+/// Whether it does, and still has that object there.
+bool keeps_item(Interpreter& interpreter, const Value& container, const Value& key,
+                const Value& result) {
+  if (as<SliceValue>(key) != nullptr || !stores_plainly(interpreter, container)) return false;
+  const bool may_be_missing = as<Dictionary>(container) != nullptr || real_dict(container);
+  return (!may_be_missing || contains(interpreter, container, key)) &&
+         subscript(interpreter, container, key) == result;
+}
+
+void augment_attribute(Interpreter& interpreter, const syntax::AugAssign& statement) {
+  const auto& node = syntax::as<syntax::Attribute>(statement.target);
+  const std::string name = interpreter.mangled(node.attr);
+  const Value object = evaluate(interpreter, *node.value);
+  const Value current = attribute(interpreter, object, name);
+  const Value operand = evaluate(interpreter, *statement.value);
+  interpreter.at(statement);
+  const Value result = binary_in_place(interpreter, statement.op, current, operand);
+  const auto* tensor = as<Tensor>(object);
+  if (tensor != nullptr && result == current &&
+      keeps_attribute(interpreter, *tensor, object, name, result))
+    return;
+  write_attribute(interpreter, object, name, result);
+}
+
+void augment_item(Interpreter& interpreter, const syntax::AugAssign& statement) {
+  const auto& node = syntax::as<syntax::Subscript>(statement.target);
+  const Value object = evaluate(interpreter, *node.value);
+  const Value key = evaluate(interpreter, *node.slice);
+  const Value current = subscript(interpreter, object, key);
+  const Value operand = evaluate(interpreter, *statement.value);
+  interpreter.at(statement);
+  const Value result = binary_in_place(interpreter, statement.op, current, operand);
+  // To write an item of a list all of it is looked at.
+  if (as<Tensor>(result) != nullptr && result == current &&
+      keeps_item(interpreter, object, key, result))
+    return;
+  write_subscript(interpreter, object, key, result);
+}
+
+/// As Python does: the place's object and key are evaluated once, what it holds is read, then the
+/// operand is evaluated; what the operator gives is stored, also where that is the same object.
 void execute_augmented(Interpreter& interpreter, const syntax::AugAssign& statement) {
-  Value operand;
   switch (statement.target->kind) {
     case ExpressionKind::Name: {
       const auto& name = syntax::as<syntax::Name>(statement.target);
-      Value current = interpreter.read_name(name.id);
-      operand = evaluate(interpreter, *statement.value);
+      const Value current = interpreter.read_name(name.id);
+      const Value operand = evaluate(interpreter, *statement.value);
       interpreter.at(statement);
       interpreter.write_name(name.id, binary_in_place(interpreter, statement.op, current, operand));
       return;
     }
-    case ExpressionKind::Attribute: {
-      const auto& node = syntax::as<syntax::Attribute>(statement.target);
-      Value object = evaluate(interpreter, *node.value);
-      Value current = attribute(interpreter, object, interpreter.mangled(node.attr));
-      operand = evaluate(interpreter, *statement.value);
-      interpreter.at(statement);
-      Value result = binary_in_place(interpreter, statement.op, current, operand);
-      // `module.buffer += x` changes the tensor and stores the very same object again.
-      if (result == current && as<Tensor>(current) != nullptr) return;
-      write_attribute(interpreter, object, interpreter.mangled(node.attr), result);
-      return;
-    }
-    case ExpressionKind::Subscript: {
-      const auto& node = syntax::as<syntax::Subscript>(statement.target);
-      Value object = evaluate(interpreter, *node.value);
-      Value key = evaluate(interpreter, *node.slice);
-      Value current = subscript(interpreter, object, key);
-      operand = evaluate(interpreter, *statement.value);
-      interpreter.at(statement);
-      Value result = binary_in_place(interpreter, statement.op, current, operand);
-      if (result == current && as<Tensor>(current) != nullptr && as<Tensor>(object) == nullptr)
-        return;
-      write_subscript(interpreter, object, key, result);
-      return;
-    }
+    case ExpressionKind::Attribute:
+      return augment_attribute(interpreter, statement);
+    case ExpressionKind::Subscript:
+      return augment_item(interpreter, statement);
     default:
       interpreter.refuse(ReasonCode::statement, "augmented assignment");
   }

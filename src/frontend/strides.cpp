@@ -285,6 +285,35 @@ bool is_channels_last(const TensorState& tensor) {
   return lie_alike(shape, *tensor.strides, dense_strides(shape, inner_to_outer));
 }
 
+namespace {
+
+/// Operators on images that eager gives back in channels last where an image comes so.
+bool keeps_channels_last(const graph::OpDef& op) {
+  static const std::set<const graph::OpDef*> all = {
+      &op::conv2d,     &op::conv2d_padding,      &op::max_pool2d, &op::functional_max_pool2d,
+      &op::avg_pool2d, &op::adaptive_avg_pool2d, &op::batch_norm, &op::functional_batch_norm};
+  return all.contains(&op);
+}
+
+bool is_surely_channels_last(const TensorState& tensor) {
+  const Shape& shape = tensor.value->type.shape;
+  if (shape.size() != 4 || !is_channels_last(tensor)) return false;
+  return std::all_of(shape.begin() + 1, shape.end(),
+                     [](const Dim& size) { return size.lower_bound().value_or(0) >= 2; });
+}
+
+/// Those of an image in channels last; of a convolution its filters decide as well.
+Strides strides_of_image(const graph::OpDef& op, const Shape& shape,
+                         const std::vector<std::shared_ptr<Tensor>>& operands) {
+  const bool convolves = &op == &op::conv2d || &op == &op::conv2d_padding;
+  const bool is_last = is_surely_channels_last(*operands.at(0)) ||
+                       (convolves && is_surely_channels_last(*operands.at(1)));
+  if (!is_last || shape.size() != 4) return std::nullopt;
+  return dense_strides(shape, {1, 3, 2, 0});
+}
+
+}  // namespace
+
 // ---- Results and views --------------------------------------------------------------------------
 
 bool lies_like_its_clone(const graph::OpDef& op) {
@@ -301,7 +330,7 @@ Strides strides_of_result(const graph::OpDef& op, const Shape& shape,
   if (all_contiguous || shape.size() <= 1 || gives_in_order(op)) return contiguous_strides(shape);
   if (op.is(graph::Trait::elementwise) || lies_like_its_clone(op))
     return elementwise_strides(shape, operands);
-  return std::nullopt;
+  return keeps_channels_last(op) ? strides_of_image(op, shape, operands) : std::nullopt;
 }
 
 std::optional<Shape> order_in_memory(const Shape& shape, const Strides& strides) {

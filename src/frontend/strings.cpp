@@ -12,6 +12,7 @@
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
 #include "frontend/optional.h"
+#include "frontend/protocol.h"
 #include "frontend/rolled.h"
 
 namespace janus::frontend {
@@ -71,13 +72,6 @@ Value joined(Interpreter& interpreter, std::vector<Value> parts) {
 
 // --- objects ------------------------------------------------------------------------------------
 
-bool is_text(const Value& value) {
-  const auto* known = as<Known>(value);
-  if (const auto* deferred = as<Deferred>(value))
-    return deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type));
-  return known != nullptr && PyUnicode_CheckExact(known->object.get());
-}
-
 /// BaseException's text, or KeyError's, which shows its only argument as it is written.
 Value text_of_exception(Interpreter& interpreter, const Instance& exception, bool is_repr) {
   auto* type = reinterpret_cast<PyTypeObject*>(exception.type.get());
@@ -113,9 +107,7 @@ Value text_of_object(Interpreter& interpreter, const Value& value, bool is_repr)
   if (method == nullptr)
     return is_exception(value) ? text_of_exception(interpreter, *as<Instance>(value), is_repr)
                                : nullptr;
-  Value text = call(interpreter, method, {});
-  if (!is_text(text)) interpreter.refuse(ReasonCode::expression, "the text of an object");
-  return text;
+  return called_text(interpreter, method, {});
 }
 
 /// Formatting of these only computes.
@@ -170,7 +162,7 @@ Value format_value(Interpreter& interpreter, const Value& value, int conversion,
     const Value format_method = conversion < 0 ? own_format(interpreter, value) : nullptr;
     if (format_method != nullptr) {
       const Value empty = interpreter.string("");
-      return call(interpreter, format_method, {.positional = {empty}, .keywords = {}});
+      return called_text(interpreter, format_method, {.positional = {empty}, .keywords = {}});
     }
     if (const Value text = text_of_object(interpreter, value, conversion == 'r'))
       return format_value(interpreter, text, -1, spec);

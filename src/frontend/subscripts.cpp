@@ -6,6 +6,7 @@
 #include "frontend/calls.h"
 #include "frontend/container_parts.h"
 #include "frontend/counted.h"
+#include "frontend/dict_views.h"
 #include "frontend/entry_lists.h"
 #include "frontend/exceptions.h"
 #include "frontend/expressions.h"
@@ -107,9 +108,9 @@ Value dict_subscript(Interpreter& interpreter, const Value& self, const Value& k
   const auto& known = *as<Known>(self);
   if (!contains(interpreter, self, key)) return missing_item(interpreter, self, key);
   Object object = key_object(interpreter, key);
-  if (const Value* changed =
-          interpreter.heap.find(interpreter, known.object.get(), object.get(), known.source))
-    return *changed;
+  const Held changed =
+      interpreter.heap.find(interpreter, known.object.get(), object.get(), known.source);
+  if (!changed.is_unknown()) return changed.value();
   PyObject* value = PyDict_GetItemWithError(known.object.get(), object.get());
   if (value == nullptr) interpreter.refuse_raised();
   return dict_part(interpreter, value, known, object);
@@ -168,31 +169,28 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
   const auto* index = as<Known>(key);
   PyObject* object = known.object.get();
   const Heap::List* list = interpreter.heap.list(object, known.source);
-  bool changed = list != nullptr;
-  if (index != nullptr && PyLong_CheckExact(index->object.get()) && PyList_CheckExact(object)) {
+  const bool unopened = list == nullptr || list->twin == nullptr;
+  const bool is_int = index != nullptr && PyLong_CheckExact(index->object.get());
+  const Py_ssize_t position = is_int ? PyLong_AsSsize_t(index->object.get()) : 0;
+  PyErr_Clear();
+  if (is_int && position < 0 && PyList_CheckExact(object)) {
     // Counted from the end, only what is there is looked at.
-    Py_ssize_t position = PyLong_AsSsize_t(index->object.get());
-    PyErr_Clear();
-    Py_ssize_t appended = list != nullptr && !list->twin
-                              ? static_cast<Py_ssize_t>(list->appended->elements.size())
-                              : 0;
-    if (position < 0 && position >= -appended)
+    const Py_ssize_t appended =
+        list != nullptr && unopened ? static_cast<Py_ssize_t>(list->appended->elements.size()) : 0;
+    if (position >= -appended)
       return list->appended->elements[static_cast<size_t>(appended + position)];
-    Py_ssize_t from_end = position + appended;
-    bool unopened = list == nullptr || list->twin == nullptr;
-    if (unopened && known.source != nullptr && position < 0 && -from_end <= PyList_GET_SIZE(object))
+    const Py_ssize_t from_end = position + appended;
+    if (unopened && known.source != nullptr && -from_end <= PyList_GET_SIZE(object))
       return part_at_entry(interpreter, PyList_GET_ITEM(object, PyList_GET_SIZE(object) + from_end),
                            known, Source::Kind::index, {}, from_end);
   }
   if (const auto* slice = as<SliceValue>(key); slice != nullptr && PyList_CheckExact(object))
     if (Value last = last_elements(interpreter, known, list, *slice)) return last;
-  if (!changed && index != nullptr && PyLong_CheckExact(index->object.get()) && !is_deque(object)) {
-    Py_ssize_t position = PyLong_AsSsize_t(index->object.get());
-    PyErr_Clear();
-    if (position >= 0 && position < PySequence_Fast_GET_SIZE(object))
-      return part_at_entry(interpreter, PySequence_Fast_GET_ITEM(object, position), known,
-                           Source::Kind::index, {}, position);
-  }
+  // What is appended leaves the elements in front of it where they are.
+  if (unopened && is_int && position >= 0 && !is_deque(object) &&
+      position < PySequence_Fast_GET_SIZE(object))
+    return part_at_entry(interpreter, PySequence_Fast_GET_ITEM(object, position), known,
+                         Source::Kind::index, {}, position);
   return sequence_subscript(interpreter, *as<Sequence>(open_sequence(interpreter, known)), key);
 }
 
@@ -211,7 +209,7 @@ void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value
     kind = Source::Kind::instance_value;
   }
   write_place(interpreter, target, object, interpreter.sources().step(kind, target.owner, object),
-              element);
+              Held::stored(element));
 }
 
 }  // namespace
@@ -222,6 +220,7 @@ Value subscript(Interpreter& interpreter, const Value& value, const Value& key) 
   };
   if (Value both = for_both(interpreter, value, key, use)) return both;
   if (auto tensor = shared_as<Tensor>(value)) return index_tensor(interpreter, tensor, key);
+  if (is_view(value)) raise(interpreter, PyExc_TypeError, "TypeError: a view has no subscripts");
   if (const auto* sequence = as<Sequence>(value))
     return sequence_subscript(interpreter, *sequence, key);
   if (auto* dictionary = as<Dictionary>(value)) {
@@ -473,16 +472,14 @@ bool contains_key(Interpreter& interpreter, const Value& container, const Value&
     PyObject* object = known->object.get();
     if (PyAnySet_CheckExact(object) && known->source != nullptr) {
       Object key = key_object(interpreter, element);
-      if (const Value* changed =
-              interpreter.heap.find(interpreter, object, key.get(), known->source))
-        return *changed != nullptr;
+      const Held changed = interpreter.heap.find(interpreter, object, key.get(), known->source);
+      if (!changed.is_unknown()) return changed.is_value();
       return held_at_entry(interpreter, *known, key);
     }
     if (PyDict_Check(object) && is_plain_dict(object)) {
       Object key = key_object(interpreter, element);
-      if (const Value* changed =
-              interpreter.heap.find(interpreter, object, key.get(), known->source))
-        return *changed != nullptr;
+      const Held changed = interpreter.heap.find(interpreter, object, key.get(), known->source);
+      if (!changed.is_unknown()) return changed.is_value();
       PyObject* value = PyDict_GetItemWithError(object, key.get());
       if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
       // That the key is there is assumed by what is read under it.

@@ -114,7 +114,7 @@ Surroundings::Surroundings(Interpreter& interpreter, const std::vector<Value>& g
   for (PyObject* identity : heap_.table_order()) {
     reachable.follow(heap_.table(identity)->twin);
     for (const Heap::Change& change : heap_.table(identity)->changes)
-      reachable.follow(change.value);
+      reachable.follow(change.held.value_or_null());
   }
   for (PyObject* object : heap_.list_order()) {
     reachable.follow(heap_.list_at(object).appended);
@@ -177,7 +177,7 @@ bool Surroundings::same_tables(const Heap& now, const Apart& apart) const {
     return all;
   };
   const auto same = [](const Heap::Change& a, const Heap::Change& b) {
-    return a.key.is(b.key.get()) && same_value(a.value, b.value);
+    return a.key.is(b.key.get()) && same_value(a.held.value_or_null(), b.held.value_or_null());
   };
   for (const auto* order : {&now.table_order(), &heap_.table_order()})
     for (PyObject* identity : *order) {

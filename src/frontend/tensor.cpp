@@ -22,11 +22,7 @@ using python::Object;
 
 void PossibleAliases::add(PossibleAlias alias) {
   std::erase_if(all_, [](const PossibleAlias& each) { return each.tensor.expired(); });
-  const auto is_same = [&](const PossibleAlias& each) {
-    return each.version == alias.version && !each.tensor.owner_before(alias.tensor) &&
-           !alias.tensor.owner_before(each.tensor);
-  };
-  if (!alias.tensor.expired() && std::ranges::none_of(all_, is_same))
+  if (!alias.tensor.expired() && std::ranges::find(all_, alias) == all_.end())
     all_.push_back(std::move(alias));
 }
 
@@ -39,6 +35,9 @@ void check_aliases_unchanged(const Interpreter& interpreter, const Tensor& tenso
     if (auto other = alias.tensor.lock(); other != nullptr && other->version != alias.version)
       interpreter.refuse(ReasonCode::unsupported_tensor,
                          "a tensor that may be another one, which was written");
+  if (tensor.taken_from != nullptr && tensor.seen_version != memory_of(&tensor)->version)
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       "a tensor that may share memory with another one, which was written");
 }
 
 }  // namespace
@@ -135,7 +134,8 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
   if (tensor.uncertain_alias || has_live_alias(tensor))
     interpreter.refuse(ReasonCode::unsupported_tensor,
                        "an in-place write to a tensor that may share memory with another");
-  if (interpreter.made_in_inference && !interpreter.inference_mode && tensor.source == nullptr)
+  if (interpreter.made_in_inference && !interpreter.modes.inference_mode &&
+      tensor.source == nullptr)
     interpreter.refuse(ReasonCode::mode_active, "an in-place write after inference mode");
   if (tensor.base != nullptr) {
     Tensor& base = *tensor.base;
@@ -200,10 +200,10 @@ void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tens
                    graph::Value* contents, bool tracked) {
   Tensor& root = root_of(*tensor);
   const bool is_detached = is_detached_alias(*tensor);
-  if (tracked && interpreter.grad_enabled && is_detached && !is_untracked_alias(*tensor))
+  if (tracked && interpreter.modes.grad_enabled && is_detached && !is_untracked_alias(*tensor))
     interpreter.refuse(ReasonCode::autograd, "an in-place write with a gradient after detach()");
-  if (tracked && interpreter.grad_enabled) name_after_write(*tensor, root);
-  if (!interpreter.grad_enabled || is_detached) {
+  if (tracked && interpreter.modes.grad_enabled) name_after_write(*tensor, root);
+  if (!interpreter.modes.grad_enabled || is_detached) {
     if (root.requires_grad && !root.is_leaf)
       interpreter.refuse(ReasonCode::autograd,
                          "an in-place write that autograd does not see to a tensor that it tracks");
@@ -278,8 +278,8 @@ std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* valu
                                     bool requires_grad) {
   if (requires_grad && interpreter.made_in_inference)
     interpreter.refuse(ReasonCode::mode_active, "gradients after inference mode");
-  (interpreter.inference_mode ? interpreter.made_in_inference
-                              : interpreter.made_outside_inference) = true;
+  (interpreter.modes.inference_mode ? interpreter.made_in_inference
+                                    : interpreter.made_outside_inference) = true;
   auto tensor = std::make_shared<Tensor>();
   tensor->value = value;
   tensor->requires_grad = requires_grad;
@@ -304,9 +304,9 @@ std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<
 std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                                 const graph::Node* node, CallArguments arguments) {
   static PyObject* const getitem = imported("torch.Tensor.__getitem__");
-  bool tracked = tensor->requires_grad && interpreter.grad_enabled;
+  bool tracked = tensor->requires_grad && interpreter.modes.grad_enabled;
   graph::Value* value = node->output();
-  if (tensor->requires_grad && !interpreter.grad_enabled)
+  if (tensor->requires_grad && !interpreter.modes.grad_enabled)
     value = op::detach(interpreter.builder(), {value});
   auto view = make_tensor(interpreter, value, tracked);
   view->producer = std::string(node->op->name);
@@ -434,21 +434,22 @@ Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& t
   return nullptr;
 }
 
-void write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+bool write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                            const std::string& name, const Value& value) {
   if (name == "grad") {
     check_grad_is_settled(interpreter, *tensor);
-    return write_grad(interpreter, tensor, value);
-  }
-  if (name == "requires_grad") {
+    write_grad(interpreter, tensor, value);
+  } else if (name == "requires_grad") {
     CallArguments arguments;
     arguments.positional = {tensor, value};
-    static PyObject* const setter = imported("torch.Tensor.requires_grad_");
-    special_handler(setter)(interpreter, arguments);
-    return;
+    static const Handler setter = handler_named("torch.Tensor.requires_grad_");
+    setter(interpreter, arguments);
+  } else if (name == "data") {
+    replace_data(interpreter, tensor, value);
+  } else {
+    return false;
   }
-  if (name == "data") return replace_data(interpreter, tensor, value);
-  interpreter.refuse(ReasonCode::heap_write, cat("the attribute ", name, " of a tensor"));
+  return true;
 }
 
 Value item(Interpreter& interpreter, Tensor& tensor) {

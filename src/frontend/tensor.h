@@ -56,7 +56,8 @@ graph::Value* read_cell(Interpreter& interpreter, Tensor& tensor, const graph::T
 /// Metadata property or special attribute of a tensor; null: an ordinary method or unknown.
 Value tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                       const std::string& name);
-void write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+/// False: it is no such property.
+bool write_tensor_property(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                            const std::string& name, const Value& value);
 
 /// tensor[key], tensor[key] = value

@@ -7,6 +7,7 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/expressions.h"
+#include "frontend/legacy_tensors.h"
 #include "frontend/operators.h"
 #include "frontend/requires_grad.h"
 #include "frontend/rolled.h"
@@ -131,9 +132,9 @@ Value cast_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& self,
               ? op::clone(interpreter.builder(), {value})
               : op::to(interpreter.builder(), {value}, {{"dtype", dtype}});
   bool tracked = self->requires_grad && graph::is_differentiable(dtype);
-  if (tracked && !interpreter.grad_enabled)
+  if (tracked && !interpreter.modes.grad_enabled)
     value = operator_named("detach")(interpreter.builder(), {value});
-  auto result = make_tensor(interpreter, value, tracked && interpreter.grad_enabled);
+  auto result = make_tensor(interpreter, value, tracked && interpreter.modes.grad_enabled);
   result->producer = "to_copy";
   result->grad_fn_name = "ToCopyBackward0";
   result->strides = strides_of_result(op::clone, self->value->type.shape, {self});
@@ -252,16 +253,22 @@ Value call_type_as(Interpreter& interpreter, const Arguments& arguments) {
                           : cast_tensor(interpreter, self, other->value->type.dtype, false);
 }
 
-/// Tensor.type of a dtype or of a class such as torch.FloatTensor; without either it is a name.
+/// Tensor.type of a dtype, or of a class such as torch.FloatTensor or its name; without any it is
+/// that name.
 Value call_type(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
-  if (self == nullptr || arguments.positional.size() + arguments.keywords.size() != 2)
-    return nullptr;
+  const size_t given_count = arguments.positional.size() + arguments.keywords.size();
+  if (self == nullptr || given_count > 2) return nullptr;
   const Value* given =
       arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("dtype");
+  if (given_count == 1 || (given != nullptr && is_none(*given))) {
+    const char* name = class_name_of(self->value->type.dtype);
+    return name == nullptr ? nullptr : interpreter.string(name);
+  }
   const Object wanted = Object::borrow(given == nullptr ? nullptr : known_object(*given));
-  if (!wanted || PyUnicode_Check(wanted.get())) return nullptr;
-  auto dtype = dtype_of(wanted.get());
+  if (!wanted) return nullptr;
+  auto dtype = PyUnicode_CheckExact(wanted.get()) ? dtype_of_class_name(text_of(wanted.get()))
+                                                  : dtype_of(wanted.get());
   if (!dtype) {
     const Object of_class = Object::steal(PyObject_GetAttrString(wanted.get(), "dtype"));
     PyErr_Clear();

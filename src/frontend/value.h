@@ -106,6 +106,7 @@ struct CallArguments {
       if (key == name) return &value;
     return nullptr;
   }
+  bool operator==(const CallArguments&) const = default;
 };
 
 struct Known final : AbstractValue {
@@ -151,6 +152,10 @@ struct ProducingCall;
 struct PossibleAlias {
   std::weak_ptr<Tensor> tensor;
   uint32_t version = 0;  ///< of it, when the two were found to be related
+  bool operator==(const PossibleAlias& other) const {
+    return version == other.version && !tensor.owner_before(other.tensor) &&
+           !other.tensor.owner_before(tensor);
+  }
 };
 
 /// Each of those that still live once: branch after branch adds the same ones.
@@ -159,6 +164,7 @@ class PossibleAliases {
   void add(PossibleAlias alias);
   auto begin() const { return all_.begin(); }
   auto end() const { return all_.end(); }
+  bool operator==(const PossibleAliases&) const = default;
 
  private:
   std::vector<PossibleAlias> all_;
@@ -166,6 +172,7 @@ class PossibleAliases {
 
 /// A tensor with its identity. In-place operations give it a new `value`; views name their `base`.
 /// frontend/tensor.h keeps aliases consistent: reading a view whose base was written replays it.
+/// All members are compared (frontend/snapshot.h).
 struct TensorState {
   graph::Value* value = nullptr;
   const speculate::Source* source = nullptr;  ///< reached from the entry; null: made inside

@@ -5,6 +5,7 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/tensor.h"
+#include "speculate/path.h"
 
 namespace janus::frontend {
 
@@ -68,22 +69,77 @@ Value super_attribute(Interpreter& interpreter, const Super& super, const std::s
   return nullptr;
 }
 
+namespace {
+
+/// What a tensor of before the call has in its own dictionary; null if nothing, which is assumed to
+/// stay so.
+Value own_tensor_attribute(Interpreter& interpreter, const Tensor& tensor, const Object& name) {
+  if (tensor.source == nullptr || !tensor.object) return nullptr;
+  if (PyObject* dict = speculate::instance_dict(tensor.object.get())) {
+    if (const Held changed = interpreter.heap.find(interpreter, dict, name.get(), tensor.source);
+        !changed.is_unknown())
+      return changed.value_or_null();
+    PyObject* value = PyDict_GetItemWithError(dict, name.get());
+    if (value != nullptr)
+      return wrap_step(interpreter, value, tensor.source, Source::Kind::instance_value, name);
+    if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  }
+  interpreter.assume(Assumption::Kind::missing_key, tensor.source, name);
+  return nullptr;
+}
+
+/// Whether it is an object of before the call whose path is not known.
+bool is_found_by_the_run(const Tensor& tensor) {
+  return tensor.source == nullptr && (tensor.is_borrowed || tensor.list_memory != nullptr);
+}
+
+}  // namespace
+
 Value tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                        const std::string& name) {
   if (Value value = tensor_property(interpreter, tensor, name)) return value;
-  Object key = name_object(interpreter, name);
-  PyTypeObject* type = tensor->is_parameter ? parameter_class() : tensor_class();
+  if (name == "__class__") return type_of(interpreter, tensor);
+  const Object key = name_object(interpreter, name);
+  PyTypeObject* type = class_of(tensor);
+  const Source* owner = interpreter.sources().root(
+      Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
+  const Source* path = interpreter.sources().step(Source::Kind::type_attribute, owner, key);
   PyObject* found = _PyType_Lookup(type, key.get());
-  if (found == nullptr) return nullptr;
-  if (Py_TYPE(found) == &PyMethodDescr_Type || PyFunction_Check(found) ||
-      Py_TYPE(found) == &PyWrapperDescr_Type) {
-    const Source* owner = interpreter.sources().root(
-        Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
-    const Source* path = interpreter.sources().step(Source::Kind::type_attribute, owner, key);
+  // Torch's own code calls methods of many tensors, which nobody gives others of their own.
+  const bool may_be_own = found == nullptr || (Py_TYPE(found)->tp_descr_set == nullptr &&
+                                               !interpreter.frame().is_library);
+  if (may_be_own)
+    if (Value own = own_tensor_attribute(interpreter, *tensor, key)) return own;
+  if (found == nullptr) {
+    if (is_found_by_the_run(*tensor))
+      interpreter.refuse(ReasonCode::dynamic_value,
+                         cat("the attribute ", name, " of a tensor that only the run finds"));
+    interpreter.assume(Assumption::Kind::missing_attribute, owner, key);
+    return nullptr;
+  }
+  PyTypeObject* const kind = Py_TYPE(found);
+  if (kind == &PyMethodDescr_Type || kind == &PyFunction_Type || kind == &PyWrapperDescr_Type) {
     interpreter.assume(Assumption::Kind::identity, path, Object::borrow(found));
     return std::make_shared<Method>(tensor, std::make_shared<Known>(Object::borrow(found), path));
   }
+  if (kind->tp_descr_get == nullptr) return interpreter.wrap(found, path);
   interpreter.refuse(ReasonCode::expression, cat("the attribute ", name, " of a tensor"));
+}
+
+void write_tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& written,
+                            const std::string& name, const Value& value) {
+  const Tensor& tensor = *written;
+  const Object key = name_object(interpreter, name);
+  PyObject* found = _PyType_Lookup(class_of(written), key.get());
+  const bool is_kept_by_torch = found != nullptr && Py_TYPE(found)->tp_descr_set != nullptr;
+  if (tensor.source == nullptr || !tensor.object || is_kept_by_torch)
+    interpreter.refuse(ReasonCode::heap_write, cat("the attribute ", name, " of a tensor"));
+  if (value == nullptr && own_tensor_attribute(interpreter, tensor, key) == nullptr)
+    interpreter.refuse(ReasonCode::would_raise, cat("AttributeError: ", name));
+  const Source* place =
+      interpreter.sources().step(Source::Kind::instance_value, tensor.source, key);
+  write_place(interpreter, attributes_target(interpreter, {tensor.object, tensor.source}), key,
+              place, Held::stored(value));
 }
 
 namespace {
@@ -203,7 +259,9 @@ Value virtual_attribute(Interpreter& interpreter, const Value& value, const std:
   if (const auto* method = as<Method>(value)) {
     if (name == "__self__") return method->self;
     if (name == "__func__") return method->function;
-    if (name == "__name__") return attribute(interpreter, method->function, name);
+    // What the class of methods does not have, they have from their function.
+    if (_PyType_Lookup(&PyMethod_Type, name_object(interpreter, name).get()) == nullptr)
+      return attribute_or_null(interpreter, method->function, name);
   }
   if (dictionary != nullptr && dictionary->source != nullptr) {
     const auto real = std::make_shared<Known>(dictionary->object, dictionary->source);

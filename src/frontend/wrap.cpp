@@ -447,6 +447,9 @@ Value Interpreter::wrap_tensor(PyObject* object, const Source* source) {
   const bool general = generalises("specialise_shapes") && is_handed_over(source);
   auto varied = [&](size_t i) {
     if (!contiguous || fact->sizes[i] < 2) return false;
+    if (seen == nullptr && !fact->is_parameter && recursion_->names_equal_sizes() &&
+        names_of_size_.contains(fact->sizes[i]))
+      return true;
     if (general || seen == nullptr) return general;
     return seen->varies(i);
   };

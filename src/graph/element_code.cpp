@@ -21,6 +21,7 @@ struct BinaryFunction {
 
 constexpr std::array unary_functions = {
     UnaryFunction{"sqrt", std::sqrt},
+    UnaryFunction{"refined_sqrt", std::sqrt},
     UnaryFunction{"fabs", std::fabs},
     UnaryFunction{"floor", std::floor},
     UnaryFunction{"ceil", std::ceil},

@@ -17,12 +17,16 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "base/check.h"
+#include "base/fault.h"
+#include "base/free_memory.h"
 #include "base/options.h"
+#include "base/processor.h"
 #include "base/thread_time.h"
 #include "jit/object_files.h"
 
@@ -68,15 +72,15 @@ struct Host {
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     triple = Message(LLVMGetDefaultTargetTriple()).get();
-    cpu = Message(LLVMGetHostCPUName()).get();
-    features = Message(LLVMGetHostCPUFeatures()).get();
+    if (is_instruction_set_narrowed()) {
+      cpu = instruction_set() == InstructionSet::avx2 ? "x86-64-v3" : "x86-64-v2";
+    } else {
+      cpu = Message(LLVMGetHostCPUName()).get();
+      features = Message(LLVMGetHostCPUFeatures()).get();
+    }
     char* message = nullptr;
     if (LLVMGetTargetFromTriple(triple.c_str(), &target, &message))
       fail("host", Message(message).get());
-  }
-
-  bool has(std::string_view feature) const {
-    return (features + ",").find(cat("+", feature, ",")) != std::string::npos;
   }
 
   Machine machine() const {
@@ -179,9 +183,11 @@ void set_target(LLVMModuleRef module, LLVMTargetMachineRef machine) {
 
 /// Kernels come with their vectors and loops as they should be. What is left to do takes a fraction
 /// of a millisecond; "default<O3>" took 3 to 7 ms a kernel, unrolled loops that memory bounds, and
-/// made none faster.
+/// made none faster. That one iteration of instcombine did not reach a fixpoint is no error: LLVM
+/// would end the process.
 constexpr const char* kPasses =
-    "always-inline,function(mem2reg,early-cse,instcombine,loop-mssa(licm),simplifycfg)";
+    "always-inline,function(mem2reg,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
+    "simplifycfg)";
 
 void optimise(LLVMModuleRef module, LLVMTargetMachineRef machine) {
   const PassOptions options(LLVMCreatePassBuilderOptions());
@@ -305,7 +311,17 @@ struct Linked {
   }
 };
 
+/// LLVM ends the process where memory runs out, and so do the system's libraries: it is only asked
+/// where there is far more than it takes.
+void require_memory(size_t text_bytes) {
+  constexpr int64_t least = int64_t{64} << 20, for_a_byte = 1024;
+  if (fault_due(Fault::memory) ||
+      !has_free_memory(least + for_a_byte * static_cast<int64_t>(text_bytes)))
+    throw std::bad_alloc();
+}
+
 void* link(std::string_view object, const std::string& symbol) {
+  require_memory(0);
   LLVMMemoryBufferRef buffer =
       LLVMCreateMemoryBufferWithMemoryRangeCopy(object.data(), object.size(), symbol.c_str());
   LLVMOrcLLJITRef jit = linker();
@@ -354,6 +370,7 @@ void* compile(const std::string& llvm_text, const std::string& symbol) {
     const std::lock_guard lock(linked.mutex);
     if (void* found = find_locked(linked, name)) return found;
   }
+  require_memory(llvm_text.size());
   const double start = thread_seconds();
   const Buffer made = translate(llvm_text, LLVMObjectFile, symbol, name.name);
   const std::string_view object(LLVMGetBufferStart(made.get()), LLVMGetBufferSize(made.get()));
@@ -383,12 +400,15 @@ std::string assembly(const std::string& llvm_text) {
 std::string processor() { return cat(host().cpu, ' ', host().features); }
 
 int vector_bytes() {
-  static const int bytes = host().has("avx512f") && host().has("avx512bw") &&
-                                   host().has("avx512dq") && host().has("avx512vl")
-                               ? 64
-                           : host().has("avx2") ? 32
-                                                : 16;
-  return bytes;
+  switch (instruction_set()) {
+    case InstructionSet::avx512:
+      return 64;
+    case InstructionSet::avx2:
+      return 32;
+    case InstructionSet::baseline:
+      break;
+  }
+  return 16;
 }
 
 }  // namespace janus::jit

@@ -12,7 +12,8 @@ namespace janus::jit {
 
 /// Parses, optimises and links `llvm_text`, and gives the address of its function `symbol`. The
 /// text names no target; functions that it declares are found by external_function(). Several texts
-/// may define the same symbol. Throws InternalError with LLVM's diagnostic.
+/// may define the same symbol. Throws InternalError with LLVM's diagnostic, std::bad_alloc where
+/// memory is too short for LLVM.
 void* compile(const std::string& llvm_text, const std::string& symbol);
 
 /// The same where that text was compiled before, in this process or in one whose objects were kept;

@@ -1,6 +1,7 @@
 // See kept_choices.h.
 #include "jit/kept_choices.h"
 
+#include <cstdlib>
 #include <sstream>
 
 #include "base/check.h"
@@ -8,6 +9,20 @@
 #include "jit/jit.h"
 
 namespace janus::jit {
+
+namespace {
+
+/// By what the environment keeps torch's libraries from their widest instructions: times of such
+/// processes say nothing about others.
+std::string narrowed() {
+  std::string all;
+  for (const char* name :
+       {"ATEN_CPU_CAPABILITY", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA", "MKL_ENABLE_INSTRUCTIONS"})
+    if (const char* value = std::getenv(name)) all += cat('\n', name, '=', value);
+  return all;
+}
+
+}  // namespace
 
 KeptChoices::KeptChoices(std::string folder, std::string key, size_t most_cases)
     : files_(std::move(folder)), key_(std::move(key)), most_cases_(most_cases) {}
@@ -18,7 +33,9 @@ KeptChoices& KeptChoices::of(const std::string& libraries) {
   const std::string folder =
       options().is_disabled("kernel_cache") ? "" : ObjectFiles::default_folder("ways");
   const std::lock_guard lock(*mutex);
-  return all->try_emplace(cat(folder, '\n', libraries), folder, cat(processor(), '\n', libraries))
+  return all
+      ->try_emplace(cat(folder, '\n', libraries), folder,
+                    cat(processor(), '\n', libraries, narrowed()))
       .first->second;
 }
 

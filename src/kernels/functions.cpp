@@ -8,6 +8,7 @@ namespace {
 // clang-format off
 constexpr Function kFunctions[] = {
     {.name = "sqrt",      .intrinsic = "sqrt", .cost = 6},
+    {.name = "refined_sqrt", .cost = 12},  // as eager computes it on some processors
     {.name = "fabs",      .intrinsic = "fabs"},
     {.name = "floor",     .intrinsic = "floor"},
     {.name = "ceil",      .intrinsic = "ceil"},

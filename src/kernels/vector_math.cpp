@@ -14,6 +14,12 @@ namespace {
 
 std::string name_of_scale(int lanes) { return cat("llvm.x86.avx512.mask.scalef.ps.", 32 * lanes); }
 
+/// The estimate of 1 / sqrt(x) has vectors of its own.
+int root_piece(int lanes) { return std::min(lanes, 8); }
+std::string name_of_estimate(int lanes) {
+  return lanes == 8 ? "llvm.x86.avx.rsqrt.ps.256" : "llvm.x86.sse.rsqrt.ps";
+}
+
 /// A function's body in the making. Operands are names of values, or literals.
 class Body {
  public:
@@ -65,16 +71,34 @@ class Body {
   /// underflow.
   Vector scale(const Vector& a, const Vector& whole, const Vector& takes = {}) {
     const int count = piece();
-    return in_pieces([&](int first) {
-      Vector mask = "-1";
-      if (!takes.empty())
-        mask = assign(
-            cat("bitcast <", count, " x i1> ", piece_of("i1", takes, first), " to i", count));
-      const Vector number = piece_of("float", a, first), power = piece_of("float", whole, first);
-      return assign(cat("call ", piece_type(), " @", name_of_scale(count), "(", piece_type(), " ",
-                        number, ", ", piece_type(), " ", power, ", ", piece_type(),
-                        " zeroinitializer, i", count, " ", mask, count == 16 ? ", i32 4)" : ")"));
-    });
+    return in_pieces(
+        [&](int first) {
+          Vector mask = "-1";
+          if (!takes.empty())
+            mask = assign(
+                cat("bitcast <", count, " x i1> ", piece_of("i1", takes, first), " to i", count));
+          const Vector number = piece_of("float", a, first),
+                       power = piece_of("float", whole, first);
+          return assign(cat("call ", piece_type(), " @", name_of_scale(count), "(", piece_type(),
+                            " ", number, ", ", piece_type(), " ", power, ", ", piece_type(),
+                            " zeroinitializer, i", count, " ", mask,
+                            count == 16 ? ", i32 4)" : ")"));
+        },
+        count);
+  }
+  /// What the processor has for 1 / sqrt(a), good to some 12 bits.
+  Vector estimated_inverse_root(const Vector& a) {
+    return in_pieces(
+        [&](int first) {
+          const int count = root_piece(lanes_);
+          const std::string type = cat("<", count, " x float>");
+          return assign(cat("call ", type, " @", name_of_estimate(count), "(", type, " ",
+                            piece_of("float", a, first, count), ")"));
+        },
+        root_piece(lanes_));
+  }
+  Vector root(const Vector& a) {
+    return assign(cat("call ", floats(), " @llvm.sqrt.v", lanes_, "f32(", floats(), " ", a, ")"));
   }
   /// Whether `x`, compared by `how` with `bound`, is so in each lane.
   Vector compare(std::string_view how, const Vector& x, const Vector& bound) {
@@ -90,6 +114,7 @@ class Body {
     return sum;
   }
 
+  const std::string& text() const { return text_; }
   std::string finish(std::string_view function, const Vector& result) const {
     return cat("define internal ", floats(), " @vector.", function, "(", floats(),
                " %x) alwaysinline {\n", text_, "  ret ", floats(), " ", result, "\n}\n");
@@ -112,17 +137,20 @@ class Body {
   int piece() const { return std::min(lanes_, 16); }
   std::string piece_type() const { return cat("<", piece(), " x float>"); }
   Vector piece_of(std::string_view element, const Vector& a, int first) {
-    if (piece() == lanes_) return a;
+    return piece_of(element, a, first, piece());
+  }
+  Vector piece_of(std::string_view element, const Vector& a, int first, int count) {
+    if (count == lanes_) return a;
     const std::string type = cat("<", lanes_, " x ", element, ">");
     return assign(
-        cat("shufflevector ", type, " ", a, ", ", type, " poison, ", consecutive(first, piece())));
+        cat("shufflevector ", type, " ", a, ", ", type, " poison, ", consecutive(first, count)));
   }
-  /// part(first lane) for each piece, put together.
+  /// part(first lane) for each piece of `count` lanes, put together.
   template <class Part>
-  Vector in_pieces(Part&& part) {
+  Vector in_pieces(Part&& part, int count) {
     std::vector<Vector> parts;
-    for (int first = 0; first < lanes_; first += piece()) parts.push_back(part(first));
-    for (int size = piece(); parts.size() > 1; size *= 2) {
+    for (int first = 0; first < lanes_; first += count) parts.push_back(part(first));
+    for (int size = count; parts.size() > 1; size *= 2) {
       const std::string type = cat("<", size, " x float> ");
       std::vector<Vector> joined;
       for (size_t i = 0; i < parts.size(); i += 2)
@@ -240,12 +268,30 @@ Body::Vector error_function(Body& body, const Body::Vector& x) {
   return body.with_sign(body.choose("olt", size, one, small, large), x);
 }
 
+/// The root as MKL computes it for processors that are not Intel's, found by comparing results:
+/// each operation is rounded by itself. Beyond the limits it is the processor's.
+Body::Vector refined_root(Body& body, const Body::Vector& x) {
+  constexpr float least = 0x1p-126f, most = 0x1.ffep127f;
+  const auto half = Body::constant(0.5f);
+  const auto estimate = body.estimated_inverse_root(x);
+  const auto first = body.multiply(x, estimate), first_inverse = body.multiply(estimate, half);
+  const auto error = body.subtract(half, body.multiply(first_inverse, first));
+  const auto second = body.add(first, body.multiply(first, error));
+  const auto inverse = body.add(first_inverse, body.multiply(first_inverse, error));
+  const auto rest = body.subtract(x, body.multiply(second, second));
+  const auto refined = body.add(second, body.multiply(rest, inverse));
+  const auto exact = body.root(x);
+  const auto large = body.choose("oge", x, Body::constant(least), refined, exact);
+  return body.choose("ole", x, Body::constant(most), large, exact);
+}
+
 using Function = Body::Vector (*)(Body& body, const Body::Vector& x);
 
 Function find(std::string_view name) {
   if (name == "exp") return &exponential;
   if (name == "tanh") return &hyperbolic_tangent;
   if (name == "erf") return &error_function;
+  if (name == "refined_sqrt") return &refined_root;
   return nullptr;
 }
 
@@ -261,8 +307,14 @@ std::string vector_math(std::string_view function, int lanes, bool has_avx512) {
   return body.finish(function, result);
 }
 
-std::string vector_math_declarations(int lanes, bool has_avx512) {
+std::string vector_math_declarations(std::string_view function, int lanes, bool has_avx512) {
   const std::string type = cat("<", lanes, " x float>"), suffix = cat(".v", lanes, "f32(");
+  if (function == "refined_sqrt") {
+    const int piece = root_piece(lanes);
+    const std::string part = cat("<", piece, " x float>");
+    return cat("declare ", part, " @", name_of_estimate(piece), "(", part, ")\n", "declare ", type,
+               " @llvm.sqrt", suffix, type, ")\n");
+  }
   std::string out;
   if (has_avx512) {
     const int piece = std::min(lanes, 16);
@@ -273,6 +325,99 @@ std::string vector_math_declarations(int lanes, bool has_avx512) {
   return cat(out, "declare ", type, " @llvm.fma", suffix, type, ", ", type, ", ", type, ")\n",
              "declare ", type, " @llvm.fabs", suffix, type, ")\n", "declare ", type,
              " @llvm.copysign", suffix, type, ", ", type, ")\n");
+}
+
+std::string refined_root_of_doubles_name(int lanes) {
+  return cat("vector.refined_sqrt.f64.", lanes);
+}
+
+namespace {
+
+// Digits and the exponent's last bit make a number m from 1/2 to 2. With y, the estimate of its
+// inverse root, and d = 1 - m y^2, which m's two halves give exactly, the root is
+// m y + m y (c1 d + c2 d^2 + ...). D, I, F and B: vectors of doubles, integers, floats and bits.
+constexpr std::string_view steps_to_estimate = R"(
+  %bits = bitcast $D %x to $I
+  %digits = and $I %bits, splat (i64 u0x001FFFFFFFFFFFFF)
+  %scaled = or $I %digits, splat (i64 u0x3FE0000000000000)
+  %m = bitcast $I %scaled to $D
+  %cut = and $I %scaled, splat (i64 u0x7FFFFFFFE0000000)
+  %short = bitcast $I %cut to $D
+  %narrow = fptrunc $D %short to $F
+)";
+
+constexpr std::string_view steps_from_estimate = R"(
+  %y = fpext $F %estimate to $D
+  %high.bits = and $I %scaled, splat (i64 u0x7FFFFFFFF8000000)
+  %high = bitcast $I %high.bits to $D
+  %low = fsub $D %m, %high
+  %first = fmul $D %high, %y
+  %rest = fmul $D %low, %y
+  %first.y = fmul $D %first, %y
+  %rest.y = fmul $D %rest, %y
+  %most.of.d = fsub $D splat (double 1.0), %first.y
+  %d = fsub $D %most.of.d, %rest.y
+  %p4 = fmul $D splat (double 0x3FD1800032B15F97), %d
+  %s3 = fadd $D %p4, splat (double 0x3FD40000B13005EF)
+  %p3 = fmul $D %s3, %d
+  %s2 = fadd $D %p3, splat (double 0x3FD80000000000F5)
+  %p2 = fmul $D %s2, %d
+  %s1 = fadd $D %p2, splat (double 0x3FDFFFFFFFFFFE71)
+  %p1 = fmul $D %d, %s1
+  %of.y = fmul $D %y, %p1
+  %step = fmul $D %m, %of.y
+  %correction = fadd $D %rest, %step
+  %root = fadd $D %first, %correction
+  %exponent = lshr $I %bits, splat (i64 53)
+  %half = and $I %exponent, splat (i64 1023)
+  %biased = add $I %half, splat (i64 512)
+  %placed = shl $I %biased, splat (i64 52)
+  %power = bitcast $I %placed to $D
+  %refined = fmul $D %root, %power
+  %exact = call $D @llvm.sqrt.v$Lf64($D %x)
+  %is.normal = fcmp oge $D %x, splat (double 0x0010000000000000)
+  %is.moderate = fcmp olt $D %x, splat (double 0x7FD0000000000000)
+  %takes = and $B %is.normal, %is.moderate
+  %result = select $B %takes, $D %refined, $D %exact
+  ret $D %result
+}
+)";
+
+/// `text` with the types of vectors of `lanes` lanes.
+std::string with_types(std::string_view text, int lanes) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$') {
+      out += text[i];
+      continue;
+    }
+    const char letter = text[++i];
+    const std::string_view element = letter == 'D'   ? "double"
+                                     : letter == 'I' ? "i64"
+                                     : letter == 'F' ? "float"
+                                                     : "i1";
+    out += letter == 'L' ? std::to_string(lanes) : cat("<", lanes, " x ", element, ">");
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string refined_root_of_doubles(int lanes) {
+  Body body(lanes, false);
+  const auto estimate = body.estimated_inverse_root("%narrow");
+  return cat("define internal ", with_types("$D", lanes), " @", refined_root_of_doubles_name(lanes),
+             "(", with_types("$D", lanes), " %x) alwaysinline {",
+             with_types(steps_to_estimate, lanes), body.text(),
+             with_types("  %estimate = bitcast $F ", lanes), estimate, with_types(" to $F", lanes),
+             with_types(steps_from_estimate, lanes));
+}
+
+std::string refined_root_of_doubles_declarations(int lanes) {
+  const int piece = root_piece(lanes);
+  return cat(with_types("declare $D @llvm.sqrt.v$Lf64($D)\n", lanes), "declare ",
+             with_types("$F", piece), " @", name_of_estimate(piece), "(", with_types("$F", piece),
+             ")\n");
 }
 
 }  // namespace janus::kernels

@@ -763,10 +763,11 @@ class VectorText {
     if (dtype == DType::f32 && target_.vector_bytes > 16 && has_vector_math(function.name)) {
       const bool has_avx512 = target_.vector_bytes == 64;
       helpers_.insert(vector_math(function.name, lanes_, has_avx512));
-      for_each_line(vector_math_declarations(lanes_, has_avx512),
+      for_each_line(vector_math_declarations(function.name, lanes_, has_avx512),
                     [&](std::string_view one) { declarations_.insert(cat(one, "\n")); });
       return cat("vector.", function.name);
     }
+    if (function.name == "refined_sqrt") return callee_of_refined_root_of_doubles();
     const std::string name = vector_name(function, dtype == DType::f64, lanes_);
     if (target_.has_function && target_.has_function(name)) {
       declare("declare $T @$s($s) nounwind willreturn memory(none)",
@@ -774,6 +775,13 @@ class VectorText {
       return name;
     }
     return lane_by_lane(function, dtype);
+  }
+
+  std::string callee_of_refined_root_of_doubles() {
+    helpers_.insert(refined_root_of_doubles(lanes_));
+    for_each_line(refined_root_of_doubles_declarations(lanes_),
+                  [&](std::string_view one) { declarations_.insert(cat(one, "\n")); });
+    return refined_root_of_doubles_name(lanes_);
   }
 
   std::string parameters(const Function& function, DType dtype) const {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numbers>
 
-#include "base/processor.h"
+#include "ops/eager_arithmetic.h"
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -110,20 +110,26 @@ constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  /
 constexpr double gelu_cubic = 0.044715;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Eager asks oneDNN, which computes otherwise with AVX-512; for half precision only there.
+/// Of a tensor of one element eager asks no library.
+Gelu gelu_of(const Type& type) {
+  const auto ask = eager_arithmetic().gelu;
+  return ask == nullptr || element_count(type.shape).is(1) ? Gelu::scaled_first : ask(type.dtype);
+}
+
 Scalar gelu_program(ScalarCode& k) {
   const Element x = element(k, 0);
   if (text_attribute(k.node().attributes, "approximate") == "tanh")
     return 0.5 * x * (1 + maths("tanh", gelu_slope * (x + gelu_cubic * (x * x * x))));
-  const Element error = maths("erf", x * (1 / std::numbers::sqrt2));
-  const DType dtype = k.node().output()->type.dtype;
-  const bool by_onednn = dtype != DType::f64 && (dtype == DType::f32 || has_avx512());
-  if (!by_onednn) return x * 0.5 * (1 + error);
-  // Where oneDNN has longer vectors it computes otherwise, and infinity overflows to NaN.
-  if (has_avx512())
-    return choice(x == infinity, std::numeric_limits<double>::quiet_NaN(), x * (1 + error) * 0.5);
-  const Element half = x * 0.5;
-  return half + half * error;
+  const Element error = maths("erf", x * (1 / std::numbers::sqrt2)), half = x * 0.5;
+  switch (gelu_of(k.node().output()->type)) {
+    case Gelu::scaled_first:
+      return half * (1 + error);
+    case Gelu::scaled_last:
+      return choice(x == infinity, std::numeric_limits<double>::quiet_NaN(), x * (1 + error) * 0.5);
+    case Gelu::halves_summed:
+      return half + half * error;
+  }
+  return half;
 }
 
 Expression gelu_derivative(const Expression& x, bool tanh) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ops/eager_arithmetic.h"
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -58,10 +59,12 @@ std::vector<Type> fused_product(const Infer& infer) {
   return {Type::tensor(dtype, broadcast_inputs(infer, three))};
 }
 
-/// operand `index` times alpha, without a multiplication by one.
-Element scaled(ScalarCode& k, size_t index) {
-  const Element x = element(k, index);
-  return is_constant(k.node().inputs[2], 1) ? x : rounded(element(k, 2)) * x;
+/// a + alpha * b, or a - alpha * b, without a multiplication by one.
+Element sum_with_factor(ScalarCode& k, const Element& a, const Element& b, bool subtracts) {
+  if (is_constant(k.node().inputs[2], 1)) return subtracts ? a - b : a + b;
+  const Element alpha = rounded(element(k, 2));
+  if (!is_floating(a.dtype())) return subtracts ? a - alpha * b : a + alpha * b;
+  return product_and_sum(eager_arithmetic().contracts_sums, subtracts ? -alpha : alpha, b, a);
 }
 
 Expression scaled(const Vjp& g, const Expression& x) {
@@ -87,18 +90,26 @@ Value* fold_unit_factor(const Fold& fold) {
   return nullptr;
 }
 
+/// Whether a divisor is one number for all elements.
+bool is_single(const Value& divisor) {
+  return divisor.type.is_number() || divisor.type.shape.empty();
+}
+
 /// Rounds the quotient towards minus infinity as Python does, without losing exactness where the
-/// quotient itself was rounded.
-Element floor_quotient(const Element& a, const Element& b) {
+/// quotient itself was rounded. Between two tensors of half precision eager rounds at each step.
+Element floor_quotient(ScalarCode& k) {
+  const Element a = element(k, 0), b = factor_element(k, 1);
+  const bool rounds = is_half(k.node().output()->type.dtype) && !is_single(*k.node().inputs[1]);
+  const auto step = [&](const Element& x) { return rounds ? rounded(x) : x; };
   const double infinity = std::numeric_limits<double>::infinity();
-  const Element exact = a / b, rest = maths("fmod", a, b);
+  const Element exact = a / b, rest = step(maths("fmod", a, b));
   // Where the quotient overflows, fmod of vectors gives NaN.
   const Element overflows = (maths("fabs", exact) == infinity) & (maths("fabs", a) != infinity);
-  const Element raw = choice(overflows, a, a - rest) / b;
+  const Element raw = step(choice(overflows, a, step(a - rest)) / b);
   const Element differs = (rest != 0) & ((b < 0) ^ (rest < 0));
-  const Element quotient = choice(differs, raw - 1, raw);
+  const Element quotient = choice(differs, step(raw - 1), raw);
   const Element down = maths("floor", quotient);
-  const Element nearest = choice(quotient - down > 0.5, down + 1, down);
+  const Element nearest = choice(step(quotient - down) > 0.5, step(down + 1), down);
   const Element signed_zero = maths("copysign", 0.0, exact);
   return choice(b == 0, exact, choice(quotient != 0, nearest, signed_zero));
 }
@@ -156,7 +167,10 @@ Scalar power_element(ScalarCode& k) {
   if (known == -1.0) return 1 / base;
   if (known == 0.5 && dtype != DType::f16) return maths("sqrt", base);
   if (known == -0.5 && dtype != DType::f16) return 1 / maths("sqrt", base);
-  return maths("pow", base, rounded(element(k, 1)));
+  const Element exponent = rounded(element(k, 1)), power = maths("pow", base, exponent);
+  if (known || !is_floating(dtype) || dtype == DType::f16) return power;
+  const Element root = maths("sqrt", base);
+  return choice(exponent == 0.5, root, choice(exponent == -0.5, 1 / root, power));
 }
 
 void power_gradient_of_base(Vjp& g) {
@@ -200,8 +214,9 @@ constinit const OpDef op::add{
           add_gradient(g, 1, [&] { return scaled(g, dout(g)); });
         },
     .scalar = [](ScalarCode& k) -> Scalar {
-      const Element a = element(k, 0), b = scaled(k, 1);
-      return a.dtype() == DType::b1 ? a | b : a + b;
+      const Element a = element(k, 0), b = element(k, 1);
+      if (a.dtype() != DType::b1) return sum_with_factor(k, a, b, false);
+      return is_constant(k.node().inputs[2], 1) ? a | b : a | rounded(element(k, 2)) * b;
     },
 };
 
@@ -219,7 +234,9 @@ constinit const OpDef op::sub{
           add_gradient(g, 0, [&] { return dout(g); });
           add_gradient(g, 1, [&] { return scaled(g, -dout(g)); });
         },
-    .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) - scaled(k, 1); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      return sum_with_factor(k, element(k, 0), element(k, 1), true);
+    },
 };
 
 constinit const OpDef op::rsub{
@@ -235,7 +252,9 @@ constinit const OpDef op::rsub{
           add_gradient(g, 0, [&] { return scaled(g, -dout(g)); });
           add_gradient(g, 1, [&] { return dout(g); });
         },
-    .scalar = [](ScalarCode& k) -> Scalar { return element(k, 1) - scaled(k, 0); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      return sum_with_factor(k, element(k, 1), element(k, 0), true);
+    },
 };
 
 constinit const OpDef op::mul{
@@ -303,10 +322,8 @@ constinit const OpDef op::div_mode{
       const Attributes& attributes = k.node().attributes;
       if (attributes.is_none("rounding_mode")) return a / b;
       const bool down = text_attribute(attributes, "rounding_mode") == "floor";
-      if (down) return floor_quotient(a, b);
-      const Type& divisor = k.node().inputs[1]->type;
-      const bool single = divisor.is_number() || divisor.shape.empty();
-      return maths("trunc", single ? a / b : rounded(a / b));
+      if (down) return floor_quotient(k);
+      return maths("trunc", is_single(*k.node().inputs[1]) ? a / b : rounded(a / b));
     },
 };
 
@@ -320,9 +337,7 @@ constinit const OpDef op::floor_divide{
     .infer = numeric_arithmetic,
     // Eager raises when such a gradient is asked for; refusing leaves that to eager.
     .vjp = [](Vjp&) { throw TypeError("floor_divide: it has no gradient"); },
-    .scalar = [](ScalarCode& k) -> Scalar {
-      return floor_quotient(element(k, 0), factor_element(k, 1));
-    },
+    .scalar = [](ScalarCode& k) -> Scalar { return floor_quotient(k); },
 };
 
 constinit const OpDef op::remainder{
@@ -596,8 +611,9 @@ constinit const OpDef op::lerp{
         },
     .scalar = [](ScalarCode& k) -> Scalar {
       const Element start = element(k, 0), end = element(k, 1), weight = element(k, 2);
-      const Element from_start = start + weight * (end - start);
-      const Element from_end = end - (end - start) * (1 - weight);
+      const bool contracts = eager_arithmetic().contracts_lerp;
+      const Element from_start = product_and_sum(contracts, weight, end - start, start);
+      const Element from_end = product_and_sum(contracts, end - start, weight - 1, end);
       return choice(maths("fabs", weight) < 0.5, from_start, from_end);
     },
 };
@@ -618,7 +634,8 @@ constinit const OpDef op::addcmul{
           add_gradient(g, 2, [&] { return dy * (in(g, 1) * value); });
         },
     .scalar = [](ScalarCode& k) -> Scalar {
-      return element(k, 0) + element(k, 3) * element(k, 1) * element(k, 2);
+      return product_and_sum(eager_arithmetic().contracts_products, element(k, 3) * element(k, 1),
+                             element(k, 2), element(k, 0));
     },
 };
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 
+#include "ops/eager_arithmetic.h"
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -180,7 +181,7 @@ constinit const OpDef op::sqrt{
     .traits = elementwise,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) / (2 * out(g))); },
-    .scalar = [](ScalarCode& k) -> Scalar { return maths("sqrt", element(k, 0)); },
+    .scalar = [](ScalarCode& k) -> Scalar { return eager_root(element(k, 0)); },
 };
 
 constinit const OpDef op::rsqrt{

@@ -1,6 +1,7 @@
 #include "speculate/contest.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/options.h"
 #include "execute/shared_arena.h"
@@ -19,44 +20,86 @@ constexpr double kFarAhead = 1.5, kFarAheadOfShortRuns = 2, kShortRun = 1;
 /// One contest at a time, as those within each other would disturb one another. One that does not
 /// come again while others ask so often has had its time.
 constexpr int kMostPatience = 200;
+/// What trial runs may take beyond runs with graphs: milliseconds, and a share of the time.
+constexpr double kFreeTrial = 100, kShareOfTrial = 0.02;
 Contest* current = nullptr;
 int asked = 0;
+
+double time_now() { return simulated_time ? simulated_time->now : now(); }
 
 }  // namespace
 
 bool times_decide = true;
+std::optional<SimulatedTime> simulated_time;
 
-bool Contest::begins(uint64_t news) {
-  if (!times_decide || trial_.is_over() || options().strict) return false;
-  if (news != news_) {
+void Contest::restart() {
+  quiet_ = 0;
+  of_other_kind_ = 0;
+  quiet_times_.clear();
+  trial_ = {};
+  leave();
+}
+
+bool Contest::begins(uint64_t news, bool with_gradients) {
+  if (!times_decide || trial_.is_over() || options().strict) {
+    started_ = 0;  // nobody waits for the end of this run
+    return false;
+  }
+  if (news != news_ || of_other_kind_ > kMostPatience) {
     news_ = news;
-    quiet_ = 0;
-    quiet_times_.clear();
-    trial_ = {};
-    leave();
+    restart();
     return false;
   }
   if (quiet_ < kQuietRuns) {
+    with_gradients_ = with_gradients;
     if (const double taken = lap(); taken != 0) quiet_times_.push_back(taken);
     if (++quiet_ == kQuietRuns && is_far_ahead()) trial_.keep();
     return false;
   }
-  if (!enter()) return false;
-  if (const double taken = lap(); taken != 0 && counts_) trial_.add(taken);
-  counts_ = trial_.next_is_old() == is_without_;
-  if (!counts_) change_ways();
-  if (trial_.is_over()) {
-    if (is_without_) change_ways();
-    leave();
+  if (with_gradients != with_gradients_) {
+    ++of_other_kind_;
+    started_ = 0;
+    is_interrupted_ = true;
+    return false;
   }
+  if (!enter()) return false;
+  if (const double taken = lap(); taken != 0) count(taken);
+  const bool next_is_old = trial_.next_is_old() && may_try(started_);
+  changes_ = next_is_old != is_without_;
+  const bool is_wanted = next_is_old == trial_.next_is_old();
+  counts_ = !changes_ && is_wanted && !std::exchange(is_interrupted_, false);
+  if (changes_) change_ways();
+  if (trial_.is_over()) leave();
   return is_without_;
+}
+
+/// A run that was timed took so long. What it took beyond a usual one with graphs is lost, within
+/// limits: other things may have been done before the next one.
+void Contest::count(double taken) {
+  of_other_kind_ = 0;
+  if (trial_.has_both() && is_without_)
+    spent_ += std::max(0.0, trial_.with_old() - trial_.with_new());
+  if (trial_.has_both() && changes_)
+    spent_ += std::clamp(taken - trial_.with_new(), 0.0, trial_.with_new());
+  if (counts_) trial_.add(taken);
+}
+
+/// Whether there has been time enough for one more run without graphs, and for the one that then
+/// gets its memory again.
+bool Contest::may_try(double time) {
+  if (tried_since_ == 0) tried_since_ = time;
+  const double without = std::max(trial_.with_old(), least_profiled_);
+  const double with =
+      quiet_times_.empty() ? trial_.with_new() : *std::ranges::min_element(quiet_times_);
+  const double loss = std::max(0.0, without - with);
+  return spent_ + loss <= kFreeTrial + kShareOfTrial * (time - tried_since_);
 }
 
 void Contest::change_ways() {
   is_without_ = !is_without_;
   if (is_without_) execute::SharedArena::give_back_unused_pages();
   if (has_tensor_access()) tensor_access().give_back_free_memory();
-  started_ = now();
+  started_ = time_now();
 }
 
 void Contest::profiled() {
@@ -65,13 +108,30 @@ void Contest::profiled() {
   if (taken != 0) least_profiled_ = least_profiled_ == 0 ? taken : std::min(least_profiled_, taken);
 }
 
+void Contest::ended(bool is_complete) {
+  if (here() != place_) return;
+  if (simulated_time)
+    simulated_time->now += is_without_ ? simulated_time->without : simulated_time->with_graphs;
+  if (is_complete) ended_ = time_now();
+  is_end_known_ = true;
+}
+
 double Contest::lap() {
-  const double time = now();
+  const double time = time_now();
   const Place place = here();
-  const double taken = started_ != 0 && place == place_ ? time - started_ : 0;
+  const bool is_complete = ended_ != 0;
+  double taken = started_ != 0 && place == place_ ? (is_complete ? ended_ : time) - started_ : 0;
   place_ = place;
   started_ = time;
-  return taken;
+  ended_ = 0;
+  is_end_known_ = false;
+  if (taken == 0) return 0;
+  const bool is_first = quiet_times_.empty() && least_profiled_ == 0 && trial_.is_empty();
+  if (is_first) is_complete_ = is_complete;
+  if (is_complete == is_complete_) return taken;
+  ++of_other_kind_;
+  if (of_other_kind_ > kMostPatience) least_profiled_ = 0;
+  return 0;
 }
 
 bool Contest::is_far_ahead() const {
@@ -94,7 +154,7 @@ Contest::Place Contest::here() {
 
 bool Contest::enter() {
   if (current != this && current != nullptr && ++asked <= kMostPatience) {
-    started_ = 0;
+    started_ = ended_ = 0;
     return false;
   }
   if (current != this && current != nullptr) current->leave();
@@ -104,7 +164,7 @@ bool Contest::enter() {
 }
 
 void Contest::leave() {
-  started_ = 0;
+  started_ = ended_ = 0;
   is_without_ = false;
   if (current == this) current = nullptr;
 }

@@ -159,6 +159,8 @@ std::string describe_against(PyObject* object, const TensorPattern& pattern) {
   note(fact->is_parameter, pattern.is_parameter, "is a Parameter", "is not a Parameter");
   note(fact->is_view && !pattern.may_be_view, false, "is a view", "");
   note(fact->has_hooks, pattern.has_hooks, "has hooks", "has no hooks");
+  note(fact->accumulator_has_hooks && pattern.is_accumulated_into, false,
+       "has a gradient accumulator with hooks", "");
   std::string text = describe_object(object);
   for (size_t i = 0; i < notes.size(); ++i) text += cat(i == 0 ? " (" : ", ", notes[i]);
   return notes.empty() ? text : text + ")";

@@ -36,6 +36,8 @@ constexpr int kTroubleOfHopelessAbort = 15;
 /// Of making graphs anew after all that there were have gone with the objects they were made for.
 constexpr int kTroubleOfGoneGraphs = 30;
 constexpr int kLongestPause = 63;  // calls
+/// So many calls after memory ran out there may be more of it.
+constexpr int kCallsWithoutMemory = 100;
 constexpr int kTroubleOfMiss = 1;
 /// Of a miss when no better graph will come: more than one in five of them cost more than hits
 /// save.
@@ -108,8 +110,7 @@ std::vector<ChosenOutcome> flipped(std::vector<ChosenOutcome> outcomes, const Gr
 bool is_for_the_user() {
   return PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0 ||
          PyErr_ExceptionMatches(PyExc_SystemExit) != 0 ||
-         PyErr_ExceptionMatches(PyExc_RecursionError) != 0 ||
-         PyErr_ExceptionMatches(PyExc_MemoryError) != 0;
+         PyErr_ExceptionMatches(PyExc_RecursionError) != 0;
 }
 
 /// What is computed with tensors, in views: with little of it Python is as quick. What has blocks
@@ -179,7 +180,10 @@ Dispatcher::Attempt Dispatcher::attempt(const Call& call) {
     return {true, {}, Otherwise::plain};
   } catch (const python::ErrorSet&) {
     if (committed || is_for_the_user()) return {true, {}, Otherwise::plain};
+    if (PyErr_ExceptionMatches(PyExc_MemoryError) != 0) return out_of_memory(committed);
     return internal_error(python::take_error_message(), committed);
+  } catch (const std::bad_alloc&) {
+    return out_of_memory(committed);
   } catch (const std::exception& error) {
     if (PyErr_Occurred() != nullptr) PyErr_Clear();
     return internal_error(error.what(), committed);
@@ -206,7 +210,7 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
   if (generating_) return {};
   if (is_compiling() && !admit() && entries_.empty()) return {};
   if (entries_.empty()) return profile_or_generate(call, environment, committed);
-  if (is_without_graphs()) return {};
+  if (is_without_graphs(environment)) return {};
   if (calls_to_pause_ > 0) {
     --calls_to_pause_;
     ++counters_.misses;
@@ -217,16 +221,47 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
   return attempt;
 }
 
-bool Dispatcher::is_without_graphs() {
+bool Dispatcher::is_without_graphs(const Environment& environment) {
   if (is_part) return false;  // the whole decides
-  const bool is_without = contest_.begins(news_);
+  const bool is_without = contest_.begins(news_, environment.grad_enabled);
   const Trial& trial = contest_.trial();
   if (trial.verdict() == Trial::Verdict::given_up)
     settle({ReasonCode::limit,
-            cat("as a graph, ", name_, " takes ", trial.with_new(), " ms from call to call, and ",
+            cat("as a graph, ", name_, " takes ", trial.with_new(), " ms a call, and ",
                 trial.with_old(), " ms in Python"),
             {}});
   return is_without || settled_;
+}
+
+/// Whether a backward run may come that belongs to the call. What is no tensor, number, text or
+/// container of such may hold anything.
+bool Dispatcher::leaves_gradients(PyObject* result) {
+  int left_to_look_at = 64;
+  return leaves_gradients(result, left_to_look_at);
+}
+
+/// Containers may hold themselves, or very many elements: where it looked at enough, it can't tell.
+bool Dispatcher::leaves_gradients(PyObject* result, int& left_to_look_at) {
+  if (result == nullptr || !has_tensor_access() || left_to_look_at-- == 0) return true;
+  if (tensor_access().is_tensor(result)) {
+    const auto requires_grad =
+        python::Object::steal(PyObject_GetAttrString(result, "requires_grad"));
+    if (!requires_grad) PyErr_Clear();
+    return requires_grad.get() != Py_False;
+  }
+  if (result == Py_None || PyLong_Check(result) != 0 || PyFloat_Check(result) != 0 ||
+      PyUnicode_Check(result) != 0)
+    return false;
+  if (PyDict_CheckExact(result) != 0) {
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t i = 0; PyDict_Next(result, &i, &key, &value) != 0;)
+      if (leaves_gradients(value, left_to_look_at)) return true;
+    return false;
+  }
+  if (PyTuple_Check(result) == 0 && PyList_CheckExact(result) == 0) return true;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i)
+    if (leaves_gradients(PySequence_Fast_GET_ITEM(result, i), left_to_look_at)) return true;
+  return false;
 }
 
 Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
@@ -666,6 +701,22 @@ void Dispatcher::settle(Reason reason) {
   settled_ = true;
 }
 
+void Dispatcher::start_over(Reason reason) {
+  note(std::move(reason));
+  entries_.clear();
+  compiling_.reset();
+  outgrown_.reset();
+  settled_ = is_cut_ = pending_ = false;
+  runs_left_ = options_.profile_runs;
+  refusals_ = trouble_ = pause_ = calls_to_pause_ = 0;
+  last_refusal_.reset();
+  retry_at_ = 0;
+  aborts_of_.clear();
+  refusals_of_.clear();
+  graphs_of_.clear();
+  observations_ = {};
+}
+
 void Dispatcher::settle_as_cut() {
   entries_.clear();
   compiling_.reset();
@@ -706,6 +757,28 @@ void Dispatcher::note(Reason unlocated) {
   log("speculate", cat(name_, ": ", reason.describe()), 2);
   if (reasons_.size() >= kMostReasons) reasons_.pop_front();
   reasons_.push_back({std::move(reason)});
+}
+
+/// No bug, and not for good: the call runs in Python, which may find what little it needs, or raise
+/// its own error. Some calls later there may be more.
+Dispatcher::Attempt Dispatcher::out_of_memory(bool committed) {
+  PyErr_Clear();
+  compiling_.reset();
+  pause();
+  retry_at_ = counters_.calls + kCallsWithoutMemory;
+  try {
+    const Reason reason{ReasonCode::limit, "memory ran out: the call runs in Python", {}};
+    note(reason);
+    if (options().strict) fall_back(reason);
+  } catch (const StrictFallback& fallback) {
+    fallback_.reset();
+    fallback.raise();
+    return {true, {}, Otherwise::plain};
+  } catch (const std::bad_alloc&) {  // not even for the report
+  }
+  if (!committed) return {};
+  PyErr_NoMemory();
+  return {true, {}, Otherwise::plain};
 }
 
 Dispatcher::Attempt Dispatcher::internal_error(const std::string& what, bool committed) {

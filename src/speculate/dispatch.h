@@ -79,8 +79,14 @@ class Dispatcher {
   Attempt attempt(const Call& call);
   /// A call that was to be profiled has ended (also by an exception), after so many milliseconds.
   void profile_finished(double milliseconds);
+  /// A call has ended and gave that, in whatever way it ran.
+  void call_ended(PyObject* result) {
+    if (contest_.awaits_end()) contest_.ended(!leaves_gradients(result));
+  }
   /// Stays imperative from now on. Throws StrictFallback if fallbacks are errors.
   void settle(Reason reason);
+  /// What is converted is another from now on: forgets all graphs and what was seen.
+  void start_over(Reason reason);
   /// Not to be converted in this call: counted and remembered, but not for ever.
   void note(Reason reason);
   /// Stays imperative as a whole: the owner has cut its statements.
@@ -123,6 +129,8 @@ class Dispatcher {
   static double seconds_until_first_graph();
 
  private:
+  static bool leaves_gradients(PyObject* result);
+  static bool leaves_gradients(PyObject* result, int& left_to_look_at);
   /// Runs of graphs, and the milliseconds that they took.
   struct GraphRuns {
     double milliseconds = 0;
@@ -139,7 +147,7 @@ class Dispatcher {
   Attempt attempt_unguarded(const Call& call, bool& committed);
   /// Whether this call is to be one in Python although there are graphs: to find out, or because it
   /// was found that they are slower.
-  bool is_without_graphs();
+  bool is_without_graphs(const Environment& environment);
   Attempt profile_or_generate(const Call& call, const Environment& environment, bool& committed);
   Attempt try_entries(const Call& call, const Environment& environment, bool& committed);
   Attempt missed(const Call& call, const Environment& environment, const Mismatch& mismatch,
@@ -172,6 +180,7 @@ class Dispatcher {
   /// Whether what generating took so far is in proportion to the time that the program runs.
   bool can_afford_generation() const;
   void trouble(int amount, const std::string& why);
+  Attempt out_of_memory(bool committed);
   Attempt internal_error(const std::string& what, bool committed);
   /// Throws StrictFallback if fallbacks are errors and this is one.
   void fall_back(const Reason& reason);

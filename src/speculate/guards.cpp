@@ -3,6 +3,8 @@
 // over flat arrays.
 #include "speculate/guards.h"
 
+#include <structmember.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -10,9 +12,11 @@
 #include "base/check.h"
 #include "base/fault.h"
 #include "base/options.h"
+#include "python/dict_keys.h"
 #include "python/integer.h"
 #include "speculate/describe.h"
 #include "speculate/guard_tree.h"
+#include "speculate/path.h"
 #include "speculate/recollection.h"
 
 namespace janus::speculate {
@@ -141,17 +145,25 @@ bool holds_length(PyObject* object, int64_t number) {
   return false;
 }
 
+bool is_key(const ExpectedObject& expected, PyObject* key) {
+  if (expected.is(key)) return true;
+  PyObject* known = expected.get();
+  return known != nullptr && equal_constants(known, key);
+}
+
 bool holds_keys(const std::vector<ExpectedObject>& keys, PyObject* dict) {
   if (!PyDict_Check(dict) || static_cast<size_t>(PyDict_GET_SIZE(dict)) != keys.size())
     return false;
+  if (python::has_own_order(dict)) {
+    const std::vector<python::Object> now = python::keys_in_order(dict);
+    return std::equal(
+        keys.begin(), keys.end(), now.begin(), now.end(),
+        [](const auto& expected, const auto& key) { return is_key(expected, key.get()); });
+  }
   Py_ssize_t position = 0;
   PyObject *key = nullptr, *value = nullptr;
-  for (const ExpectedObject& expected : keys) {
-    if (PyDict_Next(dict, &position, &key, &value) == 0) return false;
-    if (expected.is(key)) continue;
-    PyObject* known = expected.get();
-    if (known == nullptr || !equal_constants(known, key)) return false;
-  }
+  for (const ExpectedObject& expected : keys)
+    if (PyDict_Next(dict, &position, &key, &value) == 0 || !is_key(expected, key)) return false;
   return true;
 }
 
@@ -161,6 +173,13 @@ bool has_key(PyObject* object, PyObject* key) {
     const int found = PySet_Contains(object, key);
     if (found < 0) PyErr_Clear();
     return found == 1;
+  }
+  const auto* slot = PyDict_Check(object) ? nullptr : slot_of(object, key);
+  if (slot != nullptr) {
+    const python::Object held =
+        python::Object::steal(PyMember_GetOne(reinterpret_cast<char*>(object), slot->d_member));
+    PyErr_Clear();
+    return static_cast<bool>(held);
   }
   PyObject* dict = PyDict_Check(object) ? object : instance_dict(object);
   if (dict == nullptr) return false;

@@ -1,6 +1,7 @@
 #include "speculate/heap_write.h"
 
 #include "base/check.h"
+#include "base/mutation.h"
 
 namespace janus::speculate {
 namespace {
@@ -64,6 +65,44 @@ void set_met(PyObject* names, PyObject* writes) {
     write(count > 1 ? PyLong_AsSsize_t(PyList_GET_ITEM(order, i)) : 0);
 }
 
+/// What a mutation check takes the write for.
+State state_of(Kind kind, PyObject* owner, PyObject* key) {
+  switch (kind) {
+    case Kind::attribute: {
+      PyObject* place = PyType_Check(owner) ? nullptr : _PyType_Lookup(Py_TYPE(owner), key);
+      return place != nullptr && Py_IS_TYPE(place, &PyMemberDescr_Type) ? State::slot
+                                                                        : State::attribute;
+    }
+    case Kind::item:
+      return State::item;
+    case Kind::clear:
+      return PyAnySet_Check(owner) ? State::set : State::item;
+    case Kind::member:
+      return State::set;
+    case Kind::tail:
+    case Kind::extend:
+      return State::list;
+    case Kind::met:
+      return State::met;
+    default:
+      return State::variable;
+  }
+}
+
+/// new + (new - old) of numbers and tensors: what a run that adds twice leaves. Otherwise new.
+python::Object added_twice(PyObject* old, PyObject* value) {
+  python::Object result = python::Object::borrow(value);
+  const bool adds = old != nullptr && PyNumber_Check(value) && !PyBool_Check(value) &&
+                    PyNumber_Check(old) && !PyBool_Check(old);
+  if (adds) {
+    const python::Object change = python::Object::steal(PyNumber_Subtract(value, old));
+    if (change) result = python::Object::steal(PyNumber_Add(value, change.get()));
+    if (!result) result = python::Object::borrow(value);
+  }
+  PyErr_Clear();
+  return result;
+}
+
 }  // namespace
 
 HeapWriter::HeapWriter(const HeapWrite& write, const Recipe::Capture& capture)
@@ -80,7 +119,43 @@ python::Object HeapWriter::value(std::span<const python::Object> captured,
 }
 
 void HeapWriter::write(std::span<const python::Object> captured, PyObject* value) const {
-  PyObject* owner = captured[owner_].get();
+  if (planted_state.load(std::memory_order_relaxed) == State::none)
+    write_to(captured[owner_].get(), value);
+  else
+    write_wrongly(captured[owner_].get(), value);
+}
+
+/// The write as the planted mutation has it.
+void HeapWriter::write_wrongly(PyObject* owner, PyObject* value) const {
+  const State state = state_of(kind_, owner, key_.get());
+  if (is_planted(state, Mutation::not_written)) return;
+  const python::Object old = value_before(owner);
+  if (old && is_planted(State::finalizer, Mutation::not_written)) Py_INCREF(old.get());
+  write_to(owner, value);
+  if (value == nullptr || !is_planted(state, Mutation::twice)) return;
+  const bool grows = kind_ == Kind::extend || (kind_ == Kind::tail && index_ == HeapWrite::kEnd);
+  write_to(owner, grows ? value : added_twice(old.get(), value).get());
+}
+
+/// What is in the place; null: nothing, or not known.
+python::Object HeapWriter::value_before(PyObject* owner) const {
+  PyObject* key = key_.get();
+  python::Object old;
+  if (kind_ == Kind::attribute)
+    old = python::Object::steal(PyObject_GetAttr(owner, key));
+  else if (kind_ == Kind::item)
+    old = python::Object::steal(PyObject_GetItem(owner, key));
+  else if (kind_ == Kind::global)
+    old = python::Object::borrow(PyDict_GetItemWithError(
+        PyFunction_Check(owner) ? PyFunction_GET_GLOBALS(owner) : owner, key));
+  else if (kind_ == Kind::cell)
+    old = python::Object::borrow(PyCell_GET(
+        PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(owner), static_cast<Py_ssize_t>(index_))));
+  PyErr_Clear();
+  return old;
+}
+
+void HeapWriter::write_to(PyObject* owner, PyObject* value) const {
   PyObject* key = key_.get();
   switch (kind_) {
     case Kind::attribute:

@@ -18,7 +18,17 @@ class HeapWriter {
   /// Writes it. Throws python::ErrorSet if memory runs out.
   void write(std::span<const python::Object> captured, PyObject* value) const;
 
+  /// Whether both make keys of one container.
+  bool makes_keys_of(const HeapWriter& other) const {
+    return kind_ == other.kind_ && owner_ == other.owner_ && !deletes_ && !other.deletes_ &&
+           (kind_ == HeapWrite::Kind::attribute || kind_ == HeapWrite::Kind::item);
+  }
+
  private:
+  void write_to(PyObject* owner, PyObject* value) const;
+  void write_wrongly(PyObject* owner, PyObject* value) const;
+  python::Object value_before(PyObject* owner) const;
+
   HeapWrite::Kind kind_;
   size_t owner_;
   python::Object key_;

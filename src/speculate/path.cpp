@@ -110,6 +110,14 @@ PyObject* instance_dict(PyObject* object) {
   return place == nullptr ? nullptr : *place;
 }
 
+const PyMemberDescrObject* slot_of(PyObject* object, PyObject* name) {
+  if (name == nullptr || !PyUnicode_CheckExact(name)) return nullptr;
+  PyObject* const found = _PyType_Lookup(Py_TYPE(object), name);
+  return found != nullptr && Py_TYPE(found) == &PyMemberDescr_Type
+             ? reinterpret_cast<const PyMemberDescrObject*>(found)
+             : nullptr;
+}
+
 PyObject* find_global(PyObject* globals, PyObject* builtins, PyObject* name, Py_hash_t hash) {
   if (PyObject* value = dict_item(globals, name, hash)) return value;
   return dict_item(builtins, name, hash);

@@ -33,6 +33,8 @@ bool is_deque(PyObject* object);
 
 /// The instance's __dict__, borrowed; null if it has none.
 PyObject* instance_dict(PyObject* object);
+/// The slot in which objects of its class keep the attribute; null: it is none.
+const PyMemberDescrObject* slot_of(PyObject* object, PyObject* name);
 
 /// Global or builtin `name` as a function with these globals sees it: borrowed or null.
 PyObject* find_global(PyObject* globals, PyObject* builtins, PyObject* name, Py_hash_t hash);

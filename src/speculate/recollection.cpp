@@ -6,6 +6,8 @@
 
 #include "base/fault.h"
 #include "base/options.h"
+#include "python/dict_keys.h"
+#include "speculate/path.h"
 
 namespace janus::speculate {
 
@@ -421,9 +423,12 @@ void Recollection::Noting::check_size(const Check& check) {
 void Recollection::Noting::check_keys(const Check& check) {
   PyObject* of = object();
   see_class_of(of);
+  if (check.kind == Kind::keys && PyDict_Check(of) && python::has_own_order(of))
+    return recheck(check);
   if (!PyDict_Check(of)) {
     PyObject** place = PyAnySet_Check(of) ? nullptr : _PyObject_GetDictPtr(of);
-    if (place == nullptr || *place == nullptr) return recheck(check);
+    if (place == nullptr || *place == nullptr || slot_of(of, check.object.get()) != nullptr)
+      return recheck(check);
     witness(place, word_of(*place));
     of = *place;
   }
@@ -449,6 +454,7 @@ void Recollection::Noting::check_tensor(const Check& check, uint32_t step, bool 
   expected.is_parameter = pattern.is_parameter;
   expected.may_be_view = pattern.may_be_view;
   expected.has_hooks = pattern.has_hooks;
+  expected.is_accumulated_into = pattern.is_accumulated_into;
   expected.first_size = static_cast<uint32_t>(check.tensor.first_size);
   expected.sizes = to_.numbers_.data() + to_.numbers_.size();
   for (const DimCheck& dim : check.tensor.dims) {

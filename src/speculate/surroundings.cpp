@@ -1,5 +1,7 @@
 #include "speculate/surroundings.h"
 
+#include "speculate/tensor_class.h"
+
 namespace janus::speculate {
 namespace {
 
@@ -34,7 +36,7 @@ const char* active_watcher(const Environment& environment) {
   if (environment.anomaly_mode) return "autograd's anomaly detection";
   if (PyThreadState_Get()->c_tracefunc != nullptr) return "a trace function";
   if (is_monitored()) return "a debugger or coverage tool";
-  return nullptr;
+  return changed_tensor_class();
 }
 
 }  // namespace janus::speculate

@@ -21,11 +21,12 @@ struct TensorFact {
   int64_t storage_offset = 0;
   bool requires_grad = false;
   bool is_leaf = true;
-  bool is_parameter = false;       ///< exactly torch.nn.Parameter; else exactly torch.Tensor
-  bool is_view = false;            ///< shares autograd version with a base (differentiable view)
-  bool has_hooks = false;          ///< tensor hooks, post-accumulate hooks, retains_grad
-  const void* storage = nullptr;   ///< identity of the memory: equal for tensors that share it
-  const void* identity = nullptr;  ///< identity of the tensor (TensorImpl)
+  bool is_parameter = false;  ///< exactly torch.nn.Parameter; else exactly torch.Tensor
+  bool is_view = false;       ///< shares autograd version with a base (differentiable view)
+  bool has_hooks = false;     ///< tensor hooks, post-accumulate hooks, retains_grad
+  bool accumulator_has_hooks = false;  ///< those of the node that adds gradients to its .grad
+  const void* storage = nullptr;       ///< identity of the memory: equal for tensors that share it
+  const void* identity = nullptr;      ///< identity of the tensor (TensorImpl)
 };
 
 /// The surroundings of a call that decide what operators do. Compared as a whole at entry.
@@ -49,7 +50,7 @@ struct ExpectedTensor {
   graph::DType dtype = graph::DType::f32;
   uint8_t rank = 0;
   bool requires_grad = false, is_leaf = true, is_parameter = false, may_be_view = false,
-       has_hooks = false;
+       has_hooks = false, is_accumulated_into = false;
   bool is_symbolic = false;          ///< the sizes found are asked for
   uint32_t first_size = 0;           ///< where they are put
   const int64_t* sizes = nullptr;    ///< -1: at least 2
@@ -101,6 +102,8 @@ struct TensorPattern {
   bool is_parameter = false;
   bool may_be_view = false;  ///< it is only read, so it does not matter whether it is one
   bool has_hooks = false;
+  /// The run adds gradients to it, so the node that would do so in eager has no hooks.
+  bool is_accumulated_into = false;
 };
 
 /// Set once by torch/ at start-up.

@@ -22,6 +22,7 @@
 #include "python/lock.h"
 #include "speculate/object_heap.h"
 #include "torch/gradient_graph.h"
+#include "torch/leaf_order.h"
 #include "torch/parts.h"
 #include "torch/random_state.h"
 #include "torch/tensor.h"
@@ -76,6 +77,8 @@ class Kept {
 struct Ways {
   std::shared_ptr<GradientGraph> whole;
   std::shared_ptr<GradientGraph> apart;  ///< null: no result lies on the way
+  /// In which eager would come to the differentiable inputs and cells, by index.
+  std::vector<size_t> order = {};
 };
 
 void attach_node(const Ways& ways, std::span<const Slot> inputs,
@@ -142,7 +145,10 @@ class GraphBackward final : public autograd::Node {
       if (read.value.is_tensor()) read_.emplace_back(read.value, false);
   }
 
+  /// The engine comes here without any gradient where that went through the whole run by way of
+  /// another result's node, which leads here too.
   variable_list apply(variable_list&& gradients) override {
+    if (std::ranges::none_of(gradients, &at::Tensor::defined)) return variable_list(num_outputs());
     const std::lock_guard lock(mutex_);
     const auto python = lock_python();
     const std::vector<bool> given = complete(gradients);
@@ -304,7 +310,8 @@ class GraphBackward final : public autograd::Node {
       if (findings_ && findings_->random) generators.emplace(*findings_->random);
       run(program, inputs, cells, results, findings_.get());
     }
-    attach_node({again, nullptr}, inputs, program.cells(), cells, results, findings_);
+    attach_node({.whole = again, .apart = nullptr}, inputs, program.cells(), cells, results,
+                findings_);
     return taken(way, results);
   }
 
@@ -358,6 +365,35 @@ class ConsumedBackward final : public autograd::Node {
   std::string name_;
 };
 
+/// Whether a gradient of one of the results can come to that input or cell.
+bool is_reached(const GradientGraph& graph, size_t target) {
+  for (size_t result = 0; result < graph.results().size(); ++result)
+    if (graph.reaches(result, target)) return true;
+  return false;
+}
+
+/// Whether the leaf at the edge, or the node that adds to its .grad, has hooks.
+bool has_hooks(const Edge& edge) {
+  if (!edge.is_valid()) return false;
+  autograd::Node& node = *edge.function;
+  return !node.tensor_pre_hooks().empty() || !node.pre_hooks().empty() ||
+         !node.post_hooks().empty() || node.tensor_post_acc_grad_hooks() != nullptr;
+}
+
+/// The engine comes first to what was made last: a node before each edge brings them in order.
+void put_in_order(autograd::edge_list& edges, std::span<const size_t> order) {
+  for (size_t i = order.size(); i-- > 0;) {
+    Edge& edge = edges[order[i]];
+    if (!edge.is_valid()) continue;
+    const autograd::InputMetadata& metadata = edge.function->input_metadata(edge.input_nr);
+    const auto before = c10::make_intrusive<ResultBackward>("LeafBackward", edge);
+    const uint32_t number = before->add_input_metadata(
+        metadata.options(), metadata.shape_as_dim_vector(), metadata.is_tensor_subclass(),
+        metadata.is_nested_tensor(), metadata.grad_dtype());
+    edge = Edge(before, number);
+  }
+}
+
 Edge edge_of(const Slot& slot) {
   if (!slot.is_tensor()) return {};
   const at::Tensor tensor = tensor_of(slot);
@@ -374,6 +410,10 @@ void attach_node(const Ways& ways, std::span<const Slot> inputs,
     const auto index = static_cast<size_t>(found - cell_names.begin());
     edges.push_back(found == cell_names.end() ? Edge() : edge_of(cells[index]));
   }
+  for (size_t i = 0; i < edges.size(); ++i)
+    if (!is_reached(*ways.whole, i)) edges[i] = Edge();
+  // Hooks may do anything: they are called in eager's order.
+  if (std::ranges::any_of(edges, has_hooks)) put_in_order(edges, ways.order);
   if (ways.apart)
     for (const size_t cut : ways.apart->cuts()) edges.push_back(edge_of(results[cut]));
   const auto node = c10::make_intrusive<GraphBackward>(ways, std::move(edges));
@@ -585,6 +625,15 @@ class GraphDifferentiation final : public speculate::Differentiation {
   }
 
  private:
+  static std::vector<size_t> order_behind(const Stage& stage,
+                                          const speculate::Generated& generated) {
+    const graph::Graph& graph = generated.graph;
+    std::vector<graph::Value*> results;
+    for (const auto& result : stage.results) results.push_back(graph.results()[result.index]);
+    return order_of_leaves(results, differentiable_values(graph, generated.differentiable_inputs,
+                                                          generated.differentiable_cells));
+  }
+
   /// One after the other: each lets the forward run give what its backward run needs.
   static std::unique_ptr<speculate::Differentiable> in_stages(
       const speculate::Generated& generated, const graph::Graph& graph,
@@ -602,7 +651,8 @@ class GraphDifferentiation final : public speculate::Differentiation {
     std::vector<Ways> ways;
     for (const Stage& stage : stages) {
       auto whole = add(stage, {});
-      ways.push_back({whole, stage.cuts.empty() ? nullptr : add(stage, stage.cuts)});
+      ways.push_back({whole, stage.cuts.empty() ? nullptr : add(stage, stage.cuts),
+                      order_behind(stage, generated)});
     }
     return std::make_unique<GraphDifferentiable>(std::move(forward), std::move(ways), consumed);
   }

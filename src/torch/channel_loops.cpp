@@ -188,8 +188,8 @@ template <class T>
 const Loops<T>& loops() {
   static const Loops<T>& best = []() -> const Loops<T>& {
 #if defined(__x86_64__)
-    if (has_avx512()) return OnAvx512<T>::all;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return OnAvx2<T>::all;
+    if (instruction_set() == InstructionSet::avx512) return OnAvx512<T>::all;
+    if (instruction_set() == InstructionSet::avx2) return OnAvx2<T>::all;
 #endif
     return Anywhere<T>::all;
   }();

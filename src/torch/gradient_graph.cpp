@@ -112,6 +112,17 @@ bool keeps_result(const Node& node) {
 
 }  // namespace
 
+std::vector<Value*> differentiable_values(const Graph& graph, const std::vector<size_t>& inputs,
+                                          const std::vector<std::string>& cells) {
+  std::vector<Value*> values;
+  for (const size_t input : inputs) values.push_back(graph.inputs()[input]);
+  for (const std::string& cell : cells) {
+    values.push_back(state_of(graph, cell));
+    TORCHJANUS_CHECK(values.back() != nullptr, "the graph does not read ", cell);
+  }
+  return values;
+}
+
 GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vector<size_t> inputs,
                              std::vector<std::string> cells,
                              std::shared_ptr<const execute::Heap> heap, std::set<size_t> written,
@@ -147,12 +158,7 @@ GradientGraph::GradientGraph(Graph graph, std::vector<Result> results, std::vect
 }
 
 void GradientGraph::find_reach() {
-  std::vector<Value*> targets;
-  for (const size_t input : inputs_) targets.push_back(graph_.inputs()[input]);
-  for (const std::string& cell : cells_) {
-    targets.push_back(state_of(graph_, cell));
-    TORCHJANUS_CHECK(targets.back() != nullptr, "the graph does not read ", cell);
-  }
+  std::vector<Value*> targets = differentiable_values(graph_, inputs_, cells_);
   targets.insert(targets.end(), ends_.begin(), ends_.end());
   for (const Result& result : results_) {
     Value* from = graph_.results()[result.index];
@@ -273,12 +279,8 @@ Graph GradientGraph::gradients_of_inputs() const {
   for (const Result& result : results_) {
     operands.push_back(rewriter.builder().input(graph_.results()[result.index]->type, "gradient"));
   }
-  for (size_t input : inputs_) targets.push_back(rewriter[graph_.inputs()[input]]);
-  for (const std::string& cell : cells_) {
-    Value* state = state_of(graph_, cell);
-    TORCHJANUS_CHECK(state != nullptr, "the graph does not read ", cell);
-    targets.push_back(rewriter[state]);
-  }
+  for (Value* value : differentiable_values(graph_, inputs_, cells_))
+    targets.push_back(rewriter[value]);
   for (const Value* end : ends_) targets.push_back(rewriter[end]);
   operands.insert(operands.end(), targets.begin(), targets.end());
   std::vector<Type> types;

@@ -13,6 +13,11 @@
 
 namespace janus::torch {
 
+/// The graph's inputs with these numbers, then what it reads of these cells.
+std::vector<graph::Value*> differentiable_values(const graph::Graph& graph,
+                                                 const std::vector<size_t>& inputs,
+                                                 const std::vector<std::string>& cells);
+
 /// Shared by all runs of the graph; programs are compiled at first use.
 class GradientGraph {
  public:

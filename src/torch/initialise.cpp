@@ -9,6 +9,7 @@
 #include "python/object.h"
 #include "speculate/differentiable.h"
 #include "speculate/tensor_access.h"
+#include "torch/eager_arithmetic.h"
 #include "torch/memory.h"
 #include "torch/parts.h"
 #include "torch/run_warnings.h"
@@ -39,6 +40,7 @@ void initialise() {
   speculate::set_differentiation(&differentiation());
   speculate::set_warnings_holder(hold_warnings);
   frontend::set_torch_services(&services());
+  ask_for_eager_arithmetic();
   install_allocator();
   set_thread_count(at::get_num_threads());
 }

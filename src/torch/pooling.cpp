@@ -11,6 +11,7 @@
 #include <array>
 #include <limits>
 
+#include "base/processor.h"
 #include "base/thread_pool.h"
 #include "graph/op.h"
 #include "ops/list.h"
@@ -79,7 +80,7 @@ void pool_plane_anywhere(const float* plane, const Windows& windows, float* valu
 
 PoolPlane best_pool_plane() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return pool_plane_avx2;
+  if (instruction_set() >= InstructionSet::avx2) return pool_plane_avx2;
 #endif
   return pool_plane_anywhere;
 }

@@ -623,7 +623,7 @@ class Services final : public frontend::TorchServices {
     for (const OperatorArgument& argument : arguments) collect_dims(argument, dims);
     ShapeFit fit(dims);
     std::vector<Trial::Outcome> outcomes;
-    const bool on_meta = has_sizes_without_data(schema.name());
+    const bool on_meta = is_asked_without_data(schema);
     for (const SymbolChoice& choice : fit.choices())
       outcomes.push_back(attempt(trial, choice, on_meta));
     auto complete = conclude(schema, trial, fit, outcomes, std::move(result), why);
@@ -668,9 +668,12 @@ class Services final : public frontend::TorchServices {
     return number != nullptr && *number == 0;
   }
 
-  /// Whether results on tensors without data have the sizes that those with data have.
-  static bool has_sizes_without_data(std::string_view name) {
-    return name.find("embedding_bag") == std::string_view::npos;
+  /// Whether torch is asked with tensors without data. Some results have other sizes there.
+  /// Recurrent layers are composed of operators for each step, each of which takes milliseconds
+  /// without data, as torch computes its sizes in Python; with data it takes microseconds.
+  static bool is_asked_without_data(const FunctionSchema& schema) {
+    const bool is_recurrent_layer = schema.argumentIndexWithName("num_layers").has_value();
+    return !is_recurrent_layer && schema.name().find("embedding_bag") == std::string::npos;
   }
 
   static Trial::Outcome attempt(Trial& trial, const SymbolChoice& choice, bool on_meta) {

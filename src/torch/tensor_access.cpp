@@ -8,9 +8,13 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/python_hook.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
+#include <string_view>
+#include <typeinfo>
 
 #include "torch/memory.h"
 #include "torch/parts.h"
@@ -83,6 +87,35 @@ Hooks hooks_of(const at::TensorImpl* impl, const AutogradMeta& meta) {
   return {before.any || after.any, before.hidden || after.hidden};
 }
 
+/// Whether it is a dictionary of Python's that is empty by now. Torch hides what would let its
+/// class be compared in another way than by name.
+template <class OfPython, class Hook>
+bool is_removed(const Hook& hook, std::string_view name) {
+  return typeid(hook).name() == name &&
+         is_empty_dictionary(static_cast<const OfPython&>(hook).dict);
+}
+
+bool any_hook(const ::torch::autograd::Node& node) {
+  using ::torch::autograd::PyFunctionPostHook;
+  using ::torch::autograd::PyFunctionPreHook;
+  const auto is_before = [](const auto& hook) {
+    return !is_removed<PyFunctionPreHook>(*hook, "N5torch8autograd17PyFunctionPreHookE");
+  };
+  const auto is_after = [](const auto& hook) {
+    return !is_removed<PyFunctionPostHook>(*hook, "N5torch8autograd18PyFunctionPostHookE");
+  };
+  return std::ranges::any_of(node.pre_hooks(), is_before) ||
+         std::ranges::any_of(node.post_hooks(), is_after);
+}
+
+/// The node that adds gradients to a leaf's .grad may have hooks of its own, which only the engine
+/// calls. It lives only while somebody refers to it: a graph of autograd's, or who has the hook.
+bool accumulator_has_hooks(const AutogradMeta& meta) {
+  if (meta.grad_accumulator_.expired()) return false;
+  const auto node = meta.grad_accumulator_.lock();
+  return node && any_hook(*node);
+}
+
 /// Views that were written in place make their grad_fn when asked.
 bool is_leaf(const at::Tensor& tensor, const AutogradMeta& meta) {
   return meta.is_view_ ? tensor.is_leaf() : !meta.grad_fn_;
@@ -104,7 +137,8 @@ bool autograd_matches(const at::Tensor& tensor, const Pattern& pattern) {
   const Hooks hooks = hooks_of(impl, *meta);
   return (pattern.may_be_view || !meta->is_view_) && hooks.any == pattern.has_hooks &&
          !hooks.hidden && is_leaf(tensor, *meta) == pattern.is_leaf &&
-         requires_grad(tensor, *meta) == pattern.requires_grad && meta->fw_grad_ == nullptr;
+         requires_grad(tensor, *meta) == pattern.requires_grad && meta->fw_grad_ == nullptr &&
+         !(pattern.is_accumulated_into && accumulator_has_hooks(*meta));
 }
 
 bool strides_match(const at::TensorImpl* impl, const TensorPattern& pattern) {
@@ -219,6 +253,7 @@ class Access final : public speculate::TensorAccess {
     const AutogradMeta* meta = meta_of(tensor.unsafeGetTensorImpl());
     fact.is_view = meta != nullptr && meta->is_view_;
     fact.has_hooks = meta != nullptr && hooks_of(tensor.unsafeGetTensorImpl(), *meta).any;
+    fact.accumulator_has_hooks = meta != nullptr && accumulator_has_hooks(*meta);
     fact.storage = storage_of(object);
     fact.identity = tensor.unsafeGetTensorImpl();
     return fact;
