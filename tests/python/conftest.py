@@ -1,9 +1,12 @@
 """Times decide nothing in tests, which count calls and graphs, and the first call of a graph waits for its
 kernels; tests of the timing, and of compiling in the background, ask for that."""
 
+import functools
 import os
+import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import hypothesis
 import pytest
@@ -21,7 +24,22 @@ os.environ["TORCHJANUS_DISABLE"] = ",".join(sorted(_DISABLED | {"background"}))
 # A shell that starts the tests in the background ignores interrupts for them and for their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-from torchjanus import _core  # noqa: E402  (it reads the environment)
+import numpy  # noqa: E402
+
+import torch  # noqa: E402
+from torchjanus import _core, convert  # noqa: E402  (it reads the environment)
+
+
+def _seed() -> None:
+    """Which numbers a test or a module's parameters draw depends on no other test."""
+    torch.manual_seed(0)
+    random.seed(0)
+    numpy.random.seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _seeded() -> None:
+    _seed()
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +47,75 @@ def _without_times() -> Iterator[None]:
     _core.testing.let_times_decide(False)
     yield
     _core.testing.let_times_decide(True)
+
+
+# Where to write which reasons the tests have seen: tools/reasons.py says which are missing.
+_RECORD = os.environ.get("TORCHJANUS_REASONS", "")
+
+
+def _recording(stats: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    @functools.wraps(stats)
+    def recorded(*arguments: Any) -> dict[str, Any]:
+        result = stats(*arguments)
+        with open(_RECORD, "a") as record:
+            for reason in result.get("reasons", ()):
+                sentence = reason["sentence"].replace("\n", " ")
+                record.write(f"{reason['code']}\t{sentence}\n")
+        return result
+
+    return recorded
+
+
+if _RECORD:
+    for kind in (convert.Function, convert.Region):
+        kind.stats = _recording(kind.stats)
+
+# What a machine may lack; any other skip fails in continuous integration, where nobody reads of it.
+_MAY_BE_SKIPPED = (
+    "ale_py",
+    "gymnasium",
+    "no such layout",
+    "since Python 3.13",
+    "symtable",
+    "no C++ compiler",
+)
+_IN_CI = os.environ.get("CI", "").lower() in ("1", "true")
+
+
+def _fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    why = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    if (
+        report.skipped
+        and not hasattr(report, "wasxfail")
+        and not any(each in why for each in _MAY_BE_SKIPPED)
+    ):
+        report.outcome, report.longrepr = "failed", f"a skip fails in CI: {why}"
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport() -> Iterator[None]:
+    outcome = yield
+    if _IN_CI:
+        _fail_if_skipped(outcome.get_result())
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    _seed()
+    outcome = yield
+    if _IN_CI:
+        _fail_if_skipped(outcome.get_result())
+
+
+# A wrong change of state under all tests, "state:mutation": tools/mutations.py shows which see it.
+_MUTATION = os.environ.get("TORCHJANUS_MUTATION", "")
+if _MUTATION:
+    _core.testing.plant(*_MUTATION.split(":"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _MUTATION:
+        terminalreporter.write_line(f"planted changes: {_core.testing.planted_changes()}")
 
 
 @pytest.fixture

@@ -2,8 +2,11 @@
 
 import ast
 import copy
+import functools
 import time
 from collections.abc import Callable, Iterator
+
+Candidate = Callable[[], str | None]
 
 # What a program keeps: without these it is no program any more.
 _KEPT = ("build", "step", "calls", "return Program", "import", "globals_shown", "closure_shown")
@@ -16,29 +19,32 @@ def shrink(text: str, holds: Callable[[str], bool], seconds: float = 90) -> str:
     if not holds(best):
         return text
     position, unsuccessful = 0, 0
-    left = list(candidates(best))
+    left = candidates(best)
     while unsuccessful < len(left) and time.monotonic() < end:
-        smaller = left[position % len(left)]
-        if len(smaller) < len(best) and holds(smaller):
+        smaller = left[position % len(left)]()
+        if smaller is not None and len(smaller) < len(best) and holds(smaller):
             # What followed the cut follows it still, at about the same position.
-            best, left, unsuccessful = smaller, list(candidates(smaller)), 0
+            best, left, unsuccessful = smaller, candidates(smaller), 0
         else:
             position, unsuccessful = position + 1, unsuccessful + 1
     return best
 
 
-def candidates(text: str) -> Iterator[str]:
-    """Smaller programs, the boldest cuts first."""
+def candidates(text: str) -> list[Candidate]:
+    """Smaller programs, the boldest cuts first; each is written when it is asked for."""
     tree = ast.parse(text)
-    places = [place for place in _bodies(tree)]
-    places.sort(key=lambda place: -place[2])
-    for number, index, _ in places:
-        for change in (_without, _unwrapped):
-            smaller = change(copy.deepcopy(tree), number, index)
-            if smaller is not None:
-                yield ast.unparse(ast.fix_missing_locations(smaller))
-    yield from _fewer_calls(tree)
-    yield from _simpler_expressions(tree)
+    places = sorted(_bodies(tree), key=lambda place: -place[2])
+    result: list[Candidate] = [
+        functools.partial(_changed, tree, change, number, index)
+        for number, index, _ in places
+        for change in (_without, _unwrapped)
+    ]
+    return [*result, *_fewer_calls(tree), *_simpler_expressions(tree)]
+
+
+def _changed(tree: ast.AST, change: Callable, number: int, index: int) -> str | None:
+    smaller = change(copy.deepcopy(tree), number, index)
+    return None if smaller is None else ast.unparse(ast.fix_missing_locations(smaller))
 
 
 def _statement_lists(tree: ast.AST) -> list[list[ast.stmt]]:
@@ -78,26 +84,35 @@ def _unwrapped(tree: ast.AST, number: int, index: int) -> ast.AST | None:
     return tree
 
 
-def _fewer_calls(tree: ast.AST) -> Iterator[str]:
+def _fewer_calls(tree: ast.AST) -> Iterator[Candidate]:
+    def without(calls: list[ast.expr], index: int) -> str:
+        call = calls.pop(index)
+        text = ast.unparse(tree)
+        calls.insert(index, call)
+        return text
+
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "calls":
             calls = node.value.elts
             for index in range(len(calls) - 1, -1, -1):
-                call = calls.pop(index)
-                yield ast.unparse(tree)
-                calls.insert(index, call)
+                yield functools.partial(without, calls, index)
 
 
-def _simpler_expressions(tree: ast.AST) -> Iterator[str]:
+def _simpler_expressions(tree: ast.AST) -> Iterator[Candidate]:
     """An operation replaced by one of its operands."""
+
+    def replaced(parent: ast.AST, name: str, value: object, position: int, new: ast.expr) -> str:
+        old = value[position] if isinstance(value, list) else value
+        _put(parent, name, value, position, new)
+        text = ast.unparse(tree)
+        _put(parent, name, value, position, old)
+        return text
+
     for parent in ast.walk(tree):
         for name, value in ast.iter_fields(parent):
-            values = value if isinstance(value, list) else [value]
-            for position, each in enumerate(values):
+            for position, each in enumerate(value if isinstance(value, list) else [value]):
                 for operand in _operands(each):
-                    _put(parent, name, value, position, operand)
-                    yield ast.unparse(tree)
-                    _put(parent, name, value, position, each)
+                    yield functools.partial(replaced, parent, name, value, position, operand)
 
 
 def _operands(node: object) -> list[ast.expr]:

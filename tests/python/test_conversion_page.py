@@ -17,8 +17,10 @@ import random
 import re
 import sys
 import time
+import types
+import typing
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -476,6 +478,30 @@ def attribute_of_varying_name():
     return f
 
 
+OF_TENSOR = "attribute of a tensor, and that it has none"
+
+
+@converted(OF_TENSOR)
+def attribute_of_tensor():
+    weight = torch.ones(4)
+
+    def f(x, n):
+        weight.last = x.sum()
+        return x * (2 if hasattr(weight, "factor") else 3)
+
+    return f
+
+
+@otherwise(OF_TENSOR)
+def attribute_of_made_tensor():
+    def f(x, n):
+        y = x * 2
+        y.last = 1
+        return y
+
+    return f
+
+
 @converted("list appended to")
 def appended():
     history: list[float] = []
@@ -793,6 +819,103 @@ def warning_as_error():
     return f
 
 
+@converted("`warnings.catch_warnings`")
+def caught_warnings():
+    def f(x, n):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.warn("not shown", UserWarning)
+            return x * 2
+
+    return f
+
+
+@otherwise("`warnings.catch_warnings`")
+def recorded_warnings():
+    def f(x, n):
+        with warnings.catch_warnings(record=True):
+            warnings.simplefilter("always")
+            warnings.warn("kept", UserWarning)
+            x = x * 2
+        return x
+
+    return f
+
+
+OF_CLASSES = "`isinstance`, `issubclass`, also of abstract classes and protocols"
+
+
+@converted(OF_CLASSES)
+def classes():
+    def f(x, n):
+        return x * 2 if isinstance([x], Mapping) or isinstance(3, Iterable) else x * 3
+
+    return f
+
+
+@typing.runtime_checkable
+class HasSize(typing.Protocol):
+    size: int
+
+
+@otherwise(OF_CLASSES)
+def protocol():
+    holder = types.SimpleNamespace(size=3)
+
+    def f(x, n):
+        return x * 2 if isinstance(holder, HasSize) else x * 3
+
+    return f
+
+
+@converted("`locals()` of a function")
+def variables():
+    def f(x, n):
+        y = x * 2
+        return locals()["y"] + 1
+
+    return f
+
+
+@otherwise("`locals()` of a function")
+def variables_twice():
+    def f(x, n):
+        first = locals()
+        y = x * 2
+        return first["y"] if locals() is None else y
+
+    return f
+
+
+@torch.jit.script
+def scripted(x):
+    return torch.tanh(x) * 2
+
+
+@torch.jit.script
+def scripted_draw(x):
+    return F.dropout(x, 0.5, True)
+
+
+@converted("function that `torch.jit.script` compiled")
+def calls_scripted():
+    return lambda x, n: scripted(x) + 1
+
+
+@otherwise("function that `torch.jit.script` compiled")
+def calls_scripted_draw():
+    return lambda x, n: scripted_draw(x) + 1
+
+
+@converted("`torch.FloatTensor(…)`, `torch.Tensor(…)`, `tensor.new(…)`, `Variable(x)`")
+def legacy_tensors():
+    def f(x, n):
+        y = torch.autograd.Variable(x) + x.new([1.0])
+        return y * torch.FloatTensor([2.0])
+
+    return f
+
+
 @converted(
     "formatted string, also of objects whose class has `__str__`, `__repr__` or `__format__` in Python"
 )
@@ -935,6 +1058,20 @@ def raised_and_handled():
             return loss_of(x, n)
         except FloatingPointError as error:
             return x.mean() * len(str(error))
+
+    return f
+
+
+@converted(
+    "number operation that raises for some numbers (`6 / n`, `0 ** n`, `1 << n`), which the program handles"
+)
+def numbers_that_raise():
+    def f(x, n):
+        try:
+            factor = 6 / (n - 3)
+        except ZeroDivisionError:
+            factor = 77
+        return x * factor
 
     return f
 
@@ -1597,7 +1734,9 @@ def test_every_row_has_its_programs():
 @pytest.mark.parametrize("construct", CONVERTED)
 def test_converted(construct, capsys):
     build = CONVERTED[construct]
+    torch.manual_seed(0)
     expected, printed = called(build()), capsys.readouterr().out
+    torch.manual_seed(0)
     f = torchjanus.function(build())
     assert_same(called(f), expected)
     assert rounded(capsys.readouterr().out) == rounded(printed)

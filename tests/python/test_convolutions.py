@@ -120,3 +120,39 @@ def test_sizes_that_vary(way):
         x = torch.randn(batch, 3, length)
         torch.testing.assert_close(converted(x, weight), convolve(x, weight), rtol=1e-4, atol=1e-5)
     assert torchjanus.stats(converted)["hits"] > 0
+
+
+@pytest.mark.parametrize("ways", [(0, 1), (1, 0)])
+@pytest.mark.parametrize(
+    ("size", "channels", "filters"), [(1, 3, 5), (8, 8, 8), (6, 1, 4), (6, 4, 1)]
+)
+@pytest.mark.parametrize("kind", ["channels last", "tokens", "planes"])
+def test_filters_of_one_element_lie_in_two_ways(ways, size, channels, filters, kind):
+    """Library and product give a dimension of one element different strides."""
+    weight = torch.randn(filters, channels, 1, 1, requires_grad=True)
+
+    def step(x):
+        weight.grad = None
+        if kind == "tokens":
+            x = x.transpose(1, 2).reshape(1, channels, size, size)
+        loss = F.conv2d(x, weight).square().mean()
+        loss.backward()
+        return loss
+
+    converted = torchjanus.function(step, profile_runs=0)
+    try:
+        for number in range(6):
+            torchjanus._core.testing.force_way(ways[number % 2])
+            x = torch.randn(1, size * size, channels)
+            if kind != "tokens":
+                x = x.view(1, channels, size, size)
+            if kind == "channels last":
+                x = x.contiguous(memory_format=LAST)
+            loss, gradient = step(x), weight.grad
+            torch.testing.assert_close(converted(x), loss)
+            torch.testing.assert_close(weight.grad, gradient)
+            assert weight.grad.stride() == gradient.stride()
+    finally:
+        torchjanus._core.testing.force_way(-1)
+    stats = torchjanus.stats(converted)
+    assert stats["hits"] == 6, stats

@@ -33,6 +33,12 @@ SHORT = {
     "meta_operators": "--steps 10 --every 1 --batch 4 --channels 3 --size 6",
     "ppo": "--rounds 3 --episodes 2 --every 1 --longest 30 --hidden 8 --batch 16",
 }
+# How many calls of the script's own functions and loops run as graphs at least.
+HITS = {
+    "sampled_softmax": 5, "lstm_language_model": 5, "small_gpt": 5, "tree_rnn": 19, "tree_lstm": 3, "gan": 5,
+    "pix2pix": 3, "varying_length": 9, "stochastic_depth": 9, "adaptive_computation": 9, "beam_search": 7,
+    "stateful_model": 9, "dropblock": 7, "a3c": 60, "meta_operators": 6,
+}  # fmt: skip
 NEEDS_ALE = {"pong": "--updates 4 --every 1 --longest 5 --hidden 8"}
 LONG = {
     "resnet50": "--small --steps 5 --every 1 --size 32",
@@ -130,6 +136,13 @@ def check_example(runner: Runner, name: str, folder: Path) -> None:
     check_same(expected, actual)
     codes = {each["code"] for each in reasons(stats)}
     assert "internal_error" not in codes, reasons(stats)
+    hits = {each["name"]: each["hits"] for each in own_functions(stats, name)}
+    assert sum(hits.values()) >= HITS.get(name, 1), (hits, reasons(stats))
+
+
+def own_functions(stats: dict, name: str) -> list[dict]:
+    """Without what helpers do, such as loading data."""
+    return [each for each in stats["functions"] if Path(each["file"]).stem == name]
 
 
 @pytest.fixture(scope="module")

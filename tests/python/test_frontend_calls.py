@@ -161,7 +161,7 @@ def test_loop_that_ends_by_what_it_computes():
 @pytest.mark.parametrize(
     "reason, build",
     [
-        ("heap_write", lambda holder: lambda x: setattr(x, "note", 1) or x * 2),
+        ("heap_write", lambda holder: lambda x: setattr(y := x * 2, "note", 1) or y),
         ("dynamic_value", lambda holder: lambda x: getattr(x, f"{x.sum().item():.0f}", x) * 2),
         ("unknown_callable", lambda holder: lambda x: x * len(open("/dev/null").read())),
     ],

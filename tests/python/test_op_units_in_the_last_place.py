@@ -37,11 +37,13 @@ FARTHER = {
 CANCELLING = {
     ("tanhshrink", torch.float32): 1,
     ("tanhshrink", torch.float64): 1,
-    ("gelu", torch.float32): 4,
+    ("gelu", torch.float32): 2,
     ("gelu", torch.float64): 2,
     ("gelu by tanh", torch.float32): 2,
     ("gelu by tanh", torch.float64): 2,
 }
+# What libraries approximate on some processors: so far as eager is from the exact value, a kernel may be from eager.
+APPROXIMATED = {("gelu", torch.float32)}
 # Functions with results below the smallest normal number, of operands there or of exponents.
 KEEP_SUBNORMAL = set(
     "neg abs expm1 log1p sin tan asin atan sinh tanh asinh atanh erf frac relu exp exp2 silu softplus logsigmoid "
@@ -114,6 +116,12 @@ def test_distance_from_eager(name, dtype):
         assert (units[~finite] == 0).all()
         units = torch.where(finite, (ours - eager).abs() / units_of(x), 0)
         bound = CANCELLING[name, dtype]
+    if (name, dtype) in APPROXIMATED:
+        exact = FUNCTIONS[name](x.double())
+        error = torch.where(finite, (eager - exact).abs() / units_of(x), 0)
+        bound += error.max().item()
+        own_error = torch.where(finite, (ours - exact).abs() / units_of(x), 0)
+        assert own_error.max() <= CANCELLING[name, dtype]
     worst = units.argmax()
     assert units[worst] <= bound, (x[worst], ours[worst], eager[worst])
     assert (subnormal(ours) == subnormal(eager)).all() or (name, dtype) in CANCELLING
@@ -122,11 +130,12 @@ def test_distance_from_eager(name, dtype):
 
 @pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sqrt"])
 def test_distance_from_the_exact_value(name):
-    """Of float32, by float64: our own polynomials within two units, and roots rounded as they have to be, where
-    eager's are not always."""
-    x, _, ours = operands_and_results(name, torch.float32)
+    """Of float32, by float64: our own polynomials within two units, and roots as near as eager's, which are not
+    rounded correctly on all processors."""
+    x, eager, ours = operands_and_results(name, torch.float32)
     exact = FUNCTIONS[name](x.double()).float()
-    assert distance(ours, exact).max() <= (0 if name == "sqrt" else BOUND)
+    assert distance(ours, exact).max() <= (1 if name == "sqrt" else BOUND)
+    assert name != "sqrt" or distance(ours, eager).max() == 0
 
 
 def test_distance_counts_numbers_in_between():

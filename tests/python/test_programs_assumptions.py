@@ -1,6 +1,7 @@
 """Differential programs: what the graph assumed no longer holds. PYTEST_DONT_REWRITE"""
 
 import threading
+import types
 
 import pytest
 import torch.nn.functional as F
@@ -587,3 +588,67 @@ def test_number_in_a_tuple_at_the_end_of_a_list():
     for i in range(16):
         calls += [(torch.randn(3),), lambda i=i: found.append((i * 7 % 5 + 2, i * 0.5))]
     return Program(step, calls, watch=[found])
+
+
+class WithSlot:
+    __slots__ = ("found",)
+
+
+class WithSlotAndAttributes:
+    __slots__ = ("__dict__", "found")
+
+
+class Derived(WithSlot):
+    pass
+
+
+WITHOUT_ATTRIBUTE = {
+    "slot": WithSlot,
+    "slot beside attributes": WithSlotAndAttributes,
+    "inherited slot": Derived,
+    "module": lambda: types.ModuleType("holder"),
+    "class": lambda: type("Holder", (), {}),
+    "namespace": types.SimpleNamespace,
+}
+
+
+@differential(hits=5, graphs=2)
+@pytest.mark.parametrize("kind", WITHOUT_ATTRIBUTE)
+@pytest.mark.parametrize("way", ["hasattr", "getattr", "try"])
+def test_an_attribute_that_is_missing_is_set_later(kind, way):
+    holder = WITHOUT_ATTRIBUTE[kind]()
+
+    def found():
+        if way == "hasattr":
+            return 2 if hasattr(holder, "found") else 3
+        if way == "getattr":
+            return getattr(holder, "found", 7)
+        try:
+            return holder.found
+        except AttributeError:
+            return 11
+
+    def step(x):
+        return x * found()
+
+    def at_once(step):
+        return (torchjanus.function(step, profile_runs=0),) * 2
+
+    calls = [(torch.randn(3),) for _ in range(6)]
+    calls[4:4] = [lambda: delattr(holder, "found")]
+    calls[2:2] = [lambda: setattr(holder, "found", 5)]
+    return Program(step, calls, convert=at_once)
+
+
+@differential(hits=6, graphs=2)
+def test_a_slot_that_the_run_empties_and_fills():
+    holder = WithSlot()
+
+    def step(x):
+        if hasattr(holder, "found"):
+            del holder.found
+            return x * 2
+        holder.found = 5
+        return x * holder.found
+
+    return Program(step, [(torch.randn(3),) for _ in range(12)])

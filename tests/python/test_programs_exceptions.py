@@ -2,11 +2,15 @@
 PYTEST_DONT_REWRITE"""
 
 import contextlib
+import functools
+import math
+import types
 
 import pytest
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 
@@ -613,3 +617,192 @@ def test_the_frames_that_it_came_through():
             return x * 2 if error.__traceback__ is not None else x
 
     return Program(step, calls(6))
+
+
+# --- managers that raise themselves -----------------------------------------------------------------
+
+
+class Raising:
+    """A context manager that notes what is called, and raises where the argument says."""
+
+    def __init__(self, log, where="", gives=None, handles=None):
+        self.log, self.where, self.gives, self.handles = log, where, gives, handles
+
+    def __enter__(self):
+        self.log.append("enter")
+        if self.where == "enter":
+            raise ValueError
+        return self.gives
+
+    def __exit__(self, kind, exception, traceback):
+        self.log.append("left" if kind is None else kind.__name__)
+        if self.where == "exit":
+            raise KeyError
+        return self.handles is not None and kind is self.handles
+
+
+@differential(hits=10, graphs=2)
+def test_a_manager_that_raises_as_it_is_entered():
+    log = []
+
+    def step(x):
+        y = x
+        try:
+            with Raising(log, "enter" if x.sum() < 0 else ""):
+                y = x * 2
+        except ValueError:
+            y = x * 3
+        return y
+
+    return Program(step, calls(), watch=[log])
+
+
+@differential(hits=10, graphs=2)
+def test_a_manager_within_another_that_raises_as_it_is_entered():
+    log = []
+
+    def step(x):
+        y = x
+        with Raising(log, handles=ValueError), Raising(log, "enter" if x.sum() < 0 else ""):
+            y = x * 2
+        return y + 1
+
+    return Program(step, calls(), watch=[log])
+
+
+@differential(hits=10, graphs=1)
+def test_a_manager_whose_gift_can_not_be_taken_apart():
+    log = []
+
+    def step(x):
+        y = x
+        try:
+            with Raising(log, gives=(1, 2, 3)) as (_first, _second):
+                y = x * 2
+        except ValueError:
+            y = x * 3
+        return y
+
+    return Program(step, calls(), watch=[log])
+
+
+@differential(hits=10, graphs=2)
+def test_a_manager_within_another_that_is_not_made():
+    log = []
+
+    def made(x):
+        if x.sum() < 0:
+            raise ValueError
+        return Raising(log)
+
+    def step(x):
+        y = x
+        with Raising(log, handles=ValueError), made(x):
+            y = x * 2
+        return y + 1
+
+    return Program(step, calls(), watch=[log])
+
+
+@differential(hits=10, graphs=1)
+def test_no_grad_in_front_of_what_raises():
+    weight, log = nn.Parameter(torch.ones(3)), []
+
+    def step(x):
+        try:
+            with torch.no_grad(), Raising(log, gives=(1, 2, 3)) as (_first, _second):
+                pass
+        except ValueError:
+            pass
+        return (weight * x).sum()
+
+    return Program(step, calls(), watch=[log, weight])
+
+
+@differential(hits=10, graphs=2)
+def test_a_manager_that_raises_as_it_is_left():
+    log = []
+
+    def step(x):
+        y = x
+        try:
+            with Raising(log, "exit"):
+                if x.sum() < 0:
+                    raise ValueError
+                y = x * 2
+        except KeyError:
+            y = y + 1
+        return y
+
+    return Program(step, calls(), watch=[log])
+
+
+# --- numbers for which Python raises ----------------------------------------------------------------
+
+OPERATIONS = {
+    "a quotient": (lambda n: 6 / n, ZeroDivisionError, [3, 0, 5, 4, 0, 7]),
+    "a quotient of floats": (lambda n: 6 / n, ZeroDivisionError, [3.0, 0.0, 5.0, 4.0, 0.0, 7.0]),
+    "a whole quotient": (lambda n: 6 // n, ZeroDivisionError, [3, 0, 5, 4, 0, 7]),
+    "a remainder": (lambda n: 6 % n, ZeroDivisionError, [3, 0, 5, 4, 0, 7]),
+    "both": (lambda n: sum(divmod(6, n)), ArithmeticError, [3, 0, 5, 4, 0, 7]),
+    "a power": (lambda n: 0.0**n, ZeroDivisionError, [3, -1, 5, 4, -2, 7]),
+    "a power of ints": (lambda n: 0**n, ZeroDivisionError, [3, -1, 5, 4, -2, 7]),
+    "an inverse": (lambda n: n**-1, ZeroDivisionError, [3, 0, 5, 4, 0, 7]),
+    "a shift": (lambda n: 1 << n, ValueError, [3, -1, 5, 4, -2, 7]),
+    "a shift back": (lambda n: 100 >> n, ValueError, [3, -1, 5, 4, -2, 7]),
+    "an int": (lambda n: int(n * 2), ValueError, [1.5, math.nan, 2.5, 3.5, math.nan, 4.5]),
+    "in a callee": (lambda n: (lambda m: 6 / m)(n - 1), Exception, [3, 1, 5, 4, 1, 7]),
+}
+
+
+@differential(hits=3, graphs=4)
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_numbers_that_raise_in_some_calls(operation, first):
+    compute, kind, values = OPERATIONS[operation]
+    holder = types.SimpleNamespace(number=0)
+
+    def step(x):
+        try:
+            factor = compute(holder.number)
+        except kind:
+            factor = 77
+        return x * factor
+
+    def at_once(step):
+        return (torchjanus.function(step, profile_runs=0),) * 2
+
+    steps = []
+    for value in values[first:] + values:
+        steps += [functools.partial(setattr, holder, "number", value), (torch.ones(3),)]
+    return Program(step, steps, watch=[holder], convert=at_once)
+
+
+@differential(hits=6, graphs=4)
+def test_numbers_that_raise_under_a_manager():
+    def step(x, n):
+        factor = 5
+        with contextlib.suppress(ZeroDivisionError):
+            factor = 6 / n
+        return x * factor
+
+    def at_once(step):
+        return (torchjanus.function(step, profile_runs=0),) * 2
+
+    values = [3, 0, 5, 4, 0, 7, 2, 0, 9]
+    return Program(step, [(torch.ones(3), n) for n in values], convert=at_once)
+
+
+@differential(hits=3)
+def test_numbers_that_raise_in_a_loop():
+    def step(x, count, zero):
+        for i in range(count):
+            try:
+                factor = 6 / (i - zero)
+            except ZeroDivisionError:
+                factor = 77
+            x = x * factor
+        return x
+
+    pairs = [(1, 3), (2, 0), (3, 2), (4, 2), (5, 7), (2, 4), (7, 1), (8, 9), (9, 12), (3, 8)]
+    return Program(step, [(torch.ones(3), count, zero) for count, zero in pairs])

@@ -446,3 +446,54 @@ def test_loops_that_leave_elements_out(use):
 
     calls = [(torch.randn(3), 2 + i % 3) for i in range(24)]
     return Program(step, calls, watch=[modules, bias])
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_gradients_taken_in_a_loop(keeps):
+    @differential(hits=0 if not keeps else 3, reasons=["autograd"] if not keeps else [])
+    def build():
+        w = torch.randn(3, requires_grad=True)
+
+        def step(x, n):
+            w.grad = None
+            ys, total = [], 0
+            for _ in range(n):
+                y = (w * w * x).sum()
+                (g,) = torch.autograd.grad(y, w, retain_graph=keeps)
+                total = total + g
+                ys.append(y)
+            sum(ys).backward()
+            return total
+
+        return Program(step, [(torch.randn(3), 2 + i % 3) for i in range(12)], watch=[w])
+
+    build()
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_gradients_taken_in_a_recursion(keeps):
+    @differential(reasons=["autograd"] if not keeps else ["limit"])
+    def build():
+        w = torch.randn(3, requires_grad=True)
+
+        class Tree:
+            def __init__(self, depth):
+                self.x = torch.randn(3)
+                self.children = [Tree(depth - 1) for _ in range(2)] if depth else []
+
+        def walk(node):
+            y = (w * w * node.x).sum()
+            (g,) = torch.autograd.grad(y, w, retain_graph=keeps)
+            for child in node.children:
+                y = y + walk(child)
+            return y + g.sum()
+
+        def step(tree):
+            w.grad = None
+            loss = walk(tree)
+            loss.backward()
+            return loss
+
+        return Program(step, [(Tree(1 + i % 3),) for i in range(9)], watch=[w])
+
+    build()

@@ -404,8 +404,9 @@ def test_stays_imperative_with_its_reason(name):
             return x * len(m.__name__)
 
         def attribute(x):
-            x.note = "seen"
-            return x * counter.count
+            y = x * counter.count
+            y.note = "seen"
+            return y
 
         def opaque_call(x):
             import_function = open

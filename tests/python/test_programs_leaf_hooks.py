@@ -286,3 +286,307 @@ def test_hook_that_fails():
 
     calls = [(torch.rand(3),) for _ in range(7)]
     return Program(step, [*calls, lower, *calls[:3]], watch=[w])
+
+
+def accumulator(leaf):
+    return leaf.expand_as(leaf).grad_fn.next_functions[0][0]
+
+
+def edge(leaf):
+    return torch.autograd.graph.get_gradient_edge(leaf).node
+
+
+def halving(node, seen):
+    return node.register_prehook(lambda gradients: (gradients[0] * 0.5,))
+
+
+def counting(node, seen):
+    return node.register_hook(lambda *_: seen.append(1))
+
+
+@pytest.mark.parametrize("find", [accumulator, edge])
+@pytest.mark.parametrize("register", [halving, counting])
+@pytest.mark.parametrize("first", [True, False])
+def test_hooks_of_the_gradient_accumulator(find, register, first):
+    def build():
+        model = network()
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        seen, kept = [], []
+
+        def hook():
+            kept.append(find(model[0].weight))
+            kept.append(register(kept[0], seen))
+
+        def release():
+            kept.pop().remove()
+            kept.clear()
+
+        calls = [*batches(4), hook, *batches(4), release, *batches(5)]
+        if first:
+            calls = calls[4:]
+        return Program(training(model, optimizer), calls, watch=[model, optimizer, seen])
+
+    differential(reasons=["hook"], hits=0 if first else 3)(build)()
+
+
+@differential(hits=5, graphs=1)
+def test_an_accumulator_that_lives_has_no_hooks():
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    nodes = []
+
+    def keep():
+        nodes.extend(accumulator(p) for p in model.parameters())
+
+    calls = [*batches(5), keep, *batches(4)]
+    return Program(training(model, optimizer), calls, watch=[model, optimizer])
+
+
+@differential(hits=5, graphs=1)
+def test_hooks_of_accumulators_that_get_nothing():
+    model, other = network(), torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([*model.parameters(), other], 0.1)
+    seen = []
+    node = accumulator(other)
+    node.register_hook(lambda *_: seen.append(1))
+    program = Program(training(model, optimizer), batches(8), watch=[model, optimizer, seen])
+    program.step.node = node
+    return program
+
+
+@differential(hits=5)
+def test_hooks_of_an_argument_s_accumulator():
+    model, seen = network(), []
+    xs = [torch.randn(5, 4, requires_grad=True) for _ in range(3)]
+    nodes = [accumulator(x) for x in xs[1:]]
+    for node in nodes:
+        node.register_hook(lambda *_: seen.append(1))
+
+    def step(x):
+        x.grad = None
+        model(x).sum().backward()
+        return x.grad.clone()
+
+    step.nodes = nodes
+    calls = [(xs[0],)] * 6 + [(xs[1],), (xs[0],), (xs[2],), (xs[0],)]
+    return Program(step, calls, watch=[model, seen])
+
+
+@differential(hits=5)
+def test_autograd_grad_calls_no_hook_of_an_accumulator():
+    w, seen = torch.ones(3, requires_grad=True), []
+    node = accumulator(w)
+    node.register_prehook(lambda gradients: seen.append(1))
+
+    def step(x):
+        return torch.autograd.grad((w * w * x).sum(), w)
+
+    step.node = node
+    return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[w, seen])
+
+
+@differential(hits=5)
+def test_hook_of_an_accumulator_with_the_gradient_due_outside():
+    model, seen = network(), []
+    node = accumulator(model[0].weight)
+    node.register_prehook(lambda gradients: (gradients[0] * 0.5,))
+    node.register_hook(lambda *_: seen.append(1))
+
+    def loss_of(x):
+        return model(x).square().sum()
+
+    def outer(loss_of, x):
+        model.zero_grad()
+        loss = loss_of(x)
+        loss.backward()
+        return loss.detach()
+
+    converted = torchjanus.function(loss_of)
+    outer.node = node
+    return Program(
+        lambda x: outer(loss_of, x),
+        batches(8),
+        watch=[model, seen],
+        convert=lambda _: (lambda x: outer(converted, x), converted),
+    )
+
+
+def hooked_later(step, calls, leaves):
+    """The calls, and the calls once more after each leaf's accumulator got a hook."""
+    seen, nodes = [], []
+
+    def register():
+        for leaf in leaves:
+            nodes.append(accumulator(leaf))
+            halving(nodes[-1], seen)
+            counting(nodes[-1], seen)
+
+    return Program(step, [*calls, register, *calls], watch=[*leaves, seen])
+
+
+@differential(hits=6, reasons=["hook"])
+def test_hooks_of_accumulators_of_leaves_chosen_from_a_list():
+    leaves = [nn.Parameter(torch.randn(3)) for _ in range(2)]
+
+    def step(x, i):
+        leaf = leaves[i]
+        leaf.grad = None
+        (leaf * x).sum().backward()
+
+    return hooked_later(step, [(torch.randn(3), i % 2) for i in range(12)], leaves)
+
+
+class Tree:
+    def __init__(self, value, *children):
+        self.value, self.children = value, children
+
+
+@differential(hits=4, reasons=["hook"])
+def test_hooks_of_accumulators_of_leaves_met_in_a_recursion():
+    leaves = [torch.randn(3, requires_grad=True) for _ in range(3)]
+    bottom = [Tree(leaf) for leaf in leaves]
+    middle = Tree(leaves[1], bottom[0], bottom[2])
+    trees = [bottom[1], middle, Tree(leaves[0], middle, bottom[1]), Tree(leaves[2], *bottom[:2])]
+
+    def value(tree, x):
+        if len(tree.children) == 0:
+            return tree.value * x
+        left, right = tree.children
+        return torch.tanh(value(left, x) + value(right, x) + tree.value)
+
+    def step(tree, x):
+        loss = value(tree, x).sum()
+        loss.backward()
+        return loss.detach()
+
+    calls = [(trees[i % 4], torch.randn(3)) for i in range(12)]
+    return hooked_later(step, calls, leaves)
+
+
+@differential(hits=3, graphs=1, reasons=["hook"])
+def test_hooks_of_the_accumulator_of_a_leaf_that_the_run_switches():
+    w, seen, nodes = torch.randn(3), [], []
+
+    def step(x):
+        w.requires_grad_(True)
+        w.grad = None
+        (w * x).sum().backward()
+        w.requires_grad_(False)
+
+    def register():
+        w.requires_grad_(True)
+        nodes.append(accumulator(w))
+        halving(nodes[0], seen)
+        w.requires_grad_(False)
+
+    calls = [(torch.randn(3),) for _ in range(6)]
+    return Program(step, [*calls, register, *calls], watch=[w, seen])
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_one_hook_of_several_gradients(mode):
+    def build():
+        model, seen, handles = network(), [], []
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+
+        def register():
+            handles.append(
+                torch.autograd.graph.register_multi_grad_hook(
+                    list(model.parameters()), lambda _: seen.append(1), mode=mode
+                )
+            )
+
+        calls = [*batches(5), register, *batches(4), lambda: handles[0].remove(), *batches(2)]
+        return Program(training(model, optimizer), calls, watch=[model, optimizer, seen])
+
+    differential(hits=2, reasons=["unknown_callable"])(build)()
+
+
+class TwoLayers(nn.Module):
+    """Parameters registered in another order than they are used, one of them twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(6))
+        self.last = nn.Linear(6, 2)
+        self.norm = nn.LayerNorm(6)
+        self.first = nn.Linear(4, 6)
+        self.unused = nn.Parameter(torch.ones(2))
+
+    def forward(self, x):
+        h = self.norm(self.first(x).tanh() * self.scale)
+        return self.last(h) * 2 + self.last(h * self.scale)
+
+
+class Images(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(5, 4)
+        self.body = nn.Sequential(
+            nn.Conv2d(1, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Conv2d(3, 2, 1, bias=False)
+        )
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = x[:, None, None] + self.embedding(torch.arange(4))
+        return self.head(self.body(x).flatten(1))
+
+
+@pytest.mark.parametrize("kind", ["tensor", "after", "node"])
+@pytest.mark.parametrize("make", [TwoLayers, Images])
+def test_order_of_hooks_with_the_gradient_due_outside(make, kind):
+    @differential(hits=5)
+    def build():
+        model, seen, nodes = make(), [], []
+        for name, p in model.named_parameters():
+            if kind == "tensor":
+                p.register_hook(lambda g, name=name: seen.append(name))
+            elif kind == "after":
+                p.register_post_accumulate_grad_hook(lambda p, name=name: seen.append(name))
+            else:
+                nodes.append(accumulator(p))
+                nodes[-1].register_hook(lambda *_, name=name: seen.append(name))
+
+        def loss_of(x):
+            return model(x).square().sum()
+
+        def outer(loss_of, x):
+            model.zero_grad()
+            loss = loss_of(x)
+            loss.backward()
+            return loss.detach()
+
+        outer.nodes = nodes
+        converted = torchjanus.function(loss_of)
+        calls = [(torch.randn(4, 4),) for _ in range(8)]
+        return Program(
+            lambda x: outer(loss_of, x),
+            calls,
+            watch=[model, seen],
+            convert=lambda _: (lambda x: outer(converted, x), converted),
+        )
+
+    build()
+
+
+@differential(hits=5)
+def test_only_hooks_of_what_a_result_leads_to():
+    one, other, seen = nn.Linear(4, 3), nn.Linear(4, 3), []
+    for name, p in [*one.named_parameters(prefix="one"), *other.named_parameters(prefix="other")]:
+        p.register_hook(lambda g, name=name: seen.append((name, g is None)))
+
+    def both(x):
+        return one(x).sum(), other(x).square().sum()
+
+    def outer(both, x):
+        first, second = both(x)
+        second.backward()
+        return first.detach(), second.detach()
+
+    converted = torchjanus.function(both)
+    return Program(
+        lambda x: outer(both, x),
+        [(torch.randn(5, 4),) for _ in range(8)],
+        watch=[one, other, seen],
+        convert=lambda _: (lambda x: outer(converted, x), converted),
+    )

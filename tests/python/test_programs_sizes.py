@@ -226,3 +226,33 @@ def test_sizes_that_must_agree_have_one_name():
         n, m = random.randrange(2, 9), random.randrange(2, 9)
         calls.append((torch.randn(n, 3), torch.randn(n, 3), torch.randn(m, 3)))
     return Program(step, calls)
+
+
+@differential(graphs=3, hits=8)
+def test_batches_as_large_as_the_features():
+    """Sizes that happen to be equal in one call are no one size."""
+    layer = nn.Linear(32, 32)
+    buffer, scale = torch.randn(32), nn.Parameter(torch.randn(32))
+    layer.register_buffer("buffer", buffer)
+
+    def step(x):
+        layer.zero_grad()
+        hidden = torch.tanh(layer(x)) * layer.buffer + scale
+        loss = (hidden.sum(0) + hidden.mean(0) * layer.buffer).square().mean()
+        loss.backward()
+        return loss.detach(), hidden.detach()
+
+    sizes = [32, 16, 8, 32, 64, 32, 5, 7, 32, 9, 16, 64, 8]
+    return Program(step, [(torch.randn(size, 32),) for size in sizes], watch=[layer, scale])
+
+
+@differential(graphs=3)
+def test_square_batches_in_products_with_a_tensor_of_the_module():
+    layer = nn.Linear(32, 32)
+    layer.table = torch.randn(32, 32)
+
+    def step(x):
+        return (x @ layer.table).sum(0) + layer(x).mean(0), x @ layer.table.t()
+
+    sizes = [32, 16, 8, 32, 64, 32, 5, 7, 32, 9, 16, 64, 8]
+    return Program(step, [(torch.randn(size, 32),) for size in sizes], watch=[layer])

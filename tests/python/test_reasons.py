@@ -125,8 +125,9 @@ def unsupported_argument():
 @produces("heap_write", "the assignment to .* changes an object that outlives the call")
 def heap_write():
     def f(x):
-        x.note = 1  # here
-        return x + 1
+        y = x + 1
+        y.note = 1  # here
+        return y
 
     return called(f, *[(torch.ones(2),) for _ in range(5)])
 
@@ -260,6 +261,18 @@ def internal_error():
         return called(f, *ones(2))
     finally:
         _core.testing.set_generator(None)
+
+
+@produces("limit", "memory ran out: the call runs in Python")
+def out_of_memory():
+    def f(x):  # here
+        return (x * 3.625).sin() + x
+
+    _core.testing.inject_fault("memory")
+    try:
+        return called(f, *ones(2), profile_runs=0)
+    finally:
+        _core.testing.inject_fault("none")
 
 
 # --- why a graph is not entered or is left --------------------------------------------------------

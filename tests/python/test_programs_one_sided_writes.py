@@ -1,0 +1,158 @@
+"""What one side of a branch writes or deletes, the other one does not; each call begins anew. What a write
+replaces is freed."""
+
+from differential import Program, differential
+from random_programs import Shown
+
+import torch
+
+
+def calls(between=None):
+    """The two sides of a test of the sum in turn; `between` runs before each call."""
+    made = []
+    for index in range(9):
+        x = torch.rand(3, 4) + 0.1
+        made += [*([between] if between else []), (x if index % 2 else -x, index)]
+    return made
+
+
+class Holder:
+    def __init__(self, **values):
+        vars(self).update(values)
+
+
+class Slotted:
+    __slots__ = ("count", "spare")
+
+    def __init__(self):
+        self.count, self.spare = 0, 1
+
+
+@differential(hits=3)
+def test_attribute():
+    holder = Holder(count=0, flag=False)
+
+    def step(x, n):
+        holder.count += 1
+        if x.sum() > 0:
+            holder.flag = True
+        else:
+            x = x * 2
+        return x + holder.count
+
+    return Program(step, calls(lambda: setattr(holder, "flag", False)), watch=[holder])
+
+
+@differential(hits=3)
+def test_slot():
+    slotted = Slotted()
+
+    def step(x, n):
+        slotted.count += 1
+        if x.sum() > 0:
+            slotted.spare = 2
+        else:
+            x = x * 2
+        return x + slotted.count
+
+    return Program(step, calls(lambda: setattr(slotted, "spare", 1)), watch=[slotted])
+
+
+@differential(hits=3)
+def test_item():
+    table = {"count": 0, "flag": False}
+
+    def step(x, n):
+        table["count"] += 1
+        if x.sum() > 0:
+            table["flag"] = True
+        else:
+            x = x * 2
+        return x + table["count"]
+
+    return Program(step, calls(lambda: table.update(flag=False)), watch=[table])
+
+
+@differential(hits=3)
+def test_members_of_a_set():
+    marks = {1, 2}
+
+    def reset():
+        marks.add(1)
+        marks.discard(5)
+
+    def step(x, n):
+        marks.add(5)
+        if x.sum() > 0:
+            marks.discard(1)
+        else:
+            x = x * 2
+        return x.tanh()
+
+    return Program(step, calls(reset), watch=[marks])
+
+
+@differential(hits=3)
+def test_elements_of_a_list():
+    items = []
+
+    def step(x, n):
+        items.append(x.sum().item())
+        return x.tanh()
+
+    return Program(step, calls(), watch=[items])
+
+
+@differential(hits=3)
+def test_elements_on_one_side():
+    items = []
+
+    def step(x, n):
+        if x.sum() > 0:
+            items.append(1.5)
+        else:
+            x = x * 2
+        return x.tanh()
+
+    return Program(step, calls(), watch=[items])
+
+
+@differential(hits=3)
+def test_variable():
+    count, flag = 0, False
+
+    def step(x, n):
+        nonlocal count, flag
+        count += 1
+        if x.sum() > 0:
+            flag = True
+        else:
+            x = x * 2
+        return x + count
+
+    def reset():
+        nonlocal flag
+        flag = False
+
+    shown = Shown(lambda: {"count": count, "flag": flag})
+    return Program(step, calls(reset), watch=[shown])
+
+
+class Dying:
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __del__(self):
+        self.seen.append("freed")
+
+
+@differential(hits=3)
+def test_what_a_write_replaces_is_freed():
+    seen = []
+    holder = Holder(thing=None)
+
+    def step(x, n):
+        holder.thing = None
+        return x.tanh()
+
+    return Program(step, calls(lambda: setattr(holder, "thing", Dying(seen))), watch=[seen])
