@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test bench bench-overheads bench-ablation bench-growth bench-state bench-recurrent bench-threads demo format lint sanitize fuzz fuzz-programs wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets bench bench-overheads bench-ablation bench-growth bench-state bench-recurrent bench-threads demo format lint sanitize fuzz fuzz-programs mutations reasons wheel golden clean
 
 all: build
 
@@ -48,6 +48,11 @@ build: environment build/dev/build.ninja
 test: build
 	$(BIN)/ctest --test-dir build/dev --output-on-failure -j $(JOBS)
 	$(BIN)/python -m pytest
+	$(BIN)/python tools/test_instruction_sets.py
+
+# The operators' tests once more for each narrower instruction set: torch's libraries choose other code there, and we do.
+test-instruction-sets: build
+	$(BIN)/python tools/test_instruction_sets.py
 
 lint: environment
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -79,8 +84,19 @@ fuzz: environment build/sanitize/build.ninja
 # Random programs, eagerly and converted; prints the failing seeds, their programs made small, and what ran as graphs.
 PROGRAMS   ?= 10000
 FIRST_SEED ?= 1000
+KIND       ?= mixed
 fuzz-programs: build
-	$(BIN)/python tests/python/random_programs.py --first $(FIRST_SEED) --programs $(PROGRAMS) --output build/programs
+	$(BIN)/python tests/python/random_programs.py --kind $(KIND) --first $(FIRST_SEED) --programs $(PROGRAMS) --output build/programs
+
+# Plants wrong changes of state, class by class, and shows which tests see them.
+mutations: build
+	$(BIN)/python tools/mutations.py $(ARGS)
+
+# Runs the tests and lists the reasons of src/ that none of them has produced.
+reasons: build
+	@rm -f build/reasons.txt
+	-TORCHJANUS_REASONS=build/reasons.txt $(BIN)/python -m pytest
+	$(BIN)/python tools/reasons.py build/reasons.txt
 
 golden: build
 	$(BIN)/python tools/golden.py --update
