@@ -748,13 +748,16 @@ def test_cut_that_does_not_pay_is_given_up():
 
     (plain, expected), (step, table) = build(), build()
     converted = torchjanus.function(step)
-    hits_at = {}
-    for count in range(160):
+    hits, since = 0, 0
+    for _ in range(1000):  # contests of what other tests converted may have their turns first
         x = torch.randn(1000)
         assert torch.equal(plain(x), converted(x))
         assert torch.equal(expected, table)
-        hits_at[count] = torchjanus.stats(converted)["hits"]
-    assert 0 < hits_at[130] == hits_at[159]
+        before, hits = hits, torchjanus.stats(converted)["hits"]
+        since = since + 1 if hits == before else 0
+        if hits > 0 and since == 30:
+            break
+    assert since == 30
     assert "ms in Python" in torchjanus.explain(converted)
 
 
