@@ -19,6 +19,7 @@
 #include "frontend/requires_grad.h"
 #include "frontend/results_within.h"
 #include "frontend/rolled.h"
+#include "frontend/shared_updates.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "frontend/tensor_data.h"
@@ -823,6 +824,7 @@ void finish(Interpreter& interpreter, const Value& result) {
   refuse_changed_twins(interpreter);
   assume_distinct_leaves(interpreter);
   assume_separate(interpreter);
+  interpreter.output().is_shared_update = is_shared_update(interpreter);
   graph::Block& body = interpreter.output().graph.body();
   body.results = interpreter.results();
   for (const graph::Node* node : body.nodes)

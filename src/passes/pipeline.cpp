@@ -1,6 +1,7 @@
 // See pipeline.h. What each pass does stands at the top of its file.
 #include "passes/pipeline.h"
 
+#include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/rows.h"
 #include "passes/passes.h"
@@ -18,11 +19,20 @@ bool has_rows(const graph::Graph& graph) {
   return found;
 }
 
+/// But for what eager has an operator for that adds elements up.
+CanFuse without_sums(CanFuse can_fuse) {
+  return [can_fuse = std::move(can_fuse)](const graph::Node& node) {
+    return !(ops::reduction_of(node) && !node.op->aten.empty()) && can_fuse(node);
+  };
+}
+
 }  // namespace
 
-graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const CanFuse& can_fuse) {
+graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const CanFuse& can_fuse,
+                      Sums sums) {
   constexpr auto required = PassRunner::Need::required;
-  const CanFuse& fusible = can_fuse ? can_fuse : CanFuse(can_fuse_by_traits);
+  const CanFuse& possible = can_fuse ? can_fuse : CanFuse(can_fuse_by_traits);
+  const CanFuse fusible = sums == Sums::as_eager ? without_sums(possible) : possible;
   PassRunner run(times);
 
   // Gradient rules are written for primitive operators, and may use composite ones themselves.
@@ -58,8 +68,9 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("stack_products", stack_products, std::move(graph));
   graph = run("widen_products", widen_products, std::move(graph));
   graph = run("turn_matrices", turn_matrices, std::move(graph));
-  graph =
-      run("small_norms", [&](const auto& g) { return small_norms(g, fusible); }, std::move(graph));
+  if (sums == Sums::in_any_order)
+    graph = run(
+        "small_norms", [&](const auto& g) { return small_norms(g, fusible); }, std::move(graph));
   graph = run("merge_common", merge_common, std::move(graph));
   graph = run("remove_dead", remove_dead, std::move(graph));
 

@@ -15,12 +15,18 @@ struct PassTime {
   double milliseconds = 0;
 };
 
+/// In which order floats are added up.
+enum class Sums {
+  in_any_order,
+  as_eager,  ///< by the operators that eager calls, where there are such
+};
+
 /// From the frontend's graph (composites, `gradient` nodes) to what the executor compiles:
 /// decomposed, differentiated, simplified, fused, put in order. `times`, if given, receives one
 /// entry a pass. `can_fuse`: what kernels can compute (kernels::can_compile); without it, what the
 /// operators' scalar programs promise. TypeError if something has no gradient.
 graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times = nullptr,
-                      const CanFuse& can_fuse = {});
+                      const CanFuse& can_fuse = {}, Sums sums = Sums::in_any_order);
 
 /// Forward and backward run of a graph whose differentiable results leave it (backward() is called
 /// outside).

@@ -176,7 +176,9 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
     graph = entry->differentiable_->take_forward();
     entry->result_count_ = entry->differentiable_->result_count();
   }
-  graph = passes::optimise(std::move(graph), nullptr, kernels::can_compile);
+  const auto sums =
+      generated.is_shared_update ? passes::Sums::as_eager : passes::Sums::in_any_order;
+  graph = passes::optimise(std::move(graph), nullptr, kernels::can_compile, sums);
   const double optimised = now();
   entry->frames_of_call_ = frames_of_call(graph);
   entry->compile(graph);

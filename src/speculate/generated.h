@@ -206,6 +206,8 @@ struct Generated {
   /// Graph inputs and tensor cells (by name) that require grad and can be reached from those.
   std::vector<size_t> differentiable_inputs;
   std::vector<std::string> differentiable_cells;
+  /// Other processes make the same update of their parameters, and have to get the same bits.
+  bool is_shared_update = false;
 };
 
 /// The side of a test that the graph to be made shall follow, although the profile saw both.

@@ -4,6 +4,7 @@ stay equal whenever each of them begins to run graphs."""
 import os
 
 import pytest
+import torch.distributed
 
 import torch
 import torchjanus
@@ -12,6 +13,10 @@ from torch import nn
 pytestmark = pytest.mark.skipif(
     os.environ.get("TORCHJANUS_INSTRUCTIONS") == "baseline",
     reason="takes the processor's roots, not eager's",
+)
+
+needs_groups = pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="no torch.distributed"
 )
 
 O = torch.optim
@@ -121,17 +126,131 @@ def test_values_that_are_clipped_have_eagers_bits():
     expect_same_bits(*runs)
 
 
-def test_adafactors_sums_are_near_eagers():
+def adafactor(p):
+    return O.Adafactor(p, lr=0.01, weight_decay=0.01)
+
+
+def test_adafactors_sums_are_near_eagers(monkeypatch):
     """Norms and means are added up in another order."""
-    OPTIMIZERS["Adafactor"] = O.Adafactor
-    try:
-        expected, _ = trained("Adafactor", torch.float64, "in order", eager_steps=STEPS)
-        found, stats = trained("Adafactor", torch.float64, "in order", eager_steps=0)
-    finally:
-        del OPTIMIZERS["Adafactor"]
+    monkeypatch.setitem(OPTIMIZERS, "Adafactor", adafactor)
+    expected, _ = trained("Adafactor", torch.float64, "in order", eager_steps=STEPS)
+    found, stats = trained("Adafactor", torch.float64, "in order", eager_steps=0)
     assert stats["hits"] > 0
     for mine, its in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, its, rtol=1e-10, atol=1e-12)
+
+
+@pytest.fixture
+def process_group():
+    torch.distributed.init_process_group(
+        "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
+    )
+    yield
+    torch.distributed.destroy_process_group()
+
+
+def by_norm(mine):
+    nn.utils.clip_grad_norm_(mine, 0.05)
+
+
+def by_largest(mine):
+    nn.utils.clip_grad_norm_(mine, 0.05, norm_type=float("inf"))
+
+
+def by_total_norm(mine):
+    total = nn.utils.get_total_norm([each.grad for each in mine], norm_type=1.0)
+    nn.utils.clip_grads_with_norm_(mine, 0.5, total)
+
+
+def by_trust(mine):
+    for each in mine:
+        ratio = each.detach().norm() / (each.grad.pow(2).sum().sqrt() + 1e-6)
+        each.grad.mul_(ratio.clamp(max=10))
+
+
+def by_statistics(mine):
+    for each in mine:
+        each.grad.sub_(each.grad.mean(0, keepdim=True))
+        each.grad.div_(each.grad.std(correction=0) + 0.1)
+
+
+WAYS_TO_CLIP = [by_norm, by_largest, by_total_norm, by_trust, by_statistics]
+
+
+@needs_groups
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("before", WAYS_TO_CLIP)
+def test_sums_of_updates_have_eagers_bits_in_a_group(process_group, before, layout, dtype):
+    runs = [
+        trained("SGD momentum", dtype, layout, eager_steps=eager, before=before)
+        for eager in (STEPS, 0)
+    ]
+    assert runs[1][1]["hits"] >= STEPS - 4, runs[1][1]["reasons"]
+    expect_same_bits(runs[0][0], runs[1][0])
+
+
+@needs_groups
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_adafactor_has_eagers_bits_in_a_group(process_group, monkeypatch, layout, dtype):
+    monkeypatch.setitem(OPTIMIZERS, "Adafactor", adafactor)
+    expected, _ = trained("Adafactor", dtype, layout, eager_steps=STEPS)
+    found, stats = trained("Adafactor", dtype, layout, eager_steps=0)
+    assert stats["hits"] >= STEPS - 4, stats["reasons"]
+    expect_same_bits(found, expected)
+
+
+@needs_groups
+def test_a_graph_of_before_the_group_is_left():
+    mine = parameters(torch.float32, "in order")
+    generator = torch.Generator().manual_seed(5)
+
+    def clip():
+        return nn.utils.clip_grad_norm_(mine, 1e9)
+
+    def expect_eagers_bits():
+        for each in mine:
+            each.grad.copy_(torch.randn(each.shape, generator=generator))
+        assert torch.equal(graph(), clip())
+
+    graph = torchjanus.function(clip, profile_runs=0)
+    for _ in range(3):
+        graph()
+    assert graph.stats()["generated"] == 1
+    torch.distributed.init_process_group(
+        "gloo", store=torch.distributed.HashStore(), rank=0, world_size=1
+    )
+    try:
+        for _ in range(10):
+            expect_eagers_bits()
+    finally:
+        torch.distributed.destroy_process_group()
+    stats = graph.stats()
+    assert stats["hits"] >= 10 and stats["generated"] == 2
+    assert "group.WORLD is None" in stats["reasons"][0]["sentence"]
+    graph()
+    assert graph.stats()["hits"] == stats["hits"] + 1
+
+
+@needs_groups
+def test_gradients_of_the_same_run_are_added_up_in_any_order(process_group):
+    """They are those of one process, so its graph is as fast as ever."""
+    layer = nn.Linear(40, 3)
+
+    def step(x):
+        loss = (layer(x) ** 2).mean()
+        layer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(layer.parameters(), 0.1)
+        return loss
+
+    graph = torchjanus.function(step, profile_runs=0)
+    for _ in range(4):
+        graph(torch.randn(5, 40))
+    assert graph.stats()["hits"] >= 2
+    optimised = torchjanus.explain(graph)
+    assert "WORLD" not in optimised
 
 
 WRITTEN_BY_HAND = {
