@@ -44,6 +44,7 @@ std::span<const SpecialCallable> checkpoint_callables();  // checkpoint.cpp
 std::span<const SpecialCallable> requires_grad_callables();
 std::span<const SpecialCallable> copy_callables();
 std::span<const SpecialCallable> optimizer_callables();  // optimizers.cpp
+std::span<const SpecialCallable> foreach_callables();    // foreach.cpp
 std::span<const SpecialCallable> module_callables();     // modules.cpp
 std::span<const SpecialCallable> recurrent_callables();  // recurrent_layers.cpp
 

@@ -253,6 +253,12 @@ Value call_clip_value(Interpreter& interpreter, const Arguments& arguments) {
   return clip_all(interpreter, "torch.nn.utils.clip_grad_value_", arguments);
 }
 
+/// What stands beside parameters of any dtype: steps that were counted.
+bool is_count(const Tensor& tensor) {
+  const graph::Type& type = tensor.value->type;
+  return type.rank() == 0 && (type.dtype == graph::DType::f32 || type.dtype == graph::DType::f64);
+}
+
 /// _group_tensors_by_device_and_dtype(lists, with_indices): one group, where all have one dtype.
 Value call_group_tensors(Interpreter& interpreter, const Arguments& arguments) {
   std::vector<Value> lists = elements_of(interpreter, arguments.positional.at(0));
@@ -263,7 +269,7 @@ Value call_group_tensors(Interpreter& interpreter, const Arguments& arguments) {
     std::vector<Value> elements = elements_of(interpreter, list);
     for (const Value& element : elements) {
       const auto* tensor = as<Tensor>(element);
-      if (tensor == nullptr) continue;
+      if (tensor == nullptr || (!copies.empty() && is_count(*tensor))) continue;
       if (dtype.value_or(tensor->value->type.dtype) != tensor->value->type.dtype) return nullptr;
       dtype = tensor->value->type.dtype;
     }

@@ -116,6 +116,7 @@ struct Registry {
     add_handlers(requires_grad_callables());
     add_handlers(copy_callables());
     add_handlers(optimizer_callables());
+    add_handlers(foreach_callables());
     add_handlers(module_callables());
     add_handlers(recurrent_callables());
   }

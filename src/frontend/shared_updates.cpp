@@ -1,7 +1,7 @@
 // Processes that train together give their gradients to each other between backward and update, and
 // keep equal parameters as long as each computes the same update of them. They begin to run it as a
-// graph at different steps, so there the graph has to compute what eager does, sums as well. A graph
-// that computes gradients itself has those of its own process alone.
+// graph at different steps, so there the graph has to compute what eager does, sums as well. A
+// graph that computes gradients itself has those of its own process alone.
 #include "frontend/shared_updates.h"
 
 #include <algorithm>

@@ -44,6 +44,17 @@ OPTIMIZERS = {
     "ASGD": lambda p: O.ASGD(p, weight_decay=0.01),
     "Rprop": O.Rprop,
     "Muon": lambda p: O.Muon([each for each in p if each.dim() == 2]),
+    "SGD foreach": lambda p: O.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01, foreach=True),
+    "Adam foreach": lambda p: O.Adam(p, lr=0.01, amsgrad=True, foreach=True),
+    "AdamW foreach": lambda p: O.AdamW(p, lr=0.01, maximize=True, foreach=True),
+    "RMSprop foreach": lambda p: O.RMSprop(p, lr=0.01, centered=True, momentum=0.5, foreach=True),
+    "Adagrad foreach": lambda p: O.Adagrad(p, lr=0.05, weight_decay=0.001, foreach=True),
+    "Adadelta foreach": lambda p: O.Adadelta(p, lr=0.5, weight_decay=0.001, foreach=True),
+    "Adamax foreach": lambda p: O.Adamax(p, weight_decay=0.01, foreach=True),
+    "NAdam foreach": lambda p: O.NAdam(p, weight_decay=0.01, foreach=True),
+    "RAdam foreach": lambda p: O.RAdam(p, weight_decay=0.01, foreach=True),
+    "ASGD foreach": lambda p: O.ASGD(p, weight_decay=0.01, foreach=True),
+    "Rprop foreach": lambda p: O.Rprop(p, foreach=True),
 }
 # Whole vectors of every processor, and what is left over.
 SIZES = [(1,), (7,), (64,), (16, 16), (5, 13), (3, 4, 5), (300, 130)]

@@ -408,3 +408,39 @@ def test_load_state_dict_in_the_middle():
         *batches(4),
     ]
     return Program(step, calls, watch=[model, optimizer])
+
+
+@pytest.mark.parametrize("line_search", [None, "strong_wolfe"])
+@differential(tolerance=1e-6, hits=1)
+def test_lbfgs(line_search):
+    """A graph is for one length of its history, which grows until it is full."""
+    model = make_model()
+    optimizer = torch.optim.LBFGS(
+        model.parameters(), lr=0.1, max_iter=2, history_size=3, line_search_fn=line_search
+    )
+
+    def step(x, y):
+        def loss():
+            optimizer.zero_grad()
+            found = F.cross_entropy(model(x), y)
+            found.backward()
+            return found
+
+        return optimizer.step(loss).item()
+
+    return Program(step, batches()[:1] * STEPS, watch=[model])
+
+
+@differential(reasons=["shape_mismatch"])
+def test_sparse_adam():
+    table = nn.Embedding(10, 3, sparse=True)
+    optimizer = torch.optim.SparseAdam(list(table.parameters()))
+
+    def step(rows):
+        optimizer.zero_grad()
+        loss = table(rows).square().sum()
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return Program(step, [(torch.randint(0, 10, (4,)),) for _ in range(STEPS)], watch=[table])
