@@ -373,8 +373,11 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_l
     default:
       break;
   }
-  const Value left = plain_number(interpreter, given_left);
-  const Value right = plain_number(interpreter, given_right);
+  const Value left = plain_number(interpreter, given_left, {comparison_method(op)});
+  const bool by_tensor = as<Tensor>(given_left) != nullptr;
+  const Value right =
+      by_tensor ? plain_number(interpreter, given_right, {})
+                : plain_number(interpreter, given_right, {comparison_method(reflected(op))});
   if (Value result = set_compare(interpreter, op, left, right)) return result;
   if (Value result = compare_views(interpreter, op, left, right)) return result;
   if (as<Instance>(left) != nullptr || as<Instance>(right) != nullptr)
@@ -406,6 +409,21 @@ Value compare(Interpreter& interpreter, CompareOperator op, const Value& given_l
     if (equality && known != nullptr && known->object.is(Py_None))
       return interpreter.boolean(op == CompareOperator::NotEq);
   interpreter.refuse(ReasonCode::expression, cat("the comparison ", syntax::symbol(op)));
+}
+
+CompareOperator reflected(CompareOperator op) {
+  switch (op) {
+    case CompareOperator::Lt:
+      return CompareOperator::Gt;
+    case CompareOperator::LtE:
+      return CompareOperator::GtE;
+    case CompareOperator::Gt:
+      return CompareOperator::Lt;
+    case CompareOperator::GtE:
+      return CompareOperator::LtE;
+    default:
+      return op;
+  }
 }
 
 const char* comparison_method(CompareOperator op) {

@@ -15,9 +15,6 @@ namespace janus::frontend {
 using python::Object;
 using syntax::CompareOperator;
 
-namespace {
-
-/// What the class has under the name: assumed to stay.
 PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* name) {
   Object key = Object::steal(PyUnicode_InternFromString(name));
   PyObject* found = _PyType_Lookup(type, key.get());
@@ -31,6 +28,8 @@ PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* 
     interpreter.assume(Assumption::Kind::missing_attribute, owner, key);
   return found;
 }
+
+namespace {
 
 PyObject* of_object(const char* name) {
   return PyDict_GetItemString(PyBaseObject_Type.tp_dict, name);
@@ -273,21 +272,6 @@ Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {
 }
 
 namespace {
-
-CompareOperator reflected(CompareOperator op) {
-  switch (op) {
-    case CompareOperator::Lt:
-      return CompareOperator::Gt;
-    case CompareOperator::LtE:
-      return CompareOperator::GtE;
-    case CompareOperator::Gt:
-      return CompareOperator::Lt;
-    case CompareOperator::GtE:
-      return CompareOperator::LtE;
-    default:
-      return op;
-  }
-}
 
 /// What a method of the object says; null: NotImplemented.
 Value by_method(Interpreter& interpreter, CompareOperator op, const Value& left,

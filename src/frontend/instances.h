@@ -7,6 +7,9 @@
 
 namespace janus::frontend {
 
+/// What the class has under the name, assumed to stay; null: nothing.
+PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* name);
+
 /// Whether the class is an enumeration.
 bool is_enumeration(PyTypeObject* type);
 

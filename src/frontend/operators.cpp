@@ -70,15 +70,21 @@ std::optional<Dim> dim_of(const Value& value) {
   return python::int64_of(object);
 }
 
-Value plain_number(Interpreter& interpreter, const Value& value) {
+Value plain_number(Interpreter& interpreter, const Value& value,
+                   std::initializer_list<std::string> methods) {
   expect_settled(value);
   const auto* known = as<Known>(value);
   if (known == nullptr || !PyLong_Check(known->object.get()) || is_number(value)) return value;
-  PyTypeObject* type = Py_TYPE(known->object.get());
-  if (!is_enumeration(type) || type->tp_as_number->nb_add != PyLong_Type.tp_as_number->nb_add)
-    return value;
+  PyTypeObject* const type = Py_TYPE(known->object.get());
+  if (!is_enumeration(type)) return value;
+  for (const std::string& method : methods)
+    if (class_entry(interpreter, type, method.c_str()) !=
+        class_entry(interpreter, &PyLong_Type, method.c_str()))
+      return value;
   interpreter.assume_identity(*known);
-  return interpreter.constant(interpreter.must(PyNumber_Long(known->object.get())));
+  // The number that it is, whatever its `__int__` says.
+  return interpreter.constant(
+      interpreter.must(PyLong_Type.tp_as_number->nb_int(known->object.get())));
 }
 
 namespace {
@@ -471,22 +477,39 @@ const char* dunder(Operator op) {
   return "";
 }
 
+/// Whether the right operand's method comes first: its class is derived from the left one's, and
+/// has one of its own.
+bool is_right_first(Interpreter& interpreter, PyTypeObject* left, PyTypeObject* right,
+                    const std::string& method) {
+  return left != nullptr && right != nullptr && left != right &&
+         PyType_IsSubtype(right, left) != 0 &&
+         class_entry(interpreter, left, method.c_str()) !=
+             class_entry(interpreter, right, method.c_str());
+}
+
 /// Operators that a user's class defines in Python.
 Value object_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
-  auto attempt = [&](const Value& self, const Value& other, const char* prefix) -> Value {
+  const std::string method = std::string("__") + dunder(op),
+                    reverse = std::string("__r") + dunder(op);
+  auto attempt = [&](const Value& self, const Value& other, const std::string& name) -> Value {
     bool object =
         as<Instance>(self) != nullptr || (as<Known>(self) != nullptr && !is_constant(self));
     if (!object) return nullptr;
-    Value method = special_method(interpreter, self, (std::string(prefix) + dunder(op)).c_str());
-    if (method == nullptr) return nullptr;
+    Value found = special_method(interpreter, self, name.c_str());
+    if (found == nullptr) return nullptr;
     CallArguments arguments;
     arguments.positional = {other};
-    Value result = call(interpreter, method, arguments);
+    Value result = call(interpreter, found, arguments);
     const auto* outcome = as<Known>(result);
     return outcome != nullptr && outcome->object.is(Py_NotImplemented) ? nullptr : result;
   };
-  if (Value result = attempt(left, right, "__")) return result;
-  if (Value result = attempt(right, left, "__r")) return result;
+  PyTypeObject *const type = class_of(left), *const other = class_of(right);
+  const bool right_first = is_right_first(interpreter, type, other, reverse);
+  if (right_first)
+    if (Value result = attempt(right, left, reverse)) return result;
+  if (Value result = attempt(left, right, method)) return result;
+  if (!right_first && (type == nullptr || type != other))
+    if (Value result = attempt(right, left, reverse)) return result;
   interpreter.refuse(ReasonCode::expression, cat("objects with ", syntax::symbol(op)));
 }
 
@@ -534,8 +557,13 @@ Value binary(Interpreter& interpreter, Operator op, const Value& given_left,
              const Value& given_right) {
   const auto use = [&](const Value& a, const Value& b) { return binary(interpreter, op, a, b); };
   if (Value both = for_both(interpreter, given_left, given_right, use)) return both;
-  const Value left = plain_number(interpreter, given_left);
-  const Value right = plain_number(interpreter, given_right);
+  const std::string method = std::string("__") + dunder(op),
+                    reverse = std::string("__r") + dunder(op);
+  // A tensor on the left is asked first, and takes the number.
+  const bool by_tensor = as<Tensor>(given_left) != nullptr;
+  const Value left = plain_number(interpreter, given_left, {method});
+  const Value right = by_tensor ? plain_number(interpreter, given_right, {})
+                                : plain_number(interpreter, given_right, {reverse});
   if (is_constant(left) && is_constant(right))
     return interpreter.constant(interpreter.must(
         apply_python(op, as<Known>(left)->object.get(), as<Known>(right)->object.get())));

@@ -15,6 +15,9 @@ Value compare(Interpreter& interpreter, syntax::CompareOperator op, const Value&
 /// The method that compares objects of classes: "__eq__", ... of an operator that has one.
 const char* comparison_method(syntax::CompareOperator op);
 
+/// The comparison with its sides exchanged: `<` for `>`.
+syntax::CompareOperator reflected(syntax::CompareOperator op);
+
 /// left is right
 bool identical(Interpreter& interpreter, const Value& left, const Value& right);
 /// int(x), float(x), bool(x) of a number that the graph computes.
