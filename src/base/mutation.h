@@ -1,5 +1,5 @@
-// Wrong changes of state on demand: tests plant one and show that they see it. Costs one load of a
-// flag where nothing is planted.
+// Wrong changes of state on demand: tests plant one and show that they see it (tools/mutations.py).
+// Most are planted where the graph is made; a run without one loads a flag once.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,8 @@ enum class State : uint8_t {
   variable,  ///< a global, a variable of a closure, a context variable
   met,       ///< attributes of objects that the run meets
   grad,
-  data,       ///< contents that a tensor of before the call gets
+  data,       ///< memory that a tensor of before the call is put on: the attribute data
+  contents,   ///< what is written in place to a tensor of before the call
   hook,       ///< of a gradient
   finalizer,  ///< what runs when the last reference goes
   effect,     ///< what is shown after the commit
@@ -39,10 +40,13 @@ int64_t planted_changes();
 extern std::atomic<State> planted_state;
 bool count_planted(State state, Mutation mutation);
 
-/// At each change: whether it is to be made wrongly in this way.
+inline bool is_any_planted() {
+  return planted_state.load(std::memory_order_relaxed) != State::none;
+}
+
+/// At each change: whether it is to be made wrongly in this way, which is counted.
 inline bool is_planted(State state, Mutation mutation) {
-  return planted_state.load(std::memory_order_relaxed) != State::none &&
-         count_planted(state, mutation);
+  return is_any_planted() && count_planted(state, mutation);
 }
 
 }  // namespace janus

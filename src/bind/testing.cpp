@@ -385,14 +385,21 @@ void bind_testing(nb::module_& module) {
   testing.def(
       "plant",
       [](const std::string& state, const std::string& mutation) {
-        static const std::map<std::string, State> states = {
-            {"none", State::none},         {"attribute", State::attribute},
-            {"slot", State::slot},         {"item", State::item},
-            {"set", State::set},           {"list", State::list},
-            {"variable", State::variable}, {"met", State::met},
-            {"grad", State::grad},         {"data", State::data},
-            {"hook", State::hook},         {"finalizer", State::finalizer},
-            {"effect", State::effect},     {"key_order", State::key_order}};
+        static const std::map<std::string, State> states = {{"none", State::none},
+                                                            {"attribute", State::attribute},
+                                                            {"slot", State::slot},
+                                                            {"item", State::item},
+                                                            {"set", State::set},
+                                                            {"list", State::list},
+                                                            {"variable", State::variable},
+                                                            {"met", State::met},
+                                                            {"grad", State::grad},
+                                                            {"data", State::data},
+                                                            {"contents", State::contents},
+                                                            {"hook", State::hook},
+                                                            {"finalizer", State::finalizer},
+                                                            {"effect", State::effect},
+                                                            {"key_order", State::key_order}};
         static const std::map<std::string, Mutation> mutations = {
             {"not_written", Mutation::not_written},
             {"both_sides", Mutation::both_sides},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/mutation.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/custom_gradient.h"
@@ -81,7 +82,7 @@ void clear_grad(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor)
 void finish_autograd(Interpreter& interpreter) {
   std::set<const Tensor*> bound_once;
   for (const auto& tensor : interpreter.entry_tensor_order) {
-    if (!tensor->grad_replaced) continue;
+    if (!tensor->grad_replaced || is_planted(State::grad, Mutation::not_written)) continue;
     const auto* optional = as<Optional>(tensor->grad);
     auto grad = shared_as<Tensor>(optional != nullptr ? optional->value : tensor->grad);
     if (grad == nullptr && !tensor->grad_unread && !had_grad(*tensor)) continue;  // None as before
@@ -95,6 +96,8 @@ void finish_autograd(Interpreter& interpreter) {
       interpreter.refuse(ReasonCode::autograd, "one tensor becomes the .grad of two");
     std::vector<graph::Value*> bound = {grad == nullptr ? interpreter.builder().none()
                                                         : read(interpreter, *grad)};
+    if (grad != nullptr && is_planted(State::grad, Mutation::twice))
+      bound[0] = op::add(interpreter.builder(), {bound[0], bound[0]});
     if (optional != nullptr) bound.push_back(optional->flag);
     graph::Attributes attributes{{"cell", cell}};
     if (grad != nullptr && grad->strides && !is_contiguous(*grad))
@@ -568,7 +571,8 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
   std::vector<std::shared_ptr<Tensor>> tensors;
   for (const ReachedLeaf& leaf : leaves) {
     tensors.push_back(leaf.leaf);
-    if (!leaf.reached.certain && interpreter.hooked_leaves.contains(leaf.leaf.get()))
+    if (!leaf.reached.certain && interpreter.hooked_leaves.contains(leaf.leaf.get()) &&
+        !is_planted(State::hook, Mutation::both_sides))
       interpreter.refuse(ReasonCode::hook, "a leaf (which only some runs give a gradient)");
   }
   in_any_order(interpreter, tensors, [&] {
@@ -578,7 +582,9 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
       for (size_t i = 1; i < leaf.values.size(); ++i)
         sum = operator_named("add")(interpreter.builder(), {sum, gradients[next++]});
       sum = through_hooks(interpreter, leaf.leaf, sum);
-      Accumulation(interpreter, leaf.leaf, sum, leaf.reached).run();
+      const bool wrongly = !leaf.reached.certain && is_planted(State::grad, Mutation::both_sides);
+      Accumulation(interpreter, leaf.leaf, sum, wrongly ? ReachedFlags::Reached{} : leaf.reached)
+          .run();
       call_accumulation_hooks(interpreter, leaf.leaf);
     }
   });

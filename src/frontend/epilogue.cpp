@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/mutation.h"
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
@@ -591,8 +592,11 @@ void commit_tensors(Interpreter& interpreter) {
       commit_data(interpreter, *tensor);
       continue;
     }
+    if (is_planted(State::contents, Mutation::not_written)) continue;
     const std::string& cell = cell_of(interpreter, *tensor);
     std::vector<graph::Value*> written = {tensor->value};
+    if (is_planted(State::contents, Mutation::twice))
+      written[0] = op::add(interpreter.builder(), {tensor->value, tensor->value});
     if (tensor->varying_writes != nullptr) written.push_back(tensor->varying_writes);
     graph::Attributes attributes{{"cell", cell}};
     const int64_t writes = tensor->version - tensor->silent_writes;

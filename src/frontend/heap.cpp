@@ -325,6 +325,11 @@ State state_of(const Heap::Target& target) {
   }
 }
 
+bool has_finalizer(const Held& held) {
+  const auto* known = held.is_value() ? as<Known>(held.value()) : nullptr;
+  return known != nullptr && Py_TYPE(known->object.get())->tp_finalize != nullptr;
+}
+
 }  // namespace
 
 class HeapMerger {
@@ -379,7 +384,8 @@ class HeapMerger {
       return;
     }
     if (left.cleared) return fail("the sides write different keys");
-    if (!same_order_of_new_keys(table, left.changes, right.changes))
+    if (!same_order_of_new_keys(table, left.changes, right.changes) &&
+        !is_planted(State::key_order, Mutation::both_sides))
       return fail("the sides make attributes or items in another order");
     for (const Heap::Change& change : left.changes)
       add_change(table, change, change.held, held_in(table, right.changes, change));
@@ -443,6 +449,8 @@ class HeapMerger {
     const bool is_known = !wanted.held.is_value() || as<Known>(wanted.held.value()) != nullptr;
     if (is_known && is_planted(state_of(table.target), Mutation::both_sides)) return wanted.held;
     const Held held = held_at_entry(interpreter_, table, wanted);
+    if (is_known && has_finalizer(held) && is_planted(State::finalizer, Mutation::both_sides))
+      return wanted.held;
     // Nothing is assumed of what is not there, but of sets.
     return held.is_absent() && table.target.kind != Kind::member ? Held() : held;
   }

@@ -4,12 +4,14 @@
 #include <cstring>
 #include <limits>
 
+#include "base/mutation.h"
 #include "frontend/autograd.h"
 #include "frontend/callables.h"
 #include "frontend/container_parts.h"
 #include "frontend/custom_gradient.h"
 #include "frontend/effects.h"
 #include "frontend/exceptions.h"
+#include "frontend/met_writes.h"
 #include "frontend/number_kinds.h"
 #include "frontend/operators.h"
 #include "frontend/rearranged.h"
@@ -137,7 +139,8 @@ void Merger::join_effects(const std::vector<speculate::Effect>& first,
     for (size_t i = before; i < side->size(); ++i) {
       speculate::Effect effect = (*side)[i];
       const size_t flag = interpreter_.add_result(fork_.flag_);
-      effect.call = conditional_call(std::move(effect.call), flag, side == &first);
+      if (!is_planted(State::effect, Mutation::both_sides))
+        effect.call = conditional_call(std::move(effect.call), flag, side == &first);
       interpreter_.effects.push_back(std::move(effect));
     }
   }
@@ -250,9 +253,11 @@ void Merger::merge_object(Changeable& object) {
     if (auto* tensor = dynamic_cast<Tensor*>(&object)) {
       merge_tensor_contents(*tensor, std::get<TensorState>(a), std::get<TensorState>(b));
     } else if (auto* sequence = dynamic_cast<Sequence*>(&object)) {
-      sequence->elements =
-          merge_elements(std::get<Elements>(a), std::get<Elements>(b),
-                         sequence->is_list && sequence->source == nullptr && !sequence->type);
+      const auto &first = std::get<Elements>(a), &second = std::get<Elements>(b);
+      if (is_any_planted() && interpreter_.met_writes().is_log(*sequence))
+        return write_met_on_both(*sequence, first, second);
+      sequence->elements = merge_elements(
+          first, second, sequence->is_list && sequence->source == nullptr && !sequence->type);
     } else if (auto* dictionary = dynamic_cast<Dictionary*>(&object)) {
       dictionary->items = merge_items(std::get<Items>(a), std::get<Items>(b));
     } else if (auto* variables = dynamic_cast<Variables*>(&object)) {
@@ -308,6 +313,41 @@ Value Merger::merge_grad(const TensorState& a, const TensorState& b) {
   return merge_value(a.grad, b.grad);
 }
 
+/// A mutation: the side that leaves a gradient alone gives the tensor one like the other's.
+void Merger::write_gradient_on_both(TensorState& a, TensorState& b) {
+  const size_t side = a.grad_replaced ? 0 : 1;
+  const TensorState& written = side == 0 ? a : b;
+  TensorState& other = side == 0 ? b : a;
+  interpreter_.enter_block(*fork_.sides_[1 - side].block);
+  other.grad = placeholder_like(written.grad, side);
+  other.grad_replaced = true;
+  other.grad_unread = written.grad_unread;
+}
+
+/// A mutation: the side that does not write to objects that the run meets writes to the last one
+/// that the other writes to.
+void Merger::write_met_on_both(Sequence& writes, const Elements& a, const Elements& b) {
+  const auto& before = std::get<Elements>(*fork_.before_.objects.find(&writes));
+  const size_t side = a == before ? 1 : 0;
+  const Elements &written = side == 0 ? a : b, &other = side == 0 ? b : a;
+  const Value last = written == before             ? nullptr
+                     : written.rolled() != nullptr ? last_pushed(interpreter_, *written.rolled())
+                                                   : written.known().back();
+  const auto* write = as<Sequence>(last);
+  const auto* object = write == nullptr ? nullptr : as<RuntimeObject>(write->elements.known()[0]);
+  Sequence longer(true);
+  longer.elements = other;
+  if (other == before && object != nullptr && is_visible(object->value) &&
+      is_planted(State::met, Mutation::both_sides)) {
+    interpreter_.enter_block(*fork_.sides_[1 - side].block);
+    std::vector<Value> parts = write->elements.known();
+    for (size_t i = 1; i < parts.size(); ++i) parts[i] = placeholder_like(parts[i], side);
+    append(interpreter_, longer, make_tuple(std::move(parts)));
+  }
+  writes.elements = side == 0 ? merge_elements(a, longer.elements, true)
+                              : merge_elements(longer.elements, b, true);
+}
+
 /// What one side has found out about a tensor holds behind both.
 void Merger::join_findings(TensorState& a, TensorState& b) {
   if (a.cell.empty()) a.cell = b.cell;
@@ -327,6 +367,8 @@ void Merger::merge_tensor_contents(Tensor& tensor, const TensorState& of_first,
   TensorState a = of_first, b = of_second;
   if (a.cell.empty()) a.cell = tensor.cell;
   join_findings(a, b);
+  if (a.grad_replaced != b.grad_replaced && is_planted(State::grad, Mutation::both_sides))
+    write_gradient_on_both(a, b);
   if (same_state(a, b)) {
     static_cast<TensorState&>(tensor) = a;
     return;
@@ -377,6 +419,11 @@ bool Merger::may_become_tracked(const Tensor& tensor, const TensorState& a,
 /// The value on the two sides. Where only one requires a gradient, the other one gets none.
 graph::Value* Merger::merge_contents(const TensorState& a, const TensorState& b) {
   graph::Value* values[] = {a.value, b.value};
+  if (a.written != b.written && is_planted(State::contents, Mutation::both_sides)) {
+    const size_t unwritten = a.written ? 1 : 0;
+    interpreter_.enter_block(*fork_.sides_[unwritten].block);
+    values[unwritten] = placeholder_of(values[1 - unwritten]->type);
+  }
   if (a.requires_grad != b.requires_grad) {
     const size_t untracked = a.requires_grad ? 1 : 0;
     interpreter_.enter_block(*fork_.sides_[untracked].block);

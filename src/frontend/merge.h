@@ -66,6 +66,8 @@ class Merger {
   graph::Dim merged_size(const graph::Dim& a, const graph::Dim& b);
   void merge_variables(Variables& variables, const VariableValues& a, const VariableValues& b);
   void merge_writes(TensorState& merged, const TensorState& a, const TensorState& b);
+  void write_gradient_on_both(TensorState& a, TensorState& b);
+  void write_met_on_both(Sequence& writes, const Elements& a, const Elements& b);
   graph::Value* number_of_writes(size_t side, const TensorState& state);
   Value merge_grad(const TensorState& a, const TensorState& b);
 

@@ -33,6 +33,10 @@ const MetWrites::Log* MetWrites::find(const std::string& name) const {
   return log == logs_.end() ? nullptr : &*log;
 }
 
+bool MetWrites::is_log(const Sequence& list) const {
+  return std::ranges::any_of(logs_, [&](const Log& log) { return log.writes.get() == &list; });
+}
+
 bool MetWrites::is_empty(const Log& log) {
   return log.writes->elements.rolled() == nullptr && log.writes->elements.empty();
 }

@@ -46,6 +46,8 @@ class MetWrites {
   /// Refuses where a backward() in the run may not have come to all values with gradients that were
   /// written; or lets the run find out, where that depends on which of them were read.
   void check_freed();
+  /// Whether it is the list of what was written under a name.
+  bool is_log(const Sequence& list) const;
   /// The lists, which are seen by all that the run does.
   std::vector<Value> lists() const;
   /// All that is written, as one value, and how the commit does it; nothing if there was no write.

@@ -3,6 +3,7 @@
 // it become those of a tensor that has the memory from before.
 #include "frontend/tensor_data.h"
 
+#include "base/mutation.h"
 #include "frontend/strides.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
@@ -80,6 +81,7 @@ void replace_data(Interpreter& interpreter, const std::shared_ptr<Tensor>& tenso
 }
 
 void commit_data(Interpreter& interpreter, Tensor& tensor) {
+  if (is_planted(State::data, Mutation::not_written)) return;
   if (tensor.varying_writes != nullptr)
     interpreter.refuse(ReasonCode::heap_write,
                        "the attribute data of a tensor that only some runs write in place");
@@ -89,7 +91,10 @@ void commit_data(Interpreter& interpreter, Tensor& tensor) {
         {{"cell", cell_of(interpreter, tensor)}, {"versions", int64_t{0}}});
   const std::string cell = interpreter.add_cell(speculate::CellBinding::Kind::data, tensor.source);
   interpreter.output().cells.back().writes = tensor.version - tensor.silent_writes;
-  interpreter.builder().append(op::rebind, {tensor.value}, {{"cell", cell}});
+  graph::Value* value = tensor.value;
+  if (is_planted(State::data, Mutation::twice))
+    value = op::add(interpreter.builder(), {value, value});
+  interpreter.builder().append(op::rebind, {value}, {{"cell", cell}});
 }
 
 }  // namespace janus::frontend

@@ -307,30 +307,14 @@ void Entry::rebind(const Cell& cell, PyObject* object, PyObject* value) const {
 
 namespace {
 
-void set_data(PyObject* tensor, const execute::Slot& data, int64_t writes) {
-  if (!is_planted(State::data, Mutation::not_written))
-    tensor_access().set_data(tensor, data, writes);
-}
-
-void set_gradient(PyObject* tensor, const execute::Slot& gradient) {
-  if (is_planted(State::grad, Mutation::not_written)) return;
-  tensor_access().set_grad(tensor, gradient);
-  if (!gradient.is_tensor() || !is_planted(State::grad, Mutation::twice)) return;
-  const python::Object once = python::check(PyObject_GetAttrString(tensor, "grad"));
-  const python::Object twice = python::check(PyNumber_Add(once.get(), once.get()));
-  python::check_status(PyObject_SetAttrString(tensor, "grad", twice.get()));
-}
-
-/// The writes with new keys of each container in reverse order: a planted mutation.
-std::vector<size_t> with_keys_reversed(const std::vector<HeapWriter>& writes) {
-  std::vector<size_t> order(writes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
+/// A mutation: the writes with keys of each container come in reverse order.
+void reverse_new_keys(const std::vector<HeapWriter>& writes, std::vector<size_t>& order) {
   for (size_t begin = 0, end = 1; begin < order.size(); begin = end, ++end) {
     while (end < order.size() && writes[begin].makes_keys_of(writes[end])) ++end;
+    if (end - begin < 2 || !is_planted(State::key_order, Mutation::not_written)) continue;
     std::reverse(order.begin() + static_cast<std::ptrdiff_t>(begin),
                  order.begin() + static_cast<std::ptrdiff_t>(end));
   }
-  return order;
 }
 
 }  // namespace
@@ -342,11 +326,11 @@ void Entry::commit(const execute::Program& program, std::span<const python::Obje
     const Cell& cell = cells_[places[i]];
     PyObject* object = captured[cell.captured].get();
     if (cell.kind == CellBinding::Kind::data)
-      set_data(object, rebound[i], cell.writes);
+      tensor_access().set_data(object, rebound[i], cell.writes);
     else if (cell.kind != CellBinding::Kind::grad)
       rebind(cell, object, to_object(rebound[i]).get());
     else if (!rebound[i].is_tensor() || rebound[i].tensor() != replaced[i])
-      set_gradient(object, rebound[i]);
+      tensor_access().set_grad(object, rebound[i]);
   }
 }
 
@@ -422,17 +406,28 @@ python::Object Entry::finish(std::span<const python::Object> captured,
   std::vector<python::Object> values;
   values.reserve(writes_.size());
   for (const HeapWriter& write : writes_) values.push_back(write.value(captured, results, made));
-  const auto write = [&](size_t i) { writes_[i].write(captured, values[i].get()); };
-  if (is_planted(State::key_order, Mutation::not_written))
-    for (const size_t i : with_keys_reversed(writes_)) write(i);
-  else
-    for (size_t i = 0; i < writes_.size(); ++i) write(i);
+  if (is_any_planted()) {
+    finish_wrongly(captured, values, results, made);
+    return result;
+  }
+  for (size_t i = 0; i < writes_.size(); ++i) writes_[i].write(captured, values[i].get());
+  for (const Recipe& effect : effects_) effect.build(captured, results, made);
+  return result;
+}
+
+/// As a planted mutation has it.
+void Entry::finish_wrongly(std::span<const python::Object> captured,
+                           std::span<const python::Object> values, std::span<execute::Slot> results,
+                           Recipe::Made& made) const {
+  std::vector<size_t> order(writes_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  reverse_new_keys(writes_, order);
+  for (const size_t i : order) writes_[i].write_wrongly(captured, values[i].get());
   for (const Recipe& effect : effects_) {
     if (is_planted(State::effect, Mutation::not_written)) continue;
     if (is_planted(State::effect, Mutation::twice)) effect.build(captured, results, made);
     effect.build(captured, results, made);
   }
-  return result;
 }
 
 std::string Entry::optimised_text() const {

@@ -86,6 +86,9 @@ class Entry {
   /// The result, once the heap is changed and the effects are done.
   python::Object finish(std::span<const python::Object> captured,
                         std::span<execute::Slot> results) const;
+  void finish_wrongly(std::span<const python::Object> captured,
+                      std::span<const python::Object> values, std::span<execute::Slot> results,
+                      Recipe::Made& made) const;
   int64_t deepest_call() const;
   void retire();
   void release();

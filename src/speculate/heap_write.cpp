@@ -51,14 +51,35 @@ void clear(PyObject* container) {
   python::check(PyObject_CallMethod(container, "clear", nullptr));
 }
 
-void set_met(PyObject* names, PyObject* writes) {
+/// new + (new - old) of numbers and tensors: what a run that adds twice leaves. Otherwise null.
+python::Object added_twice(PyObject* old, PyObject* value) {
+  python::Object result;
+  const bool adds = old != nullptr && PyNumber_Check(value) && !PyBool_Check(value) &&
+                    PyNumber_Check(old) && !PyBool_Check(old);
+  if (adds) {
+    const python::Object change = python::Object::steal(PyNumber_Subtract(value, old));
+    if (change) result = python::Object::steal(PyNumber_Add(value, change.get()));
+  }
+  PyErr_Clear();
+  return result;
+}
+
+/// `wrongly`: as a planted mutation has it.
+void set_met(PyObject* names, PyObject* writes, bool wrongly) {
   const Py_ssize_t count = PyTuple_GET_SIZE(names);
   std::vector<Py_ssize_t> next(static_cast<size_t>(count), 0);
   const auto write = [&](Py_ssize_t number) {
     PyObject* item =
         PyList_GET_ITEM(PyTuple_GET_ITEM(writes, number), next[static_cast<size_t>(number)]++);
-    python::check_status(PyObject_GenericSetAttr(
-        PyTuple_GET_ITEM(item, 0), PyTuple_GET_ITEM(names, number), PyTuple_GET_ITEM(item, 1)));
+    PyObject *object = PyTuple_GET_ITEM(item, 0), *name = PyTuple_GET_ITEM(names, number);
+    python::Object value = python::Object::borrow(PyTuple_GET_ITEM(item, 1));
+    if (wrongly) {
+      const auto old = python::Object::steal(PyObject_GetAttr(object, name));
+      PyErr_Clear();
+      python::Object again = added_twice(old.get(), value.get());
+      if (again && is_planted(State::met, Mutation::twice)) value = std::move(again);
+    }
+    python::check_status(PyObject_GenericSetAttr(object, name, value.get()));
   };
   PyObject* order = PyTuple_GET_ITEM(writes, count > 1 ? count : 0);
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(order); ++i)
@@ -89,20 +110,6 @@ State state_of(Kind kind, PyObject* owner, PyObject* key) {
   }
 }
 
-/// new + (new - old) of numbers and tensors: what a run that adds twice leaves. Otherwise new.
-python::Object added_twice(PyObject* old, PyObject* value) {
-  python::Object result = python::Object::borrow(value);
-  const bool adds = old != nullptr && PyNumber_Check(value) && !PyBool_Check(value) &&
-                    PyNumber_Check(old) && !PyBool_Check(old);
-  if (adds) {
-    const python::Object change = python::Object::steal(PyNumber_Subtract(value, old));
-    if (change) result = python::Object::steal(PyNumber_Add(value, change.get()));
-    if (!result) result = python::Object::borrow(value);
-  }
-  PyErr_Clear();
-  return result;
-}
-
 }  // namespace
 
 HeapWriter::HeapWriter(const HeapWrite& write, const Recipe::Capture& capture)
@@ -118,23 +125,27 @@ python::Object HeapWriter::value(std::span<const python::Object> captured,
   return deletes_ ? python::Object() : value_.build(captured, results, made);
 }
 
-void HeapWriter::write(std::span<const python::Object> captured, PyObject* value) const {
-  if (planted_state.load(std::memory_order_relaxed) == State::none)
-    write_to(captured[owner_].get(), value);
-  else
-    write_wrongly(captured[owner_].get(), value);
+/// Whether it puts elements behind those of a list or deque.
+bool HeapWriter::is_at_end() const {
+  return kind_ == Kind::extend || (kind_ == Kind::tail && index_ == HeapWrite::kEnd);
 }
 
-/// The write as the planted mutation has it.
-void HeapWriter::write_wrongly(PyObject* owner, PyObject* value) const {
+void HeapWriter::write_wrongly(std::span<const python::Object> captured, PyObject* value) const {
+  PyObject* const owner = captured[owner_].get();
   const State state = state_of(kind_, owner, key_.get());
   if (is_planted(state, Mutation::not_written)) return;
+  if (kind_ == Kind::met) return set_met(key_.get(), value, /*wrongly=*/true);
   const python::Object old = value_before(owner);
-  if (old && is_planted(State::finalizer, Mutation::not_written)) Py_INCREF(old.get());
+  const bool has_finalizer = old && Py_TYPE(old.get())->tp_finalize != nullptr;
+  if (has_finalizer && is_planted(State::finalizer, Mutation::not_written)) Py_INCREF(old.get());
+  const bool has_key = kind_ == Kind::item || (kind_ == Kind::attribute && state != State::slot);
+  if (old && value != nullptr && has_key && is_planted(State::key_order, Mutation::twice))
+    write_to(owner, nullptr);
   write_to(owner, value);
-  if (value == nullptr || !is_planted(state, Mutation::twice)) return;
-  const bool grows = kind_ == Kind::extend || (kind_ == Kind::tail && index_ == HeapWrite::kEnd);
-  write_to(owner, grows ? value : added_twice(old.get(), value).get());
+  if (value == nullptr) return;
+  const python::Object again =
+      is_at_end() ? python::Object::borrow(value) : added_twice(old.get(), value);
+  if (again && is_planted(state, Mutation::twice)) write_to(owner, again.get());
 }
 
 /// What is in the place; null: nothing, or not known.
@@ -175,7 +186,7 @@ void HeapWriter::write_to(PyObject* owner, PyObject* value) const {
       python::check(PyObject_CallMethod(owner, "extend", "O", value));
       return;
     case Kind::met:
-      return set_met(key, value);
+      return set_met(key, value, /*wrongly=*/false);
     case Kind::global: {
       PyObject* globals = PyFunction_Check(owner) ? PyFunction_GET_GLOBALS(owner) : owner;
       return value == nullptr ? remove_item(globals, key) : set_item(globals, key, value);

@@ -16,7 +16,11 @@ class HeapWriter {
   python::Object value(std::span<const python::Object> captured, std::span<execute::Slot> results,
                        Recipe::Made& made) const;
   /// Writes it. Throws python::ErrorSet if memory runs out.
-  void write(std::span<const python::Object> captured, PyObject* value) const;
+  void write(std::span<const python::Object> captured, PyObject* value) const {
+    write_to(captured[owner_].get(), value);
+  }
+  /// The write as a planted mutation has it.
+  void write_wrongly(std::span<const python::Object> captured, PyObject* value) const;
 
   /// Whether both make keys of one container.
   bool makes_keys_of(const HeapWriter& other) const {
@@ -26,7 +30,7 @@ class HeapWriter {
 
  private:
   void write_to(PyObject* owner, PyObject* value) const;
-  void write_wrongly(PyObject* owner, PyObject* value) const;
+  bool is_at_end() const;
   python::Object value_before(PyObject* owner) const;
 
   HeapWrite::Kind kind_;

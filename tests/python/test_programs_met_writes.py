@@ -66,6 +66,21 @@ def test_numbers_and_flags():
 
 
 @differential(graphs=1, hits=12)
+def test_number_that_one_side_writes():
+    layer = nn.Linear(3, 3)
+
+    def go(node):
+        if node.word > 4:
+            node.weight = node.word * 0.5
+        state = layer.bias * node.word
+        for child in node.children:
+            state = torch.tanh(state + go(child))
+        return state
+
+    return trained(go, [layer])
+
+
+@differential(graphs=1, hits=12)
 def test_order_of_new_attributes():
     """The order in which attributes come to be is that of `__dict__`."""
 

@@ -30,7 +30,7 @@ class Slotted:
 
 @differential(hits=3)
 def test_attribute():
-    holder = Holder(count=0, flag=False)
+    holder = Holder(count=0, flag=False, kept=1)
 
     def step(x, n):
         holder.count += 1
@@ -60,7 +60,7 @@ def test_slot():
 
 @differential(hits=3)
 def test_item():
-    table = {"count": 0, "flag": False}
+    table = {"count": 0, "flag": False, "kept": 1}
 
     def step(x, n):
         table["count"] += 1
@@ -156,3 +156,125 @@ def test_what_a_write_replaces_is_freed():
         return x.tanh()
 
     return Program(step, calls(lambda: setattr(holder, "thing", Dying(seen))), watch=[seen])
+
+
+@differential(hits=3)
+def test_what_one_side_replaces_is_freed():
+    seen = []
+    holder = Holder(thing=None)
+
+    def step(x, n):
+        if x.sum() > 0:
+            holder.thing = None
+        else:
+            x = x * 2
+        return x.tanh()
+
+    return Program(step, calls(lambda: setattr(holder, "thing", Dying(seen))), watch=[seen, holder])
+
+
+# --- tensors ------------------------------------------------------------------------------------
+
+
+@differential(hits=3)
+def test_contents_of_a_tensor():
+    state = torch.ones(4)
+
+    def step(x, n):
+        if x.sum() > 0:
+            state.add_(x.mean(0))
+        else:
+            x = x * 2
+        return x.tanh()
+
+    return Program(step, calls(), watch=[state])
+
+
+@differential(hits=3)
+def test_gradient():
+    weight = torch.randn(4, requires_grad=True)
+
+    def step(x, n):
+        if x.sum() > 0:
+            weight.grad = None
+        else:
+            x = x * 2
+        return x.tanh()
+
+    def reset():
+        weight.grad = torch.ones(4)
+
+    return Program(step, calls(reset), watch=[weight])
+
+
+@differential(hits=3)
+def test_gradient_of_one_side():
+    weight = torch.randn(4, requires_grad=True)
+    other = torch.randn(4, requires_grad=True)
+
+    def step(x, n):
+        weight.grad = other.grad = None
+        loss = x * weight if x.sum() > 0 else x * other
+        loss.sum().backward()
+        return x.tanh()
+
+    return Program(step, calls(), watch=[weight, other])
+
+
+@differential(reasons=["branch_changed"])
+def test_hook_of_a_gradient_of_one_side():
+    weight = torch.randn(4, requires_grad=True)
+    other = torch.randn(4, requires_grad=True)
+    seen = []
+    weight.register_hook(lambda gradient: seen.append(1))
+
+    def step(x, n):
+        weight.grad = other.grad = None
+        loss = x * weight if x.sum() > 0 else x * other
+        loss.sum().backward()
+        return x.tanh()
+
+    return Program(step, calls(), watch=[weight, other, seen])
+
+
+# --- order, and what is shown --------------------------------------------------------------------
+
+
+@differential()
+def test_order_of_keys():
+    def step(x, table):
+        if x.sum() > 0:
+            table["a"] = 1
+            table["b"] = 2
+        else:
+            table["b"] = 2
+            table["a"] = 1
+        return x.tanh()
+
+    return Program(step, [(x, {}) for x, _ in calls()])
+
+
+@differential()
+def test_order_of_attributes():
+    def step(x, holder):
+        if x.sum() > 0:
+            holder.a = 1
+            holder.b = 2
+        else:
+            holder.b = 2
+            holder.a = 1
+        return x.tanh()
+
+    return Program(step, [(x, Holder()) for x, _ in calls()])
+
+
+@differential(hits=3)
+def test_shown_text():
+    def step(x, n):
+        if x.sum() > 0:
+            print("positive")
+        else:
+            x = x * 2
+        return x.tanh()
+
+    return Program(step, calls())
