@@ -107,17 +107,6 @@ def pytest_make_collect_report() -> Iterator[None]:
         _fail_if_skipped(outcome.get_result())
 
 
-# A wrong change of state under all tests, "state:mutation": tools/mutations.py shows which see it.
-_MUTATION = os.environ.get("TORCHJANUS_MUTATION", "")
-if _MUTATION:
-    _core.testing.plant(*_MUTATION.split(":"))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _MUTATION:
-        terminalreporter.write_line(f"planted changes: {_core.testing.planted_changes()}")
-
-
 @pytest.fixture
 def times_decide(_without_times: None) -> None:
     _core.testing.let_times_decide(True)

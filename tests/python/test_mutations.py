@@ -3,49 +3,20 @@
 `make mutations` plants the same ones under the tests of the product (tools/mutations.py).
 """
 
-import random
+import runpy
+from pathlib import Path
 
 import pytest
+import test_programs_met_writes as met_writes
 import test_programs_one_sided_writes as one_sided
 from differential import Program, compare, default_dtype, observe, seeded
-from random_trees import random_children
-from test_programs_one_sided_writes import Holder, calls
+from test_programs_one_sided_writes import calls
 
 import torch
 from torchjanus._core import testing
 
 
-class Node:
-    def __init__(self, size):
-        self.word, self.children = random.randrange(10), random_children(size, Node)
-
-
-def met():
-    bias = torch.randn(3)
-
-    def go(node):
-        node.weight = node.word * 0.5
-        state = bias * node.word
-        for child in node.children:
-            state = torch.tanh(state + go(child))
-        return state
-
-    roots = [(Node(random.randrange(2, 10)),) for _ in range(20)]
-    return Program(lambda root: go(root).sum(), roots)
-
-
-def gradient():
-    weight = torch.randn(4, requires_grad=True)
-
-    def step(x, n):
-        weight.grad = None
-        (x * weight).sum().backward()
-        return x.tanh()
-
-    return Program(step, calls(), watch=[weight])
-
-
-def contents():
+def replaced_data():
     state = torch.zeros(4)
 
     def step(x, n):
@@ -53,24 +24,6 @@ def contents():
         return x.tanh()
 
     return Program(step, calls(), watch=[state])
-
-
-def hook():
-    weight = torch.randn(4, requires_grad=True)
-    seen = []
-
-    def note(gradient):
-        seen.append(float(gradient.sum()))
-        return gradient * 0.5
-
-    weight.register_hook(note)
-
-    def step(x, n):
-        weight.grad = None
-        (x * weight).sum().backward()
-        return x.tanh()
-
-    return Program(step, calls(), watch=[weight, seen])
 
 
 def hook_after_accumulation():
@@ -86,54 +39,37 @@ def hook_after_accumulation():
     return Program(step, calls(), watch=[weight, seen])
 
 
-def shown_text():
-    def step(x, n):
-        print("step")
-        return x.tanh()
-
-    return Program(step, calls())
-
-
-def order_of_keys():
-    tables = [{} for _ in range(7)]
-
-    def step(x, table):
-        table["b"] = 1
-        table["a"] = 2
-        return x.tanh()
-
-    return Program(step, [(torch.randn(3, 4), table) for table in tables])
-
-
-def order_of_attributes():
-    def step(x, holder):
-        holder.b = 1
-        holder.a = 2
-        return x.tanh()
-
-    return Program(step, [(torch.randn(3, 4), Holder()) for _ in range(7)])
-
-
 MUTATIONS = [
-    (one_sided.test_attribute.__wrapped__, "attribute", "not_written both_sides twice"),
-    (one_sided.test_slot.__wrapped__, "slot", "not_written both_sides twice"),
-    (one_sided.test_item.__wrapped__, "item", "not_written both_sides twice"),
-    (one_sided.test_members_of_a_set.__wrapped__, "set", "not_written both_sides"),
-    (one_sided.test_elements_of_a_list.__wrapped__, "list", "not_written twice"),
-    (one_sided.test_elements_on_one_side.__wrapped__, "list", "both_sides"),
-    (one_sided.test_variable.__wrapped__, "variable", "not_written both_sides twice"),
-    (met, "met", "not_written"),
-    (gradient, "grad", "not_written twice"),
-    (contents, "data", "not_written"),
-    (hook, "hook", "not_written twice"),
+    (one_sided.test_attribute, "attribute", "not_written both_sides twice"),
+    (one_sided.test_slot, "slot", "not_written both_sides twice"),
+    (one_sided.test_item, "item", "not_written both_sides twice"),
+    (one_sided.test_members_of_a_set, "set", "not_written both_sides"),
+    (one_sided.test_elements_of_a_list, "list", "not_written twice"),
+    (one_sided.test_elements_on_one_side, "list", "both_sides"),
+    (one_sided.test_variable, "variable", "not_written both_sides twice"),
+    (met_writes.test_number_that_one_side_writes, "met", "not_written both_sides"),
+    (met_writes.test_states_without_gradients, "met", "not_written twice"),
+    (one_sided.test_gradient, "grad", "not_written both_sides"),
+    (one_sided.test_gradient_of_one_side, "grad", "not_written both_sides twice"),
+    (replaced_data, "data", "not_written twice"),
+    (one_sided.test_contents_of_a_tensor, "contents", "not_written both_sides twice"),
+    (one_sided.test_hook_of_a_gradient_of_one_side, "hook", "not_written both_sides twice"),
     (hook_after_accumulation, "hook", "not_written twice"),
-    (one_sided.test_what_a_write_replaces_is_freed.__wrapped__, "finalizer", "not_written"),
-    (shown_text, "effect", "not_written twice"),
-    (order_of_keys, "key_order", "not_written"),
-    (order_of_attributes, "key_order", "not_written"),
+    (one_sided.test_what_a_write_replaces_is_freed, "finalizer", "not_written"),
+    (one_sided.test_what_one_side_replaces_is_freed, "finalizer", "not_written both_sides"),
+    (one_sided.test_shown_text, "effect", "not_written both_sides twice"),
+    (one_sided.test_order_of_keys, "key_order", "not_written both_sides"),
+    (one_sided.test_order_of_attributes, "key_order", "not_written both_sides"),
+    (one_sided.test_attribute, "key_order", "twice"),
+    (one_sided.test_item, "key_order", "twice"),
 ]
 CASES = [
-    pytest.param(build, state, mutation, id=f"{build.__name__.removeprefix('test_')}-{mutation}")
+    pytest.param(
+        getattr(build, "__wrapped__", build),
+        state,
+        mutation,
+        id=f"{state}-{mutation}-{build.__name__.removeprefix('test_')}",
+    )
     for build, state, mutations in MUTATIONS
     for mutation in mutations.split()
 ]
@@ -163,3 +99,10 @@ def test_a_mutation_is_seen(build, state, mutation):
             assert seen
         finally:
             testing.plant("none")
+
+
+def test_each_class_of_state_has_each_mutation():
+    tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "mutations.py"))
+    planted = {(state, each) for _, state, mutations in MUTATIONS for each in mutations.split()}
+    every = {(state, each) for state in tool["STATES"] for each in tool["MUTATIONS"]}
+    assert planted == every - set(tool["WITHOUT_MEANING"])
