@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <queue>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -162,6 +163,7 @@ class Order {
       const auto found = number_.find(node->inputs[0]->definition);
       if (found != number_.end() && is_safe(found->second)) mark(found->second, 2, after_);
     }
+    find_uses_of_cells();
     for (size_t n = 0; n < nodes_.size(); ++n) {
       if (phase_[n] == 2 && nodes_[n]->op == &op::fused) add_readers_first(n);
     }
@@ -171,24 +173,28 @@ class Order {
   /// where that is possible.
   void add_readers_first(size_t writer) {
     for (const Value* output : nodes_[writer]->outputs) {
-      for (const Node* node : body_.nodes) {
-        if (node->op != &op::commit || node->inputs[0] != output) continue;
-        const auto& cell = node->attributes.get<std::string>("cell");
-        for (size_t reader = 0; reader < nodes_.size(); ++reader) {
-          if (reader == writer || phase_[reader] != 2 || !reads_cell(*nodes_[reader], cell)) {
-            continue;
-          }
-          if (!reaches(writer, reader)) edge(reader, writer);
-        }
-      }
+      const auto cells = cells_written_.find(output);
+      if (cells == cells_written_.end()) continue;
+      for (const std::string& cell : cells->second)
+        for (const size_t reader : readers_[cell])
+          if (reader != writer && phase_[reader] == 2 && !reaches(writer, reader))
+            edge(reader, writer);
     }
   }
 
-  static bool reads_cell(const Node& node, const std::string& cell) {
-    return std::any_of(node.inputs.begin(), node.inputs.end(), [&](const Value* input) {
-      return input->definition != nullptr && input->definition->op == &op::state &&
-             input->definition->attributes.get<std::string>("cell") == cell;
-    });
+  /// Which cells each value is written to, and who reads the old contents of each.
+  void find_uses_of_cells() {
+    for (size_t n = 0; n < nodes_.size(); ++n) {
+      const Node& node = *nodes_[n];
+      if (node.op == &op::commit)
+        cells_written_[node.inputs[0]].push_back(node.attributes.get<std::string>("cell"));
+      for (const Value* input : node.inputs) {
+        if (input->definition == nullptr || input->definition->op != &op::state) continue;
+        std::vector<size_t>& readers =
+            readers_[input->definition->attributes.get<std::string>("cell")];
+        if (readers.empty() || readers.back() != n) readers.push_back(n);
+      }
+    }
   }
 
   bool reaches(size_t from, size_t to) const {
@@ -241,6 +247,8 @@ class Order {
   std::vector<std::vector<size_t>> before_, after_;
   std::vector<int> phase_;  // 0 guards and what they need, 1 the rest, 2 writers
   std::unordered_map<size_t, bool> safe_;
+  std::unordered_map<const Value*, std::vector<std::string>> cells_written_;
+  std::unordered_map<std::string, std::vector<size_t>> readers_;  // by cell, in order
 };
 
 }  // namespace

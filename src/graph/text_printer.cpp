@@ -74,8 +74,8 @@ class Printer {
       return place->second;
     }
     std::string candidate = base;
-    for (int suffix = 1; !taken_.insert(candidate).second; ++suffix)
-      candidate = cat(base, '.', suffix);
+    int& suffix = last_suffix_[base];  // all up to this one are taken
+    while (!taken_.insert(candidate).second) candidate = cat(base, '.', ++suffix);
     place->second = candidate;
     return place->second;
   }
@@ -139,6 +139,7 @@ class Printer {
   std::string text_;
   std::map<const Value*, std::string> names_;
   std::set<std::string> taken_;
+  std::map<std::string, int> last_suffix_;  // by readable name
   int next_number_ = 0;
   std::map<const Node*, size_t> line_of_node_;  // from 0
   size_t counted_ = 0, lines_ = 0;              // text up to counted_ has lines_ lines

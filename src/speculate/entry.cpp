@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/check.h"
 #include "base/mutation.h"
@@ -216,11 +218,12 @@ void Entry::bind(const Generated& generated, const Call& call, PyObject* on_deat
   }
 
   const std::set<std::string> read = cells_read(program_->graph());
+  std::unordered_map<std::string_view, const CellBinding*> bindings;
+  for (const CellBinding& each : generated.cells) bindings[each.name] = &each;
   for (const std::string& name : program_->cells()) {
-    const CellBinding* binding = nullptr;
-    for (const CellBinding& each : generated.cells)
-      if (each.name == name) binding = &each;
-    TORCHJANUS_CHECK(binding != nullptr, "entry: the cell ", name, " is bound to nothing");
+    const auto found = bindings.find(name);
+    TORCHJANUS_CHECK(found != bindings.end(), "entry: the cell ", name, " is bound to nothing");
+    const CellBinding* const binding = found->second;
     cells_.push_back({binding->kind, captures.of(binding->source), binding->key,
                       read.contains(name), program_->is_touched_by_kernels_only(cells_.size()),
                       binding->writes});
