@@ -14,7 +14,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test test-instruction-sets bench bench-overheads bench-ablation bench-growth bench-state bench-recurrent bench-threads demo format lint sanitize fuzz fuzz-programs mutations reasons wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets bench bench-overheads bench-ablation bench-growth bench-state bench-recurrent bench-threads demo format lint sanitize fuzz fuzz-programs mutations wheel golden clean
 
 all: build
 
@@ -91,12 +91,6 @@ fuzz-programs: build
 # Plants wrong changes of state, class by class, and shows which tests see them.
 mutations: build
 	$(BIN)/python tools/mutations.py $(ARGS)
-
-# Runs the tests and lists the reasons of src/ that none of them has produced.
-reasons: build
-	@rm -f build/reasons.txt
-	-TORCHJANUS_REASONS=build/reasons.txt $(BIN)/python -m pytest
-	$(BIN)/python tools/reasons.py build/reasons.txt
 
 golden: build
 	$(BIN)/python tools/golden.py --update

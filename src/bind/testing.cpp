@@ -11,6 +11,7 @@
 #include "bind/testing.h"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -30,6 +31,7 @@
 #include "speculate/entry.h"
 #include "speculate/facts.h"
 #include "speculate/guards.h"
+#include "speculate/reason_record.h"
 #include "torch/ways.h"
 
 namespace nb = nanobind;
@@ -408,6 +410,8 @@ void bind_testing(nb::module_& module) {
       },
       nb::arg("state"), nb::arg("mutation") = "not_written");
   testing.def("planted_changes", planted_changes);
+  testing.def("record_reasons", speculate::record_reasons);
+  testing.def("take_recorded_reasons", speculate::take_recorded_reasons);
   testing.def("cast_rules", [] {
     std::vector<std::string> names;
     for (const frontend::CastRule& rule : frontend::cast_rules()) names.emplace_back(rule.name);

@@ -52,8 +52,8 @@ class Store : NamedAttribute {
     PyObject* descriptor = find_descriptor();
     if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_set != nullptr)
       return write_through(descriptor);
-    if (instance_ != nullptr) return write_field();
-    if (!own_dictionary(object_))
+    if (instance_ != nullptr && has_dictionary()) return write_field();
+    if (instance_ != nullptr || !own_dictionary(object_))
       interpreter_.refuse(ReasonCode::would_raise, cat("AttributeError: ", text_));
     if (element_ == nullptr) require_present();
     write(Source::Kind::instance_value);
@@ -62,6 +62,11 @@ class Store : NamedAttribute {
  private:
   [[noreturn]] void refuse() {
     interpreter_.refuse(ReasonCode::heap_write, path_text(self_, text_));
+  }
+
+  /// An object whose class has slots alone has no other attributes.
+  bool has_dictionary() const {
+    return _PyType_Lookup(type_, name_object(interpreter_, "__dict__").get()) != nullptr;
   }
 
   void write_field() {

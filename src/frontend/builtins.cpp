@@ -577,7 +577,10 @@ Value call_next(Interpreter& interpreter, const Arguments& arguments) {
 Value call_enumerate(Interpreter& interpreter, const Arguments& arguments) {
   const Value* start =
       arguments.positional.size() > 1 ? &arguments.positional[1] : arguments.keyword("start");
-  if (arguments.positional.empty()) refuse_arguments(interpreter, "enumerate");
+  const size_t starts = start == nullptr ? 0 : 1;
+  if (arguments.positional.empty() ||
+      arguments.positional.size() + arguments.keywords.size() > 1 + starts)
+    refuse_arguments(interpreter, "enumerate");
   auto iterator = iterate(interpreter, arguments.positional[0]);
   auto count = std::make_shared<Value>(start != nullptr ? *start : interpreter.integer(0));
   return std::make_shared<Iterator>([&interpreter, iterator, count]() -> Value {

@@ -134,8 +134,8 @@ bool loop_test(Interpreter& interpreter, const syntax::While& loop, int64_t trip
   if (!is_stable) {
     const CannotMerge* why = interpreter.followed({interpreter.frame().code->facts_key, loop.fact});
     interpreter.refuse(ReasonCode::dynamic_control,
-                       cat("the test of a while loop", why == nullptr ? "" : ": ",
-                           why == nullptr ? "" : why->why));
+                       why == nullptr ? std::string("the test of a while loop")
+                                      : cat("the test of a while loop: ", why->why));
   }
   bool goes_on = trips < seen->most_trips;
   return interpreter.follow(truth.flag, Object::borrow(goes_on ? Py_True : Py_False), fact);

@@ -604,7 +604,7 @@ void assign(Interpreter& interpreter, const syntax::Expression& target, const Va
     case ExpressionKind::List:
       return unpack(interpreter, syntax::as<syntax::List>(&target).elts, value);
     default:
-      interpreter.refuse(ReasonCode::expression, "an assignment target");
+      TORCHJANUS_CHECK(false, "assign: Python's grammar has no such target");
   }
 }
 

@@ -12,6 +12,7 @@
 #include "frontend/rolled.h"
 #include "graph/op.h"
 #include "ops/promotion.h"
+#include "speculate/reason_record.h"
 
 namespace janus::frontend {
 
@@ -75,6 +76,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       attempt = 0;
     } catch (const CannotMerge& reason) {
       log("merge", reason.why);
+      speculate::record(ReasonCode::dynamic_control, reason.why);
       // A recursion of which one side is followed would be left at each call.
       if (interpreter.recursion().is_building() || generalisation.owns(reason.test))
         return speculate::Reason{ReasonCode::dynamic_control, cat("in a recursion: ", reason.why),

@@ -13,6 +13,7 @@
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
 #include "ops/list.h"
+#include "speculate/reason_record.h"
 #include "speculate/recipe.h"
 #include "speculate/test_number.h"
 #include "syntax/source.h"
@@ -96,6 +97,7 @@ const speculate::NodeFact* Interpreter::fact(int number) const {
 // --- giving up ----------------------------------------------------------------------------------
 
 void Interpreter::refuse(ReasonCode code, std::string details) const {
+  speculate::record(code, details);
   if (frame_ == nullptr) throw Refusal{{code, std::move(details), {}}};
   Object callee;
   for (const Frame* frame = frame_; frame != nullptr; frame = frame->caller)
@@ -501,8 +503,10 @@ void Interpreter::check_not_written(const std::string& name, PyObject* cell) con
   if (statement_variables_ == nullptr || !statement_variables_->values.contains(name)) return;
   if (!may_be_variable(name, cell)) return;
   auto writer = written_by_.find(name);
-  throw Refusal{{ReasonCode::heap_write, cat("the variable ", name, " of a nested function"),
-                 user_span(), writer == written_by_.end() ? -1 : writer->second}};
+  std::string details = cat("the variable ", name, " of a nested function");
+  speculate::record(ReasonCode::heap_write, details);
+  throw Refusal{{ReasonCode::heap_write, std::move(details), user_span(),
+                 writer == written_by_.end() ? -1 : writer->second}};
 }
 
 Value Interpreter::read_closure_cell(const std::string& name) {

@@ -117,7 +117,7 @@ class Matcher {
       case PatternKind::MatchStar:
         break;  // its sequence takes it
     }
-    interpreter_.refuse(ReasonCode::statement, "a pattern");
+    TORCHJANUS_CHECK(false, "match: a starred pattern outside of a sequence");
   }
 
   Completion compared(syntax::CompareOperator op, const Value& value, const Value& expected,

@@ -99,7 +99,7 @@ void execute_augmented(Interpreter& interpreter, const syntax::AugAssign& statem
     case ExpressionKind::Subscript:
       return augment_item(interpreter, statement);
     default:
-      interpreter.refuse(ReasonCode::statement, "augmented assignment");
+      TORCHJANUS_CHECK(false, "augment: Python's grammar has no such target");
   }
 }
 
@@ -127,7 +127,7 @@ void execute_delete(Interpreter& interpreter, const syntax::Expression& target) 
         execute_delete(interpreter, *part);
       return;
     default:
-      interpreter.refuse(ReasonCode::statement, "del");
+      TORCHJANUS_CHECK(false, "delete: Python's grammar has no such target");
   }
 }
 

@@ -12,6 +12,7 @@
 #include "graph/run_time_symbols.h"
 #include "speculate/describe.h"
 #include "speculate/hooks.h"
+#include "speculate/reason_record.h"
 #include "speculate/surroundings.h"
 #include "speculate/test_number.h"
 
@@ -747,6 +748,7 @@ Reason Dispatcher::located(Reason reason) const {
 
 void Dispatcher::note(Reason unlocated) {
   Reason reason = located(std::move(unlocated));
+  record(reason.code, reason.details);
   for (Noted& each : reasons_) {
     if (each.reason.code != reason.code || each.reason.span.line != reason.span.line ||
         each.reason.details != reason.details)

@@ -1,12 +1,10 @@
 """Times decide nothing in tests, which count calls and graphs, and the first call of a graph waits for its
 kernels; tests of the timing, and of compiling in the background, ask for that."""
 
-import functools
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
@@ -25,9 +23,10 @@ os.environ["TORCHJANUS_DISABLE"] = ",".join(sorted(_DISABLED | {"background"}))
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import numpy  # noqa: E402
+from reason_literals import unseen  # noqa: E402
 
 import torch  # noqa: E402
-from torchjanus import _core, convert  # noqa: E402  (it reads the environment)
+from torchjanus import _core  # noqa: E402  (it reads the environment)
 
 
 def _seed() -> None:
@@ -48,27 +47,6 @@ def _without_times() -> Iterator[None]:
     yield
     _core.testing.let_times_decide(True)
 
-
-# Where to write which reasons the tests have seen: tools/reasons.py says which are missing.
-_RECORD = os.environ.get("TORCHJANUS_REASONS", "")
-
-
-def _recording(stats: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    @functools.wraps(stats)
-    def recorded(*arguments: Any) -> dict[str, Any]:
-        result = stats(*arguments)
-        with open(_RECORD, "a") as record:
-            for reason in result.get("reasons", ()):
-                sentence = reason["sentence"].replace("\n", " ")
-                record.write(f"{reason['code']}\t{sentence}\n")
-        return result
-
-    return recorded
-
-
-if _RECORD:
-    for kind in (convert.Function, convert.Region):
-        kind.stats = _recording(kind.stats)
 
 # What a machine may lack; any other skip fails in continuous integration, where nobody reads of it.
 _MAY_BE_SKIPPED = (
@@ -105,6 +83,46 @@ def pytest_make_collect_report() -> Iterator[None]:
     outcome = yield
     if _IN_CI:
         _fail_if_skipped(outcome.get_result())
+
+
+_core.testing.record_reasons()
+_MISSING_REASONS = pytest.StashKey[list[str]]()
+
+
+def _is_whole_run(session: pytest.Session) -> bool:
+    """Whether all tests of the folder ran, as they are when nothing is left out."""
+    config = session.config
+    return (
+        config.args_source == pytest.Config.ArgsSource.TESTPATHS
+        and config.option.markexpr == "not slow"
+        and not config.option.keyword
+        and not config.option.deselect
+        and not config.option.collectonly
+        and not config.option.ignore
+        and not getattr(config.option, "lf", False)
+        and not session.shouldstop
+        and not session.shouldfail
+        and not _DISABLED
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Each literal reason of src/ must have been produced: a program that nothing tests is as good as wrong."""
+    if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        return
+    if not _is_whole_run(session):
+        return
+    missing = unseen(_core.testing.take_recorded_reasons())
+    session.config.stash[_MISSING_REASONS] = missing
+    if missing:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    for line in config.stash.get(_MISSING_REASONS, []):
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture
