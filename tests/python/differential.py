@@ -48,6 +48,8 @@ from torch import nn
 
 torchjanus.options.disabled |= {"background"}  # a call is a graph's as soon as there is one
 
+PROFILED = 3  # calls before there is a graph
+
 
 @dataclass
 class Call:
@@ -92,8 +94,9 @@ def differential(
 ) -> Callable[[Callable[..., Program]], Callable[..., None]]:
     """Makes a test of a function that builds a Program.
 
-    `reasons`: codes that must be reported; empty: a graph must have run. `hits`: at least so many
-    calls ran as graphs. `graphs`: at most so many graphs were generated. `aborts`: at least so many runs were given up.
+    `reasons`: codes that must be reported; empty: graphs must have run. `hits`: at least so many calls
+    ran as graphs; all but those that are profiled, if nothing is said. `graphs`: at most so many graphs
+    were generated. `aborts`: at least so many runs were given up.
     """
     expectation = Expectation(reasons, hits, graphs, aborts)
 
@@ -366,6 +369,9 @@ def check_expectation(stats: dict[str, Any], expectation: Expectation) -> None:
     if expectation.reasons:
         missing = set(expectation.reasons) - set(codes)
         assert not missing, f"expected the reasons {missing}, but there are {stats['reasons']}"
+    elif expectation.hits is None:
+        least = max(1, stats["calls"] - PROFILED)
+        assert stats["hits"] >= least, f"{stats['hits']} hits, not {least}: {stats}"
     else:
         assert stats["hits"] > 0, f"no graph ran: {stats['state']}, {stats['reasons']}"
     if "internal_error" not in expectation.reasons:

@@ -236,7 +236,7 @@ def test_one_sequence_after_the_other():
     assert not batched(Program(step, [(sequences(6),) for _ in range(14)]))
 
 
-@differential(graphs=6)
+@differential(graphs=6, hits=15)
 def test_a_test_on_the_state():
     """What the state holds decides how a round goes on: no round is put off."""
     model = Recurrent()

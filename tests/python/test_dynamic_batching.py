@@ -219,7 +219,7 @@ def test_random_numbers_keep_their_order():
     return Program(step, trees(12), watch=[layer])
 
 
-@differential(graphs=1)
+@differential(graphs=1, hits=8)
 def test_index_out_of_range():
     """In the middle of the recursion: the run is given up, and eager raises."""
     model = tree_rnn()
@@ -233,7 +233,7 @@ def test_index_out_of_range():
     return Program(step, [*trees(8), (wrong,), *trees(3)], watch=[model])
 
 
-@differential(graphs=1, aborts=1)
+@differential(graphs=1, aborts=1, hits=8)
 def test_another_kind_below():
     model = tree_rnn()
 
@@ -255,7 +255,7 @@ def test_another_kind_below():
     return Program(step, calls, watch=[model])
 
 
-@differential(graphs=1)
+@differential(graphs=1, hits=7)
 def test_label_out_of_range():
     """A loss that is computed late fails: nothing of the step is done."""
     model, optimizer, step = training_over_trees()
@@ -266,7 +266,7 @@ def test_label_out_of_range():
     return Program(step, calls, watch=[model, optimizer])
 
 
-@differential()
+@differential(hits=10)
 def test_exception_in_the_middle():
     layer = nn.Linear(3, 3)
 
@@ -289,7 +289,7 @@ def test_exception_in_the_middle():
     return Program(step, calls, watch=[layer])
 
 
-@differential()
+@differential(hits=3)
 def test_state_that_is_written():
     """A count, and a sum of what the nodes hold, in the order of the recursion."""
 

@@ -64,12 +64,12 @@ def training():
 @pytest.mark.parametrize("name", sorted(options.switches()))
 def test_results_without(name):
     with options.without(name):
-        differential()(training)()
+        differential(hits=6)(training)()
 
 
 def test_results_without_anything():
     with options.without(*options.switches()):
-        differential()(training)()
+        differential(hits=6)(training)()
 
 
 def test_unroll():

@@ -321,7 +321,7 @@ def test_branch_on_data_that_changes_its_mind():
     return Program(step, [(sign * torch.rand(3),) for sign in signs])
 
 
-@differential(aborts=1)
+@differential(aborts=1, hits=6)
 def test_abort_restores_random_state_and_parameters():
     model = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
@@ -555,7 +555,7 @@ def test_numbers_that_never_come_again_have_few_graphs():
     return Program(step, [(torch.randn(3), 3 * turn) for turn in range(40)])
 
 
-@differential()
+@differential(hits=11)
 def test_of_many_objects_that_are_written_two_become_one():
     states = [{"mean": torch.randn(3)} for _ in range(6)]
 

@@ -714,7 +714,7 @@ ROWS = {
 
 @pytest.mark.parametrize("use", ROWS)
 @pytest.mark.parametrize("is_argument", [True, False])
-@differential()
+@differential(hits=15)
 def test_rows_that_lie_otherwise_on_the_two_sides(is_argument, use):
     def step(x):
         y = x if is_argument else x * 2

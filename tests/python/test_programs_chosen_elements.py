@@ -188,7 +188,7 @@ def test_elements_with_gradients():
     return positions(step, watch=[rows])
 
 
-@differential()
+@differential(hits=17)
 def test_list_that_the_step_changes():
     samples = made_samples()
 
@@ -272,7 +272,7 @@ def test_slice_of_a_list_that_others_change():
     return trained(loss_of, between=exchange)
 
 
-@differential()
+@differential(hits=4)
 def test_slice_whose_elements_are_handed_on():
     rows = [torch.randn(4) for _ in range(COUNT)]
 
@@ -283,7 +283,7 @@ def test_slice_whose_elements_are_handed_on():
     return positions(step)
 
 
-@differential()
+@differential(hits=2)
 def test_slice_of_a_list_that_the_step_changes():
     rows = [torch.randn(4) for _ in range(COUNT)]
 

@@ -82,7 +82,7 @@ def test_what_is_left_set():
     return program(step)
 
 
-@differential()
+@differential(hits=8)
 def test_a_run_that_is_given_up_sets_nothing():
     def step(x):
         scale.set(1.5)

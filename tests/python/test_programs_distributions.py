@@ -12,7 +12,7 @@ def batches(*shape, count=8):
     return [(torch.randn(*shape),) for _ in range(count)]
 
 
-@differential()
+@differential(hits=6)
 def test_policy_update():
     model = nn.Linear(4, 3)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
@@ -46,7 +46,7 @@ def test_sample_of_a_policy():
 
 
 def test_actions_that_do_not_exist_raise_as_in_eager():
-    @differential(aborts=1)
+    @differential(aborts=1, hits=9)
     def program():
         def step(x, actions):
             return Categorical(logits=x).log_prob(actions)
@@ -95,7 +95,7 @@ def test_distribution(name, trains):
     program()
 
 
-@differential()
+@differential(hits=3)
 def test_broadcast_tensors():
     def step(x, y):
         same, wide = torch.broadcast_tensors(x, y)
@@ -150,7 +150,7 @@ class Measured:
         self._length = length
 
 
-@differential()
+@differential(hits=20)
 def test_descriptors_of_the_program():
     outside = Measured(torch.ones(3))
 

@@ -13,7 +13,7 @@ SIZES = [(1,), (2,), (311,), (312,), (313,), (624,), (3, 5, 400)]
 
 @pytest.mark.parametrize("chance", [1e-6, 0.3, 0.5, 0.999999])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
-@differential()
+@differential(hits=22)
 def test_sizes(dtype, chance):
     def step(x):
         shift = torch.rand((), dtype=torch.float32)  # one number: pairs begin in the middle
@@ -23,7 +23,7 @@ def test_sizes(dtype, chance):
     return Program(step, calls)
 
 
-@differential()
+@differential(hits=11)
 def test_probabilities_that_vary():
     def step(x, chance):
         return torch.empty_like(x).bernoulli_(chance) * x
@@ -32,7 +32,7 @@ def test_probabilities_that_vary():
     return Program(step, [*calls, (torch.randn(40, 40), 1.5), *calls])
 
 
-@differential()
+@differential(hits=6)
 def test_a_run_that_is_given_up_has_drawn_nothing():
     def step(x):
         y = F.dropout(x, 0.5)

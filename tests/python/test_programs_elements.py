@@ -70,7 +70,7 @@ def test_what_is_not_asked_any_more_does_not_fail():
     return Program(step, calls)
 
 
-@differential(aborts=1)
+@differential(aborts=1, hits=14)
 def test_asking_what_fails():
     def step(x):
         return x * any(1 / v > 5 for v in x.sum(1).tolist())
@@ -142,7 +142,7 @@ def test_equal_ones_stay_in_their_order():
     return Program(step, numbers())
 
 
-@differential(aborts=1)
+@differential(aborts=1, hits=15)
 def test_sorting_what_is_not_a_number():
     def step(values, x):
         return x * sorted(values)[0]

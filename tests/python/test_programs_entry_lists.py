@@ -233,7 +233,7 @@ def test_same_tensor_twice():
     return Program(lambda xs: torch.stack(xs).sum(0), calls)
 
 
-@differential()
+@differential(hits=2)
 def test_element_that_is_handed_on():
     """It must be that very object."""
 
@@ -260,7 +260,7 @@ def test_element_is_itself():
         assert all(a is b for a, b in zip(copy, xs, strict=True))
 
 
-@differential()
+@differential(hits=5)
 def test_element_written():
     def step(xs):
         for x in xs:
@@ -270,7 +270,7 @@ def test_element_written():
     return Program(step, lists(rows))
 
 
-@differential()
+@differential(hits=5)
 def test_list_changed():
     def step(xs, y):
         total = torch.zeros(4)
@@ -282,7 +282,7 @@ def test_list_changed():
     return Program(step, [(rows(n), torch.randn(4)) for n in LENGTHS])
 
 
-@differential()
+@differential(hits=3)
 def test_list_emptied():
     def step(xs, y):
         while xs:

@@ -38,7 +38,7 @@ def test_loss_that_begins_as_a_number():
     return Program(loss_from_zero(layer), sequences(), watch=[layer])
 
 
-@differential()
+@differential(hits=9)
 def test_loss_of_no_rounds_in_some_calls():
     layer = nn.Linear(5, 5)
     return Program(loss_from_zero(layer), sequences(EVEN_NONE), watch=[layer])
@@ -56,7 +56,7 @@ def test_int_that_becomes_a_float():
     return Program(step, sequences())
 
 
-@differential()
+@differential(hits=9)
 def test_int_that_becomes_a_float_in_some_calls():
     def step(x):
         total = 0
@@ -123,7 +123,7 @@ def test_state_of_a_module_that_begins_as_none():
     return Program(step, sequences(), watch=[cell])
 
 
-@differential()
+@differential(hits=3)
 def test_loop_left_in_its_first_round():
     def step(x):
         last = None
@@ -136,7 +136,7 @@ def test_loop_left_in_its_first_round():
     return Program(step, sequences())
 
 
-@differential()
+@differential(hits=3)
 def test_return_out_of_the_first_round():
     def step(x):
         total = 0

@@ -161,7 +161,7 @@ def test_training_flag_is_followed():
     return Program(step, calls, watch=[model])
 
 
-@differential()
+@differential(hits=7)
 def test_flag_of_the_data_decides_what_an_operator_is():
     def step(x):
         training = (x.sum() > 0).item()
@@ -174,7 +174,7 @@ def test_flag_of_the_data_decides_what_an_operator_is():
     return Program(step, [(torch.randn(3, 4),) for _ in range(16)])
 
 
-@differential()
+@differential(hits=15)
 def test_flag_of_the_entry_decides_what_an_operator_is():
     def step(x, which):
         y = x * 1

@@ -136,7 +136,7 @@ def test_result_of_both_sides_of_a_branch():
     return result_used_later(train, [w])
 
 
-@differential()
+@differential(hits=9)
 def test_result_that_some_rounds_of_a_loop_free():
     w = nn.Parameter(torch.randn(3))
 
@@ -412,7 +412,7 @@ def test_all_elements_are_read(use):
 
 
 @pytest.mark.parametrize("use", ["break", "last", "pop", "shorter", "slice"])
-@differential()
+@differential(hits=19)
 def test_loops_that_leave_elements_out(use):
     first, later = nn.Linear(3, 3), nn.Linear(3, 3)
     bias = nn.Parameter(torch.randn(3))

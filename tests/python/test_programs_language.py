@@ -477,7 +477,7 @@ def test_negative_powers_of_zero():
     return Program(step, [(torch.randn(3), n) for n in numbers])
 
 
-@differential()
+@differential(hits=5)
 def test_powers_that_come_out_as_floats_or_do_not_fit():
     def step(x, a, b):
         return x * 2, a**b

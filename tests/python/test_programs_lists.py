@@ -496,7 +496,7 @@ def test_equal_elements_are_tensors_of_their_own():
     return rounds(step)
 
 
-@differential()
+@differential(hits=8)
 def test_one_tensor_several_times():
     def step(x, n):
         parts, y = [], x * 2
@@ -507,7 +507,7 @@ def test_one_tensor_several_times():
     return rounds(step)
 
 
-@differential()
+@differential(hits=8)
 def test_one_tensor_in_two_rounds():
     def step(x, n):
         parts, y = [], x * 2
@@ -520,7 +520,7 @@ def test_one_tensor_in_two_rounds():
     return rounds(step)
 
 
-@differential()
+@differential(hits=5)
 def test_one_tensor_twice_in_a_round():
     def step(x, n):
         parts = []
@@ -534,7 +534,7 @@ def test_one_tensor_twice_in_a_round():
     return rounds(step)
 
 
-@differential()
+@differential(hits=8)
 def test_written_tensor_several_times():
     def step(x, n):
         parts, y = [], x * 2
@@ -621,7 +621,7 @@ def test_extremes_and_flags_of_a_list_that_grew():
     return Program(step, [(torch.randn(n, 3),) for n in (4, 4, 5, 6, 3, 7, 8, 2, 4, 9)])
 
 
-@differential()
+@differential(hits=13)
 def test_extremes_of_lists_with_nan_and_of_none():
     def step(x):
         chosen = [value.item() for value in x if value != 7]

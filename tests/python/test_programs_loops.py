@@ -477,7 +477,7 @@ def test_rounds_that_always_came_and_then_did_not():
     return Program(step, [*calls[:8], (torch.zeros(4),), *calls[8:]])
 
 
-@differential()
+@differential(hits=3)
 def test_view_of_what_goes_through_a_loop_or_is_the_argument():
     def step(x):
         y = x

@@ -41,7 +41,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@differential(graphs=1)
+@differential(graphs=1, hits=4)
 def test_gradients_through_masks(loss):
     return trained(LOSSES[loss])
 

@@ -366,7 +366,7 @@ def test_written_through_a_property():
 
 
 @pytest.mark.parametrize("by_path", [True, False])
-@differential()
+@differential(hits=2)
 def test_the_same_object_by_two_ways(by_path):
     """What is written to a node is read of the object that the program holds otherwise."""
     kept = Node(1, [])

@@ -303,7 +303,7 @@ def test_scope_in_loops_and_branches():
     return Program(step, batches(12))
 
 
-@differential()
+@differential(hits=7)
 def test_scope_that_branches():
     """Which half of the generator runs, the run decides."""
 
@@ -432,7 +432,7 @@ def test_shifts():
     return Program(step, [(torch.randn(3), n) for n in (3, 5, 4, 7, 2, 6, 0, 1, 62, 63, 64, 70, 9)])
 
 
-@differential()
+@differential(hits=4)
 def test_shift_by_a_negative_number():
     def step(x, n):
         return x * (1 << n)
@@ -496,7 +496,7 @@ def test_comprehension_with_conditions_on_data():
     return Program(step, calls, watch=[weight])
 
 
-@differential()
+@differential(hits=2)
 def test_comprehension_of_which_nothing_is_left():
     def step(x, n):
         kept = [x[i] for i in range(n) if x[i].item() > 10]

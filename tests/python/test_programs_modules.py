@@ -49,7 +49,7 @@ def test_slices_of_containers():
     return training(lambda model, x, y: F.mse_loss(model(x), y))()
 
 
-@differential()
+@differential(hits=3)
 def test_a_changed_container():
     program = training(lambda model, x, y: F.mse_loss(model(x), y))()
     model = program.watch[0]

@@ -349,7 +349,7 @@ def test_kept_gradient_of_what_has_none():
     return Program(step, signed(6))
 
 
-@differential()
+@differential(hits=13)
 def test_deep_copy_raises_where_there_is_a_gradient():
     block = layer()
 
@@ -413,7 +413,7 @@ def test_collected_in_a_list():
     return Program(step, signed(30), watch=[block, head])
 
 
-@differential()
+@differential(hits=10)
 def test_collected_in_a_list_of_the_graph():
     block, head = layer(), layer()
 

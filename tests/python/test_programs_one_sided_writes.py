@@ -240,7 +240,7 @@ def test_hook_of_a_gradient_of_one_side():
 # --- order, and what is shown --------------------------------------------------------------------
 
 
-@differential()
+@differential(hits=4)
 def test_order_of_keys():
     def step(x, table):
         if x.sum() > 0:
@@ -254,7 +254,7 @@ def test_order_of_keys():
     return Program(step, [(x, {}) for x, _ in calls()])
 
 
-@differential()
+@differential(hits=4)
 def test_order_of_attributes():
     def step(x, holder):
         if x.sum() > 0:

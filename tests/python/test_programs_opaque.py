@@ -129,7 +129,7 @@ def test_what_a_side_recorded_stays_until_its_gradient():
     return Program(step, [(torch.randn(3, 4),) for _ in range(20)], watch=[weight])
 
 
-@differential()
+@differential(hits=25)
 def test_on_both_sides_of_a_branch():
     layer = Recurrent()
     optimizer = torch.optim.SGD(layer.parameters(), 0.1)
@@ -229,7 +229,7 @@ def test_operators_that_give_other_sizes_than_torch_says():
     return Program(step, calls)
 
 
-@differential()
+@differential(hits=13)
 def test_what_is_tried_out_draws_nothing():
     """Sizes that vary make torch be asked what the operator gives; it draws to tell."""
 

@@ -87,7 +87,7 @@ def test_overlaps_stay_imperative(change):
     return Program(step, calls())
 
 
-@differential()
+@differential(hits=9)
 def test_one_argument_is_two():
     """Only where both are one tensor do they overlap."""
 

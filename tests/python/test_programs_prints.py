@@ -137,7 +137,7 @@ def test_a_text_that_goes_through_the_rounds():
     return Program(step, rows())
 
 
-@differential(aborts=1)
+@differential(aborts=1, hits=30)
 def test_nothing_is_shown_by_a_run_that_is_given_up():
     def step(x):
         for row in x:

@@ -184,7 +184,7 @@ def test_gradients_of_gradients():
     return Program(step, [(torch.randn(9, 3, 5),) for _ in range(6)], watch=[layer])
 
 
-@differential()
+@differential(hits=8)
 def test_a_test_between_the_products():
     layer = nn.Linear(5, 5)
 

@@ -114,7 +114,7 @@ def test_parts_whose_gradients_adjoin():
     return Program(step, [(torch.randn(3, 4),) for _ in range(6)], watch=[weight])
 
 
-@differential()
+@differential(hits=2)
 def test_a_state_of_another_size_raises():
     cell = nn.GRUCell(5, 6)
 

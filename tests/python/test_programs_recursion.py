@@ -1051,7 +1051,7 @@ def test_root_becomes_a_leaf():
     return trained(go, [layer], calls)
 
 
-@differential()
+@differential(hits=7)
 def test_the_program_asks_for_a_gradient():
     layer = nn.Linear(3, 3)
 
@@ -1066,7 +1066,7 @@ def test_the_program_asks_for_a_gradient():
     return trained(go, [layer])
 
 
-@differential()
+@differential(hits=15)
 def test_a_result_that_may_have_no_gradient():
     layer = nn.Linear(3, 3)
 
@@ -1174,7 +1174,7 @@ def test_stack_and_mean_of_children():
     return Program(lambda root, x: go(root, x), with_nodes())
 
 
-@differential()
+@differential(hits=5)
 def test_stack_of_children_is_looked_at():
     """Not summed: each tree has a graph, or none."""
 
@@ -1187,7 +1187,7 @@ def test_stack_of_children_is_looked_at():
     return Program(lambda root, x: go(root, x), with_nodes())
 
 
-@differential()
+@differential(hits=5)
 def test_stack_of_no_children():
     """Eager raises."""
 

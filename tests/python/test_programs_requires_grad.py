@@ -331,7 +331,7 @@ def test_two_paths_lead_to_one_parameter():
     return Program(step, calls, watch=[first, second])
 
 
-@differential()
+@differential(hits=5)
 def test_run_that_fails_after_a_switch():
     w = torch.ones(3, requires_grad=True)
 
@@ -426,7 +426,7 @@ def test_leaf_that_is_made_with_requires_grad(name):
     return Program(step, [(torch.randn(3),) for _ in range(6)])
 
 
-@differential()
+@differential(hits=3)
 def test_leaf_that_is_made_with_requires_grad_in_a_loop():
     def step(x, rounds):
         total = torch.zeros(3)

@@ -141,7 +141,7 @@ def test_gradients_of_the_side_that_was_taken():
     return Program(step, calls(20), watch=[first, second, optimizer])
 
 
-@differential()
+@differential(hits=13)
 def test_a_later_test_fails():
     a, b = buffers(2)
 
@@ -184,7 +184,7 @@ def test_layers_left_out():
     return left_out(layers, [(torch.randn(5, 6),) for _ in range(24)])
 
 
-@differential()
+@differential(hits=34)
 def test_layers_that_are_hardly_ever_taken():
     layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(5))
     return left_out(layers, [(torch.randn(5, 6),) for _ in range(40)], survives=0.15)
@@ -204,14 +204,14 @@ def test_convolutions_left_out():
     return left_out(layers, [(torch.randn(2, 4, 5, 5),) for _ in range(20)])
 
 
-@differential()
+@differential(hits=15)
 def test_batches_of_other_sizes():
     layers = nn.ModuleList(nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(3))
     sizes = [4, 4, 4, 4, 7, 4, 7, 7, 5, 4, 7, 5, 1, 4, 2, 7, 5, 4, 7, 4]
     return left_out(layers, [(torch.randn(size, 6),) for size in sizes])
 
 
-@differential()
+@differential(hits=12)
 def test_products_on_both_sides():
     a, b = (torch.randn(6, 6, requires_grad=True) for _ in range(2))
 
@@ -229,7 +229,7 @@ def test_products_on_both_sides():
     return Program(step, [(torch.randn(6, 6), flag) for _, flag in calls(18)], watch=[a, b])
 
 
-@differential()
+@differential(hits=12)
 def test_a_side_that_may_raise():
     table = torch.randn(4, 3, requires_grad=True)
 

@@ -35,7 +35,7 @@ def test_size_that_a_tensor_holds():
     return Program(step, calls)
 
 
-@differential(aborts=1)
+@differential(aborts=1, hits=4)
 def test_size_that_is_one_in_some_runs():
     def step(n):
         size = int(n) - 1
@@ -85,7 +85,7 @@ def test_windows_of_rows_in_a_loop():
     return Program(step, [(torch.randn(n, 3),) for n in [4, 4, 5, 6, 3, 7, 8, 4, 9]])
 
 
-@differential()
+@differential(hits=4)
 def test_windows_that_end_behind_the_tensor():
     def step(x):
         total = torch.zeros(())
@@ -120,7 +120,7 @@ def test_as_much_of_a_table_as_there_are_words(name):
     return Program(step, [(torch.randn(2, n, 4),) for n in lengths], watch=[table, layer])
 
 
-@differential(aborts=1)
+@differential(aborts=1, hits=4)
 def test_more_words_than_the_table_has():
     """Eager's part is shorter then, and the sum raises; of one row it is not."""
     table, row = torch.randn(1, 6, 4), torch.randn(6)
@@ -132,7 +132,7 @@ def test_more_words_than_the_table_has():
     return Program(step, [(torch.randn(2, n, 4),) for n in [4, 4, 5, 6, 3, 7, 8, 4, 9, 5]])
 
 
-@differential()
+@differential(hits=4)
 def test_window_at_a_place_that_a_tensor_holds():
     weight = torch.randn(9, 3, requires_grad=True)
 

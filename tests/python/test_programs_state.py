@@ -603,7 +603,7 @@ def test_autocast_left_by_one_side(convert):
     return Program(step, calls_between(lambda: None), watch=[weight], convert=convert)
 
 
-@differential()
+@differential(hits=7)
 def test_recursion_outside_and_inside_of_an_autocast():
     weight = torch.randn(4, 4)
 

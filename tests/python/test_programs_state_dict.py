@@ -140,7 +140,7 @@ def test_state_of_before_the_call_is_loaded():
     return Program(step, calls, watch=[net, states])
 
 
-@differential()
+@differential(hits=3)
 def test_key_that_is_missing():
     net, other = network(), network()
     state = other.state_dict()

@@ -85,7 +85,7 @@ def test_gradients_of_a_model_channels_last():
     return Program(step, [(torch.randn(2, 3, 8, 8),) for _ in range(6)], watch=[model, optimizer])
 
 
-@differential()
+@differential(hits=2)
 def test_gradients_with_sizes_that_vary():
     def step(p):
         p.grad = None
@@ -95,7 +95,7 @@ def test_gradients_with_sizes_that_vary():
     return Program(step, [(torch.randn(3, n).t().requires_grad_(),) for n in (4, 5, 6, 7, 4, 8, 9)])
 
 
-@differential()
+@differential(hits=5)
 def test_dropout_that_drops_nothing_in_some_runs():
     """Its result is then its operand, and its gradient the one that came."""
 
@@ -113,7 +113,7 @@ def test_dropout_that_drops_nothing_in_some_runs():
 
 @pytest.mark.parametrize("split", [torch.chunk, torch.unsafe_chunk, torch.tensor_split])
 @pytest.mark.parametrize("varies", ["size", "number"])
-@differential(graphs=12)
+@differential(graphs=12, hits=4)
 def test_parts_whose_number_varies(split, varies):
     def step(p, parts):
         p.grad = None
@@ -160,7 +160,7 @@ def test_results_in_order_of_operands_that_are_not(name):
     return Program(step, [(torch.randn(*shape), mask) for _ in range(5)])
 
 
-@differential()
+@differential(hits=3)
 def test_part_put_into_a_tensor_of_varying_size():
     def step(x, y):
         x.grad = None
@@ -190,7 +190,7 @@ def test_names_of_nodes_by_strides(operator):
     return Program(step, parameters(4, 4))
 
 
-@differential()
+@differential(hits=6)
 def test_no_gradient_in_some_runs():
     """That of a norm of order 0 is None, not zeros."""
 

@@ -93,7 +93,7 @@ def test_left_early():
     return Program(step, [(torch.randn(3, 4),) for _ in range(40)])
 
 
-@differential(aborts=1)
+@differential(aborts=1, hits=30)
 def test_a_generator_that_fails():
     def inverse(x):
         for row in x:
