@@ -27,6 +27,28 @@ int asked = 0;
 
 double time_now() { return simulated_time ? simulated_time->now : now(); }
 
+/// Containers may hold themselves, or very many elements: where it looked at enough, it can't tell.
+bool may_leave_gradients(PyObject* result, int& left_to_look_at) {
+  if (result == nullptr || !has_tensor_access() || left_to_look_at-- == 0) return true;
+  if (tensor_access().is_tensor(result)) {
+    const auto fact = tensor_access().describe(result, nullptr);
+    return !fact || fact->requires_grad;
+  }
+  if (result == Py_None || PyLong_Check(result) != 0 || PyFloat_Check(result) != 0 ||
+      PyUnicode_Check(result) != 0)
+    return false;
+  if (PyDict_CheckExact(result) != 0) {
+    PyObject *key = nullptr, *value = nullptr;
+    for (Py_ssize_t i = 0; PyDict_Next(result, &i, &key, &value) != 0;)
+      if (may_leave_gradients(value, left_to_look_at)) return true;
+    return false;
+  }
+  if (PyTuple_Check(result) == 0 && PyList_CheckExact(result) == 0) return true;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i)
+    if (may_leave_gradients(PySequence_Fast_GET_ITEM(result, i), left_to_look_at)) return true;
+  return false;
+}
+
 }  // namespace
 
 bool times_decide = true;
@@ -167,6 +189,11 @@ void Contest::leave() {
   started_ = ended_ = 0;
   is_without_ = false;
   if (current == this) current = nullptr;
+}
+
+bool may_leave_gradients(PyObject* result) {
+  int left_to_look_at = 64;
+  return may_leave_gradients(result, left_to_look_at);
 }
 
 }  // namespace janus::speculate

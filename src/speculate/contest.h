@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/trial.h"
+#include "python/object.h"
 
 namespace janus::speculate {
 
@@ -84,5 +85,9 @@ class Contest {
   double least_profiled_ = 0;        ///< 0: unknown
   std::vector<double> quiet_times_;  ///< of runs before any turns
 };
+
+/// Whether a backward run may come that belongs to a call that gave that; null: it raised. What is
+/// no tensor of a kind that graphs have, number, text or container of such may hold anything.
+bool may_leave_gradients(PyObject* result);
 
 }  // namespace janus::speculate

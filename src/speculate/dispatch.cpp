@@ -234,37 +234,6 @@ bool Dispatcher::is_without_graphs(const Environment& environment) {
   return is_without || settled_;
 }
 
-/// Whether a backward run may come that belongs to the call. What is no tensor, number, text or
-/// container of such may hold anything.
-bool Dispatcher::leaves_gradients(PyObject* result) {
-  int left_to_look_at = 64;
-  return leaves_gradients(result, left_to_look_at);
-}
-
-/// Containers may hold themselves, or very many elements: where it looked at enough, it can't tell.
-bool Dispatcher::leaves_gradients(PyObject* result, int& left_to_look_at) {
-  if (result == nullptr || !has_tensor_access() || left_to_look_at-- == 0) return true;
-  if (tensor_access().is_tensor(result)) {
-    const auto requires_grad =
-        python::Object::steal(PyObject_GetAttrString(result, "requires_grad"));
-    if (!requires_grad) PyErr_Clear();
-    return requires_grad.get() != Py_False;
-  }
-  if (result == Py_None || PyLong_Check(result) != 0 || PyFloat_Check(result) != 0 ||
-      PyUnicode_Check(result) != 0)
-    return false;
-  if (PyDict_CheckExact(result) != 0) {
-    PyObject *key = nullptr, *value = nullptr;
-    for (Py_ssize_t i = 0; PyDict_Next(result, &i, &key, &value) != 0;)
-      if (leaves_gradients(value, left_to_look_at)) return true;
-    return false;
-  }
-  if (PyTuple_Check(result) == 0 && PyList_CheckExact(result) == 0) return true;
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); ++i)
-    if (leaves_gradients(PySequence_Fast_GET_ITEM(result, i), left_to_look_at)) return true;
-  return false;
-}
-
 Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
                                                     const Environment& environment,
                                                     bool& committed) {

@@ -81,7 +81,7 @@ class Dispatcher {
   void profile_finished(double milliseconds);
   /// A call has ended and gave that, in whatever way it ran.
   void call_ended(PyObject* result) {
-    if (contest_.awaits_end()) contest_.ended(!leaves_gradients(result));
+    if (contest_.awaits_end()) contest_.ended(!may_leave_gradients(result));
   }
   /// Stays imperative from now on. Throws StrictFallback if fallbacks are errors.
   void settle(Reason reason);
@@ -129,8 +129,6 @@ class Dispatcher {
   static double seconds_until_first_graph();
 
  private:
-  static bool leaves_gradients(PyObject* result);
-  static bool leaves_gradients(PyObject* result, int& left_to_look_at);
   /// Runs of graphs, and the milliseconds that they took.
   struct GraphRuns {
     double milliseconds = 0;
