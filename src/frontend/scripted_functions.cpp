@@ -3,6 +3,7 @@
 #include "frontend/scripted_functions.h"
 
 #include <algorithm>
+#include <deque>
 #include <set>
 #include <string>
 #include <vector>
@@ -82,12 +83,15 @@ bool is_known_source(PyObject* function) {
 
 // --- what TorchScript has compiled ---------------------------------------------------------------
 
+std::string kind_of(const Object& type_or_node) {
+  return text_by(python::call_method(type_or_node.get(), "kind"));
+}
+
 /// Whether a value of TorchScript's is a tensor or a list of tensors.
 bool holds_tensors(const Object& value) {
   Object type = python::call_method(value.get(), "type");
-  if (text_by(python::call_method(type.get(), "kind")) == "ListType")
-    type = python::call_method(type.get(), "getElementType");
-  return text_by(python::call_method(type.get(), "kind")) == "TensorType";
+  if (kind_of(type) == "ListType") type = python::call_method(type.get(), "getElementType");
+  return kind_of(type) == "TensorType";
 }
 
 /// Numbers and lists of them, each by its repr().
@@ -100,42 +104,44 @@ void add_numbers(PyObject* object, std::set<std::string>& numbers) {
 
 /// Operators on tensors, and questions of sizes and comparisons. Of numbers alone some mean
 /// another thing: 2 ** 3 is 8.0.
-bool is_known_node(PyObject* node) {
-  const Object kind = python::call_method(node, "kind");
-  if (is_any_of(text_by(kind), {"prim::Constant",
-                                "prim::ListConstruct",
-                                "prim::TupleConstruct",
-                                "prim::ListUnpack",
-                                "prim::TupleUnpack",
-                                "prim::If",
-                                "prim::Loop",
-                                "prim::dtype",
-                                "aten::size",
-                                "aten::dim",
-                                "aten::len",
-                                "aten::__getitem__",
-                                "aten::gt",
-                                "aten::lt",
-                                "aten::ge",
-                                "aten::le",
-                                "aten::eq",
-                                "aten::ne",
-                                "aten::__is__",
-                                "aten::__isnot__",
-                                "aten::__not__",
-                                "aten::Bool"}))
+bool is_known_node(const Object& node) {
+  const std::string kind = kind_of(node);
+  if (is_any_of(kind, {"prim::Constant",
+                       "prim::ListConstruct",
+                       "prim::TupleConstruct",
+                       "prim::ListUnpack",
+                       "prim::TupleUnpack",
+                       "prim::If",
+                       "prim::Loop",
+                       "prim::dtype",
+                       "aten::size",
+                       "aten::dim",
+                       "aten::len",
+                       "aten::__getitem__",
+                       "aten::gt",
+                       "aten::lt",
+                       "aten::ge",
+                       "aten::le",
+                       "aten::eq",
+                       "aten::ne",
+                       "aten::__is__",
+                       "aten::__isnot__",
+                       "aten::__not__",
+                       "aten::Bool"}))
     return true;
-  const std::vector<Object> inputs = python::elements(python::call_method(node, "inputs").get());
-  const std::vector<Object> outputs = python::elements(python::call_method(node, "outputs").get());
-  return text_by(kind).starts_with("aten::") && std::ranges::any_of(inputs, holds_tensors) &&
+  const auto values = [&](const char* name) {
+    return python::elements(python::call_method(node.get(), name).get());
+  };
+  const std::vector<Object> inputs = values("inputs"), outputs = values("outputs");
+  return kind.starts_with("aten::") && std::ranges::any_of(inputs, holds_tensors) &&
          std::ranges::all_of(outputs, holds_tensors);
 }
 
 /// Collects the numbers of a graph or block whose nodes all are known.
 bool are_known_nodes(PyObject* block, std::set<std::string>& numbers) {
   for (const Object& node : python::elements(python::call_method(block, "nodes").get())) {
-    if (!is_known_node(node.get())) return false;
-    if (text_by(python::call_method(node.get(), "kind")) == "prim::Constant") {
+    if (!is_known_node(node)) return false;
+    if (kind_of(node) == "prim::Constant") {
       const Object output = python::call_method(node.get(), "output");
       add_numbers(python::call_method(output.get(), "toIValue").get(), numbers);
     }
@@ -147,13 +153,11 @@ bool are_known_nodes(PyObject* block, std::set<std::string>& numbers) {
 
 /// A tensor or a tuple of tensors: TorchScript makes lists of other sequences, also of sizes.
 bool gives_tensors(PyObject* graph) {
-  const auto is_tensor = [](const Object& type) {
-    return text_by(python::call_method(type.get(), "kind")) == "TensorType";
-  };
+  const auto is_tensor = [](const Object& type) { return kind_of(type) == "TensorType"; };
   for (const Object& output : python::elements(python::call_method(graph, "outputs").get())) {
     const Object type = python::call_method(output.get(), "type");
     if (is_tensor(type)) continue;
-    if (text_by(python::call_method(type.get(), "kind")) != "TupleType" ||
+    if (kind_of(type) != "TupleType" ||
         !std::ranges::all_of(python::elements(python::call_method(type.get(), "elements").get()),
                              is_tensor))
       return false;
@@ -162,13 +166,33 @@ bool gives_tensors(PyObject* graph) {
 }
 
 /// Whether it has compiled the same: also each number that Python's compiler has computed.
-bool is_known_graph(PyObject* scripted, PyObject* function) {
+bool compare_graph(PyObject* scripted, PyObject* code) {
   const Object graph = python::attribute(scripted, "graph");
   std::set<std::string> numbers, in_python;
   if (!gives_tensors(graph.get()) || !are_known_nodes(graph.get(), numbers)) return false;
-  const Object constants = python::attribute(PyFunction_GET_CODE(function), "co_consts");
+  const Object constants = python::attribute(code, "co_consts");
   add_numbers(constants.get(), in_python);
   return std::ranges::includes(numbers, in_python);
+}
+
+/// The same, once for each of the last functions: all layers of a model call the same few, and
+/// going through a graph by its Python methods takes longer than what is inlined.
+bool is_known_graph(PyObject* scripted, PyObject* function) {
+  struct Answer {
+    Object scripted, code;  ///< weak references
+    bool is_known;
+  };
+  constexpr size_t kMost = 16;
+  static auto* const answers = new std::deque<Answer>();
+  PyObject* const code = PyFunction_GET_CODE(function);
+  for (const Answer& each : *answers)
+    if (python::referent(each.scripted.get()).is(scripted) &&
+        python::referent(each.code.get()).is(code))
+      return each.is_known;
+  const bool is_known = compare_graph(scripted, code);
+  if (answers->size() == kMost) answers->pop_front();
+  answers->push_back({python::weak_reference(scripted), python::weak_reference(code), is_known});
+  return is_known;
 }
 
 // --- arguments -----------------------------------------------------------------------------------
