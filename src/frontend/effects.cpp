@@ -2,6 +2,7 @@
 // the commit and are made then, in the program's order, with the text that they would have had.
 #include <algorithm>
 
+#include "frontend/builtins.h"
 #include "frontend/callables.h"
 #include "frontend/containers.h"
 #include "frontend/effects.h"
@@ -18,10 +19,6 @@ using speculate::Template;
 namespace {
 
 using Arguments = CallArguments;
-
-[[noreturn]] void refuse_arguments(Interpreter& interpreter, const char* function) {
-  interpreter.refuse(ReasonCode::unsupported_argument, cat("arguments of ", function, "()"));
-}
 
 /// Whether showing the value later shows what it would have shown now.
 bool is_printable(Interpreter& interpreter, const Value& given) {

@@ -2,7 +2,9 @@
 // operators and the special callables state.
 #include <unordered_map>
 
+#include "frontend/builtins.h"
 #include "frontend/callables.h"
+#include "frontend/grad_mode.h"
 #include "frontend/gradient_scaler.h"
 #include "frontend/legacy_tensors.h"
 #include "ops/list.h"
@@ -97,6 +99,7 @@ struct Registry {
   Registry() {
     for (const graph::OpDef* op : ops::all()) add_operator(*op);
     add_handlers(builtin_callables());
+    add_handlers(builtin_container_callables());
     add_handlers(tensor_callables());
     add_handlers(legacy_tensor_callables());
     add_handlers(gradient_scaler_callables());
@@ -111,6 +114,7 @@ struct Registry {
     add_handlers(standard_library_callables());
     add_handlers(custom_gradient_callables());
     add_handlers(autograd_callables());
+    add_handlers(grad_mode_callables());
     add_handlers(autocast_callables());
     add_handlers(checkpoint_callables());
     add_handlers(requires_grad_callables());
