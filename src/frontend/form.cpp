@@ -33,6 +33,12 @@ bool same_value(const Value& a, const Value& b) {
   return false;
 }
 
+bool same_held(const Held& a, const Held& b) {
+  if (!a.is_value() || !b.is_value())
+    return a.is_unknown() == b.is_unknown() && a.is_absent() == b.is_absent();
+  return same_value(a.value(), b.value());
+}
+
 bool same_form(const Form& a, const Form& b) {
   if (a.kind != b.kind || a.parts.size() != b.parts.size()) return false;
   for (size_t i = 0; i < a.parts.size(); ++i)

@@ -48,6 +48,8 @@ bool add_classes(Form& form, const Form& more);
 bool join_strides(Form& form, Form& other);
 /// Whether the values can't be told apart.
 bool same_value(const Value& a, const Value& b);
+/// Whether both places are unknown or absent, or hold the same value.
+bool same_held(const Held& a, const Held& b);
 
 /// Takes values apart.
 class Flattening {

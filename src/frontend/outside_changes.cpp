@@ -156,8 +156,7 @@ void OutsideChanges::collect_change(const Heap::Table& table, const Heap::Table*
   Held initial;
   for (size_t i = 0; before != nullptr && i < before->changes.size(); ++i)
     if (before->changes[i].key.is(change.key.get())) initial = before->changes[i].held;
-  if (!initial.is_unknown() && same_value(initial.value_or_null(), change.held.value_or_null()))
-    return;
+  if (same_held(initial, change.held)) return;
   if (change.held.is_absent()) refuse("it deletes an attribute or item");
   if (initial.is_unknown()) initial = held_at_entry(interpreter_, table, change);
   add_place(OutsidePlace::change(table, change), initial.is_value() ? initial.value() : nullptr);

@@ -177,7 +177,7 @@ bool Surroundings::same_tables(const Heap& now, const Apart& apart) const {
     return all;
   };
   const auto same = [](const Heap::Change& a, const Heap::Change& b) {
-    return a.key.is(b.key.get()) && same_value(a.held.value_or_null(), b.held.value_or_null());
+    return a.key.is(b.key.get()) && same_held(a.held, b.held);
   };
   for (const auto* order : {&now.table_order(), &heap_.table_order()})
     for (PyObject* identity : *order) {
