@@ -53,8 +53,7 @@ bool is_everywhere(const at::Tensor& tensor, T value) {
   return std::all_of(elements, elements + count, [&](T each) { return each == value; });
 }
 
-// ---- Products and sums
-// ----------------------------------------------------------------------------
+// --- products and sums --------------------------------------------------------------------------
 
 /// (1 + 2^-12)^2 - 1 has a last bit that is lost where the product is rounded.
 constexpr double factor = 1 + 0x1p-12;
@@ -79,8 +78,7 @@ bool contracts_lerp() {
                        std::fma(weight, way, -1.0F));
 }
 
-// ---- Roots
-// ----------------------------------------------------------------------------------------
+// --- roots --------------------------------------------------------------------------------------
 
 /// Numbers of all sizes, each with other digits.
 template <class T>
@@ -161,8 +159,7 @@ Root root_of(at::ScalarType dtype) {
   return Root::exact;
 }
 
-// ---- Gelu
-// -----------------------------------------------------------------------------------------
+// --- gelu ---------------------------------------------------------------------------------------
 
 Gelu try_gelu(at::ScalarType dtype, double most) {
   const PlainDispatch plain;
