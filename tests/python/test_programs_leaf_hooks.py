@@ -385,12 +385,8 @@ def test_autograd_grad_calls_no_hook_of_an_accumulator():
     return Program(step, [(torch.randn(3),) for _ in range(8)], watch=[w, seen])
 
 
-@differential(hits=5)
-def test_hook_of_an_accumulator_with_the_gradient_due_outside():
-    model, seen = network(), []
-    node = accumulator(model[0].weight)
-    node.register_prehook(lambda gradients: (gradients[0] * 0.5,))
-    node.register_hook(lambda *_: seen.append(1))
+def with_backward_outside(model, seen, nodes, calls):
+    """Only the loss is converted. Tensors do not keep their accumulators `nodes`: the program does."""
 
     def loss_of(x):
         return model(x).square().sum()
@@ -402,13 +398,23 @@ def test_hook_of_an_accumulator_with_the_gradient_due_outside():
         return loss.detach()
 
     converted = torchjanus.function(loss_of)
-    outer.node = node
+    outer.nodes = nodes
     return Program(
         lambda x: outer(loss_of, x),
-        batches(8),
+        calls,
         watch=[model, seen],
         convert=lambda _: (lambda x: outer(converted, x), converted),
     )
+
+
+@differential(hits=5)
+def test_hook_of_an_accumulator_with_the_gradient_due_outside():
+    model, seen = network(), []
+    node = accumulator(model[0].weight)
+    node.register_prehook(lambda gradients: (gradients[0] * 0.5,))
+    node.register_hook(lambda *_: seen.append(1))
+
+    return with_backward_outside(model, seen, [node], batches(8))
 
 
 def hooked_later(step, calls, leaves):
@@ -547,24 +553,8 @@ def test_order_of_hooks_with_the_gradient_due_outside(make, kind):
                 nodes.append(accumulator(p))
                 nodes[-1].register_hook(lambda *_, name=name: seen.append(name))
 
-        def loss_of(x):
-            return model(x).square().sum()
-
-        def outer(loss_of, x):
-            model.zero_grad()
-            loss = loss_of(x)
-            loss.backward()
-            return loss.detach()
-
-        outer.nodes = nodes
-        converted = torchjanus.function(loss_of)
         calls = [(torch.randn(4, 4),) for _ in range(8)]
-        return Program(
-            lambda x: outer(loss_of, x),
-            calls,
-            watch=[model, seen],
-            convert=lambda _: (lambda x: outer(converted, x), converted),
-        )
+        return with_backward_outside(model, seen, nodes, calls)
 
     build()
 

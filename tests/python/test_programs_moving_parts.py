@@ -38,24 +38,23 @@ def training(kind, inputs):
 BLOCKS = [(i,) for _ in range(3) for i in range(0, 60, 4)]
 
 
-@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
-@differential(hits=40, graphs=1)
-def test_blocks_of_a_training_set(kind):
-    inputs = torch.randn(60, 3)
+def over_blocks(kind, inputs):
     model, optimizer, targets, step = training(kind, inputs)
     return Program(
         lambda i: step(inputs[i : i + 4], targets[i : i + 4]), BLOCKS, watch=[model, optimizer]
     )
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+@differential(hits=40, graphs=1)
+def test_blocks_of_a_training_set(kind):
+    return over_blocks(kind, torch.randn(60, 3))
 
 
 @pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
 @differential(hits=38, graphs=2)
 def test_the_last_block_is_smaller(kind):
-    inputs = torch.randn(58, 3)
-    model, optimizer, targets, step = training(kind, inputs)
-    return Program(
-        lambda i: step(inputs[i : i + 4], targets[i : i + 4]), BLOCKS, watch=[model, optimizer]
-    )
+    return over_blocks(kind, torch.randn(58, 3))
 
 
 @differential(hits=40, graphs=1)
