@@ -46,6 +46,17 @@ const Source* NamedAttribute::type_path() {
 
 namespace {
 
+/// Whether objects of the class keep some attributes beside their dictionary.
+bool has_slots(PyTypeObject* type) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* each = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    PyObject *name = nullptr, *entry = nullptr;
+    for (Py_ssize_t at = 0; is_heap_type(each) && PyDict_Next(each->tp_dict, &at, &name, &entry);)
+      if (Py_TYPE(entry) == &PyMemberDescr_Type) return true;
+  }
+  return false;
+}
+
 /// What the run has stored where C keeps the attribute: in a module's dictionary or a slot.
 Held changed_attribute(Interpreter& interpreter, const Known& known, const Object& name) {
   PyObject* object = known.object.get();
@@ -260,7 +271,11 @@ Value Lookup::data_descriptor() {
   const bool is_kept_in_c =
       Py_TYPE(descriptor_) == &PyGetSetDescr_Type || Py_TYPE(descriptor_) == &PyMemberDescr_Type;
   if (is_exception(self_) && is_kept_in_c) return exception_attribute();
-  if (instance_ != nullptr && text_ == "__dict__") return instance_->fields;
+  if (instance_ != nullptr && text_ == "__dict__") {
+    if (has_slots(type_))
+      interpreter_.refuse(ReasonCode::expression, "__dict__ of an object that has slots, too");
+    return instance_->fields;
+  }
   if (instance_ != nullptr && Py_TYPE(descriptor_) == &PyMemberDescr_Type) return instance_value();
   if (object_ != nullptr && is_kept_in_c) return plain_attribute(interpreter_, known_, name_);
   if (instance_ == nullptr && PyTuple_Check(object_) &&

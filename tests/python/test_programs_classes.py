@@ -491,3 +491,57 @@ def test_a_dataclass_with_a_way_of_its_own_to_set_attributes():
         return watched.value * watched.rate, watched.writes
 
     return Program(step, [(torch.randn(3),) for _ in range(8)])
+
+
+class Slotted:
+    __slots__ = ("first",)
+
+
+class DerivedSlotted(Slotted):
+    __slots__ = ("second",)
+
+
+@dataclasses.dataclass(slots=True)
+class SlottedFields:
+    value: float
+
+
+@pytest.mark.parametrize("build", [Slotted, DerivedSlotted, lambda: SlottedFields(1.0)])
+@differential(reasons=["would_raise"])
+def test_an_attribute_without_a_slot(build):
+    def step(x):
+        made = build()
+        y = x.exp()
+        try:
+            made.third = y
+        except AttributeError as error:
+            return y, str(error)
+        return y
+
+    return Program(step, [(torch.randn(3),) for _ in range(5)])
+
+
+class Undivided(Slotted):
+    pass
+
+
+@differential(hits=2)
+def test_an_attribute_beside_slots():
+    def step(x):
+        made = Undivided()
+        made.first = x.exp()
+        made.third = made.first + 1
+        return made, made.third + made.first
+
+    return Program(step, [(torch.randn(3),) for _ in range(5)])
+
+
+@differential(reasons=["expression"])
+def test_the_dictionary_of_an_object_with_slots():
+    def step(x):
+        made = Undivided()
+        made.first = x.exp()
+        made.third = made.first + 1
+        return list(vars(made)), made.third
+
+    return Program(step, [(torch.randn(3),) for _ in range(5)])
