@@ -488,7 +488,9 @@ Value call_pure_builtin(Interpreter& interpreter, PyObject* callable,
     bool makes_string =
         Py_TYPE(callable) == &PyMethodDescr_Type && PyDescr_TYPE(callable) == &PyUnicode_Type;
     std::string name = describe_callable(interpreter.constant_borrowed(callable));
-    if (makes_string && (name == "str.format" || name == "str.join"))
+    if (makes_string && name == "str.format")
+      return defer_formatting(interpreter, callable, arguments);
+    if (makes_string && name == "str.join")
       return defer(interpreter, Object::borrow(callable), arguments, &PyUnicode_Type);
     interpreter.refuse(ReasonCode::dynamic_value, "an argument of " + name);
   }

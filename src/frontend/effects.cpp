@@ -61,6 +61,9 @@ Value call_print(Interpreter& interpreter, const Arguments& given) {
     bool known = name == "sep" || name == "end" || name == "flush" || name == "file";
     const auto* object = as<Known>(value);
     if (!known || object == nullptr) refuse_arguments(interpreter, "print");
+    const bool is_text = name == "sep" || name == "end";
+    if (is_text && !object->object.is(Py_None) && !PyUnicode_Check(object->object.get()))
+      refuse_arguments(interpreter, "print");
     if (name == "file") interpreter.assume_identity(*object);
   }
   call_behind_run(interpreter, imported("builtins.print"), arguments);

@@ -524,7 +524,8 @@ Value string_binary(Interpreter& interpreter, Operator op, const Value& left, co
   static PyObject* const add = imported("operator.add");
   static PyObject* const mod = imported("operator.mod");
   static PyObject* const mul = imported("operator.mul");
-  PyObject* const function = concatenates ? add : formats ? mod : mul;
+  if (formats) return defer_formatting(interpreter, mod, arguments);
+  PyObject* const function = concatenates ? add : mul;
   return defer(interpreter, Object::borrow(function), arguments, &PyUnicode_Type);
 }
 

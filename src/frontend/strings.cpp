@@ -3,6 +3,7 @@
 #include "frontend/strings.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "frontend/attributes.h"
 #include "frontend/callables.h"
@@ -14,9 +15,11 @@
 #include "frontend/optional.h"
 #include "frontend/protocol.h"
 #include "frontend/rolled.h"
+#include "frontend/tensor.h"
 
 namespace janus::frontend {
 
+using graph::Type;
 using python::Object;
 
 bool needs_run(const Value& value) {
@@ -53,6 +56,98 @@ Value defer(Interpreter& interpreter, Object callable, const CallArguments& argu
     deferred->recipe.children.push_back(make_template(interpreter, value));
   }
   return deferred;
+}
+
+namespace {
+
+/// Which numbers stand in for those that only the run knows: none of these makes a text that can be
+/// made of others, too, impossible.
+struct StandIns {
+  int64_t integer;
+  double real;
+};
+
+Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& numbers);
+
+Object stand_in_of_type(Type::Kind kind, const StandIns& numbers) {
+  if (kind == Type::Kind::boolean) return Object::borrow(Py_True);
+  return Object::steal(kind == Type::Kind::f64 ? PyFloat_FromDouble(numbers.real)
+                                               : PyLong_FromLongLong(numbers.integer));
+}
+
+/// A tensor of one element without dimensions is formatted as that element, all others as objects
+/// that take no format.
+Object stand_in_of_tensor(Interpreter& interpreter, Tensor& tensor, const StandIns& numbers) {
+  const Type& type = read(interpreter, tensor)->type;
+  if (!type.shape.empty()) return Object::steal(PyList_New(0));
+  if (graph::is_complex(type.dtype)) return Object::steal(PyComplex_FromDoubles(numbers.real, 1));
+  return stand_in_of_type(graph::is_floating(type.dtype)   ? Type::Kind::f64
+                          : graph::is_integral(type.dtype) ? Type::Kind::i64
+                                                           : Type::Kind::boolean,
+                          numbers);
+}
+
+Object stand_in_of_sequence(Interpreter& interpreter, const Sequence& sequence,
+                            const StandIns& numbers) {
+  if (sequence.type) return {};
+  std::vector<Object> parts;
+  for (const Value& element : sequence.elements)
+    if (!parts.emplace_back(stand_in(interpreter, element, numbers))) return {};
+  const auto size = static_cast<Py_ssize_t>(parts.size());
+  Object made = Object::steal(sequence.is_list ? PyList_New(size) : PyTuple_New(size));
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* const part = parts[static_cast<size_t>(i)].release();
+    if (sequence.is_list)
+      PyList_SET_ITEM(made.get(), i, part);
+    else
+      PyTuple_SET_ITEM(made.get(), i, part);
+  }
+  return made;
+}
+
+/// An object of the kind that the value will be; null where that is not known.
+Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& numbers) {
+  if (const auto* number = as<Number>(value)) return stand_in_of_type(number->type, numbers);
+  if (auto* tensor = as<Tensor>(value)) return stand_in_of_tensor(interpreter, *tensor, numbers);
+  if (const auto* deferred = as<Deferred>(value))
+    return deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type)) ? python::string("a")
+                                                                           : Object{};
+  if (const auto* known = as<Known>(value))
+    return is_immutable_constant(known->object.get()) ? known->object : Object{};
+  if (const auto* sequence = as<Sequence>(value); sequence != nullptr && rolled(value) == nullptr)
+    return stand_in_of_sequence(interpreter, *sequence, numbers);
+  return {};
+}
+
+/// After the run it is too late to raise: the program's handlers have been passed, and what it has
+/// changed since is there.
+void expect_formats(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr int64_t large = int64_t{1} << 62;
+  for (const StandIns& numbers : {StandIns{1, 1.5}, StandIns{-1, nan}, StandIns{large, infinity}}) {
+    auto positional = std::make_shared<Sequence>(/*is_list=*/false);
+    for (const Value& argument : arguments.positional) positional->elements.push_back(argument);
+    const Object given = stand_in_of_sequence(interpreter, *positional, numbers);
+    if (!given) return;
+    const Object named = Object::steal(PyDict_New());
+    for (const auto& [name, value] : arguments.keywords) {
+      const Object part = stand_in(interpreter, value, numbers);
+      if (!part) return;
+      PyDict_SetItemString(named.get(), name.c_str(), part.get());
+    }
+    if (Object::steal(PyObject_Call(callable, given.get(), named.get()))) continue;
+    PyErr_Clear();
+    interpreter.refuse(ReasonCode::would_raise, "a text that can't be made of all values");
+  }
+}
+
+}  // namespace
+
+Value defer_formatting(Interpreter& interpreter, PyObject* callable,
+                       const CallArguments& arguments) {
+  expect_formats(interpreter, callable, arguments);
+  return defer(interpreter, Object::borrow(callable), arguments, &PyUnicode_Type);
 }
 
 namespace {
@@ -176,7 +271,7 @@ Value format_value(Interpreter& interpreter, const Value& value, int conversion,
   CallArguments arguments;
   arguments.positional = {shown, format};
   static PyObject* const function = imported("builtins.format");
-  return defer(interpreter, Object::borrow(function), arguments, &PyUnicode_Type);
+  return defer_formatting(interpreter, function, arguments);
 }
 
 Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string) {

@@ -14,6 +14,10 @@ Value shown_text(Interpreter& interpreter, const Value& value);
 /// callable(*arguments) made after the run; `type` is the exact class of the result.
 Value defer(Interpreter& interpreter, python::Object callable, const CallArguments& arguments,
             PyTypeObject* type);
+/// The same of a function that formats its arguments, which must not raise for any values that
+/// these may have: refused otherwise.
+Value defer_formatting(Interpreter& interpreter, PyObject* callable,
+                       const CallArguments& arguments);
 /// Whether making the value needs results of the run.
 bool needs_run(const Value& value);
 
