@@ -62,7 +62,10 @@ class Indexing {
     std::vector<Value> parts = index_parts(interpreter_, key);
     expand_ellipsis(parts);
     for (const Value& part : parts) apply(part);
-    if (current_ == original_ && !gathers()) alias();
+    if (current_ != original_ || gathers()) return;
+    alias();
+    // Eager makes a slice of x[:], and of x[...], x[:, :] an alias.
+    if (as_slice(interpreter_, key) == nullptr) current_->grad_fn_name = "AliasBackward0";
   }
 
   bool gathers() const { return !indices_.empty(); }

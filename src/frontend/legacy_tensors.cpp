@@ -64,10 +64,8 @@ Value make(Interpreter& interpreter, const std::vector<Value>& given, DType dtyp
   if (is_size(given[0])) return undefined(interpreter, elements_of(interpreter, given[0]), dtype);
   if (const auto* tensor = as<Tensor>(given[0])) {
     if (tensor->value->type.dtype != dtype) return nullptr;
-    const auto alias = shared_as<Tensor>(index_tensor(interpreter, shared_as<Tensor>(given[0]),
-                                                      interpreter.constant_borrowed(Py_Ellipsis)));
-    alias->grad_fn_name = "AliasBackward0";
-    return alias;
+    return index_tensor(interpreter, shared_as<Tensor>(given[0]),
+                        interpreter.constant_borrowed(Py_Ellipsis));
   }
   if (is_number(given[0]) || !fits(interpreter, given[0], dtype)) return nullptr;
   static const Handler function = handler_named("torch.tensor");

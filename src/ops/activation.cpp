@@ -56,6 +56,27 @@ Element at_most(const Element& x, const Element& bound) {
   return can_be_nan(bound, x) ? choice(is_nan(bound), bound, smaller) : smaller;
 }
 
+Element elu_program(const Element& x, const Element& alpha, const Element& scale,
+                    const Element& inner) {
+  const Element below = maths("expm1", x * inner) * (alpha * scale);
+  return choice(x < 0, below, x * scale);
+}
+
+void elu_gradient(Vjp& g, const Expression& alpha, const Expression& scale,
+                  const Expression& inner) {
+  const auto x = in(g, 0), dy = dout(g);
+  const auto below = dy * inner * (alpha * scale) * apply(op::exp, x * inner);
+  g.add(0, apply(op::where, apply(op::gt, x, 0), dy * scale, below));
+}
+
+/// One by alpha, which eager rounds to float32 for the gradient alone.
+Expression celu_gradients_scale(Vjp& g) {
+  const auto alpha = constant_number(g.in(1));
+  if (!alpha) return 1 / in(g, 1);
+  const double rounded = static_cast<float>(*alpha);
+  return {g.builder(), g.builder().constant(1 / rounded)};
+}
+
 Scalar clamp_program(ScalarCode& k) {
   Element x = element(k, 0);
   if (!k.node().inputs[1]->type.is_none()) x = at_least(x, element(k, 1));
@@ -334,24 +355,16 @@ constinit const OpDef op::elu{
     .python = "_C._nn.elu",
     .traits = elementwise,
     .infer = same_as_floating,
-    .vjp =
-        [](Vjp& g) {
-          const auto x = in(g, 0), alpha = in(g, 1), scale = in(g, 2), inner = in(g, 3);
-          const auto dy = dout(g);
-          const auto below = dy * inner * (alpha * scale) * apply(op::exp, x * inner);
-          g.add(0, apply(op::where, apply(op::gt, x, 0), dy * scale, below));
-        },
+    .vjp = [](Vjp& g) { elu_gradient(g, in(g, 1), in(g, 2), in(g, 3)); },
     .scalar = [](ScalarCode& k) -> Scalar {
-      const Element x = element(k, 0), alpha = element(k, 1), scale = element(k, 2);
-      const Element below = maths("expm1", x * element(k, 3)) * (alpha * scale);
-      return choice(x < 0, below, x * scale);
+      return elu_program(element(k, 0), element(k, 1), element(k, 2), element(k, 3));
     },
 };
 
 constinit const OpDef op::functional_elu{
     .name = "functional_elu",
     .doc = "elu without scales.",
-    .schema = "(Tensor input, float alpha=1.0) -> Tensor",
+    .schema = "(Tensor input, Scalar alpha=1.0) -> Tensor",
     .python = "nn.functional.elu",
     .traits = Trait::pure | Trait::composite,
     .infer = same_as_floating,
@@ -377,12 +390,14 @@ constinit const OpDef op::celu{
     .name = "celu",
     .doc = "elu that is continuously differentiable for every alpha.",
     .schema = "(Tensor self, Scalar alpha=1.0) -> Tensor",
+    .aten = "celu",
     .python = "celu nn.functional.celu",
-    .traits = Trait::pure | Trait::composite,
+    .traits = elementwise,
     .infer = same_as_floating,
-    .decompose = [](const Decompose& d) -> std::vector<Value*> {
-      const Expression one(d.builder, d.builder.constant(1.0));
-      return {apply(op::elu, in(d, 0), in(d, 1), 1.0, one / in(d, 1))};
+    .vjp = [](Vjp& g) { elu_gradient(g, in(g, 1), 1.0, celu_gradients_scale(g)); },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element inner = 1 / convert(raw_element(k, 1), DType::f64);
+      return elu_program(element(k, 0), element(k, 1), 1.0, convert(inner, k.compute_type()));
     },
 };
 

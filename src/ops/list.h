@@ -80,7 +80,7 @@
   X(group_norm) X(instance_norm) X(normalize) X(embedding) X(embedding_dense_backward)                           \
   X(functional_embedding)                                                                       \
   /* loss.cpp */                                                                                \
-  X(mse_loss) X(functional_mse_loss) X(l1_loss) X(functional_l1_loss) X(smooth_l1_loss)         \
+  X(squared_errors) X(smooth_errors) X(huber_errors) X(mse_loss) X(functional_mse_loss) X(l1_loss) X(functional_l1_loss) X(smooth_l1_loss)         \
   X(functional_smooth_l1_loss) X(huber_loss) X(functional_huber_loss) X(kl_div)                 \
   X(functional_kl_div) X(binary_cross_entropy) X(functional_binary_cross_entropy)               \
   X(binary_cross_entropy_with_logits) X(functional_binary_cross_entropy_with_logits)            \

@@ -71,39 +71,81 @@ std::vector<Type> infer_known_third(const Infer& infer, size_t input) {
   return infer_pair(infer);
 }
 
+/// One of the operators below for each element, then the reduction.
+std::vector<Value*> reduced_errors(const Decompose& d, const OpDef& errors) {
+  const Attributes unreduced{{"reduction", int64_t{none}}};
+  const bool has_limit = &errors != &op::squared_errors;
+  const Expression loss = has_limit ? apply(errors, unreduced, in(d, 0), in(d, 1), in(d, 2))
+                                    : apply(errors, unreduced, in(d, 0), in(d, 1));
+  return {reduce(loss, reduction_of(d.node.attributes))};
+}
+
 std::vector<Value*> decompose_squared(const Decompose& d) {
-  const auto difference = in(d, 0) - in(d, 1);
-  return {reduce(apply(op::square, difference), reduction_of(d.node.attributes))};
+  return reduced_errors(d, op::squared_errors);
 }
 
 std::vector<Value*> decompose_absolute(const Decompose& d) {
   return {reduce(apply(op::abs, in(d, 0) - in(d, 1)), reduction_of(d.node.attributes))};
 }
 
-/// Zero where the square is not taken: infinity has no gradient there.
-Expression without_large(const Expression& size, double limit) {
-  return apply(op::where, apply(op::ge, size, limit), 0, size);
-}
-
 std::vector<Value*> decompose_smooth(const Decompose& d) {
   const double beta = *constant_number(d.inputs[2]);
   if (beta < 0) throw TypeError(cat("smooth_l1_loss: beta ", beta));
-  const auto size = apply(op::abs, in(d, 0) - in(d, 1));
-  if (beta == 0) return {reduce(size, reduction_of(d.node.attributes))};
-  const auto small = without_large(size, beta);
-  const auto loss =
-      apply(op::where, apply(op::lt, size, beta), 0.5 * small * small / beta, size - 0.5 * beta);
-  return {reduce(loss, reduction_of(d.node.attributes))};
+  if (beta == 0) return decompose_absolute(d);
+  return reduced_errors(d, op::smooth_errors);
 }
 
 std::vector<Value*> decompose_huber(const Decompose& d) {
   const double delta = *constant_number(d.inputs[2]);
   if (delta <= 0) throw TypeError(cat("huber_loss: delta ", delta));
-  const auto size = apply(op::abs, in(d, 0) - in(d, 1));
-  const auto small = without_large(size, delta);
-  const auto loss = apply(op::where, apply(op::lt, size, delta), 0.5 * small * small,
-                          delta * (size - 0.5 * delta));
-  return {reduce(loss, reduction_of(d.node.attributes))};
+  return reduced_errors(d, op::huber_errors);
+}
+
+std::vector<Type> infer_errors(const Infer& infer) {
+  const DType dtype = promoted(infer, std::array<size_t, 2>{0, 1});
+  if (!is_floating(dtype)) infer.fail(cat(infer.type(0), ", ", infer.type(1)));
+  return {Type::tensor(dtype, broadcast_inputs(infer, std::array<size_t, 2>{0, 1}))};
+}
+
+/// As eager: the target's gradient is that of the operands the other way around, so that zeros have
+/// its signs. `slope(difference)` is the derivative times the result's gradient.
+template <class Slope>
+void error_gradients(Vjp& g, Slope&& slope) {
+  add_gradient(g, 0, [&] { return slope(in(g, 0) - in(g, 1)); });
+  add_gradient(g, 1, [&] { return slope(in(g, 1) - in(g, 0)); });
+}
+
+/// below(difference) where that is nearer to zero than the limit, else its sign times `beyond`.
+template <class Below>
+Expression bounded_slope(Vjp& g, const Expression& difference, const Expression& beyond,
+                         Below&& below) {
+  const auto is_large = apply(op::ge, apply(op::abs, difference), in(g, 2));
+  // Infinity has no gradient where it is not taken.
+  const auto small = apply(op::where, is_large, 0, difference);
+  return apply(op::where, is_large, apply(op::sign, difference) * beyond, below(small));
+}
+
+Element size_of_error(ScalarCode& k, bool rounds) {
+  const Element difference = element(k, 0) - element(k, 1);
+  return maths("fabs", rounds ? rounded(difference) : difference);
+}
+
+/// Eager rounds float16 at each step and bf16 at the end.
+Scalar smooth_error(ScalarCode& k) {
+  const bool rounds = k.node().output()->type.dtype != DType::bf16;
+  const auto step = [&](const Element& x) { return rounds ? rounded(x) : x; };
+  const Element size = size_of_error(k, rounds), beta = step(element(k, 2));
+  const Element square = step(step(0.5 * size) * size);
+  return choice(size < beta, square / beta, size - step(0.5 * beta));
+}
+
+/// Eager rounds bf16 at each step and float16 at the end.
+Scalar huber_error(ScalarCode& k) {
+  const bool rounds = k.node().output()->type.dtype != DType::f16;
+  const auto step = [&](const Element& x) { return rounds ? rounded(x) : x; };
+  const Element size = size_of_error(k, rounds), delta = step(element(k, 2));
+  const Element beyond = delta * step(size - step(0.5 * delta));
+  return choice(size <= delta, step(0.5 * size) * size, beyond);
 }
 
 Expression divergence(const Decompose& d) {
@@ -449,6 +491,58 @@ std::vector<Value*> decompose_cross_entropy(const Decompose& d) {
 }
 
 }  // namespace
+
+constinit const OpDef op::squared_errors{
+    .name = "squared_errors",
+    .doc = "The squared difference of each two elements: mse_loss before its reduction.",
+    .schema = "(Tensor self, Tensor target, int reduction) -> Tensor",
+    .aten = "mse_loss",
+    .traits = Trait::pure | Trait::elementwise,
+    .infer = infer_errors,
+    .vjp =
+        [](Vjp& g) {
+          error_gradients(g, [&](const Expression& error) { return dout(g) * (2 * error); });
+        },
+    .scalar = [](ScalarCode& k) -> Scalar {
+      const Element error = rounded(element(k, 0) - element(k, 1));
+      return error * error;
+    },
+};
+
+constinit const OpDef op::smooth_errors{
+    .name = "smooth_errors",
+    .doc = "smooth_l1_loss before its reduction.",
+    .schema = "(Tensor self, Tensor target, int reduction, float beta) -> Tensor",
+    .aten = "smooth_l1_loss",
+    .traits = Trait::pure | Trait::elementwise,
+    .infer = infer_errors,
+    .vjp =
+        [](Vjp& g) {
+          error_gradients(g, [&](const Expression& error) {
+            return bounded_slope(g, error, dout(g), [&](const Expression& small) {
+              return small * dout(g) / in(g, 2);
+            });
+          });
+        },
+    .scalar = smooth_error,
+};
+
+constinit const OpDef op::huber_errors{
+    .name = "huber_errors",
+    .doc = "huber_loss before its reduction.",
+    .schema = "(Tensor self, Tensor target, int reduction, float delta) -> Tensor",
+    .aten = "huber_loss",
+    .traits = Trait::pure | Trait::elementwise,
+    .infer = infer_errors,
+    .vjp =
+        [](Vjp& g) {
+          error_gradients(g, [&](const Expression& error) {
+            return bounded_slope(g, error, dout(g) * in(g, 2),
+                                 [&](const Expression& small) { return small * dout(g); });
+          });
+        },
+    .scalar = huber_error,
+};
 
 constinit const OpDef op::mse_loss{
     .name = "mse_loss",

@@ -606,3 +606,28 @@ def test_gradients_of_means_of_parameters():
         scale.grad[1] = 0.5
 
     return Program(step, [(torch.randn(4),) for _ in range(8)], watch=[scale, bias])
+
+
+KEYS = {
+    "an ellipsis": lambda y: y[...],
+    "a slice": lambda y: y[:],
+    "a slice in a tuple": lambda y: y[:,],
+    "slices": lambda y: y[:, :],
+    "a slice and an ellipsis": lambda y: y[:, ...],
+    "nothing": lambda y: y[()],
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_grad_fn_of_an_index_of_all(name):
+    def function(w, x):
+        return KEYS[name](w * x)
+
+    w, x = torch.randn(3, 4, requires_grad=True), torch.randn(3, 4)
+    converted = torchjanus.function(function, profile_runs=0)
+    for _ in range(3):
+        found, expected = converted(w, x), function(w, x)
+    assert converted.stats()["hits"] >= 2
+    assert found.grad_fn.name() == expected.grad_fn.name()
+    found.sum().backward()
+    torch.testing.assert_close(w.grad, x)
