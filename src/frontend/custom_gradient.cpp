@@ -9,6 +9,7 @@
 #include "frontend/calls.h"
 #include "frontend/containers.h"
 #include "frontend/exceptions.h"
+#include "frontend/operators.h"
 #include "frontend/tensor.h"
 #include "ops/list.h"
 #include "passes/reachability.h"
@@ -325,11 +326,9 @@ std::shared_ptr<Sequence> hooks_of(Interpreter& interpreter, Tensor& tensor) {
   return known->hooks;
 }
 
-/// Tensor.register_hook(self, hook)
-Value call_register_hook(Interpreter& interpreter, const CallArguments& arguments) {
-  if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return nullptr;
-  auto tensor = shared_as<Tensor>(arguments.positional[0]);
-  if (tensor == nullptr) return nullptr;
+/// Adds the hook to those of the tensor; gives its handle, without the number.
+std::shared_ptr<Instance> register_hook(Interpreter& interpreter,
+                                        const std::shared_ptr<Tensor>& tensor, const Value& hook) {
   if (!shows_gradient(interpreter, *tensor))
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: a hook on what has no gradient");
   if (tensor->source != nullptr || tensor->is_leaf) interpreter.refuse(ReasonCode::hook, "a leaf");
@@ -339,7 +338,7 @@ Value call_register_hook(Interpreter& interpreter, const CallArguments& argument
     interpreter.refuse(ReasonCode::hook, "a tensor from which something was computed already");
   const std::shared_ptr<Sequence> hooks = hooks_of(interpreter, *tensor);
   const size_t place = hooks->elements.size();
-  hooks->elements.push_back(arguments.positional[1]);
+  hooks->elements.push_back(hook);
   auto handle =
       std::make_shared<Instance>(Object::borrow(imported("torch.utils.hooks.RemovableHandle")));
   change_item(
@@ -351,6 +350,28 @@ Value call_register_hook(Interpreter& interpreter, const CallArguments& argument
   return handle;
 }
 
+/// Handles have numbers, under which hooks of the program's own are kept as well.
+void number(Interpreter& interpreter, const Instance& handle) {
+  const Object kind = Object::borrow(imported("torch.utils.hooks.RemovableHandle"));
+  const Value handles =
+      interpreter.wrap(kind.get(), interpreter.sources().root(Source::Kind::constant, kind));
+  const Value next = attribute(interpreter, handles, "next_id");
+  change_item(interpreter, *handle.fields, python::string("id"), next);
+  write_attribute(
+      interpreter, handles, "next_id",
+      binary(interpreter, syntax::Operator::Add, next, interpreter.constant(python::integer(1))));
+}
+
+/// Tensor.register_hook(self, hook)
+Value call_register_hook(Interpreter& interpreter, const CallArguments& arguments) {
+  if (arguments.positional.size() != 2 || !arguments.keywords.empty()) return nullptr;
+  auto tensor = shared_as<Tensor>(arguments.positional[0]);
+  if (tensor == nullptr) return nullptr;
+  auto handle = register_hook(interpreter, tensor, arguments.positional[1]);
+  number(interpreter, *handle);
+  return handle;
+}
+
 /// Tensor.retain_grad(self): its gradient is kept as `.grad`.
 Value call_retain_grad(Interpreter& interpreter, const CallArguments& arguments) {
   auto tensor = shared_as<Tensor>(arguments.positional.at(0));
@@ -358,22 +379,20 @@ Value call_retain_grad(Interpreter& interpreter, const CallArguments& arguments)
     interpreter.refuse(ReasonCode::would_raise, "RuntimeError: retain_grad() without a gradient");
   if (tensor == nullptr || tensor->is_leaf || tensor->grad != nullptr) return interpreter.none();
   std::weak_ptr<Tensor> self = tensor;
-  CallArguments of_hook;
-  of_hook.positional = {
-      tensor, std::make_shared<Native>(
-                  "retain_grad", [self](Interpreter& inner, const CallArguments& given) -> Value {
-                    auto kept = self.lock();
-                    if (kept == nullptr) return inner.none();
-                    if (!is_missing(kept->grad))
-                      inner.refuse(ReasonCode::autograd, "a kept gradient that is added to");
-                    auto gradient = as<Tensor>(given.positional.at(0));
-                    kept->grad = make_tensor(
-                        inner, op::contiguous(inner.builder(), {read(inner, *gradient)}), false);
-                    return inner.none();
-                  })};
-  Value handle = call_register_hook(interpreter, of_hook);
+  const Value keep = std::make_shared<Native>(
+      "retain_grad", [self](Interpreter& inner, const CallArguments& given) -> Value {
+        auto kept = self.lock();
+        if (kept == nullptr) return inner.none();
+        if (!is_missing(kept->grad))
+          inner.refuse(ReasonCode::autograd, "a kept gradient that is added to");
+        auto gradient = as<Tensor>(given.positional.at(0));
+        kept->grad =
+            make_tensor(inner, op::contiguous(inner.builder(), {read(inner, *gradient)}), false);
+        return inner.none();
+      });
+  register_hook(interpreter, tensor, keep);
   tensor->grad = interpreter.none();
-  return handle == nullptr ? nullptr : interpreter.none();
+  return interpreter.none();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch.nn.functional as F
 from differential import Program, differential
+from random_programs import Shown
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
@@ -297,6 +298,24 @@ def test_hook_that_only_looks():
         return other
 
     return Program(step, batches(), watch=[weight, norms])
+
+
+@differential(hits=4)
+def test_numbers_of_handles():
+    """Hooks that the program registers later are kept under the numbers that follow."""
+    weight = torch.randn(4, 3, requires_grad=True)
+    kind = torch.utils.hooks.RemovableHandle
+    first = kind.next_id
+
+    def step(x, i):
+        hidden = x @ weight
+        handle = hidden.register_hook(lambda gradient: gradient * 2)
+        hidden.retain_grad()
+        hidden.sum().backward()
+        return handle.id - first
+
+    shown = Shown(lambda: {"handles": kind.next_id - first})
+    return Program(step, batches(), watch=[weight, shown])
 
 
 @differential(hits=5)
