@@ -46,6 +46,7 @@ MUTATIONS = ("not_written", "both_sides", "twice")
 WITHOUT_MEANING = {
     ("set", "twice"): "a set holds a member once, however often it is added",
     ("data", "both_sides"): "no graph has both sides: a branch of which one sets .data is followed",
+    ("finalizer", "both_sides"): "no graph is made of a run that replaces what has a finalizer",
     ("finalizer", "twice"): "Python calls a finalizer once; one reference less than there are is for `make sanitize`",
 }  # fmt: skip
 MOST_SECONDS = 120  # for one fault

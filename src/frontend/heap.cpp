@@ -8,6 +8,8 @@
 #include "frontend/interpreter.h"
 #include "frontend/rolled.h"
 #include "python/context_variable.h"
+#include "speculate/describe.h"
+#include "speculate/ends.h"
 #include "speculate/path.h"
 
 namespace janus::frontend {
@@ -213,29 +215,6 @@ Heap::Target dict_target(Interpreter& interpreter, PyObject* dict, const Source*
 
 namespace {
 
-/// Whether the place still has the tensor that the entry was found to have there: `module.buffer +=
-/// x` stores the very same object again.
-bool is_there_already(Interpreter& interpreter, const Heap::Target& target, const Object& key,
-                      const Source* at_entry, const Held& held) {
-  const auto* tensor = held.is_value() ? as<Tensor>(held.value()) : nullptr;
-  return tensor != nullptr && at_entry != nullptr && tensor->source == at_entry &&
-         interpreter.heap.find(interpreter, target.table, key.get(), target.owner).is_unknown();
-}
-
-}  // namespace
-
-void write_place(Interpreter& interpreter, const Heap::Target& target, const Object& key,
-                 const Source* at_entry, const Held& held) {
-  if (is_there_already(interpreter, target, key, at_entry, held)) return;
-  if (at_entry != nullptr && held.is_value()) interpreter.note_written(at_entry, held.value());
-  interpreter.heap.write(interpreter, target, {key, held, at_entry});
-  interpreter.mark(speculate::LineMark::Kind::effect);
-}
-
-// --- branches -----------------------------------------------------------------------------------
-
-namespace {
-
 /// What the key leads to in a real table; null if to nothing. Runs no code of the program.
 Object object_in(const Heap::Target& target, PyObject* key) {
   PyObject* const place = target.table;
@@ -252,7 +231,40 @@ Object object_in(const Heap::Target& target, PyObject* key) {
   return object;
 }
 
+/// Whether the place still has the tensor that the entry was found to have there: `module.buffer +=
+/// x` stores the very same object again.
+bool is_there_already(Interpreter& interpreter, const Heap::Target& target, const Object& key,
+                      const Source* at_entry, const Held& held) {
+  const auto* tensor = held.is_value() ? as<Tensor>(held.value()) : nullptr;
+  return tensor != nullptr && at_entry != nullptr && tensor->source == at_entry &&
+         interpreter.heap.find(interpreter, target.table, key.get(), target.owner).is_unknown();
+}
+
+/// What the commit replaces goes behind all that the run shows. Where its end is seen, the
+/// statement stays in Python (Entry::finalizer_in_the_way finds those of later calls).
+void check_replaced(Interpreter& interpreter, const Heap::Target& target, const Object& key) {
+  if (!interpreter.heap.find(interpreter, target.table, key.get(), target.owner).is_unknown())
+    return;
+  const Object replaced = object_in(target, key.get());
+  constexpr Py_ssize_t kOurs = 4;  // the place, `replaced`, and what the interpreter has of it
+  if (replaced && speculate::ends_seen(replaced.get(), kOurs) &&
+      !is_planted(State::finalizer, Mutation::not_written))
+    interpreter.refuse(ReasonCode::unknown_callable,
+                       cat("the finalizer of ", speculate::describe_object(key.get())));
+}
+
 }  // namespace
+
+void write_place(Interpreter& interpreter, const Heap::Target& target, const Object& key,
+                 const Source* at_entry, const Held& held) {
+  if (is_there_already(interpreter, target, key, at_entry, held)) return;
+  check_replaced(interpreter, target, key);
+  if (at_entry != nullptr && held.is_value()) interpreter.note_written(at_entry, held.value());
+  interpreter.heap.write(interpreter, target, {key, held, at_entry});
+  interpreter.mark(speculate::LineMark::Kind::effect);
+}
+
+// --- branches -----------------------------------------------------------------------------------
 
 Held held_at_entry(Interpreter& interpreter, const Heap::Table& table, const Heap::Change& change) {
   const Heap::Target& target = table.target;
@@ -282,11 +294,6 @@ State state_of(const Heap::Target& target) {
     default:
       return State::variable;
   }
-}
-
-bool has_finalizer(const Held& held) {
-  const auto* known = held.is_value() ? as<Known>(held.value()) : nullptr;
-  return known != nullptr && Py_TYPE(known->object.get())->tp_finalize != nullptr;
 }
 
 }  // namespace
@@ -408,8 +415,6 @@ class HeapMerger {
     const bool is_known = !wanted.held.is_value() || as<Known>(wanted.held.value()) != nullptr;
     if (is_known && is_planted(state_of(table.target), Mutation::both_sides)) return wanted.held;
     const Held held = held_at_entry(interpreter_, table, wanted);
-    if (is_known && has_finalizer(held) && is_planted(State::finalizer, Mutation::both_sides))
-      return wanted.held;
     // Nothing is assumed of what is not there, but of sets.
     return held.is_absent() && table.target.kind != Kind::member ? Held() : held;
   }

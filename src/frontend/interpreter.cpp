@@ -13,6 +13,7 @@
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
 #include "ops/list.h"
+#include "speculate/ends.h"
 #include "speculate/reason_record.h"
 #include "speculate/recipe.h"
 #include "speculate/test_number.h"
@@ -640,29 +641,6 @@ void Interpreter::write_closure_cell(const std::string& name, const Value& value
 
 namespace {
 
-/// Objects to look at in search of one whose end the program sees.
-constexpr size_t kMostLookedAt = 64;
-
-/// Whether freeing the object, and what only it holds, may run the program's code: a `__del__`, or
-/// callbacks of weak references.
-bool may_be_seen_to_end(PyObject* object, std::set<PyObject*>& seen) {
-  if (seen.size() >= kMostLookedAt || !seen.insert(object).second) return false;
-  if (speculate::tensor_access().is_tensor(object) || PyType_Check(object) ||
-      PyModule_Check(object) || PyFunction_Check(object))
-    return false;
-  PyTypeObject* const type = Py_TYPE(object);
-  const bool is_of_python = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
-  if (is_of_python && type->tp_finalize != nullptr) return true;
-  if (PyType_SUPPORTS_WEAKREFS(type) &&
-      *reinterpret_cast<PyObject**>(PyObject_GET_WEAKREFS_LISTPTR(object)) != nullptr)
-    return true;
-  const auto visit = [](PyObject* part, void* parts) {
-    const bool is_freed = Py_REFCNT(part) == 1;
-    return is_freed && may_be_seen_to_end(part, *static_cast<std::set<PyObject*>*>(parts)) ? 1 : 0;
-  };
-  return type->tp_traverse != nullptr && type->tp_traverse(object, visit, &seen) != 0;
-}
-
 /// A graph frees what its variables held when it has run, behind all that it shows. An object whose
 /// end the program sees has to go where the statement stands.
 void check_freed_variable(const Interpreter& interpreter, const std::string& name) {
@@ -670,8 +648,7 @@ void check_freed_variable(const Interpreter& interpreter, const std::string& nam
   if (variables == nullptr || variables == interpreter.call().globals) return;
   PyObject* const held = PyDict_GetItemString(variables, name.c_str());
   constexpr Py_ssize_t kOurs = 5;  // the variable, its dict, and what the interpreter has of it
-  std::set<PyObject*> seen;
-  if (held != nullptr && Py_REFCNT(held) <= kOurs && may_be_seen_to_end(held, seen))
+  if (speculate::ends_seen(held, kOurs))
     interpreter.refuse(ReasonCode::unknown_callable, cat("the finalizer of ", name));
 }
 

@@ -322,6 +322,11 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
                                          python::Object& result, bool& committed,
                                          Outcomes& wanted) {
   using Failure = execute::Failure;
+  if (const auto reason = entry->finalizer_in_the_way(captured)) {
+    ++entry->aborts;
+    note(*reason);
+    return Result::left;
+  }
   const double start = now();
   const auto failure = entry->run(std::move(captured), result, committed);
   graph_runs.milliseconds += now() - start;

@@ -393,6 +393,13 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
   return std::nullopt;
 }
 
+std::optional<Reason> Entry::finalizer_in_the_way(std::span<const python::Object> captured) const {
+  for (const HeapWriter& write : writes_)
+    if (write.ends_something_seen(captured) && !is_planted(State::finalizer, Mutation::not_written))
+      return Reason{ReasonCode::unknown_callable, cat("the finalizer of ", write.describe()), {}};
+  return std::nullopt;
+}
+
 /// How deeply calls may nest so that Python's own would stay within its limit for certain: beyond
 /// that, Python itself finds out whether it raises RecursionError.
 int64_t Entry::deepest_call() const {

@@ -40,6 +40,10 @@ class Entry {
   /// run would wait for it. Throws what was thrown there.
   std::optional<double> compiled_in_background();
 
+  /// A run frees what its writes replace behind all that it shows. Why Python has to run the call,
+  /// where the program sees that.
+  std::optional<Reason> finalizer_in_the_way(std::span<const python::Object> captured) const;
+
   /// Runs the graph for what the guards captured. Nothing: `result` is set, or null with a Python
   /// exception set that an effect of the program raised. `committed` is set before anything becomes
   /// visible: what is thrown after that must not lead to an imperative run.

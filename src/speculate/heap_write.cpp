@@ -2,6 +2,10 @@
 
 #include "base/check.h"
 #include "base/mutation.h"
+#include "python/context_variable.h"
+#include "speculate/describe.h"
+#include "speculate/ends.h"
+#include "speculate/path.h"
 
 namespace janus::speculate {
 namespace {
@@ -86,6 +90,20 @@ void set_met(PyObject* names, PyObject* writes, bool wrongly) {
     write(count > 1 ? PyLong_AsSsize_t(PyList_GET_ITEM(order, i)) : 0);
 }
 
+python::Object item_of(PyObject* dict, PyObject* key) {
+  return dict != nullptr && PyDict_Check(dict)
+             ? python::Object::borrow(PyDict_GetItemWithError(dict, key))
+             : python::Object();
+}
+
+/// In a slot, or the object's own dictionary.
+python::Object own_attribute(PyObject* object, PyObject* name) {
+  if (PyType_Check(object)) return item_of(reinterpret_cast<PyTypeObject*>(object)->tp_dict, name);
+  if (slot_of(object, name) != nullptr)
+    return python::Object::steal(PyObject_GenericGetAttr(object, name));
+  return item_of(instance_dict(object), name);
+}
+
 /// What a mutation check takes the write for.
 State state_of(Kind kind, PyObject* owner, PyObject* key) {
   switch (kind) {
@@ -148,22 +166,68 @@ void HeapWriter::write_wrongly(std::span<const python::Object> captured, PyObjec
   if (again && is_planted(state, Mutation::twice)) write_to(owner, again.get());
 }
 
-/// What is in the place; null: nothing, or not known.
+/// What is in the place; null: nothing, or not known. Runs no code of the program.
 python::Object HeapWriter::value_before(PyObject* owner) const {
   PyObject* key = key_.get();
   python::Object old;
   if (kind_ == Kind::attribute)
-    old = python::Object::steal(PyObject_GetAttr(owner, key));
+    old = own_attribute(owner, key);
   else if (kind_ == Kind::item)
-    old = python::Object::steal(PyObject_GetItem(owner, key));
+    old = item_of(owner, key);
   else if (kind_ == Kind::global)
-    old = python::Object::borrow(PyDict_GetItemWithError(
-        PyFunction_Check(owner) ? PyFunction_GET_GLOBALS(owner) : owner, key));
+    old = item_of(PyFunction_Check(owner) ? PyFunction_GET_GLOBALS(owner) : owner, key);
   else if (kind_ == Kind::cell)
-    old = python::Object::borrow(PyCell_GET(
+    old = python::Object::steal(PyCell_Get(
         PyTuple_GET_ITEM(PyFunction_GET_CLOSURE(owner), static_cast<Py_ssize_t>(index_))));
+  else if (kind_ == Kind::context_variable)
+    old = python::held_by_context_variable(owner);
   PyErr_Clear();
   return old;
+}
+
+bool HeapWriter::ends_something_seen(std::span<const python::Object> captured) const {
+  PyObject* const owner = captured[owner_].get();
+  if (kind_ == Kind::tail || kind_ == Kind::clear || kind_ == Kind::extend)
+    return ends_an_element(owner, captured);
+  constexpr Py_ssize_t kReferences = 2;  // the place's, and `old`
+  const python::Object old = value_before(owner);
+  return old && ends_seen(old.get(), kReferences, captured);
+}
+
+/// Of a list, dict, set or deque; what of a list stays in another place counts as well.
+bool HeapWriter::ends_an_element(PyObject* owner, std::span<const python::Object> captured) const {
+  static constexpr Py_ssize_t kReferences = 1;
+  if (PyList_Check(owner)) {
+    const auto size = static_cast<size_t>(PyList_GET_SIZE(owner));
+    for (size_t i = index_; i < size; ++i)
+      if (ends_seen(PyList_GET_ITEM(owner, static_cast<Py_ssize_t>(i)), kReferences, captured))
+        return true;
+    return false;
+  }
+  if (kind_ == Kind::extend && index_ == 0) return false;
+  struct Elements {
+    std::span<const python::Object> captured;
+    static int visit(PyObject* each, void* elements) {
+      return ends_seen(each, kReferences, static_cast<Elements*>(elements)->captured) ? 1 : 0;
+    }
+  } elements{captured};
+  const traverseproc traverse = Py_TYPE(owner)->tp_traverse;
+  return traverse != nullptr && traverse(owner, Elements::visit, &elements) != 0;
+}
+
+std::string HeapWriter::describe() const {
+  switch (kind_) {
+    case Kind::attribute:
+    case Kind::item:
+    case Kind::global:
+      return describe_object(key_.get());
+    case Kind::cell:
+      return "a variable";
+    case Kind::context_variable:
+      return "a context variable";
+    default:
+      return "an element";
+  }
 }
 
 void HeapWriter::write_to(PyObject* owner, PyObject* value) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "speculate/generated.h"
 #include "speculate/recipe.h"
@@ -22,6 +23,11 @@ class HeapWriter {
   /// The write as a planted mutation has it.
   void write_wrongly(std::span<const python::Object> captured, PyObject* value) const;
 
+  /// Whether it replaces or removes an object, as it is before the run, whose end the program sees.
+  bool ends_something_seen(std::span<const python::Object> captured) const;
+  /// What is changed, for a reason.
+  std::string describe() const;
+
   /// Whether both make keys of one container.
   bool makes_keys_of(const HeapWriter& other) const {
     return kind_ == other.kind_ && owner_ == other.owner_ && !deletes_ && !other.deletes_ &&
@@ -32,6 +38,7 @@ class HeapWriter {
   void write_to(PyObject* owner, PyObject* value) const;
   bool is_at_end() const;
   python::Object value_before(PyObject* owner) const;
+  bool ends_an_element(PyObject* owner, std::span<const python::Object> captured) const;
 
   HeapWrite::Kind kind_;
   size_t owner_;

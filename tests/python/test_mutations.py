@@ -56,7 +56,6 @@ MUTATIONS = [
     (one_sided.test_hook_of_a_gradient_of_one_side, "hook", "not_written both_sides twice"),
     (hook_after_accumulation, "hook", "not_written twice"),
     (one_sided.test_what_a_write_replaces_is_freed, "finalizer", "not_written"),
-    (one_sided.test_what_one_side_replaces_is_freed, "finalizer", "not_written both_sides"),
     (one_sided.test_shown_text, "effect", "not_written both_sides twice"),
     (one_sided.test_order_of_keys, "key_order", "not_written both_sides"),
     (one_sided.test_order_of_attributes, "key_order", "not_written both_sides"),

@@ -275,6 +275,77 @@ def test_end_of_an_object_in_a_cut_function(kind, how):
     return Program(deleted if how == "deleted" else rebound, calls, watch=[log])
 
 
+class World:
+    def __init__(self):
+        self.thing = None
+        self.slotted = Slotted()
+        self.table, self.elements = {"thing": None}, [None]
+
+
+class Slotted:
+    __slots__ = ("thing",)
+
+    def __init__(self):
+        self.thing = None
+
+
+def replace_attribute(world):
+    world.thing = None
+
+
+def replace_in_slot(world):
+    world.slotted.thing = None
+
+
+def replace_item(world):
+    world.table["thing"] = None
+
+
+def delete_item(world):
+    world.table.pop("thing", None)
+
+
+def clear_items(world):
+    world.table.clear()
+
+
+def replace_element(world):
+    world.elements[0] = None
+
+
+PLACES = [
+    replace_attribute, replace_in_slot, replace_item, delete_item, clear_items, replace_element,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(ENDING))
+@pytest.mark.parametrize("replace", PLACES)
+@differential(reasons=["unknown_callable"], hits=4)
+def test_end_of_an_object_that_a_write_replaces(replace, kind):
+    log = []
+    world = World()
+
+    def step(x):
+        log.append("before")
+        replace(world)
+        log.append(len(log))
+        return x * 2
+
+    def fill():
+        thing = ENDING[kind](log)
+        if replace is replace_attribute:
+            world.thing = thing
+        elif replace is replace_in_slot:
+            world.slotted.thing = thing
+        elif replace is replace_element:
+            world.elements[0] = thing
+        else:
+            world.table["thing"] = thing
+
+    made = [(torch.ones(3) * i,) for i in range(12)]
+    return Program(step, [*made[:8], fill, made[8], fill, *made[9:]], watch=[log])
+
+
 def test_nothing_lives_longer_for_a_cut_function():
     log = []
 

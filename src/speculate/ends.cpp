@@ -1,0 +1,66 @@
+#include "speculate/ends.h"
+
+#include <algorithm>
+#include <set>
+
+#include "speculate/tensor_access.h"
+
+namespace janus::speculate {
+namespace {
+
+/// Objects to look at in search of one whose end the program sees.
+constexpr size_t kMostLookedAt = 64;
+
+using Captured = std::span<const python::Object>;
+
+Py_ssize_t references_from(Captured captured, PyObject* object) {
+  return std::ranges::count_if(captured, [&](const auto& each) { return each.is(object); });
+}
+
+/// Numbers, texts, tensors and functions: by far the most of what is replaced.
+bool ends_unseen(PyObject* object) {
+  return object == Py_None || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
+         PyBool_Check(object) || PyUnicode_CheckExact(object) || PyType_Check(object) ||
+         PyModule_Check(object) || PyFunction_Check(object) || tensor_access().is_tensor(object);
+}
+
+class Search {
+ public:
+  explicit Search(Captured captured) : captured_(captured) {}
+
+  bool finds(PyObject* object) {
+    if (ends_unseen(object)) return false;
+    if (seen_.size() >= kMostLookedAt || !seen_.insert(object).second) return false;
+    PyTypeObject* const type = Py_TYPE(object);
+    const bool is_of_python = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+    if (is_of_python && type->tp_finalize != nullptr) return true;
+    if (PyType_SUPPORTS_WEAKREFS(type) &&
+        *reinterpret_cast<PyObject**>(PyObject_GET_WEAKREFS_LISTPTR(object)) != nullptr)
+      return true;
+    return type->tp_traverse != nullptr && type->tp_traverse(object, visit, this) != 0;
+  }
+
+ private:
+  static int visit(PyObject* part, void* search) {
+    auto& self = *static_cast<Search*>(search);
+    const bool is_freed = Py_REFCNT(part) <= 1 + references_from(self.captured_, part);
+    return is_freed && self.finds(part) ? 1 : 0;
+  }
+
+  Captured captured_;
+  std::set<PyObject*> seen_;
+};
+
+}  // namespace
+
+bool may_be_seen_to_end(PyObject* object, Captured captured) {
+  return Search(captured).finds(object);
+}
+
+bool ends_seen(PyObject* object, Py_ssize_t references, Captured captured) {
+  return object != nullptr && !ends_unseen(object) &&
+         Py_REFCNT(object) <= references + references_from(captured, object) &&
+         may_be_seen_to_end(object, captured);
+}
+
+}  // namespace janus::speculate
