@@ -112,6 +112,16 @@ class Options:
     def operation_limit(self, count: int) -> None:
         _set_limit("operations", count)
 
+    @property
+    def generation_limit(self) -> int:
+        """Seconds of the processor that making one graph may take, before its kernels are compiled; what
+        takes longer is refused, or cut into parts, each of which has half as long."""
+        return _core.limits()["seconds"]
+
+    @generation_limit.setter
+    def generation_limit(self, seconds: int) -> None:
+        _set_limit("seconds", seconds)
+
 
 def _there_is_no(name: str, names: Collection[str]) -> str:
     nearest = get_close_matches(name, names, n=1, cutoff=0.5)

@@ -13,6 +13,7 @@
 #include "base/background.h"
 #include "base/check.h"
 #include "base/options.h"
+#include "base/time_budget.h"
 #include "bind/function.h"
 #include "frontend/generate.h"
 #include "kernels/sharing.h"
@@ -115,12 +116,14 @@ void bind_options(nb::module_& module) {
   module.def("limits", [] {
     return std::map<std::string, int64_t>{{"rounds", options().most_rounds},
                                           {"inlining", options().deepest_inlining},
-                                          {"operations", options().most_operations}};
+                                          {"operations", options().most_operations},
+                                          {"seconds", most_seconds_of_generation}};
   });
   module.def("set_limit", [](const std::string& name, int64_t limit) {
     if (name == "rounds") options().most_rounds = limit;
     if (name == "inlining") options().deepest_inlining = limit;
     if (name == "operations") options().most_operations = limit;
+    if (name == "seconds") most_seconds_of_generation = limit;
   });
   module.def("dump_folder", [] { return options().dump_folder; });
   module.def(

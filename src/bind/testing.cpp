@@ -23,6 +23,7 @@
 #include "base/check.h"
 #include "base/fault.h"
 #include "base/mutation.h"
+#include "base/time_budget.h"
 #include "frontend/autocast.h"
 #include "graph/text.h"
 #include "jit/jit.h"
@@ -429,6 +430,8 @@ void bind_testing(nb::module_& module) {
       "pass_time", [](double milliseconds) { speculate::simulated_time->now += milliseconds; },
       nb::arg("milliseconds"));
   testing.def("end_simulated_time", [] { speculate::simulated_time.reset(); });
+  testing.def("simulate_work", simulate_work, nb::arg("seconds").none());
+  testing.def("work_done", TimeBudget::work_done);
   testing.def("hold_background", &BackgroundWork::hold, nb::arg("is_held"));
   testing.def("compilation_seconds", jit::compilation_seconds);
   testing.def("force_way", [](int way) { torch::forced_way = way; }, nb::arg("way"));

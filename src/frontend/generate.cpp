@@ -4,12 +4,14 @@
 #include <algorithm>
 
 #include "base/options.h"
+#include "base/time_budget.h"
 #include "frontend/autograd.h"
 #include "frontend/entry_lists.h"
 #include "frontend/exceptions.h"
 #include "frontend/interpreter.h"
 #include "frontend/recursion.h"
 #include "frontend/rolled.h"
+#include "frontend/time_spent.h"
 #include "graph/op.h"
 #include "ops/promotion.h"
 #include "speculate/reason_record.h"
@@ -20,6 +22,10 @@ namespace {
 
 speculate::Reason internal_error(const std::string& message) {
   return {ReasonCode::internal_error, message, {}};
+}
+
+speculate::Reason out_of_time(Interpreter& interpreter) {
+  return {ReasonCode::limit, time_spent(interpreter.output().graph), interpreter.last_span()};
 }
 
 constexpr size_t kMostAttempts = 12, kMostGeneralised = 16;
@@ -69,6 +75,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       varying.insert(interpreter.changed_numbers().begin(), interpreter.changed_numbers().end());
       if (varying.size() == known) return generated;
     } catch (const Generalise& found) {
+      if (TimeBudget::is_spent()) return out_of_time(interpreter);
       if (++generalised == kMostGeneralised)
         return speculate::Reason{ReasonCode::limit, "a recursion that takes ever other forms", {}};
       generalisation.add(found);
@@ -77,6 +84,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
     } catch (const CannotMerge& reason) {
       log("merge", reason.why);
       speculate::record(ReasonCode::dynamic_control, reason.why);
+      if (TimeBudget::is_spent()) return out_of_time(interpreter);
       // A recursion of which one side is followed would be left at each call.
       if (interpreter.recursion().is_building() || generalisation.owns(reason.test))
         return speculate::Reason{ReasonCode::dynamic_control, cat("in a recursion: ", reason.why),
@@ -90,6 +98,8 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       followed.push_back(std::move(known));
     } catch (const Refusal& refusal) {
       PyErr_Clear();
+      if (TimeBudget::is_spent())
+        return refusal.reason.code == ReasonCode::limit ? refusal.reason : out_of_time(interpreter);
       if (interpreter.recursion().is_building() || attempt > kMostAttempts) return refusal.reason;
       log("merge", refusal.reason.details);
       if (call.general && refusal.reason.code == ReasonCode::shape_mismatch &&

@@ -12,6 +12,7 @@
 #include "frontend/met_writes.h"
 #include "frontend/recursion.h"
 #include "frontend/statements.h"
+#include "frontend/time_spent.h"
 #include "ops/list.h"
 #include "speculate/ends.h"
 #include "speculate/reason_record.h"
@@ -138,6 +139,7 @@ void Interpreter::check_size() {
   const int64_t most = options().most_operations;
   if (static_cast<int64_t>(builder_.block().nodes.size()) > most)
     refuse(ReasonCode::limit, cat("the graph has more than ", most, " operations"));
+  if (TimeBudget::is_spent()) refuse(ReasonCode::limit, time_spent(output_.graph));
 }
 
 // --- assumptions --------------------------------------------------------------------------------

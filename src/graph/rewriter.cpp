@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/time_budget.h"
+
 namespace janus::graph {
 namespace {
 
@@ -67,6 +69,7 @@ void Rewriter::replace(const Node& node, std::span<Value* const> new_outputs) {
 }
 
 Node* Rewriter::copy(const Node& node) {
+  spend_time();
   Node* result = graph_.new_node(*node.op);
   result->inputs = (*this)[node.inputs];
   result->attributes = node.attributes;

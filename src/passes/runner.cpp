@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "base/time_budget.h"
 #include "graph/op.h"
 #include "graph/text.h"
 
@@ -56,6 +57,7 @@ bool PassRunner::left_out(std::string_view name, Need need) const {
 graph::Graph PassRunner::operator()(std::string_view name, const Pass& pass, graph::Graph graph,
                                     Need need) {
   if (left_out(name, need)) return graph;
+  spend_time();
   ++passes_run_;
   const bool dumps = !options().dump_folder.empty();
   const std::string before = dumps ? graph::print(graph) : std::string();

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "base/thread_time.h"
+#include "base/time_budget.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "speculate/describe.h"
@@ -129,6 +130,43 @@ int tensor_work(const graph::Graph& graph) {
     if (name == "gradient" || !node.blocks.empty()) work += kEnough;
   });
   return work;
+}
+
+/// Operations of a graph, and the statement at the top that most of them come from.
+struct Largest {
+  size_t operations = 0;
+  graph::SourceSpan span = {};
+  int statement = -1;  ///< known of a run of statements alone
+};
+
+Largest largest_statement(const graph::Graph& graph, const Call& call) {
+  Largest largest;
+  if (call.tree == nullptr || call.tree->file == nullptr) return largest;
+  std::map<int, size_t> at_line;
+  graph::for_each_node(graph.body(), [&](const graph::Node& node) {
+    ++largest.operations;
+    if (node.span.known() && *node.span.file == *call.tree->file) ++at_line[node.span.line];
+  });
+  size_t most = 0;
+  for (size_t i = 0; i < call.tree->body.size(); ++i) {
+    const graph::SourceSpan& span = call.tree->body[i]->span;
+    size_t count = 0;
+    for (auto line = at_line.lower_bound(span.line);
+         line != at_line.end() && line->first <= span.end_line; ++line)
+      count += line->second;
+    if (count <= most) continue;
+    most = count;
+    largest.span = span;
+    if (call.function == nullptr) largest.statement = static_cast<int>(i);
+  }
+  return largest;
+}
+
+/// Of the processor's seconds. Nothing: as many as it takes.
+std::optional<double> time_for_graph(bool is_part) {
+  if (!times_decide && !is_work_simulated()) return std::nullopt;
+  const auto seconds = static_cast<double>(most_seconds_of_generation);
+  return is_part ? seconds / 2 : seconds;
 }
 
 class Flag {
@@ -523,6 +561,7 @@ bool Dispatcher::admit() {
 std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& chosen) {
   const Flag generating(generating_);
   const Spending spending(spent_on_graphs_);
+  const TimeBudget budget(time_for_graph(is_part));
   std::optional<Reason> reason;
   // What varies may be more than can be converted; then one graph for these very values.
   for (const bool relaxed : {true, false}) {
@@ -530,9 +569,11 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
     if (!relaxed && reason && has_ever_new_numbers()) break;
     if (auto entry = generate_with(call, chosen, relaxed, reason)) return entry;
     log("speculate", cat(name_, relaxed ? " (with what varies): " : ": ", reason->describe()));
-    if (is_permanent(reason->code)) break;
+    if (is_permanent(reason->code) || TimeBudget::is_spent()) break;
     if (relaxed && saw_tensor_) note(*reason);
   }
+  // It would take as long again: it is cut now, or stays in Python.
+  if (TimeBudget::is_spent()) refusals_ = kMostRefusals - 1;
   refused(*reason);
   return nullptr;
 }
@@ -558,6 +599,7 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
   durations_.generating += now() - start;
   if (auto* reason = std::get_if<Reason>(&*outcome)) {
     refusal = std::move(*reason);
+    if (TimeBudget::is_spent()) return nullptr;
     if (!relaxed || call.keeps_aliases || !observations_.aliases_vary()) return nullptr;
     wanted.keeps_aliases = true;
     return generate_with(wanted, chosen, relaxed, refusal);
@@ -569,8 +611,15 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
   }
   const bool decides_sizes = !graph::symbols_given_in(generated.graph.body()).empty();
   std::shared_ptr<Entry> entry;
+  const Largest largest = largest_statement(generated.graph, call);
   try {
     entry = Entry::make(std::move(generated), call);
+  } catch (const OutOfTime&) {
+    refusal = Reason{ReasonCode::limit,
+                     cat("to make a graph takes too long: of ", largest.operations,
+                         " operations, in ", TimeBudget::seconds(), " s it was not optimised"),
+                     largest.span, largest.statement};
+    return nullptr;
   } catch (const graph::TypeError& error) {  // an operator without a gradient, for instance
     refusal = Reason{ReasonCode::autograd, error.what(), {}};
     if (!decides_sizes || call.keeps_sizes) return nullptr;

@@ -1,0 +1,47 @@
+#include "base/time_budget.h"
+
+#include "base/thread_time.h"
+
+namespace janus {
+namespace {
+
+constexpr int kPiecesBetweenLooks = 64;  // a look takes as long as some of them
+
+thread_local TimeBudget* current = nullptr;
+thread_local int64_t pieces = 0;
+std::optional<double> simulated;  // only tests set it, with one thread at work
+
+double time() { return simulated ? *simulated * static_cast<double>(pieces) : thread_seconds(); }
+
+}  // namespace
+
+int64_t most_seconds_of_generation = 10;
+
+TimeBudget::TimeBudget(std::optional<double> seconds)
+    : seconds_(seconds), start_(time()), outer_(current), until_look_(kPiecesBetweenLooks) {
+  current = this;
+}
+
+TimeBudget::~TimeBudget() { current = outer_; }
+
+bool TimeBudget::is_spent() {
+  ++pieces;
+  return current != nullptr && current->seconds_ && current->spent();
+}
+
+bool TimeBudget::spent() {
+  if (until_look_ == 0) return true;  // it was
+  if (!simulated && --until_look_ > 0) return false;
+  const bool is_over = time() - start_ >= *seconds_;
+  until_look_ = is_over ? 0 : kPiecesBetweenLooks;
+  return is_over;
+}
+
+double TimeBudget::seconds() { return current == nullptr ? 0 : current->seconds_.value_or(0); }
+
+int64_t TimeBudget::work_done() { return pieces; }
+
+void simulate_work(std::optional<double> seconds) { simulated = seconds; }
+bool is_work_simulated() { return simulated.has_value(); }
+
+}  // namespace janus
