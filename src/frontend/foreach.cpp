@@ -48,8 +48,8 @@ std::optional<std::vector<CallArguments>> arguments_of_each(Interpreter& interpr
   std::vector<CallArguments> calls(count);
   for (const Value& argument : arguments.positional) {
     const std::vector<Value> elements = spread(interpreter, argument, count);
-    const bool may_be_tensors = is_list(argument) && !elements.empty() &&
-                                as<Tensor>(elements[0]) != nullptr;
+    const bool may_be_tensors =
+        is_list(argument) && !elements.empty() && as<Tensor>(elements[0]) != nullptr;
     if (elements.size() != count) return std::nullopt;
     if (may_be_tensors && !are_plain(interpreter, elements)) return std::nullopt;
     for (size_t i = 0; i < count; ++i) calls[i].positional.push_back(elements[i]);
