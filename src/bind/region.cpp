@@ -43,6 +43,7 @@
 #include "bind/given.h"
 #include "bind/snapshot.h"
 #include "speculate/describe.h"
+#include "speculate/ends.h"
 #include "speculate/facts.h"
 #include "speculate/hooks.h"
 #include "speculate/tensor_access.h"
@@ -185,6 +186,20 @@ Dispatcher::Roots roots_of_call(const Call& call) {
   return roots;
 }
 
+/// The variable, among those that the statements bind, whose object the program would see to end
+/// with a new value: a graph sets variables behind all that it shows. Null: there is none.
+PyObject* variable_seen_to_end(const RegionState& state, const std::vector<size_t>& variables,
+                               PyObject* values) {
+  if (state.at_module_level) return nullptr;
+  constexpr Py_ssize_t kReferences = 2;  // the variable's, and of the dict that shows it
+  for (const size_t number : variables) {
+    PyObject* const name = state.assigned[number].get();
+    PyObject* const held = PyDict_GetItemWithError(values, name);
+    if (speculate::ends_seen(held, kReferences)) return name;
+  }
+  return nullptr;
+}
+
 /// The cut region that this thread is in and that is timed, with all its parts; and whether it runs
 /// without graphs for that.
 thread_local RegionState* timed = nullptr;
@@ -205,6 +220,15 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   call.variables = variables_now.get();
   call.globals = PyEval_GetGlobals();
   call.facts_key = state.module.get();
+  if (graphs_before != 0) {  // making one looks for that itself
+    if (PyObject* name = variable_seen_to_end(state, variables, call.variables)) {
+      dispatcher.note({speculate::ReasonCode::unknown_callable,
+                       cat("the finalizer of ", python::to_string(name)),
+                       {}});
+      if (stretch) stretch->leave_out();
+      return {};
+    }
+  }
   Dispatcher::Attempt attempt = dispatcher.attempt(call);
   if (attempt.otherwise == Dispatcher::Otherwise::profile || was_compiling ||
       dispatcher.counters().generated != graphs_before || dispatcher.settled() != was_settled)

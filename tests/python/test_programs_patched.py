@@ -275,6 +275,27 @@ def test_end_of_an_object_in_a_cut_function(kind, how):
     return Program(deleted if how == "deleted" else rebound, calls, watch=[log])
 
 
+@pytest.mark.parametrize("kind", sorted(ENDING))
+@differential(reasons=["unknown_callable"], hits=12)
+def test_end_of_an_object_that_a_variable_of_later_calls_has(kind):
+    log, makes = [], [False]
+
+    def step(x):
+        held = ENDING[kind](log) if makes[0] else None
+        open("/dev/null").close()
+        y = (x * 2).sum() + 1
+        y = (y * 3 + x).relu()
+        held = None
+        log.append(len(log))
+        return y * 3 + x, held
+
+    def change():
+        makes[0] = not makes[0]
+
+    calls = [(torch.ones(3) * i,) for i in range(24)]
+    return Program(step, [*calls[:16], change, *calls[16:19], change, *calls[19:]], watch=[log])
+
+
 class World:
     def __init__(self):
         self.thing = None
