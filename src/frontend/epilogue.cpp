@@ -525,11 +525,11 @@ class TemplateWriter {
     return nullptr;
   }
 
-  /// Whether Python can tell that the tensor shares memory with another, or has other strides than
-  /// a fresh one.
+  /// Whether Python can tell that the tensor shares memory with another, has other strides than a
+  /// fresh one, or requires the gradient of what it is a view of.
   bool is_shown_view(const Tensor& tensor) const {
     if (tensor.base == nullptr) return false;
-    if (!is_contiguous(tensor)) return true;
+    if (!is_contiguous(tensor) || is_leaf_view(tensor)) return true;
     const Tensor* root = root_of(&tensor);
     if (root->source != nullptr || leaf_with_gradient(*root) != nullptr) return true;
     for (const Tensor* other : escaping_)

@@ -137,6 +137,11 @@ CASES = {
             at_entry=True,
         ),
         Refused(
+            "v = w * 2\nwith torch.no_grad(): return v[:1]",
+            "a result is a view made without gradients",
+            at_entry=True,
+        ),
+        Refused(
             "buffer.mul_(w)", "becomes part of autograd's graph by a write in place", at_entry=True
         ),
         Refused(
