@@ -4,7 +4,7 @@ kernels; tests of the timing, and of compiling in the background, ask for that."
 import os
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import hypothesis
 import pytest
@@ -128,3 +128,10 @@ def pytest_terminal_summary(
 @pytest.fixture
 def times_decide(_without_times: None) -> None:
     _core.testing.let_times_decide(True)
+
+
+@pytest.fixture
+def simulated(times_decide: None) -> Iterator[Callable[[float, float], None]]:
+    """Starts time that passes only as the test says: (milliseconds with graphs, without)."""
+    yield _core.testing.simulate_time
+    _core.testing.end_simulated_time()

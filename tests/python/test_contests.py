@@ -112,13 +112,6 @@ def test_several_threads():
     assert not wrong
 
 
-@pytest.fixture
-def simulated():
-    """Starts time that passes only as the test says: (milliseconds with graphs, without)."""
-    yield _core.testing.simulate_time
-    _core.testing.end_simulated_time()
-
-
 def is_graph(converted):
     return torchjanus.stats(converted)["state"] == "graph"
 

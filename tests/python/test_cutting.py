@@ -729,9 +729,9 @@ def test_module_whose_forward_is_cut():
     return Program(step, calls, watch=[*net.parameters(), recorder, seen], convert=convert)
 
 
-@pytest.mark.usefixtures("times_decide")
-def test_cut_that_does_not_pay_is_given_up():
+def test_cut_that_does_not_pay_is_given_up(simulated):
     """A graph copies the whole table where Python writes a row."""
+    simulated(2, 1)
     recorder = Recorder()
 
     def build():
