@@ -1,0 +1,262 @@
+"""Reasons of branches, loops and recursions: why their sides, rounds or activations are no part of a graph."""
+# ruff: noqa: F401  (the statements use them)
+
+import warnings
+from collections import deque
+
+import pytest
+from refusals import Refused, check_followed, check_refusal
+from test_programs_recursion import Branch, Leaf, tree
+
+import torch
+from torch import nn
+
+
+def varying():
+    """Tensors whose sum goes both ways about 0, and is a number of rounds by its size."""
+    return [torch.ones(2) * factor for factor in (0.5, -1, 1.5, -0.5, 1, -1.5, 0.5)]
+
+
+def trees():
+    def with_parts(node):
+        node.number, node.list, node.dict = 1, [1, 3], {0.5: 1}
+        node.tensor = torch.ones(2) * (node.label + 1)
+        if isinstance(node, Branch):
+            with_parts(node.left)
+            with_parts(node.right)
+        return node
+
+    return [with_parts(tree(2 + i % 5)) for i in range(10)]
+
+
+def value_error(x):
+    raise ValueError(1)
+
+
+def key_error(x):
+    raise KeyError(1)
+
+
+def unhooked(gradient):
+    return gradient * 2
+
+
+def space():
+    hooked = nn.Parameter(torch.ones(2))
+    hooked.register_hook(unhooked)
+    return {
+        **globals(),
+        "buffer": torch.ones(2),
+        "hooked": hooked,
+        "met": {1: 2},
+        "many": list(range(50)),
+        "kept": Leaf(1, 2),
+    }
+
+
+def rounds(body, before="", after=""):
+    """Statements with a loop whose rounds vary."""
+    lines = [
+        *before.split("\n"),
+        "i = 0",
+        "while i < x.abs().sum():",
+        "    i = i + 1",
+        *(f"    {line}" for line in body.split("\n")),
+        *after.split("\n"),
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def sides(first, second="pass", before="", after=""):
+    """Statements with a branch that goes both ways."""
+    lines = [before, f"if x.sum() > 0: {first}", f"else: {second}", after]
+    return "\n".join(line for line in lines if line)
+
+
+def recursion(start="pass", leaf="return v", inner="pass", before="", after="return go(x, w)"):
+    """Statements with a recursion over the tree x."""
+    return "\n".join(
+        line
+        for line in [
+            before,
+            "def go(node, v):",
+            *(f"    {line}" for line in start.split("\n")),
+            "    if isinstance(node, Leaf):",
+            *(f"        {line}" for line in leaf.split("\n")),
+            *(f"    {line}" for line in inner.split("\n")),
+            "    return go(node.left, v + 1) + go(node.right, v)",
+            after,
+        ]
+        if line
+    )
+
+
+GROWN = "l = []\ni = 0\nwhile i < x.abs().sum():\n    i = i + 1\n    l.append(i)\n"
+
+LOOPS = [
+    Refused(rounds("d[str(i)] = x", "d = {}"), "a dict gets or loses keys in it"),
+    Refused(rounds("l.append(i)", "l = deque()"), "a list grows or shrinks in it"),
+    Refused(
+        rounds("t = True if i == 1 else (t + 1 if i == 2 else t * 0.5)", "t = 0"),
+        "a number takes several kinds",
+    ),
+    Refused(
+        rounds("c.add_(b); b.add_(a); a.add_(w)", "a = x * 1; b = x * 1; c = x * 1", "return c"),
+        "a tensor requires a gradient only after several rounds",
+    ),
+    Refused(
+        GROWN + "return max(l, key=lambda v: (v, v)) * x",
+        "elements are compared by other things than numbers",
+    ),
+    Refused(
+        rounds("l.append(w * 2)", "l = [x]", "return l"),
+        "elements of which some require a gradient",
+    ),
+    Refused(rounds("s.add(3)", "s = {1}"), "it changes a set or takes from an iterator"),
+    Refused(
+        rounds("a.data = x * 2", "a = x * 1", "return a"),
+        "it sets the attribute data of a tensor",
+    ),
+    Refused(
+        rounds("b = a; a.add_(1)", "a = x * 1; b = x * 2", "return b"),
+        "it writes a tensor that it also hands on",
+    ),
+    Refused(rounds("met.clear()"), "it clears a container"),
+    Refused(
+        rounds(
+            "\n".join(f"v{k} = v{k + 1}" for k in range(14)) + "\nv14 = 0.5",
+            "\n".join(f"v{k} = 1" for k in range(15)),
+        ),
+        "what its rounds change does not settle",
+    ),
+    Refused(GROWN + "return l.index(-2) * x", "ValueError: not in the list"),
+]
+
+SIDES = [
+    Refused(
+        sides("s.add(1)", "s.add(2)", "s = set()", "return len(s) * x"),
+        "a set holds different elements",
+    ),
+    Refused(
+        sides("d = deque([x], maxlen=2)", "d = deque([x], maxlen=3)", after="return d"),
+        "deques of different lengths",
+    ),
+    Refused(sides("met.clear()"), "one side clears a container"),
+    Refused(sides("print(w * 2)"), "one side shows a tensor that has a gradient"),
+    Refused(
+        sides("many.pop(0)", "many.append(1)"), "the sides leave a list with different elements"
+    ),
+    Refused(
+        "try: return x * (value_error(x) if x.sum() > 0 else key_error(x))\n"
+        "except Exception: return x",
+        "two kinds of exceptions",
+    ),
+    Refused(
+        "y = (hooked * x).sum() if x.sum() > 0 else (w * x).sum()\ny.backward()",
+        "a leaf (which only some runs give a gradient)",
+    ),
+    Refused(
+        sides("buffer.add_(1)", after="buffer.data = x * 3"),
+        "the attribute data of a tensor that only some runs write in place",
+    ),
+]
+
+RECURSIONS = {
+    "expression": [
+        Refused(
+            recursion("if 3 in node.list: v = v * 2"),
+            "whether something is in an object met at run time",
+        ),
+        Refused(
+            recursion("if node.list < node.list: v = v * 2"),
+            "the comparison < of objects met at run time",
+        ),
+        Refused(recursion("if node is [v]: v = v * 2"), "the identity of such objects"),
+        Refused(recursion("v = v * node.dict[0.5]"), "a key of a dict met at run time"),
+    ],
+    "heap_write": [
+        Refused(
+            recursion("kept.number = 3\nv = v + node.number"),
+            "an object of class Leaf, before one is read that may be the same",
+        ),
+    ],
+    "limit": [
+        Refused(
+            recursion("d[len(d)] = v", before="d = {}"), "it makes or deletes an item or attribute"
+        ),
+        Refused(
+            "if x.tensor.sum() > 2:\n    y = w * 2\n"
+            "    def go(node, v):\n"
+            "        if isinstance(node, Leaf): return v * node.word + y\n"
+            "        return go(node.left, v + 1) + go(node.right, v)\n"
+            "    return go(x, w)\n"
+            "return w",
+            "it uses a value of a branch or loop around it",
+        ),
+    ],
+    "mode_active": [
+        Refused(
+            recursion("torch.set_autocast_enabled('cpu', False)", "return v * node.word"),
+            "autocast in a recursion",
+        ),
+    ],
+    "unsupported_tensor": [
+        Refused(
+            recursion(
+                leaf="return node.tensor", inner="go(node.left, v)\nreturn go(node.right, v)"
+            ),
+            "a tensor of an object met at run time leaves a recursion",
+        ),
+    ],
+}
+
+OTHERS = {
+    "dynamic_value": [
+        Refused("return torch.complex(x, x).sum().item() * x", "a complex number"),
+    ],
+    "limit": [
+        Refused(
+            "for _ in range(150):\n    for _ in range(150): x = x * 1.5 + 1",
+            "the graph has more than 50000 operations",
+        ),
+    ],
+    "unsupported_argument": [
+        Refused(
+            "return torch.broadcast_tensors(x[x > 0], w[w > 0])", "sizes that only the run knows"
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", LOOPS, ids=lambda case: case.sentence)
+def test_loop_stays_in_python(case):
+    check_refusal(case, "dynamic_control", space, varying)
+
+
+@pytest.mark.parametrize("case", SIDES, ids=lambda case: case.sentence)
+def test_branch_is_followed(case):
+    check_followed(case, space, varying)
+
+
+@pytest.mark.parametrize(
+    ("code", "case"),
+    [
+        pytest.param(code, case, id=case.sentence)
+        for code, cases in RECURSIONS.items()
+        for case in cases
+    ],
+)
+def test_recursion_stays_in_python(code, case):
+    check_refusal(case, code, space, trees)
+
+
+@pytest.mark.parametrize(
+    ("code", "case"),
+    [
+        pytest.param(code, case, id=case.sentence)
+        for code, cases in OTHERS.items()
+        for case in cases
+    ],
+)
+def test_statement_gives_its_reason(code, case):
+    check_refusal(case, code, space)
