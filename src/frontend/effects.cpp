@@ -213,7 +213,7 @@ void warn(Interpreter& interpreter, const Value& message, const Value& category,
   const Frame* frame = &interpreter.frame();
   for (; level > 1; --level) {
     // nn.Module's frames stand between a module's caller and its forward.
-    if (frame->name == "forward")
+    if (frame->name == "forward" || frame->name.ends_with(".forward"))
       interpreter.refuse(ReasonCode::unknown_callable, "warnings.warn with a stacklevel");
     const Frame* caller = frame->caller;
     if (caller == nullptr || (is_function && caller->caller == nullptr)) break;

@@ -17,6 +17,25 @@ def varying():
     return [torch.ones(2) * factor for factor in (0.5, -1, 1.5, -0.5, 1, -1.5, 0.5)]
 
 
+def raising():
+    """Tensors of which raised() raises for some, and that have sums of both signs."""
+    return [torch.ones(2) * factor for factor in (1, 3, -1, 1, 3, -1, 1)]
+
+
+def leaves_of_two_kinds(first, second):
+    return lambda: [*(first() for _ in range(4)), second(), second()]
+
+
+def leaf():
+    return torch.ones(2, requires_grad=True)
+
+
+def leaf_with_hook():
+    hooked = leaf()
+    hooked.register_hook(doubled)
+    return hooked
+
+
 def trees():
     def with_parts(node):
         node.number, node.list, node.dict = 1, [1, 3], {0.5: 1}
@@ -37,20 +56,44 @@ def key_error(x):
     raise KeyError(1)
 
 
-def unhooked(gradient):
+def raised(x):
+    if x.sum() > 4:
+        raise ValueError(1)
+    return 2
+
+
+def goes_on(x, i):
+    if x.sum() * i > 4:
+        raise ValueError(1)
+    return i < x.abs().sum()
+
+
+class Warner(nn.Module):
+    def forward(self, x):
+        y = x * 2
+        warnings.warn("a", stacklevel=2)
+        return y
+
+
+def doubled(gradient):
     return gradient * 2
 
 
 def space():
     hooked = nn.Parameter(torch.ones(2))
-    hooked.register_hook(unhooked)
+    hooked.register_hook(doubled)
     return {
         **globals(),
+        "warner": Warner(),
+        "warning": Warner.forward,
         "buffer": torch.ones(2),
         "hooked": hooked,
         "met": {1: 2},
+        "param": nn.Parameter(torch.ones(2)),
         "many": list(range(50)),
         "kept": Leaf(1, 2),
+        "grown": [1, 2],
+        "numbers": {1},
     }
 
 
@@ -144,6 +187,12 @@ SIDES = [
     Refused(sides("met.clear()"), "one side clears a container"),
     Refused(sides("print(w * 2)"), "one side shows a tensor that has a gradient"),
     Refused(
+        rounds("l.append(i); k.append(0.5)", "l = []; k = []")
+        + "\n"
+        + sides("m = l[:]", "m = k[:]", after="return m"),
+        "lists of different elements",
+    ),
+    Refused(
         sides("many.pop(0)", "many.append(1)"), "the sides leave a list with different elements"
     ),
     Refused(
@@ -161,7 +210,40 @@ SIDES = [
     ),
 ]
 
+RAISING = [
+    Refused(
+        "try: return x * (raised(x) if x.sum() > 0 else 1)\nexcept ValueError: return x",
+        "one side raises within an expression",
+        helper="raised",
+    ),
+    Refused(
+        "i = 0\ntry:\n    while goes_on(x, i): i += 1\nexcept ValueError: return x",
+        "the test of a loop may raise",
+        helper="goes_on",
+    ),
+]
+
 RECURSIONS = {
+    "autograd": [
+        Refused(
+            recursion(inner="return go(node.left, v * 2) + go(node.right, param)"),
+            "v in a recursion is a leaf",
+        ),
+    ],
+    "dynamic_value": [
+        Refused(
+            "number = 1\n"
+            "def go(node, v):\n"
+            "    nonlocal number\n"
+            "    if isinstance(node, Leaf): return v * node.word\n"
+            "    number = number + 1\n"
+            "    return go(node.left, v + 1) + go(node.right, v)\n"
+            "y = go(x, w)\n"
+            "number = 1.5\n"
+            "return y + go(x, w)",
+            "the variable number is of another kind in a recursion",
+        ),
+    ],
     "expression": [
         Refused(
             recursion("if 3 in node.list: v = v * 2"),
@@ -181,6 +263,18 @@ RECURSIONS = {
         ),
     ],
     "limit": [
+        Refused(
+            recursion("torch.set_grad_enabled(not torch.is_grad_enabled())"),
+            "it changes the grad mode",
+        ),
+        Refused(
+            recursion(
+                inner="for k in range(39): a[k] = a[k + 1] + 0\na[39] = 1 if a[38] == 0 else 2",
+                before="a = [0] * 40",
+                after="return go(x, w) + a[0]",
+            ),
+            "what it gives back does not settle",
+        ),
         Refused(
             recursion("d[len(d)] = v", before="d = {}"), "it makes or deletes an item or attribute"
         ),
@@ -210,9 +304,19 @@ RECURSIONS = {
     ],
 }
 
+LEAVES = [
+    (lambda: nn.Parameter(torch.ones(2)), "is not a Parameter"),
+    (leaf_with_hook, "has no hooks"),
+]
+
 OTHERS = {
+    "unknown_callable": [
+        Refused("return warner(x)", "warnings.warn with a stacklevel", helper="warning"),
+    ],
     "dynamic_value": [
         Refused("return torch.complex(x, x).sum().item() * x", "a complex number"),
+        Refused("grown.extend([1])\nreturn x * grown[-9:][0]", "the length of a list that grows"),
+        Refused("return int('1', numbers) * x", "what a set holds"),
     ],
     "limit": [
         Refused(
@@ -236,6 +340,17 @@ def test_loop_stays_in_python(case):
 @pytest.mark.parametrize("case", SIDES, ids=lambda case: case.sentence)
 def test_branch_is_followed(case):
     check_followed(case, space, varying)
+
+
+@pytest.mark.parametrize("case", RAISING, ids=lambda case: case.sentence)
+def test_branch_that_raises_is_followed(case):
+    check_followed(case, space, raising)
+
+
+@pytest.mark.parametrize(("first", "sentence"), LEAVES, ids=["parameter", "hook"])
+def test_leaf_of_another_kind(first, sentence):
+    firsts = leaves_of_two_kinds(first, leaf)
+    check_refusal(Refused("pass", sentence, at_entry=True), "guard_failed", space, firsts)
 
 
 @pytest.mark.parametrize(
