@@ -131,8 +131,8 @@ void Heap::write(Interpreter& interpreter, const Target& target, Change change) 
     change_item(interpreter, *state.twin, change.key, change.held.value_or_null());
   const auto earlier = last_change(interpreter, state.changes, change.key.get());
   const bool is_known = earlier != state.changes.end();
-  // A key that is deleted and set again is the last one of its dict: both are kept. Sets have no
-  // order.
+  // A key that is deleted and set again is the last one of its dict: both are kept. Of a set's
+  // members only whether they are there.
   const bool was_deleted = is_known && earlier->held.is_absent();
   if (is_known && (earlier->held.is_value() == change.held.is_value() ||
                    target.kind == speculate::HeapWrite::Kind::member)) {
@@ -370,7 +370,7 @@ class HeapMerger {
       if (last(b, change.key.get()) != nullptr) of_first.push_back(change);
     for (const Heap::Change& change : b)
       if (last(a, change.key.get()) != nullptr) of_second.push_back(change);
-    if (table.target.kind == Kind::member || same_keys(of_first, of_second)) return true;
+    if (same_keys(of_first, of_second)) return true;
     const auto moves = [&](const std::vector<Heap::Change>& changes, PyObject* key) {
       return std::ranges::any_of(changes, [&](const Heap::Change& change) {
         return change.held.is_absent() && same_key(interpreter_, change.key.get(), key);

@@ -99,6 +99,21 @@ def test_lists_in_place(name):
     check(lambda x, y: call(IN_PLACE, x, y), torch.float64)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(dtype):
+    """`mul_` of a list rounds the number to the dtype, `mul_` of a tensor doesn't: torch's own runs."""
+
+    def decay(x):
+        torch._foreach_mul_([x], 0.9)
+        return x * 2 + 1
+
+    converted = torchjanus.function(decay, profile_runs=0)
+    mine, its = (torch.arange(1, 6).to(dtype) for _ in range(2))
+    for _ in range(3):
+        assert torch.equal(converted(mine), decay(its)) and torch.equal(mine, its)
+    assert "unknown_callable" in {each["code"] for each in converted.stats()["reasons"]}
+
+
 @pytest.mark.parametrize("name", ONLY_NEW)
 def test_norms(name):
     call = ONLY_NEW[name]

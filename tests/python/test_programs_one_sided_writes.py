@@ -5,6 +5,7 @@ from differential import Program, differential
 from random_programs import Shown
 
 import torch
+import torchjanus
 
 
 def calls(between=None):
@@ -272,6 +273,27 @@ def test_order_of_attributes():
         return x.tanh()
 
     return Program(step, [(x, Holder()) for x, _ in calls()])
+
+
+def test_order_of_members():
+    """Which a set shows where hashes of its members collide."""
+
+    def step(x, members):
+        if x.sum() > 0:
+            members.add(8)
+            members.add(0)
+        else:
+            members.add(0)
+            members.add(8)
+        return x.tanh()
+
+    converted = torchjanus.function(step, profile_runs=0)
+    for x, _ in calls():
+        mine, its = set(), set()
+        converted(x, mine)
+        step(x, its)
+        assert list(mine) == list(its)
+    assert converted.stats()["hits"] == 7
 
 
 @differential(hits=3)
