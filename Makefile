@@ -86,7 +86,7 @@ PROGRAMS   ?= 10000
 FIRST_SEED ?= 1000
 KIND       ?= mixed
 fuzz-programs: build
-	$(BIN)/python tests/python/random_programs.py --kind $(KIND) --first $(FIRST_SEED) --programs $(PROGRAMS) --output build/programs
+	$(BIN)/python tests/python/harness/random_programs.py --kind $(KIND) --first $(FIRST_SEED) --programs $(PROGRAMS) --output build/programs
 
 # Plants wrong changes of state, class by class, and shows which tests see them.
 mutations: build

@@ -26,20 +26,20 @@ TESTS = Path(__file__).resolve().parent.parent / "tests" / "python"
 
 # By class of state: the files with its tests, those first that are likely to see a fault.
 STATES = {
-    "attribute": "one_sided_writes sides heap classes",
-    "slot": "one_sided_writes sides heap classes",
-    "item": "one_sided_writes sides heap containers",
-    "set": "one_sided_writes sides heap containers",
-    "list": "one_sided_writes sides lists heap",
-    "variable": "one_sided_writes outside context_variables heap",
-    "met": "met_writes reached",
-    "grad": "one_sided_writes one_sided_gradients autograd steps",
-    "data": "data replaced state",
-    "contents": "one_sided_writes state steps",
-    "hook": "leaf_hooks one_sided_writes custom_gradients autograd",
-    "finalizer": "one_sided_writes freed heap",
-    "effect": "prints outside one_sided_writes",
-    "key_order": "one_sided_writes heap containers classes",
+    "attribute": "control/one_sided_writes control/sides objects/heap objects/classes",
+    "slot": "control/one_sided_writes control/sides objects/heap objects/classes",
+    "item": "control/one_sided_writes control/sides objects/heap objects/containers",
+    "set": "control/one_sided_writes control/sides objects/heap objects/containers",
+    "list": "control/one_sided_writes control/sides control/lists objects/heap",
+    "variable": "control/one_sided_writes language/outside language/context_variables objects/heap",
+    "met": "recursion/met_writes autograd/reached",
+    "grad": "control/one_sided_writes autograd/one_sided_gradients autograd/gradients autograd/steps",
+    "data": "autograd/data control/replaced objects/state",
+    "contents": "control/one_sided_writes objects/state autograd/steps",
+    "hook": "autograd/leaf_hooks control/one_sided_writes autograd/custom_gradients autograd/gradients",
+    "finalizer": "control/one_sided_writes autograd/freed objects/heap",
+    "effect": "language/prints language/outside control/one_sided_writes",
+    "key_order": "control/one_sided_writes objects/heap objects/containers objects/classes",
 }  # fmt: skip
 MUTATIONS = ("not_written", "both_sides", "twice")
 # What cannot be planted, and why.
@@ -178,9 +178,15 @@ class Planter:
         return self.error
 
 
+def file_of(name: str) -> Path:
+    """Of the tests that STATES calls `name`."""
+    folder, _, subject = name.partition("/")
+    return TESTS / folder / f"test_{subject}.py"
+
+
 def items_of(session: pytest.Session, state: str) -> Iterator[pytest.Item]:
     for name in STATES[state].split():
-        yield from (item for item in session.items if item.path.stem == f"test_programs_{name}")
+        yield from (item for item in session.items if item.path == file_of(name))
 
 
 def main() -> int:
@@ -191,7 +197,7 @@ def main() -> int:
     states = options.state or list(STATES)
     faults = [(state, each) for state in states for each in options.mutation or MUTATIONS]
     names = sorted({name for state in states for name in STATES[state].split()})
-    files = [str(TESTS / f"test_programs_{name}.py") for name in names]
+    files = [str(file_of(name)) for name in names]
     planter = Planter(faults)
     began = time.monotonic()
     if (

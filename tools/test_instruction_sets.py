@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 TESTS = [
-    "test_op_extremes.py",
-    "test_op_units_in_the_last_place.py",
-    "test_optimizer_bits.py",
-    "test_pooling.py",
-    "test_fused_half_precision.py",
+    "operators/test_extremes.py",
+    "operators/test_units_in_the_last_place.py",
+    "torch_library/test_optimizer_bits.py",
+    "operators/test_pooling.py",
+    "kernels/test_half_precision.py",
 ]
 # Name, what /proc/cpuinfo calls the least that it takes, what would be wider, and the variables.
 SETS = [

@@ -1,5 +1,5 @@
 // Why something is not in a graph, or why a graph was left: the only list of reasons.
-// tests/python/test_reasons.py has a program for each of them.
+// tests/python/runtime/test_reasons.py has a program for each of them.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCES = Path(__file__).resolve().parents[2] / "src"
+SOURCES = Path(__file__).resolve().parents[3] / "src"
 ROOMS = ("bind", "frontend", "python", "speculate", "syntax")
 
 # By their texts, with why no test can produce them.

@@ -193,7 +193,7 @@ def test_facts_of_a_function():
     call = facts["Call", "square(i)"]
     assert call["value"] == "int" and "function square" in call["callee"]
     assert "function Holder.times" in facts["Call", "HOLDER.times(total)"]["callee"]
-    assert facts["Name", "HOLDER(n)"]["value"].startswith("<test_profile.Holder object")
+    assert facts["Name", "HOLDER(n)"]["value"].startswith(f"<{__name__}.Holder object")
     assert facts["Subscript", "data[1] if d]"] == {"trips": (3, 3), "value": "list"}
     assert facts["Name", "d]"] == {"tests": (4, 2)}
     assert facts["Call", "len(d) for d in data[1] if d]"]["callee"] == "<built-in function len>"

@@ -6,10 +6,10 @@ import pytest
 import torch.nn.functional as F
 from hypothesis import given
 from hypothesis import strategies as st
-from test_fused_indices import DTYPES, PROPERTY, expect_same, fused_operators, laid_out, sizes_of
 
 import torch
 import torchjanus
+from kernels.test_indices import DTYPES, PROPERTY, expect_same, fused_operators, laid_out, sizes_of
 
 INDEX_DTYPES = st.sampled_from([torch.int64, torch.int32])
 

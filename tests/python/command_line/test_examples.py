@@ -1,6 +1,6 @@
 """The example scripts print the same under python and under `torchjanus run`.
 
-python tests/python/test_examples.py [EXAMPLE …]     how much of each ran as graphs, and why not more
+python tests/python/command_line/test_examples.py [EXAMPLE …]     how much of each ran as graphs, and why not more
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
 # Options that keep a run short.
 SHORT = {

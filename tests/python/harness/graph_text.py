@@ -13,7 +13,7 @@ import pytest
 
 import torch
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 DTYPES = {
     "f16": torch.float16,

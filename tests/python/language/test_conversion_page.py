@@ -32,7 +32,7 @@ from torch.utils.checkpoint import checkpoint
 import torch
 import torchjanus
 
-PAGE = Path(__file__).parents[2] / "docs" / "conversion.md"
+PAGE = Path(__file__).parents[3] / "docs" / "conversion.md"
 count = 0
 handed: list[float] = []  # of another length in each call
 marked = [True, False, True]  # others in each call

@@ -7,10 +7,10 @@ import runpy
 from pathlib import Path
 
 import pytest
-import test_programs_met_writes as met_writes
-import test_programs_one_sided_writes as one_sided
+from control import test_one_sided_writes as one_sided
+from control.test_one_sided_writes import calls
 from differential import Program, compare, default_dtype, observe, seeded
-from test_programs_one_sided_writes import calls
+from recursion import test_met_writes as met_writes
 
 import torch
 from torchjanus._core import testing
@@ -101,7 +101,7 @@ def test_a_mutation_is_seen(build, state, mutation):
 
 
 def test_each_class_of_state_has_each_mutation():
-    tool = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "mutations.py"))
+    tool = runpy.run_path(str(Path(__file__).parents[3] / "tools" / "mutations.py"))
     planted = {(state, each) for _, state, mutations in MUTATIONS for each in mutations.split()}
     every = {(state, each) for state in tool["STATES"] for each in tool["MUTATIONS"]}
     assert planted == every - set(tool["WITHOUT_MEANING"])

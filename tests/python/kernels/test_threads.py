@@ -5,10 +5,10 @@ import os
 import sys
 
 import pytest
-from test_kernel_cache import run_script
 
 import torch
 import torchjanus
+from kernels.test_kernel_cache import run_script
 from torch import nn
 
 PROGRAM = """

@@ -1,9 +1,9 @@
 """Random imperative programs for the differential harness: written from a seed, compared, made small.
 
-    python tests/python/random_programs.py --programs 10000      compare that many programs
-    python tests/python/random_programs.py --show 17             print the program of a seed
-    python tests/python/random_programs.py --seeds 17,93         compare these seeds only
-    python tests/python/random_programs.py --kind effects        programs of `random_effects.py`
+    python tests/python/harness/random_programs.py --programs 10000      compare that many programs
+    python tests/python/harness/random_programs.py --show 17             print the program of a seed
+    python tests/python/harness/random_programs.py --seeds 17,93         compare these seeds only
+    python tests/python/harness/random_programs.py --kind effects        programs of `random_effects.py`
 
 A program is the text of a module with a function `build()` that gives a `differential.Program`:
 `random_mixtures.py` writes those that mix kinds of statements, `random_effects.py` those about effects.

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-FOLDER = pathlib.Path(__file__).resolve().parents[1] / "oracles"
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "oracles"
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,6 @@
 """Random programs about effects: what they write, delete, raise and hook in, with guards between.
 
-    python tests/python/random_programs.py --kind effects --programs 10000
+    python tests/python/harness/random_programs.py --kind effects --programs 10000
 
 Each group of statements is about one class of state: tensors augmented in every kind of place, numbers
 that raise in some calls, deletion on one side of a branch, lists and `.grad` in a loop of varying

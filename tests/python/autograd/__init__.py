@@ -1,0 +1,1 @@
+"""Gradients, leaves, hooks and gradient modes."""

@@ -1,0 +1,1 @@
+"""`torchjanus run`, the examples, and functions typed at a prompt."""

@@ -1,0 +1,1 @@
+"""Branches and loops whose way only the run knows."""

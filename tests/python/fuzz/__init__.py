@@ -1,0 +1,1 @@
+"""Random programs, torch's own databases of operators, and planted faults."""

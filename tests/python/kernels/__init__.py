@@ -1,0 +1,1 @@
+"""Fused kernels: what they compute, where they are kept, how threads share them."""

@@ -1,0 +1,1 @@
+"""Python's statements, expressions, calls and standard library."""

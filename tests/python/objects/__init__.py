@@ -1,0 +1,1 @@
+"""The program's objects: classes, attributes, containers, what outlives a call."""

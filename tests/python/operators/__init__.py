@@ -1,0 +1,1 @@
+"""Torch's operators one by one: values, strides, aliasing, gradients."""

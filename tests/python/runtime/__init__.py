@@ -1,0 +1,1 @@
+"""Policy around graphs: profiling, guards, dispatch, cutting, faults, threads, memory."""

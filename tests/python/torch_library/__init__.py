@@ -1,0 +1,1 @@
+"""Parts of torch above its operators: modules, losses, optimizers, autocast, distributions."""
