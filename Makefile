@@ -58,6 +58,7 @@ lint: environment
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	clang-format-19 --dry-run --Werror $$(git ls-files '*.h' '*.cpp')
+	$(BIN)/python tools/check_includes.py
 
 format: environment
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
