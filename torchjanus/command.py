@@ -16,13 +16,13 @@ from pathlib import Path
 from . import __version__, report, script
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of the command; returns the exit code."""
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """Of the command line."""
+    whole = argparse.ArgumentParser(
         prog="torchjanus", description="Runs imperative PyTorch programs as speculative graphs."
     )
-    parser.add_argument("--version", action="version", version=f"torchjanus {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True)
+    whole.add_argument("--version", action="version", version=f"torchjanus {__version__}")
+    commands = whole.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run a script, unchanged")
     run.add_argument(
         "--explain", action="store_true", help="at the end, print what was converted to stderr"
@@ -33,7 +33,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
     run.add_argument("script", metavar="SCRIPT", help="the script (or, with -m, the module)")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="its arguments")
-    options = parser.parse_args(arguments)
+    return whole
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry point of the command.
+
+    Args:
+        arguments: Those of the command line behind its name; by default the process's.
+
+    Returns:
+        The exit code: the script's own, 1 after an exception of the script, 2 if it can't be read.
+
+    Raises:
+        SystemExit: The script's own, or for a wrong command line.
+    """
+    options = parser().parse_args(arguments)
     try:
         return _run(options.script, options.arguments, is_module=options.module)
     finally:

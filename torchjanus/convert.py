@@ -18,14 +18,27 @@ def function(f: None = None, *, profile_runs: int = 3) -> Callable[[T], T]: ...
 def function(f: Any = None, *, profile_runs: int = 3) -> Any:
     """Converts a function, method or module: its calls run as graphs where that changes nothing.
 
-    The first `profile_runs` calls run imperatively and are watched; from then on a graph that
-    rests on what was seen is tried, and the call runs imperatively whenever it does not fit.
+    The first `profile_runs` calls run imperatively and are watched. From then on a graph that rests on what was
+    seen is tried, and the call runs imperatively whenever it does not fit. May be used as a decorator, with or
+    without arguments.
 
-    A function or method (also a staticmethod or classmethod object) gives a `Function` that takes
-    its place. A `torch.nn.Module` is converted in place and returned: its class, its parameters and
-    the keys of its state_dict stay as they are, and copies and pickles of it are plain modules.
+    Args:
+        f: A function, a method, a staticmethod or classmethod object, or a `torch.nn.Module`. Arguments and results
+            of its calls may be anything; tensors of any shape and dtype on the CPU.
+        profile_runs: How many calls are watched first, at least 0.
 
-    May be used as a decorator, with or without arguments.
+    Returns:
+        A `Function` that takes the place of `f`. A module is converted in place and returned: its class, its
+        parameters and the keys of its state_dict stay as they are, and copies and pickles of it are plain modules.
+        A `Function` is returned as it is. Without `f`, a decorator.
+
+    Raises:
+        TypeError: `f` is a class, or can't be called.
+        ValueError: `profile_runs` is negative.
+
+    Source:
+        The way of converting, by profiles and assumptions that are checked at run time: Jeong et al., "JANUS: Fast and
+        Flexible Deep Learning via Symbolic Graph Execution of Imperative Programs", NSDI 2019.
     """
     if f is None:
         return lambda f: function(f, profile_runs=profile_runs)
@@ -54,15 +67,58 @@ def converted(f: Any) -> Function | Region:
 
 
 def explain(f: Any) -> str:
-    """What became a graph, what was assumed, and what stayed imperative and why, as text."""
+    """What became a graph, what was assumed, and what stayed imperative and why, as text.
+
+    Args:
+        f: What `function` gave: a `Function`, a converted module, or a method that is one.
+
+    Returns:
+        A report of several lines: counters; the source with a mark at each line (`graph`, `assumed`, `folded`,
+        `after run`, `not taken`, `imperative`, `cut`); reasons; and for each graph its assumptions.
+
+    Raises:
+        TypeError: `f` was not converted.
+    """
     return report.explain(converted(f))
 
 
 def graph(f: Any) -> str:
-    """The graphs in the cache of a converted function, in their textual form."""
+    """The graphs in the cache of a converted function, in their textual form (docs/ir.md).
+
+    Args:
+        f: What `function` gave.
+
+    Returns:
+        The optimised graphs, one behind the other; empty before the first one.
+
+    Raises:
+        TypeError: `f` was not converted.
+    """
     return report.graph(converted(f))
 
 
 def stats(f: Any = None) -> dict[str, Any]:
-    """Counters, milliseconds, state and reasons of `f`; without `f` of the whole process."""
+    """Counters, durations, state and reasons of `f`; without `f` of the whole process.
+
+    Args:
+        f: What `function` gave, or None.
+
+    Returns:
+        A dict that JSON can hold. Of `f`:
+
+        - `name`, `file`, `line`: what it is of;
+        - `state`: `profiling`, `compiling`, `graph`, `cut` or `imperative`;
+        - `calls`; `hits`, which ran as a graph; `misses`, which no graph fitted; `aborts`, which left one;
+          `bypassed`, which were left alone because something watched them (a debugger, a mode of torch's);
+        - `graphs` in the cache, `generated` in all, `retired`, and `relaxations` of assumptions;
+        - `compiling`: whether kernels are being compiled;
+        - `milliseconds` of the processor: `profiling`, `generating`, `optimising`, `compiling`;
+        - `reasons`: dicts with `code`, `sentence`, `file`, `line` and `count`;
+        - `parts`: the same of the parts of a function that is cut.
+
+        Without `f`: `functions`, a list of these, and `seconds_until_first_graph`.
+
+    Raises:
+        TypeError: `f` was not converted.
+    """
     return report.stats_all() if f is None else converted(f).stats()

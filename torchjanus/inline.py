@@ -76,6 +76,8 @@ def code(
 ) -> Callable[..., Result]:
     """Makes an operator of C++ statements, which programs call and graphs contain.
 
+    Example:
+
         cube = torchjanus.code(
             "cube(Tensor x) -> Tensor y",
             "for (int64_t i = 0; i < x.count; ++i) y[i] = x[i] * x[i] * x[i];",
@@ -83,25 +85,34 @@ def code(
         )
         y = cube(torch.randn(3, 4))
 
-    `signature`: a name; parameters, each `Tensor`, `float` or `int`; one result, or several in
-    brackets, all tensors. `source` sees parameters and results by their names. A tensor has
-    `x[i]` (its elements row after row), `x(i, j)`, `x.count`, `x.size(dim)`, `x.rank`, `x.data`;
-    results begin as zeros.
+    Args:
+        signature: A name; parameters, each `Tensor`, `float` or `int`; one result, or several in brackets, all
+            tensors.
+        source: The statements. They see parameters and results by their names. A tensor has `x[i]` (its elements row
+            after row), `x(i, j)`, `x.count`, `x.size(dim)`, `x.rank` and `x.data`; results begin as zeros.
+        sizes: A function of the arguments that gives the shape of the result, or a list of the shapes of each of
+            several. By default every result has the first tensor's shape.
+        dtypes: Of each result; by default the first tensor's.
+        gradient: Statements that see parameters, results and, for each result `y`, its gradient `d_y`. They make the
+            gradient of each tensor parameter `x` in `d_x`, which has the shape of `x` and begins as zeros.
+        header: What stands before the function: includes, helpers.
+        flags: Are added to the compiler's.
 
-    `sizes`: a function of the arguments that gives the sizes of the result, or a list of the sizes
-    of each of several; by default every result has the first tensor's. `dtypes`: of each result; by
-    default the first tensor's. `gradient`: statements that see parameters, results and, for each
-    result `y`, its gradient `d_y`; they make the gradient of each tensor parameter `x` in `d_x`,
-    which begins as zeros. Without it `backward()` through the operator raises RuntimeError.
+    Returns:
+        The operator: a function of tensors (float32, float64, integers, bool; any shape, on the CPU) and numbers. A
+        version for each combination of dtypes is compiled at its first use, by the compiler that CXX names, else c++,
+        g++ or clang++, and kept on disk (`torchjanus.compiler`).
 
-    `header` stands before the function (includes, helpers); `flags` are added to the compiler's.
+    Raises:
+        ValueError: The signature is none of these, has names that C++ can't have, or there are not as many `dtypes`
+            as results.
+        RuntimeError: By the operator: the C++ is wrong (with the compiler's message), there is no compiler, or
+            `backward()` goes through an operator without a `gradient`.
+        TypeError: By the operator: a tensor of another dtype.
 
-    A version for each combination of dtypes is compiled at its first use, by the compiler that CXX
-    names, else c++, g++ or clang++, and kept on disk (`torchjanus.compiler`).
-
-    Raises ValueError for a signature that is none of these, or with names that C++ can't have; the
-    operator raises RuntimeError with the compiler's message if the C++ is wrong or there is no
-    compiler, TypeError for tensors of other dtypes than float32, float64, the integers and bool.
+    Source:
+        Operators inline in C++ beside meta-operators: Hu et al., "Jittor: a novel deep learning framework with
+        meta-operators and unified graph execution", Science China Information Sciences 63, 2020.
     """
     parsed = Signature.parse(signature)
     operator = Operator(

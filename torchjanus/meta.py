@@ -20,7 +20,10 @@ Together with arithmetic they say what most operators compute, a convolution for
 
 Outside of graphs that computes what it says. In the graph of a converted function, indices that each
 follow one other are views, a convolution is run by the convolution library, and `reindex_reduce` over
-whole dimensions is torch's reduction, computed with what is around it. Both have gradients of any order."""
+whole dimensions is torch's reduction, computed with what is around it. Both have gradients of any order.
+
+Source: the reindex and reindex-reduce operators of Hu et al., "Jittor: a novel deep learning framework with
+meta-operators and unified graph execution", Science China Information Sciences 63, 2020."""
 
 from __future__ import annotations
 
@@ -161,7 +164,20 @@ Indices = Callable[..., Sequence[Index | int]]
 
 
 def at(tensor: torch.Tensor, *indices: Index | int) -> Index:
-    """The element of a tensor of integers at indices of a place, as an index."""
+    """The element of a tensor of integers at indices of a place, as an index.
+
+    Args:
+        tensor: Of integers or booleans, of any shape.
+        indices: As many as the tensor has dimensions; at least one depends on the place. They must lie within it.
+
+    Returns:
+        An index, to be given back by the function of `reindex` or `reindex_reduce`, or computed with.
+
+    Raises:
+        TypeError: The tensor is not of integers, or an index is neither an int nor an index.
+        ValueError: Another number of indices, or none of them depends on the place.
+        IndexError: An element outside of the tensor.
+    """
     if tensor.is_floating_point() or tensor.is_complex():
         raise TypeError(
             f"torchjanus.meta.at: a tensor of {tensor.dtype} has no indices; convert it to integers"
@@ -180,8 +196,20 @@ def at(tensor: torch.Tensor, *indices: Index | int) -> Index:
 def reindex(x: torch.Tensor, shape: Sizes, indices: Indices, fill: Number = 0) -> torch.Tensor:
     """y of that shape with `y[i, j, ...] = x[indices(i, j, ...)]`, and `fill` where that is outside of x.
 
-    `indices` gets the indices of a place of y and gives those of x: numbers, the indices it got, their
-    sums, differences, products, `//`, `%`, `abs`, and elements of tensors of integers (`at`)."""
+    Args:
+        x: A tensor of any shape and dtype.
+        shape: The result's shape.
+        indices: A function that gets the indices of a place of y and gives a tuple of those of x: ints, the indices
+            it got, their sums, differences, products, `//`, `%`, `abs`, and elements of tensors of integers (`at`).
+        fill: What stands where the indices are outside of x.
+
+    Returns:
+        A tensor of that shape and of x's dtype, with gradients of any order.
+
+    Raises:
+        TypeError: The function gives no tuple, or other things than indices, or decides something by one.
+        ValueError: It gives another number of indices than x has dimensions.
+    """
     shape = list(shape)
     mapped = indices_at(shape, indices, x.dim())
     factors, offset = linear(mapped)
@@ -196,18 +224,29 @@ def reindex_reduce(
 ) -> torch.Tensor:
     """y of that shape with `y[indices(i, j, ...)] = reduce of all such x[i, j, ...]`.
 
-    `reduce` is one of
-    - sum, mean, prod, amax, amin: of x's dtype, but for the mean of integers; half precision is added
-      up and multiplied in float32;
-    - any, all: booleans, whether some element or each is not 0;
-    - argmax, argmin: integers, where in x the extremum stands, the first of equal ones; NaN is one
-      wherever it is. That is counted along those dimensions of x which no index of y follows alone,
-      as in a tensor that has only these, laid flat: j for `lambda i, j: (i,)`, as `x.argmax(1)` gives
-      it, and with k below n, i * n + k for `lambda i, k: (i + k,)`.
+    Args:
+        x: A tensor of any shape, and of any dtype that has the reduction.
+        shape: The result's shape.
+        indices: A function that gets the indices of a place of x and gives a tuple of those of y, made as for
+            `reindex`. What is put outside of y is left out.
+        reduce: One of
 
-    What is put outside of y is left out. Where nothing is put, y is what changes nothing: 0, 1, an
-    infinity, False, True; of a mean it is not a number, and a position is -1. Sums, means, products,
-    amax and amin have gradients."""
+            - `sum`, `mean`, `prod`, `amax`, `amin`: of x's dtype, but for the mean of integers. Half precision is
+              added up and multiplied in float32.
+            - `any`, `all`: booleans, whether some element or each is not 0.
+            - `argmax`, `argmin`: integers, where in x the extremum stands, the first of equal ones; NaN is one
+              wherever it is. Positions count along those dimensions of x that no index of y follows alone, as in a
+              tensor that has only these, laid flat: j for `lambda i, j: (i,)`, as `x.argmax(1)` gives it, and
+              i * n + k for `lambda i, k: (i + k,)` with k below n.
+
+    Returns:
+        A tensor of that shape. Where nothing is put, y is what changes nothing: 0, 1, an infinity, False, True; of a
+        mean it is not a number, and a position is -1. Sums, means, products, amax and amin have gradients.
+
+    Raises:
+        TypeError: As for `reindex`; or an extremum of complex numbers.
+        ValueError: Another number of indices than y has dimensions, or an unknown reduction.
+    """
     if reduce not in REDUCTIONS:
         raise ValueError(
             f"torchjanus.meta.reindex_reduce: no reduction {reduce!r}, but {', '.join(REDUCTIONS)}"
@@ -361,14 +400,27 @@ def reindex_reduce_by_factors(
 
 
 def stop_fuse(x: torch.Tensor) -> torch.Tensor:
-    """x, as a view of it: a hint that it should be in memory, and not computed again where it is
-    used."""
+    """x, as a view of it: a hint that it should be in memory, and not be recomputed where it is used.
+
+    Args:
+        x: A tensor of any shape and dtype.
+
+    Returns:
+        A view of all of x, with its gradient.
+    """
     same: torch.Tensor = torch.ops.torchjanus_meta.stop_fuse(x)
     return same
 
 
 def stop_grad(x: torch.Tensor) -> torch.Tensor:
-    """x as a number that nothing is differentiated through: `x.detach()`."""
+    """x as a number that nothing is differentiated through: `x.detach()`.
+
+    Args:
+        x: A tensor of any shape and dtype.
+
+    Returns:
+        A view of all of x that requires no gradient.
+    """
     return x.detach()
 
 

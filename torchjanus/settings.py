@@ -14,6 +14,9 @@ class Options:
 
     The environment sets their first values: TORCHJANUS_STRICT, TORCHJANUS_DUMP, TORCHJANUS_LOG,
     TORCHJANUS_DISABLE.
+
+    Raises:
+        AttributeError: At the assignment of an option that does not exist.
     """
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -25,7 +28,11 @@ class Options:
     @property
     def strict(self) -> bool:
         """Whether a call that can't run as a graph for good, or an internal error, raises RuntimeError
-        instead of running imperatively. What holds no tensor work is none of that."""
+        instead of running imperatively. What holds no tensor work is none of that.
+
+        Raises:
+            TypeError: At the assignment of what is no bool.
+        """
         return _core.strict()
 
     @strict.setter
@@ -36,7 +43,7 @@ class Options:
 
     @property
     def dump_folder(self) -> str:
-        """Where every stage that changes a graph is written; empty: nowhere."""
+        """The folder where every stage that changes a graph is written; empty: nowhere."""
         return _core.dump_folder()
 
     @dump_folder.setter
@@ -44,12 +51,30 @@ class Options:
         _core.set_dump_folder(os.fspath(value))
 
     def log_level(self, channel: str) -> int:
-        """How much the channel ("speculate", "pass", ...) prints to stderr; 0: nothing."""
+        """How much a channel prints to stderr.
+
+        Args:
+            channel: `merge`, `pass`, `profile`, `speculate`, `time` or `verify`.
+
+        Returns:
+            0: nothing; 1, or 2 for more.
+
+        Raises:
+            ValueError: There is no such channel.
+        """
         _check_channel(channel)
         return _core.log_level(channel)
 
     def set_log_level(self, channel: str, level: int = 1) -> None:
-        """Switches a channel on (1, 2: more) or off (0)."""
+        """Switches a channel on or off.
+
+        Args:
+            channel: As in `log_level`.
+            level: 1, 2 for more, 0 for off.
+
+        Raises:
+            ValueError: There is no such channel, or the level is no int, or negative.
+        """
         _check_channel(channel)
         _check_natural("a level", level)
         _core.set_log_level(channel, level)
@@ -57,13 +82,22 @@ class Options:
     # --- what is left out
 
     def switches(self) -> dict[str, str]:
-        """What can be left out by name, and what that means: kinds of speculation and of execution,
-        and every pass. Results stay the same; how fast they come is what the switches are to tell."""
+        """What can be left out by name: kinds of speculation and of execution, and every pass.
+
+        Results stay the same; how fast they come is what the switches are to tell.
+
+        Returns:
+            What each means, by its name.
+        """
         return dict(_core.switches())
 
     @property
     def disabled(self) -> frozenset[str]:
-        """The names of what is left out of graphs that are made from now on."""
+        """The names of what is left out of graphs that are made from now on.
+
+        Raises:
+            ValueError: At the assignment of a name that is not among `switches()`.
+        """
         return frozenset(_core.disabled())
 
     @disabled.setter
@@ -75,7 +109,14 @@ class Options:
 
     @contextmanager
     def without(self, *names: str) -> Iterator[None]:
-        """Graphs that are made inside of the `with` statement do without these, too."""
+        """Graphs that are made inside of the `with` statement do without these, too.
+
+        Args:
+            names: Of `switches()`.
+
+        Raises:
+            ValueError: There is no such switch.
+        """
         before = self.disabled
         self.disabled = before | set(names)
         try:
@@ -87,7 +128,11 @@ class Options:
 
     @property
     def unroll_limit(self) -> int:
-        """Rounds of a loop that may be unrolled; a function with more is refused."""
+        """Rounds of a loop that may be unrolled; a function with more is refused.
+
+        Raises:
+            ValueError: At the assignment of what is no int, or negative.
+        """
         return _core.limits()["rounds"]
 
     @unroll_limit.setter
@@ -96,7 +141,11 @@ class Options:
 
     @property
     def inline_limit(self) -> int:
-        """How deep calls inside each other are inlined; a function with deeper ones is refused."""
+        """How deep calls inside each other are inlined; a function with deeper ones is refused.
+
+        Raises:
+            ValueError: At the assignment of what is no int, or negative.
+        """
         return _core.limits()["inlining"]
 
     @inline_limit.setter
@@ -105,7 +154,11 @@ class Options:
 
     @property
     def operation_limit(self) -> int:
-        """Operations of a graph; a function with more is refused."""
+        """Operations of a graph; a function with more is refused.
+
+        Raises:
+            ValueError: At the assignment of what is no int, or negative.
+        """
         return _core.limits()["operations"]
 
     @operation_limit.setter
@@ -115,7 +168,11 @@ class Options:
     @property
     def generation_limit(self) -> int:
         """Seconds of the processor that making one graph may take, before its kernels are compiled; what
-        takes longer is refused, or cut into parts, each of which has half as long."""
+        takes longer is refused, or cut into parts, each of which has half as long.
+
+        Raises:
+            ValueError: At the assignment of what is no int, or negative.
+        """
         return _core.limits()["seconds"]
 
     @generation_limit.setter

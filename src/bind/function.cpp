@@ -412,12 +412,34 @@ PyObject* snapshot(PyObject* object, PyObject* /*unused*/) {
 PyObject* explain(PyObject* object, PyObject* /*unused*/) { return render("explain", object); }
 PyObject* graph_text(PyObject* object, PyObject* /*unused*/) { return render("graph", object); }
 
+constexpr const char* kDoc = R"(What `torchjanus.function` gives.
+
+It takes the place of a function or method, or of a module's call, and behaves as that: it binds as
+a method, has its name, docstring, signature and attributes, and is pickled by reference. Calls take
+what the function takes, give what it gives, and raise what it raises.
+
+Args:
+    wrapped: What is converted: a callable.
+    profile_runs: How many calls are watched first, at least 0.
+
+Raises:
+    TypeError: `wrapped` can't be called.
+    ValueError: `profile_runs` is negative.
+)";
+
 PyMethodDef methods[] = {
     {"explain", explain, METH_NOARGS,
-     "What was converted and what was not, line by line, as text."},
-    {"graph", graph_text, METH_NOARGS, "The graphs in the cache in their textual form."},
-    {"stats", stats, METH_NOARGS, "Counters, durations in milliseconds, and reasons, as a dict."},
-    {"snapshot", snapshot, METH_NOARGS, "Everything that explain() renders, as a dict."},
+     "What was converted and what was not, line by line, as text (`torchjanus.explain`)."},
+    {"graph", graph_text, METH_NOARGS,
+     "The graphs in the cache in their textual form (`torchjanus.graph`)."},
+    {"stats", stats, METH_NOARGS,
+     "Counters, durations in milliseconds, and reasons, as a dict (`torchjanus.stats`)."},
+    {"snapshot", snapshot, METH_NOARGS,
+     R"(Everything that `explain` renders, as a dict.
+
+It has what `stats` gives, and `cache`, a list of the graphs with their assumptions, lines and texts.
+Its keys may change between versions.
+)"},
     {"__reduce_ex__", reduce, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -437,7 +459,8 @@ void* slot(Pointer pointer) {
   return reinterpret_cast<void*>(pointer);
 }
 
-PyType_Slot slots[] = {{Py_tp_new, slot(create)},
+PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
+                       {Py_tp_new, slot(create)},
                        {Py_tp_dealloc, slot(deallocate)},
                        {Py_tp_traverse, slot(traverse)},
                        {Py_tp_clear, slot(clear)},

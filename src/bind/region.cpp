@@ -761,7 +761,14 @@ void* slot(Pointer pointer) {
   return reinterpret_cast<void*>(pointer);
 }
 
-PyType_Slot slots[] = {{Py_tp_new, slot(create)},
+constexpr const char* kDoc = R"(A run of statements of a script that may run as a graph.
+
+`torchjanus run` makes them of loop bodies and functions. What they have beside explain, graph, stats
+and snapshot is called by the rewritten code (torchjanus/regions.py).
+)";
+
+PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>(kDoc)},
+                       {Py_tp_new, slot(create)},
                        {Py_tp_dealloc, slot(deallocate)},
                        {Py_tp_repr, slot(represent)},
                        {Py_tp_methods, methods},

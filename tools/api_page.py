@@ -1,0 +1,144 @@
+"""Writes docs/api.md: the public functions of the package, of their docstrings.
+
+    python tools/api_page.py [--check]
+
+`--check` changes nothing and fails if the page is not what this command makes. What is public is what
+`torchjanus.__all__` and `torchjanus.meta.__all__` name; a class is shown with its public members.
+"""
+
+import argparse
+import inspect
+import itertools
+import os
+import re
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torchjanus
+from torchjanus import command
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "api.md"
+INDENT = "    "
+SECTIONS = ("Args", "Returns", "Raises", "Source", "Example")
+HEAD = """\
+# The Python functions
+
+Made by `make api-page` from the docstrings; `help(torchjanus.function)` shows the same. Tensors are on the CPU, of any
+shape and dtype, unless the text says otherwise.
+"""
+COMMAND = """\
+## The command line
+
+```
+{help}
+```
+"""
+
+
+def page() -> str:
+    parts = [
+        HEAD,
+        *documented("torchjanus", torchjanus),
+        *documented("torchjanus.meta", torchjanus.meta),
+    ]
+    return "\n".join([*parts, command_line()])
+
+
+def documented(prefix: str, module: types.ModuleType) -> Iterator[str]:
+    """A part for each public name, modules but for their own text left out."""
+    for name in module.__all__:
+        value, path = getattr(module, name), f"{prefix}.{name}"
+        if prefix != "torchjanus" and name in torchjanus.__all__:
+            continue  # is named there
+        yield from documented_value(path, value, name == "options")
+
+
+def documented_value(path: str, value: Any, is_instance: bool) -> Iterator[str]:
+    if isinstance(value, types.ModuleType):
+        yield f"## {path}\n\n{as_markdown(value)}"
+    elif inspect.isclass(value) or is_instance:
+        yield f"## {path}\n\n{as_markdown(value)}"
+        kind = type(value) if is_instance else value
+        for name, member in vars(kind).items():
+            if is_shown(kind, name) and inspect.getdoc(member):
+                yield f"### {path}.{name}{signature(member)}\n\n{as_markdown(member)}"
+    else:
+        yield f"## {path}{signature(value)}\n\n{as_markdown(value)}"
+
+
+def is_shown(kind: type, name: str) -> bool:
+    """Of a Region, what a Function has too: the rest is for rewritten code."""
+    return not name.startswith("_") and (
+        kind is not torchjanus.Region or name in vars(torchjanus.Function)
+    )
+
+
+def signature(value: Any) -> str:
+    """The parameters, without types and self; of what is compiled, and of properties, none."""
+    if isinstance(value, property):
+        return ""
+    try:
+        parameters = list(inspect.signature(value).parameters.values())
+    except (TypeError, ValueError):
+        return "()"
+    shown = [
+        each.replace(annotation=inspect.Parameter.empty)
+        for each in parameters
+        if each.name != "self"
+    ]
+    return str(inspect.Signature(shown))
+
+
+def as_markdown(value: Any) -> str:
+    """A docstring: sections as bold words, items of them as lists, indented code as blocks."""
+    lines: list[str] = []
+    section = ""
+    for line in (inspect.getdoc(value) or "").splitlines():
+        if (found := re.fullmatch(r"(\w+):", line)) and found[1] in SECTIONS:
+            section = found[1]
+            lines.append(f"**{section}**")
+        elif section in ("Args", "Raises") and re.match(rf"{INDENT}[\w*]+: ", line):
+            name, text = line.strip().split(": ", 1)
+            lines.append(f"- `{name}`: {text}")
+        elif section and section != "Example" and line.startswith(INDENT):
+            nested = "  " if section in ("Args", "Raises") else ""
+            lines.append(nested + line.removeprefix(INDENT * (2 if nested else 1)))
+        else:
+            section = section if not line or line.startswith(INDENT) else ""
+            lines.append(line)
+    return "\n".join(spaced(lines)).strip() + "\n"
+
+
+def spaced(lines: list[str]) -> Iterator[str]:
+    """One empty line behind each section's name."""
+    for line, following in itertools.zip_longest(lines, lines[1:], fillvalue=""):
+        yield line
+        if line.strip("*") in SECTIONS and following:
+            yield ""
+
+
+def command_line() -> str:
+    """The help of `torchjanus run`, at one width everywhere."""
+    os.environ["COLUMNS"] = "100"
+    (commands,) = (
+        each for each in command.parser()._actions if isinstance(each, argparse._SubParsersAction)
+    )
+    return COMMAND.format(help=commands.choices["run"].format_help().strip())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="only say whether it is up to date")
+    options = parser.parse_args()
+    made = page()
+    if options.check and (not PAGE.exists() or PAGE.read_text() != made):
+        sys.exit(f"{PAGE.name} is not what make api-page makes: run it")
+    if not options.check:
+        PAGE.write_text(made)
+
+
+if __name__ == "__main__":
+    main()
