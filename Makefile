@@ -8,13 +8,14 @@ TORCH    := 2.13.0
 PACKAGES := g++ clang-19 lld-19 clang-format-19 libclang-rt-19-dev llvm-19-dev libzstd-dev zlib1g-dev \
             libgtest-dev libgmock-dev ccache python3-venv dataset-fashion-mnist
 JOBS     ?= $(shell nproc)
+BENCHMARKS := programs overheads ablation growth threads recurrent kernels state oracles
 
 # What one checkout has compiled, another one finds in the cache, precompiled headers too.
 export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test test-instruction-sets bench bench-overheads bench-ablation bench-growth bench-state bench-recurrent bench-threads demo format lint sanitize fuzz fuzz-programs mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint sanitize fuzz fuzz-programs mutations wheel golden clean
 
 all: build
 
@@ -97,35 +98,59 @@ golden: build
 	$(BIN)/python tools/golden.py --update
 
 # --- using ----------------------------------------------------------------------------------------------
-# The table of programs, and how they grow. ARGS is passed on to the table, which then is all:
-# make bench ARGS="lenet gan --rounds 10 --no-compile"
-bench: build
-	$(BIN)/python benchmarks/table.py $(ARGS)
-	$(if $(ARGS),,$(MAKE) bench-growth)
+# Results go to benchmarks/results, of which `make bench-page` makes docs/benchmarks.md and the README's table. With
+# ARGS only what they name is measured, and goes to build/benchmarks: make bench ARGS="lenet gan --rounds 10 --no-compile"
+KEPT := $(if $(ARGS),$(ARGS),--output benchmarks/results)
 
-# What comes on top of the graphs (entry, profiling, the first graph), and the peak memory of a step.
+# The table of programs; then the page.
+bench: bench-programs bench-page
+
+bench-programs: build
+	$(BIN)/python benchmarks/table.py $(KEPT)
+
+# All of them, one after the other: hours.
+bench-all: $(BENCHMARKS:%=bench-%) bench-page
+
+# What comes on top of the graphs: entry, profiling, the first graph.
 bench-overheads: build
-	$(BIN)/python benchmarks/overheads.py $(ARGS)
-	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/overheads.py $(KEPT)
 
 # What unrolling, specialisation, threads, compilation and batching bring, each on top of those before.
 bench-ablation: build
-	$(BIN)/python benchmarks/ablation.py $(ARGS)
+	$(BIN)/python benchmarks/ablation.py $(KEPT)
 
-# How generation, entry and steps grow with the program's size: tables, and a plot in benchmarks/results/growth.png.
+# How generation, entry and steps grow with the program's size; a plot beside the results.
 bench-growth: build
 	$(BIN)/pip install -q matplotlib
-	$(BIN)/python benchmarks/growth.py $(ARGS)
+	$(BIN)/python benchmarks/growth.py $(KEPT)
 
 # Whether Python's numbers that change from call to call are what they are in eager, beside torch.compile.
 bench-state: build
-	$(BIN)/python benchmarks/state.py $(ARGS)
+	$(BIN)/python benchmarks/state.py $(KEPT)
 
+# Torch's recurrent layers in training steps.
 bench-recurrent: build
-	$(BIN)/python benchmarks/recurrent.py $(ARGS)
+	$(BIN)/python benchmarks/recurrent.py $(KEPT)
 
+# One thread beside several.
 bench-threads: build
-	$(BIN)/python benchmarks/threads.py $(ARGS)
+	$(BIN)/python benchmarks/threads.py $(KEPT)
+
+# Compiled kernels beside the bandwidth of a copy.
+bench-kernels: build
+	$(BIN)/python benchmarks/kernels.py $(KEPT)
+
+# torch's databases of operators, modules and optimizers: how many samples agree, and how many ran as graphs.
+bench-oracles: build
+	$(BIN)/python benchmarks/oracles.py $(KEPT)
+
+# docs/benchmarks.md and the README's table, of the results that are there.
+bench-page:
+	$(PYTHON) benchmarks/page.py
+
+# docs/api.md, of the docstrings.
+api-page: build
+	$(BIN)/python tools/api_page.py
 
 demo: build
 	$(BIN)/python examples/demo.py

@@ -7,18 +7,18 @@ specialised, on several threads, with fused kernels, and layouts and memory plan
 and at last with invocations of a recursion and rounds of loops computed together: the switches of
 `torchjanus.options`. Each configuration runs in processes of its own, turn by turn with the others;
 what is given is the least median step time of the turns, and how much faster than eager that is.
-Writes ablation.md and ablation.json into the output folder.
+Writes ablation.json into the output folder.
 """
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
+import record
+import tables
 from programs import BENCHMARKS, chosen
 
 import torch
@@ -64,23 +64,12 @@ def run(name: str, configuration: str, steps: int) -> float:
     return float(ran.stdout)
 
 
-def row(name: str, steps: int, repeats: int) -> dict[str, float]:
+def row(name: str, steps: int, repeats: int) -> dict:
     turns = [{c: run(name, c, steps) for c in CONFIGURATIONS} for _ in range(repeats)]
-    return {c: min(turn[c] for turn in turns) for c in CONFIGURATIONS}
-
-
-def as_markdown(rows: dict[str, dict[str, float]]) -> str:
-    lines = [
-        "| program | " + " | ".join(f"{c}, ms" for c in CONFIGURATIONS) + " |",
-        "|---|" + "--:|" * len(CONFIGURATIONS),
-    ]
-    for title, times in rows.items():
-        cells = [
-            f"{t:.2f}" + ("" if c == "eager" else f" ({times['eager'] / t:.2f} ×)")
-            for c, t in times.items()
-        ]
-        lines.append(f"| {title} | {' | '.join(cells)} |")
-    return "\n".join([*lines, ""])
+    return {
+        "title": BENCHMARKS[name].title,
+        "ms": {c: min(turn[c] for turn in turns) for c in CONFIGURATIONS},
+    }
 
 
 def main() -> None:
@@ -88,19 +77,17 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    record.add_output(parser)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         print(measure(*options.one, options.steps))
         return
-    options.output.mkdir(parents=True, exist_ok=True)
-    rows = {}
+    about, rows = record.about(options.repeats), []
     for name in chosen(parser, options.programs):
-        rows[BENCHMARKS[name].title] = row(name, options.steps, options.repeats)
-        (options.output / "ablation.md").write_text(as_markdown(rows))
-        (options.output / "ablation.json").write_text(json.dumps(rows, indent=1))
-        print(as_markdown(rows), flush=True)
+        rows.append(row(name, options.steps, options.repeats))
+        record.write(options.output, "ablation", about, rows)
+        print(tables.ablation(rows[-1:]), flush=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from programs import BENCHMARKS, chosen
+from tables import seconds
 
 import torch
 import torchjanus
@@ -52,12 +53,6 @@ def starts(name: str) -> dict[str, float | None]:
     return result
 
 
-def cells(seconds: dict[str, float | None]) -> list[str]:
-    """Of a table, in the order of STARTS."""
-    values = [seconds[kind] for kind in STARTS]
-    return ["never" if value is None else f"{value:.2f} s" for value in values]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
@@ -69,7 +64,8 @@ def main() -> None:
     print("| program | first graph: cold start | warm start |")
     print("|---|--:|--:|")
     for name in chosen(parser, options.programs):
-        print(f"| {BENCHMARKS[name].title} | {' | '.join(cells(starts(name)))} |", flush=True)
+        cells = [seconds(value) for value in starts(name).values()]
+        print(f"| {BENCHMARKS[name].title} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ The quantities: `sequence` (words that a recurrent cell goes over in a Python lo
 trees that a recursive model sees in a step), `depth` (layers of a network), `parameters` (numbers in
 the weights of a fixed number of layers). For each size, in a process of its own: milliseconds until
 the first graph is there, microseconds of a call beyond its graph's instructions, and milliseconds of
-an eager and of a converted step, turn by turn. Writes growth.md, growth.json and, where matplotlib
-is installed, growth.png into the output folder.
+an eager and of a converted step, turn by turn. Writes growth.json and, where matplotlib is installed,
+growth.png into the output folder.
 """
 
 import argparse
@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import record
+import tables
 import torch.nn.functional as F
 from dynamic_programs import recursive_lstm
 from overheads import PROFILED, seconds, seconds_of_call
@@ -133,37 +135,23 @@ def measured_apart(name: str, size: int, rounds: int) -> dict:
     return json.loads(run.stdout)
 
 
-def as_markdown(name: str, rows: list[dict]) -> str:
-    lines = [
-        f"| {QUANTITIES[name].title} | generation ms | call beyond the graph µs | eager step ms | "
-        "converted step ms | against eager |",
-        "|--:|--:|--:|--:|--:|--:|",
-    ]
-    for row in rows:
-        lines.append(
-            f"| {row['size']} | {row['generation_ms']:.0f} | {row['entry_us']:.0f} | "
-            f"{row['eager_ms']:.2f} | {row['converted_ms']:.2f} | "
-            f"{row['eager_ms'] / row['converted_ms']:.2f} × |"
-        )
-    return "\n".join([*lines, ""])
-
-
-def plot(results: dict[str, list[dict]], path: Path) -> None:
+def plot(results: dict[str, dict], path: Path) -> None:
     try:
         from matplotlib import pyplot
     except ImportError:
         print("no plot: pip install matplotlib", file=sys.stderr)
         return
     figure, axes = pyplot.subplots(3, len(results), figsize=(4 * len(results), 9), squeeze=False)
-    for column, (name, rows) in zip(axes.T, results.items(), strict=True):
+    for column, quantity in zip(axes.T, results.values(), strict=True):
+        rows = quantity["sizes"]
         sizes = [row["size"] for row in rows]
         column[0].plot(sizes, [row["generation_ms"] for row in rows], "o-")
-        column[0].set(title=QUANTITIES[name].title, ylabel="generation, ms")
+        column[0].set(title=quantity["title"], ylabel="generation, ms")
         column[1].plot(sizes, [row["entry_us"] for row in rows], "o-")
         column[1].set(ylabel="call beyond the graph, µs")
         column[2].plot(sizes, [row["eager_ms"] for row in rows], "o-", label="eager")
         column[2].plot(sizes, [row["converted_ms"] for row in rows], "o-", label="torchjanus")
-        column[2].set(ylabel="step, ms", xlabel=QUANTITIES[name].title)
+        column[2].set(ylabel="step, ms", xlabel=quantity["title"])
         column[2].legend()
         for axis in column:
             axis.set(xscale="log", yscale="log")
@@ -176,7 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("quantities", nargs="*", metavar="QUANTITY", help=", ".join(QUANTITIES))
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    record.add_output(parser)
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     unknown = sorted(set(options.quantities) - set(QUANTITIES))
@@ -186,15 +174,13 @@ def main() -> None:
         quantity = QUANTITIES[options.quantities[0]]
         print(json.dumps(measure(quantity, options.one, options.rounds)))
         return
-    options.output.mkdir(parents=True, exist_ok=True)
-    results = {}
+    about, results = record.about(options.rounds), {}
     for name in options.quantities or QUANTITIES:
-        sizes = QUANTITIES[name].sizes
-        results[name] = [measured_apart(name, size, options.rounds) for size in sizes]
-        print(as_markdown(name, results[name]), flush=True)
-    tables = [as_markdown(name, rows) for name, rows in results.items()]
-    (options.output / "growth.md").write_text("\n".join(tables))
-    (options.output / "growth.json").write_text(json.dumps(results, indent=1))
+        quantity = QUANTITIES[name]
+        rows = [measured_apart(name, size, options.rounds) for size in quantity.sizes]
+        results[name] = {"title": quantity.title, "sizes": rows}
+        record.write(options.output, "growth", about, results)
+        print(tables.growth({name: results[name]}), flush=True)
     plot(results, options.output / "growth.png")
 
 

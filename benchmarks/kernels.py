@@ -1,12 +1,12 @@
 """How much of the machine's copy bandwidth compiled kernels reach on arrays larger than the cache.
 
-    python benchmarks/kernels.py [--megabytes 64] [--rounds 15]
+    python benchmarks/kernels.py [--megabytes 64] [--rounds 15] [--output FOLDER]
 
 Each row is one kernel: bytes that have to cross memory (what it reads and writes, once) over the best
 time of the rounds, in GB/s and as a share of what copying an array reaches; and eager's time. Rows
 and the copy take turns, so that they see the same machine. What only reads cannot be measured by a
 copy, which also writes: the first row reads an array and does nothing else (the C library looks for
-a byte that there is not)."""
+a byte that there is not). Writes kernels.json."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import record
+import tables
 import torch.nn.functional as F
 
 import torch
@@ -81,45 +83,67 @@ def seconds(function: Kernel, operands: list[torch.Tensor]) -> float:
     return time.perf_counter() - start
 
 
+class Best:
+    """The least seconds of everything, in turns, so that all see the same machine."""
+
+    def __init__(self, operands: list[torch.Tensor], megabytes: int) -> None:
+        self.operands = operands
+        self.target = torch.empty_like(operands[0])
+        self.reading = Reading(megabytes)
+        self.converted = {
+            name: torchjanus.function(kernel) for name, (kernel, _, _) in KERNELS.items()
+        }
+        self.times: dict[tuple[str, str], float] = {}
+
+    def note(self, what: str, name: str, taken: float) -> None:
+        self.times[what, name] = min(self.times.get((what, name), float("inf")), taken)
+
+    def take_a_turn(self) -> None:
+        for name, (kernel, _, _) in KERNELS.items():
+            given = operands_of(kernel, self.operands)
+            self.note("torchjanus", name, seconds(self.converted[name], given))
+            self.note("eager", name, seconds(kernel, given))
+            self.note("copy", "", seconds(self.target.copy_, self.operands[:1]))
+        self.note("read", "", seconds(self.reading, []))
+
+    def rows(self) -> list[dict]:
+        size = self.target.numel() * self.target.element_size()
+        bandwidth = 2 * size / self.times["copy", ""]
+
+        def row(title: str, taken: float, arrays: int) -> dict:
+            rate = arrays * size / taken
+            return {
+                "title": title,
+                "ms": taken * 1e3,
+                "gigabytes": rate / 1e9,
+                "share": rate / bandwidth,
+            }
+
+        result = [
+            row("copy", self.times["copy", ""], 2),
+            row("reading alone", self.times["read", ""], 1),
+        ]
+        for name, (_, reads, writes) in KERNELS.items():
+            made = row(f"`{name}`", self.times["torchjanus", name], reads + writes)
+            result.append(made | {"eager_ms": self.times["eager", name] * 1e3})
+        return result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=64, help="size of each array")
     parser.add_argument("--rounds", type=int, default=15)
-    arguments = parser.parse_args()
+    record.add_output(parser)
+    options = parser.parse_args()
     columns = 1024
-    rows = arguments.megabytes * (1 << 20) // (4 * columns)
-    operands = [torch.randn(rows, columns) for _ in range(2)]
-    target = torch.empty_like(operands[0])
-    bytes_of_array = target.numel() * target.element_size()
+    rows = options.megabytes * (1 << 20) // (4 * columns)
     torchjanus.options.disabled |= {"background"}
-    converted = {}
-    for name, (function, _, _) in KERNELS.items():
-        converted[name] = torchjanus.function(function)
-        for _ in range(4):
-            converted[name](*operands_of(function, operands))
-    reading = Reading(arguments.megabytes)
-    read = min(seconds(reading, []) for _ in range(3))
-    copy = min(seconds(target.copy_, operands[:1]) for _ in range(3))
-    best = dict.fromkeys(KERNELS, float("inf"))
-    eager = dict.fromkeys(KERNELS, float("inf"))
-    for _ in range(arguments.rounds):
-        for name, (function, _, _) in KERNELS.items():
-            given = operands_of(function, operands)
-            best[name] = min(best[name], seconds(converted[name], given))
-            eager[name] = min(eager[name], seconds(function, given))
-            copy = min(copy, seconds(target.copy_, operands[:1]))
-        read = min(read, seconds(reading, []))
-    bandwidth = 2 * bytes_of_array / copy
-    print(f"copy: {bandwidth / 1e9:.1f} GB/s on {torch.get_num_threads()} threads")
-    print(f"{'kernel':24}{'ms':>9}{'GB/s':>9}{'share':>8}{'eager ms':>11}")
-    rate = bytes_of_array / read
-    print(f"{'reading alone':24}{read * 1e3:9.2f}{rate / 1e9:9.1f}{rate / bandwidth:8.0%}")
-    for name, (_, reads, writes) in KERNELS.items():
-        rate = (reads + writes) * bytes_of_array / best[name]
-        print(
-            f"{name:24}{best[name] * 1e3:9.2f}{rate / 1e9:9.1f}{rate / bandwidth:8.0%}"
-            f"{eager[name] * 1e3:11.2f}"
-        )
+    best = Best([torch.randn(rows, columns) for _ in range(2)], options.megabytes)
+    for _ in range(options.rounds + 4):  # the first are profiled, and only slower
+        best.take_a_turn()
+    found = best.rows()
+    record.write(options.output, "kernels", record.about(options.rounds), found)
+    print(tables.kernels(found))
 
 
 if __name__ == "__main__":

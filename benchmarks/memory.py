@@ -20,6 +20,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import tables
 from programs import BENCHMARKS, chosen
 
 import torch
@@ -104,12 +105,6 @@ def peaks(name: str, steps: int) -> dict[str, dict[str, float]]:
     return result
 
 
-def cells(mib: dict[str, dict[str, float]]) -> list[str]:
-    """Of a table, in the order of MEASURED and SYSTEMS."""
-    values = [mib[what][system] for what in MEASURED for system in SYSTEMS]
-    return [f"{value:.1f}" if value < 9.95 else f"{value:.0f}" for value in values]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
@@ -119,11 +114,9 @@ def main() -> None:
     if options.one:
         print(json.dumps(measure(*options.one, options.steps)))
         return
-    print("| program | a step's MiB: eager | torchjanus | process's peak: eager | torchjanus |")
-    print("|---|" + "--:|" * 4)
     for name in chosen(parser, options.programs):
-        row = " | ".join(cells(peaks(name, options.steps)))
-        print(f"| {BENCHMARKS[name].title} | {row} |", flush=True)
+        row = {"title": BENCHMARKS[name].title, "peak_mib": peaks(name, options.steps)}
+        print(tables.memory([row]), flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ graph, with an empty cache of kernels and with what a process before has left th
 compiled in the first process, and the median of the processor's milliseconds that one took. Then
 the microseconds of a call of a graph that adds ten small tensors, the nanoseconds that a call takes
 longer for each thing more that it assumes and for each kernel more, and those of a round of a loop in
-the graph. Writes overheads.md and overheads.json into the output folder.
+the graph. Writes overheads.json into the output folder.
 """
 
 import argparse
@@ -21,8 +21,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+import record
+import tables
 from programs import BENCHMARKS, Benchmark, chosen
 
 import torch
@@ -77,7 +78,7 @@ def entry_costs(benchmark: Benchmark, rounds: int) -> dict:
         "entry_us": statistics.median(before) * 1e6,
         "leaving_us": statistics.median(after) * 1e6,
         "entry_and_leaving_fastest_us": min(map(sum, zip(before, after, strict=True))) * 1e6,
-        "kernels_ms": [seconds * 1e3 for seconds in _core.testing.compilation_seconds()],
+        "kernels_ms": [round(taken * 1e3, 2) for taken in _core.testing.compilation_seconds()],
         "cells_and_assumptions": len(step.snapshot()["cache"][0]["assumptions"]),
     }
 
@@ -195,68 +196,50 @@ def profiling_cost(benchmark: Benchmark, rounds: int) -> dict:
     }
 
 
-def as_markdown(rows: dict[str, dict]) -> str:
-    lines = [
-        "| program | call before the graph, µs | after it, µs | profiled step / plain step | "
-        "profile's end to first graph's end, ms | in a second process | kernels compiled | median of one, ms |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    for row in rows.values():
-        lines.append(
-            f"| {row['title']} | {row['entry_us']:.0f} | {row['leaving_us']:.0f} | "
-            f"{row['profiled_ratio']:.2f} | "
-            f"{row['first_graph_ms']:.0f} | {row['first_graph_again_ms']:.0f} | "
-            f"{len(row['kernels_ms'])} | {statistics.median(row['kernels_ms']):.1f} |"
-        )
-    return "\n".join([*lines, ""])
-
-
-def measure(name: str, options: argparse.Namespace) -> dict:
+def measure(name: str, rounds: int) -> dict:
     """One program in two processes: the first graph of a process pays for what later ones find."""
-    command = [sys.executable, __file__, "--one", name, "--rounds", str(options.rounds)]
+    command = [sys.executable, __file__, "--one", name, "--rounds", str(rounds)]
     rows = []
     with tempfile.TemporaryDirectory() as cache:
+        environment = os.environ | {"TORCHJANUS_CACHE": cache}
         for _ in range(2):
-            environment = os.environ | {"TORCHJANUS_CACHE": cache}
-            subprocess.run([*command, "--output", str(options.output)], check=True, env=environment)
-            rows.append(json.loads((options.output / f"overheads_{name}.json").read_text()))
+            run = subprocess.run(
+                command, check=True, stdout=subprocess.PIPE, text=True, env=environment
+            )
+            rows.append(json.loads(run.stdout))
     return rows[0] | {"first_graph_again_ms": rows[1]["first_graph_ms"]}
+
+
+def costs_alone() -> dict[str, str]:
+    """Of what no program is needed for."""
+    return {
+        "a call of a graph with 10 inputs, in all": f"{call_of_ten_inputs():.1f} µs",
+        "an assumption more, of objects that nobody has changed": f"{cost_of_an_assumption():.1f} ns",
+        "a kernel more, on 4 elements": f"{cost_of_a_kernel():.0f} ns",
+        "a round of a loop in the graph over numbers": f"{cost_of_a_round(sum_in_loop):.0f} ns",
+        "a round of a loop in the graph with a kernel": f"{cost_of_a_round(tensor_in_loop):.0f} ns",
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
+    record.add_output(parser)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
     if options.one:
         benchmark = BENCHMARKS[options.one]
         row = {"title": benchmark.title}
         row |= entry_costs(benchmark, options.rounds)
         row |= profiling_cost(benchmark, options.rounds)
-        (options.output / f"overheads_{options.one}.json").write_text(json.dumps(row, indent=1))
+        print(json.dumps(row))
         return
-    rows = {name: measure(name, options) for name in chosen(parser, options.programs)}
-    ten, assumption = call_of_ten_inputs(), cost_of_an_assumption()
-    kernel_call = cost_of_a_kernel()
-    numbers, kernel = cost_of_a_round(sum_in_loop), cost_of_a_round(tensor_in_loop)
-    text = as_markdown(rows) + (
-        f"\nA call of a graph with 10 inputs: {ten:.1f} µs. An assumption: {assumption:.1f} ns. "
-        f"A kernel: {kernel_call:.0f} ns.\n"
-        f"A round of a loop in the graph over numbers: {numbers:.0f} ns; with a kernel: {kernel:.0f} ns.\n"
-    )
-    (options.output / "overheads.md").write_text(text)
-    alone = {
-        "call_of_ten_inputs_us": ten,
-        "assumption_ns": assumption,
-        "kernel_ns": kernel_call,
-        "round_over_numbers_ns": numbers,
-        "round_with_kernel_ns": kernel,
-    }
-    (options.output / "overheads.json").write_text(json.dumps(rows | alone, indent=1))
-    print(text)
+    about = record.about(options.rounds)
+    programs = [measure(name, options.rounds) for name in chosen(parser, options.programs)]
+    rows = {"programs": programs, "alone": costs_alone()}
+    record.write(options.output, "overheads", about, rows)
+    print(tables.overheads(rows))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """How training steps with torch's recurrent layers run as graphs, beside eager: interleaved, medians.
 
-    python benchmarks/recurrent.py [--rounds N]
+    python benchmarks/recurrent.py [--rounds N] [--output FOLDER]
 
 Each row: the layer, rounds, batch, units; milliseconds of a step (a linear head on the last output, cross entropy,
 Adam) in eager and as a graph, for a length that is always the same and for lengths drawn of a dozen between half of
-it and it, once each of them has come up (the first run of a size plans its memory).
+it and it, once each of them has come up (the first run of a size plans its memory). Writes recurrent.json.
 """
 
 import argparse
@@ -12,6 +12,9 @@ import random
 import statistics
 import time
 from collections.abc import Callable
+
+import record
+import tables
 
 import torch
 import torchjanus
@@ -59,27 +62,37 @@ def medians(
     return eager, graph
 
 
+def measure(
+    kind: type[nn.RNNBase], length: int, batch: int, units: int, varies: bool, rounds: int
+) -> dict:
+    least = length // 2 if varies else length
+    drawn = [*range(least, length, max(1, length // 24)), length]
+    warm_up = random.choices(drawn, k=PROFILED) + 2 * drawn
+    lengths = warm_up + random.choices(drawn, k=rounds)
+    eager, graph = medians(kind, lengths, len(warm_up), batch, units)
+    return {
+        "layer": f"nn.{kind.__name__}",
+        "rounds": f"{least} to {length}" if varies else str(length),
+        "batch": batch,
+        "units": units,
+        "eager_ms": eager,
+        "torchjanus_ms": graph,
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=30)
-    rounds = parser.parse_args().rounds
+    record.add_output(parser)
+    options = parser.parse_args()
     torch.manual_seed(0)
     random.seed(0)
-    print("| layer | rounds | batch | units | eager ms | torchjanus ms | against eager |")
-    print("|---|--:|--:|--:|--:|--:|--:|")
+    about, rows = record.about(options.rounds), []
     for kind, length, batch, units in ROWS:
         for varies in (False, True):
-            least = length // 2 if varies else length
-            drawn = [*range(least, length, max(1, length // 24)), length]
-            warm_up = random.choices(drawn, k=PROFILED) + 2 * drawn
-            lengths = warm_up + random.choices(drawn, k=rounds)
-            eager, graph = medians(kind, lengths, len(warm_up), batch, units)
-            shown = f"{least} to {length}" if varies else length
-            print(
-                f"| nn.{kind.__name__} | {shown} | {batch} | {units} "
-                f"| {eager:.2f} | {graph:.2f} | {eager / graph:.2f} × |",
-                flush=True,
-            )
+            rows.append(measure(kind, length, batch, units, varies, options.rounds))
+            record.write(options.output, "recurrent", about, rows)
+            print(tables.recurrent(rows[-1:]), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 """Whether a Python number that changes from call to call stays what it is in eager.
 
-    python benchmarks/state.py [--calls N]
+    python benchmarks/state.py [--calls N] [--output FOLDER]
 
 In each program a step multiplies a float by 0.9 and a tensor by the float; only where the float is kept
 differs. For torchjanus and for torch.compile: the first call whose result is not eager's, if there is one,
-and the number of graphs.
+and the number of graphs. Writes state.json.
 """
 
 import argparse
 from collections.abc import Callable
 
+import record
+import tables
 import torch._dynamo.utils
 
 import torch
@@ -109,20 +111,29 @@ def verdict(found: list[float], expected: list[float], graphs: int) -> str:
     return f"wrong from call {wrong[0] + 1} on, {of_graphs}" if wrong else f"as eager, {of_graphs}"
 
 
+def measure(name: str, build: Callable[[], Callable], calls: int) -> dict[str, str]:
+    expected = results(build(), calls)
+    ours = torchjanus.function(build())
+    found = verdict(results(ours, calls), expected, len(ours.snapshot()["cache"]))
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    theirs = results(torch.compile(build()), calls)
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    return {
+        "title": name,
+        "torchjanus": found,
+        "torch.compile": verdict(theirs, expected, graphs),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=20)
-    calls = parser.parse_args().calls
-    print("| a float kept in | torchjanus | torch.compile |\n|---|---|---|")
-    for name, build in PROGRAMS.items():
-        expected = results(build(), calls)
-        ours = torchjanus.function(build())
-        found = verdict(results(ours, calls), expected, len(ours.snapshot()["cache"]))
-        torch._dynamo.reset()
-        torch._dynamo.utils.counters.clear()
-        theirs = results(torch.compile(build()), calls)
-        graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
-        print(f"| {name} | {found} | {verdict(theirs, expected, graphs)} |", flush=True)
+    record.add_output(parser)
+    options = parser.parse_args()
+    rows = [measure(name, build, options.calls) for name, build in PROGRAMS.items()]
+    record.write(options.output, "state", record.about(options.calls), rows)
+    print(tables.state(rows))
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
 """Times the benchmark programs: eager, torch.compile and torchjanus, the same step, interleaved in one run.
 
-    python benchmarks/table.py [PROGRAM …] [--rounds N] [--no-compile] [--limit S] [--output FOLDER]
+    python benchmarks/table.py [PROGRAM …] [--rounds N] [--no-compile] [--limit S] [--last N] [--output FOLDER]
 
 For each program: the median of a step in milliseconds for each system; the floor (the bare convolutions and
 matrix products of that step, floor.py); seconds until each compiled version has caught up with
 eager, warm-up included; seconds to the first graph, with nothing on disk and in a second process
-(first_graph.py); how many graphs torchjanus made, and how many of them in the last steps of up to
-1,000, and how long that took; the share of these that ran as a graph; the most memory that a step of eager
+(first_graph.py); how many graphs torchjanus made, and how many of them in the last steps (1,000),
+and how long that took; the share of these that ran as a graph; the most memory that a step of eager
 and of torchjanus takes, and that the process holds in one (memory.py). torch.compile gets so many seconds
-for its warm-up, and where it fails or needs longer the table says so. Writes table.md and table.json into
-the output folder.
+for its warm-up, and where it fails or needs longer the table says so. Writes programs.json into the output
+folder, anew after each program.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import contextlib
 import itertools
 import json
 import os
-import platform
 import signal
 import statistics
 import subprocess
@@ -29,6 +28,8 @@ from pathlib import Path
 
 import first_graph
 import memory
+import record
+import tables
 from floor import measure_floor
 from programs import BENCHMARKS, Benchmark, chosen
 from torch._dynamo.utils import counters
@@ -130,14 +131,14 @@ def floor_of(benchmark: Benchmark, rounds: int) -> float:
     return measure_floor(eager.run, rounds)
 
 
-def last_steps(variant: Variant) -> dict[str, int]:
-    """1,000 steps, or as many as five minutes have room for, after a look at all batches: how many, how
+def last_steps(variant: Variant, most: int) -> dict[str, int]:
+    """So many steps, or as many as five minutes have room for, after a look at all batches: how many, how
     often a graph ran and how often one did not that might have, how many graphs were made meanwhile."""
     for _ in range(variant.batch_count):
         variant.run()
     before = torchjanus.stats(variant.step)
     start, steps = time.perf_counter(), 0
-    while steps < 1000 and time.perf_counter() < start + 300:
+    while steps < most and time.perf_counter() < start + 300:
         variant.run()
         steps += 1
     after = torchjanus.stats(variant.step)
@@ -167,8 +168,8 @@ def settle(variant: Variant) -> None:
         made, quiet = stats["generated"], 0 if is_new else quiet + 1
 
 
-def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -> dict:
-    built = variants(benchmark, with_compile)
+def measure(benchmark: Benchmark, options: argparse.Namespace) -> dict:
+    built = variants(benchmark, not options.no_compile)
     steps = min(100, 12 + 2 * built[0].batch_count)  # all lengths, trees and branches
     for variant in built[:2]:
         variant.warm(steps)
@@ -176,16 +177,16 @@ def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -
     steps = len(built[1].warm_up)  # training may change what a step does: all have done as many
     built[0].warm_up += [built[0].run() for _ in range(steps - len(built[0].warm_up))]
     for variant in built[2:]:
-        variant.try_to_warm(steps, limit)
+        variant.try_to_warm(steps, options.limit)
     systems = [variant for variant in built if not variant.is_out]
-    for _ in range(rounds):
+    for _ in range(options.rounds):
         for variant in systems:
             variant.run()  # brings its own data back into the caches
             variant.times += [variant.run() for _ in range(3)]
     eager = systems[0]
     row = {
         "title": benchmark.title,
-        "floor_ms": floor_of(benchmark, rounds) * 1e3,
+        "floor_ms": floor_of(benchmark, options.rounds) * 1e3,
         "systems": {
             variant.name: {
                 "median_ms": variant.median * 1e3,
@@ -198,84 +199,35 @@ def measure(benchmark: Benchmark, rounds: int, with_compile: bool, limit: int) -
         },
         "out": {variant.name: variant.note for variant in built if variant.is_out},
     }
-    row["last"] = last_steps(systems[1])
-    row["torchjanus"] = torchjanus.stats(systems[1].step)
-    return row
+    row["last"] = last_steps(systems[1], options.last)
+    return row | graphs_of(systems[1])
 
 
-def machine() -> str:
-    name = platform.processor() or platform.machine()
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                name = line.split(":", 1)[1].strip()
-                break
-    return (
-        f"{name}, {os.cpu_count()} cores, {torch.get_num_threads()} threads, "
-        f"torch {torch.__version__}, Python {platform.python_version()}, torchjanus {torchjanus.__version__}"
-    )
+def graphs_of(variant: Variant) -> dict:
+    """How many there are, and the processor's seconds from the end of profiling until they were there."""
+    stats = torchjanus.stats(variant.step)
+    spent = stats["milliseconds"]
+    return {
+        "graphs": stats["generated"],
+        "made_in_s": (spent["generating"] + spent["optimising"] + spent["compiling"]) / 1e3,
+        "is_cut": stats["state"] == "cut",
+    }
 
 
-def as_markdown(rows: dict[str, dict]) -> str:
-    lines = [
-        "| program | eager ms | torch.compile ms | torchjanus ms | floor ms | against eager | "
-        "against torch.compile | caught up: torch.compile | caught up: torchjanus | "
-        "first graph: cold start | warm start | graphs | made in | "
-        "made in the last steps | of these ran as a graph | a step's MiB: eager | torchjanus | "
-        "process's peak: eager | torchjanus |",
-        "|---|" + "--:|" * 18,
-    ]
-    for row in rows.values():
-        systems = row["systems"]
-        ours = systems["torchjanus"]
-        compiled = [value for name, value in systems.items() if name.startswith("torch.compile")]
-        best = min(compiled, key=lambda value: value["median_ms"]) if compiled else None
-        cells = [
-            row["title"],
-            f"{systems['eager']['median_ms']:.2f}",
-            f"{best['median_ms']:.2f}{noted(best['note'])}" if best else told(row["out"]),
-            f"{ours['median_ms']:.2f}",
-            f"{row['floor_ms']:.2f}",
-            f"{ours['against_eager']:.2f} ×",
-            f"{best['median_ms'] / ours['median_ms']:.2f} ×" if best else "",
-            seconds(best["caught_up_s"]) if best else "",
-            seconds(ours["caught_up_s"]),
-            *first_graph.cells(row["first_graph_s"]),
-            str(row["torchjanus"]["generated"]),
-            f"{seconds_for_graphs(row):.2f} s",
-            f"{row['last']['generated']} in {row['last']['steps']:,}",
-            share_as_graphs(row),
-            *memory.cells(row["peak_mib"]),
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join([*lines, "", f"Machine: {machine()}.", ""])
-
-
-def seconds_for_graphs(row: dict) -> float:
-    """Seconds of the processor's from the end of profiling until the graphs were there, all together."""
-    spent = row["torchjanus"]["milliseconds"]
-    return (spent["generating"] + spent["optimising"] + spent["compiling"]) / 1e3
-
-
-def share_as_graphs(row: dict) -> str:
-    """How many of the last steps ran as graphs; of a step that is cut, how many of its converted parts."""
-    last = row["last"]
-    share = last["hits"] / max(1, last["hits"] + last["misses"] + last["bypassed"])
-    cut = " of its parts" if row["torchjanus"]["state"] == "cut" else ""
-    return f"{100 * share:.4g} %{cut}"
-
-
-def noted(note: str) -> str:
-    return f" ({note})" if note else ""
-
-
-def told(out: dict[str, str]) -> str:
-    """Why no version by torch.compile was measured."""
-    return "; ".join(sorted(set(out.values())))
-
-
-def seconds(value: float | None) -> str:
-    return "never" if value is None else f"{value:.1f} s"
+def measured_apart(name: str, options: argparse.Namespace) -> dict:
+    """A process each: what one program left in caches and pools does not touch the next."""
+    with tempfile.TemporaryDirectory() as folder:  # nobody finds what was compiled before
+        row = Path(folder) / "row.json"
+        command = [sys.executable, __file__, "--one", name, str(row)]
+        command += ["--rounds", str(options.rounds), "--limit", str(options.limit)]
+        command += ["--last", str(options.last)]
+        command += ["--no-compile"] * options.no_compile
+        caches = {"TORCHJANUS_CACHE": folder, "TORCHINDUCTOR_CACHE_DIR": folder}
+        subprocess.run(command, check=True, env={**os.environ, **caches})
+        return json.loads(row.read_text()) | {
+            "first_graph_s": first_graph.starts(name),
+            "peak_mib": memory.peaks(name, steps=20),
+        }
 
 
 def main() -> None:
@@ -286,32 +238,22 @@ def main() -> None:
     parser.add_argument(
         "--limit", type=int, default=60, help="seconds for torch.compile to warm up"
     )
-    parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--last", type=int, default=1000, help="steps looked at in the end")
+    record.add_output(parser)
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.output.mkdir(parents=True, exist_ok=True)
     if options.one:
-        row = measure(
-            BENCHMARKS[options.one], options.rounds, not options.no_compile, options.limit
-        )
-        (options.output / f"{options.one}.json").write_text(json.dumps(row, indent=1, default=str))
+        name, path = options.one
+        row = measure(BENCHMARKS[name], options)
+        Path(path).write_text(json.dumps(row, default=str))
         return
-    rows = {}
+    about, rows = record.about(options.rounds), {}
     for name in chosen(parser, options.programs):
-        # A process each: what one program left in caches and pools does not touch the next.
-        command = [sys.executable, __file__, "--one", name, "--rounds", str(options.rounds)]
-        command += ["--output", str(options.output), "--limit", str(options.limit)]
-        command += ["--no-compile"] * options.no_compile
-        with tempfile.TemporaryDirectory() as folder:  # nobody finds what was compiled before
-            caches = {"TORCHJANUS_CACHE": folder, "TORCHINDUCTOR_CACHE_DIR": folder}
-            subprocess.run(command, check=True, env={**os.environ, **caches})
-        rows[name] = json.loads((options.output / f"{name}.json").read_text())
-        rows[name]["first_graph_s"] = first_graph.starts(name)
-        rows[name]["peak_mib"] = memory.peaks(name, steps=20)
-        print(as_markdown({name: rows[name]}), flush=True)
-    (options.output / "table.md").write_text(as_markdown(rows))
-    (options.output / "table.json").write_text(json.dumps(rows, indent=1))
-    print(as_markdown(rows))
+        rows[name] = measured_apart(name, options)
+        record.write(options.output, "programs", about, rows)
+        print(tables.speed_in_full([rows[name]]), flush=True)
+    for made in (tables.speed_in_full, tables.start, tables.memory):
+        print(made(rows.values()))
 
 
 if __name__ == "__main__":

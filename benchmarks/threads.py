@@ -1,10 +1,11 @@
 """Whether several threads are ever slower than one: steps of the benchmark programs as graphs, on each.
 
-    python benchmarks/threads.py [PROGRAM …] [--rounds N] [--threads N]
+    python benchmarks/threads.py [PROGRAM …] [--rounds N] [--threads N] [--output FOLDER]
 
 Each number of threads has a copy of the program of its own, which takes its steps by turns with the others,
 so that what else the machine does meets all of them. Given are the least time of a step, which that hardly
 touches, and the median; programs whose both are more than 3 % longer on several threads are named at the end.
+Writes threads.json.
 """
 
 import argparse
@@ -12,6 +13,8 @@ import statistics
 import time
 from collections.abc import Callable
 
+import record
+import tables
 from programs import BENCHMARKS, chosen
 
 import torch
@@ -49,27 +52,36 @@ def measure(name: str, threads: list[int], rounds: int, warm_up: int) -> list[Co
     return copies
 
 
+def row(name: str, copies: list[Copy]) -> dict:
+    return {
+        "title": BENCHMARKS[name].title,
+        "least_ms": {str(copy.threads): min(copy.times) for copy in copies},
+        "median_ms": {str(copy.threads): statistics.median(copy.times) for copy in copies},
+    }
+
+
+def is_slower(copies: list[Copy]) -> bool:
+    """Whether several threads take longer, by the least time and by the median."""
+    one, several = copies
+    return all(of(several.times) > SLOWER * of(one.times) for of in (min, statistics.median))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=", ".join(BENCHMARKS))
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--warm-up", type=int, default=6)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
+    record.add_output(parser)
     options = parser.parse_args()
     torchjanus.options.disabled = {"background"}
-    slower = []
+    about, rows, slower = record.about(options.rounds), [], []
     for name in chosen(parser, options.programs):
-        one, several = measure(name, [1, options.threads], options.rounds, options.warm_up)
-        ratios = [of(several.times) / of(one.times) for of in (min, statistics.median)]
-        cells = [
-            f"{copy.threads}: {min(copy.times):8.3f} ms ({statistics.median(copy.times):8.3f})"
-            for copy in (one, several)
-        ]
-        print(
-            f"{name:24} {'  '.join(cells)}  {1 / ratios[0]:5.2f} × ({1 / ratios[1]:.2f})",
-            flush=True,
-        )
-        if min(ratios) > SLOWER:
+        copies = measure(name, [1, options.threads], options.rounds, options.warm_up)
+        rows.append(row(name, copies))
+        record.write(options.output, "threads", about, rows)
+        print(tables.threads(rows[-1:]), flush=True)
+        if is_slower(copies):
             slower.append(name)
     print("slower on several threads:", ", ".join(slower) or "none")
 

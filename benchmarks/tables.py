@@ -1,0 +1,246 @@
+"""The tables of what benchmarks measure, in Markdown: of rows as their JSON files hold them."""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+Row = Mapping[str, Any]
+Column = Callable[[Row], str]
+
+
+def table(columns: Mapping[str, Column], rows: Iterable[Row], names: int = 1) -> str:
+    """A column by its title; the first so many are names, the others numbers."""
+    marks = ["---"] * names + ["--:"] * (len(columns) - names)
+    lines = [[*columns], *([cell(row) for cell in columns.values()] for row in rows)]
+    text = [f"| {' | '.join(cells)} |" for cells in lines]
+    text.insert(1, f"|{'|'.join(marks)}|")
+    return "\n".join(text) + "\n"
+
+
+def title(row: Row) -> str:
+    return row["title"]
+
+
+def seconds(value: float | None, digits: int = 2) -> str:
+    return "never" if value is None else f"{value:.{digits}f} s"
+
+
+def mebibytes(value: float) -> str:
+    return f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
+
+
+# --- programs.json -------------------------------------------------------------------------------
+
+
+def compiled(row: Row) -> Row | None:
+    """The better of torch.compile's versions that were measured."""
+    found = [each for name, each in row["systems"].items() if name.startswith("torch.compile")]
+    return min(found, key=lambda each: each["median_ms"], default=None)
+
+
+def compiled_ms(row: Row, noted: bool = False) -> str:
+    """Milliseconds of torch.compile, else why there are none."""
+    if best := compiled(row):
+        note = f" ({best['note']})" if noted and best["note"] else ""
+        return f"{best['median_ms']:.2f}{note}"
+    return "; ".join(sorted(set(row["out"].values()))) or "–"
+
+
+def milliseconds_of(system: str) -> Column:
+    return lambda row: f"{row['systems'][system]['median_ms']:.2f}"
+
+
+def against_eager(row: Row) -> str:
+    return f"{row['systems']['torchjanus']['against_eager']:.2f} ×"
+
+
+def against_compiled(row: Row) -> str:
+    best = compiled(row)
+    ours = row["systems"]["torchjanus"]["median_ms"]
+    return f"{best['median_ms'] / ours:.2f} ×" if best else "–"
+
+
+def caught_up(row: Row, system: Row | None) -> str:
+    return seconds(system["caught_up_s"], 1) if system else "–"
+
+
+def share_as_graphs(row: Row) -> str:
+    """How many of the last steps ran as graphs; of a step that is cut, how many of its converted parts."""
+    last = row["last"]
+    share = last["hits"] / max(1, last["hits"] + last["misses"] + last["bypassed"])
+    return f"{100 * share:.4g} %{' of its parts' if row['is_cut'] else ''}"
+
+
+SPEED: dict[str, Column] = {
+    "program": title,
+    "eager ms": milliseconds_of("eager"),
+    "torch.compile ms": compiled_ms,
+    "torchjanus ms": milliseconds_of("torchjanus"),
+    "against eager": against_eager,
+}
+
+
+def speed(rows: Iterable[Row]) -> str:
+    """The README's columns."""
+    return table(SPEED, rows)
+
+
+def speed_in_full(rows: Iterable[Row]) -> str:
+    columns = {
+        **SPEED,
+        "torch.compile ms": lambda row: compiled_ms(row, noted=True),
+        "against torch.compile": against_compiled,
+        "floor ms": lambda row: f"{row['floor_ms']:.2f}",
+    }
+    return table(columns, rows)
+
+
+def start(rows: Iterable[Row]) -> str:
+    columns: dict[str, Column] = {
+        "program": title,
+        "first graph, cold start": lambda row: seconds(row["first_graph_s"]["cold"]),
+        "warm start": lambda row: seconds(row["first_graph_s"]["warm"]),
+        "graphs": lambda row: str(row["graphs"]),
+        "made in": lambda row: seconds(row["made_in_s"]),
+        "caught up with eager": lambda row: caught_up(row, row["systems"]["torchjanus"]),
+        "torch.compile": lambda row: caught_up(row, compiled(row)),
+        "made in the last steps": lambda row: (
+            f"{row['last']['generated']} in {row['last']['steps']:,}"
+        ),
+        "of these ran as a graph": share_as_graphs,
+    }
+    return table(columns, rows)
+
+
+def memory(rows: Iterable[Row]) -> str:
+    def cell(what: str, system: str) -> Column:
+        return lambda row: mebibytes(row["peak_mib"][what][system])
+
+    columns: dict[str, Column] = {
+        "program": title,
+        "a step's MiB: eager": cell("step", "eager"),
+        "torchjanus": cell("step", "torchjanus"),
+        "process's peak MiB: eager": cell("process", "eager"),
+        "torchjanus ": cell("process", "torchjanus"),
+    }
+    return table(columns, rows)
+
+
+# --- the others ----------------------------------------------------------------------------------
+
+
+def ablation(rows: Sequence[Row]) -> str:
+    """Milliseconds of each configuration, and how much faster than eager that is."""
+
+    def cell(name: str) -> Column:
+        if name == "eager":
+            return lambda row: f"{row['ms'][name]:.2f}"
+        return lambda row: f"{row['ms'][name]:.2f} ({row['ms']['eager'] / row['ms'][name]:.2f} ×)"
+
+    configurations = rows[0]["ms"] if rows else ()
+    return table({"program": title, **{f"{name}, ms": cell(name) for name in configurations}}, rows)
+
+
+def growth(rows: Mapping[str, Row]) -> str:
+    """A table for each quantity."""
+
+    def of_quantity(quantity: Row) -> str:
+        columns: dict[str, Column] = {
+            quantity["title"]: lambda row: f"{row['size']:,}",
+            "generation ms": lambda row: f"{row['generation_ms']:.0f}",
+            "call beyond the graph µs": lambda row: f"{row['entry_us']:.0f}",
+            "eager step ms": lambda row: f"{row['eager_ms']:.2f}",
+            "torchjanus step ms": lambda row: f"{row['converted_ms']:.2f}",
+            "against eager": lambda row: f"{row['eager_ms'] / row['converted_ms']:.2f} ×",
+        }
+        return table(columns, quantity["sizes"], names=0)
+
+    return "\n".join(of_quantity(quantity) for quantity in rows.values())
+
+
+def overheads(rows: Row) -> str:
+    columns: dict[str, Column] = {
+        "program": title,
+        "call before the graph, µs": lambda row: f"{row['entry_us']:.0f}",
+        "after it, µs": lambda row: f"{row['leaving_us']:.0f}",
+        "profiled step / plain step": lambda row: f"{row['profiled_ratio']:.2f}",
+        "profile's end to first graph's end, ms": lambda row: f"{row['first_graph_ms']:.0f}",
+        "in a second process": lambda row: f"{row['first_graph_again_ms']:.0f}",
+        "kernels compiled": lambda row: str(len(row["kernels_ms"])),
+        "median of one, ms": lambda row: (
+            f"{statistics.median(row['kernels_ms']):.1f}" if row["kernels_ms"] else "–"
+        ),
+    }
+    alone = [{"title": name, "cost": cost} for name, cost in rows["alone"].items()]
+    costs: dict[str, Column] = {"what": title, "time": lambda row: row["cost"]}
+    return table(columns, rows["programs"]) + "\n" + table(costs, alone)
+
+
+def threads(rows: Sequence[Row]) -> str:
+    count = max(map(int, rows[0]["least_ms"])) if rows else 0
+    columns: dict[str, Column] = {
+        "program": title,
+        "one thread, least ms": lambda row: f"{row['least_ms']['1']:.3f}",
+        f"{count} threads, least ms": lambda row: f"{row['least_ms'][str(count)]:.3f}",
+        "faster": lambda row: f"{row['least_ms']['1'] / row['least_ms'][str(count)]:.2f} ×",
+        "by medians": lambda row: f"{row['median_ms']['1'] / row['median_ms'][str(count)]:.2f} ×",
+    }
+    return table(columns, rows)
+
+
+def recurrent(rows: Iterable[Row]) -> str:
+    columns: dict[str, Column] = {
+        "layer": lambda row: row["layer"],
+        "rounds": lambda row: row["rounds"],
+        "batch": lambda row: str(row["batch"]),
+        "units": lambda row: str(row["units"]),
+        "eager ms": lambda row: f"{row['eager_ms']:.2f}",
+        "torchjanus ms": lambda row: f"{row['torchjanus_ms']:.2f}",
+        "against eager": lambda row: f"{row['eager_ms'] / row['torchjanus_ms']:.2f} ×",
+    }
+    return table(columns, rows)
+
+
+def kernels(rows: Iterable[Row]) -> str:
+    columns: dict[str, Column] = {
+        "kernel": title,
+        "ms": lambda row: f"{row['ms']:.2f}",
+        "GB/s": lambda row: f"{row['gigabytes']:.1f}",
+        "of a copy's": lambda row: f"{row['share']:.0%}",
+        "eager ms": lambda row: f"{row['eager_ms']:.2f}" if "eager_ms" in row else "–",
+    }
+    return table(columns, rows)
+
+
+def state(rows: Iterable[Row]) -> str:
+    def verdict(system: str) -> Column:
+        return lambda row: row[system]
+
+    columns: dict[str, Column] = {
+        "a float kept in": title,
+        "torchjanus": verdict("torchjanus"),
+        "torch.compile": verdict("torch.compile"),
+    }
+    return table(columns, rows, names=3)
+
+
+#: What becomes of a sample (tests/oracles/run.py), and how the table says it.
+OUTCOMES = {
+    "graph": "ran as a graph",
+    "imperative": "stayed imperative, with a reason",
+    "strides": "gradients laid out otherwise",
+    "differs": "differ",
+    "crash": "crashed",
+}
+
+
+def oracles(rows: Iterable[Row]) -> str:
+    def count(kind: str) -> Column:
+        return lambda row: str(row["counts"][kind])
+
+    columns: dict[str, Column] = {
+        "samples of": title,
+        "in all": lambda row: str(sum(row["counts"].values())),
+        **{shown: count(kind) for kind, shown in OUTCOMES.items()},
+    }
+    return table(columns, rows)
