@@ -21,6 +21,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/graph.h"
 #include "graph/op.h"
@@ -29,10 +30,18 @@ namespace janus::graph {
 
 struct PrintOptions {
   bool spans = false;  ///< append `// file:line` to each node
+  /// Values without a name get their operator's, constants their value: `%add.1`, `%c0_5`. Then a
+  /// node more or less doesn't change the names of all that follow, as numbers do.
+  bool operator_names = false;
 };
 
 std::string print(const Graph& graph, const PrintOptions& options = {});
 std::string print(const Node& node);
+/// The names of a graph's inputs and results as its text has them: "%x".
+struct ValueNames {
+  std::vector<std::string> inputs, results;
+};
+ValueNames value_names(const Graph& graph, const PrintOptions& options = {});
 /// The ten lines before and after the line of `node` within `graph`, that line marked by `>`.
 std::string print_around(const Graph& graph, const Node& node);
 

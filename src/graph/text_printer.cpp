@@ -24,6 +24,18 @@ std::string readable(std::string name) {
   return number && !name.empty() ? "v" + name : name;
 }
 
+/// What a value without a name is called after what defines it; empty for a block's parameter.
+std::string operator_name(const Value& value) {
+  const Node* node = value.definition;
+  if (node == nullptr || node->op == nullptr) return {};
+  if (node->op->name != "constant") return std::string(node->op->name);
+  const AttributeValue* constant = node->attributes.find("value");
+  if (constant == nullptr) return {};
+  std::string name = readable(cat("c", *constant));
+  std::ranges::replace(name, '.', '_');  // a point is followed by the number of a name's repetition
+  return name;
+}
+
 class Printer {
  public:
   explicit Printer(const PrintOptions& options) : options_(options) {}
@@ -56,6 +68,12 @@ class Printer {
     text_ += '\n';
   }
 
+  std::vector<std::string> names_of(std::span<Value* const> values) {
+    std::vector<std::string> names;
+    for (const Value* value : values) names.push_back("%" + name(value));
+    return names;
+  }
+
   std::string take() { return std::move(text_); }
   std::optional<size_t> line_of(const Node& node) const {
     const auto found = line_of_node_.find(&node);
@@ -69,6 +87,7 @@ class Printer {
     const auto [place, is_new] = names_.try_emplace(value);
     if (!is_new) return place->second;
     std::string base = value == nullptr ? "<null>" : readable(value->name);
+    if (base.empty() && value != nullptr && options_.operator_names) base = operator_name(*value);
     if (base.empty()) {
       place->second = std::to_string(next_number_++);
       return place->second;
@@ -151,6 +170,12 @@ std::string print(const Graph& graph, const PrintOptions& options) {
   Printer printer(options);
   printer.graph(graph);
   return printer.take();
+}
+
+ValueNames value_names(const Graph& graph, const PrintOptions& options) {
+  Printer printer(options);
+  printer.graph(graph);
+  return {printer.names_of(graph.body().parameters), printer.names_of(graph.body().results)};
 }
 
 std::string print(const Node& node) {

@@ -120,6 +120,23 @@ TEST(Text, spans_are_comments) {
   EXPECT_EQ(print(read(text)), print(graph));
 }
 
+TEST(Text, values_may_be_named_by_their_operators) {
+  const Graph graph = read(R"(graph @g(%x: f32[2]) {
+  %0 = constant {value=0.5} : f64
+  %y = mul %x, %0 : f32[2]
+  %1 = relu %y : f32[2]
+  %2 = relu %1 : f32[2]
+  return %2
+})");
+  const PrintOptions options = {.operator_names = true};
+  const std::string text = print(graph, options);
+  EXPECT_THAT(text, HasSubstr("%c0_5 = constant {value=0.5} : f64\n  %y = mul %x, %c0_5"));
+  EXPECT_THAT(text, HasSubstr("%relu.1 = relu %relu : f32[2]\n"));
+  EXPECT_EQ(print(read(text), options), text);
+  EXPECT_EQ(value_names(graph, options).inputs, std::vector<std::string>{"%x"});
+  EXPECT_EQ(value_names(graph, options).results, std::vector<std::string>{"%relu.1"});
+}
+
 TEST(Text, defaults_are_left_out_and_filled_in_again) {
   const Graph graph = read(R"(graph @g(%x: bool) {
   guard %x {id=1, reason=""}
