@@ -391,7 +391,7 @@ def _graph(number: int, entry: dict[str, Any], first: list[str] | None) -> list[
             f"    {len(assumptions)} assumptions, {len(assumptions) - len(others)} as graph 1, and"
         )
         assumptions = others
-    return result + [f"      {each}" for each in _told(assumptions)]
+    return result + [f"      {each}" for each in grouped(assumptions)]
 
 
 def _made_of(lines: list[dict[str, Any]]) -> list[str]:
@@ -413,7 +413,7 @@ def _made_of(lines: list[dict[str, Any]]) -> list[str]:
     return [f"    {what}: {', '.join(which)}" for what, which in parts if which]
 
 
-def _told(assumptions: list[str]) -> list[str]:
+def grouped(assumptions: list[str]) -> list[str]:
     """The assumptions about the user's own objects; the rest as counts."""
     groups: dict[str, int] = {}
     told = []
@@ -424,8 +424,12 @@ def _told(assumptions: list[str]) -> list[str]:
             group = "about classes and library code"
         elif " has no item '" in each:
             group = "that no instance or module hides an attribute of its class"
-        elif each.startswith("len(") and "_hooks) == 0" in each:
+        elif "_hooks) is False" in each:
             group = "that there are no hooks"
+        elif each.startswith("a Registrations object"):
+            group = "that no class is registered with an abstract one"
+        elif ".__code__ is the code of " in each:
+            group = "that functions keep their code"
         else:
             told.append(each)
             continue

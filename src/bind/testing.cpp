@@ -24,6 +24,7 @@
 #include "base/fault.h"
 #include "base/mutation.h"
 #include "base/time_budget.h"
+#include "bind/generated_record.h"
 #include "frontend/autocast.h"
 #include "graph/text.h"
 #include "jit/jit.h"
@@ -411,6 +412,7 @@ void bind_testing(nb::module_& module) {
       },
       nb::arg("state"), nb::arg("mutation") = "not_written");
   testing.def("planted_changes", planted_changes);
+  bind_generated_record(testing);
   testing.def("record_reasons", speculate::record_reasons);
   testing.def("take_recorded_reasons", speculate::take_recorded_reasons);
   testing.def("cast_rules", [] {
