@@ -94,8 +94,10 @@ fuzz-programs: build
 mutations: build
 	$(BIN)/python tools/mutations.py $(ARGS)
 
+# Rewrites the golden files: of the passes (tests/ir) and of the front end (tests/programs). Review what changed.
 golden: build
 	$(BIN)/python tools/golden.py --update
+	$(BIN)/python tests/python/harness/golden_programs.py --update
 
 # --- using ----------------------------------------------------------------------------------------------
 # Results go to benchmarks/results, of which `make bench-page` makes docs/benchmarks.md and the README's table. With
