@@ -1,5 +1,5 @@
 # One room = one folder under src/ = one static library, with warnings as errors. KNOWS lists the rooms
-# whose headers it may include; what those know is known too.
+# whose headers it may include; what those know is known too. tools/check_includes.py reads the same lines.
 option(TORCHJANUS_WARNINGS_AS_ERRORS "Stop at the first warning" ON)
 add_library(janus_flags INTERFACE)
 target_include_directories(janus_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
@@ -18,17 +18,65 @@ if(TORCHJANUS_SANITIZE)
   add_link_options(-fsanitize=${TORCHJANUS_SANITIZE})
 endif()
 
+# A room may be a folder within a folder (`execute/plan`, target janus_execute_plan). The folder around it must
+# be stated later, and owns only the files that no room within it has.
 function(janus_room name)
   cmake_parse_arguments(ROOM "" "" "KNOWS" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  janus_room_sources(sources ${name})
   if(NOT sources)  # a room that is still empty
-    file(WRITE ${CMAKE_BINARY_DIR}/${name}_empty.cpp "")
-    set(sources ${CMAKE_BINARY_DIR}/${name}_empty.cpp)
+    string(REPLACE / _ file ${name})
+    file(WRITE ${CMAKE_BINARY_DIR}/${file}_empty.cpp "")
+    set(sources ${CMAKE_BINARY_DIR}/${file}_empty.cpp)
   endif()
-  add_library(janus_${name} STATIC ${sources})
-  set_target_properties(janus_${name} PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(janus_${name} PUBLIC janus_flags)
+  janus_room_target(target ${name})
+  add_library(${target} STATIC ${sources})
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(${target} PUBLIC janus_flags)
   foreach(other IN LISTS ROOM_KNOWS)
-    target_link_libraries(janus_${name} PUBLIC janus_${other})
+    janus_room_target(known ${other})
+    target_link_libraries(${target} PUBLIC ${known})
   endforeach()
+  set_property(GLOBAL APPEND PROPERTY JANUS_ROOMS ${name})
+endfunction()
+
+# janus_rooms(execute program plan memory KNOWS kernels): one room for each subfolder of src/execute. Each knows
+# those before it and what the folder KNOWS. The folder itself is a room too, for files that lie directly in
+# it: it knows all of its subfolders, and who knows it knows them as well. Without such files the target
+# janus_execute only stands for the others.
+function(janus_rooms name)
+  cmake_parse_arguments(ROOM "" "" "KNOWS" ${ARGN})
+  set(known ${ROOM_KNOWS})
+  foreach(subfolder IN LISTS ROOM_UNPARSED_ARGUMENTS)
+    janus_room(${name}/${subfolder} KNOWS ${known})
+    list(APPEND known ${name}/${subfolder})
+  endforeach()
+  janus_room_sources(sources ${name})
+  if(sources)
+    janus_room(${name} KNOWS ${known})
+    return()
+  endif()
+  janus_room_target(target ${name})
+  add_library(${target} INTERFACE)
+  foreach(other IN LISTS known)
+    janus_room_target(part ${other})
+    target_link_libraries(${target} INTERFACE ${part})
+  endforeach()
+endfunction()
+
+function(janus_room_target result name)
+  string(REPLACE / _ target janus_${name})
+  set(${result} ${target} PARENT_SCOPE)
+endfunction()
+
+# The source files below a room's folder, but for those of rooms within it.
+function(janus_room_sources result name)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  get_property(rooms GLOBAL PROPERTY JANUS_ROOMS)
+  foreach(room IN LISTS rooms)
+    string(FIND ${room} ${name}/ start)
+    if(start EQUAL 0)
+      list(FILTER sources EXCLUDE REGEX "^${CMAKE_SOURCE_DIR}/src/${room}/")
+    endif()
+  endforeach()
+  set(${result} ${sources} PARENT_SCOPE)
 endfunction()

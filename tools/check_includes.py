@@ -7,7 +7,9 @@ A unit is a header and the source file of the same name. Two rules hold:
 - No include cycle has more than two units. Where units include each other in a circle, none of them can be
   read, tested or changed alone.
 - No include runs up between rooms. CMakeLists.txt says by `janus_room(name KNOWS others)` which rooms a room
-  may include; what those know, it knows too. The linker doesn't see it if a file breaks this rule by a header.
+  may include; what those know, it knows too. `janus_rooms(folder a b KNOWS others)` states the rooms folder/a
+  and folder/b, of which each knows those before it, and the room of the folder itself, which knows them all.
+  The linker doesn't see it if a file breaks this rule by a header.
 
 The command prints the figures, and the shortest cycle or the line of every violation. Sizes of cycles that
 still exist are in tools/include_cycles.txt; they may only shrink, and --lower writes the smaller ones there.
@@ -155,30 +157,38 @@ class Rooms:
     def read(cls, checkout: Path) -> "Rooms":
         """The rooms that the CMake files state. A folder with its own target knows what that links."""
         rooms = cls()
-        groups: dict[str, set[str]] = {}
         for path in [checkout / "CMakeLists.txt", *(checkout / "src").rglob("CMakeLists.txt")]:
             text = re.sub(r"#.*", "", path.read_text())
             for command, arguments in COMMAND.findall(text):
-                name, *words = arguments.split()
+                words = arguments.split()
                 if command == "janus_room":
-                    rooms.knows[name].update(words[1:])
+                    rooms._add(words)
                 elif command == "janus_rooms":
-                    groups[name] = {f"{name}/{word}" for word in words}
+                    rooms._add_folder(words)
                 elif path.parent != checkout:
                     own = str(path.parent.relative_to(checkout / "src"))
-                    linked = (word.removeprefix("janus_") for word in words)
-                    rooms.knows[own].update(
-                        word for word in linked if word in rooms.knows or word in groups
-                    )
-        rooms._resolve(groups)
+                    targets = {f"janus_{name}".replace("/", "_"): name for name in rooms.knows}
+                    rooms.knows[own].update(targets[word] for word in words if word in targets)
+        rooms._resolve()
         return rooms
 
-    def _resolve(self, groups: Mapping[str, set[str]]) -> None:
-        """Puts the rooms of a group for its name, and adds what the known rooms know."""
+    def _add(self, words: list[str]) -> None:
+        """Adds `name KNOWS others`."""
+        self.knows[words[0]].update(words[2:])
+
+    def _add_folder(self, words: list[str]) -> None:
+        """Adds `folder a b KNOWS others`."""
+        end = words.index("KNOWS") if "KNOWS" in words else len(words)
+        known = words[end + 1 :]
+        for word in words[1:end]:
+            name = f"{words[0]}/{word}"
+            self._add([name, "KNOWS", *known])
+            known.append(name)
+        self._add([words[0], "KNOWS", *known])
+
+    def _resolve(self) -> None:
+        """Adds what the known rooms know."""
         for name, known in self.knows.items():
-            for other in known & groups.keys():
-                known |= groups[other]
-                known.discard(other)
             if unknown := sorted(known - self.knows.keys()):
                 raise SystemExit(f"the room {name} KNOWS {unknown[0]}, which is no room")
         grew = True

@@ -127,28 +127,46 @@ def test_rooms_within_a_folder(checkout):
     write(
         checkout,
         "CMakeLists.txt",
-        "janus_room(base)\njanus_room(front/values KNOWS base)  # janus_room(comment)\n"
-        "janus_room(front/core KNOWS\n  front/values)\njanus_rooms(front values core)\njanus_room(top KNOWS front)\n",
+        "janus_room(base)\njanus_rooms(front values core\n  KNOWS base)  # janus_room(comment)\n"
+        "janus_room(top KNOWS front)\n",
     )
     includes(checkout, "front/values/number.h", "base/number.h", "front/core/frame.h")
-    includes(checkout, "front/core/frame.h", "front/values/number.h")
-    includes(checkout, "top/shown.h", "front/core/frame.h")
-    result = run(checkout)
-    assert "1 upward arrows" in result.stdout
-    assert "front/number" not in result.stderr
-    assert (
-        "src/front/values/number.h:3 includes front/core/frame.h, but front/values does not know"
-        in result.stderr
+    includes(checkout, "front/core/frame.h", "front/values/number.h", "front/whole.h")
+    includes(checkout, "front/whole.h", "front/values/number.h", "front/core/frame.h", "top/a.h")
+    includes(checkout, "top/a.h", "front/core/frame.h", "base/number.h")
+    upward = [line.removeprefix("src/") for line in run(checkout).stderr.splitlines()[-3:]]
+    assert upward == [
+        "front/core/frame.h:3 includes front/whole.h, but front/core does not know front",
+        "front/values/number.h:3 includes front/core/frame.h, "
+        "but front/values does not know front/core",
+        "front/whole.h:4 includes top/a.h, but front does not know top",
+    ]
+
+
+def test_folder_within_a_folder_as_a_room_of_its_own(checkout):
+    write(
+        checkout,
+        "CMakeLists.txt",
+        "janus_room(base)\njanus_room(front/core KNOWS base)\njanus_room(top KNOWS front/core)\n",
     )
+    includes(checkout, "front/core/frame.h", "base/number.h")
+    includes(checkout, "top/shown.h", "front/core/frame.h")
+    assert run(checkout).returncode == 0
 
 
 def test_folder_with_its_own_target_knows_what_it_links(checkout):
     write(
         checkout,
-        "src/module/CMakeLists.txt",
-        "target_link_libraries(_core PRIVATE janus_base torch)\n",
+        "CMakeLists.txt",
+        "janus_room(base)\njanus_room(front/core KNOWS base)\njanus_room(top KNOWS base)\n",
     )
-    includes(checkout, "module/main.cpp", "base/number.h", "top/shown.h")
+    write(
+        checkout,
+        "src/module/CMakeLists.txt",
+        "target_link_libraries(_core PRIVATE janus_front_core torch)\n",
+    )
+    includes(checkout, "module/main.cpp", "base/number.h", "top/shown.h", "front/core/frame.h")
+    includes(checkout, "front/core/frame.h")
     includes(checkout, "top/shown.h")
     assert run(checkout).stderr == (
         "src/module/main.cpp:3 includes top/shown.h, but module does not know top\n"
