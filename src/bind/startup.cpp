@@ -15,7 +15,7 @@
 #include "base/options.h"
 #include "base/time_budget.h"
 #include "bind/function.h"
-#include "frontend/generate.h"
+#include "frontend/output/generate.h"
 #include "kernels/sharing.h"
 #include "passes/registry.h"
 #include "speculate/entry.h"
@@ -78,7 +78,7 @@ void start_up() {
   torch::initialise();
   speculate::remember_tensor_class();
   speculate::set_library(&torch::library());
-  speculate::set_generator(frontend::generate);
+  frontend::install();
   speculate::CalleePolicy policy;
   policy.unwrap = function_behind;
   speculate::prepare_profiling(policy);

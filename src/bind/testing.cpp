@@ -25,7 +25,7 @@
 #include "base/mutation.h"
 #include "base/time_budget.h"
 #include "bind/generated_record.h"
-#include "frontend/autocast.h"
+#include "frontend/tensors/autocast.h"
 #include "graph/text.h"
 #include "jit/jit.h"
 #include "ops/list.h"

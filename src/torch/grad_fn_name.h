@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "frontend/torch_services.h"
+#include "frontend/core/torch_services.h"
 
 namespace janus::torch {
 

@@ -5,7 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "execute/slot.h"
-#include "frontend/torch_services.h"
+#include "frontend/core/torch_services.h"
 #include "python/object.h"
 #include "speculate/differentiable.h"
 #include "speculate/tensor_access.h"

@@ -1,7 +1,7 @@
 // The singletons of this room, for initialise().
 #pragma once
 
-#include "frontend/torch_services.h"
+#include "frontend/core/torch_services.h"
 #include "speculate/differentiable.h"
 #include "speculate/tensor_access.h"
 

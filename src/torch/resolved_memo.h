@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frontend/torch_services.h"
+#include "frontend/core/torch_services.h"
 
 namespace janus::torch {
 

@@ -1,0 +1,95 @@
+#include "frontend/autograd/custom_gradient.h"
+
+#include <algorithm>
+
+#include "base/mutation.h"
+#include "frontend/autograd/autograd.h"
+#include "frontend/tensors/tensor.h"
+#include "ops/list.h"
+#include "passes/reachability.h"
+#include "frontend/core/custom_gradient_record.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/grad_mode.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+Value run_hooks(Interpreter& interpreter, const std::vector<Value>& hooks, Value gradient) {
+  const GradMode mode(interpreter, false);
+  for (const Value& hook : std::vector<Value>(hooks)) {
+    if (hook == nullptr) continue;
+    const uint32_t version = as<Tensor>(gradient)->version;
+    CallArguments arguments;
+    arguments.positional = {gradient};
+    if (is_planted(State::hook, Mutation::not_written)) continue;
+    if (is_planted(State::hook, Mutation::twice)) call(interpreter, hook, arguments);
+    Value replaced = call(interpreter, hook, arguments);
+    if (as<Tensor>(gradient)->version != version)
+      interpreter.refuse(ReasonCode::hook, "a tensor (it changes the gradient in place)");
+    if (is_missing(replaced)) continue;
+    if (as<Tensor>(replaced) == nullptr)
+      interpreter.refuse(ReasonCode::would_raise, "TypeError: what a hook gives");
+    gradient = replaced;
+  }
+  return gradient;
+}
+
+void follow_custom_gradients(Interpreter& interpreter, std::vector<graph::Value*>& outputs,
+                             std::vector<graph::Value*>& seeds, bool create_graph, bool retain) {
+  // Each only leads to what was there before it.
+  for (size_t i = interpreter.custom_gradients.size(); i-- > 0;) {
+    const CustomGradient record = interpreter.custom_gradients[i];
+    const std::vector<bool> reached = passes::reachable(outputs, record.outputs);
+    if (std::find(reached.begin(), reached.end(), true) == reached.end()) continue;
+    if (create_graph)
+      interpreter.refuse(ReasonCode::autograd, "create_graph through a Function or a hook");
+    if (record.consumed)
+      interpreter.refuse(ReasonCode::autograd, "a second backward through a Function or a hook");
+    interpreter.custom_gradients[i].consumed = !retain;
+    std::vector<graph::Value*> targets;
+    for (size_t k = 0; k < reached.size(); ++k)
+      if (reached[k]) targets.push_back(record.outputs[k]);
+    check_certain(interpreter, outputs, targets);
+    const std::vector<graph::Value*> given =
+        append_gradient(interpreter, outputs, seeds, targets, false);
+    std::vector<Value> gradients;
+    size_t next = 0;
+    for (const bool has_gradient : reached)
+      gradients.push_back(has_gradient ? make_tensor(interpreter, given[next++], false) : nullptr);
+    const std::vector<Value> results = record.backward(interpreter, gradients);
+    for (size_t k = 0; k < record.inputs.size(); ++k) {
+      auto* gradient = as<Tensor>(results[k]);
+      if (record.inputs[k] == nullptr || is_missing(results[k])) continue;
+      if (gradient == nullptr || gradient->value->type != record.inputs[k]->type)
+        interpreter.refuse(ReasonCode::autograd, "a gradient of another shape or dtype");
+      outputs.push_back(record.inputs[k]);
+      seeds.push_back(read(interpreter, *gradient));
+    }
+  }
+}
+
+std::vector<graph::Value*> beyond_custom_gradients(const Interpreter& interpreter,
+                                                   std::vector<graph::Value*> values,
+                                                   bool& consumed) {
+  for (size_t i = interpreter.custom_gradients.size(); i-- > 0;) {
+    const CustomGradient& record = interpreter.custom_gradients[i];
+    const std::vector<bool> reached = passes::reachable(values, record.outputs);
+    if (std::find(reached.begin(), reached.end(), true) == reached.end()) continue;
+    consumed = consumed || record.consumed;
+    for (graph::Value* input : record.inputs)
+      if (input != nullptr) values.push_back(input);
+  }
+  return values;
+}
+
+void check_no_custom_gradient(Interpreter& interpreter, graph::Value* value) {
+  for (const CustomGradient& record : interpreter.custom_gradients) {
+    const std::vector<bool> reached = passes::reachable({&value, 1}, record.outputs);
+    if (std::find(reached.begin(), reached.end(), true) != reached.end())
+      interpreter.refuse(ReasonCode::autograd,
+                         "a gradient due outside that goes through a Function or a hook");
+  }
+}
+
+}  // namespace janus::frontend

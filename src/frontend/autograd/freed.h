@@ -1,0 +1,63 @@
+// What a backward() in the run has surely freed. A result of the run that backward() went through
+// has a grad_fn that raises, so it has to be sure that eager's would.
+//
+// What is sure is told block by block: which values backward() has come to whenever the block was
+// run. So what a round of a loop, a side of a branch or a function computes counts as well.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "frontend/core/interpreter.h"
+#include "passes/reachability.h"
+
+namespace janus::frontend {
+
+/// Whether the node of that operator keeps no tensor for its gradient in eager, so that nothing of
+/// it is freed.
+bool keeps_nothing(const graph::Node& node);
+
+class Freed {
+ public:
+  /// `pushes`: of elements to which a backward() has come as well, whenever they were pushed.
+  explicit Freed(Interpreter& interpreter, const std::vector<graph::Node*>& pushes = {});
+
+  /// Whether a backward() has come to the value.
+  bool contains(graph::Value* value) const;
+  /// Whether another backward(), of this value, surely raises: if a backward() has come to the
+  /// value, on some way, else on all, before it has added to a gradient. Of a list: of each
+  /// element.
+  bool raises(graph::Value* value);
+  /// Refuses if that is not sure.
+  void check_raises(graph::Value* value);
+
+ private:
+  using Reached = passes::Reached;
+
+  void add_way(const graph::Node& gradient);
+  void find();
+  void find_in(const graph::Block& block);
+  void enter(const graph::Node& node, const Reached& reached);
+  Reached carried_by(const graph::Node& loop, std::set<size_t> carried) const;
+  Reached from(const graph::Block& block, std::vector<graph::Value*> values) const;
+  bool raises(graph::Value* value, bool reached);
+  bool find_raises(graph::Value* value, bool reached);
+  bool parameter_raises(const graph::Value& parameter);
+  bool operands_raise(const graph::Node& node, bool reached);
+  bool is_tracked(graph::Value* value);
+
+  Interpreter& interpreter_;
+  std::vector<const graph::Node*> gradients_;  ///< that free what they come to
+  std::map<const graph::Block*, std::vector<graph::Value*>> begins_;
+  /// What autograd.grad() has come to on its way to some of the leaves, outside of branches, loops
+  /// and functions.
+  Reached on_the_way_;
+  std::map<const graph::Block*, Reached> reached_;
+  /// Of each function the results that backward() has come to at all calls.
+  std::map<const graph::Node*, std::set<size_t>> results_, results_met_;
+  std::map<std::pair<const graph::Value*, bool>, bool> raises_;
+  std::map<const graph::Value*, bool> tracked_;
+};
+
+}  // namespace janus::frontend

@@ -1,0 +1,166 @@
+#include "frontend/autograd/leaf_hooks.h"
+
+#include <algorithm>
+
+#include "base/mutation.h"
+#include "frontend/autograd/custom_gradient.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/snapshot.h"
+#include "ops/list.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/grad_mode.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+/// The hooks that the tensor keeps in the dict of that name, in order.
+std::vector<Value> hooks_at(Interpreter& interpreter, const Tensor& leaf, const char* attribute) {
+  if (!interpreter.hooked_leaves.contains(&leaf)) return {};
+  const Object name = Object::steal(PyUnicode_InternFromString(attribute));
+  const Object table = interpreter.must(PyObject_GetAttr(leaf.object.get(), name.get()));
+  const Value value = interpreter.wrap(
+      table.get(), interpreter.sources().step(Source::Kind::attribute, leaf.source, name));
+  if (is_none(value)) return {};
+  std::vector<Value> hooks;
+  for (const auto& [id, hook] : as<Dictionary>(opened(interpreter, value))->items)
+    hooks.push_back(hook);
+  return hooks;
+}
+
+/// While a hook runs, only the gradient of its own leaf is known to be there, or not yet.
+class HookOfLeaf {
+ public:
+  HookOfLeaf(Interpreter& interpreter, const Tensor& leaf)
+      : interpreter_(interpreter), before_(interpreter.hook_of) {
+    interpreter.hook_of = &leaf;
+  }
+  ~HookOfLeaf() { interpreter_.hook_of = before_; }
+  HookOfLeaf(const HookOfLeaf&) = delete;
+  HookOfLeaf& operator=(const HookOfLeaf&) = delete;
+
+ private:
+  Interpreter& interpreter_;
+  const Tensor* before_;
+};
+
+}  // namespace
+
+graph::Value* through_hooks(Interpreter& interpreter, const std::shared_ptr<Tensor>& leaf,
+                            graph::Value* gradient) {
+  const std::vector<Value> hooks = hooks_at(interpreter, *leaf, "_backward_hooks");
+  if (hooks.empty()) return gradient;
+  const HookOfLeaf scope(interpreter, *leaf);
+  const Value result =
+      run_hooks(interpreter, hooks, make_tensor(interpreter, gradient, /*requires_grad=*/false));
+  graph::Value* replaced = read(interpreter, *as<Tensor>(result));
+  if (replaced->type != gradient->type)
+    interpreter.refuse(ReasonCode::autograd, "a gradient of another shape or dtype");
+  return replaced;
+}
+
+void call_accumulation_hooks(Interpreter& interpreter, const std::shared_ptr<Tensor>& leaf) {
+  const std::vector<Value> hooks = hooks_at(interpreter, *leaf, "_post_accumulate_grad_hooks");
+  if (hooks.empty()) return;
+  const HookOfLeaf scope(interpreter, *leaf);
+  const GradMode mode(interpreter, false);
+  for (const Value& hook : hooks) {
+    CallArguments arguments;
+    arguments.positional = {leaf};
+    if (is_planted(State::hook, Mutation::not_written)) continue;
+    if (is_planted(State::hook, Mutation::twice)) call(interpreter, hook, arguments);
+    if (!is_none(call(interpreter, hook, arguments)))
+      interpreter.refuse(ReasonCode::would_raise,
+                         "RuntimeError: a hook after the accumulation gives something");
+  }
+}
+
+namespace {
+
+bool draws(const graph::Node& node) {
+  bool found = node.op == &op::opaque ? node.attributes.get_or<bool>("_draws", false)
+                                      : node.op->is(graph::Trait::random);
+  for (const auto& block : node.blocks)
+    graph::for_each_node(*block, [&](const graph::Node& inner) { found = found || draws(inner); });
+  return found;
+}
+
+/// What everything was before the hooks ran.
+class Witness {
+ public:
+  Witness(Interpreter& interpreter, std::span<const std::shared_ptr<Tensor>> leaves, bool is_one)
+      : interpreter_(interpreter), leaves_(leaves), is_one_(is_one) {
+    for (const auto& leaf : leaves) gradients_.push_back(leaf->grad);
+  }
+
+  /// Refuses what an order would show: of one leaf's hooks, writes to tensors, which those parts of
+  /// the gradient see that come later; of several, whatever leaves a trace.
+  void check() const {
+    const auto& nodes = interpreter_.builder().block().nodes;
+    const bool leaves_trace =
+        changes_ != interpreter_.heap.change_count() || effects_ != interpreter_.effect_count() ||
+        std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(node_count_), nodes.end(),
+                    [](const graph::Node* node) { return draws(*node); });
+    if (!is_one_ && leaves_trace) refuse();
+    for (const Snapshot::Saved& saved : before_.objects())
+      if (saved.alive() && !same_but_for_reads(saved.state, state_of(*saved.object)) &&
+          !may_change(saved))
+        refuse();
+  }
+
+ private:
+  [[noreturn]] void refuse() const {
+    interpreter_.refuse(ReasonCode::hook, "a leaf (what it does shows when it runs)");
+  }
+
+  bool may_change(const Snapshot::Saved& saved) const {
+    const auto* tensor = dynamic_cast<const Tensor*>(saved.object);
+    if (tensor == nullptr) return is_one_;
+    return is_gradient(*tensor) ||
+           is_same_but_for_gradient(std::get<TensorState>(saved.state), *tensor);
+  }
+
+  bool is_gradient(const Tensor& tensor) const {
+    const auto holds = [&](const Value& gradient) {
+      const auto* optional = as<Optional>(gradient);
+      return as<Tensor>(optional != nullptr ? optional->value : gradient) == &tensor;
+    };
+    return std::ranges::any_of(gradients_, holds) ||
+           std::ranges::any_of(leaves_, [&](const auto& leaf) { return holds(leaf->grad); });
+  }
+
+  static bool is_same_but_for_gradient(TensorState before, const Tensor& now) {
+    before.grad = now.grad;
+    before.grad_replaced = now.grad_replaced;
+    before.grad_unread = now.grad_unread;
+    return same_state(ChangeableState(std::move(before)), state_of(now));
+  }
+
+  Interpreter& interpreter_;
+  const std::span<const std::shared_ptr<Tensor>> leaves_;
+  const bool is_one_;
+  std::vector<Value> gradients_;
+  const Snapshot before_ = Snapshot::take();
+  const size_t changes_ = interpreter_.heap.change_count();
+  const size_t effects_ = interpreter_.effect_count();
+  const size_t node_count_ = interpreter_.builder().block().nodes.size();
+};
+
+}  // namespace
+
+void in_any_order(Interpreter& interpreter, std::span<const std::shared_ptr<Tensor>> leaves,
+                  const std::function<void()>& body) {
+  const auto hooked = std::ranges::count_if(leaves, [&](const std::shared_ptr<Tensor>& leaf) {
+    return interpreter.hooked_leaves.contains(leaf.get());
+  });
+  if (hooked == 0) return body();
+  if (!interpreter.custom_gradients.empty())
+    interpreter.refuse(ReasonCode::hook, "a leaf (beside a Function or a hook of another tensor)");
+  const Witness witness(interpreter, leaves, hooked == 1);
+  body();
+  witness.check();
+}
+
+}  // namespace janus::frontend

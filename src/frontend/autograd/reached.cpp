@@ -1,0 +1,329 @@
+// A gradient comes to a value by each way from the outputs back to it. A way through an `if` is
+// there if its side is taken: what the sides say becomes one more result of that node. From round
+// to round of a loop it is carried whether what is carried there is reached.
+#include "frontend/autograd/reached.h"
+
+#include <algorithm>
+
+#include "graph/functions.h"
+#include "ops/list.h"
+#include "passes/element_reach.h"
+#include "passes/reachability.h"
+#include "frontend/values/restart.h"
+#include "frontend/core/operations.h"
+
+namespace janus::frontend {
+
+using graph::Node;
+
+namespace {
+
+/// Moves the last node of the block to right behind what it uses, as blocks in between may use it.
+void move_up(graph::Block& block) {
+  std::vector<Node*>& nodes = block.nodes;
+  const auto uses = [used = nodes.back()](const Node* node) {
+    return std::ranges::any_of(
+        used->inputs, [&](const graph::Value* input) { return input->definition == node; });
+  };
+  const auto last = std::find_if(nodes.rbegin() + 1, nodes.rend(), uses);
+  std::rotate(last.base(), nodes.end() - 1, nodes.end());
+}
+
+bool is_in_function(const Node& node) {
+  const Node* around = node.parent->parent;
+  return around != nullptr && (around->op == &op::function || is_in_function(*around));
+}
+
+}  // namespace
+
+ReachedFlags::Reached ReachedFlags::of(const std::vector<graph::Value*>& targets) {
+  using passes::Paths;
+  for (const bool certain : passes::reachable(outputs_, targets, Paths::certain))
+    if (certain) return {};
+  targets_ = {targets.begin(), targets.end()};
+  const auto [place, is_new] = reached_.try_emplace(places_of_targets());
+  if (is_new) place->second = through_all();
+  return place->second;
+}
+
+ReachedFlags::Places ReachedFlags::places_of_targets() {
+  Places places;
+  const auto add = [&](const void* of, const std::vector<graph::Value*>& values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      if (targets_.contains(values[i])) places.emplace(of, i);
+  };
+  add(this, outputs_);
+  graph::for_each_node(interpreter_.builder().graph().body(), [&](Node& node) {
+    const auto is_target = [&](graph::Value* value) { return targets_.contains(value); };
+    for (const auto& block : node.blocks) add(block.get(), block->results);
+    if (!node.blocks.empty() || node.op == &op::call) return add(&node, node.inputs);
+    if (std::ranges::none_of(node.inputs, is_target)) return;
+    for (graph::Value* output : node.outputs)
+      if (std::ranges::any_of(operands_of(output), is_target)) places.emplace(output, 0);
+  });
+  return places;
+}
+
+ReachedFlags::Reached ReachedFlags::through_all() {
+  test_.reset();
+  carried_.clear();
+  known_.clear();
+  Flag flag;
+  for (graph::Value* output : outputs_)
+    flag = either(flag, of(output), interpreter_.builder().block());
+  if (flag.value == nullptr && flag.known) return {};
+  if (flag.value == nullptr || !test_)
+    interpreter_.refuse(ReasonCode::autograd,
+                        "whether something has a gradient depends on a branch");
+  return {.certain = false, .flag = flag.value, .test = *test_};
+}
+
+ReachedFlags::Flag ReachedFlags::of(graph::Value* value) {
+  if (targets_.contains(value)) return {.known = true};
+  auto place = known_.find(value);
+  if (place != known_.end()) return place->second;
+  Flag flag = find(value);
+  known_[value] = flag;
+  return flag;
+}
+
+namespace {
+
+/// Whether a round takes an element of a list, or some: which of them, rounds do not tell.
+bool reads_part_of_list(const Node& loop) {
+  bool found = false;
+  graph::for_each_node(*loop.blocks[1], [&](const Node& node) {
+    found |= std::ranges::any_of(
+        node.outputs, [](const auto* output) { return passes::is_part_of_list(*output); });
+  });
+  return found;
+}
+
+}  // namespace
+
+ReachedFlags::Flag ReachedFlags::find(graph::Value* value) {
+  Node* node = value->definition;
+  if (!passes::carries_gradient(value->type)) return {};
+  if (node == nullptr) return in_round(*value);
+  if (!passes::passes_gradient(*node)) return {};
+  if (node->op == &op::if_) return through_branch(*value);
+  if (node->op == &op::while_ && !is_in_function(*node) && !reads_part_of_list(*node))
+    return through_loop(*value);
+  if (node->op == &op::call) return through_call(*value);
+  if (!node->blocks.empty() || node->op == &op::gradient || passes::is_part_of_list(*value))
+    return through_uncertain(*value);
+  Flag flag;
+  for (graph::Value* operand : operands_of(value)) flag = either(flag, of(operand), *node->parent);
+  return flag;
+}
+
+const std::vector<graph::Value*>& ReachedFlags::operands_of(graph::Value* value) {
+  auto [operands, is_new] = operands_.try_emplace(value);
+  if (is_new) operands->second = passes::operands_reached(*value, passes::Paths::any);
+  return operands->second;
+}
+
+ReachedFlags::Flag ReachedFlags::through_branch(graph::Value& output) {
+  Node& node = *output.definition;
+  const size_t index = output.index;
+  const Flag first = of(node.blocks[0]->results[index]);
+  const Flag second = of(node.blocks[1]->results[index]);
+  if (first == second) return first;
+  if (auto test = interpreter_.scope_nodes.find(&node); test != interpreter_.scope_nodes.end())
+    test_ = test->second;
+  if (first == Flag{.known = true} && second == Flag{}) return {.value = node.inputs[0]};
+  graph::Value*& result = made_[{&node, first.value, second.value, first.known, second.known}];
+  if (result == nullptr) {
+    result = interpreter_.builder().graph().new_output(node, graph::Type::boolean(), "reached");
+    node.blocks[0]->results.push_back(in_block(first, *node.blocks[0]));
+    node.blocks[1]->results.push_back(in_block(second, *node.blocks[1]));
+  }
+  return {.value = result};
+}
+
+ReachedFlags::Flag ReachedFlags::through_loop(graph::Value& output) {
+  using passes::Paths;
+  Node& loop = *output.definition;
+  const std::vector<graph::Value*> certain = passes::operands_reached(output, Paths::certain);
+  Flag flag;
+  for (graph::Value* operand : certain) flag = either(flag, of(operand), *loop.parent);
+  if (flag == Flag{.known = true}) return flag;
+  for (graph::Value* operand : passes::operands_reached(output, Paths::any)) {
+    if (std::ranges::count(certain, operand) > 0 || of(operand) == Flag{}) continue;
+    if (auto test = interpreter_.scope_nodes.find(&loop); test != interpreter_.scope_nodes.end())
+      test_ = test->second;
+    return {.value = loop.outputs[carried(loop, output.index)]};
+  }
+  return flag;
+}
+
+/// What a loop carries, as a round begins.
+ReachedFlags::Flag ReachedFlags::in_round(graph::Value& parameter) {
+  graph::Block* round = parameter.owner;
+  Node* loop = round == nullptr ? nullptr : round->parent;
+  const bool is_being_made = round != nullptr && loop == nullptr &&
+                             round != &interpreter_.builder().graph().body() &&
+                             interpreter_.differentiable.contains(&parameter);
+  if (is_being_made)
+    interpreter_.refuse(ReasonCode::autograd, "whether something has a gradient depends on a loop");
+  if (loop == nullptr || loop->op != &op::while_ || round != loop->blocks[1].get()) return {};
+  return {.value = round->parameters[carried(*loop, parameter.index)]};
+}
+
+/// Which value that the loop carries tells whether its value `index` is reached.
+size_t ReachedFlags::carried(Node& loop, size_t index) {
+  const auto [known, is_new] = carried_.try_emplace({&loop, index}, loop.inputs.size());
+  const size_t place = known->second;
+  if (!is_new) return place;
+  graph::Graph& graph = interpreter_.builder().graph();
+  graph::Block& round = *loop.blocks[1];
+  for (const auto& block : loop.blocks)
+    graph.new_parameter(*block, graph::Type::boolean(), "reached");
+  graph.new_output(loop, graph::Type::boolean(), "reached");
+  round.results.push_back(round.parameters[place]);  // until it is known
+  const Flag before = of(loop.inputs[index]);
+  loop.inputs.push_back(in_block(before, *loop.parent));
+  if (before.value == nullptr) move_up(*loop.parent);
+  round.results[place] = in_block(of(round.results[index]), round);
+  return place;
+}
+
+/// Whether what a function uses of outside is reached, it tells by one more result. What it is
+/// given counts as for a loop.
+ReachedFlags::Flag ReachedFlags::through_call(graph::Value& output) {
+  using passes::Paths;
+  Node& call = *output.definition;
+  Node* function = graph::callee(call);
+  bool is_reached = false;
+  for (graph::Value* operand : passes::operands_reached(output, Paths::any)) {
+    const Flag flag = of(operand);
+    if (flag == Flag{}) continue;
+    const bool is_given = std::ranges::count(call.inputs, operand) > 0;
+    if (is_given || flag.value != nullptr || function == nullptr) return through_uncertain(output);
+    is_reached = true;
+  }
+  if (!is_reached) return {};
+  for (graph::Value* operand : passes::operands_reached(output, Paths::certain))
+    if (of(operand) == Flag{.known = true}) return {.known = true};
+  return {.value = call.outputs[result_of(*function, output.index)]};
+}
+
+/// Which result of the function tells whether a gradient of result `index` comes to a target.
+size_t ReachedFlags::result_of(Node& function, size_t index) {
+  const FunctionResult result{&function, index};
+  if (const auto open = open_.find(result); open != open_.end()) return open->second;
+  graph::Block& block = *function.blocks.front();
+  const std::string key = structure_of(function, index);
+  if (const auto found = found_.find(key); found != found_.end()) return found->second;
+  graph::Graph& graph = interpreter_.builder().graph();
+  const size_t place = block.results.size();
+  block.results.push_back(in_block({}, block));  // until it is known
+  graph::for_each_node(graph.body(), [&](Node& node) {
+    if (node.op == &op::call && graph::callee(node) == &function)
+      graph.new_output(node, graph::Type::boolean(), "reached");
+  });
+  open_[result] = place;
+  const Flag flag = of(block.results[index]);
+  open_.erase(result);
+  block.results[place] = in_block(flag, block);
+  return found_[key] = place;
+}
+
+/// Says all by itself: nothing is left out as described already by another text.
+std::string ReachedFlags::structure_of(const Node& function, size_t index) {
+  auto structures = std::exchange(structures_, {});
+  auto described = std::exchange(described_, {{&function, index}});
+  std::string text = cat(graph::function_name(function), ' ', index, ' ',
+                         structure(function.blocks.front()->results[index]));
+  structures_ = std::move(structures);
+  described_ = std::move(described);
+  return text;
+}
+
+/// A text that is the same for values from which gradients come to targets under the same
+/// conditions.
+std::string ReachedFlags::structure(graph::Value* value) {
+  if (auto known = structures_.find(value); known != structures_.end()) return known->second;
+  std::string text = describe(value);
+  return structures_[value] = std::move(text);
+}
+
+std::string ReachedFlags::describe(graph::Value* value) {
+  if (targets_.contains(value)) return "1";
+  Node* node = value->definition;
+  if (node == nullptr || !passes::carries_gradient(value->type) || !passes::passes_gradient(*node))
+    return {};
+  if (node->op == &op::if_) {
+    const std::string first = structure(node->blocks[0]->results[value->index]);
+    const std::string second = structure(node->blocks[1]->results[value->index]);
+    return first.empty() && second.empty() ? first
+                                           : cat('%', value->id, '(', first, ';', second, ')');
+  }
+  Node* function = node->op == &op::call ? graph::callee(*node) : nullptr;
+  if (function != nullptr) {
+    const FunctionResult result{function, value->index};
+    const std::string name = cat('@', graph::function_name(*function), '.', value->index);
+    if (!described_.insert(result).second) return name;
+    const std::string inside = structure(function->blocks.front()->results[value->index]);
+    described_.erase(result);
+    return cat(name, '{', inside, '}');
+  }
+  if (!node->blocks.empty() || node->op == &op::gradient || passes::is_part_of_list(*value)) {
+    const Flag flag = of(value);
+    if (flag.value != nullptr) return cat('%', flag.value->id);
+    return flag.known ? "1" : "";
+  }
+  std::set<std::string> parts;
+  for (graph::Value* operand : operands_of(value)) parts.insert(structure(operand));
+  if (parts.contains("1")) return "1";
+  std::string all;
+  for (const std::string& part : parts) all += part;
+  return all;
+}
+
+/// Through what a function is given, an earlier gradient, or some element of a list: only what is
+/// certain.
+ReachedFlags::Flag ReachedFlags::through_uncertain(graph::Value& output) {
+  using passes::Paths;
+  const Node& node = *output.definition;
+  Flag flag;
+  std::vector<graph::Value*> certain;
+  if (node.op != &op::gradient) certain = passes::operands_reached(output, Paths::certain);
+  for (graph::Value* operand : certain) flag = either(flag, of(operand), *node.parent);
+  if (flag.known) return flag;
+  for (graph::Value* operand : passes::operands_reached(output, Paths::any)) {
+    if (std::find(certain.begin(), certain.end(), operand) != certain.end()) continue;
+    if (of(operand) == Flag{}) continue;
+    auto test = interpreter_.scope_nodes.find(&node);
+    if (test != interpreter_.scope_nodes.end())
+      throw CannotMerge{test->second, "whether something has a gradient depends on it",
+                        /*in_first_round=*/node.op == &op::while_};
+    interpreter_.refuse(ReasonCode::autograd,
+                        passes::is_part_of_list(output)
+                            ? "whether something has a gradient depends on the element of a list"
+                            : "whether something has a gradient depends on a loop");
+  }
+  return flag;
+}
+
+/// Computed in the block that both are known in.
+ReachedFlags::Flag ReachedFlags::either(Flag a, Flag b, graph::Block& block) {
+  if (a == b || (b.value == nullptr && !b.known)) return a;
+  if (a.value == nullptr && !a.known) return b;
+  if ((a.value == nullptr && a.known) || (b.value == nullptr && b.known)) return {.known = true};
+  graph::Value*& result = made_[{&block, a.value, b.value, false, false}];
+  if (result == nullptr) {
+    graph::Builder builder(interpreter_.builder().graph(), block);
+    result = builder.append(op::scalar_or, {a.value, b.value})->output();
+    move_up(block);
+  }
+  return {.value = result};
+}
+
+graph::Value* ReachedFlags::in_block(Flag flag, graph::Block& block) {
+  if (flag.value != nullptr) return flag.value;
+  graph::Builder builder(interpreter_.builder().graph(), block);
+  return builder.constant(flag.known);
+}
+
+}  // namespace janus::frontend

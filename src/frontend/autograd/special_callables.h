@@ -1,0 +1,10 @@
+// The tables of callables that the files of this room handle.
+#pragma once
+
+#include "frontend/core/known_callables.h"
+
+namespace janus::frontend {
+
+std::span<const SpecialCallable> requires_grad_callables();
+
+}  // namespace janus::frontend

@@ -1,0 +1,371 @@
+#include "frontend/control/branches.h"
+
+#include <algorithm>
+
+#include "frontend/control/merge.h"
+#include "frontend/core/exceptions.h"
+#include "frontend/core/recursion_state.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/truth.h"
+#include "frontend/control/effects.h"
+#include "frontend/core/operations.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+constexpr size_t kMostForks = 400;    // of one graph
+constexpr size_t kDeepestForks = 40;  // inside each other
+
+}  // namespace
+
+Fork::Fork(Interpreter& interpreter, const Truth& truth, int fact)
+    : Fork(interpreter, truth, TestKey{interpreter.frame().code->facts_key, fact}) {}
+
+Fork::Fork(Interpreter& interpreter, const Truth& truth, TestKey test)
+    : interpreter_(interpreter),
+      test_(std::move(test)),
+      flag_(truth.flag),
+      example_(truth.example),
+      outer_(interpreter.builder().block()),
+      span_(interpreter.user_span()),
+      before_(SavedState::of(interpreter)),
+      results_(interpreter.results().size()),
+      differentiable_results_(interpreter.output().differentiable_results.size()) {
+  interpreter.begin_scope(*this);
+}
+
+Fork::~Fork() {
+  for (Side& side : sides_) interpreter_.put_away(std::move(side.block));
+}
+
+void Fork::enter(size_t side) {
+  at_ = side;
+  const SavedState& from = sides_[side].state ? *sides_[side].state : before_;
+  if (from.objects.has_moved_iterator())
+    throw CannotMerge{test_, "one side takes more from an iterator"};
+  // Objects of the entry that were reached since the side was left are as they were before.
+  before_.restore(interpreter_);
+  if (sides_[side].state) sides_[side].state->restore(interpreter_);
+  interpreter_.enter_block(*sides_[side].block);
+  if (!sides_[side].state) interpreter_.learn_classes(flag_, side == 0);
+}
+
+void Fork::leave(Completion completion, Value result) {
+  if (interpreter_.output().differentiable_results.size() != differentiable_results_)
+    throw CannotMerge{test_, "one side shows a tensor that has a gradient"};
+  check_effects();
+  Side& side = sides_[at_];
+  side.state = before_.again(interpreter_);
+  side.completion = completion;
+  side.result = std::move(result);
+}
+
+/// What the side at hand shows has to be such that can be left out.
+void Fork::check_effects() const {
+  const auto& effects = interpreter_.effects;
+  for (size_t i = before_.state.effects.size(); i < effects.size(); ++i)
+    if (!may_be_conditional(effects[i].call))
+      throw CannotMerge{test_, "one side warns or has another effect outside"};
+}
+
+void Fork::adopt(size_t side) {
+  if (at_ != side) enter(side);
+  graph::Block& block = *sides_[side].block;
+  for (graph::Node* node : block.nodes) node->parent = &outer_;
+  outer_.nodes.insert(outer_.nodes.end(), block.nodes.begin(), block.nodes.end());
+  block.nodes.clear();
+  interpreter_.end_scope(*this);
+  interpreter_.enter_block(outer_);
+}
+
+Value Fork::adopt_other() {
+  interpreter_.abandon_scopes(*this);
+  adopt(1 - at_);
+  return sides_[at_].result;
+}
+
+Value Fork::merge() {
+  Value result = Merger(*this).run();
+  interpreter_.end_scope(*this);
+  interpreter_.mark(speculate::LineMark::Kind::graph, "both sides in the graph", span_);
+  return result;
+}
+
+bool has_room_for_fork(const Interpreter& interpreter) {
+  return interpreter.open_scopes() < kDeepestForks && interpreter.scope_count() < kMostForks;
+}
+
+bool may_merge(Interpreter& interpreter, int fact) {
+  if (!interpreter.merges() || interpreter.frame().yielded != nullptr) return false;
+  if (!has_room_for_fork(interpreter)) return false;
+  return interpreter.followed({interpreter.frame().code->facts_key, fact}) == nullptr;
+}
+
+bool takes_both(Interpreter& interpreter, int fact) {
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  // A test of which nothing was seen lies in what was a graph of its own during the profile.
+  bool varied = seen == nullptr || (seen->taken > 0) == (seen->not_taken > 0) ||
+                options().is_disabled("specialise_branches");
+  return fact >= 0 && varied && may_merge(interpreter, fact);
+}
+
+namespace {
+
+/// Leaves what was begun in a side that needs a result that is not known yet.
+void abandon(Interpreter& interpreter, const Fork& fork, size_t forks) {
+  interpreter.frame().forks.resize(forks);
+  interpreter.abandon_scopes(fork);
+}
+
+}  // namespace
+
+Value choose(Interpreter& interpreter, const Truth& truth, int fact,
+             const std::function<Value()>& first, const std::function<Value()>& second) {
+  return choose(interpreter, truth, TestKey{interpreter.frame().code->facts_key, fact}, first,
+                second);
+}
+
+namespace {
+
+/// A side of an expression: what it gives, or raises. Others that raise may not stay open in it.
+struct ValueOfSide {
+  Value value;
+  bool raises = false;
+};
+
+ValueOfSide value_of_side(Interpreter& interpreter, const std::function<Value()>& side) {
+  const auto& forks = interpreter.frame().forks;
+  const size_t before = forks.size();
+  ValueOfSide result;
+  try {
+    result.value = side();
+  } catch (const Raised& raised) {
+    result = {raised.exception, true};
+  }
+  if (forks.size() != before)
+    throw CannotMerge{*forks.back()->test(), "one side raises within an expression"};
+  return result;
+}
+
+void expect_one_exception(const Fork& fork, const Value& merged) {
+  if (!is_exception(merged)) throw CannotMerge{*fork.test(), "two kinds of exceptions"};
+}
+
+/// Both sides were evaluated, the second one is at hand: where one of them raises, goes on with the
+/// other.
+Value end_choice(Interpreter& interpreter, std::shared_ptr<Fork> fork, const ValueOfSide& first,
+                 const ValueOfSide& second) {
+  fork->leave(second.raises ? Completion::raise_ : Completion::normal, second.value);
+  if (first.raises == second.raises) {
+    const Value merged = fork->merge();
+    if (!first.raises) return merged;
+    expect_one_exception(*fork, merged);
+    throw Raised{merged};
+  }
+  fork->enter(first.raises ? 1 : 0);
+  interpreter.frame().forks.push_back(std::move(fork));
+  return first.raises ? second.value : first.value;
+}
+
+}  // namespace
+
+Value choose(Interpreter& interpreter, const Truth& truth, const TestKey& test,
+             const std::function<Value()>& first, const std::function<Value()>& second) {
+  auto fork = std::make_shared<Fork>(interpreter, truth, test);
+  std::optional<UnknownResult> unknown;
+  size_t forks = interpreter.frame().forks.size();
+  ValueOfSide of_first;
+  fork->enter(0);
+  try {
+    of_first = value_of_side(interpreter, first);
+    fork->leave(of_first.raises ? Completion::raise_ : Completion::normal, of_first.value);
+  } catch (const UnknownResult& result) {
+    unknown = result;
+    abandon(interpreter, *fork, forks);
+  }
+  fork->enter(1);
+  try {
+    const ValueOfSide of_second = value_of_side(interpreter, second);
+    if (!unknown) return end_choice(interpreter, std::move(fork), of_first, of_second);
+    fork->adopt(1);
+    if (of_second.raises) throw Raised{of_second.value};
+    return of_second.value;
+  } catch (const UnknownResult&) {
+    if (unknown) throw;
+  }
+  abandon(interpreter, *fork, forks);
+  const Value result = fork->adopt_other();
+  if (of_first.raises) throw Raised{result};
+  return result;
+}
+
+namespace {
+
+/// Executes a side to its end; forks that it leaves open must end as it does.
+Completion run_side(Interpreter& interpreter, const std::function<Completion()>& side) {
+  size_t count = interpreter.frame().forks.size();
+  Completion completion = side();
+  close_forks(interpreter, count, completion);
+  return completion;
+}
+
+/// What the side at hand returns or raises.
+Value given_by(Interpreter& interpreter, Completion completion) {
+  const Frame& frame = interpreter.frame();
+  return completion == Completion::return_  ? frame.returned
+         : completion == Completion::raise_ ? frame.raised
+                                            : nullptr;
+}
+
+void give(Interpreter& interpreter, Completion completion, Value result) {
+  Frame& frame = interpreter.frame();
+  if (completion == Completion::return_) frame.returned = std::move(result);
+  if (completion == Completion::raise_) frame.raised = std::move(result);
+}
+
+/// The interpreter goes on with the side that ended by the lower one.
+int rank_of(Completion completion) {
+  return completion == Completion::normal ? 0 : completion == Completion::raise_ ? 2 : 1;
+}
+
+/// Both sides ended, the one at hand by `completion`: they are one, or one stays open. Gives how
+/// the side ended that is then at hand.
+Completion end_sides(Interpreter& interpreter, std::shared_ptr<Fork> fork, Completion completion) {
+  const Completion of_other = fork->other_completion();
+  fork->leave(completion, given_by(interpreter, completion));
+  if (of_other == completion) {
+    const Value merged = fork->merge();
+    if (completion == Completion::raise_) expect_one_exception(*fork, merged);
+    give(interpreter, completion, merged);
+    return completion;
+  }
+  const bool changes = rank_of(of_other) < rank_of(completion);
+  if (changes) give(interpreter, of_other, fork->enter_other());
+  interpreter.frame().forks.push_back(std::move(fork));
+  return changes ? of_other : completion;
+}
+
+}  // namespace
+
+Completion choose_statements(Interpreter& interpreter, const Truth& truth, int fact,
+                             const std::function<Completion()>& first,
+                             const std::function<Completion()>& second) {
+  auto fork = std::make_shared<Fork>(interpreter, truth, fact);
+  std::optional<UnknownResult> unknown;
+  size_t forks = interpreter.frame().forks.size();
+  Completion of_first = Completion::normal, of_second = Completion::normal;
+  fork->enter(0);
+  try {
+    of_first = run_side(interpreter, first);
+    fork->leave(of_first, given_by(interpreter, of_first));
+  } catch (const UnknownResult& result) {
+    unknown = result;
+    abandon(interpreter, *fork, forks);
+  }
+  fork->enter(1);
+  try {
+    of_second = run_side(interpreter, second);
+  } catch (const UnknownResult&) {
+    if (unknown) throw;
+    abandon(interpreter, *fork, forks);
+    interpreter.frame().returned = fork->adopt_other();
+    return of_first;
+  }
+  if (unknown) {
+    fork->adopt(1);
+    return of_second;
+  }
+  return end_sides(interpreter, std::move(fork), of_second);
+}
+
+namespace {
+
+void close_top(Interpreter& interpreter, Completion completion) {
+  std::shared_ptr<Fork> fork = std::move(interpreter.frame().forks.back());
+  interpreter.frame().forks.pop_back();
+  end_sides(interpreter, std::move(fork), completion);
+}
+
+}  // namespace
+
+Completion on_each_side(Interpreter& interpreter, size_t count, Completion completion,
+                        const std::function<bool(Completion)>& concerns,
+                        const std::function<Completion(Completion)>& action) {
+  auto& forks = interpreter.frame().forks;
+  close_forks_that(interpreter, count, completion);
+  size_t outermost = forks.size();
+  for (size_t i = forks.size(); i-- > count;)
+    if (concerns(forks[i]->other_completion())) outermost = i;
+  const size_t before = forks.size();
+  if (concerns(completion)) completion = action(completion);
+  if (outermost == before) return completion;
+  close_forks(interpreter, before, completion);
+  for (size_t i = before; i-- > outermost;) {
+    std::shared_ptr<Fork> fork = forks.back();
+    const Completion of_other = fork->other_completion();
+    if (forks.size() != i + 1 || !concerns(of_other))
+      throw CannotMerge{*fork->test(), "only one side leaves the block around it"};
+    forks.pop_back();
+    fork->leave(completion, given_by(interpreter, completion));
+    give(interpreter, of_other, fork->enter_other());
+    const Completion ended = action(of_other);
+    close_forks(interpreter, i, ended);
+    completion = end_sides(interpreter, std::move(fork), ended);
+  }
+  return completion;
+}
+
+Value outcome_of(Interpreter& interpreter, Completion completion) {
+  Frame& frame = interpreter.frame();
+  const auto raising = std::ranges::find_if(
+      frame.forks, [](const auto& fork) { return fork->other_completion() == Completion::raise_; });
+  if (completion == Completion::raise_) {
+    close_forks_that(interpreter, 0, completion);
+    if (frame.forks.empty()) throw Raised{frame.raised};
+  } else if (raising == frame.forks.end()) {
+    close_forks(interpreter, 0, Completion::return_);
+    return frame.returned;
+  }
+  const TestKey test =
+      raising == frame.forks.end() ? *frame.forks.back()->test() : *(*raising)->test();
+  const auto outcome = [&](Completion ended, const Value& value) -> Value {
+    const bool raises = ended == Completion::raise_;
+    return std::make_shared<Outcome>(interpreter.boolean(raises), raises ? nullptr : value,
+                                     raises ? value : nullptr, test);
+  };
+  for (const auto& fork : frame.forks)
+    fork->end_other(Completion::return_, outcome(fork->other_completion(), fork->other_result()));
+  frame.returned = outcome(completion, given_by(interpreter, completion));
+  close_forks(interpreter, 0, Completion::return_);
+  return frame.returned;
+}
+
+bool return_instead(Interpreter& interpreter) {
+  auto& forks = interpreter.frame().forks;
+  while (!forks.empty()) {
+    std::shared_ptr<Fork> fork = std::move(forks.back());
+    forks.pop_back();
+    if (fork->other_completion() != Completion::return_) continue;
+    interpreter.frame().returned = fork->adopt_other();
+    return true;
+  }
+  return false;
+}
+
+void close_forks(Interpreter& interpreter, size_t count, Completion completion) {
+  close_forks_that(interpreter, count, completion);
+  if (interpreter.frame().forks.size() > count)
+    throw CannotMerge{*interpreter.frame().forks.back()->test(),
+                      "only one side leaves the block around it"};
+}
+
+void close_forks_that(Interpreter& interpreter, size_t count, Completion pending) {
+  auto& forks = interpreter.frame().forks;
+  while (forks.size() > count && forks.back()->other_completion() == pending)
+    close_top(interpreter, pending);
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,127 @@
+// Branches in the graph: both sides of a test that only the run decides are interpreted, each from
+// the same state into a block of its own, and what they leave behind is merged.
+//
+// A side that leaves its surroundings (return, break, continue) while the other goes on stays open:
+// the interpreter goes on with the other side, inside its block, until that one leaves in the same
+// way; `Frame::forks` are those of the function at hand. Where two sides can't be merged, the whole
+// generation begins anew with that test followed (CannotMerge), so nothing has to be undone.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "frontend/core/interpreter.h"
+#include "frontend/values/truth.h"
+#include "frontend/core/operations.h"
+
+namespace janus::frontend {
+
+/// One test whose two sides are being interpreted.
+class Fork final : public Scope {
+ public:
+  /// Side 0 is the one where the test holds.
+  Fork(Interpreter& interpreter, const Truth& truth, int fact);
+  Fork(Interpreter& interpreter, const Truth& truth, TestKey test);
+  ~Fork() override;
+
+  const TestKey* test() const override { return &test_; }
+  /// Goes on with a side, from where it was left.
+  void enter(size_t side);
+  /// Puts the side at hand aside; `result` is the value of an expression, or what is returned.
+  void leave(Completion completion, Value result = nullptr);
+  /// Goes on with this side as if there was no other.
+  void adopt(size_t side);
+  /// Goes on with the side that is not the one at hand; gives what it returned.
+  Value adopt_other();
+  /// Becomes one path again, with what both sides left behind; gives the merged result.
+  Value merge();
+
+  /// Goes on with the side that is not the one at hand; gives what that returned or raised.
+  Value enter_other() {
+    enter(1 - at_);
+    return sides_[at_].result;
+  }
+  /// The side that is not the one at hand ended so after all.
+  void end_other(Completion completion, Value result) {
+    sides_[1 - at_].completion = completion;
+    sides_[1 - at_].result = std::move(result);
+  }
+  const Value& other_result() const { return sides_[1 - at_].result; }
+
+  bool is_branch() const override { return true; }
+  bool is_inside(const graph::Block* block) const override {
+    return block == sides_[at_].block.get();
+  }
+  void add_entry_object(Changeable& object) override { before_.objects.add(object); }
+  std::optional<bool> outcome(const graph::Value* flag) const override {
+    return flag == flag_ ? std::optional(at_ == 0) : std::nullopt;
+  }
+
+  /// How the side ended that is not the one at hand.
+  Completion other_completion() const { return sides_[1 - at_].completion; }
+
+ private:
+  friend class Merger;
+  struct Side {
+    std::unique_ptr<graph::Block> block = std::make_unique<graph::Block>();
+    std::optional<SavedState> state;  ///< as it was left
+    Completion completion = Completion::normal;
+    Value result;
+  };
+  void check_effects() const;
+
+  Interpreter& interpreter_;
+  TestKey test_;
+  graph::Value* flag_;
+  python::Object example_;
+  graph::Block& outer_;
+  graph::SourceSpan span_;
+  SavedState before_;
+  size_t results_, differentiable_results_;  // how many there were before
+  Side sides_[2];
+  size_t at_ = 0;
+};
+
+/// Whether one more branch or loop is not too many.
+bool has_room_for_fork(const Interpreter& interpreter);
+/// Whether the test or loop may become part of the graph at all.
+bool may_merge(Interpreter& interpreter, int fact);
+/// Whether both sides of the test shall be in the graph: the profile saw both, and nothing speaks
+/// against merging them.
+bool takes_both(Interpreter& interpreter, int fact);
+
+/// The value that `first` gives where the test holds, else that of `second`.
+Value choose(Interpreter& interpreter, const Truth& truth, int fact,
+             const std::function<Value()>& first, const std::function<Value()>& second);
+
+Value choose(Interpreter& interpreter, const Truth& truth, const TestKey& test,
+             const std::function<Value()>& first, const std::function<Value()>& second);
+
+/// As `choose` for statements; the frame may have one more open fork afterwards.
+Completion choose_statements(Interpreter& interpreter, const Truth& truth, int fact,
+                             const std::function<Completion()>& first,
+                             const std::function<Completion()>& second);
+
+/// The forks of the frame beyond the first `count` end here: all sides left by `completion`. (A
+/// pending `return` merges what is returned.)
+void close_forks(Interpreter& interpreter, size_t count, Completion completion);
+/// Of those, closes the ones on top whose other side left by `pending`, which means the same here
+/// as how the side at hand ended.
+void close_forks_that(Interpreter& interpreter, size_t count, Completion pending);
+
+/// Does something where a block of statements ends, on each side that is still open, as its way of
+/// ending has it: gives how it ends then. `concerns`: the ways of ending that it has to do with.
+Completion on_each_side(Interpreter& interpreter, size_t count, Completion completion,
+                        const std::function<bool(Completion)>& concerns,
+                        const std::function<Completion(Completion)>& action);
+
+/// The end of a function: what it returns, or an Outcome where some sides raise.
+Value outcome_of(Interpreter& interpreter, Completion completion);
+
+/// What is executed needs a result that is not known yet (frontend/recursion/recursion.h): goes on
+/// with the innermost side that has returned, with the state it left. False if there is none.
+bool return_instead(Interpreter& interpreter);
+
+}  // namespace janus::frontend

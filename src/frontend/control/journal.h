@@ -1,0 +1,64 @@
+// What the rounds of loops in the graph show (frontend/control/effects.h), and texts that they
+// make: which calls are made, and of what, goes through the loops as lists, so that they can be
+// made after the run, in order.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "frontend/values/value.h"
+#include "frontend/core/journal_state.h"
+#include "frontend/core/interpreter.h"
+
+namespace janus::frontend {
+
+class Interpreter;
+
+/// Writes calls, and texts, to a state of which there is one for the interpretation as a whole.
+class Journal {
+ public:
+  explicit Journal(Interpreter& interpreter);
+  Journal(Interpreter& interpreter, JournalState& state);
+
+  /// While one lives, the rounds of a loop are interpreted. Behind the outermost one, what they
+  /// have shown becomes an effect.
+  class Rounds {
+   public:
+    explicit Rounds(Interpreter& interpreter);
+    ~Rounds();
+    Rounds(const Rounds&) = delete;
+    Rounds& operator=(const Rounds&) = delete;
+    /// The loop has become a node.
+    void finish();
+
+   private:
+    Interpreter& interpreter_;
+  };
+
+  /// The call, in a round.
+  void add(const speculate::Template& call);
+  /// What the only entry is, time after time, as a list; nothing if there are several.
+  std::optional<speculate::Template> each() const;
+
+ private:
+  size_t entry_of(speculate::Template call, const std::vector<graph::Value*>& values);
+  std::shared_ptr<Sequence> new_list() const;
+  speculate::Template each_of(const JournalEntry& entry) const;
+  void show();
+
+  Interpreter& interpreter_;
+  JournalState& state_;
+};
+
+/// callable(*arguments) made after the run; `type` is the exact class of the result.
+Value defer(Interpreter& interpreter, python::Object callable, const CallArguments& arguments,
+            PyTypeObject* type);
+
+/// The call after the commit, in program order; in a round of a loop, as often as that is run.
+void add_effect(Interpreter& interpreter, speculate::Template call);
+
+/// callable(*arguments) after the commit, in program order.
+void call_behind_run(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments);
+
+}  // namespace janus::frontend

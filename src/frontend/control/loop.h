@@ -1,0 +1,276 @@
+// One loop on its way into the graph (the inside of loops.h). Test and body are interpreted with a
+// parameter for all that is known to be carried from round to round; what else they turn out to
+// change is carried in the next attempt, until nothing new changes.
+//
+//   loops.cpp         the attempts
+//   loop_begin.cpp    the state that a round begins with: before the loop, in it, and behind it
+//   loop_changes.cpp  what a round has changed, object by object
+//   loop_join.cpp     whether what a place holds can go from round to round, and how
+//   loop_node.cpp     the node, and what is known behind it
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/control/loops.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/control/number_parts.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/rolled_list.h"
+
+namespace janus::frontend {
+
+/// How a value that a variable or container holds goes through the loop.
+struct Passage {
+  enum class Kind {
+    same,      ///< no round changes it
+    carried,   ///< a number or tensor: a parameter of the blocks
+    parts,     ///< a tuple, or a container or object that rounds replace by another, part by part
+    either,    ///< a number of one of two kinds: three parameters
+    last,      ///< set by each round, and not read before: what the last one left
+    unmerged,  ///< set by the rounds to what has nothing in common with what it was: not readable
+  };
+  Kind kind = Kind::same;
+  std::vector<Passage> parts;
+  NumberKinds kinds{};             ///< either
+  bool tracked = false;            ///< carried: a tensor that requires a gradient
+  Classes classes;                 ///< carried: of an object that only the run meets
+  std::string why_not;             ///< unmerged
+  Value last;                      ///< last: as the round at hand left it
+  std::vector<graph::Type> types;  ///< last: of the numbers and tensors in it
+};
+
+/// How a list goes through the loop that its rounds make longer.
+struct Growth {
+  ElementForm form;
+  bool front = false;      ///< by elements in front of the others
+  bool undecided = false;  ///< it can't be told yet
+  std::shared_ptr<Tensor> memory = std::make_shared<Tensor>();
+};
+
+/// A list, dict or object that stands for the one that a place held before the loop, as it was made
+/// for the begin of a round, or for what is behind the loop.
+struct Replacement {
+  Value value;
+  std::vector<Value> parts;
+};
+
+/// The parameter that stands for a carried value, given what it is before the loop.
+using Parameter = std::function<graph::Value*(graph::Value* initial)>;
+
+/// A tensor that stands for what a variable held before, holds in a round, or holds afterwards.
+struct CarriedTensor {
+  std::shared_ptr<Tensor> tensor;
+  std::vector<std::shared_ptr<Tensor>> roots;
+};
+
+/// What a tuple consists of, or a list, dict or object that the run made; nothing for all else.
+std::optional<std::vector<Value>> parts_of(const Value& value);
+/// Another one like it, of other parts.
+Value made_of_parts(const Value& like, const std::vector<Value>& parts);
+
+/// Whether the profile saw a round in all runs (a second one, of a rest).
+bool begins_in_all_runs(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
+/// Whether a round comes: known, or guarded.
+bool surely_begins(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
+
+/// Interprets one loop and makes its node. Throws CannotMerge if what its rounds change can't be
+/// carried: nothing has to be undone, as the generation then begins anew with that loop followed.
+class Loop final : public Scope {
+ public:
+  Loop(Interpreter& interpreter, TestKey test, const LoopParts& parts)
+      : interpreter_(interpreter),
+        test_(std::move(test)),
+        parts_(parts),
+        outer_(interpreter.builder().block()),
+        span_(interpreter.user_span()),
+        before_(SavedState::of(interpreter)),
+        differentiable_results_(interpreter.output().differentiable_results.size()),
+        results_(interpreter.results().size()),
+        heap_(before_.state.heap) {}
+
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  ~Loop() override;
+
+  void run();
+  bool is_inside(const graph::Block* block) const override { return block == at_; }
+  void add_entry_object(Changeable& object) override { before_.objects.add(object); }
+  bool keeps(const Tensor& tensor) const override;
+  const TestKey* test() const override { return &test_; }
+
+ private:
+  /// Its rounds need a result that is not known yet: goes on as if there was none.
+  void leave_out();
+  [[noreturn]] void fail(std::string why) const { throw CannotMerge{test_, std::move(why)}; }
+  /// As fail(), where what the first round finds is of another kind than what it leaves.
+  [[noreturn]] void fail_first_round(std::string why) const {
+    throw CannotMerge{test_, std::move(why), /*in_first_round=*/true};
+  }
+  void enter(graph::Block& block);
+
+  // --- an attempt
+
+  /// Interprets test and body with what is known to be carried; false if there is more.
+  bool attempt_round();
+  void put_away_blocks();
+  Parameter parameters_of(graph::Block& block);
+  void interpret_test();
+  void interpret_round();
+
+  // --- the state at the begin of a round
+
+  /// Sets the state of before the loop, with a parameter for all that is carried.
+  void set_state(const Parameter& parameter);
+  void set_objects(const Parameter& parameter);
+  /// A list that the rounds make longer: of the elements that it has before, and those that follow.
+  void begin_list(Sequence& sequence, const Parameter& parameter);
+  /// Contents that are written in place: the same object with other contents.
+  void begin_contents(Tensor& tensor, const Parameter& parameter);
+  /// What stands for a value that was `initial` before the loop; `name`: of its place, for reports.
+  Value instantiate(const Passage& passage, const Value& initial, const Parameter& parameter,
+                    const std::string& name);
+  Value instantiate_parts(const Passage& passage, const Value& initial, const Parameter& parameter,
+                          const std::string& name);
+  /// A variable that nothing was known of before the loop. The rounds can't read it.
+  Value instantiate_last(const Passage& passage, const Value& initial, const std::string& name,
+                         const Parameter& parameter);
+  /// What the last round left in such a variable, as the one at hand left `like`.
+  Value last_value(const Value& like, const Passage& passage, size_t& next,
+                   const Parameter& parameter);
+
+  // --- in front of the loop
+
+  /// What `make` gives, made in the block around the loop.
+  template <typename Make>
+  auto in_front(const Make& make) {
+    graph::Block* inside = &interpreter_.builder().block();
+    interpreter_.enter_block(outer_);
+    auto made = make();
+    interpreter_.enter_block(*inside);
+    return made;
+  }
+  /// What stands for a value before the first round, which certainly sets it.
+  graph::Value* placeholder(const graph::Type& type);
+  graph::Value* initial_number(const Value& number);
+  std::optional<NumberParts> initial_parts(const Value& number, const NumberKinds& kinds);
+  graph::Value* initial_object(const Value& object);
+
+  // --- what a round has changed
+
+  /// Notes what has to be carried and what each of it holds at the end of the round; false if some
+  /// of it is new.
+  bool collect_changes();
+  void collect_state();
+  void collect_objects();
+  void collect_heap();
+  void collect_table(const Heap::Table& now);
+  std::optional<size_t> place_of(PyObject* identity, const Heap::Change& wanted);
+  /// A place that the rounds write: from now on as if what it holds at the entry was written there
+  /// before the loop.
+  void add_place(const Heap::Table& now, const Heap::Change& change);
+  void collect_real_list(PyObject* object, const Heap::List& now);
+  /// Whether the list is one that goes through the loop as a list of the graph.
+  bool collect_list(Sequence& sequence, const Elements& initial);
+  void begin_growth(Sequence& sequence, const Elements& initial);
+  void collect_contents(Tensor& tensor, const TensorState& initial);
+  void collect_variables(Variables& variables, const VariableValues& initial);
+  /// The name of an element's place, in an order that is that of the positions.
+  static std::string key_of(size_t index);
+  const Passage& passage_at(const Changeable& object, const std::string& key);
+  /// One place of an object; only variables may come to hold what nobody can read.
+  void join_slot(Changeable& object, const std::string& key, const Value& initial, const Value& end,
+                 bool may_be_unmerged);
+
+  /// Extends how the place goes through the loop to what it holds at the end of a round; false if
+  /// nothing fits.
+  bool join(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  bool join_parts(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  /// What a place still holds at the end of a round.
+  void note_kept(const Value& value);
+  /// A container that rounds replace may be held by nobody else, nor change: each round begins with
+  /// one of its own.
+  void check_replacements();
+  /// Whether the place holds a number of one of two kinds from now on.
+  bool becomes_either(const Passage& passage, const Value& initial, const Value& end);
+  bool join_either(const Passage& passage, const Value& initial, const Value& end,
+                   std::string& why);
+  bool join_last(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  bool collect_last(Passage& passage, const Value& end);
+  /// Whether each round has a size of its own in it.
+  bool is_sized_inside(const graph::Type& type) const;
+  void add_end(const std::shared_ptr<Tensor>& tensor);
+  bool join_carried(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  /// An object that only the run meets, in the first round or in later ones.
+  bool join_object(Passage& passage, const Value& initial, const Value& end, std::string& why);
+  /// Eager's tensors require gradients from the first round on, or never.
+  bool join_tracked(Passage& passage, const Tensor& first, const Tensor& last, std::string& why);
+  static bool is_same_number(const Value& a, const Value& b);
+
+  // --- the node
+
+  void make_node();
+  /// What is known of the lists that grew.
+  void finish_lists(const graph::Node& node);
+  /// The length of a list that each round makes longer by as many elements; null: it varies.
+  Value length_behind(const Sequence& sequence, const graph::Block& body, size_t index);
+  /// Whether the first round always comes: known, or seen in all runs and guarded.
+  bool begins_certainly();
+  /// Whether a tensor that goes through the loop is one of the entry without a round.
+  bool hands_on_argument() const;
+  bool may_begin_certainly() const;
+  /// Which tensors may be one after the loop: as they were before it, or as the last round left
+  /// them.
+  void relate_tensors();
+  void detach(Tensor& tensor);
+  static bool share_roots(const CarriedTensor& a, const CarriedTensor& b);
+
+  /// What one place holds at the end of a round.
+  struct Pending {
+    std::vector<graph::Value*> ends;
+    std::vector<std::vector<std::shared_ptr<Tensor>>> roots;
+  };
+
+  Interpreter& interpreter_;
+  TestKey test_;
+  const LoopParts& parts_;
+  graph::Block& outer_;
+  graph::SourceSpan span_;
+  SavedState before_;
+  size_t differentiable_results_, results_;  // how many there were before
+  Heap& heap_;  ///< before the loop; with what the rounds change as it is then
+  /// By table, and which of its changes.
+  std::map<std::pair<PyObject*, size_t>, Passage> heap_passages_;
+  const graph::Block* at_ = nullptr;
+  std::unique_ptr<graph::Block> condition_, body_;
+  /// Of objects that rounds change: by variable name or position; a tensor's contents need none.
+  std::map<const Changeable*, std::map<std::string, Passage>> passages_;
+  std::map<Sequence*, Growth> growth_;
+  std::vector<CarriedTensor> tensors_;
+  std::vector<graph::Value*> ends_;
+  std::vector<std::vector<std::shared_ptr<Tensor>>> end_roots_;
+  Pending pending_;
+  std::map<std::pair<PyObject*, size_t>, Pending> heap_pending_;
+  /// Containers and objects that rounds replace: what stands for them, which take their place, and
+  /// which places still hold.
+  std::map<const AbstractValue*, Replacement> replacements_;
+  std::set<std::pair<const AbstractValue*, const AbstractValue*>> replaced_;
+  std::set<const AbstractValue*> kept_;
+  std::set<const AbstractValue*> held_;  ///< of those that rounds replace: they can't be parts
+  bool holds_unseen_ = false;            ///< by a method or an iterator
+  bool settled_ = false;
+  bool begins_ = false;  ///< the first round always comes
+  int attempt_ = 0;
+  bool tracks_ = false;       ///< a gradient flows from round to round
+  bool needs_round_ = false;  ///< without a round something would require no gradient
+  bool moves_ = false;        ///< without a round a tensor would lie otherwise in memory
+  std::set<const Tensor*> tracked_contents_;  ///< written with what requires a gradient
+};
+
+}  // namespace janus::frontend

@@ -1,0 +1,140 @@
+// The `while` node, and what is known behind it: lengths of lists, whether a first round surely
+// came, which tensors may be one.
+#include "frontend/control/loop.h"
+
+#include <algorithm>
+
+#include "ops/list.h"
+#include "frontend/values/rolled_list.h"
+#include "frontend/core/operations.h"
+
+namespace janus::frontend {
+
+void Loop::make_node() {
+  interpreter_.enter_block(outer_);
+  graph::Graph& graph = interpreter_.builder().graph();
+  graph::Node* node = graph.new_node(op::while_);
+  node->span = span_;
+  body_->results = ends_;
+  TORCHJANUS_CHECK(
+      condition_->parameters.size() == ends_.size() && body_->parameters.size() == ends_.size(),
+      "loop: ", ends_.size(), " values for ", body_->parameters.size(), " parameters");
+  at_ = nullptr;
+  if ((tracks_ || needs_round_ || moves_ || hands_on_argument()) && begins_certainly())
+    node->attributes.set("minimum", int64_t{1}), begins_ = true;
+  else if (moves_)
+    fail("without a round a tensor lies otherwise in memory");
+  else if (needs_round_ && !interpreter_.recursion().is_building())
+    fail("without a round there is no gradient");
+  else if (needs_round_)
+    interpreter_.gradients_vary = true;
+  set_state([&](graph::Value* initial) {
+    node->inputs.push_back(initial);
+    graph::Value* output = graph.new_value(initial->type, initial->name);
+    output->definition = node;
+    output->index = static_cast<uint32_t>(node->outputs.size());
+    node->outputs.push_back(output);
+    return output;
+  });
+  for (auto* block : {&condition_, &body_}) {
+    (*block)->parent = node;
+    node->blocks.push_back(std::move(*block));
+  }
+  graph.append(outer_, node);
+  interpreter_.scope_nodes[node] = test_;
+  finish_lists(*node);
+  relate_tensors();
+}
+
+void Loop::finish_lists(const graph::Node& node) {
+  for (auto& [object, growth] : growth_) {
+    auto list = std::make_shared<Rolled>(*object->elements.rolled());
+    const auto place = std::find(node.outputs.begin(), node.outputs.end(), list->lists.front());
+    const auto index = static_cast<size_t>(place - node.outputs.begin());
+    list->undecided = false;
+    list->length = length_behind(*object, *node.blocks[1], index);
+    object->elements = ElementList(list);
+    // Tensors of before that it may hold now.
+    for (const PossibleAlias& alias : growth.memory->possible_aliases)
+      if (auto other = alias.tensor.lock())
+        other->possible_aliases.add({growth.memory, growth.memory->version});
+  }
+}
+
+Value Loop::length_behind(const Sequence& sequence, const graph::Block& body, size_t index) {
+  Value rounds = parts_.rounds ? parts_.rounds() : nullptr;
+  if (rounds == nullptr) return nullptr;
+  int64_t pushes = 0;
+  const graph::Value* value = body.results[index];
+  for (; value->definition != nullptr && value->definition->op == &op::list_push; ++pushes)
+    value = value->definition->inputs[0];
+  if (value != body.parameters[index]) return nullptr;
+  const auto& initial = std::get<Elements>(*before_.objects.find(&sequence));
+  Value length = initial.rolled() == nullptr
+                     ? interpreter_.integer(static_cast<int64_t>(initial.size()))
+                     : initial.rolled()->length;
+  if (length == nullptr) return nullptr;
+  Value added = binary(interpreter_, syntax::Operator::Mult, rounds, interpreter_.integer(pushes));
+  return binary(interpreter_, syntax::Operator::Add, length, added);
+}
+
+bool Loop::begins_certainly() {
+  if (!may_begin_certainly()) return false;
+  before_.restore(interpreter_);
+  return surely_begins(interpreter_, test_, parts_);
+}
+
+bool Loop::hands_on_argument() const {
+  return std::any_of(tensors_.begin(), tensors_.end(), [](const CarriedTensor& carried) {
+    return std::any_of(carried.roots.begin(), carried.roots.end(),
+                       [](const auto& root) { return root->source != nullptr; });
+  });
+}
+
+bool Loop::may_begin_certainly() const {
+  bool is_random = false;
+  graph::for_each_node(*condition_, [&](const graph::Node& node) {
+    is_random = is_random || node.op->is(graph::Trait::random) || node.op == &op::opaque;
+  });
+  return !is_random && begins_in_all_runs(interpreter_, test_, parts_);
+}
+
+void Loop::relate_tensors() {
+  TORCHJANUS_CHECK(tensors_.size() == end_roots_.size(), "loop: tensors without an end");
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (begins_) tensors_[i].roots.clear();
+    tensors_[i].roots.insert(tensors_[i].roots.end(), end_roots_[i].begin(), end_roots_[i].end());
+  }
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    Tensor& tensor = *tensors_[i].tensor;
+    tensor.possible_aliases = {};
+    for (const auto& root : tensors_[i].roots) {
+      if (passages_.contains(root.get())) fail("it writes a tensor that it also hands on");
+      tensor.possible_aliases.add({root, root->version});
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (!share_roots(tensors_[i], tensors_[j])) continue;
+      tensor.possible_aliases.add({tensors_[j].tensor, tensors_[j].tensor->version});
+      tensors_[j].tensor->possible_aliases.add({tensors_[i].tensor, tensor.version});
+    }
+  }
+  // What needs no gradient outside must not seem to have one through the blocks.
+  if (interpreter_.differentiable.empty()) return;
+  for (const CarriedTensor& carried : tensors_) detach(*carried.tensor);
+  for (const Snapshot::Saved& saved : before_.objects.objects())
+    if (auto* tensor = dynamic_cast<Tensor*>(saved.object);
+        saved.alive() && tensor != nullptr && passages_.contains(tensor))
+      detach(*tensor);
+}
+
+void Loop::detach(Tensor& tensor) {
+  if (!tensor.requires_grad) tensor.value = op::detach(interpreter_.builder(), {tensor.value});
+}
+
+bool Loop::share_roots(const CarriedTensor& a, const CarriedTensor& b) {
+  return std::any_of(a.roots.begin(), a.roots.end(), [&](const auto& root) {
+    return std::find(b.roots.begin(), b.roots.end(), root) != b.roots.end();
+  });
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,36 @@
+// Loops in the graph: a loop whose number of rounds only the run knows becomes a `while` node. What
+// its rounds change is found by interpreting the body until nothing new changes: those values are
+// carried from round to round, as parameters of the blocks.
+#pragma once
+
+#include <functional>
+
+#include "frontend/values/truth.h"
+#include "frontend/core/interpreter.h"
+#include "frontend/values/element_list.h"
+#include "frontend/values/value.h"
+
+namespace janus::frontend {
+
+/// What a loop does, as functions that interpret it at the state at hand.
+struct LoopParts {
+  std::function<Truth()> test;        ///< whether another round begins
+  std::function<Completion()> round;  ///< one round; `break` and `continue` end it
+  /// How many rounds there are, unless one of them leaves the loop; null: only the run knows.
+  std::function<Value()> rounds;
+  bool may_be_empty = false;  ///< nothing is assumed of the first round
+  bool is_rest = false;       ///< the first round came in front of it
+};
+
+/// Runs the loop as a `while` node. `fact` is that of the loop. Throws CannotMerge if what its
+/// rounds change can't be carried.
+void loop_in_graph(Interpreter& interpreter, int fact, const LoopParts& parts);
+void loop_in_graph(Interpreter& interpreter, const TestKey& test, const LoopParts& parts);
+
+/// Whether the profile saw different numbers of rounds (or none), and the loop may be in the graph.
+bool rounds_vary(Interpreter& interpreter, int fact);
+
+/// What the test is, without leaving a trace of having evaluated it.
+Truth peek(Interpreter& interpreter, int fact, const std::function<Truth()>& test);
+
+}  // namespace janus::frontend

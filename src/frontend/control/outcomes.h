@@ -1,0 +1,20 @@
+// What an expression or a function gives that may raise.
+#pragma once
+
+#include <functional>
+
+#include "frontend/values/value.h"
+
+namespace janus::frontend {
+
+class Interpreter;
+
+/// What the body gives; null where it raises an exception of that class.
+Value value_unless_raised(Interpreter& interpreter, PyObject* type,
+                          const std::function<Value()>& body);
+
+/// What a call of a function gives where the function may raise: goes on with the side that
+/// returns.
+Value settle_outcome(Interpreter& interpreter, const Value& result);
+
+}  // namespace janus::frontend

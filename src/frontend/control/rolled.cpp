@@ -1,0 +1,439 @@
+#include "frontend/control/rolled.h"
+
+#include <algorithm>
+
+#include "frontend/autograd/autograd.h"
+#include "frontend/control/counted.h"
+#include "frontend/control/loops.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/list_lengths.h"
+#include "ops/list.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/truth.h"
+#include "frontend/values/rolled_list.h"
+#include "frontend/values/make.h"
+#include "frontend/values/class_sets.h"
+#include "frontend/tensors/grad_fn_name.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/run_time_objects.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using syntax::CompareOperator;
+using syntax::Operator;
+
+// --- forms --------------------------------------------------------------------------------------
+
+namespace {
+
+Type number_type(Interpreter& interpreter, const Value& number) {
+  return interpreter.graph_value(number)->type;
+}
+
+/// The form of both, if there is one.
+std::optional<ElementForm> joined(const ElementForm& a, const ElementForm& b, std::string& why) {
+  if (a.kind == ElementForm::Kind::object && a == b) {
+    ElementForm form = a;
+    form.classes = united(a.classes, b.classes);
+    return form;
+  }
+  if (a == b && a.parts.empty()) return a;
+  if (a.kind != b.kind || a.parts.size() != b.parts.size()) {
+    why = "elements of different kinds";
+    return std::nullopt;
+  }
+  if (a.kind == ElementForm::Kind::tuple) {
+    ElementForm form = a;
+    for (size_t i = 0; i < a.parts.size(); ++i) {
+      auto part = joined(a.parts[i], b.parts[i], why);
+      if (!part) return std::nullopt;
+      form.parts[i] = *part;
+    }
+    return form;
+  }
+  why = a.type != b.type
+            ? cat("elements ", graph::to_string(a.type), " and ", graph::to_string(b.type))
+            : "elements of which some require a gradient";
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ElementForm> element_form(Interpreter& interpreter, const Value& value) {
+  ElementForm form;
+  if (value != nullptr && is_number(value)) {
+    form.type = number_type(interpreter, value);
+    return form;
+  }
+  if (const auto* tensor = as<Tensor>(value)) {
+    // A leaf that gathers gradients is an object of its own.
+    if (tensor->is_parameter || (tensor->requires_grad && tensor->is_leaf)) return std::nullopt;
+    expect_known_gradient(interpreter, *tensor);
+    form.kind = ElementForm::Kind::tensor;
+    form.type = tensor->value->type;
+    form.tracked = tensor->requires_grad;
+    return form;
+  }
+  if (const auto* object = as<RuntimeObject>(value)) {
+    form.kind = ElementForm::Kind::object;
+    form.type = object->value->type;
+    form.classes = possible_classes(interpreter, value);
+    return form;
+  }
+  const auto* tuple = as<Sequence>(value);
+  if (tuple == nullptr || tuple->is_list || tuple->type || tuple->viewed || tuple->elements.empty())
+    return std::nullopt;
+  form.kind = ElementForm::Kind::tuple;
+  for (const Value& part : tuple->elements.known()) {
+    std::optional<ElementForm> of_part = element_form(interpreter, part);
+    if (!of_part) return std::nullopt;
+    form.parts.push_back(std::move(*of_part));
+  }
+  return form;
+}
+
+std::optional<ElementForm> common_form(Interpreter& interpreter, const std::vector<Value>& values,
+                                       std::string& why) {
+  std::optional<ElementForm> common;
+  for (const Value& value : values) {
+    std::optional<ElementForm> form = element_form(interpreter, value);
+    if (!form) {
+      why = "an element that is neither a number nor a tensor";
+      return std::nullopt;
+    }
+    common = common ? joined(*common, *form, why) : form;
+    if (!common) return std::nullopt;
+  }
+  if (!common) why = "a list of which no element was seen";
+  return common;
+}
+
+// --- elements -----------------------------------------------------------------------------------
+
+namespace {
+
+void flatten(Interpreter& interpreter, const ElementForm& form, const Value& value, Tensor& memory,
+             std::vector<graph::Value*>& leaves) {
+  if (form.kind == ElementForm::Kind::number) {
+    leaves.push_back(interpreter.graph_value(value));
+    return;
+  }
+  if (form.kind == ElementForm::Kind::object) {
+    leaves.push_back(as<RuntimeObject>(value)->value);
+    return;
+  }
+  if (form.kind == ElementForm::Kind::tuple) {
+    const std::vector<Value>& parts = as<Sequence>(value)->elements;
+    for (size_t i = 0; i < parts.size(); ++i)
+      flatten(interpreter, form.parts[i], parts[i], memory, leaves);
+    return;
+  }
+  auto tensor = shared_as<Tensor>(value);
+  leaves.push_back(read(interpreter, *tensor));
+  if (form.tracked) {
+    const std::string name = grad_fn_name(*tensor);
+    std::string& known = memory.grad_fn_name;
+    known = known.empty() || known == name ? name : kManyOperators;
+  }
+  // Python could tell a view from what the graph hands out.
+  const bool is_view = tensor->base != nullptr || tensor->taken_from != nullptr;
+  if (is_view && tensor->producer != "detach") memory.uncertain_alias = true;
+  const std::shared_ptr<Tensor> root = memory_of(tensor);
+  std::shared_ptr<Tensor> all = std::static_pointer_cast<Tensor>(memory.shared_from_this());
+  // Nor can the graph say which elements are one object.
+  const auto& others = root->possible_aliases;
+  if (interpreter.may_come_again(*root) ||
+      std::any_of(others.begin(), others.end(),
+                  [&](const PossibleAlias& alias) { return alias.tensor.lock() == all; }))
+    memory.uncertain_alias = true;
+  root->possible_aliases.add({all, all->version});
+  memory.possible_aliases.add({root, root->version});
+  for (const PossibleAlias& alias : root->possible_aliases)
+    if (auto other = alias.tensor.lock(); other != nullptr && other != all)
+      memory.possible_aliases.add({other, other->version});
+}
+
+Value tensor_in(Interpreter& interpreter, const ElementForm& form, graph::Value* value,
+                const std::shared_ptr<Tensor>& memory) {
+  bool tracked = form.tracked;
+  if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
+    value = op::detach(interpreter.builder(), {value});
+  auto tensor = make_tensor(interpreter, value, tracked);
+  tensor->strides.reset();
+  tensor->uncertain_alias = true;
+  tensor->possible_aliases.add({memory, memory->version});
+  tensor->list_memory = memory;
+  tensor->is_borrowed = memory->is_borrowed;
+  return tensor;
+}
+
+/// Makes an element of its leaves, from the first one on.
+Value assemble(Interpreter& interpreter, const ElementForm& form,
+               const std::vector<graph::Value*>& leaves, size_t& next,
+               const std::shared_ptr<Tensor>& memory) {
+  if (form.kind == ElementForm::Kind::number) return interpreter.number(leaves[next++]);
+  if (form.kind == ElementForm::Kind::object)
+    return std::make_shared<RuntimeObject>(leaves[next++], form.classes);
+  if (form.kind == ElementForm::Kind::tensor)
+    return tensor_in(interpreter, form, leaves[next++], memory);
+  std::vector<Value> parts;
+  for (const ElementForm& part : form.parts)
+    parts.push_back(assemble(interpreter, part, leaves, next, memory));
+  return make_tuple(std::move(parts));
+}
+
+void push(Interpreter& interpreter, Rolled& list, const Value& value) {
+  std::vector<graph::Value*> leaves;
+  flatten(interpreter, list.form, value, *list.memory, leaves);
+  for (size_t i = 0; i < leaves.size(); ++i)
+    list.lists[i] = op::list_push(interpreter.builder(), {list.lists[i], leaves[i]});
+}
+
+}  // namespace
+
+std::shared_ptr<Rolled> roll(Interpreter& interpreter, const TestKey& test, const ElementForm& form,
+                             const std::vector<Value>& elements, bool front) {
+  auto list = std::make_shared<Rolled>();
+  list->test = test;
+  list->form = form;
+  list->front = front;
+  list->memory = std::make_shared<Tensor>();
+  list->length = interpreter.integer(static_cast<int64_t>(elements.size()));
+  for (Type& type : list_types(form))
+    list->lists.push_back(
+        interpreter.builder().append_unchecked(op::list_new, {}, {}, {std::move(type)})->output());
+  for (size_t i = 0; i < elements.size(); ++i)
+    push(interpreter, *list, elements[front ? elements.size() - 1 - i : i]);
+  return list;
+}
+
+std::shared_ptr<Rolled> grown(Interpreter& interpreter, const Rolled& list, const Value& value,
+                              bool front) {
+  if (list.front != front && !list.undecided) return nullptr;
+  std::string why;
+  std::optional<ElementForm> form = common_form(interpreter, {value}, why);
+  if (form) form = joined(list.form, *form, why);
+  if (!form) throw CannotMerge{list.test, why};
+  auto longer = std::make_shared<Rolled>(list);
+  longer->form = *form;
+  longer->front = front;
+  longer->undecided = false;
+  push(interpreter, *longer, value);
+  longer->length = list.length == nullptr
+                       ? nullptr
+                       : binary(interpreter, Operator::Add, list.length, interpreter.integer(1));
+  return longer;
+}
+
+Value last_pushed(Interpreter& interpreter, const Rolled& list) {
+  std::vector<graph::Value*> leaves;
+  for (const graph::Value* each : list.lists) {
+    const graph::Node* push = each->definition;
+    if (push == nullptr || push->op != &op::list_push) return nullptr;
+    leaves.push_back(push->inputs[1]);
+  }
+  size_t next = 0;
+  return assemble(interpreter, list.form, leaves, next, list.memory);
+}
+
+std::optional<Popped> popped(Interpreter& interpreter, const Rolled& list, bool front,
+                             bool partly) {
+  if (list.front != front) return std::nullopt;
+  graph::Attributes attributes;
+  if (partly) attributes.set("partly", true);
+  auto rest = std::make_shared<Rolled>(list);
+  std::vector<graph::Value*> leaves;
+  for (graph::Value*& each : rest->lists) {
+    const graph::Node* pop = interpreter.builder().append(op::list_pop, {each}, attributes);
+    each = pop->outputs[0];
+    leaves.push_back(pop->outputs[1]);
+  }
+  if (list.length != nullptr)
+    rest->length = binary(interpreter, Operator::Sub, list.length, interpreter.integer(1));
+  size_t next = 0;
+  return Popped{rest, assemble(interpreter, list.form, leaves, next, list.memory)};
+}
+
+Value length_of(Interpreter& interpreter, const Rolled& list) {
+  if (list.length != nullptr) return list.length;
+  const graph::Value* elements = list.lists.front();
+  const auto known =
+      interpreter.run_time_size([&](const auto* other) { return other == elements; });
+  if (known) return interpreter.dimension(*known);
+  return interpreter.number(op::list_size(interpreter.builder(), {list.lists.front()}));
+}
+
+Value element_at(Interpreter& interpreter, const Rolled& list, const Value& position) {
+  Value at = position;
+  if (list.front) at = binary(interpreter, Operator::Sub, interpreter.integer(-1), position);
+  std::vector<graph::Value*> leaves;
+  for (graph::Value* each : list.lists)
+    leaves.push_back(op::list_item(interpreter.builder(), {each, interpreter.graph_value(at)}));
+  size_t next = 0;
+  return assemble(interpreter, list.form, leaves, next, list.memory);
+}
+
+std::shared_ptr<Rolled> facing(Interpreter& interpreter, const Rolled& list, bool front) {
+  auto turned = std::make_shared<Rolled>(list);
+  if (list.front == front) return turned;
+  turned->front = front;
+  turned->undecided = false;
+  for (graph::Value*& each : turned->lists) each = op::list_reverse(interpreter.builder(), {each});
+  return turned;
+}
+
+std::shared_ptr<Rolled> reversed(const Rolled& list) {
+  auto other = std::make_shared<Rolled>(list);
+  other->front = !list.front;
+  return other;
+}
+
+// --- a list as one tensor -----------------------------------------------------------------------
+
+namespace {
+
+}  // namespace
+
+Value tensor_of_numbers(Interpreter& interpreter, const Rolled& list, graph::DType dtype) {
+  using graph::DType;
+  bool fits =
+      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64 || dtype == DType::b1;
+  if (list.form.kind != ElementForm::Kind::number || !fits) return nullptr;
+  graph::Dim size = dimension_of(interpreter, list);
+  graph::Value* value = op::list_stack(interpreter.builder(), {in_order(interpreter, list)},
+                                       {{"dtype", dtype}, {"size", size_attribute(size)}});
+  return make_tensor(interpreter, value, false);
+}
+
+// --- over all elements --------------------------------------------------------------------------
+
+namespace {
+
+/// Takes the elements of `rest`, one by one.
+Value accumulate_rest(Interpreter& interpreter, const TestKey& test, ElementList elements,
+                      const Value& start, const Step& step) {
+  auto rest = std::make_shared<Sequence>(true);
+  rest->elements = std::move(elements);
+  auto state = std::make_shared<Variables>();
+  state->values["total"] = start;
+  LoopParts parts;
+  parts.test = [&] {
+    return truth_of(interpreter, compare(interpreter, CompareOperator::Gt,
+                                         length_of(interpreter, *rest->elements.rolled()),
+                                         interpreter.integer(0)));
+  };
+  parts.round = [&] {
+    auto next = popped(interpreter, *rest->elements.rolled(), true);
+    rest->elements = ElementList(next->rest);
+    state->values["total"] = step(state->values["total"], next->element);
+    return Completion::normal;
+  };
+  parts.may_be_empty = true;
+  loop_in_graph(interpreter, test, parts);
+  return state->values["total"];
+}
+
+/// Whether the list has elements: known, or guarded.
+bool is_filled(Interpreter& interpreter, const Rolled& list) {
+  const Truth some =
+      truth_of(interpreter, compare(interpreter, CompareOperator::Gt, length_of(interpreter, list),
+                                    interpreter.integer(0)));
+  return some.known ? *some.known
+                    : interpreter.follow(some.flag, python::Object::borrow(Py_True), -1);
+}
+
+}  // namespace
+
+Value accumulated(Interpreter& interpreter, const Rolled& list, const Value& start,
+                  const Step& step) {
+  return accumulate_rest(interpreter, list.test, ElementList(facing(interpreter, list, true)),
+                         start, step);
+}
+
+Value accumulated_from_first(Interpreter& interpreter, const Rolled& list,
+                             const std::function<Value(const Value&)>& begin, const Step& step) {
+  if (!is_filled(interpreter, list)) return nullptr;
+  auto first = popped(interpreter, *facing(interpreter, list, true), true);
+  return accumulate_rest(interpreter, list.test, ElementList(first->rest), begin(first->element),
+                         step);
+}
+
+Value list_of_numbers(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor) {
+  const TestKey test{python::Object::steal(PyUnicode_InternFromString("tolist")), -1};
+  if (!interpreter.merges() || interpreter.followed(test) != nullptr) return nullptr;
+  auto list = std::make_shared<Sequence>(true);
+  Counted rows;
+  rows.lengths = {interpreter.dimension(tensor->value->type.shape[0])};
+  rows.element = [&](const Value& at) {
+    const auto row = shared_as<Tensor>(index_tensor(interpreter, tensor, at));
+    return item(interpreter, *row);
+  };
+  append_counted(interpreter, test, *list, rows, true);
+  return list;
+}
+
+Value sum(Interpreter& interpreter, const Rolled& list, const Value& start) {
+  if (list.form.kind == ElementForm::Kind::tuple || list.form.kind == ElementForm::Kind::object)
+    return nullptr;
+  const Step add = [&](const Value& total, const Value& element) {
+    return binary(interpreter, Operator::Add, total, element);
+  };
+  const bool may_be_empty = list.form.kind == ElementForm::Kind::number && is_number(start) &&
+                            interpreter.graph_value(start)->type == list.form.type;
+  if (may_be_empty) return accumulated(interpreter, list, start, add);
+  if (!is_filled(interpreter, list)) return start;
+  auto first = popped(interpreter, *facing(interpreter, list, true), true);
+  return accumulate_rest(interpreter, list.test, ElementList(first->rest),
+                         add(start, first->element), add);
+}
+
+Value total_of(Interpreter& interpreter, const Rolled& list) {
+  Value total = accumulated_from_first(
+      interpreter, list, [](const Value& first) { return first; },
+      [&](const Value& so_far, const Value& element) {
+        return binary(interpreter, Operator::Add, so_far, element);
+      });
+  if (total == nullptr)
+    interpreter.refuse(ReasonCode::would_raise, "RuntimeError: stack of no tensors");
+  return total;
+}
+
+graph::AttributeValue size_attribute(const graph::Dim& size) {
+  return size.is_constant() ? graph::AttributeValue(size.value()) : graph::AttributeValue(size);
+}
+
+graph::Value* in_order(Interpreter& interpreter, const Rolled& list) {
+  graph::Value* values = list.lists.front();
+  return list.front ? op::list_reverse(interpreter.builder(), {values}) : values;
+}
+
+Value tensor_of_list(Interpreter& interpreter, const Rolled& list, graph::Value* value, const char* name) {
+  bool tracked = list.form.tracked && interpreter.modes.grad_enabled;
+  if (!tracked && graph::carries_gradient(value->type) && !interpreter.differentiable.empty())
+    value = op::detach(interpreter.builder(), {value});
+  auto tensor = make_tensor(interpreter, value, tracked);
+  tensor->producer = name;
+  return tensor;
+}
+
+graph::Dim dimension_of(Interpreter& interpreter, const Rolled& list) {
+  Value length = length_of(interpreter, list);
+  if (const auto* known = as<Known>(length)) return int64_t{PyLong_AsLongLong(known->object.get())};
+  const auto& number = *as<Number>(length);
+  if (number.dim && number.dim->lower_bound().value_or(0) >= 2) return *number.dim;
+  const graph::Value* elements = list.lists.front();
+  const auto is_as_long = [&](const graph::Value* other) {
+    return other == elements ||
+           (other->type.kind == Type::Kind::list && have_one_length(other, elements));
+  };
+  if (const auto known = interpreter.run_time_size(is_as_long)) return *known;
+  std::optional<graph::Dim> dim = interpreter.run_time_dimension(interpreter.graph_value(length));
+  if (!dim)
+    throw CannotMerge{list.test, "a tensor is made of a list whose length only a round knows"};
+  interpreter.note_run_time_size(elements, *dim);
+  return *dim;
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,53 @@
+#include "frontend/core/identity.h"
+
+#include "frontend/core/interpreter.h"
+
+namespace janus::frontend {
+
+namespace {
+
+void assume_one(Interpreter& interpreter, const Source* one, const Source* other) {
+  if (one == other) return;
+  Assumption assumption;
+  assumption.kind = Assumption::Kind::same_object;
+  assumption.source = one;
+  assumption.other = other;
+  interpreter.assume(std::move(assumption));
+}
+
+}  // namespace
+
+EntryObject entry_object_of(const Value& value) {
+  if (const auto* tensor = as<Tensor>(value)) return {tensor->object.get(), tensor->source};
+  const auto* known = as<Known>(value);
+  if (known == nullptr || known->source == nullptr ||
+      known->source->kind == Source::Kind::constant ||
+      Py_TYPE(known->object.get())->tp_hash != PyBaseObject_Type.tp_hash ||
+      is_identity_object(known->object.get()))
+    return {nullptr, nullptr};
+  return {known->object.get(), known->source};
+}
+
+bool Identities::are_one(Interpreter& interpreter, const EntryObject& one,
+                         const EntryObject& other) {
+  if (one.object == other.object) {
+    assume_one(interpreter, one.source, other.source);
+    return true;
+  }
+  // The classes of objects are assumed wherever these are met.
+  if (Py_TYPE(one.object) != Py_TYPE(other.object)) return false;
+  tell_apart(interpreter, one);
+  tell_apart(interpreter, other);
+  return false;
+}
+
+void Identities::tell_apart(Interpreter& interpreter, const EntryObject& object) {
+  const auto [known, added] = told_apart_.try_emplace(object.object, object.source);
+  if (!added) return assume_one(interpreter, object.source, known->second);
+  auto group = groups_.find(Py_TYPE(object.object));
+  if (group == groups_.end())
+    group = groups_.emplace(Py_TYPE(object.object), interpreter.new_group()).first;
+  interpreter.assume(Assumption::Kind::not_same_object, object.source, {}, group->second);
+}
+
+}  // namespace janus::frontend

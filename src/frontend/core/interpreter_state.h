@@ -1,0 +1,83 @@
+// What the interpreted program has done so far that a side of a branch, a round of a loop or an
+// activation of a function does anew: one value, saved and restored as a whole.
+//
+// A further member is saved and restored with the others. Where two sides meet (Merger::join_state)
+// and where a round or an activation ends, each member is named, and one more does not compile.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "frontend/core/heap.h"
+#include "frontend/values/snapshot.h"
+#include "frontend/core/autocast_state.h"
+#include "frontend/core/operations.h"
+
+namespace janus::frontend {
+
+/// Torch's surroundings as the program has set them.
+struct Modes {
+  bool grad_enabled = true;
+  bool inference_mode = false;
+  Autocast autocast;
+  bool operator==(const Modes&) const = default;
+};
+
+/// What has become of values that backward() may need.
+struct History {
+  /// Values that an in-place operation replaced: who saved them for backward is stale, but for the
+  /// operator that did it, where there is one that kept a copy.
+  std::unordered_map<const graph::Value*, const graph::Node*> overwritten;
+  /// Nodes whose saved values a backward() has freed.
+  std::unordered_set<const graph::Node*> consumed;
+  /// Of autograd.grad(): gradients that end before they come to all leaves.
+  std::unordered_set<const graph::Node*> partial;
+  void add(const History& other) {
+    overwritten.insert(other.overwritten.begin(), other.overwritten.end());
+    consumed.insert(other.consumed.begin(), other.consumed.end());
+    partial.insert(other.partial.begin(), other.partial.end());
+  }
+};
+
+/// What the tests made so far say of an object.
+struct KnownClasses {
+  Classes classes;
+  bool is_certain = false;
+};
+
+struct InterpreterState {
+  Modes modes;
+  /// What the run has changed in objects of the real world.
+  Heap heap;
+  History history;
+  std::map<const graph::Value*, KnownClasses> known_classes;
+  Casts casts;
+  /// What the run shows, made behind it, in order.
+  std::vector<speculate::Effect> effects;
+};
+
+/// The state at one moment, with what all changeable objects held then.
+struct SavedState {
+  InterpreterState state;
+  Snapshot objects;
+
+  /// Of all objects that live now.
+  static SavedState of(const InterpreterState& now) { return {now, Snapshot::take()}; }
+  /// Of the same objects, as everything is now.
+  SavedState again(const InterpreterState& now) const { return {now, objects.again()}; }
+  /// As everything was then. Iterators stay where they are.
+  void restore(InterpreterState& now) const {
+    objects.restore();
+    now = state;
+  }
+  /// What a list of before the call held then, which was opened since.
+  ElementList elements_of(PyObject* list, const Heap::List& opened) const;
+};
+
+/// Whether what happened since only read.
+bool only_read(const SavedState& before, const InterpreterState& now);
+
+}  // namespace janus::frontend

@@ -1,0 +1,38 @@
+// Attributes that the run writes to objects that it meets, as the rooms before `recursion` see them;
+// recursion/met_writes.h keeps them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "frontend/values/value.h"
+
+namespace janus::frontend {
+
+class MetWritesState {
+ public:
+  MetWritesState() = default;
+  MetWritesState(const MetWritesState&) = delete;
+  MetWritesState& operator=(const MetWritesState&) = delete;
+  virtual ~MetWritesState() = default;
+
+  /// Whether writes under that name were announced.
+  virtual bool expects(const std::string& name) const = 0;
+  /// object.name = value, as an object of any of these classes, one of which it is, does it.
+  virtual void write(const std::shared_ptr<RuntimeObject>& object, const Classes& classes,
+                     const std::string& name, const Value& value) = 0;
+  /// object.name; null if the run has not written that name yet. `at_entry`: what the object held
+  /// before the call.
+  virtual Value read(const RuntimeObject& object, const std::string& name, int fact,
+                     const std::function<Value()>& at_entry) = 0;
+  /// Whether the run has written the name to the object: a flag; null if to no object yet.
+  virtual graph::Value* has(const RuntimeObject& object, const std::string& name) = 0;
+  /// Refuses to go on with an attribute of an object that was reached by its path if the run may
+  /// have written it.
+  virtual void check_unwritten(PyTypeObject* type, const std::string& name) const = 0;
+  /// Whether it is the list of what was written under a name.
+  virtual bool is_log(const Sequence& list) const = 0;
+};
+
+}  // namespace janus::frontend

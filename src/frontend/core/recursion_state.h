@@ -1,0 +1,91 @@
+// What the rooms before `recursion` have to know of recursive functions: why a generation begins
+// anew with more left to the run, and whether a function of the graph is being made.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/values/value.h"
+#include "frontend/core/recursion_state.h"
+
+namespace janus::frontend {
+
+class Interpreter;
+
+/// Thrown to begin the generation anew with more in its Generalisation.
+struct Generalise {
+  const syntax::Scope* function = nullptr;
+  python::Object facts_key = {};            ///< of its code
+  std::string run_time = {}, varying = {};  ///< empty: none
+  std::string written = {};                 ///< an attribute of objects met at run time
+};
+/// What earlier attempts of this generation have found out.
+struct Generalisation {
+  std::set<const syntax::Scope*> recursive;  ///< functions that become functions of the graph
+  std::vector<python::Object> facts_keys;    ///< of their code
+  /// Paths of objects that are left to the run; "path[*]" stands for all elements.
+  std::set<std::string> run_time;
+  /// Attributes that the run writes to objects that it meets (met_writes.h).
+  std::vector<std::string> written;
+  /// Parts of arguments that differ from activation to activation.
+  std::set<std::pair<const syntax::Scope*, std::string>> varying;
+  /// Sizes of tensors of before the call of which nothing is known, and that are as large as one
+  /// that varies, are that one: masks kept in attributes.
+  bool names_equal_sizes = false;
+
+  void add(const Generalise& found);
+  /// Whether the test is one of a recursive function.
+  bool owns(const TestKey& test) const;
+};
+
+/// Thrown where the result of a call is needed of which nothing is known yet. The side of a branch
+/// that needs it is left out.
+struct UnknownResult {
+  const void* function;
+};
+
+/// The recursive functions of one interpretation; recursion/recursion.h makes them.
+class RecursionState {
+ public:
+  RecursionState(const Interpreter& interpreter, const Generalisation& known)
+      : interpreter_(interpreter), known_(known) {}
+  RecursionState(const RecursionState&) = delete;
+  RecursionState& operator=(const RecursionState&) = delete;
+  virtual ~RecursionState() = default;
+
+  /// Whether a function is being made: what fails then, fails for it.
+  virtual bool is_building() const = 0;
+  /// Whether the object at the path is left to the run.
+  bool is_run_time(const speculate::Source* source) const;
+  /// Whether sizes that are equal to one that varies are that one.
+  bool names_equal_sizes() const { return known_.names_equal_sizes; }
+  /// Begins the generation anew with the object left to the run, if it is data of before the call
+  /// that differs from call to call.
+  void leave_to_run(const Value& value) const;
+  /// Whether the test is one of a recursive function that is interpreted in place.
+  bool is_first_activation(const TestKey& test) const;
+  /// Whether it is the code of a recursive function.
+  bool is_recursive(const Code& code) const;
+
+  /// Whether a loop that needs an unknown result is taken for one without rounds; if not, the side
+  /// of a branch that it stands in is left out. And whether one was.
+  bool leaves_loops_out = true, left_loop_out = false;
+
+ protected:
+  const Generalisation& known() const { return known_; }
+
+ private:
+  const Interpreter& interpreter_;
+  const Generalisation& known_;
+};
+
+/// Whether the value is data of the program, such as a node of a tree.
+bool is_data(const Value& value);
+/// The path of an object of before the call; null if there is none.
+const speculate::Source* path_at_entry(const Value& value);
+/// Where the object at the source is found again: an element of a list stands for all of them.
+std::string place_of(const speculate::Source* source);
+
+}  // namespace janus::frontend

@@ -1,0 +1,41 @@
+#include "frontend/core/settled.h"
+
+#include <optional>
+
+#include "frontend/core/interpreter.h"
+#include "frontend/values/restart.h"
+
+namespace janus::frontend {
+
+Value settled(Interpreter& interpreter, const Value& value) {
+  if (const auto* either = as<Either>(value)) {
+    if (const std::optional<bool> outcome = interpreter.outcome_of(either->flag))
+      return settled(interpreter, *outcome ? either->if_true : either->if_false);
+    interpreter.unsettled = either->test;
+    return value;
+  }
+  const auto* optional = as<Optional>(value);
+  if (optional == nullptr) return value;
+  if (const std::optional<bool> is_there = interpreter.outcome_of(optional->flag))
+    return *is_there ? optional->value : interpreter.none();
+  interpreter.unsettled = optional->test;
+  return value;
+}
+
+void expect_settled(const Value& value) {
+  if (const auto* optional = as<Optional>(value))
+    throw CannotMerge{optional->test, "something is None on one side"};
+  if (const auto* either = as<Either>(value)) throw CannotMerge{either->test, either->why};
+}
+
+void expect_settled(const CallArguments& arguments) {
+  for (const Value& value : arguments.positional) expect_settled(value);
+  for (const auto& [name, value] : arguments.keywords) expect_settled(value);
+}
+
+void check_merged(const Value& variable) {
+  if (const auto* unmerged = as<Unmerged>(variable))
+    throw CannotMerge{unmerged->test, unmerged->why, unmerged->in_first_round, unmerged->in_sizes};
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,21 @@
+// What is known of values that depend on a branch, where the side at hand says which of two they are.
+#pragma once
+
+#include "frontend/values/value.h"
+
+namespace janus::frontend {
+
+class Interpreter;
+
+/// What the value is at this point, where that is known; else the value itself.
+Value settled(Interpreter& interpreter, const Value& value);
+
+/// Gives up the branch that the value came from if it is an Optional.
+void expect_settled(const Value& value);
+
+void expect_settled(const CallArguments& arguments);
+
+/// A variable that two sides of a branch left with different things can't be read.
+void check_merged(const Value& variable);
+
+}  // namespace janus::frontend

@@ -1,0 +1,585 @@
+// One function a kind of expression. Operands are evaluated left to right; the span is set again
+// after them, so that nodes and refusals name the expression that needs them.
+#include "frontend/language/expressions.h"
+
+#include <algorithm>
+
+#include "frontend/control/branches.h"
+#include "frontend/control/optional.h"
+#include "frontend/control/rolled.h"
+#include "frontend/core/exceptions.h"
+#include "frontend/language/calls.h"
+#include "frontend/language/comprehensions.h"
+#include "frontend/language/operators.h"
+#include "frontend/language/strings.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/container_parts.h"
+#include "frontend/objects/dict_views.h"
+#include "frontend/objects/protocol.h"
+#include "frontend/tensors/tensor.h"
+#include "ops/list.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/truth.h"
+#include "frontend/values/rolled_list.h"
+#include "frontend/values/make.h"
+#include "frontend/values/class_sets.h"
+#include "frontend/core/settled.h"
+#include "frontend/core/keys.h"
+#include "frontend/core/flags.h"
+#include "frontend/core/operations.h"
+#include "frontend/objects/run_time_attributes.h"
+#include "frontend/control/run_time_items.h"
+#include "frontend/objects/containers.h"
+
+namespace janus::frontend {
+
+using python::Object;
+using syntax::ExpressionKind;
+
+namespace {
+
+/// The operands from `index` on.
+Value evaluate_bool_op(Interpreter& interpreter, const syntax::BoolOp& expression, size_t index) {
+  const syntax::Expression& operand = *expression.values[index];
+  Value value = evaluate(interpreter, operand);
+  if (index + 1 == expression.values.size()) return value;
+  interpreter.at(operand);
+  bool stop_at = expression.op == syntax::BoolOperator::Or;
+  Truth truth = truth_of(interpreter, value);
+  auto go_on = [&] { return evaluate_bool_op(interpreter, expression, index + 1); };
+  if (!truth.known && takes_both(interpreter, operand.fact)) {
+    auto stop = [&] { return value; };
+    return stop_at ? choose(interpreter, truth, operand.fact, stop, go_on)
+                   : choose(interpreter, truth, operand.fact, go_on, stop);
+  }
+  bool outcome =
+      truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, operand.fact);
+  return outcome == stop_at ? value : go_on();
+}
+
+/// `left` compared with the comparators from `index` on. What decides whether the next one is
+/// looked at was not counted by itself: both sides are taken.
+Value evaluate_compare(Interpreter& interpreter, const syntax::Compare& expression,
+                       const Value& left, size_t index) {
+  Value right = evaluate(interpreter, *expression.comparators[index]);
+  interpreter.at(expression);
+  Value result = compare(interpreter, expression.ops[index], left, right);
+  if (index + 1 == expression.ops.size()) return result;
+  const Truth holds = truth_of(interpreter, result);
+  auto stop = [&] { return result; };
+  auto go_on = [&] { return evaluate_compare(interpreter, expression, right, index + 1); };
+  if (!holds.known && expression.fact >= 0 && may_merge(interpreter, expression.fact))
+    return choose(interpreter, holds, expression.fact, go_on, stop);
+  const bool outcome =
+      holds.known ? *holds.known : interpreter.follow(holds.flag, holds.example, expression.fact);
+  return outcome ? go_on() : result;
+}
+
+std::vector<Value> evaluate_elements(Interpreter& interpreter,
+                                     const std::vector<syntax::Expression*>& expressions) {
+  std::vector<Value> elements;
+  for (const syntax::Expression* expression : expressions) {
+    if (const auto* starred = syntax::try_as<syntax::Starred>(expression)) {
+      for (Value& element : elements_of(interpreter, evaluate(interpreter, *starred->value)))
+        elements.push_back(std::move(element));
+    } else {
+      elements.push_back(evaluate(interpreter, *expression));
+    }
+  }
+  return elements;
+}
+
+void set_item(Interpreter& interpreter, Dictionary& dictionary, const Value& key, Value value) {
+  Object object = key_object(interpreter, key);
+  for (auto& [existing, element] : dictionary.items) {
+    if (same_key(interpreter, existing.get(), object.get())) {
+      element = std::move(value);
+      return;
+    }
+  }
+  dictionary.items.emplace_back(std::move(object), std::move(value));
+}
+
+Value evaluate_dict(Interpreter& interpreter, const syntax::Dict& expression) {
+  auto dictionary = std::make_shared<Dictionary>();
+  for (size_t i = 0; i < expression.keys.size(); ++i) {
+    if (expression.keys[i] == nullptr) {
+      Value other = opened(interpreter, evaluate(interpreter, *expression.values[i]));
+      const auto* items = as<Dictionary>(other);
+      if (items == nullptr) interpreter.refuse(ReasonCode::expression, "** of what is not a dict");
+      for (const auto& [key, value] : items->items)
+        set_item(interpreter, *dictionary, interpreter.constant(key), value);
+      continue;
+    }
+    Value key = evaluate(interpreter, *expression.keys[i]);
+    set_item(interpreter, *dictionary, key, evaluate(interpreter, *expression.values[i]));
+  }
+  return dictionary;
+}
+
+std::shared_ptr<SetValue> make_set(Interpreter& interpreter, const std::vector<Value>& elements) {
+  auto set = std::make_shared<SetValue>();
+  for (const Value& each : elements) {
+    Value element = set_element(interpreter, each);
+    if (!holds(interpreter, set->elements, element)) set->elements.push_back(std::move(element));
+  }
+  // CPython copies larger displays from a frozenset, whose table has another size.
+  set->only_grew = set->elements.size() <= 4;
+  return set;
+}
+
+template <class Comprehension>
+ElementMaker elements_by(Interpreter& interpreter, const Comprehension& expression) {
+  return {expression.generators, expression.scope,
+          [&interpreter, &expression] { return evaluate(interpreter, *expression.elt); }};
+}
+
+Value evaluate_dict_comprehension(Interpreter& interpreter, const syntax::DictComp& expression) {
+  const auto pair = [&] {
+    Value key = evaluate(interpreter, *expression.key);
+    return make_tuple({key, evaluate(interpreter, *expression.value)});
+  };
+  auto dictionary = std::make_shared<Dictionary>();
+  const auto pairs = list_of_elements(interpreter, {expression.generators, expression.scope, pair},
+                                      /*may_roll=*/false);
+  for (const Value& each : pairs->elements.known()) {
+    const auto& parts = as<Sequence>(each)->elements;
+    set_item(interpreter, *dictionary, parts[0], parts[1]);
+  }
+  return dictionary;
+}
+
+Value evaluate_slice(Interpreter& interpreter, const syntax::Slice& expression) {
+  auto part = [&](const syntax::Expression* bound) {
+    return bound == nullptr ? interpreter.none() : evaluate(interpreter, *bound);
+  };
+  auto slice = std::make_shared<SliceValue>();
+  slice->start = part(expression.lower);
+  slice->stop = part(expression.upper);
+  slice->step = part(expression.step);
+  return slice;
+}
+
+/// `not x` where its value is used: a flag, whatever was counted for its outcomes.
+Value evaluate_not(Interpreter& interpreter, const syntax::Expression& expression) {
+  int fact = expression.fact;
+  Truth truth = evaluate_truth(interpreter, expression, fact);
+  if (truth.known) return interpreter.boolean(*truth.known);
+  return interpreter.number(truth.flag, truth.example);
+}
+
+void yield_value(Interpreter& interpreter, const Value& value) {
+  if (interpreter.frame().at_yield) return interpreter.frame().at_yield(value);
+  std::vector<Value>* yielded = interpreter.frame().yielded;
+  if (yielded == nullptr) interpreter.refuse(ReasonCode::generator, interpreter.frame().name);
+  yielded->push_back(value);
+  if (yielded->size() > static_cast<size_t>(Interpreter::most_rounds()))
+    interpreter.refuse(ReasonCode::limit, "a generator of too many values");
+}
+
+Value evaluate_call(Interpreter& interpreter, const syntax::Call& expression) {
+  Value callee = evaluate(interpreter, *expression.func);
+  if (Value result = call_with_elements(interpreter, callee, expression)) return result;
+  CallArguments arguments = evaluate_arguments(interpreter, expression);
+  interpreter.at(expression);
+  interpreter.check_size();
+  return call(interpreter, callee, arguments);
+}
+
+}  // namespace
+
+namespace {
+
+/// An object of a list, of whose elements nothing may have been known as it was made.
+Value with_seen_classes(Interpreter& interpreter, Value value, int fact) {
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  if (auto* object = as<RuntimeObject>(value); object != nullptr && seen != nullptr)
+    object->classes = united(std::move(object->classes), seen->value.classes());
+  return value;
+}
+
+Value evaluate_attribute(Interpreter& interpreter, const syntax::Attribute& node) {
+  Value value = evaluate(interpreter, *node.value);
+  interpreter.at(node);
+  if (auto object = shared_as<RuntimeObject>(value)) {
+    Value found =
+        run_time_attribute(interpreter, object, interpreter.mangled(node.attr), node.fact);
+    if (found == nullptr)
+      interpreter.refuse(ReasonCode::would_raise,
+                         cat("AttributeError: no object has the attribute ", node.attr));
+    return found;
+  }
+  return attribute(interpreter, value, interpreter.mangled(node.attr));
+}
+
+Value evaluate_subscript(Interpreter& interpreter, const syntax::Subscript& node) {
+  Value value = evaluate(interpreter, *node.value);
+  Value key = evaluate(interpreter, *node.slice);
+  interpreter.at(node);
+  if (const auto* object = as<RuntimeObject>(value)) {
+    const speculate::NodeFact* seen = interpreter.fact(node.fact);
+    return run_time_item(interpreter, *object, key, seen == nullptr ? nullptr : &seen->value,
+                         node.fact);
+  }
+  if (const auto* known = as<Known>(value)) {
+    if (Value item = varying_item(interpreter, *known, key, node.fact)) return item;
+    if (Value part = varying_part(interpreter, *known, key, node.fact)) return part;
+  }
+  return subscript(interpreter, value, key);
+}
+
+Value evaluate_binary(Interpreter& interpreter, const syntax::BinOp& node) {
+  Value left = evaluate(interpreter, *node.left);
+  Value right = evaluate(interpreter, *node.right);
+  interpreter.at(node);
+  return binary(interpreter, node.op, left, right);
+}
+
+Value evaluate_unary(Interpreter& interpreter, const syntax::UnaryOp& node) {
+  if (node.op == syntax::UnaryOperator::Not) return evaluate_not(interpreter, node);
+  Value operand = evaluate(interpreter, *node.operand);
+  interpreter.at(node);
+  return unary(interpreter, node.op, operand);
+}
+
+Value evaluate_conditional(Interpreter& interpreter, const syntax::IfExp& node) {
+  int fact = node.fact;
+  Truth truth = evaluate_truth(interpreter, *node.test, fact);
+  auto body = [&] { return evaluate(interpreter, *node.body); };
+  auto orelse = [&] { return evaluate(interpreter, *node.orelse); };
+  if (!truth.known && takes_both(interpreter, fact))
+    return choose(interpreter, truth, fact, body, orelse);
+  bool side = truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
+  return side ? body() : orelse();
+}
+
+Value evaluate_named(Interpreter& interpreter, const syntax::NamedExpr& node) {
+  Value value = evaluate(interpreter, *node.value);
+  assign(interpreter, *node.target, value);
+  return value;
+}
+
+Value evaluate_lambda(Interpreter& interpreter, const syntax::Lambda& node) {
+  return make_closure(interpreter, "<lambda>", node.args, node.scope, nullptr, node.body);
+}
+
+Value evaluate_set_comprehension(Interpreter& interpreter, const syntax::SetComp& node) {
+  const ElementMaker maker = elements_by(interpreter, node);
+  return make_set(interpreter, list_of_elements(interpreter, maker, false)->elements);
+}
+
+Value evaluate_generator(Interpreter& interpreter, const syntax::GeneratorExp& node) {
+  return generate_elements(interpreter, node.generators, node.scope,
+                           [&interpreter, &node] { return evaluate(interpreter, *node.elt); });
+}
+
+Value evaluate_formatted(Interpreter& interpreter, const syntax::FormattedValue& node) {
+  Value value = evaluate(interpreter, *node.value);
+  Value spec = node.format_spec == nullptr ? nullptr : evaluate(interpreter, *node.format_spec);
+  return format_value(interpreter, value, node.conversion, spec);
+}
+
+Value evaluate_yield(Interpreter& interpreter, const syntax::Yield& node) {
+  Value value = node.value == nullptr ? interpreter.none() : evaluate(interpreter, *node.value);
+  yield_value(interpreter, value);
+  return interpreter.none();
+}
+
+Value evaluate_yield_from(Interpreter& interpreter, const syntax::YieldFrom& node) {
+  const auto give = [&](const Value& value) { yield_value(interpreter, value); };
+  if (for_each_yielded(interpreter, *node.value, give)) return interpreter.none();
+  auto iterator = iterate(interpreter, evaluate(interpreter, *node.value));
+  while (Value value = iterator->next()) yield_value(interpreter, value);
+  return interpreter.none();
+}
+
+Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expression) {
+  using namespace syntax;  // NOLINT: the node classes of this one function
+  interpreter.at(expression);
+  switch (expression.kind) {
+    case ExpressionKind::Constant:
+      return interpreter.constant(syntax::as<Constant>(&expression).value);
+    case ExpressionKind::Name:
+      return run_time_number(interpreter, interpreter.read_name(syntax::as<Name>(&expression).id));
+    case ExpressionKind::Attribute:
+      return evaluate_attribute(interpreter, syntax::as<Attribute>(&expression));
+    case ExpressionKind::Subscript:
+      return evaluate_subscript(interpreter, syntax::as<Subscript>(&expression));
+    case ExpressionKind::Call:
+      return with_seen_classes(interpreter,
+                               evaluate_call(interpreter, syntax::as<syntax::Call>(&expression)),
+                               expression.fact);
+    case ExpressionKind::BinOp:
+      return evaluate_binary(interpreter, syntax::as<BinOp>(&expression));
+    case ExpressionKind::UnaryOp:
+      return evaluate_unary(interpreter, syntax::as<UnaryOp>(&expression));
+    case ExpressionKind::BoolOp:
+      return evaluate_bool_op(interpreter, syntax::as<BoolOp>(&expression), 0);
+    case ExpressionKind::Compare: {
+      const auto& node = syntax::as<Compare>(&expression);
+      return evaluate_compare(interpreter, node, evaluate(interpreter, *node.left), 0);
+    }
+    case ExpressionKind::IfExp:
+      return evaluate_conditional(interpreter, syntax::as<IfExp>(&expression));
+    case ExpressionKind::NamedExpr:
+      return evaluate_named(interpreter, syntax::as<NamedExpr>(&expression));
+    case ExpressionKind::Lambda:
+      return evaluate_lambda(interpreter, syntax::as<Lambda>(&expression));
+    case ExpressionKind::Tuple:
+      return make_tuple(evaluate_elements(interpreter, syntax::as<Tuple>(&expression).elts));
+    case ExpressionKind::List:
+      return make_list(evaluate_elements(interpreter, syntax::as<List>(&expression).elts));
+    case ExpressionKind::Set:
+      return make_set(interpreter,
+                      evaluate_elements(interpreter, syntax::as<Set>(&expression).elts));
+    case ExpressionKind::Dict:
+      return evaluate_dict(interpreter, syntax::as<Dict>(&expression));
+    case ExpressionKind::ListComp:
+      return list_of_elements(interpreter,
+                              elements_by(interpreter, syntax::as<ListComp>(&expression)), true);
+    case ExpressionKind::SetComp:
+      return evaluate_set_comprehension(interpreter, syntax::as<SetComp>(&expression));
+    case ExpressionKind::DictComp:
+      return evaluate_dict_comprehension(interpreter, syntax::as<DictComp>(&expression));
+    case ExpressionKind::GeneratorExp:
+      return evaluate_generator(interpreter, syntax::as<GeneratorExp>(&expression));
+    case ExpressionKind::JoinedStr:
+      return join_formatted(interpreter, syntax::as<JoinedStr>(&expression));
+    case ExpressionKind::FormattedValue:
+      return evaluate_formatted(interpreter, syntax::as<FormattedValue>(&expression));
+    case ExpressionKind::Slice:
+      return evaluate_slice(interpreter, syntax::as<Slice>(&expression));
+    case ExpressionKind::Yield:
+      return evaluate_yield(interpreter, syntax::as<Yield>(&expression));
+    case ExpressionKind::YieldFrom:
+      return evaluate_yield_from(interpreter, syntax::as<YieldFrom>(&expression));
+    case ExpressionKind::Starred:
+    case ExpressionKind::Await:
+      break;
+  }
+  interpreter.refuse(ReasonCode::expression, syntax::name(expression.kind));
+}
+
+}  // namespace
+
+Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
+  return current(interpreter, settled(interpreter, evaluate_node(interpreter, expression)));
+}
+
+// --- tests --------------------------------------------------------------------------------------
+
+namespace {
+
+bool object_truth(Interpreter& interpreter, const Value& value) {
+  const auto& known = *as<Known>(value);
+  PyObject* object = known.object.get();
+  if (is_immutable_constant(object)) {
+    int truth = PyObject_IsTrue(object);
+    if (truth < 0) interpreter.refuse_raised();
+    return truth == 1;
+  }
+  if (std::optional<bool> filled = container_truth(interpreter, value)) return *filled;
+  PyTypeObject* type = Py_TYPE(object);
+  PyNumberMethods* number = type->tp_as_number;
+  bool has_bool = number != nullptr && number->nb_bool != nullptr;
+  bool has_length = (type->tp_as_mapping != nullptr && type->tp_as_mapping->mp_length != nullptr) ||
+                    (type->tp_as_sequence != nullptr && type->tp_as_sequence->sq_length != nullptr);
+  if (!has_bool && !has_length) return true;
+  if (has_bool) {
+    Value method = special_method(interpreter, value, "__bool__");
+    if (method == nullptr) return true;
+    return truth(interpreter, called_bool(interpreter, method), -1);
+  }
+  return truth(interpreter, length_of(interpreter, value), -1);
+}
+
+}  // namespace
+
+Truth compute_truth(Interpreter& interpreter, const Value& value) {
+  const auto flag_of_one = [&](const Value& one) {
+    return flag_value(interpreter, truth_of(interpreter, one));
+  };
+  if (const Value flag = for_both(interpreter, value, flag_of_one))
+    return truth_of(interpreter, flag);
+  switch (value->kind) {
+    case ValueKind::known:
+      return {.known = object_truth(interpreter, value)};
+    case ValueKind::number: {
+      auto& number = *as<Number>(value);
+      Value flag = number.type == graph::Type::Kind::boolean
+                       ? value
+                       : convert_number(interpreter, value, graph::Type::Kind::boolean);
+      if (const auto* known = as<Known>(flag)) return {.known = known->object.is(Py_True)};
+      Object example = as<Number>(flag)->example;
+      if (example) {
+        int outcome = PyObject_IsTrue(example.get());
+        if (outcome < 0) interpreter.refuse_raised();
+        example = Object::borrow(outcome == 1 ? Py_True : Py_False);
+      }
+      return {.flag = interpreter.graph_value(flag), .example = example};
+    }
+    case ValueKind::run_time:
+      return truth_of(interpreter, run_time_truth(interpreter, *as<RuntimeObject>(value)));
+    case ValueKind::tensor:
+      return truth_of(interpreter, item(interpreter, *as<Tensor>(value)));
+    case ValueKind::sequence:
+      if (const Rolled* list = rolled(value))
+        return truth_of(interpreter,
+                        compare(interpreter, syntax::CompareOperator::Gt,
+                                length_of(interpreter, *list), interpreter.integer(0)));
+      if (is_view(value)) return {.known = !as<Sequence>(value)->viewed->items.empty()};
+      return {.known = !as<Sequence>(value)->elements.empty()};
+    case ValueKind::dictionary:
+      return {.known = !as<Dictionary>(value)->items.empty()};
+    case ValueKind::set:
+      return {.known = !as<SetValue>(value)->elements.empty()};
+    case ValueKind::instance:
+      if (const Value method = special_method(interpreter, value, "__bool__"))
+        return truth_of(interpreter, called_bool(interpreter, method));
+      if (const Value method = special_method(interpreter, value, "__len__"))
+        return truth_of(interpreter, called_length(interpreter, method));
+      return {.known = true};
+    case ValueKind::slice:
+    case ValueKind::closure:
+    case ValueKind::method:
+    case ValueKind::iterator:
+    case ValueKind::super:
+    case ValueKind::native:
+    case ValueKind::context:
+      return {.known = true};
+    case ValueKind::optional:
+    case ValueKind::either:
+      expect_settled(value);
+      break;
+    case ValueKind::deferred:
+    case ValueKind::outcome:
+    case ValueKind::undefined:
+    case ValueKind::unmerged:
+      break;
+  }
+  interpreter.refuse(ReasonCode::dynamic_value, "the truth of a value made after the run");
+}
+
+namespace {
+
+bool is_counted(const Interpreter& interpreter, int fact) {
+  const speculate::NodeFact* seen = interpreter.fact(fact);
+  return seen != nullptr && (seen->taken > 0 || seen->not_taken > 0);
+}
+
+/// The operands from `index` on.
+Truth operands_truth(Interpreter& interpreter, const syntax::BoolOp& expression, size_t index) {
+  const syntax::Expression& operand = *expression.values[index];
+  int fact = operand.fact;
+  Truth first = evaluate_truth(interpreter, operand, fact);
+  if (index + 1 == expression.values.size()) return first;
+  interpreter.at(operand);
+  bool stop_at = expression.op == syntax::BoolOperator::Or;
+  if (first.known || !takes_both(interpreter, fact)) {
+    if (decide(interpreter, first, fact) == stop_at) return {.known = stop_at};
+    return operands_truth(interpreter, expression, index + 1);
+  }
+  auto stop = [&] { return interpreter.boolean(stop_at); };
+  auto go_on = [&] {
+    return flag_value(interpreter, operands_truth(interpreter, expression, index + 1));
+  };
+  Value result = stop_at ? choose(interpreter, first, fact, stop, go_on)
+                         : choose(interpreter, first, fact, go_on, stop);
+  return truth_of(interpreter, result);
+}
+
+}  // namespace
+
+Truth evaluate_truth(Interpreter& interpreter, const syntax::Expression& expression, int& fact) {
+  if (!is_counted(interpreter, fact)) fact = expression.fact;
+  if (const auto* operation = syntax::try_as<syntax::BoolOp>(&expression))
+    return operands_truth(interpreter, *operation, 0);
+  if (const auto* operation = syntax::try_as<syntax::UnaryOp>(&expression);
+      operation != nullptr && operation->op == syntax::UnaryOperator::Not) {
+    int of_operand = operation->operand->fact;
+    Truth operand = evaluate_truth(interpreter, *operation->operand, of_operand);
+    interpreter.at(expression);
+    // The outcomes may have been counted only at what is negated.
+    if (!operand.known && !is_counted(interpreter, fact) && !takes_both(interpreter, of_operand))
+      operand = {.known = decide(interpreter, operand, of_operand)};
+    return negated(interpreter, operand);
+  }
+  Value value = evaluate(interpreter, expression);
+  interpreter.at(expression);
+  return truth_of(interpreter, value);
+}
+
+bool test(Interpreter& interpreter, const syntax::Expression& expression, int fact) {
+  Truth truth = evaluate_truth(interpreter, expression, fact);
+  return decide(interpreter, truth, fact);
+}
+
+// --- assignment ---------------------------------------------------------------------------------
+
+namespace {
+
+void unpack(Interpreter& interpreter, const std::vector<syntax::Expression*>& targets,
+            const Value& value) {
+  size_t star = targets.size();
+  for (size_t i = 0; i < targets.size(); ++i)
+    if (targets[i]->kind == ExpressionKind::Starred) star = i;
+  bool has_star = star < targets.size();
+  const auto* met = has_star ? nullptr : as<RuntimeObject>(value);
+  std::vector<Value> elements = met != nullptr
+                                    ? run_time_elements(interpreter, *met, targets.size())
+                                    : elements_of(interpreter, value);
+  size_t least = has_star ? targets.size() - 1 : targets.size();
+  if (elements.size() < least || (!has_star && elements.size() > least))
+    raise(interpreter, PyExc_ValueError,
+          cat("ValueError: ", elements.size(), " values to unpack into ", least));
+  size_t surplus = elements.size() - least;
+  for (size_t i = 0, next = 0; i < targets.size(); ++i) {
+    if (i != star) {
+      assign(interpreter, *targets[i], elements[next++]);
+      continue;
+    }
+    auto first = elements.begin() + static_cast<std::ptrdiff_t>(next);
+    auto rest = make_list({first, first + static_cast<std::ptrdiff_t>(surplus)});
+    next += surplus;
+    assign(interpreter, *syntax::as<syntax::Starred>(targets[i]).value, rest);
+  }
+}
+
+}  // namespace
+
+void assign(Interpreter& interpreter, const syntax::Expression& target, const Value& value) {
+  interpreter.at(target);
+  switch (target.kind) {
+    case ExpressionKind::Name: {
+      const auto& name = syntax::as<syntax::Name>(&target);
+      if (auto* tensor = as<Tensor>(value);
+          tensor != nullptr && tensor->source == nullptr && tensor->value->name.empty())
+        tensor->value->name = name.id;
+      interpreter.write_name(name.id, value);
+      return;
+    }
+    case ExpressionKind::Attribute: {
+      const auto& node = syntax::as<syntax::Attribute>(&target);
+      Value object = evaluate(interpreter, *node.value);
+      interpreter.at(target);
+      write_attribute(interpreter, object, interpreter.mangled(node.attr), value);
+      return;
+    }
+    case ExpressionKind::Subscript: {
+      const auto& node = syntax::as<syntax::Subscript>(&target);
+      Value object = evaluate(interpreter, *node.value);
+      Value key = evaluate(interpreter, *node.slice);
+      interpreter.at(target);
+      write_subscript(interpreter, object, key, value);
+      return;
+    }
+    case ExpressionKind::Tuple:
+      return unpack(interpreter, syntax::as<syntax::Tuple>(&target).elts, value);
+    case ExpressionKind::List:
+      return unpack(interpreter, syntax::as<syntax::List>(&target).elts, value);
+    default:
+      TORCHJANUS_CHECK(false, "assign: Python's grammar has no such target");
+  }
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,22 @@
+// What a `for` loop or a comprehension goes over.
+#pragma once
+
+#include <optional>
+
+#include "frontend/control/counted.h"
+
+namespace janus::frontend {
+
+/// What an expression gives to be iterated over.
+struct Iterated {
+  Value value;                     ///< null if it is counted
+  std::optional<Counted> counted;  ///< range(), rows of a tensor, enumerate() and zip() of such
+};
+
+/// Evaluates what is behind `in`; it is counted only if its length varies from call to call, or is
+/// too great to be unrolled (Interpreter::most_unrolled). `loop`
+/// is the loop that can't be in the graph if that is counted in part only.
+Iterated evaluate_iterated(Interpreter& interpreter, const syntax::Expression& expression,
+                           const TestKey& loop);
+
+}  // namespace janus::frontend

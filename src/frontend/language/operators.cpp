@@ -1,0 +1,667 @@
+// What Python's operators mean, by the kinds of their operands: constants are computed by CPython
+// now, numbers become scalar operators or dimension arithmetic, tensors torch's operators.
+#include "frontend/language/operators.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/control/optional.h"
+#include "frontend/control/rearranged.h"
+#include "frontend/core/exceptions.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/operands.h"
+#include "frontend/language/strings.h"
+#include "frontend/language/python_calls.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/containers.h"
+#include "frontend/objects/dict_views.h"
+#include "frontend/objects/instances.h"
+#include "frontend/tensors/callables.h"
+#include "python/integer.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/truth.h"
+#include "frontend/values/rolled_list.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/settled.h"
+#include "frontend/core/keys.h"
+#include "frontend/core/flags.h"
+#include "frontend/core/operations.h"
+#include "frontend/control/journal.h"
+
+namespace janus::frontend {
+
+using graph::Dim;
+using graph::Type;
+using python::Object;
+using syntax::Operator;
+using syntax::UnaryOperator;
+
+// --- operands -----------------------------------------------------------------------------------
+
+Value plain_number(Interpreter& interpreter, const Value& value,
+                   std::initializer_list<std::string> methods) {
+  expect_settled(value);
+  const auto* known = as<Known>(value);
+  if (known == nullptr || !PyLong_Check(known->object.get()) || is_number(value)) return value;
+  PyTypeObject* const type = Py_TYPE(known->object.get());
+  if (!is_enumeration(type)) return value;
+  for (const std::string& method : methods)
+    if (class_entry(interpreter, type, method.c_str()) !=
+        class_entry(interpreter, &PyLong_Type, method.c_str()))
+      return value;
+  interpreter.assume_identity(*known);
+  // The number that it is, whatever its `__int__` says.
+  return interpreter.constant(
+      interpreter.must(PyLong_Type.tp_as_number->nb_int(known->object.get())));
+}
+
+namespace {
+
+PyObject* apply_python(Operator op, PyObject* left, PyObject* right) {
+  switch (op) {
+    case Operator::Add:
+      return PyNumber_Add(left, right);
+    case Operator::Sub:
+      return PyNumber_Subtract(left, right);
+    case Operator::Mult:
+      return PyNumber_Multiply(left, right);
+    case Operator::MatMult:
+      return PyNumber_MatrixMultiply(left, right);
+    case Operator::Div:
+      return PyNumber_TrueDivide(left, right);
+    case Operator::Mod:
+      return PyNumber_Remainder(left, right);
+    case Operator::Pow:
+      return PyNumber_Power(left, right, Py_None);
+    case Operator::LShift:
+      return PyNumber_Lshift(left, right);
+    case Operator::RShift:
+      return PyNumber_Rshift(left, right);
+    case Operator::BitOr:
+      return PyNumber_Or(left, right);
+    case Operator::BitXor:
+      return PyNumber_Xor(left, right);
+    case Operator::BitAnd:
+      return PyNumber_And(left, right);
+    case Operator::FloorDiv:
+      return PyNumber_FloorDivide(left, right);
+  }
+  return nullptr;
+}
+
+// --- numbers ------------------------------------------------------------------------------------
+
+Type::Kind number_kind(const Value& value) {
+  if (const auto* number = as<Number>(value)) return number->type;
+  PyObject* object = as<Known>(value)->object.get();
+  if (PyBool_Check(object)) return Type::Kind::boolean;
+  return PyFloat_CheckExact(object) ? Type::Kind::f64 : Type::Kind::i64;
+}
+
+const char* scalar_operator(Operator op) {
+  switch (op) {
+    case Operator::Add:
+      return "scalar_add";
+    case Operator::Sub:
+      return "scalar_sub";
+    case Operator::Mult:
+      return "scalar_mul";
+    case Operator::Div:
+      return "scalar_truediv";
+    case Operator::Mod:
+      return "scalar_mod";
+    case Operator::FloorDiv:
+      return "scalar_floordiv";
+    case Operator::Pow:
+      return "scalar_pow";
+    default:
+      return nullptr;
+  }
+}
+
+std::optional<Dim> dim_arithmetic(Operator op, const Value& left, const Value& right) {
+  std::optional<Dim> a = dim_of(left), b = dim_of(right);
+  if (!a || !b) return std::nullopt;
+  try {
+    switch (op) {
+      case Operator::Add:
+        return *a + *b;
+      case Operator::Sub:
+        return *a - *b;
+      case Operator::Mult:
+        return *a * *b;
+      case Operator::FloorDiv:
+        return b->is(0) ? std::nullopt : std::optional(floor_divide(*a, *b));
+      case Operator::Mod:
+        return b->is(0) ? std::nullopt : std::optional(remainder(*a, *b));
+      default:
+        return std::nullopt;
+    }
+  } catch (const std::exception&) {
+    return std::nullopt;  // an overflow: left to the checked scalar operator
+  }
+}
+
+/// A quotient of dimensions is computed only where something has such a size: that it raises has to
+/// be seen where the program divides.
+bool may_divide_by_zero(Operator op, const Value& divisor) {
+  if (op != Operator::FloorDiv && op != Operator::Mod) return false;
+  return dim_of(divisor)->lower_bound().value_or(0) < 1 &&
+         dim_of(divisor)->upper_bound().value_or(0) >= 0;
+}
+
+/// That a number is none below zero is an assumption of the run.
+bool assume_not_negative(Interpreter& interpreter, const Value& number) {
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* fits = operator_named("scalar_ge")(
+      builder, {interpreter.graph_value(number), builder.constant(int64_t{0})});
+  return interpreter.follow(fits, Object::borrow(Py_True), -1);
+}
+
+/// Python's function for `&`, `|` and `^`; null: another operator.
+const char* bitwise_function(Operator op) {
+  return op == Operator::BitAnd   ? "operator.and_"
+         : op == Operator::BitOr  ? "operator.or_"
+         : op == Operator::BitXor ? "operator.xor"
+                                  : nullptr;
+}
+
+/// An int times or by a power of two, whose exponent is not negative; a power of more than 64 bits
+/// ends the run.
+Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Value& right,
+              const Object& example) {
+  graph::Builder& builder = interpreter.builder();
+  graph::Value* count = interpreter.graph_value(right);
+  if (!assume_not_negative(interpreter, right)) return nullptr;
+  // Exact as a float, which an int must not be: its power is one only if the exponent says so.
+  const Value power = convert_number(
+      interpreter,
+      interpreter.number(operator_named("scalar_pow")(builder, {builder.constant(2.0), count})),
+      Type::Kind::i64);
+  const char* name = op == Operator::LShift ? "scalar_mul" : "scalar_floordiv";
+  return interpreter.number(operator_named(name)(builder, {interpreter.graph_value(left),
+                                                           interpreter.graph_value(power)}),
+                            example);
+}
+
+Value with_example(Value number, const Object& example) {
+  TORCHJANUS_CHECK(as<Number>(number) != nullptr, "operators: an argument that is no number");
+  as<Number>(number)->example = example;
+  return number;
+}
+
+/// What an operation of numbers may raise; null: nothing that depends on the numbers alone.
+PyObject* raised_by(Operator op) {
+  switch (op) {
+    case Operator::Div:
+    case Operator::FloorDiv:
+    case Operator::Mod:
+    case Operator::Pow:
+      return PyExc_ZeroDivisionError;
+    case Operator::LShift:
+    case Operator::RShift:
+      return PyExc_ValueError;
+    default:
+      return nullptr;
+  }
+}
+
+/// Whether it does, as a flag.
+Value raising_operands(Interpreter& interpreter, Operator op, const Value& left,
+                       const Value& right) {
+  const auto is = [&](syntax::CompareOperator relation, const Value& number) {
+    return compare(interpreter, relation, number, interpreter.integer(0));
+  };
+  if (raised_by(op) == PyExc_ValueError) return is(syntax::CompareOperator::Lt, right);
+  if (op != Operator::Pow) return is(syntax::CompareOperator::Eq, right);
+  return both_flags(interpreter, is(syntax::CompareOperator::Eq, left),
+                    is(syntax::CompareOperator::Lt, right));
+}
+
+/// Where the program handles what an operation of numbers raises, that it raises in the call at
+/// hand, or does not, is a test that is followed: with other numbers it may go the other way.
+void follow_raising(Interpreter& interpreter, const Value& flag, bool raises) {
+  const Truth truth = truth_of(interpreter, flag);
+  if (!truth.known) interpreter.follow(truth.flag, Object::borrow(raises ? Py_True : Py_False), -1);
+}
+
+/// What an operation gives for the numbers of the call at hand; null where these are not known.
+Object example_of_binary(Interpreter& interpreter, Operator op, const Value& left,
+                         const Value& right) {
+  const Object left_example = example_of(left), right_example = example_of(right);
+  if (!left_example || !right_example) return {};
+  Object example = Object::steal(apply_python(op, left_example.get(), right_example.get()));
+  PyObject* const type = raised_by(op);
+  const bool raises = !example && type != nullptr && PyErr_ExceptionMatches(type) != 0;
+  PyErr_Clear();
+  if (type != nullptr && is_awaited(interpreter, type))
+    follow_raising(interpreter, raising_operands(interpreter, op, left, right), raises);
+  if (example) return example;
+  return interpreter.must(apply_python(op, left_example.get(), right_example.get()));
+}
+
+Value number_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  const Object example = example_of_binary(interpreter, op, left, right);
+  if (std::optional<Dim> dim = dim_arithmetic(op, left, right)) {
+    if (may_divide_by_zero(op, right))
+      operator_named(scalar_operator(op))(
+          interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
+    return interpreter.dimension(*dim);
+  }
+  const bool shifts = op == Operator::LShift || op == Operator::RShift;
+  if (shifts && number_kind(left) == Type::Kind::i64 && number_kind(right) == Type::Kind::i64)
+    return shifted(interpreter, op, left, right, example);
+  if (const char* function = bitwise_function(op); function != nullptr &&
+                                                   number_kind(left) != Type::Kind::f64 &&
+                                                   number_kind(right) != Type::Kind::f64) {
+    const bool flags =
+        number_kind(left) == Type::Kind::boolean && number_kind(right) == Type::Kind::boolean;
+    return with_example(call_python(interpreter, function, {{left, right}, {}},
+                                    flags ? Type::Kind::boolean : Type::Kind::i64),
+                        example);
+  }
+  const char* name = scalar_operator(op);
+  if (name == nullptr)
+    interpreter.refuse(ReasonCode::expression, cat("a number ", syntax::symbol(op), " a number"));
+  if (op == Operator::Pow && number_kind(left) != Type::Kind::f64 &&
+      number_kind(right) != Type::Kind::f64) {
+    // An int to a negative power is a float: the type must not depend on the value.
+    const auto* exponent = as<Known>(right);
+    const std::optional<int64_t> power =
+        exponent == nullptr ? 0 : python::int64_of(exponent->object.get());
+    if (power && *power < 0) {
+      const Value base = convert_number(interpreter, left, Type::Kind::f64);
+      return with_example(number_binary(interpreter, op, base, right), example);
+    }
+    if (!power || (exponent == nullptr && !assume_not_negative(interpreter, right)))
+      interpreter.refuse(ReasonCode::dynamic_value, "the type of a power of ints");
+    if (exponent == nullptr)
+      return with_example(
+          call_python(interpreter, "operator.pow", {{left, right}, {}}, Type::Kind::i64), example);
+  }
+  graph::Value* value = operator_named(name)(
+      interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
+  return interpreter.number(value, example);
+}
+
+// --- tensors ------------------------------------------------------------------------------------
+
+Value tensor_call(Interpreter& interpreter, std::string_view name, std::vector<Value> operands) {
+  CallArguments arguments;
+  arguments.positional = std::move(operands);
+  return call_named(interpreter, name, arguments);
+}
+
+const char* tensor_operator(Operator op) {
+  switch (op) {
+    case Operator::Add:
+      return "Tensor.add";
+    case Operator::Sub:
+      return "Tensor.sub";
+    case Operator::Mult:
+      return "Tensor.mul";
+    case Operator::MatMult:
+      return "Tensor.matmul";
+    case Operator::Div:
+      return "Tensor.div";
+    case Operator::Mod:
+      return "Tensor.remainder";
+    case Operator::Pow:
+      return "Tensor.pow";
+    case Operator::LShift:
+      return "Tensor.bitwise_left_shift";
+    case Operator::RShift:
+      return "Tensor.bitwise_right_shift";
+    case Operator::BitOr:
+      return "Tensor.bitwise_or";
+    case Operator::BitXor:
+      return "Tensor.bitwise_xor";
+    case Operator::BitAnd:
+      return "Tensor.bitwise_and";
+    case Operator::FloorDiv:
+      return "Tensor.floor_divide";
+  }
+  return "";
+}
+
+/// number op tensor: what Tensor.__r<op>__ does.
+Value reflected(Interpreter& interpreter, Operator op, const Value& number, const Value& tensor) {
+  switch (op) {
+    case Operator::Sub:
+      return tensor_call(interpreter, "rsub", {tensor, number});
+    case Operator::Div: {
+      Value inverse = tensor_call(interpreter, "Tensor.reciprocal", {tensor});
+      return tensor_call(interpreter, "Tensor.mul", {inverse, number});
+    }
+    case Operator::Pow:
+      return tensor_call(interpreter, "pow", {number, tensor});
+    case Operator::FloorDiv:
+      return tensor_call(interpreter, "floor_divide", {number, tensor});
+    case Operator::Mod:
+      return tensor_call(interpreter, "remainder", {number, tensor});
+    case Operator::Add:
+    case Operator::Mult:
+    case Operator::BitOr:
+    case Operator::BitXor:
+    case Operator::BitAnd:
+      return tensor_call(interpreter, tensor_operator(op), {tensor, number});
+    default:
+      interpreter.refuse(ReasonCode::expression, cat("a number ", syntax::symbol(op), " a tensor"));
+  }
+}
+
+Value tensor_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  bool fits = (as<Tensor>(left) != nullptr || is_number(left)) &&
+              (as<Tensor>(right) != nullptr || is_number(right));
+  if (!fits)
+    interpreter.refuse(ReasonCode::expression, cat("a tensor ", syntax::symbol(op), " an object"));
+  if (as<Tensor>(left) == nullptr) return reflected(interpreter, op, left, right);
+  return tensor_call(interpreter, tensor_operator(op), {left, right});
+}
+
+// --- containers and objects ---------------------------------------------------------------------
+
+/// A torch.Size, which sums and products keep their class of.
+bool is_size(const Sequence& sequence) {
+  return sequence.type.is(reinterpret_cast<PyObject*>(size_class()));
+}
+
+Value repeated(Interpreter& interpreter, const Sequence& sequence, const Value& count) {
+  int64_t times = PyLong_AsLongLong(folded(interpreter, count).get());
+  if (times == -1 && PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  auto result = std::make_shared<Sequence>(sequence.is_list);
+  if (is_size(sequence)) result->type = sequence.type;
+  for (int64_t i = 0; i < times; ++i) {
+    result->elements.insert(result->elements.end(), sequence.elements.begin(),
+                            sequence.elements.end());
+    if (result->elements.size() > static_cast<size_t>(Interpreter::most_rounds()))
+      interpreter.refuse(ReasonCode::limit, "a container of too many elements");
+  }
+  return result;
+}
+
+Value sequence_binary(Interpreter& interpreter, Operator op, const Value& left,
+                      const Value& right) {
+  if (is_view(left) || is_view(right))
+    raise(interpreter, PyExc_TypeError, cat("TypeError: a view ", syntax::symbol(op)));
+  const auto* a = as<Sequence>(left);
+  const auto* b = as<Sequence>(right);
+  if (op == Operator::Mult && a != nullptr && is_number(right) && !(a->is_list && a->type))
+    return repeated(interpreter, *a, right);
+  if (op == Operator::Mult && b != nullptr && is_number(left) && !(b->is_list && b->type))
+    return repeated(interpreter, *b, left);
+  const bool is_typed =
+      (a != nullptr && a->is_list && a->type) || (b != nullptr && b->is_list && b->type);  // deques
+  if (!is_typed && op == Operator::Add && a != nullptr && b != nullptr &&
+      a->is_list == b->is_list) {
+    auto result = std::make_shared<Sequence>(a->is_list);
+    for (const auto& [side, other] : {std::pair(a, b), std::pair(b, a)}) {
+      if (!is_size(*side)) continue;
+      for (const Value& element : other->elements)
+        if (class_of(element) != &PyLong_Type)
+          interpreter.refuse(ReasonCode::expression, "a torch.Size with other than ints");
+      result->type = side->type;
+    }
+    if (rolled(left) != nullptr || rolled(right) != nullptr) {
+      result->elements = ElementList(joined(interpreter, a->elements, b->elements));
+      return result;
+    }
+    result->elements = a->elements;
+    result->elements.insert(result->elements.end(), b->elements.begin(), b->elements.end());
+    return result;
+  }
+  interpreter.refuse(ReasonCode::expression, cat("containers with ", syntax::symbol(op)));
+}
+
+const char* dunder(Operator op) {
+  switch (op) {
+    case Operator::Add:
+      return "add__";
+    case Operator::Sub:
+      return "sub__";
+    case Operator::Mult:
+      return "mul__";
+    case Operator::MatMult:
+      return "matmul__";
+    case Operator::Div:
+      return "truediv__";
+    case Operator::Mod:
+      return "mod__";
+    case Operator::Pow:
+      return "pow__";
+    case Operator::LShift:
+      return "lshift__";
+    case Operator::RShift:
+      return "rshift__";
+    case Operator::BitOr:
+      return "or__";
+    case Operator::BitXor:
+      return "xor__";
+    case Operator::BitAnd:
+      return "and__";
+    case Operator::FloorDiv:
+      return "floordiv__";
+  }
+  return "";
+}
+
+/// Whether the right operand's method comes first: its class is derived from the left one's, and
+/// has one of its own.
+bool is_right_first(Interpreter& interpreter, PyTypeObject* left, PyTypeObject* right,
+                    const std::string& method) {
+  return left != nullptr && right != nullptr && left != right &&
+         PyType_IsSubtype(right, left) != 0 &&
+         class_entry(interpreter, left, method.c_str()) !=
+             class_entry(interpreter, right, method.c_str());
+}
+
+/// Operators that a user's class defines in Python.
+Value object_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  const std::string method = std::string("__") + dunder(op),
+                    reverse = std::string("__r") + dunder(op);
+  auto attempt = [&](const Value& self, const Value& other, const std::string& name) -> Value {
+    bool object =
+        as<Instance>(self) != nullptr || (as<Known>(self) != nullptr && !is_constant(self));
+    if (!object) return nullptr;
+    Value found = special_method(interpreter, self, name.c_str());
+    if (found == nullptr) return nullptr;
+    CallArguments arguments;
+    arguments.positional = {other};
+    Value result = call(interpreter, found, arguments);
+    const auto* outcome = as<Known>(result);
+    return outcome != nullptr && outcome->object.is(Py_NotImplemented) ? nullptr : result;
+  };
+  PyTypeObject *const type = class_of(left), *const other = class_of(right);
+  const bool right_first = is_right_first(interpreter, type, other, reverse);
+  if (right_first)
+    if (Value result = attempt(right, left, reverse)) return result;
+  if (Value result = attempt(left, right, method)) return result;
+  if (!right_first && (type == nullptr || type != other))
+    if (Value result = attempt(right, left, reverse)) return result;
+  interpreter.refuse(ReasonCode::expression, cat("objects with ", syntax::symbol(op)));
+}
+
+Value string_binary(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  bool concatenates = op == Operator::Add && is_string(left) && is_string(right);
+  bool formats = op == Operator::Mod && is_string(left);
+  bool repeats = op == Operator::Mult && kind_of_number(right) == Type::Kind::i64;
+  if (!concatenates && !formats && !repeats)
+    interpreter.refuse(ReasonCode::expression, cat("a string ", syntax::symbol(op)));
+  CallArguments arguments;
+  arguments.positional = {left, right};
+  static PyObject* const add = imported("operator.add");
+  static PyObject* const mod = imported("operator.mod");
+  static PyObject* const mul = imported("operator.mul");
+  if (formats) return defer_formatting(interpreter, mod, arguments);
+  PyObject* const function = concatenates ? add : mul;
+  return defer(interpreter, Object::borrow(function), arguments, &PyUnicode_Type);
+}
+
+/// left | right of dicts
+Value dictionary_union(Interpreter& interpreter, Operator op, const Value& left,
+                       const Value& right) {
+  const auto *a = as<Dictionary>(left), *b = as<Dictionary>(right);
+  if (op != Operator::BitOr || a == nullptr || b == nullptr || a->type || b->type) return nullptr;
+  auto result = std::make_shared<Dictionary>();
+  result->items = a->items;
+  for (const auto& [key, value] : b->items) change_item(interpreter, *result, key, value);
+  return result;
+}
+
+/// What `left op= right` calls; null if left has no such method.
+Value call_in_place(Interpreter& interpreter, Operator op, const Value& left, const Value& right) {
+  if (as<Known>(left) == nullptr && as<Instance>(left) == nullptr) return nullptr;
+  Value method = special_method(interpreter, left, (std::string("__i") + dunder(op)).c_str());
+  if (method == nullptr) return nullptr;
+  CallArguments arguments;
+  arguments.positional = {right};
+  Value result = call(interpreter, method, arguments);
+  const auto* outcome = as<Known>(result);
+  return outcome != nullptr && outcome->object.is(Py_NotImplemented) ? nullptr : result;
+}
+
+}  // namespace
+
+Value compute_binary(Interpreter& interpreter, Operator op, const Value& given_left,
+             const Value& given_right) {
+  const auto use = [&](const Value& a, const Value& b) { return binary(interpreter, op, a, b); };
+  if (Value both = for_both(interpreter, given_left, given_right, use)) return both;
+  const std::string method = std::string("__") + dunder(op),
+                    reverse = std::string("__r") + dunder(op);
+  // A tensor on the left is asked first, and takes the number.
+  const bool by_tensor = as<Tensor>(given_left) != nullptr;
+  const Value left = plain_number(interpreter, given_left, {method});
+  const Value right = by_tensor ? plain_number(interpreter, given_right, {})
+                                : plain_number(interpreter, given_right, {reverse});
+  if (is_constant(left) && is_constant(right))
+    return interpreter.constant(interpreter.must(
+        apply_python(op, as<Known>(left)->object.get(), as<Known>(right)->object.get())));
+  if (as<Tensor>(left) != nullptr || as<Tensor>(right) != nullptr)
+    return tensor_binary(interpreter, op, left, right);
+  if (is_number(left) && is_number(right)) return number_binary(interpreter, op, left, right);
+  if (is_string(left)) return string_binary(interpreter, op, left, right);
+  if (is_string(right) && op == Operator::Mult && is_number(left))
+    return string_binary(interpreter, op, right, left);
+  if (Value result = set_binary(interpreter, op, left, right)) return result;
+  Value a = opened(interpreter, left), b = opened(interpreter, right);
+  if (Value result = dictionary_union(interpreter, op, a, b)) return result;
+  if (as<Sequence>(a) != nullptr || as<Sequence>(b) != nullptr)
+    return sequence_binary(interpreter, op, a, b);
+  return object_binary(interpreter, op, left, right);
+}
+
+Value binary_in_place(Interpreter& interpreter, Operator op, const Value& left,
+                      const Value& right) {
+  const auto use = [&](const Value& a, const Value& b) {
+    return binary_in_place(interpreter, op, a, b);
+  };
+  if (Value both = for_both(interpreter, left, right, use)) return both;
+  if (as<Tensor>(left) != nullptr) {
+    // `tensor @= x` and shifts make a new tensor; the others write in place.
+    if (op == Operator::MatMult) return binary(interpreter, op, left, right);
+    if (as<Tensor>(right) == nullptr && !is_number(right))
+      interpreter.refuse(ReasonCode::expression, "in-place operator of a tensor and an object");
+    return tensor_call(interpreter, std::string(tensor_operator(op)) + "_", {left, right});
+  }
+  const auto* known = as<Known>(left);
+  const auto* list = as<Sequence>(left);
+  const bool is_list =
+      list != nullptr ? list->is_list : known != nullptr && PyList_CheckExact(known->object.get());
+  const bool is_dict = as<Dictionary>(left) != nullptr ||
+                       (known != nullptr && PyDict_CheckExact(known->object.get()));
+  if ((is_list && op == Operator::Add) || (is_dict && op == Operator::BitOr)) {
+    CallArguments arguments;
+    arguments.positional = {right};
+    call(interpreter, attribute(interpreter, left, is_list ? "extend" : "update"), arguments);
+    return left;
+  }
+  if (Value changed = set_binary_in_place(interpreter, op, left, right)) return changed;
+  if (known != nullptr && !is_immutable_constant(known->object.get()) &&
+      !is_enumeration(Py_TYPE(known->object.get()))) {
+    if (Value changed = call_in_place(interpreter, op, left, right)) return changed;
+  }
+  if (as<Instance>(left) != nullptr)
+    if (Value changed = call_in_place(interpreter, op, left, right)) return changed;
+  return binary(interpreter, op, left, right);
+}
+
+Value unary(Interpreter& interpreter, UnaryOperator op, const Value& operand) {
+  if (Value both = for_both(interpreter, operand,
+                            [&](const Value& one) { return unary(interpreter, op, one); }))
+    return both;
+  if (op == UnaryOperator::Not) {
+    if (as<Number>(operand) != nullptr) {
+      Value flag = convert_number(interpreter, operand, Type::Kind::boolean);
+      if (as<Known>(flag) != nullptr) return interpreter.boolean(!truth(interpreter, flag, -1));
+      Object example = as<Number>(flag)->example;
+      if (example) example = Object::borrow(example.is(Py_True) ? Py_False : Py_True);
+      return interpreter.number(
+          operator_named("scalar_not")(interpreter.builder(), {interpreter.graph_value(flag)}),
+          example);
+    }
+    return interpreter.boolean(!truth(interpreter, operand, -1));
+  }
+  if (is_constant(operand)) {
+    PyObject* object = as<Known>(operand)->object.get();
+    return interpreter.constant(
+        interpreter.must(op == UnaryOperator::USub   ? PyNumber_Negative(object)
+                         : op == UnaryOperator::UAdd ? PyNumber_Positive(object)
+                                                     : PyNumber_Invert(object)));
+  }
+  if (as<Tensor>(operand) != nullptr) {
+    if (op == UnaryOperator::UAdd) return tensor_call(interpreter, "Tensor.positive", {operand});
+    return tensor_call(interpreter, op == UnaryOperator::USub ? "Tensor.neg" : "Tensor.bitwise_not",
+                       {operand});
+  }
+  if (const auto* number = as<Number>(operand)) {
+    if (op == UnaryOperator::USub) {
+      if (number->dim) return interpreter.dimension(Dim(0) - *number->dim);
+      Object example;
+      if (number->example) example = interpreter.must(PyNumber_Negative(number->example.get()));
+      return interpreter.number(
+          operator_named("scalar_neg")(interpreter.builder(), {interpreter.graph_value(operand)}),
+          example);
+    }
+    if (op == UnaryOperator::UAdd && number->type != Type::Kind::boolean) return operand;
+    if (op == UnaryOperator::Invert && number->type == Type::Kind::i64)
+      return binary(interpreter, Operator::Sub, interpreter.integer(-1), operand);
+  }
+  const char* name = op == UnaryOperator::USub   ? "__neg__"
+                     : op == UnaryOperator::UAdd ? "__pos__"
+                                                 : "__invert__";
+  if (as<Known>(operand) != nullptr || as<Instance>(operand) != nullptr)
+    if (Value method = special_method(interpreter, operand, name))
+      return call(interpreter, method, {});
+  interpreter.refuse(ReasonCode::expression, cat("the operator ", syntax::symbol(op)));
+}
+
+// --- conversions --------------------------------------------------------------------------------
+
+Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind kind) {
+  const auto& number = *as<Number>(value);
+  if (number.type == kind) return value;
+  PyTypeObject* type = kind == Type::Kind::i64   ? &PyLong_Type
+                       : kind == Type::Kind::f64 ? &PyFloat_Type
+                                                 : &PyBool_Type;
+  if (kind == Type::Kind::i64 && number.type == Type::Kind::f64 && number.example &&
+      is_awaited(interpreter, PyExc_ValueError))
+    follow_raising(interpreter,
+                   interpreter.number(operator_named("scalar_isnan")(
+                       interpreter.builder(), {interpreter.graph_value(value)})),
+                   std::isnan(PyFloat_AsDouble(number.example.get())));
+  Object example;
+  if (number.example)
+    example = interpreter.must(
+        PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), number.example.get()));
+  if (kind == Type::Kind::boolean && number.dim && number.dim->lower_bound().value_or(0) > 0)
+    return interpreter.boolean(true);
+  const char* name = kind == Type::Kind::i64   ? "scalar_int"
+                     : kind == Type::Kind::f64 ? "scalar_float"
+                                               : "scalar_bool";
+  return interpreter.number(
+      operator_named(name)(interpreter.builder(), {interpreter.graph_value(value)}), example);
+}
+
+}  // namespace janus::frontend

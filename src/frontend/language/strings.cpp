@@ -1,0 +1,276 @@
+// Formatted strings: what is known is formatted now, the rest becomes a recipe that Python follows
+// after the run.
+#include "frontend/language/strings.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "frontend/control/optional.h"
+#include "frontend/core/exceptions.h"
+#include "frontend/language/expressions.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/containers.h"
+#include "frontend/objects/protocol.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/rolled_list.h"
+#include "frontend/values/make.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/operations.h"
+#include "frontend/control/journal.h"
+
+namespace janus::frontend {
+
+using graph::Type;
+using python::Object;
+
+bool needs_run(const Value& value) {
+  switch (value->kind) {
+    case ValueKind::number:
+    case ValueKind::tensor:
+    case ValueKind::deferred:
+    case ValueKind::either:
+      return true;
+    case ValueKind::sequence:
+      if (rolled(value) != nullptr) return true;
+      for (const Value& element : as<Sequence>(value)->elements)
+        if (needs_run(element)) return true;
+      return false;
+    case ValueKind::dictionary:
+      for (const auto& [key, element] : as<Dictionary>(value)->items)
+        if (needs_run(element)) return true;
+      return false;
+    default:
+      return false;
+  }
+}
+
+namespace {
+
+/// Which numbers stand in for those that only the run knows: none of these makes a text that can be
+/// made of others, too, impossible.
+struct StandIns {
+  int64_t integer;
+  double real;
+};
+
+Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& numbers);
+
+Object stand_in_of_type(Type::Kind kind, const StandIns& numbers) {
+  if (kind == Type::Kind::boolean) return Object::borrow(Py_True);
+  return Object::steal(kind == Type::Kind::f64 ? PyFloat_FromDouble(numbers.real)
+                                               : PyLong_FromLongLong(numbers.integer));
+}
+
+/// A tensor of one element without dimensions is formatted as that element, all others as objects
+/// that take no format.
+Object stand_in_of_tensor(Interpreter& interpreter, Tensor& tensor, const StandIns& numbers) {
+  const Type& type = read(interpreter, tensor)->type;
+  if (!type.shape.empty()) return Object::steal(PyList_New(0));
+  if (graph::is_complex(type.dtype)) return Object::steal(PyComplex_FromDoubles(numbers.real, 1));
+  return stand_in_of_type(graph::is_floating(type.dtype)   ? Type::Kind::f64
+                          : graph::is_integral(type.dtype) ? Type::Kind::i64
+                                                           : Type::Kind::boolean,
+                          numbers);
+}
+
+Object stand_in_of_sequence(Interpreter& interpreter, const Sequence& sequence,
+                            const StandIns& numbers) {
+  if (sequence.type) return {};
+  std::vector<Object> parts;
+  for (const Value& element : sequence.elements)
+    if (!parts.emplace_back(stand_in(interpreter, element, numbers))) return {};
+  const auto size = static_cast<Py_ssize_t>(parts.size());
+  Object made = Object::steal(sequence.is_list ? PyList_New(size) : PyTuple_New(size));
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    PyObject* const part = parts[static_cast<size_t>(i)].release();
+    if (sequence.is_list)
+      PyList_SET_ITEM(made.get(), i, part);
+    else
+      PyTuple_SET_ITEM(made.get(), i, part);
+  }
+  return made;
+}
+
+/// An object of the kind that the value will be; null where that is not known.
+Object stand_in(Interpreter& interpreter, const Value& value, const StandIns& numbers) {
+  if (const auto* number = as<Number>(value)) return stand_in_of_type(number->type, numbers);
+  if (auto* tensor = as<Tensor>(value)) return stand_in_of_tensor(interpreter, *tensor, numbers);
+  if (const auto* deferred = as<Deferred>(value))
+    return deferred->type.is(reinterpret_cast<PyObject*>(&PyUnicode_Type)) ? python::string("a")
+                                                                           : Object{};
+  if (const auto* known = as<Known>(value))
+    return is_immutable_constant(known->object.get()) ? known->object : Object{};
+  if (const auto* sequence = as<Sequence>(value); sequence != nullptr && rolled(value) == nullptr)
+    return stand_in_of_sequence(interpreter, *sequence, numbers);
+  return {};
+}
+
+/// After the run it is too late to raise: the program's handlers have been passed, and what it has
+/// changed since is there.
+void expect_formats(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr int64_t large = int64_t{1} << 62;
+  for (const StandIns& numbers : {StandIns{1, 1.5}, StandIns{-1, nan}, StandIns{large, infinity}}) {
+    auto positional = std::make_shared<Sequence>(/*is_list=*/false);
+    for (const Value& argument : arguments.positional) positional->elements.push_back(argument);
+    const Object given = stand_in_of_sequence(interpreter, *positional, numbers);
+    if (!given) return;
+    const Object named = Object::steal(PyDict_New());
+    for (const auto& [name, value] : arguments.keywords) {
+      const Object part = stand_in(interpreter, value, numbers);
+      if (!part) return;
+      PyDict_SetItemString(named.get(), name.c_str(), part.get());
+    }
+    if (Object::steal(PyObject_Call(callable, given.get(), named.get()))) continue;
+    PyErr_Clear();
+    interpreter.refuse(ReasonCode::would_raise, "a text that can't be made of all values");
+  }
+}
+
+}  // namespace
+
+Value defer_formatting(Interpreter& interpreter, PyObject* callable,
+                       const CallArguments& arguments) {
+  expect_formats(interpreter, callable, arguments);
+  return defer(interpreter, Object::borrow(callable), arguments, &PyUnicode_Type);
+}
+
+namespace {
+
+/// One text of several, made after the run if one of them is.
+Value joined(Interpreter& interpreter, std::vector<Value> parts) {
+  if (!std::ranges::any_of(parts, needs_run)) {
+    Object list = folded(interpreter, make_list(std::move(parts)));
+    Object empty = interpreter.must(PyUnicode_FromString(""));
+    return interpreter.constant(interpreter.must(PyUnicode_Join(empty.get(), list.get())));
+  }
+  CallArguments arguments;
+  arguments.positional = {interpreter.string(""), make_tuple(std::move(parts))};
+  static PyObject* const join = imported("builtins.str.join");
+  return defer(interpreter, Object::borrow(join), arguments, &PyUnicode_Type);
+}
+
+// --- objects ------------------------------------------------------------------------------------
+
+/// BaseException's text, or KeyError's, which shows its only argument as it is written.
+Value text_of_exception(Interpreter& interpreter, const Instance& exception, bool is_repr) {
+  auto* type = reinterpret_cast<PyTypeObject*>(exception.type.get());
+  const auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
+  const auto* key_error = reinterpret_cast<PyTypeObject*>(PyExc_KeyError);
+  const bool is_key_error = type->tp_str == key_error->tp_str;
+  const Value known = arguments_of_exception(exception);
+  if (known == nullptr || type->tp_repr != base->tp_repr ||
+      (type->tp_str != base->tp_str && !is_key_error))
+    interpreter.refuse(ReasonCode::expression, "the text of an exception");
+  const std::vector<Value> arguments = elements_of(interpreter, known);
+  const bool is_one = arguments.size() == 1;
+  const Value& shown = is_one ? arguments[0] : known;
+  if (!is_repr && arguments.empty()) return interpreter.string("");
+  if (!is_repr)
+    return format_value(interpreter, shown, is_one && is_key_error ? 'r' : 's', nullptr);
+  const std::string path = type->tp_name;
+  const std::string name = path.substr(path.rfind('.') + 1);
+  const Value text = format_value(interpreter, shown, 'r', nullptr);
+  return is_one
+             ? joined(interpreter, {interpreter.string(name + "("), text, interpreter.string(")")})
+             : joined(interpreter, {interpreter.string(name), text});
+}
+
+/// Of exceptions, and of objects whose class says it in Python; null for all else.
+Value text_of_object(Interpreter& interpreter, const Value& value, bool is_repr) {
+  const bool is_own = as<Instance>(value) != nullptr || as<Known>(value) != nullptr;
+  if (!is_own || (class_of(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0)
+    return is_exception(value) ? text_of_exception(interpreter, *as<Instance>(value), is_repr)
+                               : nullptr;
+  const bool has_own = class_of(value)->tp_str != PyBaseObject_Type.tp_str;
+  Value method = written_method(interpreter, value, is_repr || !has_own ? "__repr__" : "__str__");
+  if (method == nullptr)
+    return is_exception(value) ? text_of_exception(interpreter, *as<Instance>(value), is_repr)
+                               : nullptr;
+  return called_text(interpreter, method, {});
+}
+
+/// Formatting of these only computes.
+bool is_formattable(const Value& value) {
+  if (needs_run(value)) {
+    // A tensor is formatted as it is now, not as it is after later writes to it.
+    return as<Tensor>(value) == nullptr || as<Tensor>(value)->source == nullptr;
+  }
+  const auto* known = as<Known>(value);
+  return known == nullptr || is_immutable_constant(known->object.get()) ||
+         is_torch_constant(known->object.get()) || PyType_Check(known->object.get());
+}
+
+bool is_empty_text(const Value& value) {
+  PyObject* const object = known_object(value);
+  return object != nullptr && PyUnicode_Check(object) && PyUnicode_GET_LENGTH(object) == 0;
+}
+
+/// `__format__` of an object, where its class says it in Python.
+Value own_format(Interpreter& interpreter, const Value& value) {
+  const bool is_own = as<Instance>(value) != nullptr || as<Known>(value) != nullptr;
+  if (!is_own || (class_of(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
+  return written_method(interpreter, value, "__format__");
+}
+
+Value converted(Interpreter& interpreter, const Value& value, int conversion) {
+  if (conversion < 0) return value;
+  const char* name = conversion == 'r'   ? "builtins.repr"
+                     : conversion == 's' ? "builtins.str"
+                                         : "builtins.ascii";
+  PyObject* function = imported(name);
+  if (needs_run(value)) {
+    CallArguments arguments;
+    arguments.positional = {value};
+    return defer(interpreter, Object::borrow(function), arguments, &PyUnicode_Type);
+  }
+  return interpreter.constant(
+      interpreter.must(PyObject_CallOneArg(function, folded(interpreter, value).get())));
+}
+
+}  // namespace
+
+Value format_value(Interpreter& interpreter, const Value& value, int conversion,
+                   const Value& spec) {
+  if (Value both = for_both(interpreter, value, [&](const Value& one) {
+        return format_value(interpreter, one, conversion, spec);
+      }))
+    return both;
+  const bool has_spec = spec != nullptr && !is_empty_text(spec);
+  const bool is_object = as<Instance>(value) != nullptr || !is_formattable(value);
+  if (is_object && (conversion >= 0 || !has_spec)) {
+    const Value format_method = conversion < 0 ? own_format(interpreter, value) : nullptr;
+    if (format_method != nullptr) {
+      const Value empty = interpreter.string("");
+      return called_text(interpreter, format_method, {.positional = {empty}, .keywords = {}});
+    }
+    if (const Value text = text_of_object(interpreter, value, conversion == 'r'))
+      return format_value(interpreter, text, -1, spec);
+  }
+  if (!is_formattable(value)) interpreter.refuse(ReasonCode::expression, "the text of an object");
+  Value shown = converted(interpreter, value, conversion);
+  Value format = spec != nullptr ? spec : interpreter.string("");
+  if (!needs_run(shown) && !needs_run(format))
+    return interpreter.constant(interpreter.must(
+        PyObject_Format(folded(interpreter, shown).get(), folded(interpreter, format).get())));
+  CallArguments arguments;
+  arguments.positional = {shown, format};
+  static PyObject* const function = imported("builtins.format");
+  return defer_formatting(interpreter, function, arguments);
+}
+
+Value join_formatted(Interpreter& interpreter, const syntax::JoinedStr& string) {
+  std::vector<Value> parts;
+  for (const syntax::Expression* part : string.values)
+    parts.push_back(evaluate(interpreter, *part));
+  return joined(interpreter, std::move(parts));
+}
+
+Value shown_text(Interpreter& interpreter, const Value& value) {
+  return text_of_object(interpreter, value, /*is_repr=*/false);
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,177 @@
+#include "frontend/objects/class_checks.h"
+
+#include "frontend/objects/attribute_lookup.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/values/constants.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/operations.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+constexpr const char* kInstanceCheck = "__instancecheck__";
+constexpr const char* kSubclassCheck = "__subclasscheck__";
+
+/// The module of the function that the class of `of` has for the method; empty: it is no function,
+/// as those of `type` are none.
+std::string module_of_method(Interpreter& interpreter, PyObject* of, const char* method) {
+  PyObject* const found = _PyType_Lookup(Py_TYPE(of), name_object(interpreter, method).get());
+  return found != nullptr && PyFunction_Check(found) ? text_of(PyFunction_GetModule(found))
+                                                     : std::string();
+}
+
+bool is_typing(const std::string& module) {
+  return module == "typing" || module == "typing_extensions";
+}
+
+/// Whether the module's methods of metaclasses are known here.
+bool is_known_module(const std::string& module) {
+  return module.empty() || module == "abc" || is_typing(module) || module.starts_with("torch.");
+}
+
+/// Torch's older classes of tensors tell by its dtype and device whether a tensor is of them.
+bool asks_in_c(Interpreter& interpreter, PyObject* of) {
+  const Object name = name_object(interpreter, kInstanceCheck);
+  PyObject* const found = _PyType_Lookup(Py_TYPE(of), name.get());
+  return PyType_Check(of) && found != nullptr && !PyFunction_Check(found) &&
+         found != _PyType_Lookup(&PyType_Type, name.get());
+}
+
+// --- abstract base classes ----------------------------------------------------------------------
+
+PyObject* count_of_registrations(PyObject*, void*) {
+  static PyObject* const count = imported("abc.get_cache_token");
+  return PyObject_CallNoArgs(count);
+}
+
+/// An object whose `count` changes with each class that is registered with an abstract base class.
+PyObject* registrations() {
+  static PyGetSetDef attributes[] = {{"count", count_of_registrations, nullptr, nullptr, nullptr},
+                                     {nullptr, nullptr, nullptr, nullptr, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_getset, attributes}, {0, nullptr}};
+  static PyType_Spec spec = {"torchjanus._core.Registrations", sizeof(PyObject), 0,
+                             Py_TPFLAGS_DEFAULT, slots};
+  static PyObject* const object = [] {
+    const Object type = python::check(PyType_FromSpec(&spec));
+    return python::check(PyObject_CallNoArgs(type.get())).release();
+  }();
+  return object;
+}
+
+/// What an abstract base class answers. It keeps a yes for ever, and a no until some class is
+/// registered: that none was is assumed.
+bool ask_abstract_class(Interpreter& interpreter, PyTypeObject* type, PyObject* of) {
+  // A registration between the two makes the assumption fail.
+  const Object count = interpreter.must(count_of_registrations(nullptr, nullptr));
+  const int result = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), of);
+  if (result < 0) interpreter.refuse_raised();
+  if (result == 1) return true;
+  const Source* const root =
+      interpreter.sources().root(Source::Kind::constant, Object::borrow(registrations()));
+  const Source* const path =
+      interpreter.sources().step(Source::Kind::attribute, root, name_object(interpreter, "count"));
+  interpreter.assume(Assumption::Kind::equals, path, count);
+  return false;
+}
+
+bool is_protocol(Interpreter& interpreter, PyObject* of) {
+  if (!PyType_Check(of) || !is_typing(module_of_method(interpreter, of, kInstanceCheck)))
+    return false;
+  PyObject* const flag = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(of),
+                                        name_object(interpreter, "_is_protocol").get());
+  return flag == Py_True;
+}
+
+/// A protocol asks the class, and where that has not all of it, the object's own attributes.
+bool ask_protocol(Interpreter& interpreter, PyTypeObject* type, PyObject* of) {
+  constexpr const char* kRefused = "isinstance() of a protocol that asks for attributes of objects";
+  const int result = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), of);
+  if (result < 0) {
+    PyErr_Clear();
+    interpreter.refuse(ReasonCode::expression, kRefused);
+  }
+  if (result == 1) return true;
+  const bool has_attributes = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 ||
+                              type->tp_dictoffset != 0 ||
+                              type->tp_getattro != PyObject_GenericGetAttr;
+  if (has_attributes) interpreter.refuse(ReasonCode::expression, kRefused);
+  return ask_abstract_class(interpreter, type, of);
+}
+
+/// An object may say that it is of another class than it is of.
+void expect_plain_class(Interpreter& interpreter, PyTypeObject* type) {
+  PyObject* const own = _PyType_Lookup(type, name_object(interpreter, "__class__").get());
+  static PyObject* const plain = PyDict_GetItemString(PyBaseObject_Type.tp_dict, "__class__");
+  if (own != plain)
+    interpreter.refuse(ReasonCode::expression, "isinstance() of an object with its own __class__");
+}
+
+}  // namespace
+
+void collect_classes(Interpreter& interpreter, const Value& value, std::vector<Value>& classes) {
+  Value twin = opened(interpreter, value);
+  if (const auto* sequence = as<Sequence>(twin)) {
+    for (const Value& element : sequence->elements) collect_classes(interpreter, element, classes);
+    return;
+  }
+  const auto* known = as<Known>(value);
+  if (known == nullptr) interpreter.refuse(ReasonCode::expression, "isinstance()");
+  interpreter.assume_identity(*known);
+  static PyObject* const union_type = imported("types.UnionType");
+  if (reinterpret_cast<PyObject*>(Py_TYPE(known->object.get())) != union_type) {
+    classes.push_back(value);
+    return;
+  }
+  const Object parts = interpreter.must(PyObject_GetAttrString(known->object.get(), "__args__"));
+  for (const Object& part : python::elements(parts.get())) {
+    if (!PyType_Check(part.get()))
+      interpreter.refuse(ReasonCode::expression,
+                         "isinstance() of a union of other things than classes");
+    classes.push_back(std::make_shared<Known>(part, nullptr));
+  }
+}
+
+Value asked_metaclass(Interpreter& interpreter, const Value& of, const char* method,
+                      const Value& value) {
+  const std::string module = module_of_method(interpreter, known_object(of), method);
+  const auto* tensor = as<Tensor>(value);
+  // Torch's would ask the tensor, which is not there yet.
+  const bool is_made = tensor != nullptr && !tensor->object && module.starts_with("torch.");
+  if (is_known_module(module) && !is_made) return nullptr;
+  return call(interpreter, special_method(interpreter, of, method),
+              {.positional = {value}, .keywords = {}});
+}
+
+bool is_subclass(Interpreter& interpreter, PyTypeObject* type, PyObject* of) {
+  const std::string module = module_of_method(interpreter, of, kSubclassCheck);
+  if (PyType_Check(of) && module.empty())
+    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(of)) != 0;
+  if (!is_known_module(module))
+    interpreter.refuse(ReasonCode::expression, "a class check by a metaclass of the program's");
+  return ask_abstract_class(interpreter, type, of);
+}
+
+bool has_instances_of(Interpreter& interpreter, PyTypeObject* type, PyObject* of,
+                      PyObject* instance) {
+  if (reinterpret_cast<PyObject*>(type) == of) return true;
+  expect_plain_class(interpreter, type);
+  const std::string module = module_of_method(interpreter, of, kInstanceCheck);
+  if (!is_known_module(module))
+    interpreter.refuse(ReasonCode::expression, "a class check by a metaclass of the program's");
+  if (instance == nullptr && PyType_IsSubtype(type, tensor_class()) != 0 &&
+      asks_in_c(interpreter, of))
+    interpreter.refuse(ReasonCode::expression, "isinstance() of an older class of tensors");
+  if (is_protocol(interpreter, of)) return ask_protocol(interpreter, type, of);
+  if (!PyType_Check(of) || module == "abc" || is_typing(module) || instance == nullptr)
+    return is_subclass(interpreter, type, of);
+  if (Py_TYPE(of) == &PyType_Type)
+    return PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(of)) != 0;
+  const int result = PyObject_IsInstance(instance, of);
+  if (result < 0) interpreter.refuse_raised();
+  return result == 1;
+}
+
+}  // namespace janus::frontend

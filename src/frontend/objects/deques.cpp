@@ -1,0 +1,135 @@
+// Deques are lists with a class of their own and perhaps a greatest length.
+#include "frontend/core/exceptions.h"
+#include "frontend/objects/container_parts.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/objects/special_callables.h"
+#include "frontend/objects/containers.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+PyTypeObject* deque_type() {
+  static PyObject* const type = imported("collections.deque");
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+using Change = Value (*)(Interpreter&, Sequence&, const CallArguments&);
+
+Value append_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
+  expect_count(interpreter, arguments, 1, 1);
+  self.elements.insert(self.elements.begin(), arguments.positional[0]);
+  trim_deque(self, false);
+  return interpreter.none();
+}
+
+Value extend_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
+  expect_count(interpreter, arguments, 1, 1);
+  for (const Value& element : elements_of(interpreter, arguments.positional[0])) {
+    self.elements.insert(self.elements.begin(), element);
+    trim_deque(self, false);
+  }
+  return interpreter.none();
+}
+
+Value pop_left(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
+  expect_count(interpreter, arguments, 0, 0);
+  if (self.elements.empty())
+    raise(interpreter, PyExc_IndexError, "IndexError: pop from an empty deque");
+  Value element = self.elements[0];
+  self.elements.erase(self.elements.begin());
+  return element;
+}
+
+Value rotate(Interpreter& interpreter, Sequence& self, const CallArguments& arguments) {
+  expect_count(interpreter, arguments, 0, 1);
+  int64_t count = 1;
+  if (!arguments.positional.empty())
+    count = PyLong_AsLongLong(folded(interpreter, arguments.positional[0]).get());
+  if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  const auto length = static_cast<int64_t>(self.elements.size());
+  if (length == 0) return interpreter.none();
+  const int64_t left = ((-count % length) + length) % length;
+  std::rotate(self.elements.begin(), self.elements.begin() + left, self.elements.end());
+  return interpreter.none();
+}
+
+std::shared_ptr<Sequence> empty_deque() {
+  auto deque = std::make_shared<Sequence>(true);
+  deque->type = Object::borrow(reinterpret_cast<PyObject*>(deque_type()));
+  return deque;
+}
+
+/// collections.deque(elements, maxlen)
+Value call_deque(Interpreter& interpreter, const CallArguments& arguments) {
+  if (arguments.positional.size() > 2) return nullptr;
+  const auto given = [&](size_t index, const char* name) -> Value {
+    if (index < arguments.positional.size()) return arguments.positional[index];
+    const Value* value = arguments.keyword(name);
+    return value != nullptr ? *value : nullptr;
+  };
+  auto deque = empty_deque();
+  if (const Value most = given(1, "maxlen")) {
+    const Object number = folded(interpreter, most);
+    if (!number.is(Py_None)) deque->most = PyLong_AsSsize_t(number.get());
+    if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
+  }
+  if (const Value elements = given(0, "iterable"))
+    deque->elements = elements_of(interpreter, elements);
+  trim_deque(*deque, true);
+  return deque;
+}
+
+}  // namespace
+
+bool is_deque(PyObject* object) { return Py_TYPE(object) == deque_type(); }
+bool is_deque(const Sequence& sequence) {
+  return sequence.type.is(reinterpret_cast<PyObject*>(deque_type()));
+}
+
+void trim_deque(Sequence& deque, bool left) {
+  if (deque.most < 0) return;
+  const auto most = static_cast<size_t>(deque.most);
+  if (deque.elements.size() <= most) return;
+  const auto extra = static_cast<std::ptrdiff_t>(deque.elements.size() - most);
+  if (left)
+    deque.elements.erase(deque.elements.begin(), deque.elements.begin() + extra);
+  else
+    deque.elements.erase(deque.elements.begin() + deque.most, deque.elements.end());
+}
+
+Value deque_method(const std::shared_ptr<Sequence>& deque, const std::string& name) {
+  static const std::pair<const char*, Change> changes[] = {{"appendleft", append_left},
+                                                           {"extendleft", extend_left},
+                                                           {"popleft", pop_left},
+                                                           {"rotate", rotate}};
+  for (const auto& [method, change] : changes)
+    if (name == method)
+      return std::make_shared<Native>(
+          "deque." + name, [deque, change](Interpreter& inner, const CallArguments& arguments) {
+            Value result = change(inner, *deque, arguments);
+            note_list_change(inner, *deque);
+            return result;
+          });
+  if (name == "copy")
+    return std::make_shared<Native>(
+        "deque.copy", [deque](Interpreter& inner, const CallArguments& arguments) -> Value {
+          expect_count(inner, arguments, 0, 0);
+          auto copy = empty_deque();
+          copy->most = deque->most;
+          copy->elements = deque->elements;
+          return copy;
+        });
+  return nullptr;
+}
+
+std::span<const SpecialCallable> deque_callables() {
+  static constexpr SpecialCallable table[] = {{"collections.deque", call_deque}};
+  return table;
+}
+
+}  // namespace janus::frontend

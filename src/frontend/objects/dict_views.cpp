@@ -1,0 +1,108 @@
+#include "frontend/objects/dict_views.h"
+
+#include <algorithm>
+
+#include "frontend/core/exceptions.h"
+#include "frontend/objects/container_parts.h"
+#include "frontend/core/class_of.h"
+#include "frontend/objects/containers.h"
+
+namespace janus::frontend {
+
+using python::Object;
+using syntax::CompareOperator;
+
+namespace {
+
+constexpr const char* kValues = "values";
+
+/// Whether the elements are what the dict holds.
+bool is_current(const Sequence& view) {
+  const auto is_shown = [&](const Value& element, const std::pair<Object, Value>& item) {
+    if (view.part == kValues) return element == item.second;
+    if (view.part == "keys") return known_object(element) == item.first.get();
+    const auto& pair = as<Sequence>(element)->elements;
+    return known_object(pair[0]) == item.first.get() && pair[1] == item.second;
+  };
+  const std::vector<Value>& elements = view.elements.known();
+  return std::equal(elements.begin(), elements.end(), view.viewed->items.begin(),
+                    view.viewed->items.end(), is_shown);
+}
+
+}  // namespace
+
+Value view_of(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dictionary,
+              const std::string& part) {
+  auto view = std::make_shared<Sequence>(false);
+  for (const auto& item : dictionary->items)
+    view->elements.push_back(dictionary_part(interpreter, item, part));
+  view->viewed = dictionary;
+  view->part = part;
+  return view;
+}
+
+bool is_view(const Value& value) {
+  const auto* sequence = as<Sequence>(value);
+  return sequence != nullptr && sequence->viewed != nullptr;
+}
+
+bool is_set_view(const Value& value) {
+  return is_view(value) && as<Sequence>(value)->part != kValues;
+}
+
+Value current(Interpreter& interpreter, const Value& value) {
+  if (!is_view(value)) return value;
+  const auto& view = *as<Sequence>(value);
+  return is_current(view) ? value : view_of(interpreter, view.viewed, view.part);
+}
+
+bool may_be_one_view(const Value& left, const Value& right) {
+  if (left == right || !is_view(left) || !is_view(right)) return false;
+  const auto *first = as<Sequence>(left), *second = as<Sequence>(right);
+  return first->viewed == second->viewed && first->part == second->part;
+}
+
+Value compare_views(Interpreter& interpreter, CompareOperator op, const Value& left,
+                    const Value& right) {
+  if (!is_view(left) && !is_view(right)) return nullptr;
+  // The other operand may have a method of its own.
+  for (const Value& operand : {left, right})
+    if (const PyTypeObject* const type = class_of(operand);
+        type == nullptr || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0)
+      interpreter.refuse(ReasonCode::expression, "the comparison of a view with an object");
+  if (op != CompareOperator::Eq && op != CompareOperator::NotEq)
+    raise(interpreter, PyExc_TypeError, "TypeError: views that have no order");
+  if (may_be_one_view(left, right))
+    interpreter.refuse(ReasonCode::expression, "whether two views are one object");
+  return interpreter.boolean((left == right) == (op == CompareOperator::Eq));
+}
+
+Value view_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& view,
+                  const std::string& name) {
+  if (name == "isdisjoint" && is_set_view(view))
+    return std::make_shared<Native>(
+        "view.isdisjoint", [view](Interpreter& inner, const CallArguments& arguments) -> Value {
+          expect_count(inner, arguments, 1, 1);
+          const Value common =
+              set_binary(inner, syntax::Operator::BitAnd, view, arguments.positional[0]);
+          if (common == nullptr) inner.refuse(ReasonCode::expression, "isdisjoint() of a view");
+          return inner.boolean(as<SetValue>(common)->elements.empty());
+        });
+  PyTypeObject* const type = class_of(Value(view));
+  if (PyDict_GetItemString(type->tp_dict, name.c_str()) != nullptr)
+    interpreter.refuse(ReasonCode::expression, cat("the method ", name, " of a view"));
+  return nullptr;
+}
+
+Object folded_view(Interpreter& interpreter, const Sequence& view) {
+  const Object dict = interpreter.must(PyDict_New());
+  for (const auto& [key, value] : view.viewed->items) {
+    const Object held = view.part == "keys" ? Object::borrow(Py_None) : folded(interpreter, value);
+    if (PyDict_SetItem(dict.get(), key.get(), held.get()) < 0) interpreter.refuse_raised();
+  }
+  if (view.viewed->type)
+    interpreter.refuse(ReasonCode::dynamic_value, "a view of a dict of another class");
+  return interpreter.must(PyObject_CallMethod(dict.get(), view.part.c_str(), nullptr));
+}
+
+}  // namespace janus::frontend

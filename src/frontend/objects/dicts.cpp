@@ -1,0 +1,305 @@
+// Dicts: items, methods and views, of those that the run makes and of real ones; OrderedDict,
+// defaultdict and Counter are dicts with a class of their own.
+#include "frontend/core/exceptions.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/container_parts.h"
+#include "frontend/objects/dict_views.h"
+#include "frontend/values/make.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/keys.h"
+#include "frontend/core/operations.h"
+#include "frontend/objects/special_callables.h"
+#include "frontend/objects/containers.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+using Arguments = CallArguments;
+
+PyTypeObject* class_at(const char* path) { return reinterpret_cast<PyTypeObject*>(imported(path)); }
+PyTypeObject* default_dict_type() {
+  static PyTypeObject* const type = class_at("collections.defaultdict");
+  return type;
+}
+PyTypeObject* counter_type() {
+  static PyTypeObject* const type = class_at("collections.Counter");
+  return type;
+}
+
+std::shared_ptr<Dictionary> empty_like(const Dictionary& dictionary) {
+  auto empty = made_dict(dictionary.type);
+  empty->factory = dictionary.factory;
+  return empty;
+}
+
+}  // namespace
+
+PyTypeObject* ordered_dict_type() {
+  static PyTypeObject* const type = class_at("collections.OrderedDict");
+  return type;
+}
+
+bool is_counter(PyTypeObject* type) { return type == counter_type(); }
+
+bool is_plain_dict(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return type == &PyDict_Type || type == ordered_dict_type() || type == default_dict_type() ||
+         type == counter_type();
+}
+
+std::optional<RealDict> real_dict(const Value& value) {
+  if (const auto* known = as<Known>(value); known != nullptr && is_plain_dict(known->object.get()))
+    return RealDict{known->object.get(), known->source};
+  if (const auto* dictionary = as<Dictionary>(value);
+      dictionary != nullptr && dictionary->source != nullptr)
+    return RealDict{dictionary->object.get(), dictionary->source};
+  return std::nullopt;
+}
+
+Value dictionary_part(Interpreter& interpreter, const std::pair<Object, Value>& item,
+                      const std::string& part) {
+  if (part == "values") return item.second;
+  Value key = interpreter.constant(item.first);
+  return part == "keys" ? key : make_tuple({key, item.second});
+}
+
+/// A defaultdict's is made and stored, a Counter's is 0.
+Value missing_item(Interpreter& interpreter, const Value& self, const Value& key) {
+  PyTypeObject* type = class_of(self);
+  if (is_counter(type)) return interpreter.integer(0);
+  if (type != default_dict_type()) raise(interpreter, PyExc_KeyError, "KeyError");
+  const auto* dictionary = as<Dictionary>(self);
+  Value factory = dictionary != nullptr && dictionary->factory != nullptr
+                      ? dictionary->factory
+                      : attribute(interpreter, self, "default_factory");
+  if (const auto* none = as<Known>(factory); none != nullptr && none->object.is(Py_None))
+    raise(interpreter, PyExc_KeyError, "KeyError");
+  Value value = call(interpreter, factory, {});
+  write_subscript(interpreter, self, key, value);
+  return value;
+}
+
+namespace {
+
+Value pop_item(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dictionary,
+               const Arguments& arguments) {
+  const Value* flag = arguments.keyword("last");
+  if (!arguments.positional.empty()) flag = &arguments.positional[0];
+  const bool last = flag == nullptr || truth(interpreter, *flag, -1);
+  if (dictionary->items.empty())
+    raise(interpreter, PyExc_KeyError, "KeyError: popitem(): dictionary is empty");
+  const auto item = last ? dictionary->items.back() : dictionary->items.front();
+  Value key = interpreter.constant(item.first);
+  delete_subscript(interpreter, dictionary, key);
+  return make_tuple({key, item.second});
+}
+
+Value move_to_end(Interpreter& interpreter, Dictionary& dictionary, const Arguments& arguments) {
+  const Value* flag = arguments.keyword("last");
+  if (arguments.positional.size() > 1) flag = &arguments.positional[1];
+  const bool last = flag == nullptr || truth(interpreter, *flag, -1);
+  if (arguments.positional.empty())
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: move_to_end()");
+  const Object key = key_object(interpreter, arguments.positional[0]);
+  for (auto item = dictionary.items.begin(); item != dictionary.items.end(); ++item) {
+    if (!same_key(interpreter, item->first.get(), key.get())) continue;
+    auto moved = *item;
+    dictionary.items.erase(item);
+    dictionary.items.insert(last ? dictionary.items.end() : dictionary.items.begin(), moved);
+    return interpreter.none();
+  }
+  raise(interpreter, PyExc_KeyError, "KeyError");
+}
+
+std::vector<Value> dict_pairs(Interpreter& interpreter, const Dictionary& dictionary) {
+  std::vector<Value> pairs;
+  for (const auto& [key, value] : dictionary.items)
+    pairs.push_back(make_tuple({interpreter.constant(key), value}));
+  return pairs;
+}
+
+/// What `dict(other)` goes through: a mapping's keys and what it gives for them, or pairs.
+std::vector<Value> pairs_of(Interpreter& interpreter, const Value& other) {
+  if (const auto* dictionary = as<Dictionary>(other)) return dict_pairs(interpreter, *dictionary);
+  const bool is_object = as<Known>(other) != nullptr || as<Instance>(other) != nullptr;
+  // Of a dict that is gone through as one, Python asks no method.
+  PyTypeObject* const type = class_of(other);
+  if (is_object && type->tp_iter == PyDict_Type.tp_iter &&
+      special_method(interpreter, other, "__iter__") != nullptr)
+    return dict_pairs(interpreter, *held_items(interpreter, other));
+  const Value keys = is_object ? attribute_or_null(interpreter, other, "keys") : nullptr;
+  if (keys == nullptr) return elements_of(interpreter, other);
+  std::vector<Value> pairs;
+  for (const Value& key : elements_of(interpreter, call(interpreter, keys, {})))
+    pairs.push_back(make_tuple({key, subscript(interpreter, other, key)}));
+  return pairs;
+}
+
+}  // namespace
+
+void update_dict(Interpreter& interpreter, const Value& self, const CallArguments& arguments) {
+  if (arguments.positional.size() > 1)
+    interpreter.refuse(ReasonCode::would_raise,
+                       "TypeError: a dict of several positional arguments");
+  for (const Value& argument : arguments.positional) {
+    for (const Value& pair : pairs_of(interpreter, opened(interpreter, argument))) {
+      std::vector<Value> parts = elements_of(interpreter, pair);
+      if (parts.size() != 2)
+        interpreter.refuse(ReasonCode::would_raise, "ValueError: dictionary update sequence");
+      write_subscript(interpreter, self, parts[0], parts[1]);
+    }
+  }
+  for (const auto& [key, value] : arguments.keywords)
+    write_subscript(interpreter, self, interpreter.string(key), value);
+}
+
+namespace {
+
+/// dict.get, dict.setdefault and dict.pop share the search; of a real dict or one of the run.
+Value dict_access(Interpreter& interpreter, const Value& self, const std::string& name,
+                  const Arguments& arguments) {
+  expect_count(interpreter, arguments, 1, 2);
+  const Value& key = arguments.positional[0];
+  Value otherwise = arguments.positional.size() > 1 ? arguments.positional[1] : nullptr;
+  Value found = contains(interpreter, self, key) ? subscript(interpreter, self, key) : nullptr;
+  if (name == "get") return found != nullptr ? found : otherwise ? otherwise : interpreter.none();
+  if (name == "setdefault") {
+    if (found != nullptr) return found;
+    Value value = otherwise ? otherwise : interpreter.none();
+    write_subscript(interpreter, self, arguments.positional[0], value);
+    return value;
+  }
+  if (found == nullptr) {
+    if (otherwise) return otherwise;
+    raise(interpreter, PyExc_KeyError, "KeyError");
+  }
+  delete_subscript(interpreter, self, key);
+  return found;
+}
+
+}  // namespace
+
+Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::string& name) {
+  auto native = [&](Native::Function function) {
+    return std::make_shared<Native>("dict." + name, std::move(function));
+  };
+  if (name == "keys" || name == "values" || name == "items")
+    return native([dictionary, name](Interpreter& inner, const Arguments& arguments) -> Value {
+      expect_count(inner, arguments, 0, 0);
+      return view_of(inner, dictionary, name);
+    });
+  if (name == "get" || name == "setdefault" || name == "pop")
+    return native([dictionary, name](Interpreter& inner, const Arguments& arguments) {
+      return dict_access(inner, dictionary, name, arguments);
+    });
+  if (name == "update")
+    return native([dictionary](Interpreter& inner, const Arguments& arguments) {
+      update_dict(inner, dictionary, arguments);
+      return inner.none();
+    });
+  if (name == "copy")
+    return native([dictionary](Interpreter& inner, const Arguments& arguments) -> Value {
+      expect_count(inner, arguments, 0, 0);
+      auto copy = empty_like(*dictionary);
+      copy->items = dictionary->items;
+      return copy;
+    });
+  if (name == "popitem")
+    return native([dictionary](Interpreter& inner, const Arguments& arguments) {
+      return pop_item(inner, dictionary, arguments);
+    });
+  if (name == "move_to_end" && dictionary->type && dictionary->source == nullptr)
+    return native([dictionary](Interpreter& inner, const Arguments& arguments) {
+      return move_to_end(inner, *dictionary, arguments);
+    });
+  if (name == "clear")
+    return native([dictionary](Interpreter& inner, const Arguments& arguments) {
+      expect_count(inner, arguments, 0, 0);
+      if (auto dict = real_dict(dictionary))
+        inner.heap.clear(dict_target(inner, dict->object, dict->source));
+      dictionary->items.clear();
+      return inner.none();
+    });
+  return nullptr;
+}
+
+Value real_dict_method(const Value& self, const std::string& name) {
+  if (!is_plain_dict(as<Known>(self)->object.get())) return nullptr;
+  if (name == "get" || name == "setdefault" || name == "pop")
+    return std::make_shared<Native>("dict." + name,
+                                    [self, name](Interpreter& inner, const Arguments& arguments) {
+                                      return dict_access(inner, self, name, arguments);
+                                    });
+  if (name == "update")
+    return std::make_shared<Native>("dict.update",
+                                    [self](Interpreter& inner, const Arguments& arguments) {
+                                      update_dict(inner, self, arguments);
+                                      return inner.none();
+                                    });
+  return nullptr;
+}
+
+// --- classes ------------------------------------------------------------------------------------
+
+namespace {
+
+std::shared_ptr<Dictionary> dict_of(PyTypeObject* type) {
+  return made_dict(Object::borrow(reinterpret_cast<PyObject*>(type)));
+}
+
+Value call_ordered_dict(Interpreter& interpreter, const Arguments& arguments) {
+  auto dictionary = dict_of(ordered_dict_type());
+  if (arguments.positional.size() > 1) return nullptr;
+  update_dict(interpreter, dictionary, arguments);
+  return dictionary;
+}
+
+Value call_default_dict(Interpreter& interpreter, const Arguments& arguments) {
+  auto dictionary = dict_of(default_dict_type());
+  if (arguments.positional.size() > 2) return nullptr;
+  dictionary->factory = arguments.positional.empty() ? interpreter.none() : arguments.positional[0];
+  Arguments items = arguments;
+  if (!items.positional.empty()) items.positional.erase(items.positional.begin());
+  update_dict(interpreter, dictionary, items);
+  return dictionary;
+}
+
+Value call_counter(Interpreter& interpreter, const Arguments& arguments) {
+  auto dictionary = dict_of(counter_type());
+  if (arguments.positional.empty() && arguments.keywords.empty()) return dictionary;
+  call(interpreter, attribute(interpreter, dictionary, "update"), arguments);
+  return dictionary;
+}
+
+/// collections._count_elements(mapping, iterable)
+Value call_count_elements(Interpreter& interpreter, const Arguments& arguments) {
+  if (arguments.positional.size() != 2) return nullptr;
+  const Value& mapping = arguments.positional[0];
+  if (!is_counter(class_of(mapping))) return nullptr;
+  for (const Value& element : elements_of(interpreter, arguments.positional[1])) {
+    Value count = contains(interpreter, mapping, element) ? subscript(interpreter, mapping, element)
+                                                          : interpreter.integer(0);
+    write_subscript(interpreter, mapping, element,
+                    binary(interpreter, syntax::Operator::Add, count, interpreter.integer(1)));
+  }
+  return interpreter.none();
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> dict_callables() {
+  static constexpr SpecialCallable table[] = {
+      {"collections.OrderedDict", call_ordered_dict},
+      {"collections.defaultdict", call_default_dict},
+      {"collections.Counter", call_counter},
+      {"collections._count_elements", call_count_elements},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,357 @@
+#include "frontend/objects/instances.h"
+
+#include "frontend/core/exceptions.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/container_parts.h"
+#include "python/classes.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/make.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/flags.h"
+#include "frontend/values/operands.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/describe_callable.h"
+
+namespace janus::frontend {
+
+using python::Object;
+using syntax::CompareOperator;
+
+PyObject* class_entry(Interpreter& interpreter, PyTypeObject* type, const char* name) {
+  Object key = Object::steal(PyUnicode_InternFromString(name));
+  PyObject* found = _PyType_Lookup(type, key.get());
+  const Source* owner = interpreter.sources().root(
+      Source::Kind::constant, Object::borrow(reinterpret_cast<PyObject*>(type)));
+  if (found != nullptr)
+    interpreter.assume(Assumption::Kind::identity,
+                       interpreter.sources().step(Source::Kind::type_attribute, owner, key),
+                       Object::borrow(found));
+  else
+    interpreter.assume(Assumption::Kind::missing_attribute, owner, key);
+  return found;
+}
+
+namespace {
+
+PyObject* of_object(const char* name) {
+  return PyDict_GetItemString(PyBaseObject_Type.tp_dict, name);
+}
+
+/// Whether an object of the class is its attributes, and items if it is a dict, and nothing else:
+/// no other base written in C, no destructor.
+bool is_plain_class(Interpreter& interpreter, PyTypeObject* type) {
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || Py_TYPE(type)->tp_call != PyType_Type.tp_call)
+    return false;
+  if ((type->tp_flags & Py_TPFLAGS_IS_ABSTRACT) != 0 || type->tp_itemsize != 0) return false;
+  const PyTypeObject* const base = python::class_in_c(type);
+  if (base != &PyBaseObject_Type && base != &PyDict_Type && base != ordered_dict_type())
+    return false;
+  return class_entry(interpreter, type, "__del__") == nullptr;
+}
+
+/// An object of a plain class, without attributes and items.
+std::shared_ptr<Instance> bare_instance(PyTypeObject* type) {
+  auto made = std::make_shared<Instance>(Object::borrow(reinterpret_cast<PyObject*>(type)));
+  PyTypeObject* const base = python::class_in_c(type);
+  if (base == &PyDict_Type) made->items = made_dict({});
+  if (base == ordered_dict_type())
+    made->items = made_dict(Object::borrow(reinterpret_cast<PyObject*>(base)));
+  return made;
+}
+
+/// Whether the method is the one that the class written in C brings along.
+bool is_of_class_in_c(PyTypeObject* type, PyObject* method, const char* name) {
+  const Object key = Object::steal(PyUnicode_InternFromString(name));
+  return method == _PyType_Lookup(python::class_in_c(type), key.get());
+}
+
+// --- dataclasses --------------------------------------------------------------------------------
+
+/// The methods that @dataclass writes have no source, but are known.
+bool is_written_by_dataclass(PyTypeObject* type, PyObject* function, const char* name) {
+  if (PyDict_GetItemString(type->tp_dict, "__dataclass_params__") == nullptr ||
+      !PyFunction_Check(function) || PyDict_GetItemString(type->tp_dict, name) != function)
+    return false;
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
+  return text_of(code->co_filename) == "<string>";
+}
+
+class DataclassInit {
+ public:
+  DataclassInit(Interpreter& interpreter, const std::shared_ptr<Instance>& instance,
+                const CallArguments& arguments)
+      : interpreter_(interpreter), instance_(instance), arguments_(arguments) {}
+
+  void run() {
+    Object fields = attribute_of(instance_->type.get(), "__dataclass_fields__");
+    Object list = interpreter_.must(PyMapping_Values(fields.get()));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i)
+      set_field(PyList_GET_ITEM(list.get(), i));
+    if (next_ != arguments_.positional.size() || keywords_ != arguments_.keywords.size())
+      interpreter_.refuse(ReasonCode::would_raise, "TypeError: arguments of a dataclass");
+    if (class_entry(interpreter_, class_of(instance_), "__post_init__") != nullptr)
+      call(interpreter_, attribute(interpreter_, instance_, "__post_init__"), {});
+  }
+
+ private:
+  Object attribute_of(PyObject* object, const char* name) const {
+    return interpreter_.must(PyObject_GetAttrString(object, name));
+  }
+
+  void set_field(PyObject* field) {
+    static PyObject* const plain = imported("dataclasses._FIELD");
+    std::string name = text_of(attribute_of(field, "name").get());
+    Object kind = attribute_of(field, "_field_type");
+    if (kind.is(imported("dataclasses._FIELD_CLASSVAR"))) return;
+    if (!kind.is(plain)) interpreter_.refuse(ReasonCode::unknown_callable, "a dataclass");
+    Value value;
+    const bool is_given = attribute_of(field, "init").is(Py_True);
+    if (is_given) value = argument(field, name);
+    // What the class has under the name is not set anew, where there is no slot for it.
+    if (value == nullptr && (is_given || has_factory(field) || has_slots()))
+      value = default_of(field);
+    if (value == nullptr) {
+      if (attribute_of(field, "init").is(Py_True))
+        interpreter_.refuse(ReasonCode::would_raise, "TypeError: a field without a value");
+      return;
+    }
+    // The method that @dataclass writes goes by `__setattr__`, unless the class is frozen.
+    if (is_frozen())
+      write_own_attribute(interpreter_, instance_, name, value);
+    else
+      write_attribute(interpreter_, instance_, name, value);
+  }
+
+  bool has_factory(PyObject* field) const {
+    return !attribute_of(field, "default_factory").is(imported("dataclasses.MISSING"));
+  }
+
+  bool has_slots() const {
+    return PyDict_GetItemString(class_of(instance_)->tp_dict, "__slots__") != nullptr;
+  }
+
+  bool is_frozen() const {
+    return attribute_of(attribute_of(instance_->type.get(), "__dataclass_params__").get(), "frozen")
+        .is(Py_True);
+  }
+
+  Value argument(PyObject* field, const std::string& name) {
+    bool keyword_only = attribute_of(field, "kw_only").is(Py_True);
+    const Value* named = arguments_.keyword(name);
+    if (!keyword_only && next_ < arguments_.positional.size()) {
+      if (named != nullptr)
+        interpreter_.refuse(ReasonCode::would_raise, "TypeError: a field is given twice");
+      return arguments_.positional[next_++];
+    }
+    if (named == nullptr) return nullptr;
+    ++keywords_;
+    return *named;
+  }
+
+  Value default_of(PyObject* field) {
+    static PyObject* const missing = imported("dataclasses.MISSING");
+    Object factory = attribute_of(field, "default_factory");
+    if (!factory.is(missing)) return call(interpreter_, known(factory), {});
+    Object value = attribute_of(field, "default");
+    return value.is(missing) ? nullptr : known(value);
+  }
+
+  Value known(const Object& object) {
+    return interpreter_.wrap(object.get(),
+                             interpreter_.sources().root(Source::Kind::constant, object));
+  }
+
+  Interpreter& interpreter_;
+  const std::shared_ptr<Instance> instance_;
+  const CallArguments& arguments_;
+  size_t next_ = 0, keywords_ = 0;
+};
+
+}  // namespace
+
+namespace {
+
+/// What `type.__call__` does behind the constructor. False: that can't be followed.
+bool initialise(Interpreter& interpreter, const std::shared_ptr<Instance>& instance,
+                const CallArguments& arguments, bool has_written_constructor) {
+  PyTypeObject* const type = class_of(instance);
+  PyObject* const initialiser = class_entry(interpreter, type, "__init__");
+  if (instance->items != nullptr && is_of_class_in_c(type, initialiser, "__init__")) {
+    call(interpreter, special_method(interpreter, instance, "__init__"), arguments);
+    return true;
+  }
+  if (initialiser == of_object("__init__")) {
+    const bool has_arguments = !arguments.positional.empty() || !arguments.keywords.empty();
+    if (has_arguments && !has_written_constructor)
+      interpreter.refuse(ReasonCode::would_raise, "TypeError: a class that takes no arguments");
+    return true;
+  }
+  if (is_written_by_dataclass(type, initialiser, "__init__")) {
+    DataclassInit(interpreter, instance, arguments).run();
+    return true;
+  }
+  if (!PyFunction_Check(initialiser)) return false;
+  Value result = call(interpreter, special_method(interpreter, instance, "__init__"), arguments);
+  const auto* none = as<Known>(result);
+  if (none == nullptr || !none->object.is(Py_None))
+    interpreter.refuse(ReasonCode::would_raise, "TypeError: __init__() should return None");
+  return true;
+}
+
+/// What a class gives whose `__new__` is a function of the program.
+Value make_by_constructor(Interpreter& interpreter, const Known& type, PyObject* constructor,
+                          const CallArguments& arguments) {
+  const Source* owner = interpreter.sources().root(Source::Kind::constant, type.object);
+  const Source* path = interpreter.sources().step(
+      Source::Kind::type_attribute, owner, Object::steal(PyUnicode_InternFromString("__new__")));
+  const Value function = attribute(
+      interpreter, std::make_shared<Known>(Object::borrow(constructor), path), "__func__");
+  CallArguments all = arguments;
+  all.positional.insert(all.positional.begin(), interpreter.constant(type.object));
+  const Value made = call(interpreter, function, all);
+  PyTypeObject* const of = class_of(made);
+  if (of != nullptr &&
+      PyType_IsSubtype(of, reinterpret_cast<PyTypeObject*>(type.object.get())) == 0)
+    return made;
+  // One of before the call would be initialised anew.
+  const auto instance = shared_as<Instance>(made);
+  if (instance == nullptr || !initialise(interpreter, instance, arguments, true))
+    interpreter.refuse(ReasonCode::unknown_callable,
+                       describe_callable(interpreter.constant(type.object)));
+  return made;
+}
+
+}  // namespace
+
+Value make_instance(Interpreter& interpreter, const Known& type, const CallArguments& arguments) {
+  auto* object = reinterpret_cast<PyTypeObject*>(type.object.get());
+  if (!is_plain_class(interpreter, object)) return nullptr;
+  PyObject* const constructor = class_entry(interpreter, object, "__new__");
+  if (Py_IS_TYPE(constructor, &PyStaticMethod_Type))
+    return make_by_constructor(interpreter, type, constructor, arguments);
+  if (!is_of_class_in_c(object, constructor, "__new__")) return nullptr;
+  const std::shared_ptr<Instance> instance = bare_instance(object);
+  return initialise(interpreter, instance, arguments, false) ? instance : nullptr;
+}
+
+namespace {
+
+Value make_bare(Interpreter& interpreter, const CallArguments& arguments, PyTypeObject* maker) {
+  if (arguments.positional.size() != 1 || !arguments.keywords.empty()) return nullptr;
+  PyObject* const known = known_object(arguments.positional[0]);
+  if (known == nullptr || !PyType_Check(known)) return nullptr;
+  auto* const type = reinterpret_cast<PyTypeObject*>(known);
+  // Python makes no object by a method of another class than the one that its class is derived
+  // from.
+  if (python::class_in_c(type)->tp_new != maker->tp_new) return nullptr;
+  interpreter.assume_identity(*as<Known>(arguments.positional[0]));
+  return is_plain_class(interpreter, type) ? bare_instance(type) : nullptr;
+}
+
+}  // namespace
+
+Value call_object_new(Interpreter& interpreter, const CallArguments& arguments) {
+  return make_bare(interpreter, arguments, &PyBaseObject_Type);
+}
+
+Value call_dict_new(Interpreter& interpreter, const CallArguments& arguments) {
+  return make_bare(interpreter, arguments, &PyDict_Type);
+}
+
+Value make_namespace(Interpreter& interpreter, const CallArguments& arguments) {
+  if (!arguments.positional.empty()) return nullptr;
+  auto instance = std::make_shared<Instance>(Object::borrow(imported("types.SimpleNamespace")));
+  for (const auto& [name, value] : arguments.keywords)
+    write_own_attribute(interpreter, instance, name, value);
+  return instance;
+}
+
+namespace {
+
+/// What a method of the object says; null: NotImplemented.
+Value by_method(Interpreter& interpreter, CompareOperator op, const Value& left,
+                const Value& right) {
+  CallArguments arguments;
+  arguments.positional = {right};
+  Value result =
+      call(interpreter, special_method(interpreter, left, comparison_method(op)), arguments);
+  const auto* known = as<Known>(result);
+  return known != nullptr && known->object.is(Py_NotImplemented) ? nullptr : result;
+}
+
+/// Objects of one dataclass compare as tuples of their fields.
+Value by_fields(Interpreter& interpreter, CompareOperator op, const Value& left,
+                const Value& right) {
+  PyTypeObject* const type = class_of(left);
+  if (class_of(right) != type) return nullptr;
+  const auto attribute_of = [&](PyObject* object, const char* name) {
+    return interpreter.must(PyObject_GetAttrString(object, name));
+  };
+  const Object fields = attribute_of(reinterpret_cast<PyObject*>(type), "__dataclass_fields__");
+  const Object list = interpreter.must(PyMapping_Values(fields.get()));
+  std::vector<Value> first, second;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list.get()); ++i) {
+    PyObject* const field = PyList_GET_ITEM(list.get(), i);
+    if (!attribute_of(field, "_field_type").is(imported("dataclasses._FIELD")) ||
+        !attribute_of(field, "compare").is(Py_True))
+      continue;
+    const std::string name = text_of(attribute_of(field, "name").get());
+    first.push_back(attribute(interpreter, left, name));
+    second.push_back(attribute(interpreter, right, name));
+  }
+  return compare(interpreter, op, make_tuple(std::move(first)), make_tuple(std::move(second)));
+}
+
+/// What the class of the left object says; null: nothing of the right one.
+Value compare_by_left(Interpreter& interpreter, CompareOperator op, const Value& left,
+                      const Value& right) {
+  PyTypeObject* const type = class_of(left);
+  const bool is_object = as<Instance>(left) != nullptr || as<Known>(left) != nullptr;
+  if (type == nullptr || as<Tensor>(left) != nullptr)
+    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  // A number, text or container says nothing of objects of other classes.
+  if (!is_object || (type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return nullptr;
+  const char* name = comparison_method(op);
+  PyObject* const method = class_entry(interpreter, type, name);
+  if (method != nullptr && PyFunction_Check(method))
+    return is_written_by_dataclass(type, method, name) ? by_fields(interpreter, op, left, right)
+                                                       : by_method(interpreter, op, left, right);
+  if (method != of_object(name))
+    interpreter.refuse(ReasonCode::expression, "the comparison of objects");
+  if (op != CompareOperator::NotEq) return nullptr;
+  const Value same = compare_by_left(interpreter, CompareOperator::Eq, left, right);
+  if (same == nullptr) return nullptr;
+  return flag_value(interpreter, negated(interpreter, truth_of(interpreter, same)));
+}
+
+}  // namespace
+
+Value compare_instances(Interpreter& interpreter, CompareOperator op, const Value& left,
+                        const Value& right) {
+  PyTypeObject *const type = class_of(left), *const other = class_of(right);
+  const bool right_first =
+      type != nullptr && other != nullptr && type != other && PyType_IsSubtype(other, type) != 0;
+  for (const bool by_right : {right_first, !right_first}) {
+    const Value result = by_right ? compare_by_left(interpreter, reflected(op), right, left)
+                                  : compare_by_left(interpreter, op, left, right);
+    if (result != nullptr) return result;
+  }
+  if (op != CompareOperator::Eq && op != CompareOperator::NotEq)
+    raise(interpreter, PyExc_TypeError, "TypeError: objects that have no order");
+  return interpreter.boolean(identical(interpreter, left, right) == (op == CompareOperator::Eq));
+}
+
+Value make_exception(Interpreter& interpreter, const Known& known, const CallArguments& arguments) {
+  auto* type = reinterpret_cast<PyTypeObject*>(known.object.get());
+  if (type->tp_new != reinterpret_cast<PyTypeObject*>(PyExc_BaseException)->tp_new) return nullptr;
+  auto exception = std::make_shared<Instance>(known.object);
+  set_exception_arguments(*exception, make_tuple(arguments.positional));
+  if (const Value initialiser = written_method(interpreter, exception, "__init__"))
+    call(interpreter, initialiser, arguments);
+  else if (!arguments.keywords.empty())
+    return nullptr;
+  return exception;
+}
+
+}  // namespace janus::frontend

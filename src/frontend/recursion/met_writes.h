@@ -1,0 +1,86 @@
+// Attributes that the run writes to objects that it meets (RuntimeObject), such as the states of a
+// tree's nodes: which objects these are, and how many, only the run knows.
+//
+// What is written under one name goes, with its object, to the end of a list of the interpreter's
+// own, which grows in branches, loops and recursions as any other list does (rolled.h). A read
+// looks there first, for the last write to that object. The commit does the writes in their order.
+//
+// That a name is written so has to be known from the start, as it decides how it is read: the first
+// write begins the generation anew (Generalise).
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/values/value.h"
+#include "speculate/generated.h"
+#include "frontend/values/rolled_list.h"
+#include "frontend/core/met_writes_state.h"
+
+namespace janus::frontend {
+
+class Freed;
+class Interpreter;
+struct ElementForm;
+
+class MetWrites final : public MetWritesState {
+ public:
+  MetWrites(Interpreter& interpreter, const std::vector<std::string>& names);
+
+  bool expects(const std::string& name) const override { return find(name) != nullptr; }
+  void write(const std::shared_ptr<RuntimeObject>& object, const Classes& classes,
+             const std::string& name, const Value& value) override;
+  Value read(const RuntimeObject& object, const std::string& name, int fact,
+             const std::function<Value()>& at_entry) override;
+  graph::Value* has(const RuntimeObject& object, const std::string& name) override;
+  void check_unwritten(PyTypeObject* type, const std::string& name) const override;
+  bool is_log(const Sequence& list) const override;
+
+  /// Refuses where a backward() in the run may not have come to all values with gradients that were
+  /// written; or lets the run find out, where that depends on which of them were read.
+  void check_freed();
+  /// The lists, which are seen by all that the run does.
+  std::vector<Value> lists() const;
+  /// All that is written, as one value, and how the commit does it; nothing if there was no write.
+  Value written() const;
+  speculate::HeapWrite commit() const;
+  /// Eager's names of autograd nodes, by the numbers that stand behind a written value.
+  const std::vector<std::string>& grad_fn_names() const { return grad_fn_names_; }
+
+ private:
+  struct Log {
+    std::string name;
+    std::shared_ptr<Sequence> writes = std::make_shared<Sequence>(true);
+    /// The positions in it of the values with gradients that were read, for each tensor of a value.
+    std::array<std::shared_ptr<Sequence>, 4> reads = {
+        std::make_shared<Sequence>(true), std::make_shared<Sequence>(true),
+        std::make_shared<Sequence>(true), std::make_shared<Sequence>(true)};
+    Classes classes;  ///< of the objects
+  };
+  const Log* find(const std::string& name) const;
+  static bool is_empty(const Log& log);
+  void check_class(const python::Object& type, const std::string& name) const;
+  void add_names(const Value& value, std::vector<Value>& numbers);
+  Value last_write(const RuntimeObject& object, const Log& log) const;
+  std::shared_ptr<const Rolled> rolled_up(const Log& log, int fact) const;
+  /// Where the object's last write stands in the list, from the end; 0: there is none.
+  Value position_of(const RuntimeObject& object, const Rolled& writes) const;
+  void note_read(const Log& log, const Rolled& writes, const Value& position);
+  void guard_reads(const Log& log, Freed& sure, Freed& if_read);
+  void guard_reads(const Log& log, size_t list, const Sequence& reads, Freed& sure, Freed& if_read);
+  std::shared_ptr<const Rolled> rolled_positions(const Sequence& reads) const;
+  [[noreturn]] void refuse_unfreed(const Log& log) const;
+
+  Interpreter& interpreter_;
+  std::vector<Log> logs_;
+  std::shared_ptr<Sequence> order_ = std::make_shared<Sequence>(true);  ///< numbers of logs
+  std::vector<std::string> grad_fn_names_;
+};
+
+/// Those of the interpretation.
+MetWrites& met_writes_of(Interpreter& interpreter);
+
+}  // namespace janus::frontend

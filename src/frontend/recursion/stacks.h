@@ -1,0 +1,38 @@
+// torch.stack() of a list whose length differs from activation to activation of a recursion, or
+// torch.cat() of one of rows: its first dimension has no name that the graph could give a value to.
+// So the tensor only stands for the list, until it is summed over that dimension, which is a loop
+// over the list. A recursion that asks for anything else of it is refused as the interpretation
+// ends.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "frontend/core/interpreter.h"
+#include "frontend/values/rolled_list.h"
+#include "frontend/core/operations.h"
+
+namespace janus::frontend {
+
+class Stacks {
+ public:
+  /// torch.stack(list)
+  Value stacked(Interpreter& interpreter, std::shared_ptr<const Rolled> list);
+  /// torch.cat(list) of tensors of one row each
+  Value joined(Interpreter& interpreter, std::shared_ptr<const Rolled> list);
+  /// A sum or mean over the first dimension of such a tensor; null: it is another call.
+  Value call(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments) const;
+
+  /// Takes what only stood for lists out of the graph; refuses what is made of it.
+  void finish(Interpreter& interpreter) const;
+
+ private:
+  struct Rows {
+    std::shared_ptr<const Rolled> list;
+    bool has_one_row_each = false;  ///< else each element is a row
+  };
+  Value standing_for(Interpreter& interpreter, Rows rows);
+  std::map<const graph::Value*, Rows> lists_;  // by the tensor's value
+};
+
+}  // namespace janus::frontend

@@ -1,0 +1,310 @@
+// Operators of torch that the graph has no own operator for: torch is asked which overload the call
+// is and what it gives; it goes in as an `opaque` node.
+#include <algorithm>
+
+#include "frontend/core/torch_services.h"
+#include "frontend/tensors/callables.h"
+#include "frontend/tensors/overlap.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/strides.h"
+#include "ops/list.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/make.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/autocast_state.h"
+#include "frontend/core/operations.h"
+#include "frontend/tensors/autocast.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+/// None where they are not numbers, or those of a contiguous tensor.
+std::vector<int64_t> known_strides(const Tensor& tensor) {
+  std::vector<int64_t> strides;
+  const auto is_number = [](const graph::Dim& dim) { return dim.is_constant(); };
+  if (!tensor.strides || is_contiguous(tensor) || !std::ranges::all_of(*tensor.strides, is_number))
+    return strides;
+  for (const graph::Dim& stride : *tensor.strides) strides.push_back(stride.value());
+  return strides;
+}
+
+/// Arguments of the call as torch needs to know them, with the graph value of each operand.
+class DescribedArguments {
+ public:
+  explicit DescribedArguments(Interpreter& interpreter) : interpreter_(interpreter) {}
+
+  bool add_all(const CallArguments& arguments) {
+    for (const Value& value : arguments.positional) {
+      OperatorArgument argument;
+      if (!describe(value, argument)) return false;
+      list.push_back(std::move(argument));
+    }
+    for (const auto& [name, value] : arguments.keywords) {
+      OperatorArgument argument;
+      if (!describe(value, argument)) return false;
+      argument.keyword = name;
+      list.push_back(std::move(argument));
+    }
+    sources_.clear();
+    for (size_t i = 0; i < list.size(); ++i)
+      remember(list[i], i < arguments.positional.size()
+                            ? arguments.positional[i]
+                            : arguments.keywords[i - arguments.positional.size()].second);
+    return true;
+  }
+
+  const Value& source_of(const OperatorArgument* argument) const { return sources_.at(argument); }
+
+  std::vector<OperatorArgument> list;
+
+ private:
+  bool describe(const Value& value, OperatorArgument& argument) {
+    if (auto* tensor = as<Tensor>(value)) {
+      argument.kind = OperatorArgument::Kind::tensor;
+      argument.type = read(interpreter_, *tensor)->type;
+      argument.requires_grad = tensor->requires_grad;
+      argument.strides = known_strides(*tensor);
+      return true;
+    }
+    if (is_flag(value)) {
+      // It may decide what the operator is: a dropout that drops nothing gives its operand itself.
+      argument.kind = OperatorArgument::Kind::constant;
+      argument.object = Object::borrow(truth(interpreter_, value, -1) ? Py_True : Py_False);
+      return true;
+    }
+    if (const auto* number = as<Number>(value)) {
+      if (number->dim) {
+        argument.kind = OperatorArgument::Kind::dimension;
+        argument.dim = *number->dim;
+        return true;
+      }
+      argument.kind = OperatorArgument::Kind::number;
+      argument.type = interpreter_.graph_value(value)->type;
+      return true;
+    }
+    Value twin = opened(interpreter_, value);
+    if (const auto* sequence = as<Sequence>(twin)) {
+      argument.kind = OperatorArgument::Kind::sequence;
+      for (const Value& element : sequence->elements) {
+        OperatorArgument part;
+        if (!describe(element, part)) return false;
+        argument.elements.push_back(std::move(part));
+      }
+      return true;
+    }
+    const auto* known = as<Known>(value);
+    if (known == nullptr ||
+        !(is_immutable_constant(known->object.get()) || is_torch_constant(known->object.get())))
+      return false;
+    argument.kind = OperatorArgument::Kind::constant;
+    argument.object = known->object;
+    return true;
+  }
+
+  void remember(const OperatorArgument& argument, const Value& value) {
+    sources_[&argument] = value;
+    if (argument.kind != OperatorArgument::Kind::sequence) return;
+    Value twin = opened(interpreter_, value);
+    const auto& elements = as<Sequence>(twin)->elements;
+    for (size_t i = 0; i < elements.size(); ++i) remember(argument.elements[i], elements[i]);
+  }
+
+  Interpreter& interpreter_;
+  std::map<const OperatorArgument*, Value> sources_;
+};
+
+graph::Value* operand_value(Interpreter& interpreter, const DescribedArguments& arguments,
+                            const OperatorArgument* operand) {
+  if (operand == nullptr) return interpreter.builder().none();
+  const Value& value = arguments.source_of(operand);
+  if (auto* tensor = as<Tensor>(value)) return read(interpreter, *tensor);
+  return interpreter.graph_value(value);
+}
+
+/// A result may share memory with an operand; how is not known, so neither may be written, and the
+/// result not be read once something else has written that memory.
+void note_alias(const DescribedArguments& arguments, const ResolvedOperator& resolved, size_t index,
+                Tensor& result) {
+  int operand = index < resolved.alias_of.size() ? resolved.alias_of[index] : -1;
+  if (operand < 0) return;
+  auto base =
+      shared_as<Tensor>(arguments.source_of(resolved.operands[static_cast<size_t>(operand)]));
+  if (base == nullptr) return;
+  result.uncertain_alias = true;
+  base->uncertain_alias = true;
+  result.taken_from = base;
+  result.seen_version = memory_of(base.get())->version;
+}
+
+/// Operators that go by where an operand lies in memory, not only by what it holds.
+bool looks_at_memory(const std::string& name) { return name.starts_with("aten::as_strided"); }
+
+/// The run may hold a tensor elsewhere than eager does: it is known to lie alike if it existed
+/// before and is as it was, or if it is all of a fresh tensor in order.
+void expect_known_place(Interpreter& interpreter, const std::string& name,
+                        const CallArguments& arguments) {
+  for (const Value& argument : arguments.positional) {
+    const auto* tensor = as<Tensor>(argument);
+    if (tensor == nullptr) continue;
+    const Tensor* memory = memory_of(tensor);
+    const bool is_as_before = memory->source != nullptr && !memory->written;
+    const bool is_fresh = memory == tensor && memory->source == nullptr && is_contiguous(*tensor);
+    if (!is_as_before && !is_fresh)
+      interpreter.refuse(ReasonCode::unsupported_tensor,
+                         cat(name, " of a tensor of which only eager knows how it lies in memory"));
+  }
+}
+
+/// Bindings of torch pack a list of tensors as a tuple; only `torch.ops` gives the list itself.
+bool packs_lists_as_tuples(PyObject* callable) {
+  return PyCFunction_Check(callable) != 0 || Py_IS_TYPE(callable, &PyMethodDescr_Type) != 0;
+}
+
+Value pack(Interpreter& interpreter, PyObject* callable, const ResolvedOperator& resolved,
+           std::vector<Value> results) {
+  if (resolved.packing == ResolvedOperator::Packing::single)
+    return results.empty() ? interpreter.none() : results[0];
+  if (resolved.packing == ResolvedOperator::Packing::list && !packs_lists_as_tuples(callable))
+    return make_list(std::move(results));
+  Value packed = make_tuple(std::move(results));
+  as<Sequence>(packed)->type = resolved.result_class;
+  return packed;
+}
+
+/// `aten::relu_` computes what `aten::relu` does and writes it into its first argument.
+std::optional<std::string> functional_name(const std::string& name) {
+  bool in_place = name.starts_with("aten::") && name.ends_with('_') && !name.ends_with("__");
+  return in_place ? std::optional(name.substr(0, name.size() - 1)) : std::nullopt;
+}
+
+/// Whether what the operator gives lies in the order of its indices, whatever it is given.
+bool gives_in_order(const std::string& name) { return name == "aten::repeat_interleave"; }
+
+/// Of one operator the method takes its arguments in another order than the function.
+CallArguments in_order_of_function(const std::string& functional, CallArguments arguments) {
+  if (functional == "aten::polygamma" && arguments.positional.size() == 2)
+    std::swap(arguments.positional[0], arguments.positional[1]);
+  return arguments;
+}
+
+/// Whether autograd tracks one of the operands.
+bool is_tracked(const ResolvedOperator& resolved) {
+  return std::ranges::any_of(resolved.operands, [](const OperatorArgument* operand) {
+    return operand != nullptr && operand->requires_grad;
+  });
+}
+
+graph::Node* append_opaque(Interpreter& interpreter, DescribedArguments& described,
+                           ResolvedOperator& resolved) {
+  std::vector<graph::Value*> inputs;
+  for (size_t i = 0; i < resolved.operands.size(); ++i) {
+    const OperatorArgument* operand = resolved.operands[i];
+    graph::Value* value = operand_value(interpreter, described, operand);
+    const bool has_gradient = !resolved.without_gradient.contains(i);
+    inputs.push_back(has_gradient ? value : op::detach(interpreter.builder(), {value}));
+  }
+  if (resolved.random) resolved.attributes.set("_draws", true);
+  if (std::ranges::any_of(resolved.alias_of, [](int operand) { return operand >= 0; }))
+    resolved.attributes.set("_shares_memory", true);
+  return interpreter.builder().append_unchecked(op::opaque, inputs, resolved.attributes,
+                                                resolved.results);
+}
+
+/// The in-place form of the operator of that name, which `node` computes.
+Value write_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
+                   const std::string& name, const std::string& functional,
+                   const ResolvedOperator& resolved, const graph::Node& node) {
+  const bool any_tracked = is_tracked(resolved);
+  auto self = arguments.positional.empty() ? nullptr : shared_as<Tensor>(arguments.positional[0]);
+  // transpose_ and its like write nothing: they change where the tensor looks.
+  const bool is_view =
+      !resolved.alias_of.empty() && resolved.alias_of[0] >= 0 && resolved.same_as[0] == nullptr;
+  if (self == nullptr || is_view || node.outputs.size() != 1 ||
+      node.output()->type.shape != self->value->type.shape ||
+      node.output()->type.dtype != self->value->type.dtype)  // most would raise
+    interpreter.refuse(ReasonCode::unknown_callable, name);
+  // A dropout that drops nothing; only conj_physical_ counts as a write nevertheless.
+  if (resolved.same_as[0] != nullptr && functional != "aten::conj_physical") return self;
+  refuse_overlap(interpreter, *self, node, arguments, 1);
+  auto produced_by = any_tracked ? describe_call(interpreter, callable, arguments, 0) : nullptr;
+  write_in_place(interpreter, self, node, node.output(), any_tracked);
+  self->producer = name.substr(name.find(':') + 2);
+  self->produced_by = std::move(produced_by);
+  return self;
+}
+
+Value opaque_results(Interpreter& interpreter, PyObject* callable, const std::string& name,
+                     DescribedArguments& described, const ResolvedOperator& resolved,
+                     const graph::Node& node) {
+  const bool any_tracked = is_tracked(resolved);
+  std::vector<Value> results;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    graph::Value* output = node.outputs[i];
+    if (resolved.same_as[i] != nullptr) {
+      results.push_back(described.source_of(resolved.same_as[i]));
+      continue;
+    }
+    if (!output->type.is_tensor()) {
+      results.push_back(interpreter.number(output));
+      continue;
+    }
+    bool differentiable = i < resolved.differentiable.size() && resolved.differentiable[i];
+    if (any_tracked && !interpreter.modes.grad_enabled &&
+        graph::is_differentiable(output->type.dtype))
+      output = op::detach(interpreter.builder(), {output});
+    auto tensor = make_tensor(interpreter, output,
+                              differentiable && any_tracked && interpreter.modes.grad_enabled);
+    if (!gives_in_order(name)) tensor->strides.reset();
+    if (i < resolved.grad_fn_names.size()) tensor->grad_fn_name = resolved.grad_fn_names[i];
+    note_alias(described, resolved, i, *tensor);
+    results.push_back(std::move(tensor));
+  }
+  return pack(interpreter, callable, resolved, std::move(results));
+}
+
+}  // namespace
+
+std::shared_ptr<const ProducingCall> describe_call(Interpreter& interpreter, PyObject* callable,
+                                                   const CallArguments& arguments, size_t result) {
+  DescribedArguments described(interpreter);
+  if (callable == nullptr || !described.add_all(arguments)) return nullptr;
+  return std::make_shared<const ProducingCall>(
+      ProducingCall{Object::borrow(callable), std::move(described.list), result});
+}
+
+Value call_opaque(Interpreter& interpreter, PyObject* callable, const CallArguments& arguments,
+                  const std::string& native_refusal) {
+  std::optional<std::string> name = torch_services().operator_name(callable);
+  if (!name) return nullptr;
+  if (interpreter.modes.autocast.is_on) {
+    const CallArguments cast = with_casts(interpreter, name->substr(name->find(':') + 2),
+                                          torch_services().is_composite(*name), arguments);
+    const WithoutAutocast within(interpreter.modes.autocast);
+    return call_opaque(interpreter, callable, cast, native_refusal);
+  }
+  if (looks_at_memory(*name)) expect_known_place(interpreter, *name, arguments);
+  std::optional<std::string> functional = functional_name(*name);
+  DescribedArguments described(interpreter);
+  if (!described.add_all(functional ? in_order_of_function(*functional, arguments) : arguments))
+    return nullptr;
+  std::string why_not;
+  std::optional<ResolvedOperator> resolved =
+      torch_services().resolve(functional ? *functional : *name, described.list, &why_not);
+  if (!resolved && !native_refusal.empty())
+    interpreter.refuse(ReasonCode::shape_mismatch, cat(*name, ": ", native_refusal));
+  if (!resolved)
+    interpreter.refuse(ReasonCode::unknown_callable,
+                       cat(*name, " (", why_not.substr(0, why_not.find('\n')), ")"));
+  if (resolved->mutates) interpreter.refuse(ReasonCode::unknown_callable, *name);
+  const graph::Node* node = append_opaque(interpreter, described, *resolved);
+  interpreter.mark(speculate::LineMark::Kind::graph);
+  if (functional)
+    return write_opaque(interpreter, callable, arguments, *name, *functional, *resolved, *node);
+  return opaque_results(interpreter, callable, *name, described, *resolved, *node);
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,342 @@
+// Tensors as Python objects. An operation in place gives a tensor a new value; a view written to
+// scatters into its base, and views of a base that was written are taken again when next read.
+#include "frontend/tensors/tensor.h"
+
+#include <algorithm>
+#include <ranges>
+
+#include "frontend/values/strides.h"
+#include "graph/constant.h"
+#include "ops/list.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/known_callables.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+// --- aliases ------------------------------------------------------------------------------------
+
+void PossibleAliases::add(PossibleAlias alias) {
+  std::erase_if(all_, [](const PossibleAlias& each) { return each.tensor.expired(); });
+  if (!alias.tensor.expired() && std::ranges::find(all_, alias) == all_.end())
+    all_.push_back(std::move(alias));
+}
+
+// --- contents -----------------------------------------------------------------------------------
+
+namespace {
+
+void check_aliases_unchanged(const Interpreter& interpreter, const Tensor& tensor) {
+  for (const PossibleAlias& alias : tensor.possible_aliases)
+    if (auto other = alias.tensor.lock(); other != nullptr && other->version != alias.version)
+      interpreter.refuse(ReasonCode::unsupported_tensor,
+                         "a tensor that may be another one, which was written");
+  if (tensor.taken_from != nullptr && tensor.seen_version != memory_of(&tensor)->version)
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       "a tensor that may share memory with another one, which was written");
+}
+
+}  // namespace
+
+bool has_live_alias(const Tensor& tensor) {
+  for (const PossibleAlias& alias : tensor.possible_aliases)
+    if (!alias.tensor.expired()) return true;
+  return false;
+}
+
+graph::Value* read(Interpreter& interpreter, Tensor& tensor) {
+  check_aliases_unchanged(interpreter, tensor);
+  if (tensor.base == nullptr) return tensor.value;
+  graph::Value* base = read(interpreter, *tensor.base);
+  if (tensor.seen_version == tensor.base->version) return tensor.value;
+  if (tensor.requires_grad && tensor.is_leaf)
+    interpreter.refuse(ReasonCode::autograd, "a leaf shares memory with a tensor that was written");
+  std::vector<graph::Value*> inputs = tensor.view_node->inputs;
+  inputs[0] = base;
+  graph::Node* again =
+      interpreter.builder().append(*tensor.view_node->op, inputs, tensor.view_node->attributes);
+  tensor.value = again->outputs[tensor.view_output];
+  if (tensor.base->requires_grad && !tensor.untracked)
+    interpreter.differentiable.insert(tensor.value);
+  else if (tensor.base->requires_grad)
+    tensor.value = op::detach(interpreter.builder(), {tensor.value});
+  tensor.seen_version = tensor.base->version;
+  ++tensor.version;
+  return tensor.value;
+}
+
+bool is_leaf_view(const Tensor& tensor) {
+  if (tensor.base == nullptr || tensor.requires_grad || tensor.untracked ||
+      tensor.view_node->op == &op::detach)
+    return false;
+  return tensor.base->requires_grad || is_leaf_view(*tensor.base);
+}
+
+bool is_current(const Tensor& tensor) {
+  return tensor.base == nullptr ||
+         (tensor.seen_version == tensor.base->version && is_current(*tensor.base));
+}
+
+const Tensor* memory_of(const Tensor* tensor) {
+  for (;;) {
+    const std::shared_ptr<Tensor>& next =
+        tensor->base != nullptr ? tensor->base : tensor->taken_from;
+    if (next == nullptr) return tensor;
+    tensor = next.get();
+  }
+}
+
+std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor) {
+  const Tensor* memory = memory_of(tensor.get());
+  while (tensor.get() != memory)
+    tensor = tensor->base != nullptr ? tensor->base : tensor->taken_from;
+  return tensor;
+}
+
+namespace {
+
+/// What `base` is after a view of it was written. A view made of several is undone one by one.
+graph::Value* scatter(Interpreter& interpreter, const Tensor& tensor, graph::Value* base,
+                      graph::Value* contents) {
+  graph::Builder& builder = interpreter.builder();
+  const graph::Node& node = *tensor.view_node;
+  const bool is_one = node.outputs.size() == 1;
+  if (is_one && node.op->scatter != nullptr)
+    return node.op->scatter({builder, node, base, contents});
+  std::vector<const graph::Node*> views;
+  if (is_one && node.inputs.size() == 1 && node.op->decompose != nullptr) {
+    graph::Value* inputs[] = {base};
+    const graph::Value* value = node.op->decompose({builder, node, inputs}).at(0);
+    for (; value != base; value = value->definition->inputs[0]) {
+      const graph::Node* view = value->definition;
+      if (view == nullptr || view->inputs.size() != 1 || view->op->scatter == nullptr) break;
+      views.push_back(view);
+    }
+    if (value != base) views.clear();
+    if (value == base && views.empty()) return contents;
+  }
+  if (views.empty())
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       cat("an in-place write through the view ", node.op->name));
+  for (const graph::Node* view : views)
+    contents = view->op->scatter({builder, *view, view->inputs[0], contents});
+  return contents;
+}
+
+}  // namespace
+
+void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents) {
+  if (tensor.source != nullptr) ++interpreter.outside_writes;
+  if (tensor.uncertain_alias || has_live_alias(tensor))
+    interpreter.refuse(ReasonCode::unsupported_tensor,
+                       "an in-place write to a tensor that may share memory with another");
+  if (interpreter.made_in_inference && !interpreter.modes.inference_mode &&
+      tensor.source == nullptr)
+    interpreter.refuse(ReasonCode::mode_active, "an in-place write after inference mode");
+  if (tensor.base != nullptr) {
+    Tensor& base = *tensor.base;
+    graph::Value* whole = scatter(interpreter, tensor, read(interpreter, base), contents);
+    // A leaf is only written where autograd does not see it: what stays of it is the leaf anew.
+    if (base.is_leaf && base.requires_grad) whole = op::detach(interpreter.builder(), {whole});
+    write(interpreter, base, whole);
+    tensor.seen_version = base.version;
+  } else {
+    tensor.written = true;
+  }
+  interpreter.history.overwritten.emplace(tensor.value, nullptr);
+  if (const graph::Value* twin = interpreter.switches.twin_or_null(tensor.value))
+    interpreter.history.overwritten.emplace(twin, nullptr);
+  tensor.past_values.push_back(tensor.value);
+  tensor.value = contents;
+  ++tensor.version;
+  if (tensor.requires_grad) interpreter.differentiable.insert(contents);
+}
+
+namespace {
+
+Tensor& root_of(Tensor& tensor) {
+  Tensor* root = &tensor;
+  while (root->base != nullptr) root = root->base.get();
+  return *root;
+}
+
+bool is_untracked_alias(const Tensor& tensor) {
+  for (const Tensor* step = &tensor; step != nullptr; step = step->base.get())
+    if (step->untracked) return true;
+  return false;
+}
+
+/// Whether it was taken from its base by detach(), somewhere on the way.
+bool is_detached_alias(const Tensor& tensor) {
+  for (const Tensor* step = &tensor; step->base != nullptr; step = step->base.get())
+    if (step->view_node->op == &op::detach) return true;
+  return false;
+}
+
+/// Whether it is one of several views that one call gave, which autograd lets nobody write.
+bool is_one_of_several(const Tensor& tensor) {
+  for (const Tensor* step = &tensor; step->base != nullptr; step = step->base.get())
+    if (step->producer == "unbind") return true;
+  return false;
+}
+
+/// What autograd calls the nodes of a tensor that was written, and of the one it was taken from.
+void name_after_write(Tensor& tensor, Tensor& root) {
+  root.produced_by = tensor.produced_by = nullptr;
+  root.grad_fn_name = tensor.grad_fn_name = {};
+  if (&tensor == &root) return;
+  root.grad_fn_name = "torch::autograd::CopySlices";
+  for (Tensor* step = &tensor; step != &root; step = step->base.get())
+    step->grad_fn_name = "AsStridedBackward0";
+}
+
+}  // namespace
+
+void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                   graph::Value* contents, bool tracked) {
+  Tensor& root = root_of(*tensor);
+  const bool is_detached = is_detached_alias(*tensor);
+  if (tracked && interpreter.modes.grad_enabled && is_detached && !is_untracked_alias(*tensor))
+    interpreter.refuse(ReasonCode::autograd, "an in-place write with a gradient after detach()");
+  if (tracked && interpreter.modes.grad_enabled) name_after_write(*tensor, root);
+  if (!interpreter.modes.grad_enabled || is_detached) {
+    if (root.requires_grad && !root.is_leaf)
+      interpreter.refuse(ReasonCode::autograd,
+                         "an in-place write that autograd does not see to a tensor that it tracks");
+    // No gradient may flow through what autograd did not see.
+    if (tracked || root.requires_grad) contents = op::detach(interpreter.builder(), {contents});
+    if (is_untracked_alias(*tensor)) ++root.silent_writes;
+    return write(interpreter, *tensor, contents);
+  }
+  if (root.requires_grad && root.is_leaf)
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: an in-place operation on a leaf that requires grad");
+  if ((root.requires_grad || tracked) && is_one_of_several(*tensor))
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: an in-place operation on one of several views");
+  if (tracked) {
+    for (Tensor* step = tensor.get(); step != nullptr; step = step->base.get()) {
+      step->requires_grad = true;
+      step->is_leaf = false;
+    }
+  }
+  write(interpreter, *tensor, contents);
+}
+
+namespace {
+
+bool is_negative_or_unknown(const graph::Value* number) {
+  const auto known = graph::constant_number(number);
+  return known ? !(*known >= 0) : !number->type.is_none();
+}
+
+/// Whether eager's autograd keeps a copy of what an in-place operator had as its first operand, or
+/// needs its result only. Where not, backward() raises: with negative slopes, and where torch has
+/// no such derivative.
+bool survives_its_own_write(const graph::Node& node) {
+  if (std::ranges::count(node.inputs, node.inputs[0]) > 1) return false;  // kept without a copy
+  static constexpr std::string_view without[] = {"acosh", "asinh", "atanh"};
+  if (std::ranges::find(without, node.op->name) != std::end(without)) return false;
+  if (saves_result_in_place(*node.op))
+    return std::ranges::none_of(node.inputs | std::views::drop(1), is_negative_or_unknown);
+  return node.op != &op::opaque ||
+         node.attributes.get<std::string>("operator").find("rrelu") == std::string::npos;
+}
+
+}  // namespace
+
+bool saves_result_in_place(const graph::OpDef& op) {
+  static constexpr std::string_view names[] = {"leaky_relu", "elu", "functional_elu", "celu",
+                                               "selu"};
+  return std::ranges::find(names, op.name) != std::end(names);
+}
+
+void write_in_place(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                    const graph::Node& node, graph::Value* contents, bool tracked) {
+  const graph::Value* before = tensor->value;
+  write_tracked(interpreter, tensor, contents, tracked);
+  if (!node.inputs.empty() && node.inputs[0] == before && survives_its_own_write(node))
+    interpreter.history.overwritten[before] = &node;
+}
+
+graph::Value* cast(Interpreter& interpreter, graph::Value* contents, graph::DType dtype) {
+  if (contents->type.dtype == dtype) return contents;
+  bool narrows = (graph::is_floating(contents->type.dtype) && !graph::is_floating(dtype)) ||
+                 (graph::is_complex(contents->type.dtype) && !graph::is_complex(dtype)) ||
+                 (dtype == graph::DType::b1);
+  if (narrows)
+    interpreter.refuse(ReasonCode::would_raise,
+                       "RuntimeError: the result can't be cast to the tensor's dtype");
+  return operator_named("to")(interpreter.builder(), {contents}, {{"dtype", dtype}});
+}
+
+std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* value,
+                                    bool requires_grad) {
+  if (requires_grad && interpreter.made_in_inference)
+    interpreter.refuse(ReasonCode::mode_active, "gradients after inference mode");
+  (interpreter.modes.inference_mode ? interpreter.made_in_inference
+                                    : interpreter.made_outside_inference) = true;
+  auto tensor = std::make_shared<Tensor>();
+  tensor->value = value;
+  tensor->requires_grad = requires_grad;
+  tensor->is_leaf = !requires_grad;
+  if (value->type.is_tensor()) tensor->strides = contiguous_strides(value->type.shape);
+  if (requires_grad) interpreter.differentiable.insert(value);
+  return tensor;
+}
+
+std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                                const graph::OpDef& op, graph::Attributes attributes,
+                                CallArguments arguments) {
+  graph::Node* node = nullptr;
+  try {
+    node = interpreter.builder().append(op, {read(interpreter, *tensor)}, std::move(attributes));
+  } catch (const graph::TypeError& error) {
+    interpreter.refuse(ReasonCode::shape_mismatch, error.what());
+  }
+  return view_by(interpreter, tensor, node, std::move(arguments));
+}
+
+std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                                const graph::Node* node, CallArguments arguments) {
+  static PyObject* const getitem = imported("torch.Tensor.__getitem__");
+  bool tracked = tensor->requires_grad && interpreter.modes.grad_enabled;
+  graph::Value* value = node->output();
+  if (tensor->requires_grad && !interpreter.modes.grad_enabled)
+    value = op::detach(interpreter.builder(), {value});
+  auto view = make_tensor(interpreter, value, tracked);
+  view->producer = std::string(node->op->name);
+  view->base = tensor;
+  tensor->is_viewed = true;
+  view->view_node = node;
+  view->seen_version = tensor->version;
+  view->strides = strides_of_view(*node, 0, *tensor);
+  view->uncertain_alias = tensor->uncertain_alias;
+  view->view_callee = interpreter.constant_borrowed(getitem);
+  view->view_arguments = std::move(arguments);
+  return view;
+}
+
+// --- metadata -----------------------------------------------------------------------------------
+
+Value size_of(Interpreter& interpreter, const Tensor& tensor) {
+  auto size = std::make_shared<Sequence>(false);
+  size->type = Object::borrow(reinterpret_cast<PyObject*>(size_class()));
+  for (const graph::Dim& dim : tensor.value->type.shape)
+    size->elements.push_back(interpreter.dimension(dim));
+  return size;
+}
+
+Value item(Interpreter& interpreter, Tensor& tensor) {
+  graph::Value* value = read(interpreter, tensor);
+  for (const graph::Dim& dim : value->type.shape)
+    if (!dim.is(1))
+      interpreter.refuse(ReasonCode::would_raise,
+                         "RuntimeError: a tensor with more than one element as a number");
+  if (graph::is_complex(value->type.dtype))
+    interpreter.refuse(ReasonCode::dynamic_value, "a complex number");
+  return interpreter.number(operator_named("item")(interpreter.builder(), {value}));
+}
+
+}  // namespace janus::frontend

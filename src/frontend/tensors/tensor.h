@@ -1,0 +1,63 @@
+// Tensors as Python objects: identity, views, in-place writes, metadata.
+#pragma once
+
+#include "frontend/core/interpreter.h"
+#include "graph/op.h"
+
+namespace janus::frontend {
+
+/// Current contents: a view whose base was written is taken again.
+graph::Value* read(Interpreter& interpreter, Tensor& tensor);
+/// Whether its value is what its memory holds: no view of what was written since.
+bool is_current(const Tensor& tensor);
+/// Whether it is a view that was taken without gradients of what requires one: to eager a leaf that
+/// requires one itself.
+bool is_leaf_view(const Tensor& tensor);
+/// The tensor at the bottom of views and of opaque results that may be views.
+std::shared_ptr<Tensor> memory_of(std::shared_ptr<Tensor> tensor);
+const Tensor* memory_of(const Tensor* tensor);
+/// Whether the tensor may be another one that still lives.
+bool has_live_alias(const Tensor& tensor);
+/// Replaces the contents (same type); a view writes through to its base.
+void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents);
+
+/// As write(), by an operation that autograd tracks if `tracked` and gradients are enabled: refuses
+/// what eager would raise, and keeps the tensor's autograd state.
+void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                   graph::Value* contents, bool tracked);
+/// Whether autograd keeps the result of the operator's in-place form, and no copy of its operand.
+bool saves_result_in_place(const graph::OpDef& op);
+
+/// As write_tracked(), by the in-place form of the operator that computed `contents` by `node`, of
+/// which the tensor is the first operand.
+void write_in_place(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                    const graph::Node& node, graph::Value* contents, bool tracked);
+/// Contents converted to another dtype, as torch's `to`.
+graph::Value* cast(Interpreter& interpreter, graph::Value* contents, graph::DType dtype);
+
+/// A fresh tensor from an operator's result, with the autograd state that eager would give it.
+std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* value,
+                                    bool requires_grad);
+
+/// A view of `tensor` by the operator; `arguments` to its __getitem__ make it again in Python.
+std::shared_ptr<Tensor> view_of(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                                const graph::OpDef& op, graph::Attributes attributes,
+                                CallArguments arguments);
+
+/// The same, of a node whose first input is the tensor's value.
+std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                                const graph::Node* node, CallArguments arguments);
+
+/// tensor[key], tensor[key] = value
+Value index_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
+                   const Value& key);
+void write_index(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor, const Value& key,
+                 const Value& value);
+
+/// tensor.item() as a number of the graph.
+Value item(Interpreter& interpreter, Tensor& tensor);
+
+/// torch.Size of the tensor's dimensions.
+Value size_of(Interpreter& interpreter, const Tensor& tensor);
+
+}  // namespace janus::frontend

@@ -1,0 +1,70 @@
+// nn.Module's machinery by identity: calling a module without hooks is calling its forward. With
+// hooks torch's own code is inlined.
+#include "frontend/objects/attributes.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/torch_library/special_callables.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+bool is_known_empty(Interpreter& interpreter, const Value& dictionary) {
+  return !truth(interpreter, dictionary, -1);
+}
+
+/// The hook tables that all modules share.
+bool no_global_hooks(Interpreter& interpreter) {
+  static PyObject* const module = imported("torch.nn.modules.module");
+  for (const char* name : {"_global_backward_pre_hooks", "_global_backward_hooks",
+                           "_global_forward_hooks", "_global_forward_pre_hooks"}) {
+    Object owner = Object::borrow(module);
+    Object table = interpreter.must(PyObject_GetAttrString(module, name));
+    Object key = interpreter.must(PyUnicode_FromString(name));
+    const Source* source = interpreter.sources().step(
+        Source::Kind::attribute, interpreter.sources().root(Source::Kind::constant, owner), key);
+    if (!is_known_empty(interpreter, interpreter.wrap(table.get(), source))) return false;
+  }
+  return true;
+}
+
+bool no_hooks(Interpreter& interpreter, const Value& self) {
+  for (const char* name :
+       {"_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks"})
+    if (!is_known_empty(interpreter, attribute(interpreter, self, name))) return false;
+  return no_global_hooks(interpreter);
+}
+
+/// Module.__call__ and Module._call_impl
+Value call_module(Interpreter& interpreter, const CallArguments& arguments) {
+  static PyObject* const own = imported("torch.nn.Module._call_impl");
+  if (arguments.positional.empty()) return nullptr;
+  const Value& self = arguments.positional[0];
+  if (as<Known>(self) == nullptr && as<Instance>(self) == nullptr) return nullptr;
+  Value compiled_call = attribute(interpreter, self, "_compiled_call_impl");
+  const auto* compiled = as<Known>(compiled_call);
+  if (compiled == nullptr || !compiled->object.is(Py_None)) return nullptr;
+  Value implementation = attribute(interpreter, self, "_call_impl");
+  const auto* method = as<Method>(implementation);
+  const auto* function = method == nullptr ? nullptr : as<Known>(method->function);
+  if (function == nullptr || !function->object.is(own)) return nullptr;
+  if (!no_hooks(interpreter, self)) return nullptr;
+  CallArguments rest = arguments;
+  rest.positional.erase(rest.positional.begin());
+  return call(interpreter, attribute(interpreter, self, "forward"), rest);
+}
+
+}  // namespace
+
+std::span<const SpecialCallable> module_callables() {
+  static constexpr SpecialCallable table[] = {
+      {"torch.nn.Module.__call__", call_module},
+      {"torch.nn.Module._call_impl", call_module},
+  };
+  return table;
+}
+
+}  // namespace janus::frontend
