@@ -60,6 +60,7 @@ lint: environment
 	$(BIN)/mypy
 	clang-format-19 --dry-run --Werror $$(git ls-files '*.h' '*.cpp')
 	$(BIN)/python tools/check_includes.py
+	$(BIN)/python tools/check_links.py
 
 format: environment
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
