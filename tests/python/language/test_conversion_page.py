@@ -42,8 +42,8 @@ planted: list = []  # a tree, another one in each call
 def rows() -> dict[str, str]:
     """The last column by the first."""
     cells = [line.strip("| \n").split(" | ") for line in PAGE.read_text().splitlines()]
-    table = [row for row in cells if len(row) == 3]
-    return {construct: otherwise for construct, _, otherwise in table[1:]}
+    table = [row for row in cells if len(row) == 3 and row[0] != "construct"]
+    return {construct: otherwise for construct, _, otherwise in table}
 
 
 class State:
@@ -171,7 +171,7 @@ def own_sequence():
     return lambda x, n: (x * sum(rows), 2.0 in rows, [x * row for row in rows])
 
 
-@converted("`while not done` and other tests that are known in the first rounds only")
+@converted("`while not done` and other tests that are known in the first iterations only")
 def flag_of_the_end():
     def f(x, n):
         done = False
@@ -184,8 +184,8 @@ def flag_of_the_end():
 
 
 @converted(
-    "list, dict or object of the run in whose place each round of a loop puts another one "
-    "(`states = [...]`)"
+    "list, dict or object of the run that each iteration of a loop replaces by another "
+    "one (`states = [...]`)"
 )
 def replaced_lists():
     def f(x, n):
@@ -210,7 +210,7 @@ def varying_range():
     return f
 
 
-@converted("list or tuple of before the call, of another length each time")
+@converted("existing list or tuple that has another length in each call")
 def varying_list():
     def f(x, n):
         total = x
@@ -323,7 +323,7 @@ def printing_recursion():
     return lambda x, n: count_down(x, n)
 
 
-@converted("recursion over trees of ever other forms: objects, nested tuples, lists, dicts")
+@converted("recursion over trees of other forms in each call: objects, nested tuples, lists, dicts")
 def trees():
     def of_objects(node, x):
         return x * node.value + sum([of_objects(child, x.sin()) for child in node.children])
@@ -557,7 +557,7 @@ def unknown_order():
 LIBRARY = "`functools`, `itertools`, `operator`, `bisect`, `heapq.nlargest`"
 COMPARED = "`==`, `<` and the like of objects: methods of their class, or the other's; dataclasses"
 TUPLES = "tuples of numbers that vary, compared"
-IMPORTED = "`import` of a module that is there already"
+IMPORTED = "`import` of a module that is loaded already"
 
 
 @otherwise(LIBRARY)
@@ -1265,7 +1265,8 @@ def generator_context():
 
 
 @converted(
-    "number that is an int on one side and a float on the other (or a bool), also from round to round"
+    "number that is an int on one side and a float on the other (or a bool), also from "
+    "iteration to iteration"
 )
 def of_two_kinds():
     def f(x, n):
@@ -1327,8 +1328,7 @@ def gradient_of_one_side_in_place():
 
 
 @converted(
-    "tensors of two sizes on the two sides of a branch, which lie in order and differ in one "
-    "dimension"
+    "tensors of two sizes on the two sides of a branch, contiguous and different in one dimension"
 )
 def two_sizes():
     torch.manual_seed(0)
@@ -1343,7 +1343,7 @@ def two_sizes():
     return f
 
 
-@converted("parameter that one side of a branch, or a round of a loop, uses")
+@converted("parameter that one side of a branch, or an iteration of a loop, uses")
 def parameter_of_one_side():
     torch.manual_seed(0)
     first, second = torch.nn.Linear(4, 2), torch.nn.Linear(4, 2)
@@ -1525,13 +1525,13 @@ def noted_gradients():
     return f
 
 
-@converted("flags and numbers in a list or tuple of before the call, others in each call")
+@converted("flags and numbers in an existing list or tuple, others in each call")
 def varying_flags():
     return lambda x, n: x.sum() * torch.tensor(marked)
 
 
 @converted(
-    "one element of a long list or tuple of before the call (tensors of one form, tuples of such "
+    "one element of a long existing list or tuple (tensors of one form, tuples of such "
     "and of numbers, objects of classes), at a position that varies"
 )
 def chosen_element():
