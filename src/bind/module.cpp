@@ -11,7 +11,7 @@
 #include "bind/snapshot.h"
 #include "bind/startup.h"
 #include "bind/testing.h"
-#include "execute/shared_arena.h"
+#include "execute/memory/shared_arena.h"
 #include "jit/object_files.h"
 #include "speculate/dispatch.h"
 #include "speculate/instrument.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/options.h"
-#include "execute/shared_arena.h"
+#include "execute/memory/shared_arena.h"
 #include "python/object.h"
 #include "speculate/entry.h"
 #include "speculate/tensor_access.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "execute/program.h"
+#include "execute/program/program.h"
 #include "speculate/generated.h"
 
 namespace janus::speculate {

@@ -11,7 +11,7 @@
 #include "base/mutation.h"
 #include "base/options.h"
 #include "base/steady_time.h"
-#include "execute/container.h"
+#include "execute/values/container.h"
 #include "graph/functions.h"
 #include "graph/text.h"
 #include "kernels/compilation.h"

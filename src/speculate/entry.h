@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/background.h"
-#include "execute/program.h"
+#include "execute/program/program.h"
 #include "speculate/differentiable.h"
 #include "speculate/generated.h"
 #include "speculate/guards.h"

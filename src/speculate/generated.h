@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "execute/program.h"
+#include "execute/program/program.h"
 #include "graph/graph.h"
 #include "speculate/element_pattern.h"
 #include "speculate/reason.h"

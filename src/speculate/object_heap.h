@@ -1,10 +1,10 @@
-// Python's heap as runs read it (execute/heap.h).
+// Python's heap as runs read it (execute/library/heap.h).
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "execute/heap.h"
+#include "execute/library/heap.h"
 #include "python/object.h"
 
 namespace janus::speculate {

@@ -1,7 +1,7 @@
 #include "speculate/recipe.h"
 
 #include "base/check.h"
-#include "execute/container.h"
+#include "execute/values/container.h"
 #include "python/classes.h"
 #include "speculate/describe.h"
 #include "speculate/tensor_access.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "execute/slot.h"
+#include "execute/values/slot.h"
 #include "speculate/generated.h"
 
 namespace janus::speculate {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "execute/slot.h"
+#include "execute/values/slot.h"
 #include "graph/type.h"
 #include "python/object.h"
 

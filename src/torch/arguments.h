@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 #include "graph/graph.h"
 
 namespace janus::torch {

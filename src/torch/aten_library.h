@@ -1,7 +1,7 @@
 // Tensors and operators for the executor, by ATen.
 #pragma once
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 
 namespace janus::torch {
 

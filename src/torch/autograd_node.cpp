@@ -14,8 +14,8 @@
 #include <numeric>
 #include <set>
 
-#include "execute/container.h"
-#include "execute/findings.h"
+#include "execute/library/findings.h"
+#include "execute/values/container.h"
 #include "passes/copied.h"
 #include "passes/passes.h"
 #include "passes/reachability.h"

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 
 namespace janus::torch {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "execute/schedule.h"
+#include "execute/code/schedule.h"
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/rewriter.h"

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "execute/program.h"
+#include "execute/program/program.h"
 #include "graph/graph.h"
 
 namespace janus::torch {

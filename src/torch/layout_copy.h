@@ -6,7 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 
 namespace janus::torch {
 

@@ -11,7 +11,7 @@
 #include <array>
 #include <span>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 
 namespace janus::torch {
 

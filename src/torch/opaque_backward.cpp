@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "execute/container.h"
+#include "execute/values/container.h"
 #include "graph/op.h"
 #include "ops/structure.h"
 #include "python/object.h"

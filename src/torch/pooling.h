@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 
 namespace janus::torch {
 

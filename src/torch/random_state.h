@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 #include "python/object.h"
 
 namespace janus::torch {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 #include "graph/type.h"
 
 namespace janus::torch {

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 
 namespace janus::torch {
 

@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "execute/slot.h"
+#include "execute/values/slot.h"
 #include "graph/type.h"
 
 namespace janus::torch {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "execute/library.h"
+#include "execute/library/library.h"
 #include "graph/op.h"
 
 namespace janus::execute::fake {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../passes/support.h"
-#include "execute/program.h"
+#include "execute/program/program.h"
 #include "passes/copied.h"
 #include "reference_library.h"
 

@@ -2,7 +2,7 @@
 // executed and compared with what the interpreter says.
 #pragma once
 
-#include "execute/heap.h"
+#include "execute/library/heap.h"
 #include "fake_library.h"
 #include "graph/datum.h"
 

@@ -1,0 +1,82 @@
+// What is known of an instruction inside of blocks from the last time that it ran: it most likely
+// runs again with operands of the same layouts, in the next round of a loop or in the next run.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "execute/frame/kernel_call.h"
+#include "execute/library/library.h"
+
+namespace janus::execute {
+
+/// Tensors of one layout, to be used again once nobody else refers to them.
+class TensorPool {
+ public:
+  const Slot& take(const Layout& layout, Library& library);
+  void forget(const Slot& tensor);
+  void forget_shared(const Library& library);
+  size_t size() const { return tensors_.size(); }
+
+ private:
+  std::vector<Slot> tensors_;
+  size_t last_ = 0;  ///< which was taken last
+};
+
+/// Larger tensors are not kept until the next run: their memory may serve others meanwhile, and to
+/// make them takes little of the time that it takes to fill them.
+constexpr int64_t largest_kept = 64 << 10;
+
+/// What a tensor takes beside its elements.
+constexpr int64_t bytes_of_tensor = 256;
+
+/// Most instructions of a program never run in a block, so that one of these which knows nothing
+/// takes no room.
+class Repeated {
+ public:
+  /// Whether the instruction's tensor operands are laid out as they were the last time.
+  bool fits(const Instruction& instruction, const Slot* slots, const Library& library) const;
+
+  /// Notes the operands' layouts. `outputs`: the results'; empty if they can't be made beforehand.
+  void note(const Instruction& instruction, const Slot* slots, const Library& library,
+            std::vector<Layout> outputs);
+
+  /// Whether the results can be made before the instruction computes them.
+  bool knows_outputs() const { return known_ != nullptr && !known_->outputs.empty(); }
+  /// Puts tensors for the results into their slots. Where the instruction `repeats`, those of
+  /// earlier rounds and invocations that nobody refers to any more.
+  void make_outputs(const Instruction& instruction, Slot* slots, Library& library, bool repeats);
+
+  /// Once operands were noted.
+  std::optional<KernelCall>& kernel_call() { return known_->kernel_call; }
+
+  /// A result in the memory of the first operand.
+  struct View {
+    int64_t byte_offset = 0;  ///< from the operand's first element to its own
+    Layout layout;
+  };
+  std::optional<View>& view() { return known_->view; }
+
+  /// Gives up a tensor: what leaves the run must have no other owner.
+  void forget(const Slot& tensor);
+  /// Gives up those that somebody else has.
+  void forget_shared(const Library& library);
+  void forget_large_tensors(int64_t largest = largest_kept);
+  /// About how many bytes its tensors take.
+  int64_t bytes_held() const;
+  /// Hands over all.
+  void take_tensors(std::vector<TensorPool>& to);
+
+ private:
+  struct Known {
+    std::vector<Layout> inputs;   ///< of the tensor operands
+    std::vector<Layout> outputs;  ///< of all results
+    std::optional<KernelCall> kernel_call;
+    std::optional<View> view;
+    std::vector<TensorPool> pools;  ///< by result
+  };
+  std::unique_ptr<Known> known_;
+};
+
+}  // namespace janus::execute

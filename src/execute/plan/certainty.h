@@ -1,0 +1,39 @@
+// From where on a plan can't be given up any more.
+//
+// Before that point nothing outside may change. After it, gradients are written into the tensors
+// that hold the old ones, and cells as soon as their new contents are computed, so the earlier it
+// comes, the less is held twice or copied at the end. Only instructions that can't fail may follow
+// it: kernels, copies, views, and those operators of which the library says so.
+#pragma once
+
+#include <vector>
+
+#include "execute/frame/frame.h"
+#include "execute/library/library.h"
+#include "execute/plan/lifetimes.h"
+#include "execute/plan/relayout.h"
+
+namespace janus::execute {
+
+/// Puts numbers that may not fit, and depend on nothing large, first: whether the power of an
+/// optimizer's step count overflows is known before anything large is computed.
+void compute_numbers_first(PlannedCode& code, const Library& library, const Frame& frame);
+
+/// Whether the instruction can't fail, on operands of the sizes on which it ran before, unless
+/// memory runs out.
+bool is_certain(const Instruction& instruction, const Library& library, const Frame& frame);
+
+/// The part of a plan in which nothing can fail: the instructions from `begin` on.
+struct CertainPart {
+  size_t begin = 0;
+  /// Operators in it that may fail, but tell so by what is there before it begins
+  /// (Operation::look).
+  std::vector<size_t> looked_at;
+};
+
+/// `beside_until`: what find_groups_beside gave (beside.h).
+CertainPart find_certain_part(const Code& code, const PlannedCode& planned,
+                              const Lifetimes& lifetimes, const std::vector<size_t>& beside_until,
+                              const Library& library, const Frame& frame);
+
+}  // namespace janus::execute
