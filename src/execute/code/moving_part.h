@@ -1,7 +1,7 @@
-// Parts of tensors that begin at a number of the run: `x[i:i + n]`, `x[i]`, and writes to them.
+// Slices whose position is a run-time number: `x[i:i + n]`, `x[i]`, and writes to them.
 //
-// The number decides where a part lies, and no size. So one plan serves all numbers: views of
-// moving parts are moved at each run, operators on them are bound anew where the number changed.
+// The number decides the offset of a slice and no size. So one plan serves all numbers: views of
+// such slices are moved at each run, operators on them are bound anew where the number changed.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The order in which the nodes of a graph's body are executed.
+// Instruction scheduling: the order in which the nodes of a graph's body are executed.
 //
 // Guards, and what they need, come first; then everything in program order; last the native kernels
 // whose results become the contents of cells, with what depends on them. Nothing in that last part

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "execute/run/container_call.h"
+#include "execute/code/container_operators.h"
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"

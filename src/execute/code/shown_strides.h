@@ -1,10 +1,11 @@
-// What decides how the tensors lie of which a program sees the strides.
+// Which nodes decide the layout of results whose strides the program sees: those results may not
+// simply be copied into the layout that an earlier run had.
 #pragma once
 
 #include <span>
 #include <unordered_set>
 
-#include "execute/program/program.h"
+#include "execute/code/shown_result.h"
 
 namespace janus::execute {
 

@@ -1,4 +1,4 @@
-// Dimension symbols of a graph: where their values come from, and which of them decide layouts.
+// Symbolic dimensions of a graph: how a run binds them, and which of them a layout depends on.
 #pragma once
 
 #include <map>

@@ -1,11 +1,14 @@
-// What is going on inside of control flow: blocks within blocks and calls within calls.
+// The control stack of a run: blocks and calls that were entered and not yet left.
 //
 // It is kept here and not on the machine's stack, so calls may nest as deeply as there is memory.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
-#include "execute/code/code.h"
+#include "execute/code/instruction.h"
+#include "execute/values/slot.h"
 
 namespace janus::execute {
 

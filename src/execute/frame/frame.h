@@ -1,20 +1,21 @@
-// The slots of one run, the operators bound for its sizes, and what is known of each slot's memory.
+// The state of one run: its virtual registers, its control stack, the operators bound for its
+// sizes, and what the first run learned of each register's memory.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
-#include "execute/code/code.h"
 #include "execute/code/symbols.h"
 #include "execute/frame/activation.h"
 #include "execute/frame/learned.h"
 #include "execute/frame/repeated.h"
 #include "execute/frame/rows.h"
+#include "execute/library/failure.h"
 #include "execute/library/findings.h"
 #include "execute/library/heap.h"
-#include "execute/library/library.h"
+#include "execute/library/operation.h"
 
 namespace janus::execute {
 
@@ -39,6 +40,9 @@ struct Frame {
   bool lies_otherwise = false;  ///< given up as a tensor lies as in no run before
   const graph::Node* running =
       nullptr;  ///< the last operator or kernel that was called: one may throw
+
+  /// A result lies otherwise than in the run that the plan was made from.
+  void give_up_as_lying_otherwise(const graph::Node& node);
 };
 
 }  // namespace janus::execute

@@ -1,20 +1,16 @@
-// Calls of native kernels: from slots to the arguments that a kernel takes.
+// Call sites of native kernels: which slots become which of a kernel's arguments, with the
+// iteration space and the strides found beforehand.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "execute/code/code.h"
-#include "execute/library/library.h"
+#include "execute/code/instruction.h"
 #include "execute/values/layout.h"
+#include "execute/values/slot.h"
 #include "kernels/kernel.h"
 
 namespace janus::execute {
-
-/// Layouts of a fused node's results, as eager's, where its inputs have these layouts (null for
-/// numbers).
-std::vector<Layout> fused_layouts(const graph::Node& fused,
-                                  const std::vector<const Layout*>& inputs);
 
 /// The arguments of one call, kept together with the memory that they point into.
 class KernelCall {

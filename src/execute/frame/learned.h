@@ -1,4 +1,5 @@
-// What the first run of a program for given sizes learned of each slot's tensor.
+// What the first run for given sizes learned of each slot's tensor: its layout, and the slot whose
+// memory it aliases.
 #pragma once
 
 #include <cstdint>

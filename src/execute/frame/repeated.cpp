@@ -6,15 +6,6 @@
 
 namespace janus::execute {
 
-namespace {
-
-/// How many tensors are looked at before another one is made. A carried value is read while the
-/// next one is written, and a third may still be on its way; what invocations keep for a backward
-/// run is given up in the order in which it was made.
-constexpr size_t tried_tensors = 3;
-
-}  // namespace
-
 bool Repeated::fits(const Instruction& instruction, const Slot* slots,
                     const Library& library) const {
   if (known_ == nullptr) return false;
@@ -49,30 +40,6 @@ void Repeated::make_outputs(const Instruction& instruction, Slot* slots, Library
   known_->pools.resize(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     slots[instruction.outputs[i]] = known_->pools[i].take(outputs[i], library);
-}
-
-/// The one taken last if it is free again, else one of those that were made before the others.
-const Slot& TensorPool::take(const Layout& layout, Library& library) {
-  if (last_ < tensors_.size() && library.has_no_other_owner(tensors_[last_]))
-    return tensors_[last_];
-  for (size_t i = 1; i <= std::min(tried_tensors, tensors_.size()); ++i) {
-    const size_t next = (last_ + i) % tensors_.size();
-    if (!library.has_no_other_owner(tensors_[next])) continue;
-    last_ = next;
-    return tensors_[next];
-  }
-  last_ = tensors_.size();
-  tensors_.push_back(library.allocate(layout));
-  return tensors_.back();
-}
-
-void TensorPool::forget_shared(const Library& library) {
-  std::erase_if(tensors_, [&](const Slot& tensor) { return !library.has_no_other_owner(tensor); });
-  last_ = tensors_.empty() ? 0 : tensors_.size() - 1;
-}
-
-void TensorPool::forget(const Slot& tensor) {
-  std::erase_if(tensors_, [&](const Slot& kept) { return kept.tensor() == tensor.tensor(); });
 }
 
 void Repeated::forget_shared(const Library& library) {

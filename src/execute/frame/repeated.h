@@ -1,5 +1,8 @@
-// What is known of an instruction inside of blocks from the last time that it ran: it most likely
-// runs again with operands of the same layouts, in the next round of a loop or in the next run.
+// Inline caches of instructions in loops and functions.
+//
+// Such an instruction most likely runs again on operands of the same layouts, in the next iteration
+// or in the next run. Its cache holds those layouts, the kernel call prepared for them, where a
+// view lies, and tensors for its results.
 #pragma once
 
 #include <memory>
@@ -8,28 +11,13 @@
 
 #include "execute/frame/kernel_call.h"
 #include "execute/library/library.h"
+#include "execute/memory/tensor_pool.h"
 
 namespace janus::execute {
-
-/// Tensors of one layout, to be used again once nobody else refers to them.
-class TensorPool {
- public:
-  const Slot& take(const Layout& layout, Library& library);
-  void forget(const Slot& tensor);
-  void forget_shared(const Library& library);
-  size_t size() const { return tensors_.size(); }
-
- private:
-  std::vector<Slot> tensors_;
-  size_t last_ = 0;  ///< which was taken last
-};
 
 /// Larger tensors are not kept until the next run: their memory may serve others meanwhile, and to
 /// make them takes little of the time that it takes to fill them.
 constexpr int64_t largest_kept = 64 << 10;
-
-/// What a tensor takes beside its elements.
-constexpr int64_t bytes_of_tensor = 256;
 
 /// Most instructions of a program never run in a block, so that one of these which knows nothing
 /// takes no room.

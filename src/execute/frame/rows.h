@@ -1,13 +1,13 @@
-// `rows` nodes (ops/structure.cpp) that were met in this run: they are put off, and those that do
-// not need each other are computed together.
+// Dynamic batching: `rows` nodes (ops/structure.cpp) that a run meets are deferred, and invocations
+// that do not need each other are computed together.
 //
 // What an invocation gives is known by its number (make_row) until somebody has to look at it.
 // Those of the smallest rank are computed first, as no other leads to them; of one rank an
 // invocation is of the level behind those whose results it takes. All of one rank, level and kind
-// are computed at once; last those that only add to sums, by ranks, at once for all levels.
+// are one batch; last come those that only add to sums, by ranks, one batch for all levels.
 //
-// What they give is kept until nothing takes rows of it any more: no invocation that waits, and no
-// slot or container of the run.
+// A batch's results are freed when nothing takes rows of them any more: no invocation that waits,
+// and no slot or container of the run.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "execute/code/code.h"
+#include "execute/code/instruction.h"
 #include "execute/code/symbols.h"
 #include "execute/frame/repeated.h"
 #include "execute/library/library.h"

@@ -13,7 +13,9 @@
 #include <tuple>
 #include <vector>
 
-#include "execute/library/library.h"
+#include "execute/library/random_state.h"
+#include "execute/values/operands.h"
+#include "graph/graph.h"
 
 namespace janus::execute {
 

@@ -2,12 +2,14 @@
 // a fake. One heap belongs to one program: it knows the classes and objects that the graph's
 // operators name by number (ops/object.cpp).
 //
-// Runs that read the heap keep Python's lock, and the pointers in their slots are the caller's.
+// Runs that read the heap keep Python's lock, and the pointers in their slots are borrowed from the
+// caller.
 #pragma once
 
 #include <memory>
 
-#include "execute/library/library.h"
+#include "execute/library/operation.h"
+#include "graph/graph.h"
 
 namespace janus::execute {
 

@@ -1,87 +1,26 @@
-// The two interfaces through which the executor reaches tensors and operators; torch/ implements
-// them, tests use a fake.
+// The interface through which the executor reaches tensors and operators; torch/ implements it,
+// tests use a fake.
 //
-// Library makes, reads and copies tensors (handles in Slots) and binds operators; Operation is one
-// operator with its attributes, ready to be called. Errors of both are C++ exceptions; they are
-// turned into a Failure in one place, Library::protect, inside of which a whole run happens.
+// A library makes, reads and copies tensors (handles in Slots) and binds operators (operation.h).
+// Errors of both are C++ exceptions; they are turned into a Failure in one place,
+// Library::protect, inside of which a whole run happens.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "execute/program/program.h"
+#include "execute/library/failure.h"
+#include "execute/library/operation.h"
+#include "execute/library/random_state.h"
 #include "execute/values/layout.h"
-#include "execute/values/slot.h"
 #include "graph/graph.h"
 
 namespace janus::execute {
 
-/// Operands of one call: indices into an array of slots.
-struct Operands {
-  Slot* slots;
-  std::span<const uint32_t> inputs;
-  std::span<const uint32_t> outputs;
-
-  const Slot& in(size_t index) const { return slots[inputs[index]]; }
-  Slot& out(size_t index) const { return slots[outputs[index]]; }
-};
-
-/// One operator call with its attributes; bound once, called many times, by one thread at a time.
-class Operation {
- public:
-  virtual ~Operation() = default;
-  /// Computes the outputs into tensors of its own making; they may share memory with inputs.
-  virtual void run(const Operands& operands) = 0;
-  /// Whether run_into exists and avoids the allocation of results.
-  virtual bool can_run_into() const { return false; }
-  /// Computes into the tensors that are the outputs already; they have the sizes and strides that
-  /// `run` would have given them, and share no memory with inputs.
-  virtual void run_into(const Operands& operands);
-  /// Whether run_into may be given input 0 as output 0, the tensor or its memory: it is changed
-  /// then.
-  virtual bool can_run_in_place() const { return false; }
-  /// The inputs, beside the first, by which alone `look` tells whether the call will fail; none
-  /// where it can't tell.
-  virtual std::span<const size_t> looked_at() const { return {}; }
-  /// Throws what the call would throw.
-  virtual void look(const Operands& operands);
-  /// Whether run_into may be called on another thread while other such operations run.
-  virtual bool can_run_beside() const { return false; }
-};
-
-struct OperationCall {
-  Operation* operation = nullptr;
-  Operands operands;
-};
-
-/// Where a result that an operator makes itself is to lie: `memory` of `bytes`, for the allocation
-/// of that size which is number `ordinal` among those of the call.
-struct Placement {
-  void* memory = nullptr;
-  int64_t bytes = 0;
-  int64_t ordinal = 0;
-  size_t output = 0;  ///< index among the call's outputs
-};
-
 /// When a run gives up Python's lock: that takes microseconds, and serves only other threads.
 enum class Unlock : uint8_t { never, if_others_want_it, always };
-
-/// Gives the value of a dimension symbol.
-using SymbolLookup = std::function<std::optional<int64_t>(const std::string&)>;
-
-/// The state of the random generator as it was, to put it back.
-class RandomState {
- public:
-  virtual ~RandomState() = default;
-  virtual void save() = 0;
-  virtual void restore() = 0;
-  virtual std::unique_ptr<RandomState> copy() const = 0;
-};
 
 class Library {
  public:

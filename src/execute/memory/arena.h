@@ -1,4 +1,4 @@
-// Places buffers that live at different times into one stretch of memory.
+// Offset assignment: places buffers with known live ranges into one arena.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
-// The memory in which runs keep what stays inside of their graphs.
+// The arenas in which runs keep their intermediate tensors, shared by all plans.
 //
-// All plans have it in common, whichever graph and sizes they are for: as a run leaves nothing in
-// it, those that do not go on at the same time use the same pages. Each arena is a stretch of
-// addresses far larger than what its first plan needs; what no run touches takes no memory.
+// A run leaves nothing in its arena, so plans of other graphs and sizes reuse the same pages as
+// long as they do not run at the same time. Each arena reserves far more addresses than its first
+// plan needs; what no run touches takes no memory.
 #pragma once
 
 #include <atomic>

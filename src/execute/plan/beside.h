@@ -1,13 +1,14 @@
-// Finds operations that can run side by side: matrix products that do not need each other, such as
-// the two gradients of a linear layer. Each on one thread is faster than one after the other on all
-// of them, where they are small.
+// Inter-operator parallelism: finds operations that can run side by side, such as the two matrix
+// products of a linear layer's gradients.
+//
+// Small products are faster one on each thread than one after the other on all threads.
 #pragma once
 
 #include <cstddef>
 #include <vector>
 
 #include "execute/frame/frame.h"
-#include "execute/plan/relayout.h"
+#include "execute/plan/planned_code.h"
 
 namespace janus::execute {
 

@@ -7,6 +7,7 @@
 
 #include "execute/code/schedule.h"
 #include "execute/plan/sides.h"
+#include "execute/run/learning.h"
 #include "graph/op.h"
 
 namespace janus::execute {

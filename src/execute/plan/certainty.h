@@ -1,4 +1,4 @@
-// From where on a plan can't be given up any more.
+// The no-fail point of a plan: from there on a run can't bail out.
 //
 // Before that point nothing outside may change. After it, gradients are written into the tensors
 // that hold the old ones, and cells as soon as their new contents are computed, so the earlier it
@@ -11,7 +11,7 @@
 #include "execute/frame/frame.h"
 #include "execute/library/library.h"
 #include "execute/plan/lifetimes.h"
-#include "execute/plan/relayout.h"
+#include "execute/plan/planned_code.h"
 
 namespace janus::execute {
 

@@ -1,7 +1,8 @@
-// Kernels that do not need each other, as one: a step's updates of all parameters, say.
+// Horizontal batching: independent kernels as one piece of work, a step's updates of all
+// parameters, say.
 //
-// Many small ones are one piece of work for the threads instead of as many too small for them, and
-// large ones are shared out together. What each computes does not depend on that.
+// Many small ones are too small for the threads one by one, and large ones are shared out together.
+// What each computes does not depend on that.
 #pragma once
 
 #include <cstddef>

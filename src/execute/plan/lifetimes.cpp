@@ -7,23 +7,6 @@
 
 namespace janus::execute {
 
-bool gives_views(const Instruction& instruction, const LearnedSlots& learned) {
-  if (instruction.outputs.empty() || instruction.action == Action::relayout) return false;
-  return std::ranges::all_of(instruction.outputs, [&](uint32_t slot) {
-    return learned[slot].is_tensor() && !instruction.gives(learned[slot].root);
-  });
-}
-
-bool makes_own_results(const Instruction& instruction, const LearnedSlots& learned) {
-  for (size_t i = 0; i < instruction.outputs.size(); ++i) {
-    const Learned& result = learned[instruction.outputs[i]];
-    if (instruction.node->outputs[i]->type.is_none()) continue;
-    if (!result.is_tensor() || result.root != instruction.outputs[i] || !result.layout.is_dense())
-      return false;
-  }
-  return true;
-}
-
 Lifetimes::Lifetimes(const Code& code, const PlannedCode& planned,
                      const std::vector<size_t>& beside_until, const LearnedSlots& learned)
     : learned_(learned) {

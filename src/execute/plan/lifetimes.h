@@ -1,4 +1,5 @@
-// Which tensors of a plan share memory, and from when until when each piece of it is needed.
+// Live ranges of memory: which tensors of a plan alias each other, and from when until when each
+// allocation is needed.
 //
 // The first run has shown in whose memory each tensor lies (learned.h). All that lie in the memory
 // of one root live as one: from the instruction that makes it to the last that uses any of them.
@@ -14,14 +15,9 @@
 
 #include "execute/code/code.h"
 #include "execute/frame/learned.h"
-#include "execute/plan/relayout.h"
+#include "execute/plan/planned_code.h"
 
 namespace janus::execute {
-
-/// Whether all of an operator's results lie in its operands' memory.
-bool gives_views(const Instruction& instruction, const LearnedSlots& learned);
-/// Whether each result is a tensor with memory of its own, without gaps (or none).
-bool makes_own_results(const Instruction& instruction, const LearnedSlots& learned);
 
 /// Of a piece of memory.
 struct Lifetime {

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "execute/run/ordinary_run.h"
+#include "execute/run/boundary.h"
+#include "execute/run/learning.h"
 #include "graph/op.h"
 
 namespace janus::execute {

@@ -1,11 +1,11 @@
-// Decides where the memory of every value of a plan lies.
+// Static memory planning: decides where the memory of every value of a plan lies.
 //
 // Tensors that share memory are one piece of it (lifetimes.h), and each piece has one place
 // (Place). The decisions, each from those before it:
 //
 // - The arena: what kernels, copies and operators make for the graph alone lies there.
-// - Writes in place: what is computed for a cell where nothing can fail any more (certainty.h) lies
-//   in the cell's own memory, if nothing reads the old contents afterwards.
+// - Writes in place: what is computed for a cell behind the no-fail point (certainty.h) lies in the
+//   cell's own memory, if nothing reads the old contents afterwards.
 // - Gifts: what leaves the graph does so as it is, or as a copy if its memory is a cell's or an
 //   input's, or was given away before. A rebound value may be computed into the tensor that it
 //   takes the place of.
@@ -25,7 +25,7 @@
 #include "execute/frame/frame.h"
 #include "execute/memory/arena.h"
 #include "execute/plan/lifetimes.h"
-#include "execute/plan/relayout.h"
+#include "execute/plan/planned_code.h"
 #include "execute/plan/sides.h"
 
 namespace janus::execute {

@@ -1,24 +1,25 @@
-// The plan of a program for one set of sizes: steps with every operand's memory decided.
+// A static execution plan of a program for one set of sizes: steps with the memory of every operand
+// decided.
 //
 // A plan is made after a first, ordinary run, from what that run learned: each slot's layout and
-// whose memory it lies in. Values that stay inside the graph live in one arena, as tensors that
-// are made once; views of them cost nothing at run time. What leaves the graph gets new memory at
-// each run. Kernels write the new contents of cells into the cells' own memory where no step reads
-// the old contents afterwards.
+// whose memory it lies in. Intermediate values live in one arena, as tensors that are made once;
+// views of them cost nothing at run time. What leaves the graph gets new memory at each run.
+// Kernels write the new contents of cells into the cells' own memory where no step reads the old
+// contents afterwards.
 #pragma once
 
 #include <array>
-#include <functional>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "execute/code/code.h"
-#include "execute/frame/frame.h"
+#include "execute/code/moving_part.h"
 #include "execute/frame/kernel_call.h"
-#include "execute/library/library.h"
+#include "execute/library/operation.h"
 #include "execute/plan/kernel_batch.h"
-#include "execute/plan/relayout.h"
+#include "execute/plan/planned_code.h"
+#include "execute/values/layout.h"
 
 namespace janus::execute {
 
@@ -51,25 +52,8 @@ struct Step {
   uint32_t index = 0;
 };
 
-/// Gives the memory for so many bytes of values that are there only while a run lasts.
-using FindArena = std::function<char*(int64_t bytes)>;
-
-class Plan {
- public:
-  Plan(const Code& code, Library& library, Frame& frame, const FindArena& find_arena);
-
-  /// Runs; inputs, cells and constants are in their slots. `replaceable`: tensors that rebound
-  /// values may take the place of. False: frame.failure says why not, and nothing outside has
-  /// changed.
-  bool run(Library& library, Frame& frame, std::span<Slot> replaceable);
-  /// After a run that succeeded: hands out results and rebound values.
-  void give(Frame& frame, std::span<Slot> results, std::span<Slot> rebound);
-  /// Clears the slots that do not belong to the plan.
-  void clear(Frame& frame) const;
-  std::string describe() const;
-
- private:
-  friend class Planner;
+/// Steps, and what they refer to by index. planner.h makes a plan, planned_run.h runs it.
+struct Plan {
   struct Patch {
     uint32_t operand = 0;  ///< of the kernel call
     uint32_t slot = 0;
@@ -88,8 +72,9 @@ class Plan {
     int64_t byte_offset = 0;
     std::vector<Move> moves;
 
-    int64_t offset_in(const Frame& frame) const {
-      return byte_offset + moved_bytes(moves, frame.first_elements);
+    /// From the root's first element, where the moving parts begin at these.
+    int64_t offset(const std::vector<int64_t>& first_elements) const {
+      return byte_offset + moved_bytes(moves, first_elements);
     }
   };
   struct Allocation {
@@ -119,46 +104,24 @@ class Plan {
     bool wanted = true;      ///< nothing is left out where the condition is this
     size_t steps = 0;
   };
-  /// Keeps those instructions that steps refer to: of kernels and views they know all there is.
-  void forget_other_instructions();
-  bool run_steps(size_t begin, size_t end, Library& library, Frame& frame);
-  bool run(const Step& step, Library& library, Frame& frame);
-  static bool run_scalar(Step::Kind kind, const Instruction& instruction, Library& library,
-                         Frame& frame);
-  void arrange(const Step& step, Library& library, Frame& frame);
-  void allocate(const Allocation& allocation, Library& library, Frame& frame) const;
-  void run_group(Beside& group, Library& library, Frame& frame) const;
-  bool run_operation(const Step& step, Library& library, Frame& frame);
-  bool run_fresh(const Instruction& instruction, Library& library, Frame& frame);
-  static void run_kernel(Call& call, Library& library, Frame& frame);
-  static void run_batch(Batch& batch, Library& library, Frame& frame);
-  bool run_placed(Placed& call, Library& library, Frame& frame);
-  static void leave_places(const Placed& call, Library& library, Frame& frame);
-  bool put_into_place(const Placed& call, Library& library, Frame& frame) const;
-  /// Whether a result lies as in the first run, or can be made to.
-  bool settle_layout(const Instruction& instruction, size_t output, Slot& made, Library& library,
-                     Frame& frame) const;
-  std::string describe(const Step& step) const;
-  std::string describe_arrangement(const Step& step) const;
 
-  const Code& code_;
-  PlannedCode planned_;
-  std::vector<Step> steps_;
-  std::vector<Call> calls_;
-  std::vector<Batch> batches_;
-  std::vector<Placed> placed_;
-  std::vector<Beside> besides_;
-  std::vector<Skip> skips_;
-  std::vector<View> views_;
-  std::vector<Allocation> allocations_;
-  std::vector<Transfer> copies_, adoptions_, hands_;
-  std::vector<uint32_t> result_slots_, rebound_slots_;
-  std::vector<uint32_t> replaced_slots_;  ///< by rebound value: what it may take the place of
-  std::vector<uint32_t> transient_;
-  char* arena_ = nullptr;
-  std::vector<double> times_;  ///< least seconds of each step, with TORCHJANUS_LOG=time
-  int64_t arena_bytes_ = 0;
-  size_t first_write_ = 0;  ///< index of the first step that may write to a cell
+  PlannedCode code;
+  std::vector<Step> steps;
+  std::vector<Call> calls;
+  std::vector<Batch> batches;
+  std::vector<Placed> placed;
+  std::vector<Beside> besides;
+  std::vector<Skip> skips;
+  std::vector<View> views;
+  std::vector<Allocation> allocations;
+  std::vector<Transfer> copies, adoptions, hands;
+  std::vector<uint32_t> result_slots, rebound_slots;
+  std::vector<uint32_t> replaced_slots;  ///< by rebound value: what it may take the place of
+  std::vector<uint32_t> transient;
+  char* arena = nullptr;
+  std::vector<double> times;  ///< least seconds of each step, with TORCHJANUS_LOG=time
+  int64_t arena_bytes = 0;
+  size_t first_write = 0;  ///< index of the first step that may write to a cell
 };
 
 }  // namespace janus::execute

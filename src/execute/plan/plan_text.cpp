@@ -1,8 +1,9 @@
-// What a plan does, as text: for tests, and for TORCHJANUS_LOG.
+// See plan_text.h.
+#include "execute/plan/plan_text.h"
+
 #include <cmath>
 
 #include "base/check.h"
-#include "execute/plan/plan.h"
 #include "graph/op.h"
 
 namespace janus::execute {
@@ -26,22 +27,32 @@ std::string operands_text(const KernelCall& call) {
   return list_of(slots);
 }
 
-}  // namespace
-
-std::string Plan::describe() const {
-  std::string text = cat("arena of ", arena_bytes_, " bytes\n");
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (i == first_write_) text += "-- nothing after this can fail --\n";
-    text += "  ";
-    if (!times_.empty()) text += cat('[', std::lround(times_[i] * 1e6), " us] ");
-    text += describe(steps_[i]) + '\n';
+std::string describe_arrangement(const Plan& plan, const Step& step) {
+  const auto transfer = [&](const std::vector<Plan::Transfer>& all) { return all[step.index]; };
+  switch (step.kind) {
+    case Step::Kind::repoint:
+    case Step::Kind::share:
+      return cat("view $", plan.views[step.index].slot, " of $", plan.views[step.index].root);
+    case Step::Kind::allocate: {
+      const Plan::Allocation& made = plan.allocations[step.index];
+      return cat("new $", made.slot, ' ', made.layout,
+                 made.replaced ? ", or in place of the old one" : "");
+    }
+    case Step::Kind::adopt:
+      return cat('$', transfer(plan.adoptions).to, " is written in place into $",
+                 transfer(plan.adoptions).from);
+    case Step::Kind::hand:
+      return cat('$', transfer(plan.hands).to, " = $", transfer(plan.hands).from);
+    case Step::Kind::copy:
+      return cat("copy $", transfer(plan.copies).from, " to $", transfer(plan.copies).to);
+    default:
+      return cat("free $", step.index);
   }
-  return text;
 }
 
-std::string Plan::describe(const Step& step) const {
+std::string describe(const Plan& plan, const Step& step) {
   const auto instruction = [&]() -> const Instruction& {
-    return planned_.instructions[step.index];
+    return plan.code.instructions[step.index];
   };
   switch (step.kind) {
     case Step::Kind::operation_into:
@@ -49,22 +60,22 @@ std::string Plan::describe(const Step& step) const {
     case Step::Kind::operation_fresh:
       return call_text(instruction()) + " (new memory)";
     case Step::Kind::operation_placed:
-      return call_text(planned_.instructions[placed_[step.index].instruction]) + " (placed)";
+      return call_text(plan.code.instructions[plan.placed[step.index].instruction]) + " (placed)";
     case Step::Kind::beside: {
-      const Beside& group = besides_[step.index];
-      std::string all = call_text(planned_.instructions[group.first]);
+      const Plan::Beside& group = plan.besides[step.index];
+      std::string all = call_text(plan.code.instructions[group.first]);
       for (uint32_t i = 1; i < group.count; ++i)
-        all += " beside " + call_text(planned_.instructions[group.first + i]);
+        all += " beside " + call_text(plan.code.instructions[group.first + i]);
       return group.seconds[1] < group.seconds[0] ? all : all + " (one after the other)";
     }
     case Step::Kind::look:
       return cat("look whether ", instruction().node->op->name, ' ', list_of(instruction().inputs),
                  " fails");
     case Step::Kind::kernel:
-      return "kernel " + operands_text(calls_[step.index].call);
+      return "kernel " + operands_text(plan.calls[step.index].call);
     case Step::Kind::kernels: {
       std::string all;
-      for (const KernelCall& call : batches_[step.index].kernels.calls())
+      for (const KernelCall& call : plan.batches[step.index].kernels.calls())
         all += cat(all.empty() ? "kernels " : " and ", operands_text(call));
       return all;
     }
@@ -80,7 +91,7 @@ std::string Plan::describe(const Step& step) const {
       return cat(list_of(instruction().outputs), " = ", instruction().node->op->name, ' ',
                  list_of(instruction().operands()));
     case Step::Kind::skip: {
-      const Skip& skip = skips_[step.index];
+      const Plan::Skip& skip = plan.skips[step.index];
       return cat("skip ", skip.steps, skip.wanted ? " unless $" : " if $", skip.condition);
     }
     case Step::Kind::repoint:
@@ -90,32 +101,22 @@ std::string Plan::describe(const Step& step) const {
     case Step::Kind::hand:
     case Step::Kind::copy:
     case Step::Kind::release:
-      return describe_arrangement(step);
+      return describe_arrangement(plan, step);
   }
   TORCHJANUS_CHECK(false, "plan: no kind of step");
 }
 
-std::string Plan::describe_arrangement(const Step& step) const {
-  const auto transfer = [&](const std::vector<Transfer>& all) { return all[step.index]; };
-  switch (step.kind) {
-    case Step::Kind::repoint:
-    case Step::Kind::share:
-      return cat("view $", views_[step.index].slot, " of $", views_[step.index].root);
-    case Step::Kind::allocate: {
-      const Allocation& made = allocations_[step.index];
-      return cat("new $", made.slot, ' ', made.layout,
-                 made.replaced ? ", or in place of the old one" : "");
-    }
-    case Step::Kind::adopt:
-      return cat('$', transfer(adoptions_).to, " is written in place into $",
-                 transfer(adoptions_).from);
-    case Step::Kind::hand:
-      return cat('$', transfer(hands_).to, " = $", transfer(hands_).from);
-    case Step::Kind::copy:
-      return cat("copy $", transfer(copies_).from, " to $", transfer(copies_).to);
-    default:
-      return cat("free $", step.index);
+}  // namespace
+
+std::string describe(const Plan& plan) {
+  std::string text = cat("arena of ", plan.arena_bytes, " bytes\n");
+  for (size_t i = 0; i < plan.steps.size(); ++i) {
+    if (i == plan.first_write) text += "-- nothing after this can fail --\n";
+    text += "  ";
+    if (!plan.times.empty()) text += cat('[', std::lround(plan.times[i] * 1e6), " us] ");
+    text += describe(plan, plan.steps[i]) + '\n';
   }
+  return text;
 }
 
 }  // namespace janus::execute

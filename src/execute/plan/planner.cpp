@@ -1,43 +1,98 @@
-// Makes a plan from what the first run learned. Where all memory lies is decided elsewhere
-// (lifetimes.h, certainty.h, memory_plan.h); here the steps are made that bring it about.
+// See planner.h.
+#include "execute/plan/planner.h"
+
 #include <algorithm>
 #include <optional>
 #include <set>
 #include <span>
 #include <utility>
 
+#include "base/check.h"
 #include "execute/plan/beside.h"
 #include "execute/plan/certainty.h"
 #include "execute/plan/lifetimes.h"
 #include "execute/plan/memory_plan.h"
-#include "execute/plan/plan.h"
+#include "execute/plan/relayout.h"
 #include "execute/plan/sides.h"
-#include "graph/op.h"
 
 namespace janus::execute {
+
+namespace {
+
+/// Whether the step's index is that of an instruction.
+bool runs_instruction(Step::Kind kind) {
+  switch (kind) {
+    case Step::Kind::operation_into:
+    case Step::Kind::operation_fresh:
+    case Step::Kind::look:
+    case Step::Kind::number:
+    case Step::Kind::size:
+    case Step::Kind::item:
+    case Step::Kind::guard:
+    case Step::Kind::identity:
+    case Step::Kind::control:
+    case Step::Kind::container:
+      return true;
+    case Step::Kind::operation_placed:
+    case Step::Kind::beside:
+    case Step::Kind::kernel:
+    case Step::Kind::kernels:
+    case Step::Kind::skip:
+    case Step::Kind::hand:
+    case Step::Kind::repoint:
+    case Step::Kind::share:
+    case Step::Kind::allocate:
+    case Step::Kind::adopt:
+    case Step::Kind::copy:
+    case Step::Kind::release:
+      return false;
+  }
+  TORCHJANUS_CHECK(false, "plan: no kind of step");
+}
+
+/// Keeps those instructions that steps refer to: of kernels and views they know all there is.
+void forget_other_instructions(Plan& plan) {
+  std::vector<bool> is_needed(plan.code.instructions.size());
+  for (const Step& step : plan.steps)
+    if (runs_instruction(step.kind)) is_needed[step.index] = true;
+  for (const Plan::Placed& call : plan.placed) is_needed[call.instruction] = true;
+  for (const Plan::Beside& group : plan.besides)
+    std::fill_n(is_needed.begin() + group.first, group.count, true);
+  std::vector<Instruction> needed;
+  needed.reserve(static_cast<size_t>(std::ranges::count(is_needed, true)));
+  std::vector<uint32_t> places(is_needed.size());
+  for (size_t i = 0; i < is_needed.size(); ++i) {
+    places[i] = static_cast<uint32_t>(needed.size());
+    if (is_needed[i]) needed.push_back(std::move(plan.code.instructions[i]));
+  }
+  for (Step& step : plan.steps)
+    if (runs_instruction(step.kind)) step.index = places[step.index];
+  for (Plan::Placed& call : plan.placed) call.instruction = places[call.instruction];
+  for (Plan::Beside& group : plan.besides) group.first = places[group.first];
+  plan.code.instructions = std::move(needed);
+}
 
 class Planner {
  public:
   /// The plan has its instructions already. All that is decided about them is decided here, each
   /// from what was before; find_groups_beside still moves some.
-  Planner(Plan& plan, Library& library, Frame& frame)
-      : plan_(plan),
-        code_(plan.code_),
-        instructions_(plan.planned_.instructions),
+  Planner(const Code& code, Plan& plan, Library& library, Frame& frame)
+      : code_(code),
+        plan_(plan),
+        instructions_(plan.code.instructions),
         library_(library),
         frame_(frame),
-        beside_until_(find_groups_beside(plan.planned_, frame)),
-        lifetimes_(code_, plan.planned_, beside_until_, frame.learned),
-        certain_(
-            find_certain_part(code_, plan.planned_, lifetimes_, beside_until_, library, frame)),
-        memory_(code_, plan.planned_, lifetimes_, certain_.begin, frame) {}
+        beside_until_(find_groups_beside(plan.code, frame)),
+        lifetimes_(code_, plan.code, beside_until_, frame.learned),
+        certain_(find_certain_part(code_, plan.code, lifetimes_, beside_until_, library, frame)),
+        memory_(code_, plan.code, lifetimes_, certain_.begin, frame) {}
 
   void make(const FindArena& find_arena) {
     hand_out();
     make_arena(find_arena);
     part_groups();
     emit();
-    plan_.forget_other_instructions();
+    forget_other_instructions(plan_);
     frame_.slots.shrink_to_fit();
     for (uint32_t slot : permanent_) frame_.borrowed.insert(library_.storage(frame_.slots[slot]));
   }
@@ -47,15 +102,15 @@ class Planner {
   bool is_tensor(uint32_t slot) const { return learned(slot).is_tensor(); }
 
   void hand_out() {
-    plan_.result_slots_ = memory_.leaving().results;
-    plan_.rebound_slots_ = memory_.leaving().rebound;
-    plan_.replaced_slots_ = memory_.leaving().replaced;
+    plan_.result_slots = memory_.leaving().results;
+    plan_.rebound_slots = memory_.leaving().rebound;
+    plan_.replaced_slots = memory_.leaving().replaced;
   }
 
   /// What lies in the arena is made once, and is there in every run.
   void make_arena(const FindArena& find_arena) {
-    plan_.arena_bytes_ = memory_.arena_bytes();
-    plan_.arena_ = find_arena(plan_.arena_bytes_);
+    plan_.arena_bytes = memory_.arena_bytes();
+    plan_.arena = find_arena(plan_.arena_bytes);
     for (uint32_t slot = 0; slot < frame_.learned.end_slot(); ++slot) {
       if (!has_fixed_address(slot)) continue;
       frame_.slots[slot] = library_.over_memory(address(slot), learned(slot).layout);
@@ -68,7 +123,7 @@ class Planner {
     return is_tensor(slot) && memory_.place(slot) == Place::arena && !learned(slot).moves_in_root();
   }
 
-  char* address(uint32_t slot) const { return plan_.arena_ + memory_.offset(slot); }
+  char* address(uint32_t slot) const { return plan_.arena + memory_.offset(slot); }
 
   /// Operators that can't all be given memory to write into are called one by one after all.
   void part_groups() {
@@ -86,7 +141,7 @@ class Planner {
   // --- steps
 
   void step(Step::Kind kind, size_t index) {
-    plan_.steps_.push_back({kind, static_cast<uint32_t>(index)});
+    plan_.steps.push_back({kind, static_cast<uint32_t>(index)});
   }
 
   void emit() {
@@ -96,12 +151,12 @@ class Planner {
     for (size_t i = certain_.begin; i < end; ++i)
       if (memory_.is_given_memory(instructions_[i])) emit_allocations(i);
     for (const size_t position : certain_.looked_at) step(Step::Kind::look, position);
-    plan_.first_write_ = plan_.steps_.size();
+    plan_.first_write = plan_.steps.size();
     emit(certain_.begin, end);
     emit_late_copies();
     for (const auto& [cell, value] : memory_.leaving().commits) emit_copy(cell, value);
     for (uint32_t slot = 0; slot < frame_.slots.size(); ++slot)
-      if (!permanent_.contains(slot) && !is_constant(slot)) plan_.transient_.push_back(slot);
+      if (!permanent_.contains(slot) && !is_constant(slot)) plan_.transient.push_back(slot);
   }
 
   bool is_constant(uint32_t slot) const {
@@ -177,27 +232,27 @@ class Planner {
   void end_instruction(size_t position) {
     emit_releases(position);
     while (!open_sides_.empty() && open_sides_.back().end == position) {
-      Plan::Skip& skip = plan_.skips_[open_sides_.back().skip];
-      skip.steps = plan_.steps_.size() - open_sides_.back().first_step;
+      Plan::Skip& skip = plan_.skips[open_sides_.back().skip];
+      skip.steps = plan_.steps.size() - open_sides_.back().first_step;
       open_sides_.pop_back();
     }
   }
 
   void emit_skip(size_t position) {
     const Instruction& instruction = instructions_[position];
-    step(Step::Kind::skip, plan_.skips_.size());
+    step(Step::Kind::skip, plan_.skips.size());
     open_sides_.push_back({.end = position + instruction.side_size,
-                           .skip = plan_.skips_.size(),
-                           .first_step = plan_.steps_.size()});
-    plan_.skips_.push_back({instruction.inputs[0], instruction.wanted, 0});
+                           .skip = plan_.skips.size(),
+                           .first_step = plan_.steps.size()});
+    plan_.skips.push_back({instruction.inputs[0], instruction.wanted, 0});
   }
 
   void emit_give(size_t position) {
     const uint32_t from = instructions_[position].inputs[0];
     const uint32_t to = instructions_[position].outputs[0];
     if (!is_tensor(to)) {
-      plan_.hands_.push_back({to, from});
-      return step(Step::Kind::hand, plan_.hands_.size() - 1);
+      plan_.hands.push_back({to, from});
+      return step(Step::Kind::hand, plan_.hands.size() - 1);
     }
     emit_own_allocations(position);
     emit_adoptions(position);
@@ -227,9 +282,9 @@ class Planner {
   void emit_beside(size_t first) {
     const size_t end = beside_until_[first];
     for (size_t i = first; i < end; ++i) emit_own_allocations(i);
-    plan_.besides_.push_back(
+    plan_.besides.push_back(
         {.first = static_cast<uint32_t>(first), .count = static_cast<uint32_t>(end - first)});
-    step(Step::Kind::beside, plan_.besides_.size() - 1);
+    step(Step::Kind::beside, plan_.besides.size() - 1);
   }
 
   void emit_placed(size_t position) {
@@ -250,8 +305,8 @@ class Planner {
       if (replaces) call.moving.push_back(call.placements.size());
       call.placements.push_back({replaces ? nullptr : address(slot), bytes, before, i});
     }
-    plan_.placed_.push_back(std::move(call));
-    step(Step::Kind::operation_placed, plan_.placed_.size() - 1);
+    plan_.placed.push_back(std::move(call));
+    step(Step::Kind::operation_placed, plan_.placed.size() - 1);
   }
 
   /// Views need no call: those of the arena are there already, others are moved to where their
@@ -260,13 +315,13 @@ class Planner {
     for (uint32_t slot : instruction.outputs) {
       if (permanent_.contains(slot)) continue;
       const Learned& view = learned(slot);
-      plan_.views_.push_back({slot, view.root, view.byte_offset, view.moves});
+      plan_.views.push_back({slot, view.root, view.byte_offset, view.moves});
       if (memory_.leaves(slot)) {
-        step(Step::Kind::share, plan_.views_.size() - 1);
+        step(Step::Kind::share, plan_.views.size() - 1);
       } else {
         frame_.slots[slot] = library_.over_memory(nullptr, learned(slot).layout);
         permanent_.insert(slot);
-        step(Step::Kind::repoint, plan_.views_.size() - 1);
+        step(Step::Kind::repoint, plan_.views.size() - 1);
       }
     }
   }
@@ -290,24 +345,24 @@ class Planner {
   }
 
   void emit_allocation(uint32_t slot, std::optional<uint32_t> replaced, const Layout& layout) {
-    plan_.allocations_.push_back({slot, replaced, layout});
-    step(Step::Kind::allocate, plan_.allocations_.size() - 1);
+    plan_.allocations.push_back({slot, replaced, layout});
+    step(Step::Kind::allocate, plan_.allocations.size() - 1);
   }
 
   /// What is written in place is the cell's tensor.
   void emit_adoptions(size_t position) {
     for (uint32_t slot : instructions_[position].outputs) {
       if (!is_tensor(slot) || memory_.place(slot) != Place::cell) continue;
-      plan_.adoptions_.push_back({slot, memory_.cell(slot)});
-      step(Step::Kind::adopt, plan_.adoptions_.size() - 1);
+      plan_.adoptions.push_back({slot, memory_.cell(slot)});
+      step(Step::Kind::adopt, plan_.adoptions.size() - 1);
     }
   }
 
   void emit_kernel(size_t position, Plan::Call call) {
     emit_own_allocations(position);
     emit_adoptions(position);
-    plan_.calls_.push_back(std::move(call));
-    step(Step::Kind::kernel, plan_.calls_.size() - 1);
+    plan_.calls.push_back(std::move(call));
+    step(Step::Kind::kernel, plan_.calls.size() - 1);
     end_instruction(position);
   }
 
@@ -381,8 +436,8 @@ class Planner {
       }
       kernels.push_back(std::move(calls[k].call));
     }
-    plan_.batches_.push_back({KernelBatch(std::move(kernels)), std::move(patches)});
-    step(Step::Kind::kernels, plan_.batches_.size() - 1);
+    plan_.batches.push_back({KernelBatch(std::move(kernels)), std::move(patches)});
+    step(Step::Kind::kernels, plan_.batches.size() - 1);
     for (size_t k = 0; k < calls.size(); ++k) end_instruction(begin + k);
   }
 
@@ -422,8 +477,8 @@ class Planner {
   }
 
   void emit_copy(uint32_t to, uint32_t from) {
-    plan_.copies_.push_back({to, from});
-    step(Step::Kind::copy, plan_.copies_.size() - 1);
+    plan_.copies.push_back({to, from});
+    step(Step::Kind::copy, plan_.copies.size() - 1);
   }
 
   struct OpenSide {
@@ -432,8 +487,8 @@ class Planner {
     size_t first_step = 0;
   };
 
-  Plan& plan_;
   const Code& code_;
+  Plan& plan_;
   const std::vector<Instruction>& instructions_;
   Library& library_;
   Frame& frame_;
@@ -448,11 +503,14 @@ class Planner {
   std::set<uint32_t> released_;
 };
 
-Plan::Plan(const Code& code, Library& library, Frame& frame, const FindArena& find_arena)
-    : code_(code), planned_(choose_layouts(code, frame)) {
-  compute_numbers_first(planned_, library, frame);
-  open_branches(code, planned_, frame, library);
-  Planner(*this, library, frame).make(find_arena);
+}  // namespace
+
+Plan make_plan(const Code& code, Library& library, Frame& frame, const FindArena& find_arena) {
+  Plan plan{.code = choose_layouts(code, frame)};
+  compute_numbers_first(plan.code, library, frame);
+  open_branches(code, plan.code, frame, library);
+  Planner(code, plan, library, frame).make(find_arena);
+  return plan;
 }
 
 }  // namespace janus::execute

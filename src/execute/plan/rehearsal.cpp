@@ -5,7 +5,7 @@
 #include <cstring>
 #include <exception>
 
-#include "execute/frame/kernel_call.h"
+#include "execute/code/fused_layouts.h"
 #include "execute/run/learning.h"
 #include "graph/op.h"
 #include "ops/list.h"

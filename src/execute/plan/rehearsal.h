@@ -1,4 +1,4 @@
-// Learns what the sides of an `if` need before they are taken.
+// A dry run of the sides of an `if`: infers the layouts of both before they are taken.
 //
 // Which of the sides the first run takes says nothing of the other. Both are gone through once when
 // the plan is made: kernels say what they give, operators that look at no element to decide whether

@@ -1,12 +1,15 @@
-// The sides of an `if` as instructions of the plan.
+// Flattens an `if` into the plan: its sides become straight-line instructions with conditional
+// skips.
 //
 // A plan knows where each of its values lies. So do those of an `if` whose sides it holds: what a
 // side computes has its place in the plan's memory, and what it gives is computed where the result
 // lies, in a parameter's own memory too; a side that gives what lies there already does nothing.
 #pragma once
 
+#include "execute/code/code.h"
 #include "execute/frame/frame.h"
-#include "execute/plan/relayout.h"
+#include "execute/library/library.h"
+#include "execute/plan/planned_code.h"
 
 namespace janus::execute {
 

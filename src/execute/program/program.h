@@ -17,34 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "execute/code/shown_result.h"
+#include "execute/library/failure.h"
 #include "execute/values/slot.h"
 #include "graph/graph.h"
 
 namespace janus::execute {
-
-/// Why a run was given up. Not an error, unless it is `broken`: the caller runs the same call
-/// imperatively.
-struct Failure {
-  enum class Kind {
-    guard,        ///< a `guard` node did not hold; `guard` is its "id" attribute
-    overflow,     ///< an i64 operation or a dimension did not fit
-    operation,    ///< an operator threw (wrong shape, out of memory, ...)
-    depth,        ///< calls nested more deeply than the caller allows
-    interrupted,  ///< the user pressed Ctrl-C
-    broken  ///< memory ran out where nothing else can fail: cells may be written, some not in full
-  };
-  Kind kind = Kind::guard;
-  int64_t guard = -1;
-  std::string message;
-  graph::SourceSpan span;
-};
-
-/// A result of a graph of which a program sees the strides, where the graph alone does not say that
-/// its elements lie in order.
-struct ShownResult {
-  size_t index = 0;
-  std::optional<graph::Shape> strides;  ///< nothing: as the operators of the run lay it
-};
 
 class Library;   // execute/library/library.h: the tensors and operators that torch/ provides
 class Heap;      // execute/library/heap.h: Python's objects, likewise

@@ -1,6 +1,7 @@
 // See container_call.h.
 #include "execute/run/container_call.h"
 
+#include "execute/code/container_operators.h"
 #include "execute/run/list_call.h"
 #include "execute/values/container.h"
 #include "graph/op.h"
@@ -17,18 +18,11 @@ void unpack(const Operands& operands) {
   for (size_t i = 0; i < items.size(); ++i) operands.out(i) = items[i];
 }
 
-bool takes_apart(const graph::OpDef* op) { return op == &op::frame_unpack || op == &op::list_pop; }
-
 bool is_empty(const graph::OpDef* op, const Slot& container) {
   return op == &op::list_pop ? list_size(container) == 0 : frame_items(container).empty();
 }
 
 }  // namespace
-
-bool is_container_operator(const graph::OpDef& op) {
-  return &op == &op::frame_pack || &op == &op::list_new || &op == &op::list_push ||
-         &op == &op::list_size || takes_apart(&op) || is_list_access(op);
-}
 
 bool run_container(const Instruction& instruction, Library& library, Frame& frame) {
   const Operands operands{frame.slots.data(), instruction.inputs, instruction.outputs};

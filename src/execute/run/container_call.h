@@ -1,4 +1,4 @@
-// Operators on frames and lists, between slots.
+// Executes operators on frames and lists.
 #pragma once
 
 #include "execute/code/code.h"
@@ -6,8 +6,6 @@
 #include "execute/library/library.h"
 
 namespace janus::execute {
-
-bool is_container_operator(const graph::OpDef& op);
 
 /// Computes one such operator. False: a list is empty that must not be, and the run is given up.
 bool run_container(const Instruction& instruction, Library& library, Frame& frame);

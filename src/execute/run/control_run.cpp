@@ -1,6 +1,8 @@
 // Blocks within blocks and calls within calls, without the machine's stack (activation.h).
 #include "base/fault.h"
+#include "execute/library/failure.h"
 #include "execute/run/ordinary_run.h"
+#include "execute/run/scalar_call.h"
 #include "graph/op.h"
 
 namespace janus::execute {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <unordered_map>
 
-#include "execute/run/ordinary_run.h"
+#include "base/check.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
@@ -108,6 +108,23 @@ void learn(const Instruction& instruction, Frame& frame, const Library& library)
     std::for_each(instruction.outputs.begin(),
                   instruction.outputs.begin() + static_cast<ptrdiff_t>(i), alias);
   }
+}
+
+bool gives_views(const Instruction& instruction, const LearnedSlots& learned) {
+  if (instruction.outputs.empty() || instruction.action == Action::relayout) return false;
+  return std::ranges::all_of(instruction.outputs, [&](uint32_t slot) {
+    return learned[slot].is_tensor() && !instruction.gives(learned[slot].root);
+  });
+}
+
+bool makes_own_results(const Instruction& instruction, const LearnedSlots& learned) {
+  for (size_t i = 0; i < instruction.outputs.size(); ++i) {
+    const Learned& result = learned[instruction.outputs[i]];
+    if (instruction.node->outputs[i]->type.is_none()) continue;
+    if (!result.is_tensor() || result.root != instruction.outputs[i] || !result.layout.is_dense())
+      return false;
+  }
+  return true;
 }
 
 }  // namespace janus::execute

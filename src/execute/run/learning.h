@@ -1,4 +1,5 @@
-// What the first run learns for the plan: each slot's layout, and whose memory it lies in.
+// Shape and alias inference by execution: the first run notes each slot's layout, and whose memory
+// it lies in.
 #pragma once
 
 #include "execute/code/code.h"
@@ -13,6 +14,11 @@ void learn_operands(const Code& code, Frame& frame, const Library& library);
 
 /// Learns what an instruction has given: how it lies, and in the memory of which operand, if any.
 void learn(const Instruction& instruction, Frame& frame, const Library& library);
+
+/// Whether all of an operator's results lie in its operands' memory.
+bool gives_views(const Instruction& instruction, const LearnedSlots& learned);
+/// Whether each result is a tensor with memory of its own, without gaps (or none).
+bool makes_own_results(const Instruction& instruction, const LearnedSlots& learned);
 
 /// A tensor that the side of an `if` which was taken leaves undefined: it is taken to be
 /// contiguous.

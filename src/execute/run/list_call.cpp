@@ -5,9 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <unordered_set>
 
-#include "execute/run/ordinary_run.h"
+#include "execute/library/copies.h"
 #include "execute/values/container.h"
 #include "graph/op.h"
 #include "ops/list.h"
@@ -41,22 +40,6 @@ Slot kept(const Slot& value, Library& library, const Frame& frame) {
 }
 
 namespace {
-
-/// The elements from the first to the last.
-std::vector<Slot> items_of(Slot list) {
-  std::vector<Slot> items(static_cast<size_t>(list_size(list)));
-  for (auto item = items.rbegin(); item != items.rend(); ++item) {
-    *item = last_item(list);
-    list = without_last(list);
-  }
-  return items;
-}
-
-Slot list_of(std::vector<Slot> items) {
-  Slot list = empty_list();
-  for (Slot& item : items) list = push(list, std::move(item));
-  return list;
-}
 
 /// The index of an element as Python counts; nothing if there is none.
 std::optional<int64_t> index_of(int64_t position, int64_t size) {
@@ -126,14 +109,14 @@ class Access {
   }
 
   void reverse() {
-    std::vector<Slot> items = items_of(in(0));
+    std::vector<Slot> items = list_items(in(0));
     std::reverse(items.begin(), items.end());
-    out() = list_of(std::move(items));
+    out() = make_list(std::move(items));
   }
 
   void resize() {
     const auto size = static_cast<size_t>(std::max<int64_t>(in(1).i64(), 0));
-    std::vector<Slot> items = items_of(in(0));
+    std::vector<Slot> items = list_items(in(0));
     if (items.size() == size) {
       out() = Slot(in(0));
       return;
@@ -142,7 +125,7 @@ class Access {
     std::vector<Slot> whole;
     while (whole.size() + items.size() < size) whole.push_back(zero_element());
     std::move(items.begin(), items.end(), std::back_inserter(whole));
-    out() = list_of(std::move(whole));
+    out() = make_list(std::move(whole));
   }
 
   Slot sum(const Slot& one, const Slot& other) {
@@ -157,11 +140,11 @@ class Access {
   }
 
   Slot sum_of_lists(const Slot& one, const Slot& other) {
-    std::vector<Slot> items = items_of(one), others = items_of(other);
+    std::vector<Slot> items = list_items(one), others = list_items(other);
     if (items.size() < others.size()) std::swap(items, others);
     const size_t first = items.size() - others.size();
     for (size_t i = 0; i < others.size(); ++i) items[first + i] = sum(items[first + i], others[i]);
-    return list_of(std::move(items));
+    return make_list(std::move(items));
   }
 
   void cut() {
@@ -174,23 +157,23 @@ class Access {
     Slot list = in(0);
     for (int64_t i = size; i > std::max(first, last); --i) list = without_last(list);
     if (first > 0) {
-      std::vector<Slot> items = items_of(std::move(list));
+      std::vector<Slot> items = list_items(std::move(list));
       items.erase(items.begin(), items.begin() + first);
-      list = list_of(std::move(items));
+      list = make_list(std::move(items));
     }
     out() = std::move(list);
   }
 
   void join() {
     Slot list = in(0);
-    for (Slot& item : items_of(in(1))) list = push(list, std::move(item));
+    for (Slot& item : list_items(in(1))) list = push(list, std::move(item));
     out() = std::move(list);
   }
 
   bool pick() {
-    const std::vector<Slot> items = items_of(in(0));
+    const std::vector<Slot> items = list_items(in(0));
     Slot list = empty_list();
-    for (const Slot& position : items_of(in(1))) {
+    for (const Slot& position : list_items(in(1))) {
       const auto index = index_of(position.i64(), static_cast<int64_t>(items.size()));
       if (!index) return false;
       list = push(list, Slot(items[static_cast<size_t>(*index)]));
@@ -200,7 +183,7 @@ class Access {
   }
 
   bool order() {
-    const std::vector<Slot> items = items_of(in(0));
+    const std::vector<Slot> items = list_items(in(0));
     if (std::ranges::any_of(items, is_nan)) return false;
     std::vector<int64_t> positions(items.size());
     std::iota(positions.begin(), positions.end(), int64_t{0});
@@ -220,7 +203,7 @@ class Access {
 
   bool find() {
     if (is_nan(in(1))) return false;
-    const std::vector<Slot> items = items_of(in(0));
+    const std::vector<Slot> items = list_items(in(0));
     const auto equal = [&](const Slot& item) {
       return !is_nan(item) && !is_less(item, in(1)) && !is_less(in(1), item);
     };
@@ -267,7 +250,7 @@ class Access {
 
   bool stack() {
     const auto size = size_of_result();
-    const std::vector<Slot> items = items_of(in(0));
+    const std::vector<Slot> items = list_items(in(0));
     if (static_cast<int64_t>(items.size()) != size || items.empty()) return false;
     if (!items.front().is_tensor()) {
       stack_numbers(items);
@@ -342,36 +325,6 @@ class Access {
 };
 
 }  // namespace
-
-void set_apart(Library& library, std::span<Slot> results) {
-  const auto is_list = [](const Slot& slot) {
-    return slot.kind() == Slot::Kind::container && list_size(slot) > 0 &&
-           last_item(slot).is_tensor();
-  };
-  if (std::none_of(results.begin(), results.end(), is_list)) return;
-  std::unordered_set<const void*> given;
-  for (const Slot& result : results)
-    if (result.is_tensor()) given.insert(library.storage(result));
-  for (Slot& result : results) {
-    if (!is_list(result)) continue;
-    std::vector<Slot> items = items_of(result);
-    bool changed = false;
-    for (Slot& item : items) {
-      if (given.insert(library.storage(item)).second) continue;
-      item = cloned(library, item);
-      changed = true;
-    }
-    if (changed) result = list_of(std::move(items));
-  }
-}
-
-bool is_list_access(const graph::OpDef& op) {
-  return &op == &op::list_item || &op == &op::list_reverse || &op == &op::list_resize ||
-         &op == &op::list_sum || &op == &op::list_only || &op == &op::list_stack ||
-         &op == &op::list_unstack || &op == &op::list_slice || &op == &op::list_join ||
-         &op == &op::list_pick || &op == &op::list_order || &op == &op::list_find ||
-         &op == &op::list_find_object || &op == &op::list_covers;
-}
 
 bool run_list_access(const Instruction& instruction, Library& library, Frame& frame) {
   return Access(instruction, library, frame).run();

@@ -1,4 +1,4 @@
-// Operators that look into lists (ops/list_access.cpp), between slots.
+// Executes operators that look into lists (ops/list_access.cpp).
 #pragma once
 
 #include "execute/code/code.h"
@@ -7,17 +7,12 @@
 
 namespace janus::execute {
 
-bool is_list_access(const graph::OpDef& op);
-
 /// Computes one such operator. False: there is no such element, or the list has another length
 /// than it must have; the run is given up.
 bool run_list_access(const Instruction& instruction, Library& library, Frame& frame);
 
 /// What a container may hold: not the memory of a plan, which is used for other things later.
 Slot kept(const Slot& value, Library& library, const Frame& frame);
-/// Copies tensors of lists among the results that share memory with others: passes compute equal
-/// values once, and in the program each was a tensor of its own.
-void set_apart(Library& library, std::span<Slot> results);
 /// The gradient of a value of this type where nothing depends on it.
 Slot zero(const graph::Type& type, Library& library, const SymbolValues& symbols);
 

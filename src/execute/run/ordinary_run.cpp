@@ -1,113 +1,24 @@
-// One instruction after the other, each with memory of its own.
+// See ordinary_run.h; control flow is in control_run.cpp.
 #include "execute/run/ordinary_run.h"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include "base/fault.h"
+#include "execute/code/container_operators.h"
+#include "execute/code/fused_layouts.h"
 #include "execute/frame/kernel_call.h"
+#include "execute/library/copies.h"
+#include "execute/library/failure.h"
 #include "execute/run/container_call.h"
 #include "execute/run/learning.h"
-#include "execute/run/list_call.h"
+#include "execute/run/scalar_call.h"
 #include "execute/values/container.h"
 #include "graph/op.h"
-#include "ops/list.h"
 
 namespace janus::execute {
 
 using graph::Node;
-
-namespace {
-
-/// What the caller did not count for itself, it keeps for the run as well.
-Slot as_given(const Slot& slot) { return slot.is_alias() ? slot.alias() : slot; }
-
-}  // namespace
-
-void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
-           std::span<const Slot> cells) {
-  for (size_t i = 0; i < inputs.size(); ++i) frame.slots[code.body.parameters[i]] = inputs[i];
-  for (size_t c = 0; c < cells.size(); ++c) {
-    if (!cells[c].is_empty()) frame.slots[cell_slot(code, c)] = as_given(cells[c]);
-  }
-  for (const auto& [slot, cell] : code.cell_reads) frame.slots[slot] = as_given(cells[cell]);
-}
-
-Slot cloned(Library& library, const Slot& tensor, const Layout& layout) {
-  Slot result = library.allocate(layout);
-  library.copy(result, tensor);
-  return result;
-}
-
-Slot cloned(Library& library, const Slot& tensor, bool contiguous) {
-  Layout layout = library.layout(tensor);
-  if (contiguous || !layout.is_dense()) layout.strides = contiguous_strides(layout.sizes);
-  return cloned(library, tensor, layout);
-}
-
-bool guard_holds(const Slot& slot, const Library& library) {
-  switch (slot.kind()) {
-    case Slot::Kind::boolean:
-      return slot.boolean();
-    case Slot::Kind::i64:
-      return slot.i64() != 0;
-    case Slot::Kind::f64:
-      return slot.f64() != 0;
-    case Slot::Kind::tensor:
-      TORCHJANUS_CHECK(library.layout(slot).dtype == graph::DType::b1,
-                       "guard: a tensor that is not boolean");
-      return *static_cast<const bool*>(library.data(slot));
-    default:
-      TORCHJANUS_CHECK(false, "guard: the operand is no truth value");
-  }
-}
-
-Failure guard_failure(const Node& guard) {
-  Failure failure;
-  failure.kind = Failure::Kind::guard;
-  failure.guard = guard.attributes.get_or<int64_t>("id", -1);
-  failure.span = guard.span;
-  return failure;
-}
-
-Failure failure_of(Failure::Kind kind, const Node& node, std::string_view what) {
-  Failure failure;
-  failure.kind = kind;
-  failure.message = cat(node.op->name, ": ", what);
-  failure.span = node.span;
-  return failure;
-}
-
-Failure overflow(const Node& node) {
-  return failure_of(Failure::Kind::overflow, node, "there is no result, or none that fits");
-}
-
-Failure failure_of_number(const Node& node, const Operands& operands) {
-  if (divides_by_zero(node, operands))
-    return failure_of(Failure::Kind::operation, node, "division by zero");
-  return overflow(node);
-}
-
-Failure too_deep(const Node& call) {
-  return failure_of(Failure::Kind::depth, call, "the calls nest too deeply");
-}
-
-void give_up_as_lying_otherwise(const Node& node, Frame& frame) {
-  frame.lies_otherwise = true;
-  frame.failure = failure_of(Failure::Kind::operation, node,
-                             "the result's sizes or strides differ from those of earlier runs");
-}
-
-bool evaluate_size(const Node& node, const SymbolValues& symbols, Slot& result) {
-  const graph::AttributeValue& of = *node.attributes.find("of");
-  const auto* number = std::get_if<int64_t>(&of);
-  const auto value = number != nullptr ? std::optional<int64_t>(*number)
-                                       : std::get<graph::Dim>(of).evaluate(symbols.lookup());
-  if (!value) return false;
-  result = Slot::of(*value);
-  return true;
-}
 
 bool OrdinaryRun::run() { return run(code_.body); }
 
@@ -200,7 +111,6 @@ bool OrdinaryRun::run(const Sequence& sequence) {
 }
 
 bool OrdinaryRun::run(const Instruction& instruction) {
-  const Operands operands{frame_.slots.data(), instruction.inputs, instruction.outputs};
   if (puts_off_ && rows_ == nullptr && looks_into_tensors(instruction) &&
       !settle(instruction.inputs))
     return false;
@@ -214,20 +124,13 @@ bool OrdinaryRun::run(const Instruction& instruction) {
       run_operation(instruction);
       break;
     case Action::number:
-      if (!run_number(instruction.number, operands)) {
-        frame_.failure = failure_of_number(*instruction.node, operands);
-        return false;
-      }
-      return true;
     case Action::size:
-      return run_size(instruction);
+    case Action::item:
+    case Action::guard:
+    case Action::identity:
+      return run_scalar(instruction, library_, frame_);
     case Action::dimension:
       return run_dimension(instruction);
-    case Action::item:
-      operands.out(0) = read_item(*instruction.node, library_.data(operands.in(0)));
-      return true;
-    case Action::guard:
-      return run_guard(instruction);
     case Action::container:
       if (run_container(instruction, library_, frame_)) return true;
       frame_.failure =
@@ -237,9 +140,6 @@ bool OrdinaryRun::run(const Instruction& instruction) {
     case Action::skip:
     case Action::give:
       TORCHJANUS_CHECK(false, "ordinary run: an instruction of a plan");
-    case Action::identity:
-      operands.out(0) = Slot::of(operands.in(0).object() == operands.in(1).object());
-      return true;
     case Action::heap:
       if (in_block_) return run_heap(instruction);
       if (!run_control(instruction)) return false;
@@ -345,7 +245,7 @@ bool OrdinaryRun::give_memory(const Instruction& instruction) {
       TORCHJANUS_CHECK(layout.sizes == known.layout.sizes && layout.dtype == known.layout.dtype,
                        instruction.node->op->name, ": gave ", layout, ", earlier ", known.layout);
       if (instruction.shows_strides) {
-        give_up_as_lying_otherwise(*instruction.node, frame_);
+        frame_.give_up_as_lying_otherwise(*instruction.node);
         return false;
       }
       value = cloned(library_, value, known.layout);
@@ -359,13 +259,6 @@ bool OrdinaryRun::give_memory(const Instruction& instruction) {
   return true;
 }
 
-bool OrdinaryRun::run_guard(const Instruction& instruction) {
-  const bool holds = guard_holds(frame_.slots[instruction.inputs[0]], library_);
-  if (holds && !fault_due(Fault::guard)) return true;
-  frame_.failure = guard_failure(*instruction.node);
-  return false;
-}
-
 bool OrdinaryRun::run_dimension(const Instruction& instruction) {
   const Slot& size = frame_.slots[instruction.inputs[0]];
   if (size.i64() < 2) {
@@ -377,14 +270,6 @@ bool OrdinaryRun::run_dimension(const Instruction& instruction) {
   frame_.symbols.set(instruction.node->attributes.get<std::string>("symbol"), size.i64());
   frame_.slots[instruction.outputs[0]] = Slot::of(size.i64());
   return true;
-}
-
-bool OrdinaryRun::run_size(const Instruction& instruction) {
-  if (evaluate_size(*instruction.node, frame_.symbols, frame_.slots[instruction.outputs[0]])) {
-    return true;
-  }
-  frame_.failure = overflow(*instruction.node);
-  return false;
 }
 
 void OrdinaryRun::run_operation(const Instruction& instruction) {
@@ -499,156 +384,6 @@ void OrdinaryRun::prepare_kernel(const Instruction& instruction, Repeated& repea
   const std::vector<Layout> outputs = fused_layouts(*instruction.node, inputs);
   repeated.note(instruction, frame_.slots.data(), library_, outputs);
   repeated.kernel_call().emplace(instruction, inputs, outputs);
-}
-
-namespace {
-
-/// What must not be handed out as it is.
-class Owners {
- public:
-  Owners(const Code& code, const Library& library, const Frame& frame) {
-    for (uint32_t slot : code.body.parameters) add(library, frame.slots[slot], outside_);
-    for (size_t c = 0; c < code.cells.size(); ++c) {
-      add(library, frame.slots[cell_slot(code, c)], outside_);
-    }
-    for (const Write& write : code.commits) {
-      add(library, frame.slots[cell_slot(code, write.cell)], written_);
-    }
-  }
-
-  bool writes() const { return !written_.empty(); }
-  bool is_written(const void* storage) const { return contains(written_, storage); }
-  bool is_outside(const void* storage) const { return contains(outside_, storage); }
-  /// True the first time that `storage` is handed out.
-  bool hand_out(const void* storage) {
-    if (contains(handed_out_, storage)) return false;
-    handed_out_.push_back(storage);
-    return true;
-  }
-
- private:
-  static bool contains(const std::vector<const void*>& all, const void* one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-  }
-  static void add(const Library& library, const Slot& slot, std::vector<const void*>& to) {
-    if (slot.is_tensor()) to.push_back(library.storage(slot));
-  }
-  std::vector<const void*> outside_, written_, handed_out_;
-};
-
-/// What is handed out in place of a value: copies of tensors in memory that will be written, those
-/// in frames and lists as well.
-Slot given(Library& library, const Owners& owners, const Slot& value) {
-  if (value.is_tensor() && owners.is_written(library.storage(value)))
-    return cloned(library, value, false);
-  if (value.kind() != Slot::Kind::container || !owners.writes()) return value;
-  std::vector<Slot> items;
-  if (list_size(value) == 0) {
-    for (const Slot& item : frame_items(value)) items.push_back(given(library, owners, item));
-    return make_frame(std::move(items));
-  }
-  for (Slot list = value; list_size(list) > 0; list = without_last(list))
-    items.push_back(given(library, owners, last_item(list)));
-  Slot list = empty_list();
-  for (auto item = items.rbegin(); item != items.rend(); ++item)
-    list = push(list, std::move(*item));
-  return list;
-}
-
-}  // namespace
-
-int64_t writes_of(const Write& commit, const Frame& frame) {
-  const int64_t more = commit.second ? frame.slots[*commit.second].i64() : 0;
-  return commit.node->attributes.get_or<int64_t>("versions", 1) + more;
-}
-
-bool is_rebound(const Write& rebind, const Frame& frame) {
-  return !rebind.second || frame.slots[*rebind.second].boolean();
-}
-
-namespace {
-
-std::vector<int64_t> evaluated(const graph::Shape& strides, const Frame& frame) {
-  std::vector<int64_t> values;
-  for (const graph::Dim& stride : strides)
-    values.push_back(stride.evaluate(frame.symbols.lookup()).value());
-  return values;
-}
-
-}  // namespace
-
-std::optional<std::vector<int64_t>> other_strides(const Code& code, size_t index,
-                                                  const Layout& layout, const Frame& frame) {
-  const auto known = code.result_strides.find(index);
-  if (known == code.result_strides.end()) return std::nullopt;
-  std::vector<int64_t> strides = evaluated(known->second, frame);
-  return layout.has_strides(strides) ? std::nullopt : std::optional(std::move(strides));
-}
-
-std::vector<int64_t> rebound_strides(const Write& rebind, std::span<const int64_t> sizes,
-                                     const Frame& frame) {
-  const auto* wanted = rebind.node->attributes.find("strides");
-  if (wanted == nullptr) return contiguous_strides(sizes);
-  return evaluated(std::get<graph::Shape>(*wanted), frame);
-}
-
-void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
-            std::span<Slot> results, std::span<Slot> rebound) {
-  Owners owners(code, library, frame);
-  std::vector<uint32_t> seen;
-  for (size_t i = 0; i < results.size(); ++i) {
-    const uint32_t slot = code.body.results[i];
-    const Slot& value = frame.slots[slot];
-    const bool again = std::find(seen.begin(), seen.end(), slot) != seen.end();
-    seen.push_back(slot);
-    if (value.is_tensor()) {
-      const void* storage = library.storage(value);
-      owners.hand_out(storage);
-      Layout layout = library.layout(value);
-      if (auto strides = other_strides(code, i, layout, frame)) {
-        layout.strides = std::move(*strides);
-        results[i] = cloned(library, value, layout);
-        continue;
-      }
-      results[i] = again ? cloned(library, value, false) : given(library, owners, value);
-    } else {
-      results[i] = given(library, owners, value);
-    }
-  }
-  for (size_t i = 0; i < rebound.size(); ++i) {
-    const Slot& value = frame.slots[code.rebinds[i].slot];
-    rebound[i] = is_rebound(code.rebinds[i], frame) ? value : Slot::none();
-    if (!rebound[i].is_tensor()) continue;
-    const void* storage = library.storage(value);
-    Layout layout = library.layout(value);
-    const auto strides = rebound_strides(code.rebinds[i], layout.sizes, frame);
-    const bool own =
-        owners.hand_out(storage) && !owners.is_outside(storage) && layout.has_strides(strides);
-    if (own) continue;
-    layout.strides = strides;
-    rebound[i] = cloned(library, value, layout);
-  }
-  std::vector<Slot> contents;
-  for (const Write& write : code.commits) {
-    const Slot& value = frame.slots[write.slot];
-    const Slot& cell = cells[write.cell];
-    const bool same = library.data(value) == library.data(cell) &&
-                      library.has_layout(value, library.layout(cell));
-    if (same) {
-      contents.push_back(cell);
-    } else {
-      const bool moved = owners.is_written(library.storage(value));
-      contents.push_back(moved ? cloned(library, value, false) : value);
-    }
-  }
-  // Nothing below fails.
-  for (size_t i = 0; i < code.commits.size(); ++i) {
-    Slot& cell = frame.slots[cell_slot(code, code.commits[i].cell)];
-    if (contents[i].tensor() != cell.tensor()) library.copy(cell, contents[i]);
-  }
-  for (const Write& write : code.commits) {
-    library.bump_version(frame.slots[cell_slot(code, write.cell)], writes_of(write, frame));
-  }
 }
 
 }  // namespace janus::execute

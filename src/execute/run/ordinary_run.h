@@ -1,12 +1,14 @@
-// Runs instructions with memory allocated as it is needed: the first run for given sizes, which
-// learns what a plan has to know, and every run of programs with control flow.
+// The interpreter of code: executes instructions one by one, with memory allocated as it is needed.
+//
+// The first run for given sizes is such a run and learns what a plan has to know. What no plan
+// holds, loops and calls above all, is always run in this way (control_run.cpp).
 #pragma once
 
 #include <span>
-#include <string_view>
 
 #include "execute/code/code.h"
 #include "execute/frame/frame.h"
+#include "execute/library/library.h"
 
 namespace janus::execute {
 
@@ -38,8 +40,6 @@ class OrdinaryRun {
   bool settle(std::span<const uint32_t> slots);
   bool run(const Sequence& sequence);
   bool run(const Instruction& instruction);
-  bool run_guard(const Instruction& instruction);
-  bool run_size(const Instruction& instruction);
   bool run_dimension(const Instruction& instruction);
   bool run_heap(const Instruction& instruction);
   bool is_written(const Slot& value);
@@ -75,47 +75,5 @@ class OrdinaryRun {
   bool in_block_ = false;
   RowsOfNumber* rows_ = nullptr;  ///< of the `rows` instruction that is computed
 };
-
-/// A copy of a tensor, with the same layout where that has no gaps.
-Slot cloned(Library& library, const Slot& tensor, bool contiguous = false);
-
-/// Slot of cell number `cell`: cells have slots of their own after those of the values.
-inline uint32_t cell_slot(const Code& code, size_t cell) {
-  return static_cast<uint32_t>(code.slot_count + cell);
-}
-
-/// Puts inputs and cells into their slots.
-void enter(const Code& code, Frame& frame, std::span<const Slot> inputs,
-           std::span<const Slot> cells);
-
-/// For how many writes in place a `commit` stands in this run, and whether a `rebind` is to a
-/// value.
-int64_t writes_of(const Write& commit, const Frame& frame);
-bool is_rebound(const Write& rebind, const Frame& frame);
-/// How result `index` has to lie if that is known, and otherwise than it does.
-std::optional<std::vector<int64_t>> other_strides(const Code& code, size_t index,
-                                                  const Layout& layout, const Frame& frame);
-/// How what a `rebind` is to lies, a value of these sizes.
-std::vector<int64_t> rebound_strides(const Write& rebind, std::span<const int64_t> sizes,
-                                     const Frame& frame);
-
-/// Whether a `guard`'s operand holds.
-bool guard_holds(const Slot& slot, const Library& library);
-Failure guard_failure(const graph::Node& guard);
-Failure failure_of(Failure::Kind kind, const graph::Node& node, std::string_view what);
-/// A number or a dimension that does not fit 64 bits, or has no value.
-Failure overflow(const graph::Node& node);
-/// Why run_number() gave nothing.
-Failure failure_of_number(const graph::Node& node, const Operands& operands);
-/// Calls nest more deeply than the run may.
-Failure too_deep(const graph::Node& call);
-/// A result lies otherwise than in the run that the plan was made from.
-void give_up_as_lying_otherwise(const graph::Node& node, Frame& frame);
-/// Evaluates a `size` node; false on overflow.
-bool evaluate_size(const graph::Node& node, const SymbolValues& symbols, Slot& result);
-
-/// After an ordinary run: gives out results and rebound values, writes the cells.
-void finish(const Code& code, Library& library, Frame& frame, std::span<const Slot> cells,
-            std::span<Slot> results, std::span<Slot> rebound);
 
 }  // namespace janus::execute

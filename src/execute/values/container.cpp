@@ -62,6 +62,21 @@ Slot without_last(const Slot& list) {
   return Slot::steal_container(list.container()->rest_);
 }
 
+std::vector<Slot> list_items(Slot list) {
+  std::vector<Slot> items(static_cast<size_t>(list_size(list)));
+  for (auto item = items.rbegin(); item != items.rend(); ++item) {
+    *item = last_item(list);
+    list = without_last(list);
+  }
+  return items;
+}
+
+Slot make_list(std::vector<Slot> items) {
+  Slot list = empty_list();
+  for (Slot& item : items) list = push(list, std::move(item));
+  return list;
+}
+
 /// Lets `see` have the items of the containers, and of those in them.
 void Container::visit(std::vector<const Container*> pending,
                       const std::function<void(Slot&)>& see) {

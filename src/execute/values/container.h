@@ -1,8 +1,8 @@
-// Containers of values: what frames and lists of a graph are at run time.
+// Persistent containers: what frames and lists of a graph are at run time.
 //
-// They are never changed. A list is its last element and the list without it, so that pushing and
-// popping take no copy, whoever else holds the list; a frame is a list whose elements are side by
-// side. Any number of threads may hold one.
+// They are immutable. A list is a linked stack, its last element and the list without it, so that
+// push and pop share structure and take no copy; a frame is an array. Any number of threads may
+// hold one.
 #pragma once
 
 #include <atomic>
@@ -46,6 +46,9 @@ int64_t list_size(const Slot& list);
 /// Of a list that is not empty.
 const Slot& last_item(const Slot& list);
 Slot without_last(const Slot& list);
+/// The elements from the first to the last, and the list of them.
+std::vector<Slot> list_items(Slot list);
+Slot make_list(std::vector<Slot> items);
 
 /// What an invocation that was put off will have given (execute/frame/rows.h), known by a number.
 /// In a slot it is a container that there is not: where that would lie is an odd number.

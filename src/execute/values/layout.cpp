@@ -212,4 +212,28 @@ std::vector<int64_t> elementwise_strides(std::span<const int64_t> sizes,
   return result;
 }
 
+namespace {
+
+/// Broadcasts `sizes` to hold `other` too.
+void broadcast(std::vector<int64_t>& sizes, std::span<const int64_t> other) {
+  if (other.size() > sizes.size()) sizes.insert(sizes.begin(), other.size() - sizes.size(), 1);
+  const size_t missing = sizes.size() - other.size();
+  for (size_t d = 0; d < other.size(); ++d) {
+    int64_t& size = sizes[missing + d];
+    TORCHJANUS_CHECK(size == other[d] || size == 1 || other[d] == 1, "fused: sizes ", size, " and ",
+                     other[d], " do not broadcast");
+    if (size == 1) size = other[d];
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> broadcast_sizes(std::span<const Layout* const> operands) {
+  std::vector<int64_t> sizes;
+  for (const Layout* operand : operands) {
+    if (operand != nullptr) broadcast(sizes, operand->sizes);
+  }
+  return sizes;
+}
+
 }  // namespace janus::execute

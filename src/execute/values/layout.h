@@ -1,4 +1,5 @@
-// Where a tensor's elements lie: element type, sizes and strides.
+// The layout of a tensor: element type, sizes and strides, and the rules by which eager chooses the
+// strides of results.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +46,9 @@ bool suggests_channels_last(const Layout& layout);
 std::vector<int64_t> elementwise_strides(std::span<const int64_t> sizes,
                                          std::span<const Layout* const> operands);
 
+/// The sizes to which operands are broadcast together (null: no tensor); an error if they don't
+/// fit.
+std::vector<int64_t> broadcast_sizes(std::span<const Layout* const> operands);
 /// Strides of an operand within an iteration space of the given sizes: 0 where it is broadcast.
 std::vector<int64_t> broadcast_strides(const Layout& operand, std::span<const int64_t> sizes);
 

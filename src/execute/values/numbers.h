@@ -1,7 +1,9 @@
-// Python-number operators, between slots and the functions of ops/number.h.
+// Scalar operators on Python numbers, between slots and the functions of ops/number.h, and the one
+// element of a tensor as a number.
 #pragma once
 
-#include "execute/library/library.h"
+#include "execute/values/operands.h"
+#include "graph/graph.h"
 #include "ops/number.h"
 
 namespace janus::execute {

@@ -1,5 +1,8 @@
-// What a value is at run time: a tensor, a Python number, a pointer into Python's heap, or a
-// container of such values (execute/values/container.h).
+// A virtual register: the value of a graph's value at run time, as a tagged union.
+//
+// It holds a tensor, a Python number, a pointer into Python's heap, or a container of such values
+// (container.h). Handles are reference-counted by functions that torch/ and python/ set, so that
+// the executor needs neither.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,28 @@
+// Tensors of one layout that a run makes again and again, as in the rounds of a loop: once nobody
+// else refers to one, it is used again instead of a new one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "execute/library/library.h"
+
+namespace janus::execute {
+
+/// What a tensor takes beside its elements.
+constexpr int64_t bytes_of_tensor = 256;
+
+class TensorPool {
+ public:
+  const Slot& take(const Layout& layout, Library& library);
+  void forget(const Slot& tensor);
+  void forget_shared(const Library& library);
+  size_t size() const { return tensors_.size(); }
+
+ private:
+  std::vector<Slot> tensors_;
+  size_t last_ = 0;  ///< which was taken last
+};
+
+}  // namespace janus::execute
