@@ -16,7 +16,7 @@
 
 #include "base/thread_pool.h"
 #include "graph/text.h"
-#include "kernels/kernel.h"
+#include "kernels/compilation.h"
 #include "ops/list.h"
 
 namespace {

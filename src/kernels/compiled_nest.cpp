@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
+#include "kernels/emit.h"
 #include "kernels/sharing.h"
 
 namespace janus::kernels {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
-#include "kernels/emit.h"
-#include "kernels/kernel.h"
+#include "kernels/arguments.h"
 #include "kernels/loop_nest.h"
 #include "kernels/space.h"
+#include "kernels/walk.h"
 
 namespace janus::kernels {
 

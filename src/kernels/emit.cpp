@@ -6,9 +6,12 @@
 // needs it. The last pass stores, so that results may take the place of operands.
 #include "kernels/emit.h"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
-#include "kernels/kernel.h"
+#include "kernels/arguments.h"
+#include "kernels/vector_math.h"
 #include "kernels/vector_text.h"
 
 namespace janus::kernels {

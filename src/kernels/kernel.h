@@ -13,35 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "graph/graph.h"
+#include "kernels/arguments.h"
 #include "ops/reindex.h"
 
 namespace janus::kernels {
-
-/// A `fused` node has at most so many dimensions, and so many tensors as inputs and outputs.
-inline constexpr size_t kMaxRank = 16;
-inline constexpr size_t kMaxTensors = 32;
-
-/// A tensor operand: its first element, and strides in elements for each dimension of the iteration
-/// space (0 where it is broadcast); where it is read by a map, as strides_in_space() gives them.
-struct TensorOperand {
-  void* data = nullptr;
-  const int64_t* strides = nullptr;
-};
-
-/// A number operand (inputs of type i64, f64, bool).
-union NumberOperand {
-  int64_t i64;
-  double f64;
-  bool boolean;
-};
-
-struct Arguments {
-  std::span<const int64_t> sizes;          ///< of the iteration space
-  std::span<const TensorOperand> tensors;  ///< tensor inputs in order, then outputs
-  std::span<const NumberOperand> numbers;  ///< number inputs in order
-  bool has_other_sizes = false;            ///< the sizes stand for others, not known yet
-};
 
 /// A kernel over a space that stays as it is: what follows from sizes and strides is found once.
 class PlacedKernel {
@@ -80,15 +55,5 @@ class Kernel {
   virtual size_t rank() const = 0;
   virtual std::string llvm_text() const = 0;
 };
-
-/// Compiles the block of a `fused` node. Equal blocks share one kernel (process-wide cache).
-/// Thread-safe.
-std::shared_ptr<const Kernel> compile(const graph::Node& fused);
-
-/// Compiles every `fused` node of the graph on all threads, so that compile() finds them.
-void compile_all(const graph::Graph& graph);
-
-/// Whether this node can be in a kernel (operator, dtypes, rank).
-bool can_compile(const graph::Node& node);
 
 }  // namespace janus::kernels

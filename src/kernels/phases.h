@@ -11,8 +11,8 @@
 #include <memory>
 #include <mutex>
 
+#include "kernels/arguments.h"
 #include "kernels/compiled_nest.h"
-#include "kernels/kernel.h"
 #include "kernels/loop_nest.h"
 #include "kernels/space.h"
 

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/emit.h"
-#include "kernels/kernel.h"
+#include "kernels/arguments.h"
+#include "kernels/loop_nest.h"
+#include "kernels/walk.h"
 
 namespace janus::kernels {
 

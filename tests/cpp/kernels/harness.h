@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "guarded_bytes.h"
-#include "kernels/kernel.h"
+#include "kernels/compilation.h"
 #include "operators.h"
 #include "reference.h"
 

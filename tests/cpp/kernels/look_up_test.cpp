@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "graph/text.h"
-#include "kernels/kernel.h"
+#include "kernels/compilation.h"
 #include "kernels/lower.h"
 #include "kernels/placement.h"
 #include "ops/list.h"
