@@ -5,7 +5,7 @@
 #include "base/check.h"
 #include "graph/text.h"
 #include "ops/list.h"
-#include "passes/registry.h"
+#include "passes/pipeline/registry.h"
 
 namespace janus::golden {
 namespace {

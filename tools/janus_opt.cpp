@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "golden.h"
-#include "passes/registry.h"
+#include "passes/pipeline/registry.h"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include "bind/function.h"
 #include "frontend/output/generate.h"
 #include "kernels/sharing.h"
-#include "passes/registry.h"
+#include "passes/pipeline/registry.h"
 #include "speculate/entry.h"
 #include "speculate/hooks.h"
 #include "speculate/tensor_class.h"

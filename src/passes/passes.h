@@ -2,7 +2,7 @@
 #pragma once
 
 #include "graph/graph.h"
-#include "passes/pass.h"
+#include "passes/runner/pass.h"
 
 namespace janus::passes {
 

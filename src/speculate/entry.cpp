@@ -16,7 +16,7 @@
 #include "graph/text.h"
 #include "kernels/compilation.h"
 #include "ops/promotion.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
 #include "speculate/describe.h"
 #include "speculate/held_warnings.h"
 #include "speculate/object_heap.h"

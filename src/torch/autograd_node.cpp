@@ -16,9 +16,9 @@
 
 #include "execute/library/findings.h"
 #include "execute/values/container.h"
-#include "passes/copied.h"
 #include "passes/passes.h"
-#include "passes/reachability.h"
+#include "passes/reach/reachability.h"
+#include "passes/structure/copied.h"
 #include "python/lock.h"
 #include "speculate/object_heap.h"
 #include "torch/gradient_graph.h"

@@ -13,9 +13,9 @@
 #include "ops/promotion.h"
 #include "ops/python.h"
 #include "passes/passes.h"
-#include "passes/pipeline.h"
-#include "passes/reachability.h"
-#include "passes/replace_uses.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/reach/reachability.h"
+#include "passes/structure/replace_uses.h"
 #include "torch/aten_library.h"
 
 namespace janus::torch {

@@ -8,7 +8,7 @@
 
 #include "graph/op.h"
 #include "ops/list.h"
-#include "passes/reachability.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::torch {
 

@@ -9,7 +9,7 @@
 #include "graph/text.h"
 #include "ops/list.h"
 #include "ops/reference.h"
-#include "passes/registry.h"
+#include "passes/pipeline/registry.h"
 
 using namespace janus;
 using namespace janus::graph;

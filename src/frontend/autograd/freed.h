@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "frontend/core/interpreter.h"
-#include "passes/reachability.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

@@ -7,10 +7,10 @@
 
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "passes/element_reach.h"
-#include "passes/reachability.h"
 #include "frontend/values/restart.h"
 #include "frontend/core/operations.h"
+#include "passes/reach/list_reach.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

@@ -4,8 +4,8 @@
 
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "passes/reachability.h"
 #include "frontend/values/restart.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

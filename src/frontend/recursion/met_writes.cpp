@@ -11,7 +11,7 @@
 #include "frontend/objects/containers.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
-#include "passes/element_reach.h"
+#include "passes/reach/list_reach.h"
 #include "speculate/test_number.h"
 #include "frontend/values/truth.h"
 #include "frontend/values/rolled_list.h"

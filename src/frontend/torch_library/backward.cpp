@@ -19,13 +19,13 @@
 #include "frontend/values/strides.h"
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "passes/reachability.h"
 #include "frontend/values/make.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/settled.h"
 #include "frontend/core/operations.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/tensors/autocast.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

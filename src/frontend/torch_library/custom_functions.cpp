@@ -8,7 +8,6 @@
 #include "frontend/objects/attributes.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
-#include "passes/reachability.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "frontend/core/torch_objects.h"
@@ -19,6 +18,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/core/grad_mode.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 

@@ -10,7 +10,7 @@
 
 #include "../passes/support.h"
 #include "execute/program/program.h"
-#include "passes/copied.h"
+#include "passes/structure/copied.h"
 #include "reference_library.h"
 
 namespace janus::execute {

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "graph/builder.h"
-#include "passes/copied.h"
 #include "passes/passes.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/structure/copied.h"
 #include "random_program.h"
 #include "support.h"
 

@@ -1,4 +1,4 @@
-#include "passes/flow.h"
+#include "passes/batching/flow.h"
 
 #include <gtest/gtest.h>
 

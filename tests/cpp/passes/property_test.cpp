@@ -6,8 +6,8 @@
 #include "graph/builder.h"
 #include "ops/reference.h"
 #include "passes/passes.h"
-#include "passes/pipeline.h"
-#include "passes/registry.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/pipeline/registry.h"
 #include "random_program.h"
 #include "support.h"
 

@@ -1,4 +1,4 @@
-#include "passes/reachability.h"
+#include "passes/reach/reachability.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "passes/runner.h"
+#include "passes/runner/runner.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/options.h"
 #include "passes/passes.h"
-#include "passes/registry.h"
+#include "passes/pipeline/registry.h"
 #include "support.h"
 
 namespace janus::passes {

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "passes/copied.h"
 #include "passes/passes.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
+#include "passes/structure/copied.h"
 #include "random_program.h"
 #include "support.h"
 

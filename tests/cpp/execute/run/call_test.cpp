@@ -5,7 +5,8 @@
 #include "../../passes/random_program.h"
 #include "../random_runs.h"
 #include "passes/passes.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
+#include "random_runs.h"
 
 namespace janus::execute {
 namespace {

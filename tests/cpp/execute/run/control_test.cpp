@@ -4,9 +4,8 @@
 
 #include <cmath>
 
-#include "../../passes/random_program.h"
-#include "../random_runs.h"
-#include "passes/pipeline.h"
+#include "passes/pipeline/pipeline.h"
+#include "random_runs.h"
 
 namespace janus::execute {
 namespace {

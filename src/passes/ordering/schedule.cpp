@@ -1,0 +1,183 @@
+// Decides in which order the nodes of the graph run.
+//
+// Does:       first the guards and what they need, so that a run that fails fails early and what
+//             follows may write into old memory; commits and rebinds last; in between, whatever
+//             frees at least the memory that it takes as soon as it can run, all else in program
+//             order.
+// Requires:   nothing; best after `fuse`.
+// Guarantees: the same nodes.
+// Must not:   change the order of nodes with the same effect.
+#include <algorithm>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/check.h"
+#include "graph/op.h"
+#include "graph/typical_size.h"
+#include "ops/list.h"
+#include "passes/ordering/effects.h"
+#include "passes/ordering/order.h"
+#include "passes/passes.h"
+#include "passes/reach/reachability.h"
+#include "passes/structure/copied.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::Node;
+using graph::Trait;
+using graph::Value;
+
+/// The tensor whose memory a value lies in.
+const Value* owner_of(const Value* value) {
+  while (value->definition != nullptr && value->definition->op->is(Trait::view))
+    value = value->definition->inputs.front();
+  return value;
+}
+
+bool is_write(const Node& node) { return node.op->is(Trait::writes_state); }
+
+/// Marks the guards and all that must come before them.
+std::vector<bool> needed_by_guards(const graph::Block& block, const Predecessors& before) {
+  std::vector<bool> needed(block.nodes.size());
+  for (size_t i = needed.size(); i-- > 0;) {
+    const auto effects = ordering_effects(*block.nodes[i]);
+    if (std::ranges::find(effects, Effect::guard) != effects.end()) needed[i] = true;
+    if (!needed[i]) continue;
+    for (const uint32_t other : before[i]) needed[other] = true;
+  }
+  return needed;
+}
+
+/// Counts, while nodes are put in order, which tensors still have users.
+class Memory {
+ public:
+  explicit Memory(const graph::Graph& graph)
+      : block_(graph.body()), users_(graph.value_count()), keeps_(graph.value_count()) {
+    for (const Value* result : graph.results()) keeps_[owner_of(result)->id] = true;
+    for (uint32_t i = 0; i < block_.nodes.size(); ++i)
+      for (const Value* owner : owners_used_by(i)) {
+        ++users_[owner->id].count;
+        users_[owner->id].sum += i;
+      }
+  }
+
+  /// Bytes taken minus bytes freed if node `i` ran now.
+  int64_t growth(uint32_t i) const {
+    const Node& node = *block_.nodes[i];
+    int64_t sum = 0;
+    if (!node.op->is(Trait::view))
+      for (const Value* output : node.outputs) sum += graph::typical_bytes(output->type);
+    for (const Value* owner : owners_used_by(i))
+      if (users_[owner->id].count == 1) sum -= graph::typical_bytes(owner->type);
+    return sum;
+  }
+
+  /// Node `i` runs; gives the nodes that have become the last user of something.
+  std::vector<uint32_t> run(uint32_t i) {
+    std::vector<uint32_t> last_users;
+    for (const Value* owner : owners_used_by(i)) {
+      Users& users = users_[owner->id];
+      --users.count;
+      users.sum -= i;
+      if (users.count == 1) last_users.push_back(static_cast<uint32_t>(users.sum));
+    }
+    return last_users;
+  }
+
+ private:
+  struct Users {
+    uint64_t count = 0;
+    uint64_t sum = 0;  ///< of their positions: the last user's position when one is left
+  };
+
+  /// Tensors of the run itself that the node uses, each once. Views use nothing: their users do.
+  std::vector<const Value*> owners_used_by(uint32_t i) const {
+    std::vector<const Value*> owners;
+    const Node& node = *block_.nodes[i];
+    if (node.op->is(Trait::view)) return owners;
+    for (const Value* input : operands(node)) {
+      const Value* owner = owner_of(input);
+      const bool is_temporary = owner->definition != nullptr &&
+                                owner->definition->op != &op::state && owner->type.is_tensor() &&
+                                !keeps_[owner->id];
+      if (is_temporary && std::ranges::find(owners, owner) == owners.end()) owners.push_back(owner);
+    }
+    return owners;
+  }
+
+  const graph::Block& block_;
+  std::vector<Users> users_;  // by Value::id
+  std::vector<bool> keeps_;   // by Value::id: owned by the caller
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(const graph::Graph& graph)
+      : block_(graph.body()),
+        before_(predecessors(block_)),
+        after_(successors(before_)),
+        memory_(graph),
+        early_(needed_by_guards(block_, before_)),
+        is_ready_(before_.size()) {}
+
+  std::vector<Node*> order() {
+    std::vector<size_t> waiting_for;
+    for (const auto& others : before_) waiting_for.push_back(others.size());
+    for (uint32_t i = 0; i < before_.size(); ++i)
+      if (waiting_for[i] == 0) make_ready(i);
+
+    std::vector<Node*> result;
+    std::vector<bool> done(before_.size());
+    while (!queue_.empty()) {
+      const uint32_t next = std::get<2>(queue_.top());
+      queue_.pop();
+      if (done[next]) continue;
+      done[next] = true;
+      result.push_back(block_.nodes[next]);
+      for (const uint32_t other : memory_.run(next))
+        if (is_ready_[other] && !done[other]) push(other);
+      for (const uint32_t other : after_[next])
+        if (--waiting_for[other] == 0) make_ready(other);
+    }
+    TORCHJANUS_CHECK(result.size() == before_.size(), "schedule: nodes wait for each other");
+    return result;
+  }
+
+ private:
+  /// Smaller comes first.
+  enum class Stage { guards, work, writes };
+  using Key = std::tuple<Stage, bool, uint32_t>;
+
+  void make_ready(uint32_t i) {
+    is_ready_[i] = true;
+    push(i);
+  }
+  void push(uint32_t i) {
+    const Stage stage = early_[i]                    ? Stage::guards
+                        : is_write(*block_.nodes[i]) ? Stage::writes
+                                                     : Stage::work;
+    const bool grows = stage == Stage::work && memory_.growth(i) > 0;
+    queue_.emplace(stage, grows, i);
+  }
+
+  const graph::Block& block_;
+  const Predecessors before_;
+  const std::vector<std::vector<uint32_t>> after_;
+  Memory memory_;
+  const std::vector<bool> early_;
+  std::vector<bool> is_ready_;
+  std::priority_queue<Key, std::vector<Key>, std::greater<>> queue_;
+};
+
+}  // namespace
+
+graph::Graph schedule(const graph::Graph& graph) {
+  graph::Graph result = copied(graph);
+  result.body().nodes = Scheduler(result).order();
+  return result;
+}
+
+}  // namespace janus::passes

@@ -1,0 +1,84 @@
+// See pipeline.h. What each pass does stands at the top of its file.
+#include "passes/pipeline/pipeline.h"
+
+#include "ops/index_space.h"
+#include "ops/list.h"
+#include "ops/rows.h"
+#include "passes/passes.h"
+#include "passes/products/stack_rounds.h"
+#include "passes/runner/runner.h"
+
+namespace janus::passes {
+
+namespace {
+
+bool has_rows(const graph::Graph& graph) {
+  bool found = false;
+  graph::for_each_node(graph.body(),
+                       [&](const graph::Node& node) { found |= node.op == &op::rows; });
+  return found;
+}
+
+/// But for what eager has an operator for that adds elements up.
+CanFuse without_sums(CanFuse can_fuse) {
+  return [can_fuse = std::move(can_fuse)](const graph::Node& node) {
+    return !(ops::reduction_of(node) && !node.op->aten.empty()) && can_fuse(node);
+  };
+}
+
+}  // namespace
+
+graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const CanFuse& can_fuse,
+                      Sums sums) {
+  constexpr auto required = PassRunner::Need::required;
+  const CanFuse& possible = can_fuse ? can_fuse : CanFuse(can_fuse_by_traits);
+  const CanFuse fusible = sums == Sums::as_eager ? without_sums(possible) : possible;
+  PassRunner run(times);
+
+  // Gradient rules are written for primitive operators, and may use composite ones themselves.
+  graph = run("decompose", decompose, std::move(graph), required);
+  graph = run("pool_first", pool_first, std::move(graph));
+  graph = run("map_indices", map_indices, std::move(graph));
+  graph = run("hoist", hoist, std::move(graph));
+  graph = run("hoist_rows", hoist_rows, std::move(graph));
+  graph = run("differentiate", differentiate, std::move(graph), required);
+  graph = run("decompose_gradients", decompose, std::move(graph), required);
+  graph = run("map_reductions", map_reductions, std::move(graph));
+
+  // Less work: what undoes itself, what is known, what is computed twice, what nobody needs.
+  graph = run("simplify", simplify, std::move(graph));
+  graph = run("fold", fold, std::move(graph));
+  graph = run("simplify_control", simplify_control, std::move(graph));
+  graph = run("merge_common", merge_common, std::move(graph));
+  graph = run("leave_undefined", leave_undefined, std::move(graph));
+  graph = run("remove_dead", remove_dead, std::move(graph));
+
+  // Invocations of a recursion side by side; what many rows take is simplified once more.
+  graph = run("batch", batch, std::move(graph));
+  if (has_rows(graph)) {
+    graph = run("simplify", simplify, std::move(graph));
+    graph = run("fold", fold, std::move(graph));
+    graph = run("merge_common", merge_common, std::move(graph));
+    graph = run("remove_dead", remove_dead, std::move(graph));
+  }
+
+  // Fewer, larger matrix products.
+  graph = run("stack_rounds", stack_rounds, std::move(graph));
+  graph = run("sum_products", sum_products, std::move(graph));
+  graph = run("stack_products", stack_products, std::move(graph));
+  graph = run("widen_products", widen_products, std::move(graph));
+  graph = run("turn_matrices", turn_matrices, std::move(graph));
+  if (sums == Sums::in_any_order)
+    graph = run(
+        "small_norms", [&](const auto& g) { return small_norms(g, fusible); }, std::move(graph));
+  graph = run("merge_common", merge_common, std::move(graph));
+  graph = run("remove_dead", remove_dead, std::move(graph));
+
+  // Less memory traffic: elementwise operators become loops, each tensor is freed early.
+  graph = run("fuse", [&](const auto& g) { return fuse(g, fusible); }, std::move(graph));
+  graph = run("wrap", [&](const auto& g) { return wrap(g, fusible); }, std::move(graph), required);
+  graph = run("remove_dead", remove_dead, std::move(graph));
+  return run("schedule", schedule, std::move(graph));
+}
+
+}  // namespace janus::passes

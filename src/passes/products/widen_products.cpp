@@ -1,0 +1,156 @@
+// Multiplies rows by all matrices that they meet at once, as the queries, keys and values of an
+// attention are made: a wide product takes less time than narrow ones.
+//
+// Does:       makes one product of `linear`s of one input, or of `mm`s with one left operand, that
+//             do not depend on each other; the matrices come one after the other.
+// Requires:   no composite operators, no `gradient` nodes; best after `stack_products`.
+// Guarantees: the same values up to the rounding of sums.
+// Must not:   make a cycle; copy more than it saves; let what leaves the graph (escaping.h) be a
+//             part of a larger tensor.
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "graph/op.h"
+#include "graph/rewriter.h"
+#include "graph/typical_size.h"
+#include "ops/expression.h"
+#include "ops/list.h"
+#include "ops/view_rules.h"
+#include "passes/analysis/escaping.h"
+#include "passes/ordering/joint.h"
+#include "passes/passes.h"
+#include "passes/products/side_by_side.h"
+#include "passes/structure/copied.h"
+
+namespace janus::passes {
+namespace {
+
+using graph::Block;
+using graph::Dim;
+using graph::Node;
+using graph::Value;
+
+bool has_bias(const Node& node) {
+  return node.op == &op::linear && !node.inputs[2]->type.is_none();
+}
+
+/// A product of a matrix whose columns can be a part of a wider one.
+bool is_product(const Node& node) {
+  if (node.op != &op::linear && node.op != &op::mm) return false;
+  const graph::Type& type = node.output()->type;
+  return (type.dtype == graph::DType::f32 || type.dtype == graph::DType::f64) &&
+         ops::at_least_zero(type.shape.back());
+}
+
+/// Operand `index` of each.
+Values operands_of(const JointNodes& group, size_t index) {
+  Values values;
+  for (const Node* node : group) values.push_back(node->inputs[index]);
+  return values;
+}
+
+/// The matrices and biases of a group.
+Values what_is_joined(const JointNodes& group) {
+  Values values = operands_of(group, 1);
+  if (!has_bias(*group.front())) return values;
+  const Values biases = operands_of(group, 2);
+  values.insert(values.end(), biases.begin(), biases.end());
+  return values;
+}
+
+/// A product reads all rows, however narrow the matrix is; but columns that are parts of a wider
+/// matrix are read less easily. `times`: how many groups have the same matrices.
+bool is_worth_it(const JointNodes& group, int64_t times) {
+  const auto size = [](const Value* value) {
+    return graph::typical_size(graph::element_count(value->type.shape));
+  };
+  const auto fewer = static_cast<int64_t>(group.size()) - 1;
+  int64_t saved = fewer * (size(group.front()->inputs[0]) + price_of_call);
+  for (const Node* node : group) saved -= size(node->output());
+  int64_t price = price_of_moving(operands_of(group, 1));
+  if (has_bias(*group.front())) price += price_of_moving(operands_of(group, 2));
+  return saved * times > price;
+}
+
+JointNodes in_order_of_matrices(JointNodes group) {
+  std::ranges::sort(group, {}, [](const Node* node) {
+    return std::pair(node->inputs[1]->id, node->output()->id);
+  });
+  return group;
+}
+
+/// Products of the same rows.
+Alike products_in(const Block& block, const Escaping& escaping) {
+  std::map<std::tuple<const graph::OpDef*, const Value*, bool>, Positions> positions;
+  for (uint32_t i = 0; i < block.nodes.size(); ++i) {
+    const Node& node = *block.nodes[i];
+    if (is_product(node) && !escaping.contains(node.output()))
+      positions[{node.op, node.inputs[0], has_bias(node)}].push_back(i);
+  }
+  Alike alike{sets_of_several(std::move(positions)), {}};
+  // Rows of every round meet the same matrices, which are joined once.
+  std::map<Values, int64_t> uses;
+  for (const Positions& all : alike.sets) {
+    JointNodes group;
+    for (const uint32_t i : all) group.push_back(block.nodes[i]);
+    ++uses[what_is_joined(in_order_of_matrices(std::move(group)))];
+  }
+  alike.choose = [uses = std::move(uses)](JointNodes nodes) {
+    JointNodes group = in_order_of_matrices(std::move(nodes));
+    const auto found = uses.find(what_is_joined(group));
+    return is_worth_it(group, found == uses.end() ? 1 : found->second) ? group : JointNodes();
+  };
+  return alike;
+}
+
+class Widening {
+ public:
+  explicit Widening(graph::Graph& graph)
+      : escaping_(graph),
+        groups_(graph, [this](const Block& block) { return products_in(block, escaping_); }),
+        rewriter_(graph) {}
+
+  graph::Graph run() {
+    rewriter_.run([&](const Node& node) {
+      return groups_.meets(node, [&](const JointNodes& group) { multiply(group); });
+    });
+    return rewriter_.finish();
+  }
+
+ private:
+  void multiply(const JointNodes& group) {
+    graph::Builder& builder = rewriter_.builder();
+    const Node& first = *group.front();
+    const bool is_linear = first.op == &op::linear;
+    Values inputs = {rewriter_[first.inputs[0]], joined(group, 1, is_linear ? 0 : 1)};
+    if (is_linear) inputs.push_back(has_bias(first) ? joined(group, 2, 0) : builder.none());
+    const ops::Expression wide(builder, builder.append(*first.op, inputs)->output());
+    Dim start(0);
+    for (const Node* node : group) {
+      const Dim stop = start + node->output()->type.shape.back();
+      rewriter_.replace(*node, {ops::sliced(wide, wide.rank() - 1, start, stop)});
+      start = stop;
+    }
+  }
+
+  Value* joined(const JointNodes& group, size_t index, int64_t dim) {
+    const Values parts = rewriter_[operands_of(group, index)];
+    return rewriter_.builder().append(op::cat, parts, {{"dim", dim}})->output();
+  }
+
+  const Escaping escaping_;
+  JointGroups groups_;
+  graph::Rewriter rewriter_;
+};
+
+}  // namespace
+
+graph::Graph widen_products(const graph::Graph& graph) {
+  graph::Graph own = copied(graph);
+  return Widening(own).run();
+}
+
+}  // namespace janus::passes
