@@ -40,4 +40,9 @@ Value* Builder::constant(int64_t value) { return constant_of(value); }
 Value* Builder::constant(bool value) { return constant_of(value); }
 Value* Builder::none() { return constant_of(None{}); }
 
+Value* OpDef::operator()(Builder& builder, std::initializer_list<Value*> inputs,
+                         Attributes attributes) const {
+  return builder.append(*this, inputs, std::move(attributes))->output();
+}
+
 }  // namespace janus::graph

@@ -5,9 +5,6 @@
 #include <shared_mutex>
 #include <unordered_map>
 
-#include "graph/builder.h"
-#include "graph/functions.h"
-
 namespace janus::graph {
 namespace {
 
@@ -119,11 +116,6 @@ const Signature& OpDef::signature() const {
   return cache.get(*this);
 }
 
-Value* OpDef::operator()(Builder& builder, std::initializer_list<Value*> inputs,
-                         Attributes attributes) const {
-  return builder.append(*this, inputs, std::move(attributes))->output();
-}
-
 void check_signature(const OpDef& op, std::span<Value* const> inputs,
                      const Attributes& attributes) {
   if (op.signature().free_form) return;
@@ -165,38 +157,6 @@ void check_given(const OpDef& op, std::span<Value* const> inputs, const Attribut
   check_signature(op, inputs, attributes);
   if (op.check != nullptr)
     op.check(Infer{.op = op, .inputs = inputs, .attributes = attributes, .blocks = blocks});
-}
-
-namespace {
-
-/// Effects of a node's operator and of the nodes in its blocks, but not of what calls run.
-Trait own_effects(const Node& node) {
-  Trait result = node.op->traits & effect_traits;
-  // An opaque operator draws random numbers only if its attributes say so (ops/structure.cpp).
-  if (node.op->name == "opaque" && !node.attributes.get_or<bool>("_draws", false))
-    result = result & ~Trait::random;
-  if (is_call(node)) result = result | Trait::may_fail;  // calls may nest too deeply
-  for (const auto& block : node.blocks)
-    for (const Node* nested : block->nodes) result = result | own_effects(*nested);
-  return result;
-}
-
-}  // namespace
-
-Trait effects(const Node& node) {
-  if (is_function(node)) return Trait::none;
-  Trait result = own_effects(node);
-  for (const Node* function : functions_run_by(node)) result = result | own_effects(*function);
-  return result;
-}
-
-bool can_drop(const Node& node) {
-  if (node.op->is(Trait::pure)) return true;
-  if (!node.op->is(Trait::control) || node.op->name == "while") return false;
-  return std::all_of(node.blocks.begin(), node.blocks.end(), [](const auto& block) {
-    return std::all_of(block->nodes.begin(), block->nodes.end(),
-                       [](const Node* nested) { return can_drop(*nested); });
-  });
 }
 
 OpTable::OpTable(std::span<const OpDef* const> ops) : ops_(ops.begin(), ops.end()) {

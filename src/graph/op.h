@@ -92,15 +92,6 @@ void check_signature(const OpDef& op, std::span<Value* const> inputs, const Attr
 /// constant becomes an int64_t).
 void fill_defaults(const OpDef& op, Attributes& attributes);
 
-/// The effects of this very node: those of its operator (an opaque operator says more exactly in
-/// its attributes), of the nodes in its blocks and of the functions that calls among them run. A
-/// `function` node has none itself. See effect_traits.
-Trait effects(const Node& node);
-
-/// Whether a node whose results nobody uses may go: operators that are pure (also those that may
-/// fail: an overflow that nobody sees is none), and an `if` or `fused` with nothing else inside.
-bool can_drop(const Node& node);
-
 /// What folding sees: constants for some inputs. Returns the replacement value or null.
 struct Fold {
   Builder& builder;
@@ -213,7 +204,7 @@ struct OpDef {
   const Signature& signature() const;
 
   /// Appends a node and gives its first result: `op::mul(b, x, y)`. Attributes that are missing get
-  /// the signature's default.
+  /// the signature's default. (Defined with Builder.)
   Value* operator()(Builder& builder, std::initializer_list<Value*> inputs,
                     Attributes attributes = {}) const;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/functions.h"
+#include "graph/node_effects.h"
 #include "graph/op.h"
 #include "ops/list.h"
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/constant.h"
+#include "graph/node_effects.h"
 #include "graph/rewriter.h"
 #include "graph/text.h"
 #include "ops/list.h"
