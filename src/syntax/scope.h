@@ -33,16 +33,6 @@ struct Scope {
   NameKind kind_of(std::string_view name) const;
 };
 
-class Tree;
-
-/// Builds the scopes of a converted tree and hangs them on its nodes.
-///
-/// `outer` are the (mangled) names that enclosing functions bind: a function's co_freevars. For
-/// bare statements it is the variables of the frame they stand in, which count as local; a name
-/// that the statements bind is local in any case (at module level too, where nested functions see
-/// it as a global).
-void analyse_scopes(Tree& tree, const std::vector<std::string>& outer, bool at_module_level);
-
 /// `__x` in class `C` is `_C__x`; everything else stays as it is.
 std::string mangle(std::string_view class_name, std::string_view identifier);
 

@@ -13,7 +13,7 @@
 #include "syntax/convert.h"
 #include "syntax/excerpt.h"
 #include "syntax/prompt.h"
-#include "syntax/scope.h"
+#include "syntax/scope_analysis.h"
 
 namespace janus::syntax {
 namespace {
