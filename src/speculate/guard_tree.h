@@ -1,6 +1,6 @@
 // Guards, compiled: the steps of all paths in an order in which each comes after its base, with the
-// checks of the objects there. What walks it from scratch is in guards.cpp, what remembers the last
-// walk in recollection.cpp.
+// checks of the objects there. guard_compiler.cpp makes it, recollection.cpp remembers the last
+// walk.
 #pragma once
 
 #include <map>
@@ -9,25 +9,16 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "speculate/guards.h"
+#include "speculate/generated.h"
+#include "speculate/guard_checks.h"
+#include "speculate/mismatch.h"
 #include "speculate/path.h"
 #include "speculate/scratch.h"
 #include "speculate/separate_memory.h"
 
 namespace janus::speculate {
-
-struct DimCheck {
-  enum class Kind { constant, symbol, expression } kind = Kind::constant;
-  int64_t number = 0;  ///< constant: the size; symbol: the least size
-  size_t symbol = 0;
-};
-
-struct TensorCheck {
-  TensorPattern pattern;
-  std::vector<DimCheck> dims;
-  size_t first_size = 0;  ///< where its sizes stand in the walk's array
-};
 
 /// A dimension that is an expression, or a DimAssumption: evaluated once all symbols are bound.
 struct Relation {
@@ -35,32 +26,6 @@ struct Relation {
   graph::Dim right;
   ptrdiff_t left_size = -1;  ///< if not negative, `left` is this entry of the sizes
   std::string path;
-  graph::SourceSpan span;
-};
-
-/// What is assumed of each element of a list.
-struct ElementCheck {
-  ElementPattern::Kind kind = ElementPattern::Kind::integer;
-  TensorCheck tensor;  ///< its sizes are those of the element looked at last
-  std::vector<ElementCheck> parts;
-};
-
-/// An assumption in words: what stands before the object's path, and what behind it.
-struct Wording {
-  std::string before, after;
-  std::string around(const std::string& path) const { return before + path + after; }
-  auto operator<=>(const Wording&) const = default;
-};
-
-struct Check {
-  Assumption::Kind kind = Assumption::Kind::identity;
-  ExpectedObject object;
-  std::vector<ExpectedObject> keys;
-  int64_t number = 0;
-  ptrdiff_t symbol = -1;
-  TensorCheck tensor;
-  std::unique_ptr<ElementCheck> elements;
-  const Wording* wording = nullptr;
   graph::SourceSpan span;
 };
 
@@ -120,29 +85,7 @@ std::optional<std::pair<size_t, size_t>> find_shared_memory(const std::vector<Me
   return std::nullopt;
 }
 
-/// What one walk finds beside objects.
-struct Walk {
-  Walk(size_t sizes, size_t symbols) : sizes(sizes), symbols(symbols), bound(symbols) {}
-  Scratch<int64_t, 256> sizes;  ///< of tensors, where TensorCheck::first_size says
-  Scratch<int64_t, 32> symbols;
-  Scratch<char, 32> bound;
-  std::vector<python::Object> owned;  ///< objects that nobody else keeps
-  const Check* failed = nullptr;      ///< the one that did not hold, and the step of its object
-  uint32_t failed_step = 0;
-
-  /// Whether the symbol is, or now becomes, this number.
-  bool bind(size_t symbol, int64_t number) {
-    if (bound[symbol] != 0) return symbols[symbol] == number;
-    bound[symbol] = 1;
-    symbols[symbol] = number;
-    return true;
-  }
-};
-
-/// Whether the check holds for the object; not for those of pairs. Binds symbols in the walk.
-bool holds(const Check& check, PyObject* object, Walk& walk);
-
-struct Guards::Tree {
+struct GuardTree {
   Py_ssize_t argument_count = 0;
   python::Object keyword_names;  ///< null: none
   Environment environment;

@@ -14,41 +14,15 @@
 #include <string>
 #include <vector>
 
-#include "graph/dim.h"
 #include "python/object.h"
 #include "speculate/generated.h"
+#include "speculate/mismatch.h"
 
 namespace janus::speculate {
 
-/// Why guards did not hold.
-struct Mismatch {
-  Reason reason;
-  std::string path;  ///< Source::describe() of the object that differed; empty: the call as a whole
-  bool dead = false;  ///< an object that had to be found is gone for good
-  /// What was computed of the call's numbers and had to be one value, such as `step%4`; else empty.
-  std::string formula = {};
-};
-
-/// An object that is expected again at later calls: by weak reference if it is the user's.
-class ExpectedObject {
- public:
-  ExpectedObject() = default;
-  /// `on_death`: called (with the weak reference) when a weakly kept object dies; may be null.
-  ExpectedObject(PyObject* object, PyObject* on_death);
-
-  /// The object; null once it is dead.
-  PyObject* get() const;
-  bool is(PyObject* object) const { return object == raw_ && get() == raw_; }
-  bool dead() const { return get() == nullptr; }
-  bool may_die() const { return static_cast<bool>(weak_); }
-
- private:
-  PyObject* raw_ = nullptr;
-  python::Object strong_, weak_;
-};
-
 class Recollection;
 struct Check;
+struct GuardTree;
 
 class Guards {
  public:
@@ -83,12 +57,10 @@ class Guards {
   /// How many checks were spared: nothing had changed since the one before.
   uint64_t recalled() const;
 
-  struct Tree;
-
  private:
   std::optional<Mismatch> check_all(const Call& call, std::vector<python::Object>& captured) const;
 
-  std::unique_ptr<Tree> tree_;
+  std::unique_ptr<GuardTree> tree_;
   std::unique_ptr<Recollection> recollection_;
   mutable const Check* failed_ = nullptr;  ///< in the last walk that failed
   mutable uint32_t failed_step_ = 0;

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "python/object.h"
+#include "speculate/expected_object.h"
 #include "speculate/generated.h"
-#include "speculate/guards.h"
 #include "speculate/source.h"
 
 namespace janus::speculate {

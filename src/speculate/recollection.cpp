@@ -115,7 +115,7 @@ class Recollection::Noting {
   std::unordered_map<uint32_t, size_t> tensors_;  ///< by step: index in to_.tensors_
 };
 
-Recollection::Recollection(const Guards::Tree& tree)
+Recollection::Recollection(const GuardTree& tree)
     : tree_(tree),
       is_off_(!kHasVersions || options().is_disabled("recollection")),
       objects_(tree.steps.size()),
@@ -472,7 +472,7 @@ void Recollection::Noting::check_tensor(const Check& check, uint32_t step, bool 
 }
 
 void Recollection::Noting::note_pairs() {
-  const Guards::Tree& tree = to_.tree_;
+  const GuardTree& tree = to_.tree_;
   for (const PairCheck& pair : tree.pairs) {
     const bool walked = to_.is_changing_[pair.step] != 0 || to_.is_changing_[pair.other] != 0;
     if (walked) to_.pairs_.push_back(&pair);

@@ -26,7 +26,7 @@ namespace janus::speculate {
 
 class Recollection {
  public:
-  explicit Recollection(const Guards::Tree& tree);
+  explicit Recollection(const GuardTree& tree);
 
   /// Whether the guards hold for certain; `captured` has the objects asked for then. False says
   /// nothing.
@@ -75,7 +75,7 @@ class Recollection {
   bool check_tensors(Walk& walk) const;
   void note_changes(PyObject* const* objects);
 
-  const Guards::Tree& tree_;
+  const GuardTree& tree_;
   bool is_off_ = false;
   bool is_known_ = false;  ///< there is something noted
   bool in_use_ = false;

@@ -1,0 +1,30 @@
+// See expected_object.h.
+#include "speculate/expected_object.h"
+
+namespace janus::speculate {
+
+namespace {
+
+/// Objects that live as long as the process in practice, or that no weak reference can be had of.
+bool is_kept_strongly(PyObject* object) {
+  return PyType_Check(object) || PyCFunction_Check(object) ||
+         !PyType_SUPPORTS_WEAKREFS(Py_TYPE(object));
+}
+
+}  // namespace
+
+ExpectedObject::ExpectedObject(PyObject* object, PyObject* on_death) : raw_(object) {
+  if (object == nullptr) return;
+  if (is_kept_strongly(object))
+    strong_ = python::Object::borrow(object);
+  else
+    weak_ = python::check(PyWeakref_NewRef(object, on_death));
+}
+
+PyObject* ExpectedObject::get() const {
+  if (!weak_) return strong_.get();
+  PyObject* target = PyWeakref_GET_OBJECT(weak_.get());
+  return target == Py_None ? nullptr : target;
+}
+
+}  // namespace janus::speculate
