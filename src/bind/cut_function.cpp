@@ -1,7 +1,7 @@
 #include "bind/cut_function.h"
 
 #include "base/options.h"
-#include "bind/function.h"
+#include "bind/converted_functions.h"
 #include "speculate/describe.h"
 #include "speculate/instrument.h"
 #include "syntax/source.h"

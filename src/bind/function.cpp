@@ -11,12 +11,12 @@
 #include <structmember.h>
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "base/options.h"
+#include "bind/converted_functions.h"
 #include "bind/cut_function.h"
 #include "bind/profiled.h"
 #include "bind/region.h"
@@ -45,12 +45,6 @@ struct FunctionObject {
   PyObject* code;                ///< that the source is of
   CutFunction* cut;              ///< what runs once it is cut; null before
 };
-
-/// The plain functions of all that live.
-std::unordered_multiset<const PyObject*>& converted() {
-  static auto* all = new std::unordered_multiset<const PyObject*>();
-  return *all;
-}
 
 FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
 
@@ -327,7 +321,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   made->vectorcall = call;
   made->wrapped = Py_NewRef(wrapped);
   made->function = Py_XNewRef(plain_function(wrapped));
-  if (made->function != nullptr) converted().insert(made->function);
+  if (made->function != nullptr) note_converted(made->function);
   made->self = PyMethod_Check(wrapped) ? Py_NewRef(PyMethod_GET_SELF(wrapped)) : nullptr;
   made->dict = PyDict_New();
   made->dispatcher = make_dispatcher(wrapped, made->function, profile_runs);
@@ -352,8 +346,7 @@ int traverse(PyObject* object, visitproc visit, void* arg) {
 
 int clear(PyObject* object) {
   FunctionObject* function = as_function(object);
-  if (const auto noted = converted().find(function->function); noted != converted().end())
-    converted().erase(noted);
+  if (function->function != nullptr) forget_converted(function->function);
   Py_CLEAR(function->wrapped);
   Py_CLEAR(function->function);
   Py_CLEAR(function->self);
@@ -485,8 +478,6 @@ PyObject* function_type() {
   static PyObject* type = python::check(PyType_FromSpec(&spec)).release();
   return type;
 }
-
-bool is_converted(PyObject* function) { return converted().contains(function); }
 
 PyObject* function_behind(PyObject* object) {
   if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(function_type())) return nullptr;

@@ -9,9 +9,6 @@ namespace janus::bind {
 /// The type object `torchjanus.Function`; ready for use. Throws python::ErrorSet.
 PyObject* function_type();
 
-/// Whether a Function stands for that plain Python function.
-bool is_converted(PyObject* function);
-
 /// The plain Python function that a Function calls (borrowed); null if the object is no Function,
 /// or stands for a bound method or something that is no Python function.
 PyObject* function_behind(PyObject* object);
