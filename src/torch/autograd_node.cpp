@@ -16,7 +16,8 @@
 
 #include "execute/library/findings.h"
 #include "execute/values/container.h"
-#include "passes/passes.h"
+#include "passes/gradient/reachable.h"
+#include "passes/lowering/decompose.h"
 #include "passes/reach/reachability.h"
 #include "passes/structure/copied.h"
 #include "python/lock.h"

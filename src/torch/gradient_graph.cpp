@@ -12,9 +12,11 @@
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/python.h"
-#include "passes/passes.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/gradient/reachable.h"
+#include "passes/gradient/split_gradient.h"
+#include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
-#include "passes/reach/reachability.h"
 #include "passes/structure/replace_uses.h"
 #include "torch/aten_library.h"
 

@@ -8,7 +8,8 @@
 
 #include "graph/op.h"
 #include "ops/list.h"
-#include "passes/reach/reachability.h"
+#include "passes/reach/gradient_edges.h"
+#include "passes/structure/captures.h"
 
 namespace janus::torch {
 

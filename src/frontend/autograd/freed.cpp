@@ -7,6 +7,7 @@
 #include "ops/list.h"
 #include "frontend/values/restart.h"
 #include "frontend/core/operations.h"
+#include "passes/structure/captures.h"
 
 namespace janus::frontend {
 

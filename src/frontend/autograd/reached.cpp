@@ -9,6 +9,7 @@
 #include "ops/list.h"
 #include "frontend/values/restart.h"
 #include "frontend/core/operations.h"
+#include "passes/gradient/reachable.h"
 #include "passes/reach/list_reach.h"
 #include "passes/reach/reachability.h"
 

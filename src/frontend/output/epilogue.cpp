@@ -20,7 +20,7 @@
 #include "frontend/tensors/tensor_data.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
-#include "passes/reach/reachability.h"
+#include "passes/gradient/reachable.h"
 #include "speculate/separate_memory.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/restart.h"

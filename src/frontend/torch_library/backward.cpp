@@ -25,7 +25,10 @@
 #include "frontend/core/operations.h"
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/tensors/autocast.h"
+#include "passes/gradient/reachable.h"
+#include "passes/gradient/saved_values.h"
 #include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 
 namespace janus::frontend {
 

@@ -19,6 +19,7 @@
 #include "frontend/torch_library/special_callables.h"
 #include "frontend/core/grad_mode.h"
 #include "passes/reach/reachability.h"
+#include "passes/gradient/reachable.h"
 
 namespace janus::frontend {
 

@@ -1,6 +1,6 @@
-// The tensors whose identity or layout can be seen: results of the graph, what `rebind` hands out,
-// operands of opaque operators (which may ask for strides), and the tensors that those are views
-// of, or are once parts of them were written.
+// Escape analysis: the tensors whose identity or layout the program can see. Those are results of
+// the graph, what `rebind` hands out, operands of opaque operators (which may ask for strides), and
+// the tensors that these are views of, or are once parts of them were written.
 //
 // Two of them are never made one value, and none is made an input or a state: after the call the
 // program may write to one and look at the other.

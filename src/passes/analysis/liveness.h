@@ -1,8 +1,7 @@
-// Which values somebody needs: results, effects and guards, and what those are computed from.
-// Through nodes with blocks it goes value by value: what a block gives for a result that nobody
-// needs is not needed, and of a loop only those carried values that lead to something. Likewise of
-// a function only those results that some call needs, and of a call only those operands that the
-// function needs.
+// Liveness analysis: the values that results, effects and guards need, and what those are computed
+// from. Nodes with blocks are followed value by value: what a block gives for a dead result is
+// dead, and a loop carries only values that lead to something. A function gives only those results
+// that some call needs, and a call takes only those operands that the function needs.
 #pragma once
 
 #include <unordered_map>

@@ -11,10 +11,10 @@ namespace janus::passes {
 using graph::Node;
 using graph::Value;
 
-std::vector<bool> find_hidden(const graph::Graph& graph) {
-  std::vector<bool> hidden(graph.value_count(), true);
+std::vector<bool> find_unobservable(const graph::Graph& graph) {
+  std::vector<bool> unobservable(graph.value_count(), true);
   const auto show = [&](std::span<Value* const> values) {
-    for (const Value* value : values) hidden[value->id] = false;
+    for (const Value* value : values) unobservable[value->id] = false;
   };
   show(graph.results());
   graph::for_each_node(graph.body(), [&](const Node& node) {
@@ -23,7 +23,7 @@ std::vector<bool> find_hidden(const graph::Graph& graph) {
     if (!computes) show(node.inputs);
     for (const auto& block : node.blocks) show(block->results);
   });
-  return hidden;
+  return unobservable;
 }
 
 }  // namespace janus::passes

@@ -1,4 +1,5 @@
-// Which values a program can't look at: where they lie is nobody's business.
+// Values whose layout is unobservable: only operators that compute new tensors use them, so that
+// the compiler may choose their strides.
 #pragma once
 
 #include <vector>
@@ -8,6 +9,6 @@
 namespace janus::passes {
 
 /// By Value::id. Only operators look at such a value that compute new tensors from it.
-std::vector<bool> find_hidden(const graph::Graph& graph);
+std::vector<bool> find_unobservable(const graph::Graph& graph);
 
 }  // namespace janus::passes

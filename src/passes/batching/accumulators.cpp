@@ -28,16 +28,16 @@ bool all_results(const Block& block, const Value& value, Visit&& visit) {
 
 }  // namespace
 
-bool Sums::adds(const Node& node) const {
+bool Accumulators::adds(const Node& node) const {
   const auto to = added_to(node);
   return to && contains(node.inputs[*to]) && contains(node.output());
 }
 
-bool Sums::is_ours(const Node* function) const {
+bool Accumulators::is_ours(const Node* function) const {
   return std::find(functions_.begin(), functions_.end(), function) != functions_.end();
 }
 
-void Sums::collect() {
+void Accumulators::collect() {
   const auto add = [&](const Value* value, const Block* block) {
     if (!value->type.is_tensor() || !is_floating(value->type.dtype)) return;
     sums_.insert(value);
@@ -55,16 +55,16 @@ void Sums::collect() {
   }
 }
 
-void Sums::find() {
+void Accumulators::find() {
   for (bool changed = true; changed;)
     changed = std::erase_if(sums_, [&](const Value* value) { return !is_sum(*value); }) > 0;
 }
 
-bool Sums::is_sum(const Value& value) const {
+bool Accumulators::is_sum(const Value& value) const {
   return is_made_as_one(value) && is_used_as_one(value);
 }
 
-bool Sums::is_made_as_one(const Value& value) const {
+bool Accumulators::is_made_as_one(const Value& value) const {
   const Node* node = value.definition;
   if (node == nullptr) return true;  // a parameter of a function or round
   if (node->op == &op::while_) return contains(round_of(*node).results[value.index]);
@@ -79,13 +79,13 @@ bool Sums::is_made_as_one(const Value& value) const {
   return to && !cannot_add_.contains(node) && contains(node->inputs[*to]);
 }
 
-bool Sums::is_used_as_one(const Value& value) const {
+bool Accumulators::is_used_as_one(const Value& value) const {
   const Block& block = *block_of_.at(&value);
   return uses(value, block) <= 1 && is_used_well(value, block);
 }
 
 /// How often on one way through the block.
-size_t Sums::uses(const Value& value, const Block& block) {
+size_t Accumulators::uses(const Value& value, const Block& block) {
   size_t count = static_cast<size_t>(std::ranges::count(block.results, &value));
   for (const Node* node : block.nodes) {
     count += static_cast<size_t>(std::ranges::count(node->inputs, &value));
@@ -96,13 +96,13 @@ size_t Sums::uses(const Value& value, const Block& block) {
   return count;
 }
 
-bool Sums::is_used_well(const Value& value, const Block& block) const {
+bool Accumulators::is_used_well(const Value& value, const Block& block) const {
   return std::ranges::all_of(block.nodes,
                              [&](const Node* node) { return is_used_well(value, *node); }) &&
          leaves_well(value, block);
 }
 
-bool Sums::is_used_well(const Value& value, const Node& user) const {
+bool Accumulators::is_used_well(const Value& value, const Node& user) const {
   for (size_t i = 0; i < user.inputs.size(); ++i) {
     if (user.inputs[i] != &value) continue;
     const Node* function = user.op == &op::call ? graph::callee(user) : nullptr;
@@ -123,13 +123,13 @@ bool Sums::is_used_well(const Value& value, const Node& user) const {
 }
 
 /// Whether the loop's rounds and what it gives go on with it, and its test does without it.
-bool Sums::is_handed_on(const Node& loop, size_t index) const {
+bool Accumulators::is_handed_on(const Node& loop, size_t index) const {
   return contains(round_of(loop).parameters[index]) &&
          uses(*loop.blocks[0]->parameters[index], *loop.blocks[0]) == 0;
 }
 
 /// Whether it is nothing but a summand of other sums.
-bool Sums::is_added(const Value& value, const Block& block) const {
+bool Accumulators::is_added(const Value& value, const Block& block) const {
   if (std::ranges::count(block.results, &value) > 0) return false;
   return std::ranges::all_of(block.nodes, [&](const Node* node) {
     const bool within = std::ranges::any_of(
@@ -140,7 +140,7 @@ bool Sums::is_added(const Value& value, const Block& block) const {
 }
 
 /// Where it is a result of the block: whether it is a sum behind that as well.
-bool Sums::leaves_well(const Value& value, const Block& block) const {
+bool Accumulators::leaves_well(const Value& value, const Block& block) const {
   const Node* around = block.parent;
   if (around == nullptr) return true;
   if (around->op == &op::if_)

@@ -1,6 +1,6 @@
-// Values of functions that only collect sums, such as gradients of weights that a backward version
-// hands from call to call, or from round to round: whoever has one adds something to it and hands
-// it on, so nobody needs to know it before everything has been added.
+// Accumulators: values to which functions only add, such as gradients of weights that a backward
+// version hands from call to call, or from iteration to iteration. Nobody needs to know one before
+// everything has been added to it.
 #pragma once
 
 #include <unordered_map>
@@ -11,13 +11,14 @@
 
 namespace janus::passes {
 
-class Sums {
+class Accumulators {
  public:
   /// `functions`: those that call each other; `once`: those of them that run once, so that what
   /// their loops give is looked at once; `can_add`: whether the rows that a node adds can be added
   /// together.
   template <class CanAdd>
-  Sums(std::vector<graph::Node*> functions, const std::vector<graph::Node*>& once, CanAdd&& can_add)
+  Accumulators(std::vector<graph::Node*> functions, const std::vector<graph::Node*>& once,
+               CanAdd&& can_add)
       : functions_(std::move(functions)) {
     for (const graph::Node* function : once) once_.insert(function->blocks.front().get());
     collect();

@@ -1,15 +1,6 @@
-// Lets invocations of a function that calls itself, and rounds of loops that do not need each
-// other, be computed together.
-//
-// Does:       gathers the operators on tensors of each block of such a function or loop into `rows`
-//             nodes, which the executor puts off and computes for many invocations at once. Those
-//             that only add something to sums (accumulators.h), and what only they need, have nodes
-//             of their own: they may wait until all invocations are over.
-// Requires:   no composite operators, no `gradient` nodes.
-// Guarantees: what decides which calls and rounds there are needs no result of a `rows` node.
-// Must not:   touch a function whose control depends on the contents of tensors, or that has an
-//             operator on tensors without a form for many rows (row_forms.h); nor loops whose
-//             rounds have nothing in common with others (parallel_loops.h).
+// See batch.h.
+#include "passes/batching/batch.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -26,8 +17,7 @@
 #include "passes/batching/rows_maker.h"
 #include "passes/batching/rows_units.h"
 #include "passes/cleanup/code_sinking.h"
-#include "passes/passes.h"
-#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/renew.h"
 
@@ -173,12 +163,12 @@ enum class Seeds { calls, loops };
 std::vector<Node*> functions_around(Graph& graph, Seeds seeds) {
   if (seeds == Seeds::calls) {
     const std::vector<Node*> functions = recursive_functions(graph);
-    return put_together(graph, 2, [&](const Node& node) {
+    return outline(graph, 2, [&](const Node& node) {
       return node.op == &op::call && std::ranges::count(functions, graph::callee(node)) > 0;
     });
   }
   const std::unordered_set<const Node*> loops = parallel_loops(graph.body());
-  return put_together(graph, 1, [&](const Node& node) { return loops.contains(&node); });
+  return outline(graph, 1, [&](const Node& node) { return loops.contains(&node); });
 }
 
 /// The graph with everything between such nodes of its body put off; nothing if there are few, or
@@ -192,7 +182,7 @@ std::optional<Graph> batch_together(const graph::Graph& graph, Seeds seeds,
     for (Node* run : graph::functions_run_by(body_of(*function)))
       if (std::ranges::find(functions, run) == functions.end()) functions.push_back(run);
   if (functions.empty()) return std::nullopt;
-  for (Node* function : functions) sink(result, body_of(*function));
+  for (Node* function : functions) sink_code(result, body_of(*function));
   Recursion recursion(std::move(functions), together, result.body(), Dim::symbol(symbol));
   if (seeds == Seeds::loops && show_transposed(together)) return std::nullopt;
   if (!recursion.can_put_off()) return std::nullopt;
@@ -218,7 +208,7 @@ graph::Graph batch(const graph::Graph& graph) {
   for (Node* function : recursive) {
     if (done.contains(function)) continue;
     const std::vector<Node*> functions = graph::functions_run_by(body_of(*function));
-    for (Node* each : functions) sink(result, body_of(*each));
+    for (Node* each : functions) sink_code(result, body_of(*each));
     Recursion recursion(functions, {}, result.body(), Dim::symbol(symbol));
     const bool fresh =
         std::ranges::none_of(functions, [&](const Node* each) { return done.contains(each); });

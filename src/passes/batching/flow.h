@@ -1,5 +1,5 @@
-// How nodes lead to each other in functions that call each other, through blocks, calls, frames and
-// lists: what rows_units.cpp divides them by.
+// Dataflow between the nodes of functions that call each other, through blocks, calls, frames and
+// lists. rows_units.cpp partitions blocks by it.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
 #include "passes/ordering/order.h"
-#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 #include "passes/structure/renew.h"
 
 namespace janus::passes {
@@ -197,8 +197,8 @@ class Outliner {
 
 }  // namespace
 
-std::vector<Node*> put_together(Graph& graph, size_t least,
-                                const std::function<bool(const Node&)>& is_seed) {
+std::vector<Node*> outline(Graph& graph, size_t least,
+                           const std::function<bool(const Node&)>& is_seed) {
   return Outliner(graph).outline(least, is_seed);
 }
 

@@ -1,4 +1,5 @@
-// Which loops of a graph's body have rounds that can be computed together with others.
+// Which loops of a graph's body have iterations that can be batched, with each other or with those
+// of other loops.
 #pragma once
 
 #include <unordered_set>

@@ -23,8 +23,8 @@ using graph::round_of;
 using graph::Trait;
 using graph::Value;
 
-std::vector<bool> added_operands(const Node& node, Common& common) {
-  std::vector<bool> stacked = differing(node, common);
+std::vector<bool> added_operands(const Node& node, UniformValues& uniform) {
+  std::vector<bool> stacked = varying_operands(node, uniform);
   stacked[*added_to(node)] = false;
   return stacked;
 }
@@ -51,32 +51,32 @@ bool can_append(const Node& node, const std::vector<bool>& stacked, const Dim& r
 }
 
 /// Whether it needs no tensors but such as are there without any invocation.
-bool can_run_at_once(const Node& node, Common& common) {
-  if (!node.outputs.empty() && common.is_there(node.output())) return true;
-  const auto is_there = [&](const Value* input) { return common.is_there(input); };
+bool can_run_at_once(const Node& node, UniformValues& uniform) {
+  if (!node.outputs.empty() && uniform.is_there(node.output())) return true;
+  const auto is_there = [&](const Value* input) { return uniform.is_there(input); };
   return std::ranges::any_of(node.inputs, is_there) &&
          std::ranges::all_of(node.inputs, [&](const Value* input) {
-           return !input->type.is_tensor() || common.contains(input) || is_there(input);
+           return !input->type.is_tensor() || uniform.contains(input) || is_there(input);
          });
 }
 
-bool has_rows_form(const Node& node, Common& common, const Dim& rows) {
+bool has_rows_form(const Node& node, UniformValues& uniform, const Dim& rows) {
   const bool computes = node.op->is(Trait::pure) || node.op == &op::count_classes;
   if (!computes || node.op->is(Trait::random) || !node.blocks.empty()) return false;
-  const std::vector<bool> stacked = differing(node, common);
+  const std::vector<bool> stacked = varying_operands(node, uniform);
   const bool tensors =
       !node.outputs.empty() && std::ranges::all_of(node.outputs, [](const Value* output) {
         return output->type.is_tensor();
       });
   if (!tensors || std::ranges::find(stacked, true) == stacked.end()) return false;
-  if (can_run_at_once(node, common)) return false;
+  if (can_run_at_once(node, uniform)) return false;
   return can_append(node, stacked, rows, [&](Builder& builder, const auto& inputs) {
     return append_for_rows(builder, node, inputs, stacked, rows);
   });
 }
 
-bool can_add_rows(const Node& node, Common& common, const Dim& rows) {
-  const std::vector<bool> stacked = added_operands(node, common);
+bool can_add_rows(const Node& node, UniformValues& uniform, const Dim& rows) {
+  const std::vector<bool> stacked = added_operands(node, uniform);
   return can_append(node, stacked, rows, [&](Builder& builder, const auto& inputs) {
     return append_sum_of_rows(builder, node, inputs, stacked);
   });
@@ -105,14 +105,15 @@ Recursion::Recursion(std::vector<Node*> all, std::vector<Node*> once, const Bloc
                      const Dim& symbol)
     : functions(std::move(all)),
       rows(symbol),
-      common(body, functions, once),
-      sums(functions, once, [&](const Node& node) { return can_add_rows(node, common, rows); }),
+      uniform(body, functions, once),
+      accumulators(functions, once,
+                   [&](const Node& node) { return can_add_rows(node, uniform, rows); }),
       once_(std::move(once)) {
   const std::set<std::string> varying = graph::symbols_given_in(body);
   for (const Node* function : functions)
     graph::for_each_node(body_of(*function), [&](const Node& node) {
-      if (is_divided(*node.parent) && is_fixed(node, varying) && !sums.adds(node) &&
-          has_rows_form(node, common, rows))
+      if (is_divided(*node.parent) && is_fixed(node, varying) && !accumulators.adds(node) &&
+          has_rows_form(node, uniform, rows))
         with_form_.insert(&node);
     });
 }
@@ -126,7 +127,7 @@ bool Recursion::is_divided(const Block& block) {
 }
 
 bool Recursion::is_put_off(const Node& node) const {
-  return with_form_.contains(&node) || sums.adds(node);
+  return with_form_.contains(&node) || accumulators.adds(node);
 }
 
 bool Recursion::can_put_off() {
@@ -152,8 +153,8 @@ bool Recursion::looks_into_tensors(const Node& node) {
                        input->type.kind == graph::Type::Kind::frame;
     const bool is_read =
         input->definition != nullptr && input->definition->op->is(Trait::reads_heap);
-    return holds && node.op != &op::list_size && !is_read && !common.contains(input) &&
-           !common.is_there(input);
+    return holds && node.op != &op::list_size && !is_read && !uniform.contains(input) &&
+           !uniform.is_there(input);
   });
 }
 

@@ -1,5 +1,5 @@
-// Which nodes of functions that are computed together, for many invocations or rounds at once, are
-// put off until then.
+// Which nodes are deferred and batched in functions that are computed together, for many
+// invocations or iterations at once.
 #pragma once
 
 #include <unordered_set>
@@ -17,8 +17,8 @@ class Recursion {
  public:
   const std::vector<graph::Node*> functions;
   const graph::Dim rows;  ///< how many are computed together
-  Common common;
-  Sums sums;
+  UniformValues uniform;
+  Accumulators accumulators;
 
   /// `once`: those of `functions`, of this body, that run once.
   Recursion(std::vector<graph::Node*> functions, std::vector<graph::Node*> once,
@@ -43,6 +43,6 @@ class Recursion {
 
 /// Which operands of a node that adds to a sum differ from invocation to invocation; the sum is one
 /// for all.
-std::vector<bool> added_operands(const graph::Node& node, Common& common);
+std::vector<bool> added_operands(const graph::Node& node, UniformValues& uniform);
 
 }  // namespace janus::passes

@@ -66,7 +66,7 @@ class RowsMaker {
   /// What is common to all invocations is computed there as well: the rest of the function is over
   /// by then.
   void copy_common_to_single(const Value* value, Builder& builder) {
-    if (originals_.has(value) || !recursion_.common.is_inside(value)) return;
+    if (originals_.has(value) || !recursion_.uniform.is_inside(value)) return;
     for (const Value* input : value->definition->inputs) copy_common_to_single(input, builder);
     originals_.copy(*value->definition, builder);
   }
@@ -78,13 +78,13 @@ class RowsMaker {
   }
 
   void add_operands(const Node& node) {
-    const bool adds = recursion_.sums.adds(node);
+    const bool adds = recursion_.accumulators.adds(node);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       Value* input = node.inputs[i];
       if (own_.contains(input) || copies_.contains(input)) continue;
       if (adds && i == *added_to(node)) {
         added_.push_back(input);
-      } else if (!recursion_.common.contains(input)) {
+      } else if (!recursion_.uniform.contains(input)) {
         node_->inputs.push_back(input);
         copies_[input] =
             graph_.new_parameter(inner_, rows_of(input->type, recursion_.rows), input->name);
@@ -96,7 +96,7 @@ class RowsMaker {
   Value* inside(Value* value) {
     const auto found = copies_.find(value);
     if (found != copies_.end()) return found->second;
-    if (!recursion_.common.is_inside(value)) return value;
+    if (!recursion_.uniform.is_inside(value)) return value;
     const Node& node = *value->definition;
     std::vector<Value*> inputs;
     std::vector<graph::Type> types;
@@ -111,18 +111,18 @@ class RowsMaker {
   void add(const Node& node, std::unordered_map<const Value*, const Value*>& origin) {
     std::vector<Value*> inputs;
     for (Value* input : node.inputs) inputs.push_back(inside(input));
-    if (recursion_.sums.adds(node)) {
+    if (recursion_.accumulators.adds(node)) {
       const Value* to = node.inputs[*added_to(node)];
       origin[node.output()] = origin.at(to);
       const auto sum =
-          append_sum_of_rows(builder_, node, inputs, added_operands(node, recursion_.common));
+          append_sum_of_rows(builder_, node, inputs, added_operands(node, recursion_.uniform));
       TORCHJANUS_CHECK(sum && (*sum)->type == node.output()->type, "batch: no sum of ",
                        node.op->name);
       copies_[node.output()] = *sum;
       return;
     }
-    const auto results = append_for_rows(builder_, node, inputs, differing(node, recursion_.common),
-                                         recursion_.rows);
+    const auto results = append_for_rows(
+        builder_, node, inputs, varying_operands(node, recursion_.uniform), recursion_.rows);
     TORCHJANUS_CHECK(results, "batch: no form of ", node.op->name, " for many rows");
     for (size_t i = 0; i < results->size(); ++i) copies_[node.outputs[i]] = (*results)[i];
   }

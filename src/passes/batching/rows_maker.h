@@ -1,4 +1,4 @@
-// Makes the nodes that compute something for many invocations at once.
+// Builds `rows` nodes: deferred, batched calls that compute something for many invocations at once.
 #pragma once
 
 #include <functional>

@@ -59,7 +59,7 @@ class RowsUnits {
     const auto after = successors(before_);
     for (uint32_t i = static_cast<uint32_t>(before_.size()); i-- > 0;) {
       const Node& node = *block_.nodes[i];
-      late_[i] = recursion_.sums.adds(node);
+      late_[i] = recursion_.accumulators.adds(node);
       if (late_[i] || !is_put_off(i) || after[i].empty() || gives_result(node)) continue;
       const uint32_t stage = stage_[after[i].front()];
       late_[i] = std::ranges::all_of(

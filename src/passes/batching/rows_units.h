@@ -1,4 +1,5 @@
-// Divides a block of a function whose invocations are computed together into what runs as one.
+// Partitions a block of a function whose invocations are batched into units, each of which runs as
+// one.
 #pragma once
 
 #include <vector>

@@ -6,7 +6,7 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
-#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 
 namespace janus::passes {
 
@@ -35,7 +35,8 @@ bool costs_little(const Node& node) {
 
 }  // namespace
 
-Common::Common(const Block& body, std::vector<Node*> functions, const std::vector<Node*>& once)
+UniformValues::UniformValues(const Block& body, std::vector<Node*> functions,
+                             const std::vector<Node*>& once)
     : body_(body), functions_(std::move(functions)) {
   for (const Node* function : once) once_.insert(&body_of(*function));
   for (const Node* function : functions_)
@@ -44,14 +45,14 @@ Common::Common(const Block& body, std::vector<Node*> functions, const std::vecto
     });
 }
 
-bool Common::contains(const Value* value) {
+bool UniformValues::contains(const Value* value) {
   const auto [known, is_new] = known_.try_emplace(value, false);
   if (!is_new) return known->second;
-  const bool common = is_common(*value);
-  return known_[value] = common;
+  const bool uniform = is_uniform(*value);
+  return known_[value] = uniform;
 }
 
-bool Common::is_there(const Value* value) {
+bool UniformValues::is_there(const Value* value) {
   if (is_of_one(*value)) return true;
   const Node* node = value->definition;
   if (node == nullptr || contains(value)) return false;
@@ -62,20 +63,20 @@ bool Common::is_there(const Value* value) {
          });
 }
 
-bool Common::is_inside(const Value* value) const {
+bool UniformValues::is_inside(const Value* value) const {
   return value->definition != nullptr ? value->definition->parent != &body_
                                       : value->owner != &body_;
 }
 
 /// A tensor of the body that one node has, which runs once.
-bool Common::is_of_one(const Value& value) const {
+bool UniformValues::is_of_one(const Value& value) const {
   const auto uses = uses_.find(&value);
   return value.type.is_tensor() && !is_inside(&value) && uses != uses_.end() && uses->second == 1;
 }
 
 /// What `functions` gave to the body differs from the body's other values: they are called in
 /// parts (outlining.h), which take from each other what an invocation takes from others.
-bool Common::is_common(const Value& value) {
+bool UniformValues::is_uniform(const Value& value) {
   const Node* node = value.definition;
   if (is_of_one(value)) return false;
   if (node == nullptr) return !is_inside(&value);
@@ -88,9 +89,9 @@ bool Common::is_common(const Value& value) {
          std::ranges::all_of(node->inputs, [&](const Value* input) { return contains(input); });
 }
 
-std::vector<bool> differing(const Node& node, Common& common) {
+std::vector<bool> varying_operands(const Node& node, UniformValues& uniform) {
   std::vector<bool> result;
-  for (const Value* input : node.inputs) result.push_back(!common.contains(input));
+  for (const Value* input : node.inputs) result.push_back(!uniform.contains(input));
   return result;
 }
 

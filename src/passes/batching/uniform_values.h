@@ -1,4 +1,5 @@
-// Values that are the same in all invocations of functions that are computed together.
+// Uniform values: those that are the same in all invocations of functions that are batched. All
+// others vary.
 #pragma once
 
 #include <unordered_map>
@@ -10,11 +11,11 @@
 namespace janus::passes {
 
 /// Values of the graph's body, and what is computed of such alone.
-class Common {
+class UniformValues {
  public:
   /// `once`: those of `functions` that run once.
-  Common(const graph::Block& body, std::vector<graph::Node*> functions,
-         const std::vector<graph::Node*>& once);
+  UniformValues(const graph::Block& body, std::vector<graph::Node*> functions,
+                const std::vector<graph::Node*>& once);
 
   /// Where it is computed in a function, it costs little to compute it again.
   bool contains(const graph::Value* value);
@@ -29,7 +30,7 @@ class Common {
 
  private:
   bool is_of_one(const graph::Value& value) const;
-  bool is_common(const graph::Value& value);
+  bool is_uniform(const graph::Value& value);
 
   const graph::Block& body_;
   const std::vector<graph::Node*> functions_;
@@ -39,6 +40,6 @@ class Common {
 };
 
 /// Which operands of a node differ from invocation to invocation.
-std::vector<bool> differing(const graph::Node& node, Common& common);
+std::vector<bool> varying_operands(const graph::Node& node, UniformValues& uniform);
 
 }  // namespace janus::passes

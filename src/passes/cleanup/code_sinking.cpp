@@ -7,7 +7,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "passes/analysis/raising.h"
-#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 #include "passes/structure/renew.h"
 
 namespace janus::passes {
@@ -54,7 +54,7 @@ class Sinker {
     }
     for (const Node* node : block_.nodes)
       if (node->op == &op::if_)
-        for (const auto& side : node->blocks) sink(graph_, *side);
+        for (const auto& side : node->blocks) sink_code(graph_, *side);
   }
 
  private:
@@ -108,6 +108,6 @@ class Sinker {
 
 }  // namespace
 
-void sink(Graph& graph, Block& block) { Sinker(graph, block).run(); }
+void sink_code(Graph& graph, Block& block) { Sinker(graph, block).run(); }
 
 }  // namespace janus::passes

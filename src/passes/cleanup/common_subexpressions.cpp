@@ -1,12 +1,6 @@
-// Computes equal things once.
-//
-// Does:       replaces a pure node, or a read of the heap, by an earlier one with the same
-// operator, operands, attributes
-//             and result types that is visible where it stands.
-// Requires:   nothing.
-// Guarantees: the values are bit for bit the same.
-// Must not:   merge random nodes, nodes with effects or nodes with blocks; nor make two tensors
-//             that leave the graph the same one (escaping.h).
+// See common_subexpressions.h.
+#include "passes/cleanup/common_subexpressions.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -20,7 +14,6 @@
 #include "ops/list.h"
 #include "ops/rows.h"
 #include "passes/analysis/escaping.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 namespace {
@@ -116,7 +109,7 @@ class Available {
 
 }  // namespace
 
-graph::Graph merge_common(const graph::Graph& graph) {
+graph::Graph merge_common_subexpressions(const graph::Graph& graph) {
   const Escaping escaping(graph);
   // Two reads of one cell are the same tensor for the program, too.
   const auto escapes = [&](const Node& node) {

@@ -1,20 +1,13 @@
-// Computes at compile time what does not depend on the run.
-//
-// Does:       asks each operator's `fold` whether its node has a known value, numbers' arithmetic
-//             included.
-// Requires:   no composite operators and no `gradient` nodes (a fold would hide a path that a
-//             gradient takes).
-// Guarantees: a replaced result has the same type and, bit for bit, the same value.
-// Must not:   make a result of the graph the same value as an input, a state or another result:
-//             they are different tensors for the program (escaping.h).
+// See constant_folding.h.
+#include "passes/cleanup/constant_folding.h"
+
 #include "base/check.h"
 #include "graph/rewriter.h"
 #include "passes/analysis/escaping.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 
-graph::Graph fold(const graph::Graph& graph) {
+graph::Graph fold_constants(const graph::Graph& graph) {
   const Escaping escaping(graph);
   graph::Rewriter rewriter(graph);
   rewriter.run([&](const graph::Node& node) {

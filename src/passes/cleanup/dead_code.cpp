@@ -1,12 +1,6 @@
-// Drops nodes whose results nobody needs, and results of nodes with blocks that nobody needs.
-//
-// Does:       keeps what the results, the effects and the guards depend on; also tensors of before
-//             the call of which only a size is needed, if no other shows it.
-// Requires:   nothing.
-// Guarantees: every pure node that is left is needed.
-// Must not:   drop a node that writes, may raise (raising.h: the program would have) or draws
-//             random numbers (the generator would be left in another state), nor a block that
-//             holds one.
+// See dead_code.h.
+#include "passes/cleanup/dead_code.h"
+
 #include <algorithm>
 #include <set>
 #include <string>
@@ -16,7 +10,6 @@
 #include "ops/list.h"
 #include "passes/analysis/liveness.h"
 #include "passes/cleanup/dead_results.h"
-#include "passes/passes.h"
 #include "passes/structure/copied.h"
 
 namespace janus::passes {
@@ -60,7 +53,7 @@ class KnownSizes {
 
 }  // namespace
 
-graph::Graph remove_dead(const graph::Graph& graph) {
+graph::Graph remove_dead_code(const graph::Graph& graph) {
   graph::Graph trimmed = copied(graph);
   drop_dead_results(trimmed);
   const Liveness liveness(trimmed);

@@ -1,4 +1,4 @@
-// Results of nodes with blocks, and values that loops carry, taken away.
+// Eliminates dead results of nodes with blocks, and dead values that loops carry.
 #pragma once
 
 #include "graph/graph.h"

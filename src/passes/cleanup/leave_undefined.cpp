@@ -1,12 +1,6 @@
-// Follows which sides are taken together: two `if`s on one condition, or on its opposite.
-//
-// Does:       replaces a result that tells which side was taken by the condition; hands on one by
-//             one what a side packs into a frame for the same side of later `if`s alone; leaves
-//             undefined what a side gives for nobody: results that are read only where the other
-//             side was taken (gradients of what only the other side used, and their zeros).
-// Requires:   no `gradient` nodes.
-// Guarantees: the same values wherever they are read.
-// Must not:   leave undefined what is written to a cell, leaves the graph or is carried on.
+// See leave_undefined.h.
+#include "passes/cleanup/leave_undefined.h"
+
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -15,7 +9,6 @@
 #include "graph/constant.h"
 #include "graph/rewriter.h"
 #include "ops/list.h"
-#include "passes/passes.h"
 #include "passes/structure/copied.h"
 
 namespace janus::passes {

@@ -1,12 +1,4 @@
-// Computes in front of a loop what every round computes alike, before it is differentiated: then
-// the gradients of all rounds are summed up first, and go back through what was moved once.
-//
-// Does:       moves pure nodes whose operands come from outside out of the blocks of `while`.
-// Requires:   nothing.
-// Guarantees: the same values; gradients whose terms are added up in another order.
-// Must not:   move anything out of a loop that differentiates inside; move what draws random
-//             numbers, has effects, or is as large as only a round knows. (What is moved out of a
-//             loop without a round may fail: the run is given up then, which is always right.)
+// See loop_invariant_code_motion.h.
 #include "passes/cleanup/loop_invariant_code_motion.h"
 
 #include <algorithm>
@@ -14,7 +6,6 @@
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "ops/list.h"
-#include "passes/passes.h"
 #include "passes/structure/copied.h"
 
 namespace janus::passes {
@@ -36,10 +27,10 @@ bool can_be_moved(const Node& node, const Block& block, const std::set<std::stri
                               [&](const Value* input) { return is_inside(*input, block); });
 }
 
-void hoist(Block& block) {
+void move_loop_invariants(Block& block) {
   for (size_t i = 0; i < block.nodes.size(); ++i) {
     const Node& node = *block.nodes[i];
-    for (const auto& nested : node.blocks) hoist(*nested);
+    for (const auto& nested : node.blocks) move_loop_invariants(*nested);
     const auto inside = [](const auto& nested) { return differentiates(*nested); };
     if (node.op == &op::while_ && std::ranges::none_of(node.blocks, inside))
       i += move_in_front(block, i);
@@ -78,9 +69,9 @@ size_t move_in_front(Block& block, size_t position) {
   return moved.size();
 }
 
-graph::Graph hoist(const graph::Graph& graph) {
+graph::Graph move_loop_invariants(const graph::Graph& graph) {
   graph::Graph result = copied(graph);
-  hoist(result.body());
+  move_loop_invariants(result.body());
   return copied(result);
 }
 

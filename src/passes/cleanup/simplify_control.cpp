@@ -1,14 +1,6 @@
-// Makes blocks smaller and control flow less.
-//
-// Does:       puts the side of an `if` that is known to be taken in its place; takes the value that
-//             both sides, or every round, give from outside; computes in front of a loop or a
-//             function what every round or call computes alike (loop_invariant_code_motion.h);
-//             takes apart at once what was just packed.
-// Requires:   no `gradient` nodes.
-// Guarantees: the same values.
-// Must not:   move what has effects; move anything out of a side that may not be taken. (What is
-//             moved out of a loop without a round, or a function without a call, may fail: the run
-//             is given up then, which is always right.)
+// See simplify_control.h.
+#include "passes/cleanup/simplify_control.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -16,7 +8,6 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "passes/cleanup/loop_invariant_code_motion.h"
-#include "passes/passes.h"
 #include "passes/structure/copied.h"
 
 namespace janus::passes {

@@ -1,14 +1,6 @@
-// Puts elementwise nodes, reductions and reads at other places into `fused` nodes, each of which
-// becomes one kernel.
-//
-// Does:       gathers what can be computed in one loop (grouping.h) and replaces it by a `fused`
-//             node. Its block has the operators, and the constants that they use; its parameters
-//             are the operands from outside. Only results that are used outside are stored; what
-//             is cheaper computed anew than read is so in each kernel that needs it.
-// Requires:   no composite operators, no `gradient` nodes.
-// Guarantees: each `fused` node has one iteration space (ops/index_space.h). Every operator that
-//             only kernels can compute (an elementwise one without an ATen overload) is in one.
-// Must not:   reorder nodes with effects; make a cycle.
+// See fuse.h.
+#include "passes/fusion/fuse.h"
+
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -28,7 +20,6 @@
 #include "passes/fusion/grouping.h"
 #include "passes/fusion/reads_apart.h"
 #include "passes/ordering/order.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 namespace {

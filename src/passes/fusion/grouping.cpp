@@ -18,7 +18,7 @@
 #include "ops/read.h"
 #include "passes/fusion/reads_apart.h"
 #include "passes/ordering/order.h"
-#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 
 namespace janus::passes {
 namespace {

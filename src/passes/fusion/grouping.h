@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "passes/runner/pass.h"
+#include "passes/fusion/can_fuse.h"
 
 namespace janus::passes {
 

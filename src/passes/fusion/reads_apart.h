@@ -1,9 +1,9 @@
-// Tensors that are read in several ways, at the points of a loop and elsewhere, as if each were
-// another tensor.
+// Gives a tensor several names where kernels read it in several ways: at the points of the loop,
+// and elsewhere.
 #pragma once
 
 #include "graph/graph.h"
-#include "passes/runner/pass.h"
+#include "passes/fusion/can_fuse.h"
 
 namespace janus::passes {
 

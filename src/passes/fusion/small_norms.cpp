@@ -1,13 +1,6 @@
-// Makes norms of few elements of operators that kernels compute.
-//
-//   vector_norm x, 2                        ->  sqrt(sum(x * x))
-//   vector_norm (stack of numbers a, b), 2  ->  sqrt(a * a + b * b)
-//
-// Does:       the above, where a call of ATen's costs more than what it computes: the lengths of a
-//             model's gradients, which are clipped by the length of those.
-// Requires:   to come after `differentiate`: the gradient of a length is written for the length.
-// Guarantees: the same numbers, but for the order of their sums.
-// Must not:   touch half precision, which is rounded in other places then.
+// See small_norms.h.
+#include "passes/fusion/small_norms.h"
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -17,7 +10,6 @@
 #include "ops/expression.h"
 #include "ops/list.h"
 #include "passes/fusion/grouping.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 namespace {

@@ -2,7 +2,6 @@
 // is found, then its nodes are visited from the last to the first, each handing the gradient of its
 // results to its operands.
 #include "passes/gradient/backpropagate.h"
-#include "passes/gradient/half_gradient.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -12,10 +11,11 @@
 #include "ops/attributes.h"
 #include "ops/expression.h"
 #include "ops/list.h"
+#include "passes/gradient/active_nodes.h"
 #include "passes/gradient/control_gradient.h"
 #include "passes/gradient/function_versions.h"
-#include "passes/gradient/region.h"
-#include "passes/reach/reachability.h"
+#include "passes/gradient/half_gradient.h"
+#include "passes/reach/gradient_edges.h"
 
 namespace janus::passes {
 
@@ -28,9 +28,13 @@ namespace {
 /// Sums gradients by value, and is what a gradient rule sees of the node at hand.
 class Backpropagation final : public graph::Vjp, public GradientSums {
  public:
-  Backpropagation(graph::Builder& builder, const Region& region, size_t value_count,
-                  FunctionVersions& versions)
-      : builder_(builder), region_(region), versions_(versions), gradients_(value_count) {}
+  Backpropagation(graph::Builder& builder, const ActiveNodes& active, size_t value_count,
+                  FunctionVersions& versions, BlockDifferentiator& blocks)
+      : builder_(builder),
+        active_(active),
+        versions_(versions),
+        blocks_(blocks),
+        gradients_(value_count) {}
 
   /// `sum` is carried from round to round, or from call to call.
   void carry(const Value* value, Value* sum) {
@@ -45,7 +49,7 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
 
   std::vector<Value*> run(std::span<Value* const> targets) {
     const graph::SourceSpan span = builder_.span();
-    const auto nodes = region_.nodes();
+    const auto nodes = active_.nodes();
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) visit(**node);
     builder_.set_span(span);
     std::vector<Value*> gradients;
@@ -55,12 +59,11 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
 
   // For the rules of nodes with blocks.
   graph::Builder& builder() override { return builder_; }
-  FunctionVersions& versions() override { return versions_; }
   Value* gradient(const Value* value) const override {
     return value->id < gradients_.size() ? gradients_[value->id] : nullptr;
   }
   bool needs(const Value* value) const override {
-    return carries_gradient(value->type) && region_.depends(value);
+    return carries_gradient(value->type) && active_.depends(value);
   }
   void add(const Value* value, Value* gradient) override {
     check_type(value, gradient);
@@ -99,7 +102,7 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
     if (std::ranges::none_of(node.outputs, has_gradient)) return;
     node_ = &node;
     builder_.set_span(node.span);
-    if (differentiate_control(node, *this)) return;
+    if (differentiate_control(node, *this, blocks_, versions_)) return;
     if (node.op->vjp == nullptr)
       throw graph::TypeError(cat(node.op->name, ": its gradient is not known"));
     if (HalfGradient::fits(node)) {
@@ -163,20 +166,58 @@ class Backpropagation final : public graph::Vjp, public GradientSums {
   }
 
   graph::Builder& builder_;
-  const Region& region_;
+  const ActiveNodes& active_;
   FunctionVersions& versions_;
+  BlockDifferentiator& blocks_;
   std::vector<Value*> gradients_;  // by Value::id; null: zero so far
   std::unordered_set<const Value*> carried_;
   Node* node_ = nullptr;
 };
 
-Value* one(graph::Builder& builder, const Type& type) {
-  for (const graph::Dim& dim : type.shape)
-    if (!dim.is(1))
-      throw graph::TypeError(
-          cat("gradient: an output without a gradient to start from has type ", type));
-  return filled(builder, type, 1);
-}
+/// One run of differentiation: of the graph's own nodes, and of the blocks that its rules come to.
+/// They share the versions of functions.
+class Differentiation final : public BlockDifferentiator {
+ public:
+  std::vector<Value*> differentiate(graph::Builder& builder, const graph::Block& block,
+                                    std::span<Value* const> outputs, std::span<Value* const> seeds,
+                                    std::span<Value* const> targets,
+                                    std::span<Value* const> sums) override {
+    const size_t value_count = builder.graph().value_count();
+    const ActiveNodes active(value_count, outputs, targets, &block);
+    Backpropagation backward(builder, active, value_count, versions_, *this);
+    for (size_t i = 0; i < targets.size(); ++i)
+      if (sums[i] != nullptr) backward.carry(targets[i], sums[i]);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (active.depends(outputs[i])) backward.seed(outputs[i], seeds[i]);
+    return backward.run(targets);
+  }
+
+  /// All nodes that lead to the outputs, wherever they stand.
+  std::vector<Value*> differentiate(graph::Builder& builder, std::span<Value* const> outputs,
+                                    std::span<Value* const> seeds,
+                                    std::span<Value* const> targets) {
+    const size_t value_count = builder.graph().value_count();
+    const ActiveNodes active(value_count, outputs, targets, nullptr);
+    Backpropagation backward(builder, active, value_count, versions_, *this);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const bool given = !seeds[i]->type.is_none();
+      if (active.depends(outputs[i]))
+        backward.seed(outputs[i], given ? seeds[i] : one(builder, outputs[i]->type));
+    }
+    return backward.run(targets);
+  }
+
+ private:
+  static Value* one(graph::Builder& builder, const Type& type) {
+    for (const graph::Dim& dim : type.shape)
+      if (!dim.is(1))
+        throw graph::TypeError(
+            cat("gradient: an output without a gradient to start from has type ", type));
+    return filled(builder, type, 1);
+  }
+
+  FunctionVersions versions_;
+};
 
 }  // namespace
 
@@ -189,31 +230,7 @@ std::vector<Value*> backpropagate(graph::Builder& builder, std::span<Value* cons
                                   std::span<Value* const> seeds, std::span<Value* const> targets) {
   TORCHJANUS_CHECK(outputs.size() == seeds.size(), "gradient: ", outputs.size(), " outputs, ",
                    seeds.size(), " seeds");
-  const size_t value_count = builder.graph().value_count();
-  const Region region(value_count, outputs, targets, nullptr);
-  FunctionVersions versions;
-  Backpropagation backward(builder, region, value_count, versions);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const bool given = !seeds[i]->type.is_none();
-    if (region.depends(outputs[i]))
-      backward.seed(outputs[i], given ? seeds[i] : one(builder, outputs[i]->type));
-  }
-  return backward.run(targets);
-}
-
-std::vector<Value*> backpropagate_block(graph::Builder& builder, const graph::Block& block,
-                                        std::span<Value* const> outputs,
-                                        std::span<Value* const> seeds,
-                                        std::span<Value* const> targets,
-                                        std::span<Value* const> sums, FunctionVersions& versions) {
-  const size_t value_count = builder.graph().value_count();
-  const Region region(value_count, outputs, targets, &block);
-  Backpropagation backward(builder, region, value_count, versions);
-  for (size_t i = 0; i < targets.size(); ++i)
-    if (sums[i] != nullptr) backward.carry(targets[i], sums[i]);
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (region.depends(outputs[i])) backward.seed(outputs[i], seeds[i]);
-  return backward.run(targets);
+  return Differentiation().differentiate(builder, outputs, seeds, targets);
 }
 
 }  // namespace janus::passes

@@ -13,8 +13,6 @@
 
 namespace janus::passes {
 
-class FunctionVersions;
-
 /// Appends to `builder` what computes the gradient of `outputs` with respect to `targets` and gives
 /// one value for each target, of the target's type; null for a target that no output depends on.
 ///
@@ -26,15 +24,6 @@ std::vector<graph::Value*> backpropagate(graph::Builder& builder,
                                          std::span<graph::Value* const> outputs,
                                          std::span<graph::Value* const> seeds,
                                          std::span<graph::Value* const> targets);
-
-/// The same for the nodes of one block: what it uses from outside is given. `sums`: for each target
-/// the gradient that is added to, or null.
-std::vector<graph::Value*> backpropagate_block(graph::Builder& builder, const graph::Block& block,
-                                               std::span<graph::Value* const> outputs,
-                                               std::span<graph::Value* const> seeds,
-                                               std::span<graph::Value* const> targets,
-                                               std::span<graph::Value* const> sums,
-                                               FunctionVersions& versions);
 
 /// A tensor of this type with every element equal to `number`.
 graph::Value* filled(graph::Builder& builder, const graph::Type& type, double number);

@@ -6,7 +6,6 @@
 #include "graph/copier.h"
 #include "graph/op.h"
 #include "ops/list.h"
-#include "passes/gradient/backpropagate.h"
 
 namespace janus::passes {
 
@@ -32,18 +31,18 @@ void substitute(Block& block, const graph::Copier& copies) {
 }  // namespace
 
 BlockReversal::BlockReversal(graph::Graph& graph, Node& node, Block& forward,
-                             FunctionVersions& versions)
+                             BlockDifferentiator& blocks)
     : graph_(graph),
       forward_(forward),
       backward_(node.add_block()),
       builder_(graph, backward_),
-      versions_(versions) {}
+      blocks_(blocks) {}
 
 std::vector<Value*> BlockReversal::run(std::span<Value* const> outputs,
                                        std::span<Value* const> seeds,
                                        std::span<Value* const> targets,
                                        std::span<Value* const> sums) {
-  return backpropagate_block(builder_, forward_, outputs, seeds, targets, sums, versions_);
+  return blocks_.differentiate(builder_, forward_, outputs, seeds, targets, sums);
 }
 
 bool BlockReversal::is_inside(const Value& value) const {

@@ -1,4 +1,5 @@
-// The backward version of one block: its nodes, and what they need of the forward run.
+// The backward version of one block: its nodes in reverse mode, and what they save of the forward
+// run.
 #pragma once
 
 #include <span>
@@ -6,23 +7,22 @@
 #include <vector>
 
 #include "graph/builder.h"
+#include "passes/gradient/gradient_sums.h"
 
 namespace janus::passes {
-
-class FunctionVersions;
 
 class BlockReversal {
  public:
   /// Adds an empty block to `node`, which stands for `forward` in the backward run.
   BlockReversal(graph::Graph& graph, graph::Node& node, graph::Block& forward,
-                FunctionVersions& versions);
+                BlockDifferentiator& blocks);
 
   /// Appends to the backward block. Its results are set here as well.
   graph::Builder& builder() { return builder_; }
   graph::Block& block() { return backward_; }
   graph::Block& forward() { return forward_; }
 
-  /// backpropagate_block() from the forward block's nodes into the backward block.
+  /// BlockDifferentiator::differentiate() from the forward block's nodes into the backward block.
   std::vector<graph::Value*> run(std::span<graph::Value* const> outputs,
                                  std::span<graph::Value* const> seeds,
                                  std::span<graph::Value* const> targets,
@@ -48,7 +48,7 @@ class BlockReversal {
   graph::Block& forward_;
   graph::Block& backward_;
   graph::Builder builder_;
-  FunctionVersions& versions_;
+  BlockDifferentiator& blocks_;
   std::unordered_set<graph::Value*> crossing_;  ///< forward values that the backward block uses
   std::vector<graph::Value*> saved_;
   std::vector<graph::Node*> again_;

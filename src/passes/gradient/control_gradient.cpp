@@ -6,10 +6,10 @@
 #include "base/check.h"
 #include "ops/container.h"
 #include "ops/list.h"
+#include "passes/gradient/active_nodes.h"
 #include "passes/gradient/block_reversal.h"
-#include "passes/gradient/function_versions.h"
-#include "passes/gradient/region.h"
 #include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 
 namespace janus::passes {
 
@@ -42,16 +42,16 @@ std::vector<Value*> captured_values(const Node& node, const GradientSums& sums) 
 
 class BranchGradient {
  public:
-  BranchGradient(Node& node, GradientSums& sums)
-      : node_(node), sums_(sums), graph_(sums.builder().graph()) {
+  BranchGradient(Node& node, GradientSums& sums, BlockDifferentiator& blocks)
+      : node_(node), sums_(sums), blocks_(blocks), graph_(sums.builder().graph()) {
     captured_ = captured_values(node, sums);
     for (const Value* value : captured_) before_.push_back(sums.gradient(value));
   }
 
   void run() {
     Node& backward = *sums_.builder().append_unchecked(op::if_, node_.inputs, {}, {});
-    BlockReversal first(graph_, backward, *node_.blocks[0], sums_.versions());
-    BlockReversal second(graph_, backward, *node_.blocks[1], sums_.versions());
+    BlockReversal first(graph_, backward, *node_.blocks[0], blocks_);
+    BlockReversal second(graph_, backward, *node_.blocks[1], blocks_);
     reverse(first);
     reverse(second);
     choose_results();
@@ -105,6 +105,7 @@ class BranchGradient {
 
   Node& node_;
   GradientSums& sums_;
+  BlockDifferentiator& blocks_;
   graph::Graph& graph_;
   std::vector<Value*> captured_;
   std::vector<Value*> before_;                  ///< gradients of the captured values so far
@@ -116,8 +117,12 @@ class BranchGradient {
 
 class LoopGradient {
  public:
-  LoopGradient(Node& node, GradientSums& sums)
-      : node_(node), sums_(sums), graph_(sums.builder().graph()), body_(*node.blocks[1]) {}
+  LoopGradient(Node& node, GradientSums& sums, BlockDifferentiator& blocks)
+      : node_(node),
+        sums_(sums),
+        blocks_(blocks),
+        graph_(sums.builder().graph()),
+        body_(*node.blocks[1]) {}
 
   void run() {
     captured_ = captured_values(node_, sums_);
@@ -126,7 +131,7 @@ class LoopGradient {
     std::vector<Value*> start = start_values();
     Node& backward = *sums_.builder().append_unchecked(op::while_, start, {}, {});
     backward.add_block();  // the condition, filled in last
-    BlockReversal reversal(graph_, backward, body_, sums_.versions());
+    BlockReversal reversal(graph_, backward, body_, blocks_);
     reverse(reversal);
     const bool counts = reversal.find_saved().empty();
     Value* kept = counts ? count_rounds() : push_frames(reversal);
@@ -149,10 +154,10 @@ class LoopGradient {
       if (sums_.needs(node_.inputs[k])) add(k);
     for (bool changed = true; changed;) {
       changed = false;
-      const Region region(graph_.value_count(), body_.results, targets, &body_);
+      const ActiveNodes active(graph_.value_count(), body_.results, targets, &body_);
       for (size_t k = 0; k < count; ++k) {
         if (depends[k] || !carries_gradient(node_.inputs[k]->type) ||
-            !region.depends(body_.results[k]))
+            !active.depends(body_.results[k]))
           continue;
         add(k);
         changed = true;
@@ -319,6 +324,7 @@ class LoopGradient {
 
   Node& node_;
   GradientSums& sums_;
+  BlockDifferentiator& blocks_;
   graph::Graph& graph_;
   Block& body_;
   std::vector<Value*> captured_;
@@ -327,17 +333,18 @@ class LoopGradient {
 
 }  // namespace
 
-bool differentiate_control(Node& node, GradientSums& sums) {
+bool differentiate_control(Node& node, GradientSums& sums, BlockDifferentiator& blocks,
+                           FunctionVersions& versions) {
   if (node.op == &op::if_) {
-    BranchGradient(node, sums).run();
+    BranchGradient(node, sums, blocks).run();
     return true;
   }
   if (node.op == &op::while_) {
-    LoopGradient(node, sums).run();
+    LoopGradient(node, sums, blocks).run();
     return true;
   }
   if (node.op == &op::call) {
-    sums.versions().differentiate(node, sums);
+    versions.differentiate(node, sums, blocks);
     return true;
   }
   return false;

@@ -17,30 +17,16 @@
 // frames and lists are frames and lists of gradients (ops/container.cpp).
 #pragma once
 
-#include "graph/builder.h"
+#include "graph/graph.h"
+#include "passes/gradient/function_versions.h"
+#include "passes/gradient/gradient_sums.h"
 
 namespace janus::passes {
 
-class FunctionVersions;
-
-/// The gradients of one backward run, by value.
-class GradientSums {
- public:
-  virtual ~GradientSums() = default;
-  virtual graph::Builder& builder() = 0;
-  /// Of the functions that calls run in this gradient.
-  virtual FunctionVersions& versions() = 0;
-  /// Null: zero so far.
-  virtual graph::Value* gradient(const graph::Value* value) const = 0;
-  /// Whether somebody wants the gradient of this value.
-  virtual bool needs(const graph::Value* value) const = 0;
-  virtual void add(const graph::Value* value, graph::Value* gradient) = 0;
-  /// `gradient` already contains what was summed before.
-  virtual void replace(const graph::Value* value, graph::Value* gradient) = 0;
-};
-
 /// Whether the node has blocks, or is a call, and so is differentiated here; then the gradients of
-/// what it uses are in `sums`. TypeError if there is no gradient.
-bool differentiate_control(graph::Node& node, GradientSums& sums);
+/// what it uses are in `sums`. `versions`: of the functions that calls run in this gradient.
+/// TypeError if there is no gradient.
+bool differentiate_control(graph::Node& node, GradientSums& sums, BlockDifferentiator& blocks,
+                           FunctionVersions& versions);
 
 }  // namespace janus::passes

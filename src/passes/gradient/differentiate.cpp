@@ -1,17 +1,6 @@
-// Replaces `gradient` nodes by the computation of the gradient.
-//
-//   %d_w, %d_b = gradient %loss, %seed, %w, %b {outputs=1, targets=2} : f32[10,784], f32[10]
-//
-// Operands: `outputs` values, a seed for each (a none-typed value stands for one), then the
-// targets. Results: for each target its gradient, zeros where no output depends on it.
-//
-// Does:       reverse mode over the nodes between targets and outputs (backpropagate.h), in program
-//             order of the `gradient` nodes, so that one may differentiate what an earlier one
-//             gave.
-// Requires:   no composite operators.
-// Guarantees: no `gradient` node is left. Gradients without {create_graph=true} are detached: a
-//             later gradient does not flow through them.
-// Must not:   give a wrong gradient: what has no rule throws TypeError.
+// See differentiate.h.
+#include "passes/gradient/differentiate.h"
+
 #include <span>
 #include <vector>
 
@@ -19,7 +8,6 @@
 #include "graph/rewriter.h"
 #include "ops/list.h"
 #include "passes/gradient/backpropagate.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 namespace {

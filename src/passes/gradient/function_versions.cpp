@@ -11,8 +11,8 @@
 #include "ops/container.h"
 #include "ops/list.h"
 #include "passes/gradient/block_reversal.h"
-#include "passes/gradient/control_gradient.h"
-#include "passes/reach/reachability.h"
+#include "passes/reach/gradient_edges.h"
+#include "passes/structure/captures.h"
 
 namespace janus::passes {
 
@@ -154,8 +154,9 @@ class Receiving {
 /// Makes versions of all functions that a call leads to and that a gradient may come to.
 class VersionMaker {
  public:
-  VersionMaker(FunctionVersions& all, const Node& call, GradientSums& sums)
-      : all_(all), call_(call), sums_(sums), graph_(sums.builder().graph()) {
+  VersionMaker(FunctionVersions& all, const Node& call, GradientSums& sums,
+               BlockDifferentiator& blocks)
+      : all_(all), call_(call), sums_(sums), blocks_(blocks), graph_(sums.builder().graph()) {
     functions_ = graph::functions_run_by(call);
     for (Value* value : outer_values(call))
       if (sums.needs(value)) captured_.push_back(value);
@@ -241,7 +242,8 @@ class VersionMaker {
   /// first.
   void reverse(const FunctionVersion& version) {
     Block& forward = body_of(*version.forward);
-    reversals_.push_back(std::make_unique<BlockReversal>(graph_, *version.backward, forward, all_));
+    reversals_.push_back(
+        std::make_unique<BlockReversal>(graph_, *version.backward, forward, blocks_));
     BlockReversal& reversal = *reversals_.back();
     Block& backward = reversal.block();
     graph_.new_parameter(backward, Type::frame(), "frame");
@@ -277,6 +279,7 @@ class VersionMaker {
   FunctionVersions& all_;
   const Node& call_;
   GradientSums& sums_;
+  BlockDifferentiator& blocks_;
   Graph& graph_;
   std::vector<Node*> functions_;
   std::vector<Value*> captured_;
@@ -302,9 +305,9 @@ const FunctionVersion* FunctionVersions::find(const Node& function,
   return nullptr;
 }
 
-void FunctionVersions::differentiate(Node& call, GradientSums& sums) {
+void FunctionVersions::differentiate(Node& call, GradientSums& sums, BlockDifferentiator& blocks) {
   if (const FunctionVersion* running = running_in(call)) return call_backward(call, *running, sums);
-  const FunctionVersion* version = VersionMaker(*this, call, sums).make();
+  const FunctionVersion* version = VersionMaker(*this, call, sums, blocks).make();
   if (version == nullptr) return;
   call.attributes.set("callee", graph::function_name(*version->forward));
   add_frame(sums.builder().graph(), call);

@@ -14,11 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "graph/builder.h"
+#include "graph/graph.h"
+#include "passes/gradient/gradient_sums.h"
 
 namespace janus::passes {
-
-class GradientSums;
 
 /// One function's versions.
 struct FunctionVersion {
@@ -36,7 +35,7 @@ struct FunctionVersion {
 class FunctionVersions {
  public:
   /// The gradients of what a call uses, from those of its results.
-  void differentiate(graph::Node& call, GradientSums& sums);
+  void differentiate(graph::Node& call, GradientSums& sums, BlockDifferentiator& blocks);
 
  private:
   friend class VersionMaker;

@@ -1,10 +1,6 @@
-// Forward and backward run as two graphs, for backward() that the user calls outside.
-//
-// The gradient is appended to a copy of the graph, from seeds that are new inputs. What was there
-// before is the forward run, what was appended the backward run; values that go from one to the
-// other are saved. So exactly what gradient rules use is saved. Three things are not: constants,
-// tensors that depend on nothing, and views of something that is saved anyway; the backward run
-// makes those again.
+// See split_gradient.h.
+#include "passes/gradient/split_gradient.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -19,11 +15,14 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "ops/list.h"
+#include "passes/cleanup/common_subexpressions.h"
+#include "passes/cleanup/loop_invariant_code_motion.h"
 #include "passes/gradient/backpropagate.h"
-#include "passes/passes.h"
-#include "passes/pipeline/pipeline.h"
-#include "passes/reach/reachability.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
+#include "passes/lowering/pool_first.h"
 #include "passes/runner/runner.h"
+#include "passes/structure/captures.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/replace_uses.h"
 
@@ -59,9 +58,9 @@ graph::Graph prepared(const graph::Graph& original) {
   PassRunner run;
   graph::Graph graph = run("decompose", decompose, copied(original), required);
   graph = run("pool_first", pool_first, std::move(graph));
-  graph = run("hoist", hoist, std::move(graph));
+  graph = run("hoist", move_loop_invariants, std::move(graph));
   graph = run("differentiate", differentiate, std::move(graph), required);
-  return run("merge_common", merge_common, std::move(graph), required);
+  return run("merge_common", merge_common_subexpressions, std::move(graph), required);
 }
 
 Joint differentiate_whole(const graph::Graph& original, const std::vector<size_t>& results,

@@ -1,15 +1,10 @@
-// Replaces composite operators by what they are made of.
-//
-// Does:       each node whose operator has Trait::composite becomes the nodes that its `decompose`
-//             builds; those are decomposed in turn.
-// Requires:   nothing.
-// Guarantees: no composite operator is left, in nested blocks neither.
-// Must not:   change the order of nodes that draw random numbers or have other effects.
+// See decompose.h.
+#include "passes/lowering/decompose.h"
+
 #include <vector>
 
 #include "base/check.h"
 #include "graph/rewriter.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 namespace {

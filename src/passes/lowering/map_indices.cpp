@@ -1,15 +1,6 @@
-// Finds what `reindex` nodes say that other operators say better.
-//
-//   sum over C, k of  x[n, C, a * s + b * k + c] * w[o, C, k]    ->  convolution
-//   x at indices each of which follows one index of the result   ->  pad, slice, flip, permute
-//
-// Does:       the above, for convolutions of one to three dimensions, whatever the order in which
-//             the indices stand; a factor b below 0 turns the weight around.
-// Requires:   no composite operators; to come before `differentiate`, since what it makes has
-//             gradients.
-// Guarantees: the same numbers, but for the order in which a convolution adds up.
-// Must not:   take sizes for equal that are not known to be; make a view of what anybody may look
-//             at as a tensor: in eager it is a new one, row after row.
+// See map_indices.h.
+#include "passes/lowering/map_indices.h"
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -22,7 +13,6 @@
 #include "ops/reindex.h"
 #include "ops/shape_rules.h"
 #include "passes/analysis/unobservable_layouts.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 namespace {
@@ -302,7 +292,7 @@ std::optional<Convolution> find_convolution(const Node& sum) {
 }  // namespace
 
 graph::Graph map_indices(const graph::Graph& graph) {
-  const std::vector<bool> hidden = find_hidden(graph);
+  const std::vector<bool> unobservable = find_unobservable(graph);
   graph::Rewriter rewriter(graph);
   rewriter.run([&](const Node& node) {
     graph::Builder& builder = rewriter.builder();
@@ -313,7 +303,7 @@ graph::Graph map_indices(const graph::Graph& graph) {
       rewriter.replace(node, {result});
       return true;
     }
-    if (node.op != &op::reindex || !hidden[node.output()->id]) return false;
+    if (node.op != &op::reindex || !unobservable[node.output()->id]) return false;
     Value* view = as_view(builder, Reindexed(node), rewriter[node.inputs[0]]);
     if (view == nullptr) return false;
     rewriter.replace(node, {view});

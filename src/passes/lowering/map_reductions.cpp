@@ -1,10 +1,6 @@
-// Makes torch's reductions of `reindex_reduce` nodes that put elements to where some of their own
-// indices say, whatever the others are: y[i] from all x[i, j].
-//
-// Does:       the above, for sums, extrema, tests, and positions along one dimension or all.
-// Requires:   no `gradient` nodes: gradients are those of `reindex_reduce`, and lie as they do.
-// Guarantees: the same numbers, but for the order in which floats are added up; tensors that the
-//             program may look at lie in order.
+// See map_reductions.h.
+#include "passes/lowering/map_reductions.h"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -16,7 +12,6 @@
 #include "ops/list.h"
 #include "ops/reindex.h"
 #include "passes/analysis/unobservable_layouts.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 namespace {
@@ -87,7 +82,7 @@ Value* as_reduction(graph::Builder& builder, const Node& node, Value* operand) {
 }  // namespace
 
 graph::Graph map_reductions(const graph::Graph& graph) {
-  const std::vector<bool> hidden = find_hidden(graph);
+  const std::vector<bool> unobservable = find_unobservable(graph);
   graph::Rewriter rewriter(graph);
   rewriter.run([&](const Node& node) {
     if (node.op != &op::reindex_reduce) return false;
@@ -95,7 +90,7 @@ graph::Graph map_reductions(const graph::Graph& graph) {
     Value* result = as_reduction(builder, node, rewriter[node.inputs[0]]);
     if (result == nullptr) return false;
     // Where it lies, the library decides by its operand.
-    const bool is_ordered = result->type.rank() < 2 || hidden[node.output()->id];
+    const bool is_ordered = result->type.rank() < 2 || unobservable[node.output()->id];
     if (!is_ordered) result = apply(op::contiguous, Expression(builder, result));
     rewriter.replace(node, {result});
     return true;

@@ -14,7 +14,7 @@
 #include "ops/list.h"
 #include "ops/python.h"
 #include "passes/ordering/effects.h"
-#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 
 namespace janus::passes {
 

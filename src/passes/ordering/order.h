@@ -1,4 +1,5 @@
-// What must come before what among the nodes of one block, and orders that respect it.
+// Dependences between the nodes of one block: what must come before what, and orders that respect
+// it.
 #pragma once
 
 #include <cstdint>

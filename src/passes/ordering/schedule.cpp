@@ -1,12 +1,6 @@
-// Decides in which order the nodes of the graph run.
-//
-// Does:       first the guards and what they need, so that a run that fails fails early and what
-//             follows may write into old memory; commits and rebinds last; in between, whatever
-//             frees at least the memory that it takes as soon as it can run, all else in program
-//             order.
-// Requires:   nothing; best after `fuse`.
-// Guarantees: the same nodes.
-// Must not:   change the order of nodes with the same effect.
+// See schedule.h.
+#include "passes/ordering/schedule.h"
+
 #include <algorithm>
 #include <queue>
 #include <string>
@@ -19,8 +13,7 @@
 #include "ops/list.h"
 #include "passes/ordering/effects.h"
 #include "passes/ordering/order.h"
-#include "passes/passes.h"
-#include "passes/reach/reachability.h"
+#include "passes/structure/captures.h"
 #include "passes/structure/copied.h"
 
 namespace janus::passes {

@@ -1,4 +1,5 @@
-// Nodes of a block that are to run as one, joined group after group without making a cycle.
+// Partitions a block into units of nodes that run as one. They are joined group after group without
+// making a cycle.
 #pragma once
 
 #include <cstdint>

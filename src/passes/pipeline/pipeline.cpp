@@ -4,8 +4,29 @@
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/rows.h"
-#include "passes/passes.h"
+#include "passes/batching/batch.h"
+#include "passes/cleanup/common_subexpressions.h"
+#include "passes/cleanup/constant_folding.h"
+#include "passes/cleanup/dead_code.h"
+#include "passes/cleanup/leave_undefined.h"
+#include "passes/cleanup/loop_invariant_code_motion.h"
+#include "passes/cleanup/simplify.h"
+#include "passes/cleanup/simplify_control.h"
+#include "passes/fusion/can_fuse.h"
+#include "passes/fusion/fuse.h"
+#include "passes/fusion/small_norms.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
+#include "passes/lowering/map_indices.h"
+#include "passes/lowering/map_reductions.h"
+#include "passes/lowering/pool_first.h"
+#include "passes/ordering/schedule.h"
+#include "passes/products/hoist_rows.h"
+#include "passes/products/stack_products.h"
 #include "passes/products/stack_rounds.h"
+#include "passes/products/sum_products.h"
+#include "passes/products/weight_prepacking.h"
+#include "passes/products/widen_products.h"
 #include "passes/runner/runner.h"
 
 namespace janus::passes {
@@ -39,7 +60,7 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("decompose", decompose, std::move(graph), required);
   graph = run("pool_first", pool_first, std::move(graph));
   graph = run("map_indices", map_indices, std::move(graph));
-  graph = run("hoist", hoist, std::move(graph));
+  graph = run("hoist", move_loop_invariants, std::move(graph));
   graph = run("hoist_rows", hoist_rows, std::move(graph));
   graph = run("differentiate", differentiate, std::move(graph), required);
   graph = run("decompose_gradients", decompose, std::move(graph), required);
@@ -47,19 +68,19 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
 
   // Less work: what undoes itself, what is known, what is computed twice, what nobody needs.
   graph = run("simplify", simplify, std::move(graph));
-  graph = run("fold", fold, std::move(graph));
+  graph = run("fold", fold_constants, std::move(graph));
   graph = run("simplify_control", simplify_control, std::move(graph));
-  graph = run("merge_common", merge_common, std::move(graph));
+  graph = run("merge_common", merge_common_subexpressions, std::move(graph));
   graph = run("leave_undefined", leave_undefined, std::move(graph));
-  graph = run("remove_dead", remove_dead, std::move(graph));
+  graph = run("remove_dead", remove_dead_code, std::move(graph));
 
   // Invocations of a recursion side by side; what many rows take is simplified once more.
   graph = run("batch", batch, std::move(graph));
   if (has_rows(graph)) {
     graph = run("simplify", simplify, std::move(graph));
-    graph = run("fold", fold, std::move(graph));
-    graph = run("merge_common", merge_common, std::move(graph));
-    graph = run("remove_dead", remove_dead, std::move(graph));
+    graph = run("fold", fold_constants, std::move(graph));
+    graph = run("merge_common", merge_common_subexpressions, std::move(graph));
+    graph = run("remove_dead", remove_dead_code, std::move(graph));
   }
 
   // Fewer, larger matrix products.
@@ -67,17 +88,17 @@ graph::Graph optimise(graph::Graph graph, std::vector<PassTime>* times, const Ca
   graph = run("sum_products", sum_products, std::move(graph));
   graph = run("stack_products", stack_products, std::move(graph));
   graph = run("widen_products", widen_products, std::move(graph));
-  graph = run("turn_matrices", turn_matrices, std::move(graph));
+  graph = run("turn_matrices", prepack_weights, std::move(graph));
   if (sums == Sums::in_any_order)
     graph = run(
         "small_norms", [&](const auto& g) { return small_norms(g, fusible); }, std::move(graph));
-  graph = run("merge_common", merge_common, std::move(graph));
-  graph = run("remove_dead", remove_dead, std::move(graph));
+  graph = run("merge_common", merge_common_subexpressions, std::move(graph));
+  graph = run("remove_dead", remove_dead_code, std::move(graph));
 
   // Less memory traffic: elementwise operators become loops, each tensor is freed early.
   graph = run("fuse", [&](const auto& g) { return fuse(g, fusible); }, std::move(graph));
   graph = run("wrap", [&](const auto& g) { return wrap(g, fusible); }, std::move(graph), required);
-  graph = run("remove_dead", remove_dead, std::move(graph));
+  graph = run("remove_dead", remove_dead_code, std::move(graph));
   return run("schedule", schedule, std::move(graph));
 }
 

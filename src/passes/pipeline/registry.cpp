@@ -4,9 +4,29 @@
 #include <algorithm>
 #include <array>
 
-#include "passes/passes.h"
+#include "passes/batching/batch.h"
+#include "passes/cleanup/common_subexpressions.h"
+#include "passes/cleanup/constant_folding.h"
+#include "passes/cleanup/dead_code.h"
+#include "passes/cleanup/leave_undefined.h"
+#include "passes/cleanup/loop_invariant_code_motion.h"
+#include "passes/cleanup/simplify.h"
+#include "passes/cleanup/simplify_control.h"
+#include "passes/fusion/fuse.h"
+#include "passes/fusion/small_norms.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
+#include "passes/lowering/map_indices.h"
+#include "passes/lowering/map_reductions.h"
+#include "passes/lowering/pool_first.h"
+#include "passes/ordering/schedule.h"
 #include "passes/pipeline/pipeline.h"
+#include "passes/products/hoist_rows.h"
+#include "passes/products/stack_products.h"
 #include "passes/products/stack_rounds.h"
+#include "passes/products/sum_products.h"
+#include "passes/products/weight_prepacking.h"
+#include "passes/products/widen_products.h"
 #include "passes/structure/copied.h"
 
 namespace janus::passes {
@@ -16,22 +36,22 @@ std::span<const NamedPass> all_passes() {
       NamedPass{"decompose", decompose},
       NamedPass{"pool_first", pool_first},
       NamedPass{"map_indices", map_indices},
-      NamedPass{"hoist", hoist},
+      NamedPass{"hoist", move_loop_invariants},
       NamedPass{"hoist_rows", hoist_rows},
       NamedPass{"differentiate", differentiate},
       NamedPass{"map_reductions", map_reductions},
-      NamedPass{"fold", fold},
+      NamedPass{"fold", fold_constants},
       NamedPass{"simplify", simplify},
       NamedPass{"simplify_control", simplify_control},
       NamedPass{"leave_undefined", leave_undefined},
-      NamedPass{"merge_common", merge_common},
-      NamedPass{"remove_dead", remove_dead},
+      NamedPass{"merge_common", merge_common_subexpressions},
+      NamedPass{"remove_dead", remove_dead_code},
       NamedPass{"batch", batch},
       NamedPass{"stack_rounds", stack_rounds},
       NamedPass{"sum_products", sum_products},
       NamedPass{"stack_products", stack_products},
       NamedPass{"widen_products", widen_products},
-      NamedPass{"turn_matrices", turn_matrices},
+      NamedPass{"turn_matrices", prepack_weights},
       NamedPass{"small_norms",
                 [](const graph::Graph& graph) { return small_norms(graph, can_fuse_by_traits); }},
       NamedPass{"fuse", [](const graph::Graph& graph) { return fuse(graph, can_fuse_by_traits); }},

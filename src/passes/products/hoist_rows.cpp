@@ -1,12 +1,6 @@
-// Multiplies all rows of a tensor in front of the loop that takes one in each round.
-//
-// Does:       where a `while` counts its rounds up to the size of a tensor, and takes the row of
-//             that number, computes products of what is made of the row and of values from outside
-//             alone for all rows at once; the rounds take their rows of the result. Done before
-//             differentiation, it makes the gradients of such products one product each, too.
-// Requires:   no composite operators; best after `hoist`.
-// Guarantees: the same values up to the rounding of sums.
-// Must not:   compute rows that no round would reach; touch a loop that differentiates inside.
+// See hoist_rows.h.
+#include "passes/products/hoist_rows.h"
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -18,7 +12,6 @@
 #include "ops/list.h"
 #include "passes/batching/row_forms.h"
 #include "passes/cleanup/loop_invariant_code_motion.h"
-#include "passes/passes.h"
 #include "passes/structure/copied.h"
 #include "passes/structure/counted_loop.h"
 

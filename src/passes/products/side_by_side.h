@@ -1,5 +1,5 @@
-// Tensors one after the other along their first dimension: where they are parts of one tensor and
-// lie so already, no element has to move.
+// Contiguous layout: tensors one after the other along their first dimension. Where they are parts
+// of one tensor and lie so already, joining them moves no element.
 #pragma once
 
 #include <map>

@@ -1,14 +1,6 @@
-// Multiplies all rows that meet the same matrix at once: a product of many rows takes less time
-// than many products of few.
-//
-// Does:       makes one product of those with one matrix (and bias) that do not depend on each
-//             other, as an unrolled loop's are with its inputs; their rows come one after the
-//             other. Takes a view for a `cat` or `stack` of what lies so already.
-// Requires:   no composite operators, no `gradient` nodes; best after `sum_products`, whose stacks
-//             are used again.
-// Guarantees: the same values up to the rounding of sums.
-// Must not:   make a cycle; copy more than it saves; let what leaves the graph (escaping.h) be a
-//             part of a larger tensor.
+// See stack_products.h.
+#include "passes/products/stack_products.h"
+
 #include <map>
 #include <optional>
 #include <tuple>
@@ -24,7 +16,6 @@
 #include "ops/view_rules.h"
 #include "passes/analysis/escaping.h"
 #include "passes/ordering/joint.h"
-#include "passes/passes.h"
 #include "passes/products/side_by_side.h"
 #include "passes/structure/copied.h"
 

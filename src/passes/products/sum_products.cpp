@@ -1,12 +1,6 @@
-// Computes the gradient of what was used many times, as the weights of an unrolled loop are, at
-// once.
-//
-// Does:       in sums, makes one product of several, whose rows come one after the other; adds up
-//             the rows of matrices that stand so already together; makes one product of those of
-//             narrow matrices; puts gradients of the parts of a tensor beside each other.
-// Requires:   no composite operators, no `gradient` nodes.
-// Guarantees: the same values up to the rounding of sums and the sign of zeros.
-// Must not:   copy more than it saves; touch terms that are used elsewhere as well.
+// See sum_products.h.
+#include "passes/products/sum_products.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -24,7 +18,6 @@
 #include "ops/list.h"
 #include "ops/rows.h"
 #include "ops/shape_rules.h"
-#include "passes/passes.h"
 #include "passes/products/side_by_side.h"
 
 namespace janus::passes {

@@ -1,13 +1,6 @@
-// Lays matrices out once that several products of few rows read turned: libraries do so in each
-// product.
-//
-// Does:       where rows meet the same matrix in products that could not be made one, because they
-//             wait for each other or are in the rounds of a loop, and the matrix is the weight of
-//             a `linear` or transposed, copies it, transposed, and multiplies by the copy.
-// Requires:   no composite operators, no `gradient` nodes; after the passes that make products
-//             fewer.
-// Guarantees: the same values up to the rounding of sums.
-// Must not:   copy where only few products gain from it.
+// See weight_prepacking.h.
+#include "passes/products/weight_prepacking.h"
+
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -18,7 +11,6 @@
 #include "graph/typical_size.h"
 #include "ops/expression.h"
 #include "ops/list.h"
-#include "passes/passes.h"
 
 namespace janus::passes {
 namespace {
@@ -155,6 +147,6 @@ class Turning {
 
 }  // namespace
 
-graph::Graph turn_matrices(const graph::Graph& graph) { return Turning(graph).run(); }
+graph::Graph prepack_weights(const graph::Graph& graph) { return Turning(graph).run(); }
 
 }  // namespace janus::passes

@@ -1,12 +1,6 @@
-// Multiplies rows by all matrices that they meet at once, as the queries, keys and values of an
-// attention are made: a wide product takes less time than narrow ones.
-//
-// Does:       makes one product of `linear`s of one input, or of `mm`s with one left operand, that
-//             do not depend on each other; the matrices come one after the other.
-// Requires:   no composite operators, no `gradient` nodes; best after `stack_products`.
-// Guarantees: the same values up to the rounding of sums.
-// Must not:   make a cycle; copy more than it saves; let what leaves the graph (escaping.h) be a
-//             part of a larger tensor.
+// See widen_products.h.
+#include "passes/products/widen_products.h"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -21,7 +15,6 @@
 #include "ops/view_rules.h"
 #include "passes/analysis/escaping.h"
 #include "passes/ordering/joint.h"
-#include "passes/passes.h"
 #include "passes/products/side_by_side.h"
 #include "passes/structure/copied.h"
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "graph/builder.h"
 #include "ops/list.h"
-#include "passes/passes.h"
+#include "passes/lowering/decompose.h"
+#include "passes/structure/graph_of_node.h"
 
 namespace janus::passes {
 
@@ -16,12 +16,6 @@ using graph::Value;
 namespace {
 
 constexpr size_t most_known = 128;  ///< of one operator
-
-/// The constant that an operand is; null for others.
-const Node* constant(const Value& operand) {
-  const Node* definition = operand.definition;
-  return definition != nullptr && definition->op == &op::constant ? definition : nullptr;
-}
 
 /// All that decides what a node's parts are, and the answer.
 struct Known {
@@ -38,7 +32,7 @@ struct Known {
       if (!(inputs[i] == node.inputs[i]->type)) return false;
     if (!(attributes == node.attributes)) return false;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const Node* value = constant(*node.inputs[i]);
+      const Node* value = constant_behind(*node.inputs[i]);
       if (!(constants[i] == (value == nullptr ? graph::Attributes() : value->attributes)))
         return false;
     }
@@ -46,10 +40,11 @@ struct Known {
   }
 };
 
-std::vector<bool> find(const Node& node, size_t output, Paths paths) {
+std::vector<bool> find(const Node& node, size_t output, Paths paths, const Search& search) {
   try {
     const graph::Graph parts = decompose(graph_of(node));
-    const Reached reached = reached_from(parts.results().subspan(output, 1), paths);
+    const Reached reached =
+        search.reached_from(parts.results().subspan(output, 1), paths, nullptr, nullptr);
     std::vector<bool> result;
     for (Value* input : parts.inputs()) result.push_back(reached.contains(input));
     return result;
@@ -60,7 +55,7 @@ std::vector<bool> find(const Node& node, size_t output, Paths paths) {
 
 }  // namespace
 
-std::vector<bool> inputs_reached_by_parts(const Value& output, Paths paths) {
+std::vector<bool> inputs_reached_by_parts(const Value& output, Paths paths, const Search& search) {
   thread_local std::unordered_map<const graph::OpDef*, std::vector<Known>> memory;
   const Node& node = *output.definition;
   const auto index =
@@ -70,29 +65,14 @@ std::vector<bool> inputs_reached_by_parts(const Value& output, Paths paths) {
   Known known{.output = index, .paths = paths, .attributes = node.attributes};
   for (const Value* input : node.inputs) {
     known.inputs.push_back(input->type);
-    const Node* value = constant(*input);
+    const Node* value = constant_behind(*input);
     known.constants.push_back(value == nullptr ? graph::Attributes() : value->attributes);
   }
-  known.reached = find(node, index, paths);
+  known.reached = find(node, index, paths, search);
   std::vector<Known>& all = memory[node.op];  // what finding out has asked about is there as well
   if (all.size() >= most_known) all.clear();
   all.push_back(std::move(known));
   return all.back().reached;
-}
-
-graph::Graph graph_of(const Node& node) {
-  graph::Graph graph("probe");
-  graph::Builder builder(graph);
-  std::vector<Value*> inputs;
-  for (const Value* input : node.inputs) {
-    Value* parameter = builder.input(input->type, input->name);
-    const Node* value = constant(*input);
-    inputs.push_back(value == nullptr
-                         ? parameter
-                         : builder.append(op::constant, {}, value->attributes)->output());
-  }
-  graph.body().results = builder.append(*node.op, inputs, node.attributes)->outputs;
-  return graph;
 }
 
 }  // namespace janus::passes

@@ -3,16 +3,14 @@
 
 #include <vector>
 
-#include "passes/reach/reachability.h"
+#include "graph/graph.h"
+#include "passes/reach/search.h"
 
 namespace janus::passes {
 
 /// A flag for each operand of the value's node. The operator is decomposed for it, once for all
 /// nodes that are alike: those in a model mostly are, and each is asked about several times.
-std::vector<bool> inputs_reached_by_parts(const graph::Value& output, Paths paths);
-
-/// A graph of only that node: its operands are inputs (constants stay constants), its results
-/// results.
-graph::Graph graph_of(const graph::Node& node);
+std::vector<bool> inputs_reached_by_parts(const graph::Value& output, Paths paths,
+                                          const Search& search);
 
 }  // namespace janus::passes

@@ -21,9 +21,9 @@ bool is_inside(const Value& value, const Block& block) {
 }
 
 BlockSources sources_of(const Block& block, std::span<Value* const> results, Paths paths,
-                        const FunctionReach* functions) {
+                        const Search& search, const FunctionReach* functions) {
   BlockSources sources;
-  for (Value* value : reached_from(results, paths, &block, functions)) {
+  for (Value* value : search.reached_from(results, paths, &block, functions)) {
     if (!is_inside(*value, block))
       sources.outer.insert(value);
     else if (value->definition == nullptr)
@@ -33,12 +33,12 @@ BlockSources sources_of(const Block& block, std::span<Value* const> results, Pat
 }
 
 std::vector<Value*> through_branch(const Node& node, size_t index, Paths paths,
-                                   const FunctionReach* functions) {
+                                   const Search& search, const FunctionReach* functions) {
   std::vector<Reached> sides;
   for (const auto& block : node.blocks)
-    sides.push_back(
-        sources_of(*block, std::span<Value* const>(&block->results[index], 1), paths, functions)
-            .outer);
+    sides.push_back(sources_of(*block, std::span<Value* const>(&block->results[index], 1), paths,
+                               search, functions)
+                        .outer);
   std::vector<Value*> result;
   for (Value* value : sides[0])
     if (paths == Paths::any || sides[1].contains(value)) result.push_back(value);
@@ -51,8 +51,8 @@ std::vector<Value*> through_branch(const Node& node, size_t index, Paths paths,
 /// The rounds of a loop, from the last one back.
 class Rounds {
  public:
-  Rounds(const Node& loop, Paths paths, const FunctionReach* functions)
-      : loop_(loop), paths_(paths), functions_(functions) {}
+  Rounds(const Node& loop, Paths paths, const Search& search, const FunctionReach* functions)
+      : loop_(loop), paths_(paths), search_(search), functions_(functions) {}
 
   std::vector<Value*> reached(size_t index) {
     return paths_ == Paths::any ? reached_in_any(index) : reached_for_certain(index);
@@ -64,7 +64,7 @@ class Rounds {
     const Block& body = *loop_.blocks[1];
     std::vector<Value*> results;
     for (const size_t k : carried) results.push_back(body.results[k]);
-    BlockSources sources = sources_of(body, results, paths_, functions_);
+    BlockSources sources = sources_of(body, results, paths_, search_, functions_);
     outer_.merge(sources.outer);
     for (const size_t list : taken_in_part_) sources.parameters.erase(list);
     return sources.parameters;
@@ -124,7 +124,8 @@ class Rounds {
   std::set<size_t> lists_taken(size_t index) {
     std::set<size_t> lists;
     const Block& body = *loop_.blocks[1];
-    const Reached reached = reached_from({&body.results[index], 1}, paths_, &body, functions_);
+    const Reached reached =
+        search_.reached_from({&body.results[index], 1}, paths_, &body, functions_);
     for (const Node* node : body.nodes) {
       if (!is_taken_in_turn(*node)) continue;
       const bool is_whole =
@@ -136,56 +137,46 @@ class Rounds {
 
   const Node& loop_;
   const Paths paths_;
+  const Search& search_;
   const FunctionReach* functions_;
   std::set<size_t> taken_in_part_;
   Reached outer_;
 };
 
-}  // namespace
-
-FunctionReach::FunctionReach(const Node& call, Paths paths) {
-  const std::vector<Node*> functions = graph::functions_run_by(call);
-  for (const Node* function : functions)
-    sources_[function].resize(function->blocks.front()->results.size());
-  find(functions, Paths::any);
-  if (paths != Paths::any) find(functions, paths);
-}
-
-void FunctionReach::find(const std::vector<Node*>& functions, Paths paths) {
+/// Until nothing changes.
+void find(FunctionReach& reach, const std::vector<Node*>& functions, Paths paths,
+          const Search& search) {
   for (bool changed = true; changed;) {
     changed = false;
     for (const Node* function : functions) {
       const Block& block = *function->blocks.front();
       for (size_t i = 0; i < block.results.size(); ++i) {
-        BlockSources sources =
-            sources_of(block, std::span<Value* const>(&block.results[i], 1), paths, this);
-        BlockSources& known = sources_[function][i];
-        if (sources == known) continue;
-        known = std::move(sources);
-        changed = true;
+        const std::span<Value* const> result(&block.results[i], 1);
+        if (reach.set(*function, i, sources_of(block, result, paths, search, &reach)))
+          changed = true;
       }
     }
   }
 }
 
-bool FunctionReach::knows(const Node& call) const { return sources_.contains(graph::callee(call)); }
-
-std::vector<Value*> FunctionReach::through(const Node& call, size_t index) const {
-  const auto found = sources_.find(graph::callee(call));
-  if (found == sources_.end()) return operands(call);
-  const BlockSources& sources = found->second[index];
-  std::vector<Value*> reached(sources.outer.begin(), sources.outer.end());
-  for (const size_t parameter : sources.parameters) reached.push_back(call.inputs[parameter]);
-  return reached;
+/// Of all functions that the call runs.
+FunctionReach reach_of(const Node& call, Paths paths, const Search& search) {
+  const std::vector<Node*> functions = graph::functions_run_by(call);
+  FunctionReach reach(functions);
+  find(reach, functions, Paths::any, search);
+  if (paths != Paths::any) find(reach, functions, paths, search);
+  return reach;
 }
 
-std::vector<Value*> reached_through(const Value& output, Paths paths,
+}  // namespace
+
+std::vector<Value*> reached_through(const Value& output, Paths paths, const Search& search,
                                     const FunctionReach* functions) {
   const Node& node = *output.definition;
-  if (node.op == &op::if_) return through_branch(node, output.index, paths, functions);
-  if (node.op == &op::while_) return Rounds(node, paths, functions).reached(output.index);
+  if (node.op == &op::if_) return through_branch(node, output.index, paths, search, functions);
+  if (node.op == &op::while_) return Rounds(node, paths, search, functions).reached(output.index);
   if (functions != nullptr && functions->knows(node)) return functions->through(node, output.index);
-  return FunctionReach(node, paths).through(node, output.index);
+  return reach_of(node, paths, search).through(node, output.index);
 }
 
 }  // namespace janus::passes

@@ -1,6 +1,9 @@
-// A list is followed to all places that put elements into it, through loops, branches and
-// functions.
+// See list_reach.h. A list is followed to all places that put elements into it, through loops,
+// branches and functions.
 #include "passes/reach/list_reach.h"
+
+#include <unordered_set>
+#include <utility>
 
 #include "graph/functions.h"
 #include "ops/list.h"
@@ -110,13 +113,15 @@ std::optional<std::vector<Node*>> pushes_to(const Value& list) {
   return pushes.take();
 }
 
-std::vector<Value*> reached_by_each_element(const Value& list, const FunctionReach* functions) {
+std::vector<Value*> reached_by_each_element(const Value& list, const Search& search,
+                                            const FunctionReach* functions) {
   const auto pushes = pushes_to(list);
   if (!pushes) return {};
   std::optional<Reached> common;
   for (const Node* push : *pushes) {
     Value* element = push->inputs[1];
-    Reached reached = reached_from({&element, 1}, Paths::certain_but_for_lists, nullptr, functions);
+    Reached reached =
+        search.reached_from({&element, 1}, Paths::certain_but_for_lists, nullptr, functions);
     if (common)
       std::erase_if(*common, [&](Value* value) { return !reached.contains(value); });
     else

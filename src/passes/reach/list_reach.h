@@ -1,10 +1,11 @@
-// What a gradient that comes to some element of a list comes to for certain, whichever it is.
+// Must-reach through lists: what a gradient of some element of a list comes to, whichever it is.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "passes/reach/reachability.h"
+#include "graph/graph.h"
+#include "passes/reach/search.h"
 
 namespace janus::passes {
 
@@ -20,7 +21,7 @@ std::optional<std::vector<graph::Node*>> pushes_to(const graph::Value& list);
 
 /// What all elements that the list may have hand a gradient on to, of what can be seen where the
 /// list is. Nothing where not all of them are known.
-std::vector<graph::Value*> reached_by_each_element(const graph::Value& list,
+std::vector<graph::Value*> reached_by_each_element(const graph::Value& list, const Search& search,
                                                    const FunctionReach* functions);
 
 }  // namespace janus::passes

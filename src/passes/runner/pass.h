@@ -1,4 +1,4 @@
-// What a pass is, and the pass runner's view of it.
+// What a pass is: a function from graph to graph.
 #pragma once
 
 #include <functional>
@@ -9,8 +9,5 @@ namespace janus::passes {
 
 /// Takes a finished graph and gives a new one that computes the same.
 using Pass = std::function<graph::Graph(const graph::Graph&)>;
-
-/// Whether a fused kernel can compute this node (operator and dtypes); kernels/ knows the answer.
-using CanFuse = std::function<bool(const graph::Node&)>;
 
 }  // namespace janus::passes

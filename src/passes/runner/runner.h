@@ -5,13 +5,18 @@
 // TORCHJANUS_STOP_AFTER can bisect a miscompile with programs that still run.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
-#include "passes/pipeline/pipeline.h"
 #include "passes/runner/pass.h"
 
 namespace janus::passes {
+
+struct PassTime {
+  std::string name;
+  double milliseconds = 0;
+};
 
 class PassRunner {
  public:

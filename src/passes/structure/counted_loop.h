@@ -1,4 +1,4 @@
-// Loops that count their rounds up to a size.
+// Counted loops: those whose iteration count is a size.
 #pragma once
 
 #include <optional>

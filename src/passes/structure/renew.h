@@ -1,4 +1,4 @@
-// Uses other values in place of some, for passes that edit a copy of a graph of their own.
+// Substitutes values by others, in place, in a pass's own copy of a graph.
 #pragma once
 
 #include <unordered_map>

@@ -1,4 +1,4 @@
-// One value of a graph in the place of another, where rebuilding the graph would be too much.
+// Replaces one value of a graph by another in place, where rebuilding the graph would be too much.
 #pragma once
 
 #include <algorithm>

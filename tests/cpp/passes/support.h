@@ -17,6 +17,16 @@ namespace janus::passes {
 
 inline graph::Graph parsed(std::string_view text) { return graph::parse(text, ops::table()); }
 
+/// The input or result of a node of the body with that name; null if there is none.
+inline graph::Value* value_named(const graph::Graph& graph, std::string_view name) {
+  for (graph::Value* input : graph.inputs())
+    if (input->name == name) return input;
+  for (const graph::Node* node : graph.body().nodes)
+    for (graph::Value* output : node->outputs)
+      if (output->name == name) return output;
+  return nullptr;
+}
+
 /// Numbers for inputs, cells and dimensions. The same seed gives the same numbers.
 class Data {
  public:

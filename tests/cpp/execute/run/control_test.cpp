@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "passes/gradient/split_gradient.h"
 #include "passes/pipeline/pipeline.h"
 #include "random_runs.h"
 

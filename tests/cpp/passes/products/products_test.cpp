@@ -4,10 +4,17 @@
 #include <cmath>
 #include <random>
 
+#include "../support.h"
 #include "graph/builder.h"
 #include "ops/expression.h"
-#include "passes/passes.h"
-#include "support.h"
+#include "passes/cleanup/common_subexpressions.h"
+#include "passes/cleanup/dead_code.h"
+#include "passes/cleanup/simplify.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
+#include "passes/products/stack_products.h"
+#include "passes/products/sum_products.h"
+#include "passes/products/widen_products.h"
 
 namespace janus::passes {
 namespace {
@@ -107,8 +114,8 @@ void expect_near(const graph::Outcome& a, const graph::Outcome& b) {
 TEST(Products, AreFewerAndGiveTheSame) {
   size_t before = 0, after = 0;
   for (unsigned seed = 0; seed < 60; ++seed) {
-    const Graph original =
-        remove_dead(merge_common(simplify(differentiate(decompose(RandomProducts(seed).build())))));
+    const Graph original = remove_dead_code(merge_common_subexpressions(
+        simplify(differentiate(decompose(RandomProducts(seed).build())))));
     const Data data(original, seed);
     const graph::Outcome expected = data.run(original);
     const Graph summed = sum_products(original);
@@ -117,14 +124,14 @@ TEST(Products, AreFewerAndGiveTheSame) {
           stack_products(widen_products(stack_products(summed)))}) {
       ASSERT_NO_THROW(graph::verify(result));
       expect_near(data.run(result), expected);
-      EXPECT_LE(products(remove_dead(result)), products(original));
+      EXPECT_LE(products(remove_dead_code(result)), products(original));
       if (HasFailure())
         FAIL() << "seed " << seed << ", on\n"
                << graph::print(original) << "\ngave\n"
                << graph::print(result);
     }
     before += products(original);
-    after += products(remove_dead(stack_products(summed)));
+    after += products(remove_dead_code(stack_products(summed)));
   }
   EXPECT_LT(10 * after, 9 * before);
 }

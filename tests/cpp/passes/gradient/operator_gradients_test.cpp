@@ -2,10 +2,11 @@
 // against finite differences of the reference interpreter.
 #include <gtest/gtest.h>
 
+#include "../support.h"
 #include "base/check.h"
 #include "graph/builder.h"
-#include "passes/passes.h"
-#include "support.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
 
 namespace janus::passes {
 namespace {

@@ -4,11 +4,11 @@
 
 #include <filesystem>
 
+#include "../support.h"
 #include "base/check.h"
 #include "base/options.h"
-#include "passes/passes.h"
-#include "passes/pipeline/registry.h"
-#include "support.h"
+#include "passes/cleanup/dead_code.h"
+#include "passes/cleanup/simplify.h"
 
 namespace janus::passes {
 namespace {
@@ -31,7 +31,7 @@ class PassRunnerTest : public testing::Test {
 };
 
 graph::Graph break_types(const graph::Graph& graph) {
-  graph::Graph result = remove_dead(graph);
+  graph::Graph result = remove_dead_code(graph);
   result.body().nodes.front()->outputs.front()->type = graph::Type::i64();
   return result;
 }
@@ -39,7 +39,7 @@ graph::Graph break_types(const graph::Graph& graph) {
 TEST_F(PassRunnerTest, TimesEachPass) {
   std::vector<PassTime> times;
   PassRunner run(&times);
-  const graph::Graph result = run("remove_dead", remove_dead, parsed(kGraph));
+  const graph::Graph result = run("remove_dead", remove_dead_code, parsed(kGraph));
   EXPECT_EQ(result.body().nodes.size(), 1U);
   ASSERT_EQ(times.size(), 1U);
   EXPECT_EQ(times[0].name, "remove_dead");
@@ -48,8 +48,8 @@ TEST_F(PassRunnerTest, TimesEachPass) {
 TEST_F(PassRunnerTest, LeavesOutWhatIsDisabledUnlessItIsRequired) {
   options().disabled.insert("remove_dead");
   PassRunner run;
-  EXPECT_EQ(run("remove_dead", remove_dead, parsed(kGraph)).body().nodes.size(), 2U);
-  EXPECT_EQ(run("remove_dead", remove_dead, parsed(kGraph), PassRunner::Need::required)
+  EXPECT_EQ(run("remove_dead", remove_dead_code, parsed(kGraph)).body().nodes.size(), 2U);
+  EXPECT_EQ(run("remove_dead", remove_dead_code, parsed(kGraph), PassRunner::Need::required)
                 .body()
                 .nodes.size(),
             1U);
@@ -59,7 +59,7 @@ TEST_F(PassRunnerTest, StopsAfterTheGivenNumberOfPasses) {
   options().stop_after = 1;
   PassRunner run;
   graph::Graph graph = run("simplify", simplify, parsed(kGraph));
-  EXPECT_EQ(run("remove_dead", remove_dead, std::move(graph)).body().nodes.size(), 2U);
+  EXPECT_EQ(run("remove_dead", remove_dead_code, std::move(graph)).body().nodes.size(), 2U);
 }
 
 TEST_F(PassRunnerTest, NamesThePassThatBreaksAGraph) {
@@ -78,20 +78,14 @@ TEST_F(PassRunnerTest, DumpsWhatChanged) {
   std::filesystem::remove_all(folder);
   options().dump_folder = folder.string();
   PassRunner run;
-  graph::Graph graph = run("remove_dead", remove_dead, parsed(kGraph));
-  run("remove_dead", remove_dead, std::move(graph));
+  graph::Graph graph = run("remove_dead", remove_dead_code, parsed(kGraph));
+  run("remove_dead", remove_dead_code, std::move(graph));
   size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     EXPECT_NE(entry.path().string().find("remove_dead.ir"), std::string::npos);
     ++files;
   }
   EXPECT_EQ(files, 1U);
-}
-
-TEST(Registry, FindsPassesByName) {
-  EXPECT_NE(find_pass("fuse"), nullptr);
-  EXPECT_EQ(find_pass("no_such_pass"), nullptr);
-  for (const NamedPass& pass : all_passes()) EXPECT_EQ(find_pass(pass.name), &pass);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Gradients against finite differences, and the cases that differentiation has to tell apart.
 #include <gtest/gtest.h>
 
+#include "../support.h"
 #include "base/check.h"
-#include "passes/passes.h"
-#include "support.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
 
 namespace janus::passes {
 namespace {

@@ -2,12 +2,13 @@
 // differences.
 #include <gtest/gtest.h>
 
+#include "../random_program.h"
+#include "../support.h"
 #include "graph/builder.h"
-#include "passes/passes.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/structure/copied.h"
-#include "random_program.h"
-#include "support.h"
 
 namespace janus::passes {
 namespace {

@@ -1,4 +1,4 @@
-// The part of a graph that differentiation has to go through.
+// Activity analysis: the nodes that differentiation has to go through.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@ namespace janus::passes {
 
 /// The nodes between targets and outputs: those that an output is computed by and that depend on a
 /// target.
-class Region {
+class ActiveNodes {
  public:
   /// `within`: only nodes of this block count, what it uses from outside is given; null: all nodes
   /// that lead to the outputs, wherever they stand.
-  Region(size_t value_count, std::span<graph::Value* const> outputs,
-         std::span<graph::Value* const> targets, const graph::Block* within);
+  ActiveNodes(size_t value_count, std::span<graph::Value* const> outputs,
+              std::span<graph::Value* const> targets, const graph::Block* within);
 
   /// In program order.
   std::span<graph::Node* const> nodes() const { return nodes_; }

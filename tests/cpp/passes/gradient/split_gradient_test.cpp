@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "passes/passes.h"
-#include "passes/pipeline/pipeline.h"
+#include "../random_program.h"
+#include "../support.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/gradient/split_gradient.h"
 #include "passes/structure/copied.h"
-#include "random_program.h"
-#include "support.h"
 
 namespace janus::passes {
 namespace {

@@ -1,10 +1,11 @@
-// See region.h.
-#include "passes/gradient/region.h"
+// See active_nodes.h.
+#include "passes/gradient/active_nodes.h"
 
 #include <algorithm>
 #include <unordered_set>
 
-#include "passes/reach/reachability.h"
+#include "passes/reach/gradient_edges.h"
+#include "passes/structure/captures.h"
 
 namespace janus::passes {
 
@@ -12,8 +13,8 @@ using graph::Block;
 using graph::Node;
 using graph::Value;
 
-Region::Region(size_t value_count, std::span<Value* const> outputs, std::span<Value* const> targets,
-               const Block* within)
+ActiveNodes::ActiveNodes(size_t value_count, std::span<Value* const> outputs,
+                         std::span<Value* const> targets, const Block* within)
     : depends_(value_count) {
   collect(outputs, within);
   sort(within);
@@ -23,7 +24,7 @@ Region::Region(size_t value_count, std::span<Value* const> outputs, std::span<Va
 }
 
 /// All nodes that a gradient of the outputs can come to.
-void Region::collect(std::span<Value* const> outputs, const Block* within) {
+void ActiveNodes::collect(std::span<Value* const> outputs, const Block* within) {
   std::unordered_set<const Node*> seen;
   std::vector<Value*> pending(outputs.begin(), outputs.end());
   while (!pending.empty()) {
@@ -40,7 +41,7 @@ void Region::collect(std::span<Value* const> outputs, const Block* within) {
 
 /// Into program order. Values are numbered as they are made; in blocks that differentiation itself
 /// builds, what was put in front later has larger numbers.
-void Region::sort(const Block* within) {
+void ActiveNodes::sort(const Block* within) {
   if (within == nullptr) {
     std::ranges::sort(nodes_, {}, [](const Node* node) { return node->output()->id; });
     return;
@@ -51,13 +52,13 @@ void Region::sort(const Block* within) {
     if (found.contains(node)) nodes_.push_back(node);
 }
 
-bool Region::hands_on(const Node& node) const {
+bool ActiveNodes::hands_on(const Node& node) const {
   return std::ranges::any_of(operands(node), [&](const Value* operand) {
     return carries_gradient(operand->type) && depends(operand);
   });
 }
 
-void Region::mark(const Node& node) {
+void ActiveNodes::mark(const Node& node) {
   if (!hands_on(node)) return;
   for (const Value* output : node.outputs)
     if (carries_gradient(output->type)) depends_[output->id] = true;

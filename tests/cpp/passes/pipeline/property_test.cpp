@@ -3,13 +3,14 @@
 
 #include <ctime>
 
+#include "../random_program.h"
+#include "../support.h"
 #include "graph/builder.h"
 #include "ops/reference.h"
-#include "passes/passes.h"
+#include "passes/gradient/differentiate.h"
+#include "passes/lowering/decompose.h"
 #include "passes/pipeline/pipeline.h"
 #include "passes/pipeline/registry.h"
-#include "random_program.h"
-#include "support.h"
 
 namespace janus::passes {
 namespace {

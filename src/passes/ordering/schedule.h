@@ -1,0 +1,18 @@
+// Schedules the nodes of the graph: guards first, then what frees memory, writes last.
+//
+// Does:       first the guards and what they need, so that a run that fails fails early and what
+//             follows may write into old memory; commits and rebinds last; in between, whatever
+//             frees at least the memory that it takes as soon as it can run, all else in program
+//             order.
+// Requires:   nothing; best after `fuse`.
+// Guarantees: the same nodes.
+// Must not:   change the order of nodes with the same effect.
+#pragma once
+
+#include "graph/graph.h"
+
+namespace janus::passes {
+
+graph::Graph schedule(const graph::Graph& graph);
+
+}  // namespace janus::passes
