@@ -8,6 +8,7 @@
 
 #include "python/dict_keys.h"
 #include "python/integer.h"
+#include "speculate/describe.h"
 #include "speculate/path.h"
 
 namespace janus::speculate {

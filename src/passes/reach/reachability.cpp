@@ -24,7 +24,7 @@ class WholeSearch final : public Search {
     return passes::reached_from(outputs, paths, within, functions);
   }
 };
-const WholeSearch kSearch;
+const WholeSearch kSearch{};
 
 }  // namespace
 
