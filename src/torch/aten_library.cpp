@@ -14,6 +14,7 @@
 
 #include "base/thread_pool.h"
 #include "torch/certain.h"
+#include "torch/certain_part.h"
 #include "torch/layout_copy.h"
 #include "torch/memory.h"
 #include "torch/operators.h"

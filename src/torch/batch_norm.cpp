@@ -14,7 +14,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/channel_loops.h"
-#include "torch/operators.h"
+#include "torch/boxed_operation.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

@@ -9,7 +9,7 @@
 #include "ops/list.h"
 #include "ops/structure.h"
 #include "torch/arguments.h"
-#include "torch/operators.h"
+#include "torch/boxed_operation.h"
 #include "torch/overload.h"
 #include "torch/results.h"
 #include "torch/run_warnings.h"

@@ -12,7 +12,6 @@
 #include "graph/op.h"
 #include "ops/attributes.h"
 #include "ops/list.h"
-#include "torch/operators.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

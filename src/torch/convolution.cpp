@@ -23,7 +23,7 @@
 #include "ops/attributes.h"
 #include "ops/list.h"
 #include "torch/layout_copy.h"
-#include "torch/operators.h"
+#include "torch/boxed_operation.h"
 #include "torch/products.h"
 #include "torch/tensor.h"
 #include "torch/ways.h"

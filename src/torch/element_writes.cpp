@@ -16,7 +16,6 @@
 #include "ops/list.h"
 #include "ops/shape_rules.h"
 #include "torch/index_bounds.h"
-#include "torch/operators.h"
 #include "torch/row_sums.h"
 #include "torch/tensor.h"
 

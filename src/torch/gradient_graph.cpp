@@ -8,7 +8,7 @@
 #include "graph/functions.h"
 #include "graph/op.h"
 #include "graph/rewriter.h"
-#include "kernels/kernel.h"
+#include "kernels/compilation.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
 #include "ops/python.h"

@@ -9,7 +9,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/grain.h"
-#include "torch/operators.h"
+#include "torch/boxed_operation.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "base/fault.h"
-#include "torch/run_scope.h"
+#include "torch/certain_part.h"
 #include "torch/ways.h"
 
 // MKL's own, which libtorch_cpu exports where it was built with it: what each thread has for packed

@@ -11,7 +11,7 @@
 #include <array>
 #include <span>
 
-#include "execute/library/library.h"
+#include "execute/library/operation.h"
 
 namespace janus::torch {
 

@@ -12,7 +12,7 @@
 #include "ops/structure.h"
 #include "python/object.h"
 #include "torch/arguments.h"
-#include "torch/operators.h"
+#include "torch/opaque_backward.h"
 #include "torch/overload.h"
 #include "torch/results.h"
 #include "torch/run_scope.h"

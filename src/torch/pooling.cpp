@@ -17,7 +17,7 @@
 #include "ops/list.h"
 #include "torch/arguments.h"
 #include "torch/grain.h"
-#include "torch/operators.h"
+#include "torch/boxed_operation.h"
 #include "torch/overload.h"
 #include "torch/tensor.h"
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "execute/library/library.h"
+#include "execute/library/random_state.h"
 #include "python/object.h"
 
 namespace janus::torch {

@@ -14,7 +14,6 @@
 #include "ops/attributes.h"
 #include "ops/list.h"
 #include "ops/reindex.h"
-#include "torch/operators.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

@@ -19,7 +19,6 @@
 #include "ops/attributes.h"
 #include "ops/list.h"
 #include "torch/index_bounds.h"
-#include "torch/operators.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

@@ -11,7 +11,7 @@
 #include "base/check.h"
 #include "graph/op.h"
 #include "ops/list.h"
-#include "torch/operators.h"
+#include "torch/boxed_operation.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

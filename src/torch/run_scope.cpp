@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "python/lock.h"
 #include "python/object.h"
+#include "torch/certain_part.h"
 #include "torch/memory.h"
 
 namespace janus::torch {
@@ -25,7 +26,6 @@ namespace {
 struct Interrupted {};
 
 thread_local c10::impl::LocalDispatchKeySet outer_keys{c10::impl::PODLocalDispatchKeySet{}};
-thread_local bool in_certain_part = false;
 thread_local unsigned checks = 0;
 thread_local std::chrono::steady_clock::time_point last_check;
 
@@ -47,16 +47,12 @@ bool gives_up_lock(Unlock unlock) {
 class BelowAutograd {
  public:
   BelowAutograd() : outer_(std::exchange(outer_keys, c10::impl::tls_local_dispatch_key_set())) {}
-  ~BelowAutograd() {
-    outer_keys = outer_;
-    in_certain_part = outer_part_;
-  }
+  ~BelowAutograd() { outer_keys = outer_; }
   BelowAutograd(const BelowAutograd&) = delete;
   BelowAutograd& operator=(const BelowAutograd&) = delete;
 
  private:
   c10::impl::LocalDispatchKeySet outer_;
-  bool outer_part_ = std::exchange(in_certain_part, false);
   at::AutoDispatchBelowADInplaceOrView below_;
   c10::impl::ExcludeDispatchKeyGuard no_autocast_{c10::autocast_dispatch_keyset};
   c10::AutoGradMode no_grad_{false};
@@ -76,6 +72,7 @@ std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* c
     RECORD_FUNCTION("torchjanus::graph", {});  // what torch.profiler shows of a run
     const python::WithoutLock unlocked(gives_up_lock(unlock));
     const BelowAutograd below;
+    const UncertainScope uncertain;
     const PooledScope pooled;
     body(context);
     return std::nullopt;
@@ -95,11 +92,8 @@ std::optional<Failure> run_protected(Unlock unlock, void (*body)(void*), void* c
   }
 }
 
-void enter_certain_part() { in_certain_part = true; }
-bool is_certain_part() { return in_certain_part; }
-
 void check_interrupt() {
-  if (in_certain_part || ++checks % calls_between_checks != 0) return;
+  if (is_certain_part() || ++checks % calls_between_checks != 0) return;
   const auto now = std::chrono::steady_clock::now();
   if (now - last_check < time_between_checks) return;
   last_check = now;

@@ -13,10 +13,6 @@ namespace janus::torch {
 std::optional<execute::Failure> run_protected(execute::Unlock unlock, void (*body)(void*),
                                               void* context);
 
-/// From here to the end of the run it can't be given up, and is not interrupted.
-void enter_certain_part();
-bool is_certain_part();
-
 /// Throws where the user has pressed Ctrl-C (a Python exception is set then); looks only now and
 /// then.
 void check_interrupt();

@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "python/lock.h"
 #include "python/object.h"
-#include "torch/run_scope.h"
+#include "torch/certain_part.h"
 
 namespace janus::torch {
 
