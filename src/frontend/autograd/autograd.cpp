@@ -16,7 +16,7 @@
 #include "frontend/values/strides.h"
 #include "graph/functions.h"
 #include "ops/list.h"
-#include "passes/reachability.h"
+#include "passes/reach/reachability.h"
 #include "frontend/values/restart.h"
 #include "frontend/core/settled.h"
 #include "frontend/autograd/gradient_nodes.h"

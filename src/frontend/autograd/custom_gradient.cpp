@@ -6,7 +6,7 @@
 #include "frontend/autograd/autograd.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
-#include "passes/reachability.h"
+#include "passes/reach/reachability.h"
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/grad_mode.h"

@@ -4,7 +4,7 @@
 
 #include "frontend/core/interpreter.h"
 #include "graph/functions.h"
-#include "passes/reachability.h"
+#include "passes/reach/reachability.h"
 
 namespace janus::frontend {
 
