@@ -12,16 +12,12 @@
 #include "base/fault.h"
 #include "base/fork_safe_mutex.h"
 #include "base/free_memory.h"
+#include "base/policy.h"
 #include "base/thread_time.h"
 
 namespace janus {
 
 namespace {
-
-/// Where processors are short, the program comes first, but the work is not starved.
-constexpr int kNiceness = 5;
-/// With what its heap takes.
-constexpr int64_t kMemoryOfThread = 4 * kBytesOfThread;
 
 struct Queue {
   std::deque<std::shared_ptr<BackgroundWork>> work;
@@ -70,7 +66,7 @@ class BackgroundThread {
       if (all.is_held || all.work.empty() || all.process == getpid()) return;
       all.process = getpid();
     }
-    if (!has_free_memory(kMemoryOfThread)) return work_off();
+    if (!has_free_memory(policy::kBytesOfCompilingThread)) return work_off();
     try {
       const WithoutSignals blocked;
       std::thread(&run).detach();
@@ -81,7 +77,7 @@ class BackgroundThread {
 
  private:
   static void run() {
-    setpriority(PRIO_PROCESS, 0, kNiceness);  // of this thread alone
+    setpriority(PRIO_PROCESS, 0, policy::kNiceness);  // of this thread alone
     work_off();
   }
 

@@ -15,6 +15,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/policy.h"
+
 namespace janus {
 
 /// What can be left out by name, beside each pass: all of it only makes graphs faster, so that what
@@ -47,9 +49,9 @@ struct Options {
   std::optional<int> stop_after;
   bool strict = false;
   /// Limits of what is made of one function; beyond them it is refused.
-  int64_t most_rounds = 5000;       ///< of a loop that is unrolled
-  int64_t deepest_inlining = 200;   ///< calls inside each other
-  int64_t most_operations = 50000;  ///< of a graph
+  int64_t most_rounds = policy::kMostRounds;            ///< of a loop that is unrolled
+  int64_t deepest_inlining = policy::kDeepestInlining;  ///< calls inside each other
+  int64_t most_operations = policy::kMostOperations;    ///< of a graph
 
   bool is_disabled(std::string_view name) const { return disabled.contains(name); }
 };

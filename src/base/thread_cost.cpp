@@ -5,6 +5,7 @@
 #include <atomic>
 #include <vector>
 
+#include "base/policy.h"
 #include "base/steady_time.h"
 #include "base/thread_pool.h"
 
@@ -12,25 +13,18 @@ namespace janus {
 
 namespace {
 
-/// So many times pieces are handed out, or fewer on a machine where that takes too long.
-constexpr size_t kRounds = 15;
-constexpr double kMostSeconds = 1e-3;
-/// A program's loops follow each other with something in between, in which threads begin to sleep.
-constexpr double kSecondsBetween = 2e-5;
-
 /// Additions that need each other: each takes a cycle.
 void work_off_piece() {
   int64_t sum = 0;
-  for (int64_t i = 0; i < kCyclesOfPiece; ++i) {
+  for (int64_t i = 0; i < policy::kCyclesOfPiece; ++i) {
     sum += i;
     asm volatile("" : "+r"(sum));
   }
 }
 
 double seconds_of_piece() {
-  constexpr int rounds = 5;
   double least = 1;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < policy::kPieceRounds; ++round) {
     const double start = steady_seconds();
     work_off_piece();
     least = std::min(least, steady_seconds() - start);
@@ -58,16 +52,17 @@ std::optional<double> cycles_of_handing_out() {
   std::vector<double> times;
   const double begin = steady_seconds();
   do {
-    const double next = steady_seconds() + kSecondsBetween;
+    const double next = steady_seconds() + policy::kSecondsBetween;
     while (steady_seconds() < next) continue;
     const auto taken = seconds_of_all_pieces(threads);
     if (!taken) return std::nullopt;
     times.push_back(*taken);
-  } while (times.size() < kRounds && steady_seconds() - begin < kMostSeconds);
+  } while (times.size() < policy::kSharingRounds &&
+           steady_seconds() - begin < policy::kSharingSeconds);
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::ranges::nth_element(times, middle);
   const double piece = seconds_of_piece();
-  return std::max(0.0, *middle - piece) / piece * static_cast<double>(kCyclesOfPiece);
+  return std::max(0.0, *middle - piece) / piece * static_cast<double>(policy::kCyclesOfPiece);
 }
 
 }  // namespace janus

@@ -13,12 +13,10 @@
 
 #include "base/free_memory.h"
 #include "base/options.h"
+#include "base/policy.h"
 
 namespace janus {
 namespace {
-
-/// About 10 µs: long enough to bridge two neighbouring loops, short beside a time slice.
-constexpr int kSpins = 400;
 
 void relax_processor() {
 #if defined(__x86_64__)
@@ -133,14 +131,15 @@ class Pool {
   }
 
   void await_change(uint32_t& seen) {
-    for (int spin = 0; spin < kSpins && generation_.load(std::memory_order_acquire) == seen; ++spin)
+    for (int spin = 0; spin < policy::kSpins && generation_.load(std::memory_order_acquire) == seen;
+         ++spin)
       relax_processor();
     generation_.wait(seen, std::memory_order_acquire);
     ++seen;  // every worker takes part in every generation, so none can be missed
   }
 
   void await_zero() {
-    for (int spin = 0; spin < kSpins; ++spin) {
+    for (int spin = 0; spin < policy::kSpins; ++spin) {
       if (unfinished_.load(std::memory_order_acquire) == 0) return;
       relax_processor();
     }
@@ -187,7 +186,7 @@ struct Process {
   /// OpenMP ends the process if it gets no threads.
   bool may_start_threads(int64_t count) {
     if (count <= most_started.load(std::memory_order_relaxed)) return true;
-    if (!has_free_memory(count * kBytesOfThread)) return false;
+    if (!has_free_memory(count * policy::kBytesOfThread)) return false;
     most_started = count;
     return true;
   }

@@ -1,11 +1,10 @@
 #include "base/time_budget.h"
 
+#include "base/policy.h"
 #include "base/thread_time.h"
 
 namespace janus {
 namespace {
-
-constexpr int kPiecesBetweenLooks = 64;  // a look takes as long as some of them
 
 thread_local TimeBudget* current = nullptr;
 thread_local int64_t pieces = 0;
@@ -15,10 +14,13 @@ double time() { return simulated ? *simulated * static_cast<double>(pieces) : th
 
 }  // namespace
 
-int64_t most_seconds_of_generation = 10;
+int64_t most_seconds_of_generation = policy::kMostGenerationSeconds;
 
 TimeBudget::TimeBudget(std::optional<double> seconds)
-    : seconds_(seconds), start_(time()), outer_(current), until_look_(kPiecesBetweenLooks) {
+    : seconds_(seconds),
+      start_(time()),
+      outer_(current),
+      until_look_(policy::kPiecesBetweenClockReads) {
   current = this;
 }
 
@@ -33,7 +35,7 @@ bool TimeBudget::spent() {
   if (until_look_ == 0) return true;  // it was
   if (!simulated && --until_look_ > 0) return false;
   const bool is_over = time() - start_ >= *seconds_;
-  until_look_ = is_over ? 0 : kPiecesBetweenLooks;
+  until_look_ = is_over ? 0 : policy::kPiecesBetweenClockReads;
   return is_over;
 }
 

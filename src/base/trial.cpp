@@ -4,17 +4,11 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/policy.h"
+
 namespace janus {
 
 namespace {
-
-// Runs of each way: where all of the new ones are faster three tell, else it is looked how the runs
-// rank; after the last it stays as it is.
-constexpr size_t kLeast = 3, kLeastRanked = 6, kLeastToGiveUp = 8, kMost = 40;
-/// How many deviations the sum of the ranks has to be off from what equal ways give. It is looked
-/// at after each pair of runs: with 3, chance gives up one of a hundred that are equal.
-constexpr double kClearlyFaster = -1, kClearlySlower = 3;
-constexpr double kAsGood = 1.03;
 
 double median(std::vector<double> times) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -58,12 +52,14 @@ double Trial::with_old() const { return old_.empty() ? 0 : median(old_); }
 
 void Trial::decide() {
   const size_t count = new_.size();
-  if (count < kLeast) return;
+  if (count < policy::kLeastRuns) return;
   const bool wins = std::ranges::max(new_) < std::ranges::min(old_);
   const double behind = lag(new_, old_);
-  if (wins || (count >= kLeastRanked && behind < kClearlyFaster) || count >= kMost)
+  if (wins || (count >= policy::kLeastRankedRuns && behind < policy::kClearlyFaster) ||
+      count >= policy::kMostRuns)
     verdict_ = Verdict::kept;
-  if (count >= kLeastToGiveUp && behind > kClearlySlower && with_new() > with_old() * kAsGood)
+  if (count >= policy::kLeastRunsToGiveUp && behind > policy::kClearlySlower &&
+      with_new() > with_old() * policy::kAsGood)
     verdict_ = Verdict::given_up;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "base/policy.h"
 #include "speculate/describe.h"
 #include "syntax/slice.h"
 
@@ -14,8 +15,8 @@ using speculate::Call;
 using speculate::Dispatcher;
 using speculate::Reason;
 
-// The whole was profiled, so one more run tells what the variables are where a segment begins.
-constexpr speculate::DispatchOptions kSegmentOptions = {.profile_runs = 1, .least_work = 9};
+constexpr speculate::DispatchOptions kSegmentOptions = {
+    .profile_runs = policy::kProfiledRunsOfSegment, .least_work = policy::kLeastWorkOfPart};
 
 bool is_simple(const syntax::Statement& statement) {
   using syntax::StatementKind;

@@ -38,6 +38,7 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "base/policy.h"
 #include "bind/cut_function.h"
 #include "bind/cuts.h"
 #include "bind/given.h"
@@ -450,10 +451,9 @@ void end_timed(RegionState& state, const Activation& activation) {
 }
 
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
-  constexpr uint32_t kRunsBetweenLooks = 64;
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
-    if (++state.cut_runs % kRunsBetweenLooks == 0) state.is_plain = is_hopeless(state);
+    if (++state.cut_runs % policy::kRunsBetweenCutChecks == 0) state.is_plain = is_hopeless(state);
     if (Activation* activation = current_activation(state)) {
       finish_profile(*activation);
       finish_statement(state, *activation);
@@ -621,7 +621,7 @@ python::Object told(const RegionState& state, Dispatcher::Describe describe) {
 std::unique_ptr<RegionState> make_state(PyObject* module,
                                         const std::shared_ptr<const syntax::Tree>& tree,
                                         bool at_module_level, bool is_part) {
-  constexpr speculate::DispatchOptions kPart = {.profile_runs = 3, .least_work = 9};
+  constexpr speculate::DispatchOptions kPart = {.least_work = policy::kLeastWorkOfPart};
   auto state = std::make_unique<RegionState>(tree->name, *tree->file, first_line(*tree),
                                              is_part ? kPart : speculate::DispatchOptions());
   state->module = python::Object::borrow(module);

@@ -14,12 +14,10 @@
 #include <span>
 
 #include "base/check.h"
+#include "base/policy.h"
 
 namespace janus::graph {
 namespace {
-
-constexpr size_t largest_term_count = 256;
-constexpr size_t largest_factor_count = 64;
 
 enum class Operation { symbol, floor_divide, remainder, minimum, maximum };
 
@@ -76,7 +74,7 @@ struct DimAccess {
   /// The Dim for a canonical expression.
   static Dim make(Dim::Expression expression) {
     if (expression.terms.empty()) return expression.constant;
-    if (expression.terms.size() > largest_term_count)
+    if (expression.terms.size() > policy::kMostTerms)
       throw DimError("dimension expression is too large");
     return Dim(std::make_shared<const Dim::Expression>(std::move(expression)));
   }
@@ -393,7 +391,7 @@ Dim extremum(Operation operation, const Dim& a, const Dim& b) {
   }
   std::sort(all.begin(), all.end());
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  if (all.size() > largest_factor_count) throw DimError("dimension expression is too large");
+  if (all.size() > policy::kMostFactors) throw DimError("dimension expression is too large");
   std::vector<Dim> kept;
   for (const Dim& one : all) {
     if (std::none_of(all.begin(), all.end(), [&](const Dim& other) {
@@ -575,7 +573,7 @@ Dim operator*(const Dim& a, const Dim& b) {
     for (const Term& term : terms(dim))
       into.push_back({checked_multiply(term.coefficient, factor), term.atoms});
   };
-  if (terms(a).size() * terms(b).size() > largest_term_count)
+  if (terms(a).size() * terms(b).size() > policy::kMostTerms)
     throw DimError("dimension expression is too large");
   std::vector<Term> list;
   scaled(a, constant_part(b), list);
@@ -584,7 +582,7 @@ Dim operator*(const Dim& a, const Dim& b) {
     for (const Term& right : terms(b)) {
       Term product{checked_multiply(left.coefficient, right.coefficient), left.atoms};
       product.atoms.insert(product.atoms.end(), right.atoms.begin(), right.atoms.end());
-      if (product.atoms.size() > largest_factor_count)
+      if (product.atoms.size() > policy::kMostFactors)
         throw DimError("dimension expression is too large");
       std::sort(product.atoms.begin(), product.atoms.end(),
                 [](const AtomPointer& x, const AtomPointer& y) { return order(*x, *y) < 0; });

@@ -4,15 +4,13 @@
 #include <numeric>
 #include <set>
 
+#include "base/policy.h"
 #include "graph/element_code.h"
 #include "graph/functions.h"
 #include "graph/op.h"
 
 namespace janus::graph {
 namespace {
-
-constexpr int64_t longest_loop = 1'000'000;
-constexpr int64_t deepest_call = 1'000;
 
 struct GuardFailure {
   int64_t id;
@@ -300,7 +298,7 @@ class Run {
       block(inner);
     };
     for (int64_t round = 0;; ++round) {
-      TORCHJANUS_CHECK(round < longest_loop, "interpreter: a loop does not end");
+      TORCHJANUS_CHECK(round < policy::kLongestReferenceLoop, "interpreter: a loop does not end");
       enter(*node.blocks[0]);
       if (!std::get<bool>(get(node.blocks[0]->results[0]))) break;
       enter(*node.blocks[1]);
@@ -324,7 +322,7 @@ class Run {
     TORCHJANUS_CHECK(function != nullptr, "interpreter: function ", function_name(node),
                      " is not there");
     const Block& inner = *function->blocks.front();
-    if (++depth_ > deepest_call) throw RunFailure("calls nest too deeply");
+    if (++depth_ > policy::kDeepestReferenceCall) throw RunFailure("calls nest too deeply");
     std::vector<const Value*> own;
     collect_values(inner, own);
     std::vector<Datum> arguments, kept, results;

@@ -6,12 +6,11 @@
 #include <cstdlib>
 #include <limits>
 
+#include "base/policy.h"
 #include "graph/text.h"
 
 namespace janus::graph {
 namespace {
-
-constexpr int deepest_nesting = 100;
 
 int64_t parse_integer(Cursor& cursor, std::string_view text, size_t start) {
   int64_t value = 0;
@@ -56,7 +55,7 @@ class DimParser {
   }
 
   Dim factor() {
-    if (++depth_ > deepest_nesting) fail_parse(cursor_, "less nesting");
+    if (++depth_ > policy::kDeepestConstant) fail_parse(cursor_, "less nesting");
     Dim result = primary();
     --depth_;
     return result;
@@ -197,7 +196,7 @@ char parse_escape(Cursor& cursor) {
 }
 
 Type parse_type(Cursor& cursor, int depth) {
-  if (depth > deepest_nesting) fail_parse(cursor, "less nesting");
+  if (depth > policy::kDeepestConstant) fail_parse(cursor, "less nesting");
   const size_t start = cursor.offset();
   const std::string_view word = cursor.word();
   if (cursor.raw() == '[') {

@@ -3,14 +3,13 @@
 #include <map>
 
 #include "base/cursor.h"
+#include "base/policy.h"
 #include "graph/builder.h"
 #include "graph/text.h"
 #include "graph/text_elements.h"
 
 namespace janus::graph {
 namespace {
-
-constexpr int deepest_block = 50;
 
 class Parser {
  public:
@@ -166,7 +165,7 @@ class Parser {
 
   void parse_blocks(Node& node, int depth) {
     if (cursor_.peek() != '{') return;
-    if (depth >= deepest_block) fail_parse(cursor_, "fewer nested blocks");
+    if (depth >= policy::kDeepestBlock) fail_parse(cursor_, "fewer nested blocks");
     do {
       expect(cursor_, "{");
       Block& block = node.add_block();

@@ -26,6 +26,7 @@
 #include "base/fault.h"
 #include "base/free_memory.h"
 #include "base/options.h"
+#include "base/policy.h"
 #include "base/processor.h"
 #include "base/thread_time.h"
 #include "jit/object_files.h"
@@ -314,9 +315,9 @@ struct Linked {
 /// LLVM ends the process where memory runs out, and so do the system's libraries: it is only asked
 /// where there is far more than it takes.
 void require_memory(size_t text_bytes) {
-  constexpr int64_t least = int64_t{64} << 20, for_a_byte = 1024;
   if (fault_due(Fault::memory) ||
-      !has_free_memory(least + for_a_byte * static_cast<int64_t>(text_bytes)))
+      !has_free_memory(policy::kCompilerBytes +
+                       policy::kCompilerBytesForByte * static_cast<int64_t>(text_bytes)))
     throw std::bad_alloc();
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/policy.h"
 
 namespace janus::jit {
 
@@ -26,9 +27,6 @@ namespace files = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'j', 'a', 'n', 'u', 's', 'k', '0', '1'};
-constexpr size_t kLargestFile = size_t{16} << 20;
-/// After so many new files the folder's size is looked at.
-constexpr int kFilesBetweenLooks = 64;
 constexpr int64_t kSecondsOfADay = 86400;
 
 struct Header {
@@ -169,7 +167,7 @@ std::optional<std::string> ObjectFiles::find(std::string_view key) {
   if (!file.is_open() || ::fstat(file.descriptor(), &status) != 0) return std::nullopt;
   std::optional<std::string> object;
   if (S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
-      static_cast<size_t>(status.st_size) <= kLargestFile)
+      static_cast<size_t>(status.st_size) <= policy::kLargestObjectFile)
     object = object_in(file.read_all(static_cast<size_t>(status.st_size)), key);
   if (!object)
     ::unlink(path.c_str());
@@ -180,7 +178,9 @@ std::optional<std::string> ObjectFiles::find(std::string_view key) {
 }
 
 void ObjectFiles::keep(std::string_view key, std::string_view object) {
-  if (!is_ready() || !keeps_ || sizeof(Header) + key.size() + object.size() > kLargestFile) return;
+  if (!is_ready() || !keeps_ ||
+      sizeof(Header) + key.size() + object.size() > policy::kLargestObjectFile)
+    return;
   const std::string path = cat(folder_, "/", digest(key));
   std::string aside = cat(path, ".XXXXXX");
   if (!write_aside(aside, key, object) || ::rename(aside.c_str(), path.c_str()) != 0) {
@@ -189,7 +189,7 @@ void ObjectFiles::keep(std::string_view key, std::string_view object) {
     if (!is_about_one_file(error)) keep_no_more(std::strerror(error));
     return;
   }
-  if (kept_++ % kFilesBetweenLooks == 0) remove_oldest();
+  if (kept_++ % policy::kFilesBetweenSizeChecks == 0) remove_oldest();
 }
 
 /// Makes the folder at the first use. What can't be written may still be read.

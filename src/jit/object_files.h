@@ -16,6 +16,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/policy.h"
+
 namespace janus::jit {
 
 /// 128 bits of `text`, in hexadecimal.
@@ -24,7 +26,7 @@ std::string digest(std::string_view text);
 class ObjectFiles {
  public:
   /// `folder`: made at the first use; empty: nothing is kept. More than `most_bytes` are not kept.
-  explicit ObjectFiles(std::string folder, int64_t most_bytes = int64_t{256} << 20);
+  explicit ObjectFiles(std::string folder, int64_t most_bytes = policy::kMostObjectBytes);
 
   std::optional<std::string> find(std::string_view key);
   void keep(std::string_view key, std::string_view object);

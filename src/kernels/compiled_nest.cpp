@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/options.h"
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
 #include "kernels/emit.h"
@@ -12,27 +13,11 @@
 namespace janus::kernels {
 namespace {
 
-constexpr int kMostVersions = 6;
 /// Of the function in a kernel's text.
 constexpr const char* kSymbol = "kernel";
 static_assert(2 * kMaxTensors <= 64);
 
-/// Vectors side by side where reductions go on for long: they keep the adders busy, and columns are
-/// read in longer pieces.
-constexpr int kRegisters = 4;
-constexpr int64_t kLongRow = 256;
-/// More work than this at a point keeps the processor busy by itself, but for sums along a row,
-/// which take fewer conversions side by side.
-constexpr int64_t kLittleWork = 16;
-constexpr int kCostlyRegisters = 2;
-/// What is kept of a row lies on the stack.
-constexpr int64_t kMostKeptBytes = 64 << 10;
 constexpr int64_t kMostElementBytes = 8;
-/// A tensor of more bytes lies beyond the processor's own cache; of so long a row it does no harm
-/// that something else follows in memory.
-constexpr int64_t kFarBytes = 8 << 20, kLongRowBytes = 32 << 10;
-/// Of so large a result little would be left in the cache for whoever reads it next.
-constexpr int64_t kPastCacheBytes = 32 << 20;
 
 Target host_target() {
   return {.vector_bytes = jit::vector_bytes(), .has_function = [](std::string_view name) {
@@ -67,7 +52,8 @@ CompiledNest::CompiledNest(LoopNest nest) : nest_(std::move(nest)), cost_(nest_.
   for (const Instruction& one : nest_.code)
     if (one.opcode == Opcode::load && one.operands[0] < 0 && one.operands[1] < 0)
       read_in_place_ |= uint32_t{1} << one.index;
-  widens_ = nest_.combines() && cost_ <= kLittleWork && can_widen(nest_, host_target(), false);
+  widens_ =
+      nest_.combines() && cost_ <= policy::kLittleWork && can_widen(nest_, host_target(), false);
   widens_rows_ = nest_.combines() && can_widen(nest_, host_target(), true);
 }
 
@@ -111,13 +97,13 @@ CompiledNest::OrderKey CompiledNest::order_key(const Space& space, void* const* 
   key.past_cache = stored_past_cache(space, starts);
   key.ahead = fetched_ahead(space);
   if (!nest_.combines()) return key;
-  if (space.sizes[0] >= kLongRow && widens_)
-    key.registers = kRegisters;
-  else if (space.sizes[0] >= kLongRow && widens_rows_ && space.lanes_reduced())
-    key.registers = kCostlyRegisters;
+  if (space.sizes[0] >= policy::kLongRow && widens_)
+    key.registers = policy::kReductionVectors;
+  else if (space.sizes[0] >= policy::kLongRow && widens_rows_ && space.lanes_reduced())
+    key.registers = policy::kCostlyReductionVectors;
   const int64_t bytes =
       space.lanes_reduced() ? kMostElementBytes : key.registers * jit::vector_bytes();
-  key.keeps = space.row_length() * bytes <= kMostKeptBytes;
+  key.keeps = space.row_length() * bytes <= policy::kMostKeptBytes;
   return key;
 }
 
@@ -132,8 +118,8 @@ uint32_t CompiledNest::fetched_ahead(const Space& space) const {
     if ((read_in_place_ >> t & 1) == 0 || space.walk(t) != Walk::contiguous) continue;
     const int64_t row_bytes = space.sizes[0] * element_sizes_[static_cast<size_t>(t)];
     const int64_t stride = space.strides[next][t];
-    const bool follows = stride == space.sizes[0] || row_bytes >= kLongRowBytes;
-    if (space.count_of(t) * element_sizes_[static_cast<size_t>(t)] >= kFarBytes &&
+    const bool follows = stride == space.sizes[0] || row_bytes >= policy::kLongRowBytes;
+    if (space.count_of(t) * element_sizes_[static_cast<size_t>(t)] >= policy::kFarBytes &&
         (down_columns ? stride != 0 : follows))
       ahead |= uint32_t{1} << t;
   }
@@ -147,7 +133,8 @@ uint32_t CompiledNest::stored_past_cache(const Space& space, void* const* starts
   for (int t = static_cast<int>(nest_.inputs.size()); t < static_cast<int>(nest_.held_count());
        ++t) {
     const int64_t bytes = element_sizes_[static_cast<size_t>(t)];
-    if (space.walk(t) != Walk::contiguous || space.count_of(t) * bytes < kPastCacheBytes) continue;
+    if (space.walk(t) != Walk::contiguous || space.count_of(t) * bytes < policy::kPastCacheBytes)
+      continue;
     bool fits = starts == nullptr || (reinterpret_cast<uintptr_t>(starts[t]) % kLineBytes == 0 &&
                                       !takes_place_of_input(t, starts));
     for (int dim = 1; dim < space.rank; ++dim)
@@ -213,7 +200,7 @@ const CompiledNest::Version* CompiledNest::make_version(OrderKey key, Making mak
   const Version* first = versions_.load();
   int count = 0;
   for (const Version* version = first; version != nullptr; version = version->next) ++count;
-  if (count >= kMostVersions) {
+  if (count >= policy::kMostKernelVersions) {
     key.walks = 0xaaaaaaaaaaaaaaaa & all_tensors();  // every tensor strided
     if (const Version* made = find_version(key)) return made;
   }
@@ -235,7 +222,7 @@ const CompiledNest::Version* CompiledNest::make_version(OrderKey key, Making mak
 namespace {
 
 /// Pieces of a dimension, as indices of it.
-int64_t piece_size(int dim) { return dim == 0 ? kInnerGrain : 1; }
+int64_t piece_size(int dim) { return dim == 0 ? policy::kInnerGrain : 1; }
 int64_t piece_count(int64_t size, int dim) {
   return (size + piece_size(dim) - 1) / piece_size(dim);
 }

@@ -115,6 +115,4 @@ class CompiledNest {
   mutable std::atomic<const Version*> versions_ = nullptr;
 };
 
-/// Pieces of the innermost dimension start where a cache line may start.
-inline constexpr int64_t kInnerGrain = 64;
 }  // namespace janus::kernels

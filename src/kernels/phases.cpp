@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
 #include "kernels/compiled_nest.h"
@@ -15,26 +16,6 @@
 namespace janus::kernels {
 namespace {
 
-/// Points of a space that are worth several nests, and those that a group of sums has at least.
-constexpr int64_t kManyPoints = 1 << 16;
-constexpr int64_t kGroupPoints = 1 << 15;
-constexpr int64_t kMostGroups = 16;
-/// So that the groups' sums are little beside what is added up.
-constexpr int64_t kGroupLength = 256;
-/// Bytes of a column that stay in the cache from one pass to the next.
-constexpr int64_t kCachedColumnBytes = 128 << 10;
-/// Bytes that are gone over by columns, so that they come to the first cache once, and columns
-/// whose sums lie there beside them.
-constexpr int64_t kBlockBytes = 32 << 10;
-constexpr int64_t kPieceColumns = 1024;
-/// Of rows at once: those that lie pages apart are in each other's way, in the first cache and
-/// where they are stored past it.
-constexpr int64_t kLeastBlock = 2;
-/// Of more points than this, beyond the cache, to walk down a long column costs more than to store
-/// its sums in between: each element lies on another page.
-constexpr int64_t kCachedPoints = 1 << 20, kLongColumn = 64;
-/// Fewer rows than this, or pieces of neighbouring rows, are not shared out among threads.
-constexpr int64_t kFewRows = 8, kFewPieces = 4;
 /// Room for a value of any type.
 constexpr int64_t kSlotBytes = 8;
 
@@ -357,8 +338,8 @@ class Phases::Plan::Run {
       row_strides_[d] = reduced ? 0 : rows_;
       (reduced ? length_ : rows_) *= arguments.sizes[d];
     }
-    groups_ = std::min(rows_ * length_ / kGroupPoints, length_ / kGroupLength);
-    groups_ = std::clamp<int64_t>(groups_, 1, kMostGroups);
+    groups_ = std::min(rows_ * length_ / policy::kGroupPoints, length_ / policy::kGroupLength);
+    groups_ = std::clamp<int64_t>(groups_, 1, policy::kMostGroups);
     if (!preparing) reserve();
   }
 
@@ -430,7 +411,7 @@ class Phases::Plan::Run {
     if (bound.empty) return;
     if (preparing_) return prepare(part, bound.space);
     const int64_t columns = bound.space.sizes[0];
-    const int64_t piece = bound.space.lanes_reduced() ? columns : kPieceColumns;
+    const int64_t piece = bound.space.lanes_reduced() ? columns : policy::kPieceColumns;
     const int64_t pieces = (columns + piece - 1) / piece;
     for (size_t sum = 0; sum < sum_count; ++sum)
       std::memset(group_place(sum), 0, static_cast<size_t>(groups_ * rows_ * kSlotBytes));
@@ -451,7 +432,7 @@ class Phases::Plan::Run {
         bound.starts[t] = static_cast<char*>(bound.starts[t]) + group * rows_ * kSlotBytes;
     const Space& space = bound.space;
     const int dim = longest_reduced(space);
-    const int64_t unit = dim == 0 ? kInnerGrain : 1;
+    const int64_t unit = dim == 0 ? policy::kInnerGrain : 1;
     const int64_t units = (space.sizes[dim] + unit - 1) / unit;
     const int64_t length = (units + groups_ - 1) / groups_ * unit;
     const int64_t block = space.lanes_reduced() ? length : block_length(part, space, dim);
@@ -485,8 +466,8 @@ class Phases::Plan::Run {
       if (part.tensors[t].kind == Source::Kind::operand && part.code.nest().runs_along_reduced(t))
         bytes_of_point += graph::byte_size(part.code.nest().tensor_dtype(t));
     const int64_t others = space.element_count() / space.sizes[dim];
-    return std::max<int64_t>(kBlockBytes / std::max<int64_t>(others * bytes_of_point, 1),
-                             kLeastBlock);
+    return std::max<int64_t>(policy::kBlockBytes / std::max<int64_t>(others * bytes_of_point, 1),
+                             policy::kLeastBlock);
   }
 
   void finish_rows(const Part& part) {
@@ -569,15 +550,16 @@ Phases::Phases(const LoopNest& nest) : nest_(nest) {
 Phases::~Phases() = default;
 
 bool Phases::suit(const Space& space) const {
-  if (!possible_ || space.element_count() < kManyPoints) return false;
+  if (!possible_ || space.element_count() < policy::kManyPoints) return false;
   const int64_t length = space.row_length(), rows = space.element_count() / length;
   if (length < 2) return false;
-  if (space.lanes_reduced()) return rows < kFewRows && plan().is_possible();
+  if (space.lanes_reduced()) return rows < policy::kFewSharedRows && plan().is_possible();
   const int64_t column_bytes = length * 4 * jit::vector_bytes();
-  if (column_bytes > kCachedColumnBytes || rows < kFewPieces * kInnerGrain)
+  if (column_bytes > policy::kCachedColumnBytes ||
+      rows < policy::kFewSharedPieces * policy::kInnerGrain)
     return plan().is_possible();
-  return space.element_count() > kCachedPoints && length > kLongColumn && plan().is_possible() &&
-         plan().is_one_pass();
+  return space.element_count() > policy::kCachedPoints && length > policy::kLongColumn &&
+         plan().is_possible() && plan().is_one_pass();
 }
 
 const Phases::Plan& Phases::plan() const {

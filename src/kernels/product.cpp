@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
 #include "kernels/sharing.h"
@@ -16,11 +17,6 @@ namespace janus::kernels {
 
 namespace {
 
-/// Of the right operand at once: so many columns, and as many rows as the cache holds beside the
-/// rest.
-constexpr int64_t most_columns = 512, most_elements = 1 << 16, most_inner = 512;
-/// More tiles than this pay for a copy of the right operand.
-constexpr int64_t few_tiles = 4;
 /// Vectors side by side in a panel.
 constexpr int width = 2;
 
@@ -262,8 +258,8 @@ Part pack(const Factor& right, int64_t k, int64_t inner, int64_t first, int64_t 
 /// That part, as it lies where the cache holds all and few rows of the left operand go over it.
 Part part_of(const Product& product, int64_t k, int64_t inner, int64_t first, int64_t columns) {
   const Factor& right = product.right;
-  const bool is_small = product.inner * columns <= most_elements;
-  if (right.across == 1 && is_small && product.rows <= few_tiles * tile_rows())
+  const bool is_small = product.inner * columns <= policy::kPanelElements;
+  if (right.across == 1 && is_small && product.rows <= policy::kFewTiles * tile_rows())
     return {right.data + k * right.down + first, inner, right.down, panel_columns()};
   return pack(right, k, inner, first, columns);
 }
@@ -273,7 +269,8 @@ void multiply_columns(const Product& product, int64_t first, int64_t columns) {
   static const std::vector<float> zeros(static_cast<size_t>(panel_columns()));
   const auto tile = Code::instance().tile;
   const int64_t width = panel_columns(), height = tile_rows();
-  const int64_t at_once = std::min(most_inner, most_elements / round_up(columns, width));
+  const int64_t at_once =
+      std::min(policy::kPanelInner, policy::kPanelElements / round_up(columns, width));
   for (int64_t k = 0; k < product.inner; k += at_once) {
     const Part right = part_of(product, k, std::min(at_once, product.inner - k), first, columns);
     for (int64_t i = 0; i < product.rows; i += height) {
@@ -311,8 +308,8 @@ void multiply(const Product& product) {
   const int64_t panels = (product.columns + width - 1) / width;
   parallel_for(panels, least_pieces(work_of(product), panels), [&](int64_t begin, int64_t end) {
     const int64_t last = std::min(product.columns, end * width);
-    for (int64_t j = begin * width; j < last; j += most_columns)
-      multiply_columns(product, j, std::min(most_columns, last - j));
+    for (int64_t j = begin * width; j < last; j += policy::kPanelColumns)
+      multiply_columns(product, j, std::min(policy::kPanelColumns, last - j));
   });
 }
 

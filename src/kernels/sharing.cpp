@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/policy.h"
 #include "base/thread_cost.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
@@ -16,14 +17,8 @@ namespace janus::kernels {
 
 namespace {
 
-/// So many times the cost of handing out goes to a thread at least: two that do half of the work
-/// each are then clearly faster than one that does it all.
-constexpr double kMargin = 1.5;
-/// Larger teams are taken to cost as much as this one.
-constexpr int kMostThreads = 256;
-
 /// What was found out for each number of threads, of OpenMP's team and of our own; 0: nothing yet.
-using Figures = std::array<std::atomic<int>, kMostThreads + 1>;
+using Figures = std::array<std::atomic<int>, policy::kMostTeam + 1>;
 Figures figures_of_own, figures_of_openmp;
 
 /// All that the figure depends on but the processor.
@@ -40,12 +35,13 @@ std::string name_of(int threads, bool is_openmp) {
 
 int cycles_for(int threads) {
   const bool is_openmp = uses_openmp();
-  auto& figure = (is_openmp ? figures_of_openmp
-                            : figures_of_own)[static_cast<size_t>(std::min(threads, kMostThreads))];
+  auto& figure =
+      (is_openmp ? figures_of_openmp
+                 : figures_of_own)[static_cast<size_t>(std::min(threads, policy::kMostTeam))];
   if (const int known = figure.load(std::memory_order_relaxed)) return known;
-  if (options().is_disabled(kThreadCostSwitch.name)) return kUsualCycles;
+  if (options().is_disabled(kThreadCostSwitch.name)) return policy::kUsualCycles;
   // Other threads go by the usual figure meanwhile.
-  if (int none = 0; !figure.compare_exchange_strong(none, kUsualCycles)) return none;
+  if (int none = 0; !figure.compare_exchange_strong(none, policy::kUsualCycles)) return none;
   const int cycles = kept_or_measured(jit::KeptChoices::of("threads"), name_of(threads, is_openmp),
                                       cycles_of_handing_out);
   log("time", cat("work is handed to ", threads, " threads in ", cycles, " cycles"));
@@ -58,8 +54,9 @@ int cycles_for(int threads) {
 int64_t work_per_thread() {
   static const int64_t lanes = jit::vector_bytes() / static_cast<int64_t>(sizeof(float));
   const int threads = thread_count();
-  const int cycles = threads == 1 ? kUsualCycles : cycles_for(threads);
-  return std::max(kLeastWorkPerThread, static_cast<int64_t>(kMargin * cycles) * lanes);
+  const int cycles = threads == 1 ? policy::kUsualCycles : cycles_for(threads);
+  return std::max(policy::kLeastWorkPerThread,
+                  static_cast<int64_t>(policy::kSharingMargin * cycles) * lanes);
 }
 
 bool outweighs_handing_out(int64_t work) {
@@ -75,11 +72,12 @@ int64_t least_pieces(int64_t work, int64_t pieces) {
 int kept_or_measured(jit::KeptChoices& kept, const std::string& which,
                      const std::function<std::optional<double>()>& measure) {
   const auto known = kept.find(which);
-  if (known && *known >= kLeastCycles && *known <= kMostCycles) return *known;
+  if (known && *known >= policy::kLeastCycles && *known <= policy::kMostCycles) return *known;
   const std::optional<double> measured = measure();
-  if (!measured) return kUsualCycles;
-  const int cycles = static_cast<int>(std::clamp<double>(*measured, kLeastCycles, kMostCycles));
-  if (cycles < kCyclesOfPiece) kept.keep(which, cycles);
+  if (!measured) return policy::kUsualCycles;
+  const int cycles =
+      static_cast<int>(std::clamp<double>(*measured, policy::kLeastCycles, policy::kMostCycles));
+  if (cycles < policy::kCyclesOfPiece) kept.keep(which, cycles);
   return cycles;
 }
 

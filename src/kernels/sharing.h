@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/options.h"
+#include "base/policy.h"
 #include "jit/kept_choices.h"
 
 namespace janus::kernels {
@@ -20,23 +21,17 @@ namespace janus::kernels {
 inline constexpr Switch kThreadCostSwitch{
     "thread_cost", "what threads cost on this machine is measured; off: a usual figure"};
 
-/// Less work than this is nowhere worth a thread, and is not compared with what was measured.
-inline constexpr int64_t kLeastWorkPerThread = 1 << 15;
-
 /// How much a thread has to be given at least.
 int64_t work_per_thread();
 
 bool outweighs_handing_out(int64_t work);
 /// Whether so much is worth more threads than this one.
 inline bool is_worth_sharing(int64_t work) {
-  return work >= 2 * kLeastWorkPerThread && outweighs_handing_out(work);
+  return work >= 2 * policy::kLeastWorkPerThread && outweighs_handing_out(work);
 }
 
 /// Of work in so many equal pieces: how many a thread has to be given at least, which may be all.
 int64_t least_pieces(int64_t work, int64_t pieces);
-
-/// Where nothing was measured; and what a figure is taken for at least and at most.
-inline constexpr int kUsualCycles = 10'000, kLeastCycles = 1 << 10, kMostCycles = 1 << 17;
 
 /// The cycles of handing out that are kept under this name, or else those that are measured. These
 /// are kept from then on, unless they say that the machine was busy: then they count only here.

@@ -16,14 +16,6 @@ using namespace ops;
 
 namespace {
 
-constexpr Trait elementwise = Trait::pure | Trait::elementwise;
-
-std::vector<Type> numeric_same(const Infer& infer) {
-  const Type& type = tensor_type(infer, 0);
-  if (type.dtype == DType::b1) infer.fail("boolean operand");
-  return {type};
-}
-
 /// Result dtype of clamping: the promotion of everything that is there.
 std::vector<Type> clamped(const Infer& infer) {
   std::vector<size_t> present;
@@ -284,7 +276,7 @@ constinit const OpDef op::relu{
     .aten = "relu",
     .python = "relu Tensor.relu nn.functional.relu",
     .traits = elementwise,
-    .infer = numeric_same,
+    .infer = numeric_like_first,
     .vjp = [](Vjp& g) { g.add(0, apply(op::threshold_backward, dout(g), out(g), 0)); },
     .scalar = [](ScalarCode& k) -> Scalar {
       const Element x = element(k, 0);

@@ -16,7 +16,6 @@ using namespace ops;
 
 namespace {
 
-constexpr Trait elementwise = Trait::pure | Trait::elementwise;
 constexpr size_t three[] = {0, 1, 2};
 
 /// Sums with a factor `alpha` (operand 2), which has to be integral where the result is.

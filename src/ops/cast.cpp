@@ -10,8 +10,6 @@ using namespace ops;
 
 namespace {
 
-constexpr Trait composite = Trait::pure | Trait::composite;
-
 std::vector<Type> with_dtype(const Infer& infer, DType dtype) {
   if (is_complex(dtype)) infer.fail("complex result");
   return {Type::tensor(dtype, tensor_type(infer, 0).shape)};

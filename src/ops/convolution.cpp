@@ -13,8 +13,6 @@ using namespace ops;
 
 namespace {
 
-constexpr Trait composite = Trait::pure | Trait::composite;
-
 struct Geometry {
   Shape stride, padding, dilation, output_padding;
   bool is_transposed = false;

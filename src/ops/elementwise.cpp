@@ -16,15 +16,6 @@ using namespace ops;
 
 namespace {
 
-constexpr Trait elementwise = Trait::pure | Trait::elementwise;
-
-/// Same dtype; booleans have no arithmetic.
-std::vector<Type> numeric_like_first(const Infer& infer) {
-  const Type& type = tensor_type(infer, 0);
-  if (type.dtype == DType::b1) infer.fail("boolean operand");
-  return {type};
-}
-
 /// A function that leaves integers as they are.
 Scalar rounded(ScalarCode& k, std::string_view function) {
   const Element x = element(k, 0);

@@ -147,6 +147,8 @@ Expression cast(const Expression& x, DType dtype) {
   return apply(op::to, {{"dtype", dtype}}, x);
 }
 
+Expression widened(const Expression& x) { return cast(x, graph::widened(x.dtype())); }
+
 Expression zeros(Builder& builder, const Type& type) {
   return Expression(builder, op::zeros(builder, {}, {{"size", type.shape}, {"dtype", type.dtype}}));
 }

@@ -142,6 +142,8 @@ Expression put_at(const Expression& x, const Expression& index, const graph::Sha
                   int64_t dim);
 
 Expression cast(const Expression& x, graph::DType dtype);
+/// x in the precision that eager computes in: half precision as f32, everything else as it is.
+Expression widened(const Expression& x);
 /// As it is after it was stored in that dtype.
 inline Expression rounded(const Expression& x, graph::DType dtype) {
   return cast(cast(x, dtype), x.dtype());

@@ -5,9 +5,10 @@
 #include <array>
 #include <numeric>
 
+#include "base/policy.h"
 #include "graph/builder.h"
 #include "graph/constant.h"
-#include "graph/typical_size.h"
+#include "graph/cost.h"
 #include "ops/expression.h"
 #include "ops/list.h"
 #include "ops/promotion.h"
@@ -141,7 +142,6 @@ std::optional<Reduction> reduction_of(const Node& node) {
 }
 
 bool has_rows_enough(const Reduction& reduction) {
-  constexpr int64_t few_rows = 8, large_space = int64_t{1} << 17;
   int64_t rows = 1, points = 1;
   for (size_t d = 0; d < reduction.space.size(); ++d) {
     const int64_t size = graph::typical_size(reduction.space[d]);
@@ -149,7 +149,7 @@ bool has_rows_enough(const Reduction& reduction) {
     if (std::ranges::find(reduction.dims, static_cast<int64_t>(d)) == reduction.dims.end())
       rows *= size;
   }
-  return rows >= few_rows || points < large_space;
+  return rows >= policy::kFewReducedRows || points < policy::kLargeReducedSpace;
 }
 
 // ---- Finding the space --------------------------------------------------------------------------
@@ -196,8 +196,7 @@ class IndexSpace::Finder {
     if (is_half(node) && !is_reindexing(node) && !is_batch_norm(node)) {
       if (rounds_within(node)) throw NoSpace{};
       for (Value*& input : inputs)
-        if (input->type.is_tensor())
-          input = cast({builder, input}, graph::widened(input->type.dtype));
+        if (input->type.is_tensor()) input = widened({builder, input});
     }
     if (is_plain_reduction(node)) return builder.append(*node.op, inputs, node.attributes)->outputs;
     if (node.op->decompose == nullptr) throw NoSpace{};

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/policy.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
 
@@ -11,8 +12,6 @@ using namespace graph;
 using namespace ops;
 
 namespace {
-
-constexpr Trait composite = Trait::pure | Trait::composite;
 
 int64_t dim_of(const Infer& infer, const Type& type) {
   return wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
@@ -302,13 +301,10 @@ Expression moved(const Expression& x, const Shape& size, const std::vector<int64
   return apply(op::reindex, {{"size", size}, {"matrix", matrix}, {"offset", offset}}, x, fill);
 }
 
-/// Each operand is read at every place: with many, most reads would be for nothing.
-constexpr size_t most_read_together = 3;
-
 std::vector<Value*> cat_by_position(const Decompose& d) {
   const Type& type = d.node.output()->type;
   const auto dim = static_cast<size_t>(dim_of(d.node, type.rank()));
-  if (d.inputs.size() > most_read_together || !type.shape[dim].is_constant())
+  if (d.inputs.size() > policy::kMostConcatenatedInKernel || !type.shape[dim].is_constant())
     throw TypeError("cat: many tensors, or of unknown size");
   std::vector<int64_t> start(type.shape.size());
   start[dim] = type.shape[dim].value();

@@ -15,8 +15,6 @@ using namespace ops;
 
 namespace {
 
-constexpr Trait composite = Trait::pure | Trait::composite;
-
 enum Reduction : int64_t { none = 0, mean = 1, total = 2 };
 
 int64_t reduction_of(const Attributes& attributes) {

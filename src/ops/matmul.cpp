@@ -13,7 +13,6 @@ using namespace ops;
 namespace {
 
 constexpr Trait product = Trait::pure | Trait::product;
-constexpr Trait composite = Trait::pure | Trait::composite;
 
 /// All operands have the dtype of the first, which is not boolean.
 DType common_dtype(const Infer& infer, size_t count) {

@@ -9,7 +9,8 @@
 #include <array>
 #include <numeric>
 
-#include "graph/typical_size.h"
+#include "base/policy.h"
+#include "graph/cost.h"
 #include "ops/expression.h"
 #include "ops/index_space.h"
 #include "ops/shape_rules.h"
@@ -20,8 +21,6 @@ using namespace graph;
 using namespace ops;
 
 namespace {
-
-constexpr Trait composite = Trait::pure | Trait::composite;
 
 /// How a normalisation groups its elements.
 struct Grouping {
@@ -247,18 +246,15 @@ Moments moments_of(const Expression& x, const std::vector<int64_t>& dims, const 
   return {.mean = mean, .squares = apply(op::clamp_min, squares, 0)};
 }
 
-/// In float32 where it is of half precision.
-Expression wide(const Expression& x) { return cast(x, widened(x.dtype())); }
-
-/// What each channel of x has, as `wide` and where x has its channels.
+/// What each channel of x has, widened and where x has its channels.
 Expression wide_along(const Expression& channels, const Expression& x) {
-  return wide(along(channels, 1, x.rank()));
+  return widened(along(channels, 1, x.rank()));
 }
 
 /// What the fusion compiler makes of batch_norm_train and batch_norm_no_stats. Eager normalises by
 /// mean and deviation as it gives them, in the precision of the parameters.
 std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics) {
-  const auto x = wide(in(d, 0)), weight = in(d, 1), bias = in(d, 2);
+  const auto x = widened(in(d, 0)), weight = in(d, 1), bias = in(d, 2);
   const size_t next = has_statistics ? 5 : 3;
   const auto momentum = in(d, next), eps = in(d, next + 1);
   const auto dims = by_channel(x.rank()).reduced;
@@ -269,8 +265,8 @@ std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics)
   const DType given = d.node.outputs[1]->type.dtype;
   const auto vector = [&](const Expression& y) { return reshaped(cast(y, given), channels); };
   const auto variance = moments.squares / number(d.builder, count);
-  const auto mean = wide(cast(moments.mean, given));
-  const auto deviation = wide(cast(1 / apply(op::sqrt, variance + eps), given));
+  const auto mean = widened(cast(moments.mean, given));
+  const auto deviation = widened(cast(1 / apply(op::sqrt, variance + eps), given));
   auto scale = deviation;
   if (!weight.is_none()) scale = scale * wide_along(weight, x);
   // Differences first: where the mean is far from zero, `x * scale` would round away what deviates.
@@ -289,7 +285,7 @@ std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics)
 
 /// What the fusion compiler makes of native_batch_norm_backward.
 std::vector<Value*> batch_norm_backward_in_parts(const Decompose& d) {
-  const auto dy = wide(in(d, 0)), x = wide(in(d, 1)), weight = in(d, 2);
+  const auto dy = widened(in(d, 0)), x = widened(in(d, 1)), weight = in(d, 2);
   const Normalised n{.x = x,
                      .mean = wide_along(in(d, 5), x),
                      .scale = wide_along(in(d, 6), x),
@@ -336,12 +332,11 @@ std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size
 Expression evaluated(const BatchNorm& norm) {
   const int64_t rank = norm.input.rank();
   const DType dtype = norm.input.dtype();
-  const auto wide = [&](const Expression& x) { return cast(x, graph::widened(dtype)); };
-  Expression scale = 1 / apply(op::sqrt, wide(norm.running_var) + norm.eps);
-  if (!norm.weight.is_none()) scale = scale * wide(norm.weight);
-  Expression shift = -(wide(norm.running_mean) * scale);
-  if (!norm.bias.is_none()) shift = shift + wide(norm.bias);
-  return cast(wide(norm.input) * along(scale, 1, rank) + along(shift, 1, rank), dtype);
+  Expression scale = 1 / apply(op::sqrt, widened(norm.running_var) + norm.eps);
+  if (!norm.weight.is_none()) scale = scale * widened(norm.weight);
+  Expression shift = -(widened(norm.running_mean) * scale);
+  if (!norm.bias.is_none()) shift = shift + widened(norm.bias);
+  return cast(widened(norm.input) * along(scale, 1, rank) + along(shift, 1, rank), dtype);
 }
 
 std::vector<Value*> decompose_batch_norm(const BatchNorm& norm) {
@@ -401,9 +396,9 @@ Normalised by_sample(const Node& node, const Expression& x, const Expression& me
 /// Whether kernels compute the gradients of a layer norm well. One goes over rows and another over
 /// columns, where ATen's operator reads once: as good only while the operands stay in the cache.
 bool suits_kernels(const Type& input, const Grouping& grouping) {
-  constexpr int64_t cached_bytes = int64_t{1} << 20;
   return (input.dtype == DType::f32 || input.dtype == DType::f64) && !grouping.shared.empty() &&
-         typical_bytes(input) <= cached_bytes && has_rows_enough({input.shape, grouping.reduced});
+         typical_bytes(input) <= policy::kLayerNormCachedBytes &&
+         has_rows_enough({input.shape, grouping.reduced});
 }
 
 /// What depends on the output alone; the saved statistics have gradients of their own.

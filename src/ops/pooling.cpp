@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 
+#include "base/policy.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
 
@@ -16,8 +17,6 @@ using namespace graph;
 using namespace ops;
 
 namespace {
-
-constexpr Trait composite = Trait::pure | Trait::composite;
 
 struct Window {
   Shape kernel, stride, padding, dilation;
@@ -107,9 +106,6 @@ Attributes window_attributes(const Node& node, size_t dimensions) {
 
 // ---- As reads of the elements of windows --------------------------------------------------------
 
-/// More elements of a window than this are left to ATen: each is a read of its own.
-constexpr int64_t most_elements = 32;
-
 int64_t product(const std::vector<int64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
 }
@@ -162,7 +158,8 @@ KnownWindow known_window(const Window& window, const Shape& input, const Shape& 
   for (size_t i = dimensions - 1; i-- > 0;)
     result.steps[i] = result.steps[i + 1] * result.input[i + 1];
   const int64_t area = result.steps.front() * result.input.front();
-  if (result.element_count() > most_elements || area > std::numeric_limits<int32_t>::max())
+  if (result.element_count() > policy::kMostWindowElements ||
+      area > std::numeric_limits<int32_t>::max())
     throw TypeError("pooling: large windows");
   return result;
 }
@@ -207,10 +204,9 @@ std::vector<Value*> max_pool_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
   const KnownWindow window =
       known_window(window_of(d.node.attributes, 2), in(d, 0).shape(), type.shape);
-  const DType wide = widened(type.dtype);
   const auto element = [&](int64_t number) {
     const double lowest = -std::numeric_limits<double>::infinity();
-    return cast(at_place(in(d, 0), type.shape, window, window.place(number), lowest), wide);
+    return widened(at_place(in(d, 0), type.shape, window, window.place(number), lowest));
   };
   Expression best = element(0);
   std::optional<Expression> distance = distance_of_first(best, window);
@@ -288,7 +284,7 @@ Expression sum_of(int64_t count, const Term& term) {
 /// Added up element by element as ATen does it, in single precision at least.
 Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWindow& window) {
   return sum_of(window.element_count(), [&](int64_t number) {
-    return cast(at_place(x, size, window, window.place(number), 0.0), widened(x.dtype()));
+    return widened(at_place(x, size, window, window.place(number), 0.0));
   });
 }
 

@@ -17,8 +17,6 @@ using namespace ops;
 
 namespace {
 
-constexpr Trait composite = Trait::pure | Trait::composite;
-
 bool keeps(const Attributes& attributes) { return flag_attribute(attributes, "keepdim"); }
 
 std::vector<int64_t> dims_of(const Node& node, int64_t rank) {

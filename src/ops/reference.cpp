@@ -195,26 +195,24 @@ std::vector<Datum> scattered(DenseTensor base, const DenseTensor& piece, Place&&
   return {base};
 }
 
-std::vector<Datum> slice_backward(const ReferenceCall& call) {
-  const DenseTensor base = call.result();
+/// `base` with the source's elements at the places of a slice.
+std::vector<Datum> scattered_slice(const ReferenceCall& call, const DenseTensor& base,
+                                   const DenseTensor& source) {
   const size_t dim = dimension(call, "dim", base.rank());
   const int64_t start = slice_start(call, base.sizes[dim]);
   const int64_t step = integer(call, "step").value_or(1);
-  return scattered(base, call.tensor(0), [&](Index index) {
+  return scattered(base, source, [&](Index index) {
     index[dim] = start + index[dim] * step;
     return index;
   });
 }
 
+std::vector<Datum> slice_backward(const ReferenceCall& call) {
+  return scattered_slice(call, call.result(), call.tensor(0));
+}
+
 std::vector<Datum> slice_scatter(const ReferenceCall& call) {
-  const DenseTensor& base = call.tensor(0);
-  const size_t dim = dimension(call, "dim", base.rank());
-  const int64_t start = slice_start(call, base.sizes[dim]);
-  const int64_t step = integer(call, "step").value_or(1);
-  return scattered(base, call.tensor(1), [&](Index index) {
-    index[dim] = start + index[dim] * step;
-    return index;
-  });
+  return scattered_slice(call, call.tensor(0), call.tensor(1));
 }
 
 std::vector<Datum> select_into(const ReferenceCall& call, const DenseTensor& base,

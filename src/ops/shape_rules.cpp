@@ -145,6 +145,12 @@ std::vector<Type> floating_like_first(const Infer& infer) {
   return {Type::tensor(floating_result(type.dtype), type.shape)};
 }
 
+std::vector<Type> numeric_like_first(const Infer& infer) {
+  const Type& type = tensor_type(infer, 0);
+  if (type.dtype == DType::b1) infer.fail("boolean operand");
+  return {type};
+}
+
 std::vector<Type> boolean_like_first(const Infer& infer) {
   return {Type::tensor(DType::b1, tensor_type(infer, 0).shape)};
 }

@@ -12,6 +12,10 @@
 
 namespace janus::ops {
 
+/// The traits of operators that compute element by element, and of those made of others.
+inline constexpr graph::Trait elementwise = graph::Trait::pure | graph::Trait::elementwise;
+inline constexpr graph::Trait composite = graph::Trait::pure | graph::Trait::composite;
+
 /// The type of operand `input`; fails unless it is a tensor of real numbers.
 const graph::Type& tensor_type(const graph::Infer& infer, size_t input);
 /// The same, and the dtype must be floating.
@@ -48,6 +52,7 @@ std::vector<graph::Type> same_as_first(const graph::Infer& infer);        ///< a
 std::vector<graph::Type> same_as_floating(const graph::Infer& infer);     ///< floating only
 std::vector<graph::Type> floating_like_first(const graph::Infer& infer);  ///< integers give f32
 std::vector<graph::Type> boolean_like_first(const graph::Infer& infer);
+std::vector<graph::Type> numeric_like_first(const graph::Infer& infer);  ///< fails on booleans
 std::vector<graph::Type> arithmetic(const graph::Infer& infer);  ///< operands 0, 1 broadcast
 std::vector<graph::Type> floating_arithmetic(const graph::Infer& infer);  ///< same, integers: f32
 std::vector<graph::Type> comparison(const graph::Infer& infer);           ///< same, result b1

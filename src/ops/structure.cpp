@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/policy.h"
 #include "graph/constant.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
@@ -260,7 +261,6 @@ struct OperandName {
 
 /// "self,tensors*3"; nullopt if it is malformed.
 std::optional<std::vector<OperandName>> parse_operands(std::string_view text) {
-  constexpr size_t longest = 1 << 20;
   std::vector<OperandName> result;
   for (const std::string_view piece : pieces(text, ',')) {
     OperandName operand{.name = piece.substr(0, piece.find('*')), .list_length = {}};
@@ -270,7 +270,8 @@ std::optional<std::vector<OperandName>> parse_operands(std::string_view text) {
       size_t number = 0;
       const auto [end, error] =
           std::from_chars(length.data(), length.data() + length.size(), number);
-      if (error != std::errc() || end != length.data() + length.size() || number > longest)
+      if (error != std::errc() || end != length.data() + length.size() ||
+          number > policy::kLongestOperandList)
         return std::nullopt;
       operand.list_length = number;
     }

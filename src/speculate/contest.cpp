@@ -5,6 +5,7 @@
 
 #include "base/options.h"
 #include "execute/memory/shared_arena.h"
+#include "base/policy.h"
 #include "python/object.h"
 #include "speculate/entry.h"
 #include "speculate/tensor_access.h"
@@ -13,15 +14,6 @@ namespace janus::speculate {
 
 namespace {
 
-constexpr int kQuietRuns = 16;
-/// How many times as fast as profiled runs graphs have to be for it to be clear; hooks make short
-/// runs slower.
-constexpr double kFarAhead = 1.5, kFarAheadOfShortRuns = 2, kShortRun = 1;
-/// One contest at a time, as those within each other would disturb one another. One that does not
-/// come again while others ask so often has had its time.
-constexpr int kMostPatience = 200;
-/// What trial runs may take beyond runs with graphs: milliseconds, and a share of the time.
-constexpr double kFreeTrial = 100, kShareOfTrial = 0.02;
 Contest* current = nullptr;
 int asked = 0;
 
@@ -67,15 +59,15 @@ bool Contest::begins(uint64_t news, bool with_gradients) {
     started_ = 0;  // nobody waits for the end of this run
     return false;
   }
-  if (news != news_ || of_other_kind_ > kMostPatience) {
+  if (news != news_ || of_other_kind_ > policy::kMostPatience) {
     news_ = news;
     restart();
     return false;
   }
-  if (quiet_ < kQuietRuns) {
+  if (quiet_ < policy::kQuietRuns) {
     with_gradients_ = with_gradients;
     if (const double taken = lap(); taken != 0) quiet_times_.push_back(taken);
-    if (++quiet_ == kQuietRuns && is_far_ahead()) trial_.keep();
+    if (++quiet_ == policy::kQuietRuns && is_far_ahead()) trial_.keep();
     return false;
   }
   if (with_gradients != with_gradients_) {
@@ -114,7 +106,7 @@ bool Contest::may_try(double time) {
   const double with =
       quiet_times_.empty() ? trial_.with_new() : *std::ranges::min_element(quiet_times_);
   const double loss = std::max(0.0, without - with);
-  return spent_ + loss <= kFreeTrial + kShareOfTrial * (time - tried_since_);
+  return spent_ + loss <= policy::kFreeTrial + policy::kShareOfTrial * (time - tried_since_);
 }
 
 void Contest::change_ways() {
@@ -152,16 +144,17 @@ double Contest::lap() {
   if (is_first) is_complete_ = is_complete;
   if (is_complete == is_complete_) return taken;
   ++of_other_kind_;
-  if (of_other_kind_ > kMostPatience) least_profiled_ = 0;
+  if (of_other_kind_ > policy::kMostPatience) least_profiled_ = 0;
   return 0;
 }
 
 bool Contest::is_far_ahead() const {
-  if (least_profiled_ == 0 || quiet_times_.size() < kQuietRuns / 2) return false;
+  if (least_profiled_ == 0 || quiet_times_.size() < policy::kQuietRuns / 2) return false;
   std::vector<double> times = quiet_times_;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::ranges::nth_element(times, middle);
-  return *middle * (least_profiled_ < kShortRun ? kFarAheadOfShortRuns : kFarAhead) <
+  return *middle * (least_profiled_ < policy::kShortRun ? policy::kFarAheadOfShortRuns
+                                                        : policy::kFarAhead) <
          least_profiled_;
 }
 
@@ -175,7 +168,7 @@ Contest::Place Contest::here() {
 }
 
 bool Contest::enter() {
-  if (current != this && current != nullptr && ++asked <= kMostPatience) {
+  if (current != this && current != nullptr && ++asked <= policy::kMostPatience) {
     started_ = ended_ = 0;
     return false;
   }
@@ -192,7 +185,7 @@ void Contest::leave() {
 }
 
 bool may_leave_gradients(PyObject* result) {
-  int left_to_look_at = 64;
+  int left_to_look_at = policy::kMostResultParts;
   return may_leave_gradients(result, left_to_look_at);
 }
 

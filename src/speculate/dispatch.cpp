@@ -7,8 +7,10 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "base/policy.h"
 #include "base/thread_time.h"
 #include "base/time_budget.h"
+#include "graph/cost.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
 #include "speculate/describe.h"
@@ -19,39 +21,6 @@
 
 namespace janus::speculate {
 namespace {
-
-constexpr size_t kMostEntries = 16;      // in the cache at once
-constexpr uint64_t kMostGenerated = 32;  // ever, of one function
-constexpr size_t kMostReasons = 32;      // remembered
-constexpr int kMostRefusals = 4;         // before new generations are given up
-constexpr int kMostRefusalsOfOutcome = 2;
-constexpr int kMostOfNumberedOutcome =
-    4;  // graphs, for various values behind one test without fact
-constexpr int kRefusalsBeforeCut = 2;
-constexpr int kViewsOfOperator = 3;                           // that cost as much as one operator
-constexpr size_t kFirstValues = 4, kMostGraphsOfNumbers = 8;  // of a number
-constexpr int kProfiledAborts = 1;      // aborts of one kind that are profiled before a new graph
-constexpr int kMostTimesOutgrown = 16;  // a profile and a new graph each count
-constexpr int kTroubleOfAbort = 3, kMostTrouble = 120;
-/// Of an operator that failed in a graph that never ran to its end, as it may in every run.
-constexpr int kTroubleOfHopelessAbort = 15;
-/// Of making graphs anew after all that there were have gone with the objects they were made for.
-constexpr int kTroubleOfGoneGraphs = 30;
-constexpr int kLongestPause = 63;  // calls
-/// So many calls after memory ran out there may be more of it.
-constexpr int kCallsWithoutMemory = 100;
-constexpr int kTroubleOfMiss = 1;
-/// Of a miss when no better graph will come: more than one in five of them cost more than hits
-/// save.
-constexpr int kTroubleOfLastingMiss = 4;
-/// Further graphs of a function are made as long as that took no more than so many milliseconds of
-/// the processor's, and such a share of the time since the function was first met.
-constexpr double kFreeGeneration = 600, kShareOfGeneration = 0.2;
-
-/// Shares of a run in Python that runs of other graphs within it took, from which on there is
-/// little to win, and much to make where there were many of them: a loop that would be unrolled.
-constexpr double kMostShareInGraphs = 0.9, kMostShareInManyGraphs = 0.5;
-constexpr uint64_t kManyGraphs = 8;
 
 /// Adds the processor's milliseconds of a scope to a sum.
 class Spending {
@@ -115,18 +84,18 @@ bool is_for_the_user() {
          PyErr_ExceptionMatches(PyExc_RecursionError) != 0;
 }
 
-/// What is computed with tensors, in views: with little of it Python is as quick. What has blocks
-/// of its own, or stands for a whole backward pass, is enough by itself.
-int tensor_work(const graph::Graph& graph) {
-  constexpr int kEnough = 1000;
-  int work = 0;
+/// What is computed with tensors, in views (graph/cost.h): with little of it Python is as quick. An
+/// operator with blocks, or one that stands for a whole backward pass, is enough by itself.
+double tensor_work(const graph::Graph& graph) {
+  constexpr double kEnough = 1000;
+  double work = 0;
   graph::for_each_node(graph.body(), [&](const graph::Node& node) {
     const std::string_view name = node.op->name;
     if (name == "state" || name == "constant" || name == "size") return;
     bool has_tensor = false;
     for (const graph::Value* output : node.outputs) has_tensor |= output->type.is_tensor();
     for (const graph::Value* input : node.inputs) has_tensor |= input->type.is_tensor();
-    if (has_tensor) work += node.op->is(graph::Trait::view) ? 1 : kViewsOfOperator;
+    if (has_tensor) work += graph::call_cost(node);
     if (name == "gradient" || !node.blocks.empty()) work += kEnough;
   });
   return work;
@@ -294,16 +263,16 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   }
   if (counters_.generated > 0) {
     if (!can_afford_generation()) return {};
-    trouble(kTroubleOfGoneGraphs, "what the graphs were made for is gone");
+    trouble(policy::kPenaltyOfGoneGraphs, "what the graphs were made for is gone");
     if (settled_) return {};
   }
   return generate_and_run(call, environment, {}, committed);
 }
 
 bool Dispatcher::is_graphs_already() const {
-  const bool are_many = graph_runs_within_.count >= kManyGraphs;
+  const bool are_many = graph_runs_within_.count >= policy::kManyGraphs;
   return graph_runs_within_.milliseconds >
-         (are_many ? kMostShareInManyGraphs : kMostShareInGraphs) * profiled_;
+         (are_many ? policy::kMostShareInManyGraphs : policy::kMostShareInGraphs) * profiled_;
 }
 
 /// Tries the graphs in the cache in turn, the one that fitted last first.
@@ -409,7 +378,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
       break;
     default:
       note({ReasonCode::operation_failed, failure->message, failure->span});
-      if (entry->hits == 0) trouble(kTroubleOfHopelessAbort, failure->message);
+      if (entry->hits == 0) trouble(policy::kPenaltyOfHopelessAbort, failure->message);
   }
   return Result::left;
 }
@@ -421,8 +390,8 @@ bool Dispatcher::had_its_chance(const Outcomes& wanted) {
       entries_, [&](const auto& entry) { return key_of(entry->chosen) == key; });
   const bool has_numbers =
       std::ranges::any_of(wanted, [](const auto& each) { return each.fact < 0; });
-  return wanted.empty() || known >= (has_numbers ? kMostOfNumberedOutcome : 1) ||
-         refusals_of_[key] >= kMostRefusalsOfOutcome;
+  return wanted.empty() || known >= (has_numbers ? policy::kMostGraphsOfNumberedOutcome : 1) ||
+         refusals_of_[key] >= policy::kMostRefusalsOfOutcome;
 }
 
 /// Graphs were entered and left: make one for the outcomes that came in one of them, if that may
@@ -435,7 +404,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
     pause();
     return {};
   }
-  trouble(kTroubleOfAbort, "a test or an operator inside the graph");
+  trouble(policy::kPenaltyOfAbort, "a test or an operator inside the graph");
   if (const auto entry = std::exchange(outgrown_, nullptr))
     return outgrown(call, environment, entry, committed);
   if (settled_ || !may_generate()) return {};
@@ -444,7 +413,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
   if (found == candidates.end()) return {};
   const Outcomes& wanted = *found;
   const std::string key = key_of(wanted);
-  if (++aborts_of_[key] <= kProfiledAborts) return {false, {}, Otherwise::profile};
+  if (++aborts_of_[key] <= policy::kProfiledAborts) return {false, {}, Otherwise::profile};
   const uint64_t generated = counters_.generated;
   const int refusals = refusals_;
   Attempt attempt = generate_and_run(call, environment, wanted, committed);
@@ -456,7 +425,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
 }
 
 void Dispatcher::pause() {
-  pause_ = std::min(2 * pause_ + 1, kLongestPause);
+  pause_ = std::min(2 * pause_ + 1, policy::kLongestPause);
   calls_to_pause_ = pause_;
 }
 
@@ -464,7 +433,7 @@ void Dispatcher::pause() {
 /// takes the old one's place.
 Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& environment,
                                          const std::shared_ptr<Entry>& entry, bool& committed) {
-  if (settled_ || !may_generate() || entry->outgrown >= kMostTimesOutgrown) return {};
+  if (settled_ || !may_generate() || entry->outgrown >= policy::kMostTimesOutgrown) return {};
   if (++entry->outgrown % 2 == 1) return {false, {}, Otherwise::profile};
   const int times = entry->outgrown, refusals = refusals_;
   const uint64_t generated = counters_.generated;
@@ -488,18 +457,19 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
   note(mismatch.reason);
   if (is_compiling()) return {};
   const bool is_ever_new =
-      !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= kMostGraphsOfNumbers;
+      !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= policy::kMostGraphsOfNumbers;
   const bool may_improve = may_generate() && !is_ever_new;
   if (may_improve && !can_afford_generation()) {
     // What varies is learned all the same: the next graph is one for that.
     if (!settled_ && observe(call)) ++counters_.relaxations;
     return {};
   }
-  trouble(may_improve ? kTroubleOfMiss : kTroubleOfLastingMiss, mismatch.reason.details);
+  trouble(may_improve ? policy::kPenaltyOfMiss : policy::kPenaltyOfLastingMiss,
+          mismatch.reason.details);
   if (settled_ || !may_improve) return {};
   // Calls that can't be converted, and come by turns with others, leave those their chances.
   const std::string& key = mismatch.reason.details;
-  if (refusals_of_[key] >= kMostRefusalsOfOutcome) return {};
+  if (refusals_of_[key] >= policy::kMostRefusalsOfOutcome) return {};
   const bool relaxed = observe(call);
   if (relaxed) ++counters_.relaxations;
   if (pending_ && !relaxed) {
@@ -540,7 +510,7 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
   Outcomes unused;
   if (run_entry(entry, std::move(captured), attempt.result, committed, unused) == Result::left) {
     ++counters_.aborts;
-    trouble(kTroubleOfAbort, "a test or an operator inside the graph");
+    trouble(policy::kPenaltyOfAbort, "a test or an operator inside the graph");
     return {};
   }
   attempt.ran = true;
@@ -554,7 +524,7 @@ bool Dispatcher::admit() {
   spent_on_graphs_ += *milliseconds;
   ++news_;
   entries_.push_front(std::exchange(compiling_, nullptr));
-  if (entries_.size() > kMostEntries) entries_.pop_back();
+  if (entries_.size() > policy::kMostEntries) entries_.pop_back();
   return true;
 }
 
@@ -573,7 +543,7 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
     if (relaxed && saw_tensor_) note(*reason);
   }
   // It would take as long again: it is cut now, or stays in Python.
-  if (TimeBudget::is_spent()) refusals_ = kMostRefusals - 1;
+  if (TimeBudget::is_spent()) refusals_ = policy::kMostRefusals - 1;
   refused(*reason);
   return nullptr;
 }
@@ -638,7 +608,7 @@ const Reason* Dispatcher::refusal_to_cut() const {
   const ReasonCode code = last_refusal_->code;
   if (code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error) return nullptr;
   const bool is_certain = is_permanent(code);  // what is called has no source, for instance
-  return is_certain || refusals_ >= kRefusalsBeforeCut ? &*last_refusal_ : nullptr;
+  return is_certain || refusals_ >= policy::kRefusalsBeforeCut ? &*last_refusal_ : nullptr;
 }
 
 void Dispatcher::refused(const Reason& refusal) {
@@ -652,7 +622,7 @@ void Dispatcher::refused(const Reason& refusal) {
   last_refusal_ = reason;
   if (reason.code == ReasonCode::internal_error) throw InternalError(reason.details);
   if (!entries_.empty()) return;
-  if (is_permanent(reason.code) || refusals_ >= kMostRefusals) {
+  if (is_permanent(reason.code) || refusals_ >= policy::kMostRefusals) {
     settle(reason);
     return;
   }
@@ -690,16 +660,17 @@ std::map<std::string, ValueFact, std::less<>> Dispatcher::path_facts(const Call&
 /// number was another one each time, or it has had more values than there should be graphs.
 bool Dispatcher::has_ever_new_numbers() const {
   const bool had_graphs = counters_.generated > 0;
-  return observations_.most_values() >= (had_graphs ? kMostGraphsOfNumbers : kFirstValues);
+  return observations_.most_values() >=
+         (had_graphs ? policy::kMostGraphsOfNumbers : policy::kFirstValues);
 }
 
 bool Dispatcher::may_generate() const {
-  return counters_.generated < kMostGenerated && refusals_ < kMostRefusals;
+  return counters_.generated < policy::kMostGenerated && refusals_ < policy::kMostRefusals;
 }
 
 bool Dispatcher::can_afford_generation() const {
-  return !times_decide ||
-         spent_on_graphs_ <= kFreeGeneration + kShareOfGeneration * (now() - first_met_);
+  return !times_decide || spent_on_graphs_ <= policy::kFreeGeneration +
+                                                  policy::kShareOfGeneration * (now() - first_met_);
 }
 
 void Dispatcher::profile_finished(double milliseconds) {
@@ -713,7 +684,7 @@ void Dispatcher::profile_finished(double milliseconds) {
 
 void Dispatcher::trouble(int amount, const std::string& why) {
   trouble_ += amount;
-  if (trouble_ > kMostTrouble) settle({ReasonCode::unstable, why, {}});
+  if (trouble_ > policy::kMostPenalty) settle({ReasonCode::unstable, why, {}});
 }
 
 void Dispatcher::settle(Reason reason) {
@@ -780,7 +751,7 @@ void Dispatcher::note(Reason unlocated) {
     return;
   }
   log("speculate", cat(name_, ": ", reason.describe()), 2);
-  if (reasons_.size() >= kMostReasons) reasons_.pop_front();
+  if (reasons_.size() >= policy::kMostReasons) reasons_.pop_front();
   reasons_.push_back({std::move(reason)});
 }
 
@@ -790,7 +761,7 @@ Dispatcher::Attempt Dispatcher::out_of_memory(bool committed) {
   PyErr_Clear();
   compiling_.reset();
   pause();
-  retry_at_ = counters_.calls + kCallsWithoutMemory;
+  retry_at_ = counters_.calls + policy::kCallsWithoutMemory;
   try {
     const Reason reason{ReasonCode::limit, "memory ran out: the call runs in Python", {}};
     note(reason);

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/policy.h"
 #include "speculate/contest.h"
 #include "speculate/entry.h"
 #include "speculate/observations.h"
@@ -43,10 +44,9 @@ struct Durations {
 };
 
 struct DispatchOptions {
-  int profile_runs = 3;
-  /// Graphs that compute less are not worth their entry; as tensor_work() counts it: a view is one,
-  /// any other operator three.
-  int least_work = 1;
+  int profile_runs = policy::kProfiledRuns;
+  /// A graph that computes less is not worth its entry, in the time of views (graph/cost.h).
+  int least_work = policy::kLeastWork;
 };
 
 /// A fallback with TORCHJANUS_STRICT: the call raises instead of running imperatively.

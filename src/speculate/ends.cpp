@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "base/policy.h"
 #include "speculate/tensor_access.h"
 
 namespace janus::speculate {
 namespace {
-
-/// Objects to look at in search of one whose end the program sees.
-constexpr size_t kMostLookedAt = 64;
 
 using Captured = std::span<const python::Object>;
 
@@ -30,7 +28,8 @@ class Search {
 
   bool finds(PyObject* object) {
     if (ends_unseen(object)) return false;
-    if (seen_.size() >= kMostLookedAt || !seen_.insert(object).second) return false;
+    if (seen_.size() >= policy::kMostObjectsForFinalizers || !seen_.insert(object).second)
+      return false;
     PyTypeObject* const type = Py_TYPE(object);
     const bool is_of_python = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
     if (is_of_python && type->tp_finalize != nullptr) return true;

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/mutation.h"
 #include "base/options.h"
+#include "base/policy.h"
 #include "base/steady_time.h"
 #include "execute/values/container.h"
 #include "graph/functions.h"
@@ -403,9 +404,8 @@ std::optional<Reason> Entry::finalizer_in_the_way(std::span<const python::Object
 /// How deeply calls may nest so that Python's own would stay within its limit for certain: beyond
 /// that, Python itself finds out whether it raises RecursionError.
 int64_t Entry::deepest_call() const {
-  constexpr int64_t kFramesElsewhere = 100;  // outside the recursion, and in what it calls last
-  if (frames_of_call_ == 0) return execute::kDeepestCall;
-  return std::max<int64_t>(0, (frames_left() - kFramesElsewhere) / frames_of_call_);
+  if (frames_of_call_ == 0) return policy::kDeepestCall;
+  return std::max<int64_t>(0, (frames_left() - policy::kFramesElsewhere) / frames_of_call_);
 }
 
 /// All objects are made before the first is written anywhere: making may fail, writing may not.

@@ -5,14 +5,12 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/policy.h"
 
 namespace janus::speculate {
 namespace {
 
 using python::Object;
-
-constexpr Py_ssize_t kLongestKeptTuple = 16;
-constexpr Py_ssize_t kLongestKeptText = 4096;  // longer texts are data, not configuration
 
 /// A function of C code that is bound to no object of the program.
 bool is_builtin(PyObject* object) {
@@ -30,9 +28,10 @@ bool is_plain(PyObject* object) {
       PyComplex_CheckExact(object))
     return true;
   if (is_builtin(object)) return true;
-  if (PyUnicode_CheckExact(object)) return PyUnicode_GET_LENGTH(object) <= kLongestKeptText;
-  if (PyBytes_CheckExact(object)) return PyBytes_GET_SIZE(object) <= kLongestKeptText;
-  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) > kLongestKeptTuple) return false;
+  if (PyUnicode_CheckExact(object)) return PyUnicode_GET_LENGTH(object) <= policy::kLongestKeptText;
+  if (PyBytes_CheckExact(object)) return PyBytes_GET_SIZE(object) <= policy::kLongestKeptText;
+  if (!PyTuple_CheckExact(object) || PyTuple_GET_SIZE(object) > policy::kLongestKeptTuple)
+    return false;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i)
     if (!is_plain(PyTuple_GET_ITEM(object, i))) return false;
   return true;
@@ -67,12 +66,11 @@ PyObject* ValueFact::value() const {
 }
 
 void ValueFact::see_class(PyObject* object) {
-  constexpr size_t kMostClasses = 8;
   if (too_many_classes_) return;
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
   for (const Object& each : classes_)
     if (each.is(type)) return;
-  too_many_classes_ = classes_.size() == kMostClasses;
+  too_many_classes_ = classes_.size() == policy::kMostClassesSeen;
   if (too_many_classes_)
     classes_.clear();
   else
@@ -127,11 +125,10 @@ bool ValueFact::join_tensor(PyObject* object) {
 }
 
 void ValueFact::note_tensor(uint64_t call, PyObject* object) {
-  constexpr size_t kMostCalls = 8;
   const auto tensor = tensor_access().describe(object, nullptr);
   if (!tensor || (!latest_.empty() && latest_.back().call == call)) return;
   latest_.push_back({call, object, tensor->sizes});
-  if (latest_.size() > kMostCalls) latest_.pop_front();
+  if (latest_.size() > policy::kMostCallsCompared) latest_.pop_front();
 }
 
 bool ValueFact::have_differed(const ValueFact& a, size_t dimension, const ValueFact& b,

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/check.h"
+#include "base/policy.h"
 
 namespace janus::speculate {
 namespace {
@@ -92,7 +93,7 @@ bool Observations::see(const std::string& path, PyObject* object) {
   });
   if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) {
     std::set<Py_hash_t>& values = numbers_[path];
-    if (values.size() < kMostCounted) values.insert(PyObject_Hash(object));
+    if (values.size() < policy::kMostValuesCounted) values.insert(PyObject_Hash(object));
   }
   const Key key(path, kind);
   ValueFact& fact = facts_[key];

@@ -37,7 +37,6 @@ class Observations {
   using Key = std::pair<std::string, std::string>;  ///< a path, and the kind of object
   void note_tensor(const Key& key, ValueFact& fact, PyObject* object);
 
-  static constexpr size_t kMostCounted = 8;
   uint64_t call_ = 0;
   std::map<Key, ValueFact> facts_;
   std::map<const PyObject*, Key> tensors_;  ///< of this call, by identity: the first path to each

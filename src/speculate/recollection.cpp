@@ -6,6 +6,7 @@
 
 #include "base/fault.h"
 #include "base/options.h"
+#include "base/policy.h"
 #include "python/dict_keys.h"
 #include "speculate/path.h"
 
@@ -34,10 +35,6 @@ uint64_t version_of(PyObject*) { return 0; }
 const void* version_place(PyObject*) { return nullptr; }
 unsigned version_of(PyTypeObject*) { return 0; }
 #endif
-
-constexpr uint8_t kMostChanges = 2;    // of a step before it is walked at each call
-constexpr uint64_t kTrialNotes = 64;   // before it is asked whether noting pays
-constexpr size_t kPrefetchAhead = 12;  // in witnesses
 
 uint64_t word_at(const void* place) {
   uint64_t word = 0;
@@ -153,14 +150,15 @@ void Recollection::note_changes(PyObject* const* objects) {
     const PathStep& path = tree_.steps[i].path;
     const bool is_root = path.kind <= Source::Kind::constant;
     const bool base_changed = !is_root && objects[path.parent] != objects_[path.parent];
-    if (objects[i] != objects_[i] && !base_changed && changes_[i] < kMostChanges) ++changes_[i];
+    if (objects[i] != objects_[i] && !base_changed && changes_[i] < policy::kMostChangesOfStep)
+      ++changes_[i];
   }
 }
 
 void Recollection::note(PyObject* const* objects) {
   if (is_off_ || in_use_) return;
   if (is_known_) note_changes(objects);
-  if (++notes_ > kTrialNotes && notes_ > hits_) {
+  if (++notes_ > policy::kTrialNotes && notes_ > hits_) {
     is_off_ = true;
     return;
   }
@@ -223,12 +221,13 @@ bool Recollection::Noting::link() {
   const PathStep& path = step().path;
   if (path.kind <= Source::constant) {
     if (path.kind == Source::constant) return is_certain_ = true;
-    const bool expected = to_.changes_[at_] < kMostChanges;
+    const bool expected = to_.changes_[at_] < policy::kMostChangesOfStep;
     to_.roots_.push_back({at_, expected});
     // A root that is often another is found with the roots, but checked with what is walked.
     return expected;
   }
-  if (to_.is_changing_[path.parent] != 0 || to_.changes_[at_] >= kMostChanges) return false;
+  if (to_.is_changing_[path.parent] != 0 || to_.changes_[at_] >= policy::kMostChangesOfStep)
+    return false;
   PyObject* from = base();
   const auto* function = reinterpret_cast<PyFunctionObject*>(from);
   const auto* method = reinterpret_cast<PyMethodObject*>(from);
@@ -526,10 +525,11 @@ bool Recollection::has_same_entries(Dictionary& dictionary, Walk& walk) const {
 
 bool Recollection::see_witnesses(Walk& walk) {
   const size_t count = witnesses_.size();
-  for (size_t i = 0; i < std::min(kPrefetchAhead, count); ++i)
+  for (size_t i = 0; i < std::min(policy::kPrefetchAhead, count); ++i)
     __builtin_prefetch(witnesses_[i].place);
   for (size_t i = 0; i < count; ++i) {
-    if (i + kPrefetchAhead < count) __builtin_prefetch(witnesses_[i + kPrefetchAhead].place);
+    if (i + policy::kPrefetchAhead < count)
+      __builtin_prefetch(witnesses_[i + policy::kPrefetchAhead].place);
     Witness& witness = witnesses_[i];
     const uint64_t found = word_at(witness.place) & witness.mask;
     if (found == witness.expected) [[likely]]
@@ -540,7 +540,7 @@ bool Recollection::see_witnesses(Walk& walk) {
       continue;
     }
     uint8_t& changes = changes_[witness.step];
-    if (changes < kMostChanges) ++changes;
+    if (changes < policy::kMostChangesOfStep) ++changes;
     return false;
   }
   return true;

@@ -3,17 +3,13 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/policy.h"
 #include "syntax/compile.h"
 
 namespace janus::syntax {
 namespace {
 
 using python::Object;
-
-constexpr size_t kMostLines = 200;      // of one statement
-constexpr size_t kMostStatements = 40;  // that begin like the one sought
-constexpr size_t kMostDoubled = 6;      // of these, in which equal lines are looked for
-constexpr size_t kMostExtensions = 10;  // lines of a statement behind the code's last
 
 /// All lines that readline remembers, oldest first.
 std::vector<std::string> remembered_lines() {
@@ -60,7 +56,7 @@ bool parses(const std::vector<std::string>& lines, const std::string& file) {
 /// The first lines that are a statement by themselves, at least so many; none if there is none.
 std::vector<std::string> whole_statement(const std::vector<std::string>& lines, size_t least,
                                          const std::string& file) {
-  const size_t most = std::min(lines.size(), least + kMostExtensions);
+  const size_t most = std::min(lines.size(), least + policy::kMostPromptExtensions);
   for (size_t count = least; count <= most; ++count) {
     std::vector<std::string> part(lines.begin(),
                                   lines.begin() + static_cast<std::ptrdiff_t>(count));
@@ -93,7 +89,7 @@ std::vector<Object> cells_of_magics() {
         python::elements(python::call_method(cell.get(), "splitlines", {Py_True}).get());
     if (lines.size() > 1 && python::to_string(lines[0].get()).starts_with("%%"))
       found.push_back(python::list({lines.begin() + 1, lines.end()}));
-    if (found.size() >= kMostStatements) break;
+    if (found.size() >= policy::kMostPromptStatements) break;
   }
   return found;
 }
@@ -116,7 +112,7 @@ std::vector<Object> typed_lines(PyObject* code) {
   const std::vector<std::string> all = remembered_lines();
   std::vector<Object> found;
   size_t statements = 0;
-  for (size_t start = all.size(); start-- > 0 && statements < kMostStatements;) {
+  for (size_t start = all.size(); start-- > 0 && statements < policy::kMostPromptStatements;) {
     if (is_indented(all[start]) || start + first > all.size()) continue;
     const std::string& line = all[start + first - 1];
     const bool begins = name == "<lambda>" ? line.find("lambda") != std::string::npos
@@ -126,10 +122,11 @@ std::vector<Object> typed_lines(PyObject* code) {
     ++statements;
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(start);
     const std::vector<std::string> lines(
-        begin, begin + static_cast<std::ptrdiff_t>(std::min(kMostLines, all.size() - start)));
+        begin, begin + static_cast<std::ptrdiff_t>(
+                           std::min(policy::kMostPromptLines, all.size() - start)));
     if (std::vector<std::string> whole = whole_statement(lines, least, file); !whole.empty())
       found.push_back(as_list(whole));
-    if (statements > kMostDoubled) continue;
+    if (statements > policy::kMostPromptDoubled) continue;
     // Of two equal lines in a row readline remembers one.
     for (size_t i = 0; i + 1 < least && i < lines.size(); ++i) {
       std::vector<std::string> doubled = lines;

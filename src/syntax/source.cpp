@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <variant>
 
+#include "base/policy.h"
 #include "syntax/compile.h"
 #include "syntax/convert.h"
 #include "syntax/excerpt.h"
@@ -240,9 +241,8 @@ Source available(const Candidate& candidate, PyObject* code, const std::string& 
 /// The definition by its own lines alone; see excerpt.h.
 std::optional<Candidate> find_by_lines(const std::string& file, const Object& lines,
                                        PyObject* code) {
-  constexpr int kMostExtensions = 3;
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
-  for (int extension = 0; extension < kMostExtensions; ++extension) {
+  for (int extension = 0; extension < policy::kMostExtensionsOfDefinition; ++extension) {
     const auto text = definition_text(lines.get(), code, extension);
     if (!text) return std::nullopt;
     try {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "torch/certain.h"
 #include "torch/certain_part.h"
@@ -29,8 +30,6 @@ using execute::Layout;
 using execute::Slot;
 
 namespace {
-
-constexpr int64_t largest_plain_copy = 1 << 16;
 
 at::DataPtr unowned(void* memory) { return {memory, at::Device(at::kCPU)}; }
 
@@ -115,7 +114,7 @@ class TorchLibrary final : public execute::Library {
   void copy(Slot& to, const Slot& from) override {
     Borrowed target(to), source(from);
     const int64_t bytes = static_cast<int64_t>(target->nbytes());
-    if (bytes <= largest_plain_copy && target->is_contiguous() && source->is_contiguous()) {
+    if (bytes <= policy::kLargestPlainCopy && target->is_contiguous() && source->is_contiguous()) {
       if (bytes > 0) std::memcpy(data(to), data(from), static_cast<size_t>(bytes));
       return;
     }

@@ -20,6 +20,7 @@
 #include "passes/lowering/decompose.h"
 #include "passes/reach/reachability.h"
 #include "passes/structure/copied.h"
+#include "base/policy.h"
 #include "python/lock.h"
 #include "speculate/object_heap.h"
 #include "torch/gradient_graph.h"
@@ -263,7 +264,7 @@ class GraphBackward final : public autograd::Node {
                   std::span<const Slot> cells, std::span<Slot> results,
                   execute::Findings* findings = nullptr) {
     if (const auto failure =
-            program.run(inputs, cells, results, {}, execute::kDeepestCall, findings)) {
+            program.run(inputs, cells, results, {}, policy::kDeepestCall, findings)) {
       TORCH_CHECK(false, failure->message.empty() ? "backward failed" : failure->message);
     }
   }

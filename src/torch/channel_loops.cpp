@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/policy.h"
 #include "base/processor.h"
 #include "base/thread_pool.h"
 #include "torch/grain.h"
@@ -19,7 +20,6 @@ namespace {
 constexpr int64_t lanes = 32;           ///< of sums along a plane
 constexpr int64_t neighbours = 16;      ///< channels that are summed side by side in rows
 constexpr int64_t rows_at_a_time = 32;  ///< so that they stay in the first cache
-constexpr int64_t most_chunks = 16;
 
 // ---- Loops for one thread ---------------------------------------------------------------------
 // `Terms` says which two terms an element adds to the sums: of one tensor or of two.
@@ -214,7 +214,8 @@ void sum_all_planes(const ChannelShape& shape, ChannelSums& sums, const Planes& 
 template <class Rows>
 void sum_all_rows(const ChannelShape& shape, ChannelSums& sums, const Rows& rows) {
   const auto channels = static_cast<size_t>(shape.channels);
-  const int64_t length = std::max((shape.outer + most_chunks - 1) / most_chunks, rows_at_a_time);
+  const int64_t length = std::max(
+      (shape.outer + policy::kMostChannelChunks - 1) / policy::kMostChannelChunks, rows_at_a_time);
   const int64_t chunks = (shape.outer + length - 1) / length;
   std::vector<double> parts(static_cast<size_t>(2 * chunks) * channels);
   const auto part = [&](int64_t chunk, int64_t which) {

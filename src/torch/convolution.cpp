@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "graph/op.h"
 #include "ops/attributes.h"
@@ -37,15 +38,6 @@ using execute::Slot;
 namespace {
 
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
-
-/// For matrices of more elements, whole, the library is faster.
-constexpr int64_t most_elements = 1 << 20;
-/// How many elements of the matrix there are at a time: a MiB.
-constexpr int64_t piece_elements = 1 << 18;
-/// Images of fewer windows are multiplied together.
-constexpr int64_t many_windows = 256;
-/// Into how many parts a batch is divided where images are multiplied one by one.
-constexpr int64_t parts = 8;
 
 // ---- What is convolved ------------------------------------------------------------------------
 
@@ -116,7 +108,7 @@ void add_channels(const at::Tensor& bias, int64_t count, float* planes) {
 /// piece is not smaller than the filter, which is read for each.
 template <class Piece>
 void for_each_piece(const Case& which, int64_t total, int64_t windows, const Piece& piece) {
-  const int64_t at_once = std::max(which.filters, piece_elements / which.depth());
+  const int64_t at_once = std::max(which.filters, policy::kIm2colPieceElements / which.depth());
   const int64_t most = std::max<int64_t>(1, at_once / windows);
   const int64_t pieces = (total + most - 1) / most, length = (total + pieces - 1) / pieces;
   for (int64_t first = 0; first < total; first += length)
@@ -264,15 +256,15 @@ namespace by_image {
 /// a matrix for what the filter sees.
 template <class Image>
 void for_each_image(const Case& which, const at::Tensor& like, const Image& image) {
-  const int64_t length = (which.batch + parts - 1) / parts;
-  const int64_t shares = std::min<int64_t>(parts, thread_count());
+  const int64_t length = (which.batch + policy::kBatchParts - 1) / policy::kBatchParts;
+  const int64_t shares = std::min<int64_t>(policy::kBatchParts, thread_count());
   const at::Tensor rooms =
       at::empty({shares, which.depth(), which.windows.count()}, like.options());
   parallel_for(shares, 1, [&](int64_t begin, int64_t end) {
     const at::AutoDispatchBelowADInplaceOrView below;  // a worker has no run's scope around it
     for (int64_t share = begin; share < end; ++share) {
       const at::Tensor room = rooms[share];
-      for (int64_t part = share; part < parts; part += shares)
+      for (int64_t part = share; part < policy::kBatchParts; part += shares)
         for (int64_t i = part * length; i < std::min(which.batch, (part + 1) * length); ++i)
           image(part, i, room);
     }
@@ -310,7 +302,7 @@ void image_gradient(const Case& which, const at::Tensor& gradient, const at::Ten
 
 void filter_gradient(const Case& which, const at::Tensor& gradient, const at::Tensor& image,
                      at::Tensor& result) {
-  at::Tensor sums = at::zeros({parts, which.filters, which.depth()}, image.options());
+  at::Tensor sums = at::zeros({policy::kBatchParts, which.filters, which.depth()}, image.options());
   for_each_image(which, image, [&](int64_t part, int64_t i, const at::Tensor& room) {
     at::Tensor sum = sums[part];
     add_product(matrix(gradient[i], which.filters), columns_of(which, image, i, room).t(), sum);
@@ -353,7 +345,7 @@ Key key(Part part, const Case& which) {
 }
 
 bool is_done_by_image(const Case& which) {
-  return !which.last && which.batch > 1 && which.windows.count() >= many_windows;
+  return !which.last && which.batch > 1 && which.windows.count() >= policy::kManyWindows;
 }
 
 std::string text_of(const Key& key) {
@@ -366,10 +358,10 @@ std::string text_of(const Key& key) {
 bool is_too_large(const Case& which) {
   if (is_done_by_image(which)) {
     const int64_t largest = std::max(which.windows.count(), which.filters) * which.depth();
-    return largest * parts > most_elements;
+    return largest * policy::kBatchParts > policy::kMostIm2colElements;
   }
   const bool direct = which.last && which.windows.are_pixels();
-  return !direct && which.depth() * which.results() > most_elements;
+  return !direct && which.depth() * which.results() > policy::kMostIm2colElements;
 }
 
 template <class Run>

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/policy.h"
 #include "torch/random_state.h"
 #include "torch/tensor.h"
 
@@ -21,14 +22,11 @@ using python::Object;
 
 namespace {
 
-/// What every named dimension is taken to be.
-constexpr int64_t kTypicalSize = 6;
-constexpr int64_t kFewElements = 1 << 14;
-
 std::vector<int64_t> sizes_of(const OperatorArgument& argument) {
   std::vector<int64_t> sizes;
   for (const graph::Dim& dim : argument.type.shape)
-    sizes.push_back(dim.evaluate([](const std::string&) { return kTypicalSize; }).value_or(1));
+    sizes.push_back(
+        dim.evaluate([](const std::string&) { return policy::kSampleSize; }).value_or(1));
   return sizes;
 }
 
@@ -81,7 +79,8 @@ Object python_value(const OperatorArgument& argument, c10::Device device) {
       if (argument.type.kind == graph::Type::Kind::boolean) return Object::borrow(Py_True);
       return Object::steal(PyLong_FromLong(1));
     case Kind::dimension: {
-      const auto size = argument.dim.evaluate([](const std::string&) { return kTypicalSize; });
+      const auto size =
+          argument.dim.evaluate([](const std::string&) { return policy::kSampleSize; });
       return Object::steal(PyLong_FromLongLong(size.value_or(1)));
     }
     case Kind::constant:
@@ -111,7 +110,7 @@ bool has_few_elements(const OperatorArgument& argument) {
   if (argument.kind == OperatorArgument::Kind::sequence)
     return std::ranges::all_of(argument.elements, has_few_elements);
   return argument.kind != OperatorArgument::Kind::tensor ||
-         c10::multiply_integers(sizes_of(argument)) <= kFewElements;
+         c10::multiply_integers(sizes_of(argument)) <= policy::kMostSampleElements;
 }
 
 /// Whether the call has no other effect, and takes no time. Operators that libraries register,

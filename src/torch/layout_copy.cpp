@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "graph/op.h"
 #include "ops/list.h"
@@ -86,7 +87,7 @@ class CopyInOrder {
     for (size_t d = outer_; d < sizes_.size(); ++d) piece_ *= sizes_[d];
     for (size_t d = 0; d < outer_; ++d) pieces_ *= sizes_[d];
     suits_ = turns_ ? strides_[outer_] == 1 && (element_ == 4 || element_ == 8)
-                    : pieces_ == 1 || piece_ * element_ >= least_row_bytes;
+                    : pieces_ == 1 || piece_ * element_ >= policy::kLeastCopiedRow;
   }
 
   /// Whether this is faster than ATen's copy, which is for all.
@@ -114,8 +115,6 @@ class CopyInOrder {
   }
 
  private:
-  static constexpr int64_t least_row_bytes = 64;
-
   /// Joined to the one before where one stride leads through both.
   void add_dimension(int64_t size, int64_t stride, bool always = false) {
     if (size == 1 && !always) return;

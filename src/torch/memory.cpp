@@ -16,6 +16,8 @@
 
 #include "base/fault.h"
 #include "torch/certain_part.h"
+#include "base/policy.h"
+#include "torch/run_scope.h"
 #include "torch/ways.h"
 
 // MKL's own, which libtorch_cpu exports where it was built with it: what each thread has for packed
@@ -28,10 +30,6 @@ using execute::Placement;
 
 namespace {
 
-/// Smaller blocks are malloc's own business, and it is quick with them.
-constexpr size_t least_pooled = size_t{1} << 16;
-constexpr size_t granularity = size_t{1} << 12;
-
 /// Blocks by address and, as far as they are free, by size. It holds little more than was once in
 /// use at the same time; what exceeds that is given back, the longest unused first. The little more
 /// is so that a small block does not drive out a large one that is asked for in every run.
@@ -40,7 +38,8 @@ class Pool {
   explicit Pool(c10::Allocator& source) : source_(source) {}
 
   void* take(size_t bytes) {
-    bytes = (bytes + granularity - 1) / granularity * granularity;
+    bytes = (bytes + policy::kPoolGranularity - 1) / policy::kPoolGranularity *
+            policy::kPoolGranularity;
     {
       const std::lock_guard lock(mutex_);
       const auto found = free_.lower_bound(bytes);
@@ -167,7 +166,7 @@ class RunAllocator final : public c10::Allocator {
 
  private:
   static c10::DataPtr allocate_new(size_t bytes) {
-    if (bytes < least_pooled) return ordinary->allocate(bytes);
+    if (bytes < policy::kLeastPooled) return ordinary->allocate(bytes);
     void* memory = pool->take(bytes);
     return {memory, memory, release, c10::Device(c10::kCPU)};
   }

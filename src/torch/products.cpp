@@ -22,6 +22,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "graph/constant.h"
 #include "graph/op.h"
@@ -55,11 +56,6 @@ using execute::Operands;
 using execute::Slot;
 
 namespace {
-
-/// Products with fewer operations than this are not worth a choice.
-constexpr int64_t least_measured = 1'000'000;
-/// Elements beside which what oneDNN keeps for a shape is little.
-constexpr int64_t least_for_onednn = 1 << 21;
 
 enum class Way : uint8_t { mkl, own, onednn };  // as `choices` names them
 
@@ -114,7 +110,7 @@ Ways<Shape>& choices() {
 template <class Run>
 Way choose(const Shape& shape, const Run& run) {
   if (!kernels::has_products()) return Way::mkl;
-  const bool is_large = forced_way >= 0 || shape.elements() >= least_for_onednn;
+  const bool is_large = forced_way >= 0 || shape.elements() >= policy::kLeastForOnednn;
   const size_t count = is_large && has_onednn() ? 3 : 2;
   return static_cast<Way>(
       choices().choose(shape.rough(), count, [&](int way) { run(static_cast<Way>(way)); }));
@@ -126,7 +122,7 @@ bool is_for_mkl(const at::Tensor& left, const at::Tensor& right, const at::Tenso
     return t.scalar_type() == at::kFloat && ((t.stride(-1) == 1 && t.stride(-2) >= t.size(-1)) ||
                                              (t.stride(-2) == 1 && t.stride(-1) >= t.size(-2)));
   };
-  return 2 * left.numel() * right.size(-1) < least_measured || !is_matrix(left) ||
+  return 2 * left.numel() * right.size(-1) < policy::kLeastTunedOperations || !is_matrix(left) ||
          !is_matrix(right) || out.scalar_type() != at::kFloat || !out.is_contiguous();
 }
 
@@ -306,9 +302,9 @@ enum class Begin : uint8_t { zeros, row, out };
 /// Whether our own code is faster than MKL's for a small product: it has to lay a transposed right
 /// operand out, whatever the number of rows, and goes over whole vectors of it.
 bool is_for_own(const Matrix& left, const Matrix& right) {
-  constexpr int least = 8;
   return kernels::has_products() && left.rows > 1 &&
-         (!right.transposed || (left.rows >= least && right.columns >= least));
+         (!right.transposed || (left.rows >= policy::kLeastSidesForOwnProduct &&
+                                right.columns >= policy::kLeastSidesForOwnProduct));
 }
 
 /// The same by MKL. The sums begin with what `out` holds, or zeros.
@@ -338,7 +334,8 @@ bool multiply_small(const std::optional<Matrix>& left, const std::optional<Matri
   const int64_t work = int64_t{2} * left->rows * left->columns * right->columns;
   const bool fits =
       left->columns == right->rows && out->rows == left->rows && out->columns == right->columns;
-  if (!fits || work >= least_measured || (out->rows > 1 && out->leading != out->columns))
+  if (!fits || work >= policy::kLeastTunedOperations ||
+      (out->rows > 1 && out->leading != out->columns))
     return false;
   if (begin == Begin::row &&
       (!row || row->rows != 1 || row->transposed || row->columns != out->columns))

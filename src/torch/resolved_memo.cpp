@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/policy.h"
+
 namespace janus::torch {
 
 using frontend::OperatorArgument;
 using frontend::ResolvedOperator;
 
 namespace {
-
-constexpr size_t kMost = 4096;
 
 void describe(std::ostream& out, const OperatorArgument& argument) {
   using Kind = OperatorArgument::Kind;
@@ -62,7 +62,7 @@ bool ResolvedMemo::recall(ResolvedOperator& asked) const {
 }
 
 void ResolvedMemo::note(const ResolvedOperator& resolved) {
-  if (remembered_.size() >= kMost) remembered_.clear();
+  if (remembered_.size() >= policy::kMostResolvedCalls) remembered_.clear();
   Remembered entry{resolved, {}};
   for (const OperatorArgument* argument : resolved.same_as) {
     const auto place = std::ranges::find(resolved.operands, argument);

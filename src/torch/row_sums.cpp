@@ -27,9 +27,6 @@ using execute::Operands;
 
 namespace {
 
-/// Of an element that is added to another, as kernels count it.
-constexpr int64_t work_of_element = 4;
-
 /// What is added where; `skipped` is an index whose rows are left out. The source may be a view
 /// that repeats rows, as the gradient of a mean is, as long as elements of a row are neighbours.
 struct Rows {
@@ -103,7 +100,8 @@ template <class Element>
 void add_rows(const Rows& rows, at::Tensor& table, bool zeroes) {
   Element* const data = table.mutable_data_ptr<Element>();
   const int64_t count = table.size(0), width = rows.width;
-  const int64_t work = (rows.source.numel() + (zeroes ? table.numel() : 0)) * work_of_element;
+  const int64_t work =
+      (rows.source.numel() + (zeroes ? table.numel() : 0)) * graph::kInstructionsOfAdded;
   const int64_t parts = thread_count();
   parallel_for(parts, kernels::least_pieces(work, parts), [&](int64_t first, int64_t last) {
     const int64_t begin = count * first / parts, end = count * last / parts;
@@ -166,7 +164,7 @@ void add_inner(const at::Tensor& indices, const at::Tensor& source, int64_t dim,
   const int64_t* const places = indices.const_data_ptr<int64_t>();
   const Element* const elements = source.const_data_ptr<Element>();
   Element* const results = out.mutable_data_ptr<Element>();
-  const int64_t work = outer * count * width * work_of_element;
+  const int64_t work = outer * count * width * graph::kInstructionsOfAdded;
   parallel_for(outer, kernels::least_pieces(work, outer), [&](int64_t first, int64_t last) {
     for (int64_t o = first; o < last; ++o) {
       const Element* __restrict from = elements + o * count * width;

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/policy.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/boxed_operation.h"
@@ -20,9 +21,6 @@ using execute::Operands;
 using execute::Slot;
 
 namespace {
-
-/// More bytes are copied by several threads elsewhere.
-constexpr size_t largest_joined = 1 << 20;
 
 int64_t position(const Slot& index, int64_t rows) {
   const int64_t row = index.i64();
@@ -146,7 +144,7 @@ class Cat final : public execute::Operation {
   /// False if elements would have to be converted or do not lie one behind the other.
   static bool copy_parts(const Operands& operands) {
     Borrowed out(operands.out(0));
-    if (!out->is_contiguous() || out->nbytes() > largest_joined) return false;
+    if (!out->is_contiguous() || out->nbytes() > policy::kLargestJoined) return false;
     for (size_t i = 0; i < operands.inputs.size(); ++i) {
       if (!operands.in(i).is_tensor()) return false;
       Borrowed part(operands.in(i));

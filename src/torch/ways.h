@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/policy.h"
 #include "base/steady_time.h"
 #include "jit/kept_choices.h"
 
@@ -51,9 +52,6 @@ class Ways {
   }
 
  private:
-  static constexpr int rounds = 3;
-  static constexpr double clearly_faster = 0.9;
-
   template <class Run>
   int kept_or_fastest(const Case& which, size_t count, const Run& run) {
     jit::KeptChoices& kept = jit::KeptChoices::of("torch " TORCH_VERSION);
@@ -69,7 +67,7 @@ class Ways {
   template <class Run>
   static int fastest(size_t count, const Run& run) {
     std::vector<double> least(count);
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < policy::kTunedRounds; ++round) {
       for (size_t way = 0; way < count; ++way) {
         const double start = steady_seconds();
         run(static_cast<int>(way));
@@ -79,7 +77,7 @@ class Ways {
       }
     }
     ways_were_compared = true;
-    least[0] *= clearly_faster;
+    least[0] *= policy::kClearlyFasterCandidate;
     return static_cast<int>(std::ranges::min_element(least) - least.begin());
   }
 

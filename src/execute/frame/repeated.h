@@ -9,15 +9,12 @@
 #include <optional>
 #include <vector>
 
+#include "base/policy.h"
 #include "execute/frame/kernel_call.h"
 #include "execute/library/library.h"
 #include "execute/memory/tensor_pool.h"
 
 namespace janus::execute {
-
-/// Larger tensors are not kept until the next run: their memory may serve others meanwhile, and to
-/// make them takes little of the time that it takes to fill them.
-constexpr int64_t largest_kept = 64 << 10;
 
 /// Most instructions of a program never run in a block, so that one of these which knows nothing
 /// takes no room.
@@ -50,7 +47,7 @@ class Repeated {
   void forget(const Slot& tensor);
   /// Gives up those that somebody else has.
   void forget_shared(const Library& library);
-  void forget_large_tensors(int64_t largest = largest_kept);
+  void forget_large_tensors(int64_t largest = policy::kLargestKept);
   /// About how many bytes its tensors take.
   int64_t bytes_held() const;
   /// Hands over all.

@@ -3,22 +3,15 @@
 
 #include <algorithm>
 
+#include "base/policy.h"
+
 namespace janus::execute {
-
-namespace {
-
-/// How many tensors are looked at before another one is made. A carried value is read while the
-/// next one is written, and a third may still be on its way; what invocations keep for a backward
-/// run is given up in the order in which it was made.
-constexpr size_t tried_tensors = 3;
-
-}  // namespace
 
 /// The one taken last if it is free again, else one of those that were made before the others.
 const Slot& TensorPool::take(const Layout& layout, Library& library) {
   if (last_ < tensors_.size() && library.has_no_other_owner(tensors_[last_]))
     return tensors_[last_];
-  for (size_t i = 1; i <= std::min(tried_tensors, tensors_.size()); ++i) {
+  for (size_t i = 1; i <= std::min(policy::kTriedTensors, tensors_.size()); ++i) {
     const size_t next = (last_ + i) % tensors_.size();
     if (!library.has_no_other_owner(tensors_[next])) continue;
     last_ = next;

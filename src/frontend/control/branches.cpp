@@ -9,17 +9,13 @@
 #include "frontend/values/truth.h"
 #include "frontend/control/effects.h"
 #include "frontend/core/operations.h"
+#include "base/policy.h"
 
 namespace janus::frontend {
 
 using python::Object;
 
-namespace {
-
-constexpr size_t kMostForks = 400;    // of one graph
-constexpr size_t kDeepestForks = 40;  // inside each other
-
-}  // namespace
+namespace {}  // namespace
 
 Fork::Fork(Interpreter& interpreter, const Truth& truth, int fact)
     : Fork(interpreter, truth, TestKey{interpreter.frame().code->facts_key, fact}) {}
@@ -95,7 +91,8 @@ Value Fork::merge() {
 }
 
 bool has_room_for_fork(const Interpreter& interpreter) {
-  return interpreter.open_scopes() < kDeepestForks && interpreter.scope_count() < kMostForks;
+  return interpreter.open_scopes() < policy::kDeepestForks &&
+         interpreter.scope_count() < policy::kMostForks;
 }
 
 bool may_merge(Interpreter& interpreter, int fact) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/values/strides.h"
+#include "base/policy.h"
 #include "python/integer.h"
 #include "speculate/describe.h"
 #include "frontend/values/constants.h"
@@ -25,8 +26,6 @@ TestKey entry_list_test(const Source* source) {
 }
 
 namespace {
-
-constexpr Py_ssize_t kMostParts = 8;  // of a tuple
 
 bool is_contiguous(const TensorFact& fact) {
   const graph::Shape sizes(fact.sizes.begin(), fact.sizes.end());
@@ -72,7 +71,7 @@ class Describer {
 
   std::optional<ElementPattern> tuple(PyObject* object, const std::string& path) {
     const Py_ssize_t size = PyTuple_GET_SIZE(object);
-    if (size == 0 || size > kMostParts) return std::nullopt;
+    if (size == 0 || size > policy::kMostTupleParts) return std::nullopt;
     ElementPattern made;
     made.kind = ElementPattern::Kind::tuple;
     for (Py_ssize_t i = 0; i < size; ++i) {

@@ -1,4 +1,5 @@
 #include "frontend/control/loop.h"
+#include "base/policy.h"
 
 #include "frontend/core/exceptions.h"
 #include "frontend/core/recursion_state.h"
@@ -13,8 +14,6 @@
 namespace janus::frontend {
 
 namespace {
-
-constexpr int kMostAttempts = 12;
 
 /// One round. `continue`, `break` and `return` (which it has noted) and its end are one behind it.
 void run_round(Interpreter& interpreter, const LoopParts& parts) {
@@ -33,7 +32,7 @@ void Loop::run() {
   const size_t forks = interpreter_.frame().forks.size();
   try {
     while (!attempt_round())
-      if (++attempt_ == kMostAttempts) fail("what its rounds change does not settle");
+      if (++attempt_ == policy::kMostLoopAttempts) fail("what its rounds change does not settle");
   } catch (const UnknownResult&) {
     if (!interpreter_.recursion().leaves_loops_out) throw;
     interpreter_.recursion().left_loop_out = true;

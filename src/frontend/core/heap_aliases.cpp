@@ -11,6 +11,7 @@
 #include "frontend/values/constants.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/operations.h"
+#include "base/policy.h"
 
 namespace janus::frontend {
 
@@ -32,9 +33,6 @@ bool is_constant(const Source* source) {
     if (step->base == nullptr) return step->kind == Source::Kind::constant;
   return false;
 }
-
-/// Fewer are compared one with the other.
-constexpr size_t least_distinct = 4;
 
 class Aliases {
  public:
@@ -88,7 +86,8 @@ class Aliases {
     for (const auto& [kind, owners] : alike) {
       std::vector<const Source*> group;
       for (const auto& [object, owner] : owners) group.push_back(owner);
-      if (group.size() >= least_distinct && std::ranges::find(distinct_, group) == distinct_.end())
+      if (group.size() >= policy::kLeastDistinct &&
+          std::ranges::find(distinct_, group) == distinct_.end())
         distinct_.push_back(std::move(group));
     }
     for (const std::vector<const Source*>& group : distinct_) {

@@ -13,6 +13,7 @@
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
 #include "frontend/language/iterated.h"
+#include "base/policy.h"
 
 namespace janus::frontend {
 
@@ -57,9 +58,6 @@ Completion execute_if(Interpreter& interpreter, const syntax::If& statement) {
 }
 
 namespace {
-
-/// Unrolled with a guard on each test; more rounds are a loop in the graph, if it can be one.
-constexpr int64_t kMostGuardedTrips = 64;
 
 /// The innermost loop while its rounds are interpreted; null if they are unrolled.
 class OuterLoop {
@@ -132,7 +130,8 @@ bool loop_test(Interpreter& interpreter, const syntax::While& loop, int64_t trip
   if (truth.example) return interpreter.follow(truth.flag, truth.example, fact);
   const speculate::NodeFact* seen = interpreter.fact(loop.fact);
   bool is_stable = seen != nullptr && seen->most_trips >= 0 &&
-                   seen->least_trips == seen->most_trips && seen->most_trips <= kMostGuardedTrips;
+                   seen->least_trips == seen->most_trips &&
+                   seen->most_trips <= policy::kMostGuardedTrips;
   if (!is_stable) {
     const CannotMerge* why = interpreter.followed({interpreter.frame().code->facts_key, loop.fact});
     interpreter.refuse(ReasonCode::dynamic_control,

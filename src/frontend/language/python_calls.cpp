@@ -9,6 +9,7 @@
 #include "frontend/language/operators.h"
 #include "frontend/objects/containers.h"
 #include "frontend/tensors/tensor.h"
+#include "base/policy.h"
 #include "ops/list.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/make.h"
@@ -193,8 +194,7 @@ Value choose(Interpreter& interpreter, const std::vector<Value>& elements, graph
   }
   PyErr_Clear();
   if (is_range) return interpreter.number(index);
-  constexpr size_t kMostChosen = 64;
-  if (elements.empty() || elements.size() > kMostChosen) return nullptr;
+  if (elements.empty() || elements.size() > policy::kMostChosen) return nullptr;
   for (const Value& element : elements)
     if (!is_number(element)) return nullptr;
   graph::Builder& builder = interpreter.builder();

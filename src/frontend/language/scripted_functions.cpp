@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/language/calls.h"
+#include "base/policy.h"
 #include "ops/list.h"
 #include "frontend/values/constants.h"
 #include "frontend/core/torch_objects.h"
@@ -181,7 +182,6 @@ bool is_known_graph(PyObject* scripted, PyObject* function) {
     Object scripted, code;  ///< weak references
     bool is_known;
   };
-  constexpr size_t kMost = 16;
   static auto* const answers = new std::deque<Answer>();
   PyObject* const code = PyFunction_GET_CODE(function);
   for (const Answer& each : *answers)
@@ -189,7 +189,7 @@ bool is_known_graph(PyObject* scripted, PyObject* function) {
         python::referent(each.code.get()).is(code))
       return each.is_known;
   const bool is_known = compare_graph(scripted, code);
-  if (answers->size() == kMost) answers->pop_front();
+  if (answers->size() == policy::kMostScriptedGraphs) answers->pop_front();
   answers->push_back({python::weak_reference(scripted), python::weak_reference(code), is_known});
   return is_known;
 }

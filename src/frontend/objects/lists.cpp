@@ -8,6 +8,7 @@
 #include "frontend/core/exceptions.h"
 #include "frontend/objects/container_parts.h"
 #include "frontend/objects/dict_views.h"
+#include "base/policy.h"
 #include "ops/list.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/rolled_list.h"
@@ -50,10 +51,9 @@ bool are_numbers_of_one_type(Interpreter& interpreter, const std::vector<Value>&
 }  // namespace
 
 Value element_at(Interpreter& interpreter, const std::vector<Value>& elements, const Value& index) {
-  constexpr size_t kMostChosen = 64;
   const auto* number = as<Number>(index);
   if (number == nullptr || number->type != Type::Kind::i64) return nullptr;
-  if (elements.empty() || elements.size() > kMostChosen) return nullptr;
+  if (elements.empty() || elements.size() > policy::kMostChosen) return nullptr;
   if (!are_numbers_of_one_type(interpreter, elements)) return nullptr;
   graph::Builder& builder = interpreter.builder();
   graph::Value* position = interpreter.graph_value(index);

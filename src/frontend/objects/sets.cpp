@@ -11,6 +11,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/objects/special_callables.h"
 #include "frontend/objects/containers.h"
+#include "base/policy.h"
 
 namespace janus::frontend {
 
@@ -52,9 +53,8 @@ void remove_from(Interpreter& interpreter, Keys& keys, const Value& key) {
 
 /// What a real set holds now: all of it is assumed.
 Keys keys_of_real(Interpreter& interpreter, const Known& known) {
-  constexpr Py_ssize_t kMostElements = 64;
   PyObject* set = known.object.get();
-  if (PySet_GET_SIZE(set) > kMostElements)
+  if (PySet_GET_SIZE(set) > policy::kMostSetElements)
     interpreter.refuse(ReasonCode::limit, "a set of many elements");
   Keys keys;
   interpreter.assume(Assumption::Kind::length, known.source, {}, PySet_GET_SIZE(set));

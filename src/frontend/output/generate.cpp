@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/options.h"
+#include "base/policy.h"
 #include "base/time_budget.h"
 #include "frontend/autograd/autograd.h"
 #include "frontend/control/entry_lists.h"
@@ -33,8 +34,6 @@ speculate::Reason internal_error(const std::string& message) {
 speculate::Reason out_of_time(Interpreter& interpreter) {
   return {ReasonCode::limit, time_spent(interpreter.output().graph), interpreter.last_span()};
 }
-
-constexpr size_t kMostAttempts = 12, kMostGeneralised = 16;
 
 /// Branches of which one side gives a tensor that requires a gradient, and the other one that needs
 /// none.
@@ -76,7 +75,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
     Interpreter interpreter(call, profiles, followed, varying);
     interpreter.attach(std::make_unique<Recursion>(interpreter, generalisation),
                        std::make_unique<MetWrites>(interpreter, generalisation.written));
-    if (attempt >= kMostAttempts) interpreter.follow_all();
+    if (attempt >= policy::kMostGenerationAttempts) interpreter.follow_all();
     try {
       speculate::Generated generated = run_entry(interpreter);
       const size_t known = varying.size();
@@ -84,7 +83,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       if (varying.size() == known) return generated;
     } catch (const Generalise& found) {
       if (TimeBudget::is_spent()) return out_of_time(interpreter);
-      if (++generalised == kMostGeneralised)
+      if (++generalised == policy::kMostGeneralised)
         return speculate::Reason{ReasonCode::limit, "a recursion that takes ever other forms", {}};
       generalisation.add(found);
       followed.clear();
@@ -98,7 +97,7 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
         return speculate::Reason{ReasonCode::dynamic_control, cat("in a recursion: ", reason.why),
                                  interpreter.last_span()};
       // What a recursion or a loop that is followed already gave stays what it is.
-      if (attempt > kMostAttempts || interpreter.followed(reason.test) != nullptr)
+      if (attempt > policy::kMostGenerationAttempts || interpreter.followed(reason.test) != nullptr)
         return speculate::Reason{ReasonCode::dynamic_control, reason.why, interpreter.last_span()};
       CannotMerge known = reason;
       known.in_first_round &= !interpreter.takes_first_round(reason.test);
@@ -108,7 +107,8 @@ std::variant<speculate::Generated, speculate::Reason> generate_anew(
       PyErr_Clear();
       if (TimeBudget::is_spent())
         return refusal.reason.code == ReasonCode::limit ? refusal.reason : out_of_time(interpreter);
-      if (interpreter.recursion().is_building() || attempt > kMostAttempts) return refusal.reason;
+      if (interpreter.recursion().is_building() || attempt > policy::kMostGenerationAttempts)
+        return refusal.reason;
       log("merge", refusal.reason.details);
       if (call.general && refusal.reason.code == ReasonCode::shape_mismatch &&
           !generalisation.names_equal_sizes) {

@@ -6,6 +6,7 @@
 #include "frontend/recursion/recursive_body.h"
 #include "frontend/recursion/recursive_call.h"
 #include "frontend/recursion/recursive_function.h"
+#include "base/policy.h"
 #include "graph/functions.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/rolled_list.h"
@@ -17,11 +18,6 @@ namespace janus::frontend {
 using python::Object;
 
 namespace {
-
-constexpr size_t kMostFunctions = 8;         // of one graph
-constexpr size_t kMostFirstActivations = 2;  // interpreted in place
-constexpr size_t kActivationsFollowed =
-    3;  // before a test that only the run decides is one of many
 
 bool is_same_function(const Frame& frame, const Activation& activation) {
   return frame.variables->scope == activation.scope && frame.environment == activation.environment;
@@ -55,7 +51,8 @@ Value Recursion::invoke(const Activation& activation) {
 /// Of many such objects, as the trees of a batch, only the first few are interpreted in place: the
 /// graph stays small, and the first activations of the others are computed together.
 bool Recursion::is_first_of_entry(const Activation& activation) {
-  if (is_building() || first_activations_[activation.scope] == kMostFirstActivations) return false;
+  if (is_building() || first_activations_[activation.scope] == policy::kMostFirstActivations)
+    return false;
   for (const Frame* frame = &interpreter_.frame(); frame != nullptr; frame = frame->caller)
     if (is_same_function(*frame, activation)) return false;
   for (const auto& [name, value] : activation.variables->values) {
@@ -98,7 +95,8 @@ void Recursion::detect(const Activation& activation) {
     if (interpreter_.differs_from_call_to_call(path))
       throw Generalise{activation.scope, activation.facts_key, place_of(path), {}};
   }
-  if (count >= kActivationsFollowed && interpreter_.open_scopes() > outermost->open_scopes &&
+  if (count >= policy::kActivationsFollowed &&
+      interpreter_.open_scopes() > outermost->open_scopes &&
       interpreter_.open_scopes() > innermost->open_scopes)
     throw Generalise{activation.scope, activation.facts_key, {}, {}};
 }
@@ -223,7 +221,7 @@ void Recursion::vary(const Activation& activation, const std::string& part, cons
 }
 
 RecursiveFunction& Recursion::make_function(const Activation& activation, Parameters parameters) {
-  if (functions_.size() == kMostFunctions)
+  if (functions_.size() == policy::kMostGraphFunctions)
     interpreter_.refuse(ReasonCode::limit, "too many forms of a recursion");
   auto function = std::make_unique<RecursiveFunction>();
   function->scope = activation.scope;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "frontend/tensors/tensor.h"
+#include "base/policy.h"
 #include "ops/list.h"
 #include "frontend/values/rolled_list.h"
 #include "frontend/core/recursion_state.h"
@@ -14,8 +15,6 @@ namespace janus::frontend {
 using graph::Type;
 
 namespace {
-
-constexpr int kMostPasses = 8;  // until what a function gives is found
 
 std::vector<Value> given_to(const Activation& activation) {
   std::vector<Value> given;
@@ -57,7 +56,7 @@ RecursiveBody::~RecursiveBody() {
 
 void RecursiveBody::run() {
   for (int pass = 0; !(pass == 0 ? interpret_first() : interpret(false));)
-    if (++pass == kMostPasses) refuse("what it gives back does not settle");
+    if (++pass == policy::kMostBodyPasses) refuse("what it gives back does not settle");
   finish();
 }
 

@@ -10,6 +10,7 @@
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/torch_library/special_callables.h"
+#include "base/policy.h"
 
 namespace janus::frontend {
 
@@ -67,15 +68,13 @@ bool are_plain(const Layers& layers) {
          std::ranges::all_of(layers.weights, [&](const Value& each) { return fits(each, 1); });
 }
 
-constexpr int64_t kMostUnrolled = 64;
-
 /// Whether eager has a kernel for the whole layer, oneDNN's for LSTMs, and that is quicker than a
 /// loop of the graph, which has no planned memory.
 bool is_quicker_as_operator(const Layers& layers) {
   const graph::Type& input = layers.input->value->type;
   if (layers.states.size() != 2 || input.dtype != graph::DType::f32) return false;
   const graph::Dim& rounds = input.shape[layers.batch_first ? 1 : 0];
-  return !rounds.is_constant() || rounds.value() > kMostUnrolled;
+  return !rounds.is_constant() || rounds.value() > policy::kMostUnrolledLayerSteps;
 }
 
 /// The more rounds, the longer a graph of them all takes to be made: many are a loop of the graph.
@@ -83,8 +82,9 @@ class RolledWhereLong {
  public:
   explicit RolledWhereLong(Interpreter& interpreter)
       : interpreter_(interpreter),
-        before_(std::exchange(interpreter.most_unrolled,
-                              std::min(interpreter.most_unrolled, kMostUnrolled))) {}
+        before_(
+            std::exchange(interpreter.most_unrolled,
+                          std::min(interpreter.most_unrolled, policy::kMostUnrolledLayerSteps))) {}
   ~RolledWhereLong() { interpreter_.most_unrolled = before_; }
   RolledWhereLong(const RolledWhereLong&) = delete;
   RolledWhereLong& operator=(const RolledWhereLong&) = delete;

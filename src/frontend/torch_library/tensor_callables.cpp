@@ -8,6 +8,7 @@
 #include "frontend/torch_library/legacy_tensors.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/strides.h"
+#include "base/policy.h"
 #include "ops/list.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/number_kinds.h"
@@ -57,16 +58,13 @@ Value call_item(Interpreter& interpreter, const Arguments& arguments) {
   return self == nullptr ? nullptr : item(interpreter, *self);
 }
 
-/// Longer lists are made by Python at once.
-constexpr int64_t kMostListed = 1024;
-
 /// tolist() of a tensor: of known, small size, or of one dimension.
 Value call_tolist(Interpreter& interpreter, const Arguments& arguments) {
   auto self = self_of(arguments);
   if (self == nullptr) return nullptr;
   const graph::Shape& shape = self->value->type.shape;
   if (shape.empty()) return item(interpreter, *self);
-  const bool is_long = interpreter.evaluate(shape[0]).value_or(0) > kMostListed;
+  const bool is_long = interpreter.evaluate(shape[0]).value_or(0) > policy::kMostListed;
   if (shape.size() == 1 && !shape[0].is_constant() && !is_long)
     if (Value list = list_of_numbers(interpreter, self)) return list;
   std::vector<Value> elements;

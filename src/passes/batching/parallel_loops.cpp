@@ -7,9 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/policy.h"
+#include "graph/cost.h"
 #include "graph/functions.h"
 #include "graph/op.h"
-#include "graph/typical_size.h"
 #include "ops/list.h"
 #include "passes/batching/row_forms.h"
 #include "passes/ordering/order.h"
@@ -22,13 +23,6 @@ using graph::Node;
 using graph::round_of;
 using graph::Value;
 
-/// As many loops side by side gain more than putting off costs.
-constexpr size_t least_loops = 4;
-/// A product of more rows does not wait for its matrix.
-constexpr int64_t most_rows = 8;
-/// To read a smaller matrix in each round costs less than putting off.
-constexpr double least_elements = 4096;
-
 bool has_few_rows(const Node& product) {
   const graph::Shape& shape = product.output()->type.shape;
   if (product.op == &op::mv || shape.size() < 2) return true;
@@ -37,7 +31,7 @@ bool has_few_rows(const Node& product) {
     if (!shape[i].is_constant()) return false;
     rows *= shape[i].value();
   }
-  return rows <= most_rows;
+  return rows <= policy::kMostRowsDeferred;
 }
 
 /// A loop's products of few rows with a matrix of the body.
@@ -61,7 +55,7 @@ struct Products {
   static bool is_matrix_of(const Value& value, const Block& body) {
     const Block* place = value.definition != nullptr ? value.definition->parent : value.owner;
     return place == &body && value.type.is_tensor() && value.type.rank() == 2 &&
-           graph::typical_size(graph::element_count(value.type.shape)) >= least_elements;
+           graph::typical_elements(value.type) >= policy::kLeastElementsDeferred;
   }
 };
 
@@ -189,7 +183,8 @@ std::unordered_set<const Node*> parallel_loops(const Block& body) {
   if (by_matrix.empty()) return parallel;
   const Predecessors before = predecessors(body);
   for (const auto& [matrix, loops] : by_matrix)
-    if (loops.size() >= least_loops && most_beside(body, before, loops) >= least_loops)
+    if (loops.size() >= policy::kLeastLoopsSideBySide &&
+        most_beside(body, before, loops) >= policy::kLeastLoopsSideBySide)
       parallel.insert(loops.begin(), loops.end());
   return parallel;
 }

@@ -11,8 +11,8 @@
 
 #include "base/check.h"
 #include "base/options.h"
+#include "graph/cost.h"
 #include "graph/rewriter.h"
-#include "graph/typical_size.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/promotion.h"

@@ -11,8 +11,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/policy.h"
+#include "graph/cost.h"
 #include "graph/op.h"
-#include "graph/typical_size.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
 #include "ops/read.h"
@@ -25,10 +26,6 @@ namespace {
 
 using graph::Node;
 using graph::Value;
-
-/// Kernels larger than this are cut: compile time grows faster than what further fusing saves.
-constexpr size_t kMaximumNodes = 48;
-constexpr size_t kMaximumTensors = 28;  // operands and results
 
 class UnionFind {
  public:
@@ -346,7 +343,7 @@ class Grouping {
   }
 
   bool fits(std::span<const uint32_t> piece) const {
-    if (piece.size() > kMaximumNodes) return false;
+    if (piece.size() > policy::kMostFusedNodes) return false;
     const auto is_inside = [&](uint32_t i) { return std::ranges::binary_search(piece, i); };
     std::set<const Value*> tensors;
     for (const uint32_t i : piece) {
@@ -358,7 +355,7 @@ class Grouping {
       if (is_result_[i] || !std::ranges::all_of(after_[i], is_inside))
         tensors.insert(nodes_[i]->outputs.begin(), nodes_[i]->outputs.end());
     }
-    return tensors.size() <= kMaximumTensors;
+    return tensors.size() <= policy::kMostFusedTensors;
   }
 
   const std::vector<Node*>& nodes_;
@@ -462,10 +459,8 @@ void split_by_shape(const graph::Block& block, const std::vector<uint32_t>& grou
 }  // namespace
 
 bool has_few_elements(const Node& node) {
-  constexpr int64_t few_elements = 16 << 10;
   const auto is_few = [](const Value* value) {
-    return !value->type.is_tensor() ||
-           graph::typical_size(graph::element_count(value->type.shape)) <= few_elements;
+    return !value->type.is_tensor() || graph::typical_elements(value->type) <= policy::kFewElements;
   };
   // Of a table only those rows are read that are looked up.
   const std::span<Value* const> inputs(node.inputs);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/policy.h"
 #include "graph/constant.h"
 #include "graph/rewriter.h"
 #include "ops/expression.h"
@@ -19,9 +20,6 @@ using graph::Value;
 using ops::apply;
 using ops::Expression;
 
-/// So many numbers are added up one by one.
-constexpr size_t kMostNumbers = 16;
-
 bool is_length(const Node& node) {
   if (node.op != &op::vector_norm || !has_few_elements(node)) return false;
   const graph::DType dtype = node.inputs[0]->type.dtype;
@@ -33,7 +31,8 @@ bool is_length(const Node& node) {
 /// The numbers of which a stack is made, if it is.
 std::vector<Value*> stacked_numbers(const Value& stack) {
   const Node* node = stack.definition;
-  if (node == nullptr || node->op != &op::stack || node->inputs.size() > kMostNumbers) return {};
+  if (node == nullptr || node->op != &op::stack || node->inputs.size() > policy::kMostNumbersSummed)
+    return {};
   const bool are_numbers =
       std::ranges::all_of(node->inputs, [](const Value* input) { return input->type.rank() == 0; });
   if (!are_numbers) return {};

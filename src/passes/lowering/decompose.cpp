@@ -4,14 +4,13 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/policy.h"
 #include "graph/rewriter.h"
 
 namespace janus::passes {
 namespace {
 
 using graph::Node;
-
-constexpr int kDeepestNesting = 32;
 
 bool is_composite(const Node& node) { return node.op->is(graph::Trait::composite); }
 
@@ -46,7 +45,8 @@ graph::Graph decompose_once(const graph::Graph& graph) {
 graph::Graph decompose(const graph::Graph& graph) {
   graph::Graph result = decompose_once(graph);
   for (int depth = 1; has_composite(result); ++depth) {
-    TORCHJANUS_CHECK(depth < kDeepestNesting, "composite operators that decompose into themselves");
+    TORCHJANUS_CHECK(depth < policy::kDeepestDecomposition,
+                     "composite operators that decompose into themselves");
     result = decompose_once(result);
   }
   return result;

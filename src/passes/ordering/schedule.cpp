@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/check.h"
+#include "graph/cost.h"
 #include "graph/op.h"
-#include "graph/typical_size.h"
 #include "ops/list.h"
 #include "passes/ordering/effects.h"
 #include "passes/ordering/order.h"

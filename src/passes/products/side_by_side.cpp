@@ -6,8 +6,8 @@
 #include <optional>
 #include <unordered_map>
 
+#include "graph/cost.h"
 #include "graph/op.h"
-#include "graph/typical_size.h"
 #include "ops/attributes.h"
 #include "ops/expression.h"
 #include "ops/list.h"
@@ -115,15 +115,13 @@ Value* put_side_by_side(graph::Builder& builder, std::span<Value* const> parts) 
   return builder.append(are_rows ? op::stack : op::cat, operands, {{"dim", int64_t{0}}})->output();
 }
 
-int64_t price_of_moving(std::span<Value* const> parts) {
+int64_t cost_of_joining(std::span<Value* const> parts) {
   if (lie_together(parts)) return 0;
-  constexpr int64_t price_of_element = 4;
   int64_t elements = 0;
-  for (const Value* part : parts)
-    elements += graph::typical_size(graph::element_count(part->type.shape));
+  for (const Value* part : parts) elements += graph::typical_elements(part->type);
   // A list of operands takes longer to hand over than a few.
   const auto calls = 3 + static_cast<int64_t>(parts.size()) / 4;
-  return price_of_element * elements + price_of_call * calls;
+  return graph::kElementsOfCopied * elements + graph::kElementsOfCall * calls;
 }
 
 std::optional<std::vector<size_t>> Stacks::find(const Values& parts) const {
@@ -141,10 +139,10 @@ void Stacks::add(const Values& parts) {
   if (std::ranges::adjacent_find(key) == key.end()) orders_.try_emplace(key, parts);
 }
 
-int64_t Stacks::price_of_moving(const Values& parts) const {
+int64_t Stacks::cost_of_joining(const Values& parts) const {
   const auto found = orders_.find(sorted(parts));
   const bool is_there = found != orders_.end() && found->second == parts;
-  return is_there ? 0 : passes::price_of_moving(parts);
+  return is_there ? 0 : passes::cost_of_joining(parts);
 }
 
 Values Stacks::sorted(Values parts) {

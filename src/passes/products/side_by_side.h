@@ -14,9 +14,6 @@ namespace janus::passes {
 
 using Values = std::vector<graph::Value*>;
 
-/// What is won and lost is counted in elements read in a row; so many are in the time of a call.
-inline constexpr int64_t price_of_call = 5000;
-
 /// Whether each part begins in the same tensor where the one before ends.
 bool lie_together(std::span<graph::Value* const> parts);
 
@@ -26,8 +23,8 @@ std::vector<size_t> natural_order(std::span<graph::Value* const> parts);
 /// The rows of matrices that have as many columns, or vectors as rows, as one matrix.
 graph::Value* put_side_by_side(graph::Builder& builder, std::span<graph::Value* const> parts);
 
-/// What that costs: nothing where they lie together.
-int64_t price_of_moving(std::span<graph::Value* const> parts);
+/// What that costs, in elements (graph/cost.h): nothing where they lie together.
+int64_t cost_of_joining(std::span<graph::Value* const> parts);
 
 /// The tensor of which the parts are all, or its slice, in that shape. They must lie together.
 graph::Value* found_side_by_side(graph::Builder& builder, std::span<graph::Value* const> parts,
@@ -40,7 +37,7 @@ class Stacks {
   std::optional<std::vector<size_t>> find(const Values& parts) const;
   void add(const Values& parts);
   /// The same as the function; none where there is that stack.
-  int64_t price_of_moving(const Values& parts) const;
+  int64_t cost_of_joining(const Values& parts) const;
 
  private:
   static Values sorted(Values parts);

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "graph/cost.h"
 #include "graph/op.h"
 #include "graph/rewriter.h"
-#include "graph/typical_size.h"
 #include "ops/attributes.h"
 #include "ops/expression.h"
 #include "ops/list.h"
@@ -70,10 +70,9 @@ Stacks stacks_in(const Block& block) {
 
 /// A product is a call, and reads the whole matrix however few rows it has.
 bool is_worth_it(const Group& group, const Stacks& stacks) {
-  const int64_t matrix =
-      graph::typical_size(graph::element_count(group.front().matrix->type.shape));
+  const int64_t matrix = graph::typical_elements(group.front().matrix->type);
   const auto fewer = static_cast<int64_t>(group.size()) - 1;
-  return fewer * (matrix + price_of_call) > stacks.price_of_moving(rows_of(group));
+  return fewer * (matrix + graph::kElementsOfCall) > stacks.cost_of_joining(rows_of(group));
 }
 
 Group products_of(const JointNodes& nodes) {

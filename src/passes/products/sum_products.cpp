@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "graph/constant.h"
+#include "graph/cost.h"
 #include "graph/op.h"
 #include "graph/rewriter.h"
-#include "graph/typical_size.h"
 #include "ops/attributes.h"
 #include "ops/expression.h"
 #include "ops/list.h"
@@ -172,8 +172,8 @@ class Planner {
     lefts = in_order(lefts, *order);
     rights = in_order(rights, *order);
     const auto fewer = static_cast<int64_t>(products.size()) - 1;
-    if (fewer * price_of_term(*sum.root) <=
-        stacks.price_of_moving(lefts) + stacks.price_of_moving(rights)) {
+    if (fewer * cost_of_term(*sum.root) <=
+        stacks.cost_of_joining(lefts) + stacks.cost_of_joining(rights)) {
       sum.terms = before;
       return;
     }
@@ -209,8 +209,8 @@ class Planner {
     const std::vector<size_t> order = natural_order(factors);
     const auto fewer = static_cast<int64_t>(terms.size()) - 1;
     // Columns never lie together, rows may.
-    if (fewer * price_of_term(*sum.root) <=
-        price_of_moving(columns) + price_of_moving(in_order(factors, order))) {
+    if (fewer * cost_of_term(*sum.root) <=
+        cost_of_joining(columns) + cost_of_joining(in_order(factors, order))) {
       sum.terms = before;
       return;
     }
@@ -219,10 +219,10 @@ class Planner {
   }
 
   /// What a product more in the sum costs: a call, and what goes through memory to add it.
-  static int64_t price_of_term(const Node& root) {
+  static int64_t cost_of_term(const Node& root) {
     constexpr int64_t operands_and_result = 3;
-    return price_of_call + operands_and_result *
-                               graph::typical_size(graph::element_count(root.output()->type.shape));
+    return graph::kElementsOfCall +
+           operands_and_result * graph::typical_elements(root.output()->type);
   }
 
   void stack_matrices(Sum& sum, const Stacks& stacks) const {

@@ -6,9 +6,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/policy.h"
+#include "graph/cost.h"
 #include "graph/op.h"
 #include "graph/rewriter.h"
-#include "graph/typical_size.h"
 #include "ops/expression.h"
 #include "ops/list.h"
 
@@ -18,15 +19,6 @@ namespace {
 using graph::Block;
 using graph::Node;
 using graph::Value;
-
-/// With more rows, what it takes to lay a matrix out is little beside the product.
-constexpr int64_t most_rows = 64;
-/// Narrower matrices are read as easily either way.
-constexpr int64_t least_side = 16;
-/// Products that together gain more than the copy takes.
-constexpr int64_t least_products = 4;
-/// As many as a loop is taken to have rounds.
-constexpr int64_t typical_rounds = 8;
 
 /// A product of some rows with a transposed matrix.
 struct Product {
@@ -57,9 +49,9 @@ struct Product {
     const graph::Type& type = matrix->type;
     return (type.dtype == graph::DType::f32 || type.dtype == graph::DType::f64) &&
            rows->type.dtype == type.dtype && rows->type.rank() == 2 && type.rank() == 2 &&
-           graph::typical_size(rows->type.shape[0]) <= most_rows &&
-           graph::typical_size(type.shape[0]) >= least_side &&
-           graph::typical_size(type.shape[1]) >= least_side;
+           graph::typical_size(rows->type.shape[0]) <= policy::kMostRowsOfPacked &&
+           graph::typical_size(type.shape[0]) >= policy::kLeastSideOfPacked &&
+           graph::typical_size(type.shape[1]) >= policy::kLeastSideOfPacked;
   }
 };
 
@@ -72,7 +64,8 @@ class Turnable {
     for (const Node* node : body.nodes) known_.insert(node->outputs.begin(), node->outputs.end());
     for (const Node* node : body.nodes) count(*node, *node, 1);
     for (const auto& [matrix, uses] : uses_)
-      if (uses.products >= least_products) first_users_[uses.first].push_back(matrix);
+      if (uses.products >= policy::kLeastProductsOfPacked)
+        first_users_[uses.first].push_back(matrix);
   }
 
   /// The matrices that are first needed by this node of the body, or in it.
@@ -101,7 +94,7 @@ class Turnable {
     }
     if (node.op != &op::while_) return;
     for (const auto& block : node.blocks)
-      for (const Node* inner : block->nodes) count(*inner, in_body, times * typical_rounds);
+      for (const Node* inner : block->nodes) count(*inner, in_body, times * policy::kTypicalRounds);
   }
 
   std::unordered_set<const Value*> known_;  // all that the body defines

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "graph/cost.h"
 #include "graph/op.h"
 #include "graph/rewriter.h"
-#include "graph/typical_size.h"
 #include "ops/expression.h"
 #include "ops/list.h"
 #include "ops/view_rules.h"
@@ -57,14 +57,12 @@ Values what_is_joined(const JointNodes& group) {
 /// A product reads all rows, however narrow the matrix is; but columns that are parts of a wider
 /// matrix are read less easily. `times`: how many groups have the same matrices.
 bool is_worth_it(const JointNodes& group, int64_t times) {
-  const auto size = [](const Value* value) {
-    return graph::typical_size(graph::element_count(value->type.shape));
-  };
+  const auto size = [](const Value* value) { return graph::typical_elements(value->type); };
   const auto fewer = static_cast<int64_t>(group.size()) - 1;
-  int64_t saved = fewer * (size(group.front()->inputs[0]) + price_of_call);
+  int64_t saved = fewer * (size(group.front()->inputs[0]) + graph::kElementsOfCall);
   for (const Node* node : group) saved -= size(node->output());
-  int64_t price = price_of_moving(operands_of(group, 1));
-  if (has_bias(*group.front())) price += price_of_moving(operands_of(group, 2));
+  int64_t price = cost_of_joining(operands_of(group, 1));
+  if (has_bias(*group.front())) price += cost_of_joining(operands_of(group, 2));
   return saved * times > price;
 }
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/policy.h"
+#include "graph/builder.h"
 #include "ops/list.h"
 #include "passes/lowering/decompose.h"
 #include "passes/structure/graph_of_node.h"
@@ -14,8 +16,6 @@ using graph::Node;
 using graph::Value;
 
 namespace {
-
-constexpr size_t most_known = 128;  ///< of one operator
 
 /// All that decides what a node's parts are, and the answer.
 struct Known {
@@ -70,7 +70,7 @@ std::vector<bool> inputs_reached_by_parts(const Value& output, Paths paths, cons
   }
   known.reached = find(node, index, paths, search);
   std::vector<Known>& all = memory[node.op];  // what finding out has asked about is there as well
-  if (all.size() >= most_known) all.clear();
+  if (all.size() >= policy::kMostPartsKnown) all.clear();
   all.push_back(std::move(known));
   return all.back().reached;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/policy.h"
 #include "graph/functions.h"
 #include "ops/list.h"
 #include "passes/reach/list_reach.h"
@@ -90,14 +91,15 @@ class Rounds {
   /// in.
   std::vector<Value*> reached_for_certain(size_t index) {
     const std::set<size_t> lists = lists_taken(index);
-    constexpr int64_t most_rounds = 64;
-    const int64_t least = std::min(loop_.attributes.get_or<int64_t>("minimum", 0), most_rounds);
+    const int64_t least =
+        std::min(loop_.attributes.get_or<int64_t>("minimum", 0), policy::kMostRoundsFollowed);
     std::set<size_t> carried = {index};
     for (int64_t round = 0; round < least; ++round) carried = step(carried);
     const Reached certain = outer_;
     std::set<size_t> in_all = carried;
     std::set<std::set<size_t>> seen;
-    while (seen.insert(carried).second && seen.size() < static_cast<size_t>(most_rounds)) {
+    while (seen.insert(carried).second &&
+           seen.size() < static_cast<size_t>(policy::kMostRoundsFollowed)) {
       std::set<size_t> both;
       std::ranges::set_intersection(in_all, carried, std::inserter(both, both.end()));
       in_all = std::move(both);

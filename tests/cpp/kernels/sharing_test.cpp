@@ -11,6 +11,7 @@
 
 #include "../jit/temporary_folder.h"
 #include "base/options.h"
+#include "base/policy.h"
 #include "base/thread_pool.h"
 
 namespace janus::kernels {
@@ -42,9 +43,9 @@ TEST_F(SharingTest, WhatWasMeasuredIsKept) {
 }
 
 TEST_F(SharingTest, FiguresAreBounded) {
-  EXPECT_EQ(figure(3), kLeastCycles);
+  EXPECT_EQ(figure(3), policy::kLeastCycles);
   files::remove_all(folder());
-  EXPECT_EQ(figure(1e12), kMostCycles);
+  EXPECT_EQ(figure(1e12), policy::kMostCycles);
 }
 
 TEST_F(SharingTest, ABusyMachineCountsForOneProcess) {
@@ -54,7 +55,7 @@ TEST_F(SharingTest, ABusyMachineCountsForOneProcess) {
 }
 
 TEST_F(SharingTest, WhereNothingCanBeMeasuredNothingIsKept) {
-  EXPECT_EQ(figure(std::nullopt), kUsualCycles);
+  EXPECT_EQ(figure(std::nullopt), policy::kUsualCycles);
   EXPECT_EQ(figure(4000), 4000);
 }
 
@@ -67,7 +68,7 @@ TEST_F(SharingTest, WhatIsDamagedIsMeasuredAnew) {
 }
 
 TEST_F(SharingTest, WhatIsKeptAndMakesNoSenseIsMeasuredAnew) {
-  for (const int senseless : {0, -5, kMostCycles + 1}) {
+  for (const int senseless : {0, -5, policy::kMostCycles + 1}) {
     KeptChoices(folder(), "this machine").keep("threads", senseless);
     EXPECT_EQ(figure(6000), 6000);
     files::remove_all(folder());
@@ -93,9 +94,9 @@ TEST_F(SharingTest, TheNumberOfThreadsMayChangeBetweenCalls) {
   for (const int threads : {2, 1, 3, 2, 9, 1, 2}) {
     set_thread_count(threads);
     EXPECT_EQ(is_worth_sharing(int64_t{1} << 40), threads > 1);
-    EXPECT_FALSE(is_worth_sharing(2 * kLeastWorkPerThread - 1));
+    EXPECT_FALSE(is_worth_sharing(2 * policy::kLeastWorkPerThread - 1));
     const int64_t least = work_per_thread();
-    EXPECT_GE(least, kLeastWorkPerThread);
+    EXPECT_GE(least, policy::kLeastWorkPerThread);
     EXPECT_EQ(work_per_thread(), least);  // measured once
   }
 }
