@@ -1,12 +1,12 @@
 """Recurrent layers as programs: what torch.gru, torch.lstm, torch.rnn_tanh and torch.rnn_relu compute.
 
-Graphs are made of these instead of the layers' own operators: so the rounds are a loop like any other,
-unrolled or in the graph, with gates in one kernel and the products of all rounds in one.
-All take time as the first dimension and give `(output, last state, ...)`; the input's products of all
-rounds are one, as torch computes them: so the cells are not torch.gru_cell and its like, which multiply
-their inputs themselves (over lengths that vary, half as fast).
+The front end inlines `layers` in the place of these functions. So the time steps are a loop like any
+other, unrolled or in the graph, with the gates in one kernel. All tensors have time as their first
+dimension. The input's products of all time steps are one product, as in torch. That is why the cells
+are not torch.gru_cell and its like, which multiply their input themselves: over lengths that vary that
+is half as fast. The equations of the cells are src/ops/recurrent.cpp's.
 
-Source of the equations: the documentation of torch.nn.GRU, torch.nn.LSTM and torch.nn.RNN.
+Source: the documentation of torch.nn.GRU, torch.nn.LSTM and torch.nn.RNN.
 """
 
 from __future__ import annotations
@@ -22,29 +22,35 @@ States = tuple[Tensor, ...]
 """What a cell hands from round to round, its output first."""
 
 
-def gru_cell(ours: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
-    """A round, of the products of its input and of its state with their weights."""
-    (state,) = states
-    reset, kept, fresh = ours.chunk(3, 1)
-    its_reset, its_kept, its_fresh = linear(state, weight, bias).chunk(3, 1)
-    reset, kept = torch.sigmoid(its_reset + reset), torch.sigmoid(its_kept + kept)
-    fresh = torch.tanh(fresh + its_fresh * reset)
-    return ((state - fresh) * kept + fresh,)
+class OnlyInGraphs(NotImplementedError):
+    """Raised by a cell that runs as Python: its equations are the graph's (src/ops/recurrent.h)."""
 
 
-def lstm_cell(ours: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
-    output, state = states
-    entering, kept, fresh, shown = (linear(output, weight, bias) + ours).chunk(4, 1)
-    state = torch.sigmoid(kept) * state + torch.sigmoid(entering) * torch.tanh(fresh)
-    return torch.sigmoid(shown) * torch.tanh(state), state
+def gru_cell(product: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+    """The states after one time step.
+
+    Args:
+        product: The input's product with its weight and bias, (batch, gates x units).
+        states: The states before the step, (batch, units) each.
+        weight: The state's weight, (gates x units, units).
+        bias: The state's bias, (gates x units,), or None.
+    """
+    raise OnlyInGraphs
 
 
-def tanh_cell(ours: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
-    return (torch.tanh(linear(states[0], weight, bias) + ours),)
+def lstm_cell(product: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+    """As gru_cell(), of two states: the output and the memory."""
+    raise OnlyInGraphs
 
 
-def relu_cell(ours: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
-    return (torch.relu(linear(states[0], weight, bias) + ours),)
+def tanh_cell(product: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+    """As gru_cell(), of a plain cell: one gate."""
+    raise OnlyInGraphs
+
+
+def relu_cell(product: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
+    """As tanh_cell(), with another activation."""
+    raise OnlyInGraphs
 
 
 def one_way(

@@ -1,6 +1,8 @@
-// Cells of recurrent networks, made of the products and gates that eager computes: so the products
-// of an input that stays the same are computed once, and the gates by one kernel.
-#include "ops/expression.h"
+// Operators of single recurrent cells. They decompose into the products and gates that eager
+// computes, so that the product of an input that stays the same is computed once and the gates are
+// one kernel.
+#include "ops/recurrent.h"
+
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -34,41 +36,62 @@ std::vector<Type> infer_cell(const Infer& infer, size_t states, int64_t gates) {
   return std::vector<Type>(states, state);
 }
 
-/// What a cell computes of its input, or of its first state, in one product: its gates side by
-/// side.
+/// The product of the input, or of the first state, with its weight and bias.
 Expression product(const Decompose& d, size_t operand, size_t weight) {
   return apply(op::linear, in(d, operand), in(d, weight), in(d, weight + 2));
 }
 
-/// Part `index` of the gates, which are as wide as the state.
-Expression gate(const Decompose& d, const Expression& gates, int64_t index) {
-  const Dim hidden = in(d, 1).shape()[1];
+/// Part `index` of the gates, each as wide as the state.
+Expression gate(const Expression& gates, const Expression& state, int64_t index) {
+  const Dim hidden = state.shape()[1];
   return sliced(gates, 1, hidden * index, hidden * (index + 1));
 }
 
-std::vector<Value*> decompose_gru_cell(const Decompose& d) {
-  const auto state = in(d, 1), ours = product(d, 0, 2), its = product(d, 1, 3);
-  const auto reset = apply(op::sigmoid, gate(d, its, 0) + gate(d, ours, 0));
-  const auto kept = apply(op::sigmoid, gate(d, its, 1) + gate(d, ours, 1));
-  const auto fresh = apply(op::tanh, gate(d, ours, 2) + gate(d, its, 2) * reset);
-  return {(state - fresh) * kept + fresh};
-}
-
-std::vector<Value*> decompose_lstm_cell(const Decompose& d) {
-  const auto gates = product(d, 1, 4) + product(d, 0, 3);
-  const auto entering = apply(op::sigmoid, gate(d, gates, 0));
-  const auto kept = apply(op::sigmoid, gate(d, gates, 1));
-  const auto fresh = apply(op::tanh, gate(d, gates, 2));
-  const auto shown = apply(op::sigmoid, gate(d, gates, 3));
-  const auto state = kept * in(d, 2) + entering * fresh;
-  return {shown * apply(op::tanh, state), state};
-}
-
-std::vector<Value*> decompose_plain_cell(const Decompose& d, const OpDef& activation) {
-  return {apply(activation, product(d, 1, 3) + product(d, 0, 2))};
+/// One state of a cell after the step; its operands are as infer_cell() says.
+template <ops::RecurrentCell& step, size_t states>
+std::vector<Value*> decompose_cell(const Decompose& d) {
+  std::vector<Expression> before;
+  for (size_t i = 1; i <= states; ++i) before.push_back(in(d, i));
+  const auto of_state = product(d, 1, states + 2), of_input = product(d, 0, states + 1);
+  std::vector<Value*> results;
+  for (const Expression& state : step(of_input, of_state, before)) results.push_back(state);
+  return results;
 }
 
 }  // namespace
+
+std::vector<Expression> ops::gru_step(const Expression& of_input, const Expression& of_state,
+                                      std::span<const Expression> states) {
+  const Expression& state = states[0];
+  const auto ours = [&](int64_t index) { return gate(of_input, state, index); };
+  const auto its = [&](int64_t index) { return gate(of_state, state, index); };
+  const auto reset = apply(op::sigmoid, its(0) + ours(0));
+  const auto update = apply(op::sigmoid, its(1) + ours(1));
+  const auto fresh = apply(op::tanh, ours(2) + its(2) * reset);
+  return {(state - fresh) * update + fresh};
+}
+
+std::vector<Expression> ops::lstm_step(const Expression& of_input, const Expression& of_state,
+                                       std::span<const Expression> states) {
+  const Expression& memory = states[1];
+  const auto gates = of_state + of_input;
+  const auto input = apply(op::sigmoid, gate(gates, memory, 0));
+  const auto forget = apply(op::sigmoid, gate(gates, memory, 1));
+  const auto fresh = apply(op::tanh, gate(gates, memory, 2));
+  const auto output = apply(op::sigmoid, gate(gates, memory, 3));
+  const auto next = forget * memory + input * fresh;
+  return {output * apply(op::tanh, next), next};
+}
+
+std::vector<Expression> ops::tanh_step(const Expression& of_input, const Expression& of_state,
+                                       std::span<const Expression>) {
+  return {apply(op::tanh, of_state + of_input)};
+}
+
+std::vector<Expression> ops::relu_step(const Expression& of_input, const Expression& of_state,
+                                       std::span<const Expression>) {
+  return {apply(op::relu, of_state + of_input)};
+}
 
 constinit const OpDef op::gru_cell{
     .name = "gru_cell",
@@ -80,7 +103,7 @@ constinit const OpDef op::gru_cell{
     .python = "gru_cell _VF.gru_cell",
     .traits = Trait::pure | Trait::composite,
     .infer = [](const Infer& infer) { return infer_cell(infer, 1, 3); },
-    .decompose = decompose_gru_cell,
+    .decompose = decompose_cell<ops::gru_step, 1>,
 };
 
 constinit const OpDef op::lstm_cell{
@@ -93,7 +116,7 @@ constinit const OpDef op::lstm_cell{
     .python = "lstm_cell _VF.lstm_cell",
     .traits = Trait::pure | Trait::composite,
     .infer = [](const Infer& infer) { return infer_cell(infer, 2, 4); },
-    .decompose = decompose_lstm_cell,
+    .decompose = decompose_cell<ops::lstm_step, 2>,
 };
 
 constinit const OpDef op::rnn_tanh_cell{
@@ -106,7 +129,7 @@ constinit const OpDef op::rnn_tanh_cell{
     .python = "rnn_tanh_cell _VF.rnn_tanh_cell",
     .traits = Trait::pure | Trait::composite,
     .infer = [](const Infer& infer) { return infer_cell(infer, 1, 1); },
-    .decompose = [](const Decompose& d) { return decompose_plain_cell(d, op::tanh); },
+    .decompose = decompose_cell<ops::tanh_step, 1>,
 };
 
 constinit const OpDef op::rnn_relu_cell{
@@ -119,7 +142,7 @@ constinit const OpDef op::rnn_relu_cell{
     .python = "rnn_relu_cell _VF.rnn_relu_cell",
     .traits = Trait::pure | Trait::composite,
     .infer = [](const Infer& infer) { return infer_cell(infer, 1, 1); },
-    .decompose = [](const Decompose& d) { return decompose_plain_cell(d, op::relu); },
+    .decompose = decompose_cell<ops::relu_step, 1>,
 };
 
 }  // namespace janus

@@ -1,5 +1,6 @@
-// Layers of recurrent networks (torch.gru, torch.lstm, ...): in a graph they are the programs of
-// torchjanus/recurrent.py, whose rounds are a loop like any other.
+// Recurrent layers (torch.gru, torch.lstm, ...): in a graph they are the program of
+// torchjanus/recurrent.py, whose time steps are a loop like any other. The cell of a step is the
+// operators' (ops/recurrent.h).
 #include <algorithm>
 
 #include "frontend/language/calls.h"
@@ -11,6 +12,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/torch_library/special_callables.h"
 #include "base/policy.h"
+#include "ops/recurrent.h"
 
 namespace janus::frontend {
 
@@ -106,15 +108,45 @@ std::shared_ptr<Tensor> with_batch_first(Interpreter& interpreter, const Value& 
   return own;
 }
 
-/// A function of torch's, the cell of torchjanus/recurrent.py, and how many states that has.
+/// A function of torch's, the cell that stands for its steps in torchjanus/recurrent.py, what that
+/// computes, and how many states it has.
 struct Kind {
   const char *callable, *cell;
+  ops::RecurrentCell* step;
   size_t states;
 };
-constexpr Kind kGru{"torch.gru", "torchjanus.recurrent.gru_cell", 1};
-constexpr Kind kLstm{"torch.lstm", "torchjanus.recurrent.lstm_cell", 2};
-constexpr Kind kTanh{"torch.rnn_tanh", "torchjanus.recurrent.tanh_cell", 1};
-constexpr Kind kRelu{"torch.rnn_relu", "torchjanus.recurrent.relu_cell", 1};
+constexpr Kind kGru{"torch.gru", "torchjanus.recurrent.gru_cell", ops::gru_step, 1};
+constexpr Kind kLstm{"torch.lstm", "torchjanus.recurrent.lstm_cell", ops::lstm_step, 2};
+constexpr Kind kTanh{"torch.rnn_tanh", "torchjanus.recurrent.tanh_cell", ops::tanh_step, 1};
+constexpr Kind kRelu{"torch.rnn_relu", "torchjanus.recurrent.relu_cell", ops::relu_step, 1};
+
+/// A cell of torchjanus/recurrent.py: the states after a step, of the input's product, the states
+/// before it, and the state's weight and bias.
+template <const Kind& kind>
+Value call_cell(Interpreter& interpreter, const CallArguments& arguments) {
+  const auto of_input = shared_as<Tensor>(arguments.positional[0]);
+  const auto* states = as<Sequence>(arguments.positional[1]);
+  const auto of_state =
+      tensor_by(interpreter, "nn.functional.linear",
+                {states->elements[0], arguments.positional[2], arguments.positional[3]});
+  graph::Builder& builder = interpreter.builder();
+  bool is_tracked = of_input->requires_grad || of_state->requires_grad;
+  std::vector<ops::Expression> before;
+  for (const Value& state : states->elements) {
+    const auto* tensor = as<Tensor>(state);
+    is_tracked = is_tracked || tensor->requires_grad;
+    before.emplace_back(builder, tensor->value);
+  }
+  const bool keeps_gradient = is_tracked && interpreter.modes.grad_enabled;
+  std::vector<Value> after;
+  for (const ops::Expression& state :
+       kind.step({builder, of_input->value}, {builder, of_state->value}, before)) {
+    graph::Value* value = state;
+    if (is_tracked && !keeps_gradient) value = op::detach(builder, {value});
+    after.push_back(make_tensor(interpreter, value, keeps_gradient));
+  }
+  return make_tuple(std::move(after));
+}
 
 template <const Kind& kind>
 Value call_layers(Interpreter& interpreter, const CallArguments& arguments) {
@@ -153,10 +185,10 @@ Value call_layers(Interpreter& interpreter, const CallArguments& arguments) {
 
 std::span<const SpecialCallable> recurrent_callables() {
   static constexpr SpecialCallable table[] = {
-      {kGru.callable, call_layers<kGru>},
-      {kLstm.callable, call_layers<kLstm>},
-      {kTanh.callable, call_layers<kTanh>},
-      {kRelu.callable, call_layers<kRelu>},
+      {kGru.callable, call_layers<kGru>},   {kLstm.callable, call_layers<kLstm>},
+      {kTanh.callable, call_layers<kTanh>}, {kRelu.callable, call_layers<kRelu>},
+      {kGru.cell, call_cell<kGru>},         {kLstm.cell, call_cell<kLstm>},
+      {kTanh.cell, call_cell<kTanh>},       {kRelu.cell, call_cell<kRelu>},
   };
   return table;
 }
