@@ -1,6 +1,6 @@
 """C++ to loaded libraries, which are kept on disk.
 
-They are kept as compiled kernels are (jit/object_files.h), in the folder `code` of $TORCHJANUS_CACHE
+They are kept as compiled kernels are (jit/object_cache.h), in the folder `code` of $TORCHJANUS_CACHE
 (empty or 0: nothing is kept), else of $XDG_CACHE_HOME/torchjanus, else of ~/.cache/torchjanus: by
 text, compiler, flags and CPU, in a folder of this user's alone. What is loaded is a copy of what was
 verified.

@@ -21,16 +21,16 @@ namespace {
 
 struct Queue {
   std::deque<std::shared_ptr<BackgroundWork>> work;
-  pid_t process = 0;  ///< that has a thread at it; a fork's child has none
+  pid_t process = 0;  ///< in which a thread runs; the child of a fork has none
   bool is_held = false;
 };
 
-/// The process ends: looked at by who holds the step's lock.
+/// The process ends. Read under the step's lock.
 std::atomic<bool> is_stopped = false;
 
-/// Guards the queue, for a moment each time.
+/// Guards the queue; held for a moment only.
 std::mutex& queue_mutex() { return fork_safe_mutex<Queue>(); }
-/// Held during a step.
+/// Held while a step runs.
 std::mutex& step_mutex() { return fork_safe_mutex<BackgroundWork>(); }
 
 Queue& queue() {
@@ -38,7 +38,7 @@ Queue& queue() {
   return *instance;
 }
 
-/// Signals are for the program's own threads.
+/// Blocks all signals: they are for the program's own threads.
 class WithoutSignals {
  public:
   WithoutSignals() {
@@ -58,7 +58,7 @@ class WithoutSignals {
 
 class BackgroundThread {
  public:
-  /// Lets a thread of this process see to the queue.
+  /// Starts the thread of this process unless it runs.
   static void ensure() {
     {
       const std::lock_guard lock(queue_mutex());
@@ -89,9 +89,9 @@ class BackgroundThread {
     }
   }
 
-  /// Null: the thread is to end.
+  /// The next work to do; null: the thread must end.
   static std::shared_ptr<BackgroundWork> next() {
-    std::deque<std::shared_ptr<BackgroundWork>> ended;  // once the lock is free
+    std::deque<std::shared_ptr<BackgroundWork>> ended;  // destroyed when the lock is free
     const std::lock_guard lock(queue_mutex());
     Queue& all = queue();
     while (!all.work.empty() && all.work.front()->has_ended()) {

@@ -1,9 +1,8 @@
-// Work that nobody waits for: one thread for the whole process does it, step by step, and ends when
-// there is no more.
+// Background work: one thread of the process does it step by step, and ends when nothing is left.
 //
-// A fork waits for the end of a step, so that its child finds the locks free that steps take; what
-// is left to do there, a thread of the child's own does. Steps must not ask for Python's lock,
-// which whoever forks holds. Where no thread can be had, the work is done at once.
+// A fork waits for the end of a step, so that the child finds the locks free that steps take. A
+// thread of the child's own does what is left there. Steps must not ask for Python's lock, which
+// the forking thread holds. Where no thread can be started, the work is done at once.
 #pragma once
 
 #include <atomic>
@@ -17,7 +16,7 @@
 
 namespace janus {
 
-/// Beside kSwitches, as it says nothing about graphs.
+/// Not among kSwitches: it changes no graph.
 inline constexpr Switch kBackgroundSwitch{
     "background", "kernels are compiled while calls run in Python; off: the first graph waits"};
 
@@ -25,19 +24,19 @@ class BackgroundWork {
  public:
   using Steps = std::vector<std::function<void()>>;
 
-  /// Work that has been begun.
+  /// Queues the steps; the work has begun when this returns.
   static std::shared_ptr<BackgroundWork> start(Steps steps);
 
-  /// Whether all of it is done. What a step threw ends it, and is thrown here.
+  /// Whether all steps are done. An exception of a step ends the work and is thrown here.
   bool is_done();
-  /// The processor's seconds that it took so far.
+  /// Seconds of processor time so far.
   double seconds() const { return seconds_.load(); }
 
-  /// Nothing is done while the lock is held: for who changes what steps read.
+  /// No step runs while the lock is held. For whoever changes what steps read.
   static std::unique_lock<std::mutex> between_steps();
-  /// Ends the thread after its step and begins no other: the process ends.
+  /// Ends the thread after its step, for good: the process ends.
   static void stop();
-  /// Tests decide when it goes on.
+  /// For tests: holds the queue, or lets it go on.
   static void hold(bool is_held);
 
  private:
@@ -47,7 +46,7 @@ class BackgroundWork {
   void do_next();
 
   Steps steps_;
-  std::atomic<size_t> done_ = 0;  ///< all of them after an error
+  std::atomic<size_t> done_ = 0;  ///< steps; all of them after an error
   std::atomic<double> seconds_ = 0;
   std::exception_ptr error_;  ///< written before the last change of done_
 };

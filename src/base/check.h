@@ -1,10 +1,9 @@
-// Errors of our own making.
+// Internal errors: what torchjanus itself did wrong.
 //
-// There are three kinds of error in this project. A user's error is eager's own: whatever goes
-// wrong in a graph, the call is run imperatively and raises what eager raises. A fallback is not an
-// error: it is a Reason (speculate/reason.h). What is left is a bug in torchjanus, and that is
-// InternalError: it is thrown by TORCHJANUS_CHECK, caught at the border to Python, reported once,
-// and the call runs eagerly.
+// The project has three kinds of error. A user's error is eager's own: whatever fails in a graph,
+// the call is repeated in Python and raises what eager raises. A fallback is no error but a Reason
+// (speculate/reason.h). An InternalError is a bug of ours. TORCHJANUS_CHECK throws it; the border
+// to Python catches it, reports it once, and the call runs eagerly.
 #pragma once
 
 #include <sstream>

@@ -1,6 +1,6 @@
-// A position in a text that is being parsed: the one tokenizer helper that the signature and graph
-// parsers share. Blanks, newlines and comments separate tokens and mean nothing else. A comment is
-// `//` between blanks, up to the end of the line; `H//2` is a floor division.
+// The tokenizer that the parsers of signatures and of graphs share: a position in a text. Blanks,
+// newlines and comments separate tokens and mean nothing else. A comment is `//` between blanks, up
+// to the end of the line; `H//2` is a floor division.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class Cursor {
   /// Steps over a number as C++ and Python write it, with an optional sign; empty if there is none.
   std::string_view number();
 
-  /// Characters without skipping anything, for string literals. 0 at the end.
+  /// The next character, with nothing skipped: for string literals. 0 at the end.
   char raw() const { return offset_ < text_.size() ? text_[offset_] : '\0'; }
   size_t raw_offset() const { return offset_; }
   bool raw_end() const { return offset_ >= text_.size(); }

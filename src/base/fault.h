@@ -1,5 +1,5 @@
-// Failures on demand, for tests: what is assumed, what an operator does and what memory is asked
-// for fails at a place that the test chooses. Costs one load of a flag where nothing is asked for.
+// Fault injection, for tests: an assumption, a guard, an operator or an allocation fails at a place
+// that the test chooses. It costs one load of a flag where no fault is asked for.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@ enum class Fault : uint8_t {
   memory       ///< no memory is left
 };
 
-/// After `passed` places of this kind the next one fails, once, in whatever thread it is. `none`
-/// takes back what has not happened yet.
+/// The place of this kind that comes after `passed` others fails, once, in whatever thread. `none`
+/// cancels a fault that has not happened yet.
 void inject_fault(Fault fault, int64_t passed);
 /// Whether the fault that was asked for last has happened.
 bool fault_happened();
@@ -25,12 +25,12 @@ extern std::atomic<Fault> injected_fault;
 bool count_fault();
 [[noreturn]] void throw_fault(Fault fault);
 
-/// At each place that may fail in this way: whether it is the one.
+/// Called at each place that may fail in this way: whether this one must.
 inline bool fault_due(Fault fault) {
   return injected_fault.load(std::memory_order_relaxed) == fault && count_fault();
 }
 
-/// The same where failing is throwing.
+/// The same where the failure is an exception: throws it.
 inline void fault_point(Fault fault) {
   if (fault_due(fault)) [[unlikely]]
     throw_fault(fault);

@@ -1,4 +1,4 @@
-// A lock of the whole process that a fork waits for, so that its child finds it free.
+// A lock of the whole process. A fork waits for it, so that the child finds it free.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 namespace janus {
 
-/// One for each `Subject`; it is never destroyed, as threads may outlive everything else.
+/// The lock of `Subject`. It is never destroyed, since threads may outlive everything else.
 template <class Subject>
 std::mutex& fork_safe_mutex() {
   static std::mutex* const mutex = [] {

@@ -1,5 +1,5 @@
-// Wrong changes of state on demand: tests plant one and show that they see it (tools/mutations.py).
-// Most are planted where the graph is made; a run without one loads a flag once.
+// Mutation testing of state changes: tests plant a wrong change and show that they notice it
+// (tools/mutations.py). Most are planted where the graph is made. Without one, a run loads one flag.
 #pragma once
 
 #include <atomic>
@@ -7,7 +7,7 @@
 
 namespace janus {
 
-/// What a run changes.
+/// The kinds of state that a run changes.
 enum class State : uint8_t {
   none,
   attribute,
@@ -16,25 +16,25 @@ enum class State : uint8_t {
   set,       ///< members of a set
   list,      ///< elements of a list or deque
   variable,  ///< a global, a variable of a closure, a context variable
-  met,       ///< attributes of objects that the run meets
+  met,       ///< attributes of objects discovered at run time
   grad,
-  data,       ///< memory that a tensor of before the call is put on: the attribute data
-  contents,   ///< what is written in place to a tensor of before the call
+  data,       ///< the attribute data of a tensor from before the call
+  contents,   ///< in-place writes to a tensor from before the call
   hook,       ///< of a gradient
-  finalizer,  ///< what runs when the last reference goes
-  effect,     ///< what is shown after the commit
-  key_order   ///< the order in which new keys are made
+  finalizer,  ///< code that runs when the last reference goes
+  effect,     ///< output that is shown after the commit
+  key_order   ///< the order in which new keys are added
 };
 
 enum class Mutation : uint8_t {
   not_written,
-  both_sides,  ///< what one side of a branch writes, both do
-  twice        ///< what the run adds to a number, a tensor, a list is added again
+  both_sides,  ///< both sides of a branch write what one of them writes
+  twice        ///< what is added to a number, tensor or list is added twice
 };
 
-/// From now on changes of this kind are made wrongly; State::none takes it back.
+/// From now on changes of this kind are made wrongly; State::none ends that.
 void plant(State state, Mutation mutation);
-/// How often that was done since it was planted.
+/// Wrong changes since then.
 int64_t planted_changes();
 
 extern std::atomic<State> planted_state;
@@ -44,7 +44,7 @@ inline bool is_any_planted() {
   return planted_state.load(std::memory_order_relaxed) != State::none;
 }
 
-/// At each change: whether it is to be made wrongly in this way, which is counted.
+/// Called at each change: whether it must be made wrongly in this way. Counts it if so.
 inline bool is_planted(State state, Mutation mutation) {
   return is_any_planted() && count_planted(state, mutation);
 }

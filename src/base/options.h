@@ -3,8 +3,8 @@
 //
 //   TORCHJANUS_LOG=speculate:2,pass        channels to print to stderr, with an optional level
 //   TORCHJANUS_DUMP=DIR                     numbered files of every stage that changed: 03-fuse.ir
-//   TORCHJANUS_DISABLE=fuse,merge_common    passes, kinds of speculation and of execution to leave
-//   out TORCHJANUS_STOP_AFTER=N                 run only the first N passes: bisect a miscompile
+//   TORCHJANUS_DISABLE=fuse,merge_common    passes, kinds of speculation and execution to leave out
+//   TORCHJANUS_STOP_AFTER=N                 run only the first N passes: bisect a miscompile
 //   TORCHJANUS_STRICT=1                     fallbacks and internal errors are raised
 #pragma once
 
@@ -19,8 +19,8 @@
 
 namespace janus {
 
-/// What can be left out by name, beside each pass: all of it only makes graphs faster, so that what
-/// it brings can be measured by leaving it out. Counts for graphs made from then on.
+/// An optimisation that can be switched off by name, as each pass can: to measure what it brings.
+/// The switch counts for graphs that are made from then on.
 struct Switch {
   std::string_view name, meaning;
 };
@@ -48,21 +48,21 @@ struct Options {
   std::set<std::string, std::less<>> disabled;
   std::optional<int> stop_after;
   bool strict = false;
-  /// Limits of what is made of one function; beyond them it is refused.
-  int64_t most_rounds = policy::kMostRounds;            ///< of a loop that is unrolled
-  int64_t deepest_inlining = policy::kDeepestInlining;  ///< calls inside each other
+  /// Limits of one graph. A function that exceeds one is refused.
+  int64_t most_rounds = policy::kMostRounds;            ///< iterations of an unrolled loop
+  int64_t deepest_inlining = policy::kDeepestInlining;  ///< nested calls
   int64_t most_operations = policy::kMostOperations;    ///< of a graph
 
   bool is_disabled(std::string_view name) const { return disabled.contains(name); }
 };
 
-/// The channels that exist.
+/// All channels of the log.
 inline constexpr std::string_view kLogChannels[] = {"merge",     "pass", "profile",
                                                     "speculate", "time", "verify"};
 
-/// Whether work is to be spread over threads: asked at each piece of work.
+/// Whether work may be spread over threads; asked at each piece of work.
 bool is_parallel();
-/// Replaces the names that are left out.
+/// Replaces the set of names that are switched off.
 void set_disabled(std::set<std::string, std::less<>> names);
 
 /// The process's options; filled from the environment at first use. Tests may change them.

@@ -82,7 +82,7 @@ inline constexpr int kPenaltyOfHopelessAbort = 15;
 /// Points of making graphs anew after all of them died with the objects that they were made for.
 inline constexpr int kPenaltyOfGoneGraphs = 30;  // chosen, not measured
 
-// ---- Online measurement: graphs against Python, by turns (speculate/contest, base/trial) --------
+// ---- Online measurement: graphs against Python, by turns (speculate/ab_measurement, base/ab_test) -
 
 /// Runs without news (new graph, miss) before the measurement begins.
 inline constexpr int kQuietRuns = 16;  // chosen, not measured
@@ -96,9 +96,9 @@ inline constexpr double kShortRun = 1;  // chosen, not measured
 /// one runs at a time.
 inline constexpr int kMostPatience = 200;  // chosen, not measured
 /// Milliseconds that the slower runs of a measurement may cost in any case.
-inline constexpr double kFreeTrial = 100;  // chosen, not measured
+inline constexpr double kFreeMeasurement = 100;  // chosen, not measured
 /// Beyond that: their share of the time since the measurement began.
-inline constexpr double kShareOfTrial = 0.02;  // chosen, not measured
+inline constexpr double kShareOfMeasurement = 0.02;  // chosen, not measured
 /// Parts of a result among which a tensor with a gradient is looked for.
 inline constexpr int kMostResultParts = 64;  // chosen, not measured
 /// Runs of each variant after which one is kept that won all of them.
@@ -135,7 +135,7 @@ inline constexpr size_t kMostObjectsForFinalizers = 64;  // chosen, not measured
 /// Changes of an inline-cached step before its path is walked at each call.
 inline constexpr uint8_t kMostChangesOfStep = 2;  // chosen, not measured
 /// Times that an inline cache is filled before it is checked whether it pays.
-inline constexpr uint64_t kTrialNotes = 64;  // chosen, not measured
+inline constexpr uint64_t kFillsBeforeCheck = 64;  // chosen, not measured
 /// Cached words ahead of the one compared that are prefetched.
 inline constexpr size_t kPrefetchAhead = 12;  // chosen, not measured
 /// Python frames set aside for callers and callees around a recursion.
@@ -399,6 +399,8 @@ inline constexpr int64_t kInnerGrain = 64;  // chosen, not measured
 inline constexpr size_t kLargestObjectFile = size_t{16} << 20;  // chosen, not measured
 /// Bytes of all kept objects of one kind.
 inline constexpr int64_t kMostObjectBytes = int64_t{256} << 20;  // chosen, not measured
+/// Cases of one autotuning cache.
+inline constexpr size_t kMostTunedCases = 10'000;  // chosen, not measured
 /// New files between two checks of the folder's size.
 inline constexpr int kFilesBetweenSizeChecks = 64;  // chosen, not measured
 /// Bytes that must be free before LLVM is called, which ends the process where memory runs out.

@@ -1,5 +1,5 @@
-// What the processor that runs this has, for our own loops and the code that we generate. What
-// torch's libraries do here is another matter (ops/eager_arithmetic.h).
+// The instruction set of this processor, for our own loops and generated code. What torch's
+// libraries use is another matter (ops/eager_arithmetic.h).
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@ namespace janus {
 
 enum class InstructionSet : uint8_t { baseline, avx2, avx512 };
 
-/// The most of these that the processor has, or less where TORCHJANUS_INSTRUCTIONS says so
-/// ("avx512", "avx2", "baseline"), as tests do. AVX-512 is that on bytes and words, on double and
-/// quad words, and on shorter vectors; AVX2 comes with fused multiply-add.
+/// The widest set that the processor has, or a narrower one where TORCHJANUS_INSTRUCTIONS asks for
+/// it ("avx512", "avx2", "baseline"), as tests do. AVX-512 includes BW, DQ and VL; AVX2 includes
+/// fused multiply-add.
 InstructionSet instruction_set();
 
-/// Whether that is less than the processor has.
+/// Whether that is narrower than the processor's own.
 bool is_instruction_set_narrowed();
 
 }  // namespace janus

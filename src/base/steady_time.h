@@ -1,11 +1,11 @@
-// The clock that durations are taken from.
+// The clock for durations.
 #pragma once
 
 #include <chrono>
 
 namespace janus {
 
-/// Seconds since some moment in the past; never goes back.
+/// Seconds since some moment in the past. Monotonic.
 inline double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -162,7 +162,7 @@ struct Process {
   std::atomic<const OpenMp*> openmp = nullptr;
   std::atomic<bool> forked = false;
   std::atomic<int> threads = 0;
-  std::atomic<int64_t> most_started = 0;  ///< for so many threads there was memory
+  std::atomic<int64_t> most_started = 0;  ///< number of threads for which there was memory
 
   Process() {
     cpu_set_t allowed;
@@ -183,7 +183,7 @@ struct Process {
     return *process;
   }
 
-  /// OpenMP ends the process if it gets no threads.
+  /// Asked first, because OpenMP ends the process if it gets no threads.
   bool may_start_threads(int64_t count) {
     if (count <= most_started.load(std::memory_order_relaxed)) return true;
     if (!has_free_memory(count * policy::kBytesOfThread)) return false;
@@ -203,7 +203,7 @@ struct Process {
     return *current;
   }
 
-  /// Looks for a runtime again as long as none was found: torch may be loaded later than we are.
+  /// Searches again until a runtime is found: torch may be loaded after us.
   const OpenMp* shared_threads() {
     const OpenMp* current = openmp.load(std::memory_order_acquire);
     if (current != nullptr || forked) return current;

@@ -1,4 +1,4 @@
-// Processor time of the calling thread: what other processes do hardly matters to it.
+// Processor time of the calling thread, which other processes hardly affect.
 #pragma once
 
 namespace janus {

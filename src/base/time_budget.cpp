@@ -8,7 +8,7 @@ namespace {
 
 thread_local TimeBudget* current = nullptr;
 thread_local int64_t pieces = 0;
-std::optional<double> simulated;  // only tests set it, with one thread at work
+std::optional<double> simulated;  // set by tests only, with one thread
 
 double time() { return simulated ? *simulated * static_cast<double>(pieces) : thread_seconds(); }
 
@@ -32,7 +32,7 @@ bool TimeBudget::is_spent() {
 }
 
 bool TimeBudget::spent() {
-  if (until_look_ == 0) return true;  // it was
+  if (until_look_ == 0) return true;  // it was spent before
   if (!simulated && --until_look_ > 0) return false;
   const bool is_over = time() - start_ >= *seconds_;
   until_look_ = is_over ? 0 : policy::kPiecesBetweenClockReads;

@@ -1,5 +1,5 @@
-// How long a thread may work on a graph: looked at where it makes a node or interprets a statement,
-// which also counts the work.
+// The time that a thread may spend on a graph. It is checked where a node is made and where a
+// statement is interpreted; these checks also count the work.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,25 @@
 
 namespace janus {
 
-/// Thrown where passes run out of time.
+/// Thrown where a pass exceeds the budget.
 struct OutOfTime : std::exception {
   const char* what() const noexcept override { return "out of time"; }
 };
 
-/// From its construction to its end the thread may use so many of the processor's seconds. Of
-/// budgets within each other the innermost counts.
+/// While it lives, the thread may use so many seconds of processor time. Of nested budgets the
+/// innermost counts.
 class TimeBudget {
  public:
-  explicit TimeBudget(std::optional<double> seconds);  ///< nothing: as many as it takes
+  explicit TimeBudget(std::optional<double> seconds);  ///< nullopt: no limit
   ~TimeBudget();
   TimeBudget(const TimeBudget&) = delete;
   TimeBudget& operator=(const TimeBudget&) = delete;
 
-  /// A piece of work begins: whether there is no time left. Most calls do not look at the clock.
+  /// Called when a piece of work begins: whether the time is over. Most calls do not read the clock.
   static bool is_spent();
-  /// The seconds of the budget at hand; 0 if there is none.
+  /// The seconds of the innermost budget; 0 if there is none.
   static double seconds();
-  /// Pieces of work that this thread ever began.
+  /// Pieces of work that this thread has ever begun.
   static int64_t work_done();
 
  private:
@@ -38,15 +38,15 @@ class TimeBudget {
   int until_look_;
 };
 
-/// The same where there is no other way out.
+/// The same where only an exception leads out.
 inline void spend_time() {
   if (TimeBudget::is_spent()) throw OutOfTime();
 }
 
-/// Seconds of the processor's that making one graph may take, until its kernels are compiled.
+/// Seconds of processor time for one graph, until its kernels are compiled.
 extern int64_t most_seconds_of_generation;
 
-/// For tests: each piece of work takes that long. Nothing: the processor's clock again.
+/// For tests: each piece of work takes that long. nullopt: the processor's clock again.
 void simulate_work(std::optional<double> seconds);
 bool is_work_simulated();
 

@@ -11,7 +11,7 @@ namespace {
 
 using python::Object;
 
-/// The plain function that a module's class calls `forward`; null if there is no such thing.
+/// The plain function `forward` of the module's class; null if it has none.
 PyObject* forward_of(PyObject* module) {
   const Object forward =
       python::try_attribute(reinterpret_cast<PyObject*>(Py_TYPE(module)), "forward");

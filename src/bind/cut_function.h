@@ -1,5 +1,5 @@
-// A function that can't be converted as a whole, as a copy of it whose body is cut: runs of its
-// statements that are regions (torchjanus/regions.py).
+// The cut copy of a function that can't be converted as a whole: its body is runs of statements
+// that are regions (torchjanus/regions.py).
 #pragma once
 
 #include <optional>
@@ -11,25 +11,25 @@
 namespace janus::bind {
 
 struct CutFunction {
-  python::Object function;              ///< takes what the plain function takes
+  python::Object function;              ///< with the parameters of the plain function
   std::vector<python::Object> regions;  ///< in its body
-  bool is_forward = false;  ///< of a module whose call was converted: only valid without hooks
+  bool is_forward = false;  ///< a module's, whose call was converted: valid without hooks only
 };
 
-/// The cut copy of the plain function in `wrapped` (for a module's call: of its forward). Nothing
-/// where there is no source, or nothing to be cut in it. Never raises.
+/// The cut copy of the plain function in `wrapped` (of a module's call: of its forward). nullopt if
+/// there is no source, or nothing to cut in it. Never raises.
 std::optional<CutFunction> cut_function(PyObject* wrapped, PyObject* function);
 
-/// Where a function of the program's own, which what is converted calls, was refused: from now on
-/// it runs as a cut copy of itself, whoever calls it. Its regions; nothing if there is no such
-/// function, it is converted itself, or there is nothing to be cut in it. Never raises.
+/// Replaces the code of the user's function in which a caller was refused by that of its cut copy,
+/// for all callers. Returns its regions; none if there is no such function, if it is converted
+/// itself, or if there is nothing to cut in it. Never raises.
 std::vector<python::Object> cut_callee(const speculate::Reason& reason);
 
-/// Whether calling the module is just calling its forward: no hooks of its own or of all modules,
-/// no tracing, no forward of the instance's own.
+/// Whether calling the module only calls its forward: it has no hooks, all modules together have
+/// none, nothing is traced, and the instance has no `forward` attribute.
 bool calls_only_forward(PyObject* module);
 
-/// Whether a callable is the call of a module: the bound method Module._call_impl.
+/// Whether the callable is a module's call: the bound method Module._call_impl.
 bool is_module_call(PyObject* wrapped);
 
 }  // namespace janus::bind

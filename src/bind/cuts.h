@@ -1,6 +1,6 @@
-// A run of statements that is cut: where one statement can't be converted, those before it and
-// those after it are segments, each of which may run as a graph by itself. A segment that is
-// refused is cut in turn, so the number of cuts is bounded by that of the statements.
+// Graph breaks in a run of statements. Where one statement can't be converted, those before and
+// behind it are segments, each of which may run as a graph. A refused segment is cut in turn, so the
+// number of cuts is bounded by the number of statements.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace janus::bind {
 
-/// What some runs took, without what is told of elsewhere.
+/// The time of some runs, without what other parts report.
 struct Spent {
   uint64_t runs = 0;
   double milliseconds = 0;
@@ -24,17 +24,17 @@ struct Segment {
           size_t end, speculate::DispatchOptions options);
   const size_t begin, end;
   std::shared_ptr<const syntax::Tree> tree;  ///< a slice of the whole
-  std::vector<size_t> variables;             ///< numbers of those that they bind
+  std::vector<size_t> variables;             ///< numbers of the variables that they bind
   speculate::Dispatcher dispatcher;
   Spent as_graph;  ///< from entry to exit
 };
 
 class Cuts {
  public:
-  /// Where a run was cut, and why.
+  /// One graph break: where, and why.
   struct Cut {
-    size_t begin, end;  ///< what was refused
-    int statement;      ///< what stays in Python; -1: nothing, it was parted in the middle
+    size_t begin, end;  ///< the refused statements
+    int statement;      ///< the one that stays in Python; -1: none, the segment was halved
     speculate::Reason reason;
   };
 
@@ -43,24 +43,24 @@ class Cuts {
        std::vector<std::vector<size_t>> bound)
       : tree_(std::move(tree)), names_(std::move(names)), bound_(std::move(bound)) {}
 
-  /// Whether cutting might leave something to run as a graph.
+  /// Whether a cut could leave something to run as a graph.
   bool possible() const;
   bool any() const { return !cuts_.empty(); }
-  /// Cuts the whole for what its dispatcher was refused.
+  /// Cuts the whole where its dispatcher was refused.
   void cut_whole(const speculate::Dispatcher& whole, speculate::Reason reason);
-  /// Cuts a segment for what its dispatcher was refused.
+  /// Cuts a segment where its dispatcher was refused.
   void cut(const std::shared_ptr<Segment>& segment, speculate::Reason reason);
 
-  /// Null: that statement runs in Python, or within a segment that begins before it.
+  /// The segment that begins there; null if the statement runs in Python or in an earlier segment.
   std::shared_ptr<Segment> starting_at(size_t statement) const {
     return starting_at_.empty() ? nullptr : starting_at_[statement];
   }
   const std::vector<Cut>& cuts() const { return cuts_; }
-  /// The statement that stays in Python, or all that was refused.
+  /// Where the statement is that stays in Python, or else the refused statements.
   graph::SourceSpan place_of(const Cut& cut) const;
   std::vector<std::shared_ptr<Segment>> segments() const;
   const std::vector<size_t>& bound_by(size_t statement) const { return bound_[statement]; }
-  /// Runs of a statement in Python, between segments or in one that has no graph.
+  /// The time of a statement in Python, between segments or in one without a graph.
   Spent& in_python(size_t statement) { return in_python_[statement]; }
   const Spent& in_python(size_t statement) const { return in_python_[statement]; }
 

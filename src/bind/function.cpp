@@ -1,11 +1,10 @@
-// The type is written against the C API because its call is the hot entry of everything: one
-// vectorcall that goes to the dispatcher, or straight to the original once that has settled.
+// The type uses the C API directly because its call is the hot entry: one vectorcall that goes to
+// the dispatcher, or straight to the original once the dispatcher has settled.
 //
-// A Function behaves like the function it stands for: it binds as a method, has its name,
-// docstring, signature and attributes (those it has no value of its own for are asked of the
-// original), is weakly referenceable, and is pickled by reference. It may also stand for a bound
-// method (that is how a module is converted); the cycle module → Function → method → module is
-// collected.
+// A Function behaves like the function it wraps: it binds as a method, has its name, docstring and
+// signature, passes on attributes that it does not have itself, can be referenced weakly, and is
+// pickled by reference. It may also wrap a bound method: that is how a module is converted. The
+// cycle module → Function → method → module is garbage collected.
 #include "bind/function.h"
 
 #include <structmember.h>
@@ -35,22 +34,22 @@ using speculate::ReasonCode;
 
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
-  PyObject* wrapped;   ///< what was converted: a function, a bound method, any callable
+  PyObject* wrapped;   ///< the converted function, bound method or other callable
   PyObject* function;  ///< the plain Python function in it; null if there is none
   PyObject* self;      ///< a bound method's; null if there is none
   PyObject* dict;
   PyObject* weak_references;
   Dispatcher* dispatcher;
   const syntax::Source* source;  ///< null until the first call
-  PyObject* code;                ///< that the source is of
-  CutFunction* cut;              ///< what runs once it is cut; null before
+  PyObject* code;                ///< the code that `source` belongs to
+  CutFunction* cut;              ///< the copy that runs once it is cut; null before
 };
 
 FunctionObject* as_function(PyObject* object) { return reinterpret_cast<FunctionObject*>(object); }
 
 // --- calls ---------------------------------------------------------------------------------------
 
-/// Positional and keyword arguments of a call under all names that their sources may have.
+/// The arguments of a call under all names that access paths may use.
 Dispatcher::Roots roots_of_call(const Call& call) {
   Dispatcher::Roots roots;
   const auto* code = reinterpret_cast<PyCodeObject*>(call.facts_key);
@@ -102,7 +101,7 @@ bool has_source(FunctionObject* function) {
   return true;
 }
 
-/// What calls that no graph runs are to call, with all arguments, self included.
+/// What a call runs when no graph does. It takes all arguments, self included.
 PyObject* imperative(const FunctionObject* function) {
   const CutFunction* cut = function->cut;
   if (cut == nullptr || (cut->is_forward && !calls_only_forward(function->self)))
@@ -110,8 +109,8 @@ PyObject* imperative(const FunctionObject* function) {
   return cut->function.get();
 }
 
-/// Cuts the function if it was refused at a statement: from then on it runs as a cut copy. So does
-/// a function that it calls, if it was refused there.
+/// Cuts the function if it was refused at a statement: from then on it runs as a cut copy. If the
+/// statement is in a function that it calls, that one is cut.
 void cut_if_refused(FunctionObject* function) {
   const Reason* refusal = function->dispatcher->refusal_to_cut();
   if (function->cut != nullptr || refusal == nullptr) return;
@@ -125,7 +124,7 @@ void cut_if_refused(FunctionObject* function) {
   function->dispatcher->settle_as_cut();
 }
 
-/// The program gave the function another `__code__`: what was made of the old one is gone.
+/// The program replaced `__code__`: drops everything that was made of the old code.
 void forget_replaced_code(FunctionObject* function) {
   if (function->source == nullptr || function->code == PyFunction_GET_CODE(function->function))
     return;
@@ -183,7 +182,7 @@ PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags,
     const bool is_done = function->dispatcher->settled() && function->cut == nullptr;
     if (is_done || !has_source(function))
       return PyObject_Vectorcall(function->wrapped, arguments, flags, keyword_names);
-    // The call itself must keep the function alive: it may be deleted while it runs.
+    // The call keeps the function alive, which may be deleted while it runs.
     const python::Object alive = python::Object::borrow(object);
     const Py_ssize_t count = PyVectorcall_NARGS(flags);
     return function->self == nullptr ? call_function(function, arguments, count, keyword_names)
@@ -204,13 +203,13 @@ std::string text_attribute(PyObject* object, const char* name, const std::string
   return value && PyUnicode_Check(value.get()) ? speculate::text_of(value.get()) : otherwise;
 }
 
-/// The plain function inside: itself, or a bound method's.
+/// The plain function in it: itself, or a bound method's.
 PyObject* plain_function(PyObject* wrapped) {
   if (PyMethod_Check(wrapped)) wrapped = PyMethod_GET_FUNCTION(wrapped);
   return PyFunction_Check(wrapped) ? wrapped : nullptr;
 }
 
-/// `LeNet` for the converted call of a module, else the function's qualified name.
+/// The name in reports: `LeNet` for a converted module, else the function's qualified name.
 std::string report_name(PyObject* wrapped) {
   const std::string name = text_attribute(wrapped, "__qualname__", Py_TYPE(wrapped)->tp_name);
   if (PyMethod_Check(wrapped) && name == "Module._call_impl")
@@ -218,8 +217,8 @@ std::string report_name(PyObject* wrapped) {
   return name;
 }
 
-/// The code that reports name as the place of what is converted: a module's forward, a function's
-/// own; null for what is not written in Python.
+/// The code that reports give as the place: a module's forward, or the function's own; null for a
+/// callable that is not written in Python.
 python::Object reported_code(PyObject* wrapped, PyObject* function) {
   if (function == nullptr) return {};
   if (report_name(wrapped).ends_with(" (module)")) {
@@ -237,7 +236,7 @@ struct Place {
   int line = 0;
 };
 
-/// The line of the user's that is running: the innermost one outside of this package.
+/// The user's running line: the innermost one outside of this package.
 Place place_of_caller() {
   Place place;
   const std::string package = "/torchjanus/convert.py";
@@ -271,7 +270,7 @@ Dispatcher* make_dispatcher(PyObject* wrapped, PyObject* function, int profile_r
 PyObject* told(const FunctionObject* function, Dispatcher::Describe describe) {
   try {
     python::Object dict = python::check(describe(*function->dispatcher));
-    // What was typed at the prompt is kept under a name of its own.
+    // Code from the prompt is kept under a file name of its own.
     if (function->source != nullptr && function->source->tree != nullptr)
       python::check_status(PyDict_SetItemString(
           dict.get(), "file", python::string(*function->source->tree->file).get()));
@@ -286,7 +285,7 @@ PyObject* told(const FunctionObject* function, Dispatcher::Describe describe) {
   }
 }
 
-/// As functools.update_wrapper does.
+/// Copies name, docstring and so on, as functools.update_wrapper does.
 int copy_identity(PyObject* dict, PyObject* wrapped) {
   if (PyFunction_Check(wrapped)) {
     PyObject* own = reinterpret_cast<PyFunctionObject*>(wrapped)->func_dict;
@@ -391,7 +390,7 @@ PyObject* represent(PyObject* object) {
   return PyUnicode_FromFormat("<torchjanus.Function of %R>", as_function(object)->wrapped);
 }
 
-/// By reference, as functions are.
+/// Pickles by reference, as functions are.
 PyObject* reduce(PyObject* object, PyObject* /*protocol*/) {
   return PyObject_GetAttrString(object, "__qualname__");
 }

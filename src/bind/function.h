@@ -1,4 +1,4 @@
-// torchjanus.function's result: a Python object that is called like the function it wraps.
+// torchjanus.Function, which torchjanus.function returns: a callable that wraps a Python function.
 #pragma once
 
 #include "python/object.h"

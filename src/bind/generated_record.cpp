@@ -15,7 +15,7 @@ using speculate::Reason;
 
 speculate::Generator recorded_generator = nullptr;
 
-/// What was generated since it was taken last; guarded by the GIL.
+/// Records since they were taken last; guarded by the GIL.
 nb::list& the_record() {
   static auto* record = new nb::list();  // never freed: Python may be gone at the end
   return *record;
@@ -58,7 +58,7 @@ std::variant<Generated, Reason> generate_and_record(const speculate::Call& call,
   return made;
 }
 
-/// From now on all that the generator gives is recorded.
+/// From now on everything that the generator returns is recorded.
 void record_generated() {
   if (recorded_generator != nullptr) return;
   recorded_generator = speculate::generator();

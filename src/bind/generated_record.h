@@ -1,5 +1,5 @@
-// A record of all that the generator gives, for golden files of the front end: graphs as they are
-// before the passes, what is assumed, and refusals.
+// A record of everything that the generator returns, for golden files of the front end: graphs
+// before the passes, assumptions, and refusals.
 #pragma once
 
 #include <nanobind/nanobind.h>

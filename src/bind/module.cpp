@@ -12,7 +12,7 @@
 #include "bind/startup.h"
 #include "bind/testing.h"
 #include "execute/memory/shared_arena.h"
-#include "jit/object_files.h"
+#include "jit/object_cache.h"
 #include "speculate/dispatch.h"
 #include "speculate/instrument.h"
 #include "speculate/reason.h"
@@ -24,7 +24,7 @@ using namespace janus;  // NOLINT: the whole file binds it
 
 namespace {
 
-/// What there is to tell of each function and region of the process, those that are parts within.
+/// The report data of each function and region of the process, with their parts.
 nb::list all_told(speculate::Dispatcher::Describe describe) {
   nb::list all;
   for (const speculate::Dispatcher* each : speculate::Dispatcher::all()) {
@@ -43,7 +43,7 @@ nb::object seconds_until_first_graph() {
   return seconds < 0 ? nb::none() : nb::object(nb::float_(seconds));
 }
 
-/// (what each of the region's statements became with hooks, {placeholder: object}).
+/// (each of the region's statements with hooks, {placeholder: object}).
 nb::tuple instrument_statements(nb::handle region) {
   if (bind::dispatcher_of_region(region.ptr()) == nullptr)
     throw nb::type_error("instrument_statements: expected a Region");
@@ -52,7 +52,7 @@ nb::tuple instrument_statements(nb::handle region) {
   return nb::make_tuple(nb::steal(made.statements.release()), nb::steal(made.constants.release()));
 }
 
-/// For functions of rewritten scripts: reports, profiles and graphs go by what the user wrote.
+/// For functions of rewritten scripts: reports, profiles and graphs refer to the original code.
 void note_copy(nb::handle code, nb::handle original) {
   if (!PyCode_Check(code.ptr()) || !PyCode_Check(original.ptr()))
     throw nb::type_error("note_copy: expected code objects");
@@ -68,10 +68,10 @@ void give_back_free_memory() {
   speculate::tensor_access().give_back_free_memory();
 }
 
-/// Compiled objects of a kind, in the folder that the environment names now.
-jit::ObjectFiles& files_of(const std::string& kind) {
-  static auto* const all = new std::map<std::string, jit::ObjectFiles>;
-  const std::string folder = jit::ObjectFiles::default_folder(kind);
+/// The cache of one kind of objects, in the folder that the environment names now.
+jit::ObjectCache& files_of(const std::string& kind) {
+  static auto* const all = new std::map<std::string, jit::ObjectCache>;
+  const std::string folder = jit::ObjectCache::default_folder(kind);
   return all->try_emplace(folder, folder).first->second;
 }
 
@@ -84,7 +84,7 @@ void keep(const std::string& kind, const std::string& key, const nb::bytes& obje
   files_of(kind).keep(key, {object.c_str(), object.size()});
 }
 
-/// What the rooms throw, as Python exceptions.
+/// Turns the C++ exceptions of the rooms into Python exceptions.
 void translate(const std::exception_ptr& thrown, void* /*unused*/) {
   try {
     std::rethrow_exception(thrown);

@@ -1,11 +1,11 @@
-// Calls that are profiled: the instrumented copy runs, and its time is noted.
+// Profiled calls: the instrumented copy of a function runs, and its time is noted.
 #pragma once
 
 #include "speculate/dispatch.h"
 
 namespace janus::bind {
 
-/// A new reference, or null with the exception that the function raised.
+/// The result, a new reference; null with the exception that the function raised.
 PyObject* profiled_call(speculate::Dispatcher& dispatcher, const speculate::Call& call);
 
 }  // namespace janus::bind

@@ -41,10 +41,10 @@
 #include "base/policy.h"
 #include "bind/cut_function.h"
 #include "bind/cuts.h"
-#include "bind/given.h"
+#include "bind/statement_results.h"
 #include "bind/snapshot.h"
 #include "speculate/describe.h"
-#include "speculate/ends.h"
+#include "speculate/finalizers.h"
 #include "speculate/facts.h"
 #include "speculate/hooks.h"
 #include "speculate/tensor_access.h"
@@ -86,7 +86,7 @@ class Stretch {
 struct Activation {
   PyFrameObject* frame = nullptr;     ///< compared, never followed
   size_t done = 0;                    ///< statements before this one have run in a graph
-  Given given;                        ///< by the graph that ran last
+  StatementResults given;                        ///< by the graph that ran last
   std::shared_ptr<Segment> profiled;  ///< the segment that is being watched
   double profile_start = 0;
   Stretch whole;
@@ -101,7 +101,7 @@ struct Activation {
 
 /// What one thread is at.
 struct Place {
-  Given given;
+  StatementResults given;
   std::vector<double> profile_starts;  ///< of the profile runs of the whole that are open
   std::vector<Activation> activations;
 };
@@ -117,7 +117,7 @@ struct RegionState {
   bool is_plain = false;  ///< cut, but nothing in it runs as a graph, or will
   uint32_t cut_runs = 0;
   /// Of the graphs of its segments and parts against Python.
-  speculate::Contest contest;
+  speculate::AbMeasurement measurement;
   uint64_t runs_with_news = 0;
   std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
   std::vector<size_t> all;               ///< their numbers
@@ -196,7 +196,7 @@ PyObject* variable_seen_to_end(const RegionState& state, const std::vector<size_
   for (const size_t number : variables) {
     PyObject* const name = state.assigned[number].get();
     PyObject* const held = PyDict_GetItemWithError(values, name);
-    if (speculate::ends_seen(held, kReferences)) return name;
+    if (speculate::would_run_finalizer(held, kReferences)) return name;
   }
   return nullptr;
 }
@@ -210,7 +210,7 @@ thread_local bool is_without_graphs = false;
 /// A result that is null: an exception is set. `spent`: by what is told of as a part, but for runs
 /// that made a graph first.
 Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const syntax::Tree& tree,
-                            const std::vector<size_t>& variables, Given& given, Spent& spent) {
+                            const std::vector<size_t>& variables, StatementResults& given, Spent& spent) {
   std::optional<Stretch> stretch;
   if (dispatcher.is_part) stretch.emplace();
   const uint64_t graphs_before = dispatcher.counters().generated;
@@ -235,7 +235,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
       dispatcher.counters().generated != graphs_before || dispatcher.settled() != was_settled)
     ++news;
   if (attempt.ran && attempt.result) {
-    given = take_given(attempt.result.get(), variables, state.assigned.size());
+    given = unpack_results(attempt.result.get(), variables, state.assigned.size());
     if (state.at_module_level) {
       write_globals(given, state.assigned, call.globals);
       given.values.clear();
@@ -266,11 +266,11 @@ void make_plain(RegionState& state, const speculate::Reason& reason) {
 }
 
 /// Gives the region up if its graphs were found to be slower than Python.
-void end_contest(RegionState& state) {
-  const Trial& trial = state.contest.trial();
-  if (trial.verdict() != Trial::Verdict::given_up) return;
-  const std::string why = cat("cut, ", state.dispatcher.name(), " takes ", trial.with_new(),
-                              " ms from run to run, and ", trial.with_old(), " ms in Python");
+void end_measurement(RegionState& state) {
+  const AbTest& test = state.measurement.test();
+  if (test.verdict() != AbTest::Verdict::given_up) return;
+  const std::string why = cat("cut, ", state.dispatcher.name(), " takes ", test.with_new(),
+                              " ms from run to run, and ", test.with_old(), " ms in Python");
   make_plain(state, {speculate::ReasonCode::limit, why, {}});
 }
 
@@ -281,9 +281,9 @@ bool has_gradients() {
 /// A run of cut statements begins, unless it turns out that it is better not cut.
 Mode begin_activation(RegionState& state) {
   const bool is_timed = !is_within(state);
-  const bool without_graphs = is_timed && !state.contest.trial().is_over() &&
-                              state.contest.begins(state.runs_with_news, has_gradients());
-  end_contest(state);
+  const bool without_graphs = is_timed && !state.measurement.test().is_over() &&
+                              state.measurement.begins(state.runs_with_news, has_gradients());
+  end_measurement(state);
   if (state.is_plain) return Mode::plain;
   std::vector<Activation>& activations = state.here().activations;
   PyFrameObject* frame = PyEval_GetFrame();
@@ -314,7 +314,7 @@ PyObject* enter(PyObject* object, PyObject* /*unused*/) {
     if (state.is_plain || (is_without_graphs && is_within(state))) return new_mode(Mode::plain);
     if (state.cuts->any()) return new_mode(begin_activation(state));
     if (state.dispatcher.settled()) return new_mode(Mode::plain);
-    Given given;
+    StatementResults given;
     const auto outcome =
         attempt(state, state.dispatcher, *state.tree, state.all, given, state.as_graph);
     Place& place = state.here();
@@ -386,7 +386,7 @@ PyObject* begin_segment(RegionState& state, size_t index) {
   const std::shared_ptr<Segment> segment = state.cuts->starting_at(index);
   if (is_without_graphs && timed == &state) return new_mode(Mode::plain);
   if (segment == nullptr || segment->dispatcher.settled()) return begin_in_python(state, index);
-  Given given;
+  StatementResults given;
   const auto outcome = attempt(state, segment->dispatcher, *segment->tree, segment->variables,
                                given, segment->as_graph);
   if (outcome.ran && !outcome.result) return nullptr;
@@ -447,7 +447,7 @@ void end_timed(RegionState& state, const Activation& activation) {
   is_without_graphs = activation.around_without_graphs;
   if (news != activation.news_before) ++state.runs_with_news;
   // Of a function's statements, somebody may run the gradient of what it returns.
-  if (state.contest.awaits_end()) state.contest.ended(state.at_module_level);
+  if (state.measurement.awaits_end()) state.measurement.ended(state.at_module_level);
 }
 
 PyObject* end(PyObject* object, PyObject* /*unused*/) {
@@ -469,7 +469,7 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
 // --- what a graph gave ---------------------------------------------------------------------------
 
 /// By the graph that ran last in the calling frame: of the whole, or of a segment.
-Given& current_given(RegionState& state) {
+StatementResults& current_given(RegionState& state) {
   if (!state.cuts->any()) return state.here().given;
   Activation* activation = current_activation(state);
   return activation == nullptr ? state.here().given : activation->given;
@@ -490,7 +490,7 @@ bool is_last(RegionState& state, int64_t index) {
 PyObject* gives_all(PyObject* object, PyObject* index) {
   return guarded([&] {
     RegionState& state = state_of(object);
-    const Given& given = current_given(state);
+    const StatementResults& given = current_given(state);
     bool all = true;
     for (const size_t number : variables_of(state, python::to_integer(index)))
       all &= number < given.values.size() && bool(given.values[number]);
@@ -501,7 +501,7 @@ PyObject* gives_all(PyObject* object, PyObject* index) {
 PyObject* values(PyObject* object, PyObject* index) {
   return guarded([&] {
     RegionState& state = state_of(object);
-    Given& given = current_given(state);
+    StatementResults& given = current_given(state);
     const int64_t statement = python::to_integer(index);
     std::vector<python::Object> taken;
     for (const size_t number : variables_of(state, statement))
@@ -513,7 +513,7 @@ PyObject* values(PyObject* object, PyObject* index) {
 
 PyObject* gives(PyObject* object, PyObject* number) {
   return guarded([&] {
-    const Given& given = current_given(state_of(object));
+    const StatementResults& given = current_given(state_of(object));
     const auto wanted = static_cast<size_t>(python::to_integer(number));
     return PyBool_FromLong(wanted < given.values.size() && given.values[wanted] ? 1 : 0);
   });
@@ -533,7 +533,7 @@ PyObject* value(PyObject* object, PyObject* number) {
 PyObject* deletes(PyObject* object, PyObject* number) {
   return guarded([&]() -> PyObject* {
     RegionState& state = state_of(object);
-    const Given& given = current_given(state);
+    const StatementResults& given = current_given(state);
     const auto wanted = static_cast<size_t>(python::to_integer(number));
     if (wanted >= given.deleted.size() || !given.deleted[wanted]) Py_RETURN_FALSE;
     const FrameVariables variables;

@@ -29,7 +29,7 @@
 #include "graph/text.h"
 #include "jit/jit.h"
 #include "ops/list.h"
-#include "speculate/contest.h"
+#include "speculate/ab_measurement.h"
 #include "speculate/entry.h"
 #include "speculate/facts.h"
 #include "speculate/guards.h"

@@ -1,8 +1,8 @@
 // Text → module → optimised module → object file → linked code.
 //
-// The object file is made here and not inside LLJIT, so that several threads can compile at once,
-// each with a context and a target machine of its own; LLJIT only links. Each text's function gets
-// a name of its own before it is linked, since all share one symbol table.
+// LLJIT only links. The object file is made here, so that several threads can compile at once, each
+// with a context and a target machine of its own. Each text's function is renamed before it is
+// linked, since all share one symbol table.
 #include "jit/jit.h"
 
 #include <llvm-c/Analysis.h>
@@ -29,12 +29,12 @@
 #include "base/policy.h"
 #include "base/processor.h"
 #include "base/thread_time.h"
-#include "jit/object_files.h"
+#include "jit/object_cache.h"
 
 namespace janus::jit {
 namespace {
 
-/// A C object with the function that frees it.
+/// Owns a C object, which `Dispose` frees.
 template <auto Dispose>
 struct Disposer {
   template <class Pointer>
@@ -96,7 +96,7 @@ const Host& host() {
   return *instance;
 }
 
-/// Target machines are costly to make and not thread-safe: they are lent out and come back.
+/// Borrows a target machine from a pool: they are costly to make and not thread-safe.
 class MachineLease {
  public:
   MachineLease() {
@@ -139,7 +139,7 @@ struct Diagnostics {
 };
 
 Module parse(LLVMContextRef context, const std::string& text) {
-  // The reader takes the buffer over; it wants a terminating zero, which the string has.
+  // The reader takes the buffer over. It wants a terminating zero, which the string has.
   LLVMMemoryBufferRef buffer =
       LLVMCreateMemoryBufferWithMemoryRange(text.data(), text.size(), "kernel.ll", 1);
   LLVMModuleRef module = nullptr;
@@ -165,7 +165,7 @@ void set_attribute(LLVMValueRef function, std::string_view key, std::string_view
                           attribute);
 }
 
-/// Says for which machine the functions of the text are.
+/// Sets the target of the module and of its functions.
 void set_target(LLVMModuleRef module, LLVMTargetMachineRef machine) {
   LLVMSetTarget(module, host().triple.c_str());
   const LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
@@ -176,16 +176,16 @@ void set_target(LLVMModuleRef module, LLVMTargetMachineRef machine) {
     if (LLVMIsDeclaration(function)) continue;
     set_attribute(function, "target-cpu", host().cpu);
     set_attribute(function, "target-features", host().features);
-    // Some processors prefer half of their vectors; kernels say the width themselves.
+    // LLVM prefers half of the width on some processors; kernels state the width themselves.
     set_attribute(function, "prefer-vector-width", std::to_string(8 * vector_bytes()));
     set_attribute(function, "min-legal-vector-width", std::to_string(8 * vector_bytes()));
   }
 }
 
-/// Kernels come with their vectors and loops as they should be. What is left to do takes a fraction
-/// of a millisecond; "default<O3>" took 3 to 7 ms a kernel, unrolled loops that memory bounds, and
-/// made none faster. That one iteration of instcombine did not reach a fixpoint is no error: LLVM
-/// would end the process.
+/// Kernels are emitted with the vectors and loops that they need, so these few passes suffice and
+/// take a fraction of a millisecond. "default<O3>" took 3 to 7 ms a kernel, unrolled loops that are
+/// bound by memory, and made no kernel faster. "no-verify-fixpoint": LLVM would end the process
+/// where one iteration of instcombine does not reach a fixpoint.
 constexpr const char* kPasses =
     "always-inline,function(mem2reg,early-cse,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
     "simplifycfg)";
@@ -195,7 +195,7 @@ void optimise(LLVMModuleRef module, LLVMTargetMachineRef machine) {
   check(LLVMRunPasses(module, kPasses, machine, options.get()), "optimise");
 }
 
-/// A name that nobody defines must fail here: ORC would only say that something is missing.
+/// An undefined name must fail here, where it can be named: ORC only says that one is missing.
 void check_external_functions(LLVMModuleRef module) {
   for (LLVMValueRef function = LLVMGetFirstFunction(module); function != nullptr;
        function = LLVMGetNextFunction(function)) {
@@ -246,14 +246,14 @@ Buffer translate(const std::string& text, LLVMCodeGenFileType type, const std::s
 
 // --- linking -------------------------------------------------------------------------------------
 
-/// ORC's callback for names that no text defines: external_function() knows them.
+/// ORC's callback for names that no text defines. They are external_function()'s.
 LLVMErrorRef define_external(LLVMOrcDefinitionGeneratorRef, void*, LLVMOrcLookupStateRef*,
                              LLVMOrcLookupKind, LLVMOrcJITDylibRef library,
                              LLVMOrcJITDylibLookupFlags, LLVMOrcCLookupSet wanted, size_t count) {
   std::vector<LLVMOrcCSymbolMapPair> found;
   for (size_t i = 0; i < count; ++i) {
     void* address = external_function(LLVMOrcSymbolStringPoolEntryStr(wanted[i].Name));
-    if (address == nullptr) continue;  // ORC reports it
+    if (address == nullptr) continue;  // ORC reports the missing name
     LLVMOrcRetainSymbolStringPoolEntry(wanted[i].Name);
     const auto flags =
         static_cast<uint8_t>(LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable);
@@ -265,7 +265,7 @@ LLVMErrorRef define_external(LLVMOrcDefinitionGeneratorRef, void*, LLVMOrcLookup
   return LLVMOrcJITDylibDefine(library, LLVMOrcAbsoluteSymbols(found.data(), found.size()));
 }
 
-/// LLJIT is never destroyed: its code may run until the process ends.
+/// The linker. It is never destroyed, since its code may run until the process ends.
 LLVMOrcLLJITRef linker() {
   static LLVMOrcLLJITRef const instance = [] {
     LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
@@ -278,16 +278,16 @@ LLVMOrcLLJITRef linker() {
         LLVMOrcCreateCustomCAPIDefinitionGenerator(&define_external, nullptr, nullptr));
     LLVMOrcExecutionSessionSetErrorReporter(
         LLVMOrcLLJITGetExecutionSession(result),
-        [](void*, LLVMErrorRef error) { LLVMConsumeError(error); },  // lookups report it again
+        [](void*, LLVMErrorRef error) { LLVMConsumeError(error); },  // lookups report the error again
         nullptr);
     return result;
   }();
   return instance;
 }
 
-// --- what was compiled ---------------------------------------------------------------------------
+// --- compiled functions ---------------------------------------------------------------------------
 
-/// What an object depends on beside its text.
+/// What an object depends on beside its text: part of its key.
 const std::string& maker() {
   static const std::string* const instance = [] {
     unsigned major = 0, minor = 0, patch = 0;
@@ -299,12 +299,12 @@ const std::string& maker() {
   return *instance;
 }
 
-/// The functions that were linked, and where objects are kept.
+/// The linked functions, and the cache of objects.
 struct Linked {
   std::mutex mutex;
   std::unordered_map<std::string, void*> functions;  ///< by symbol
   std::vector<double> compilation_seconds;
-  ObjectFiles files{ObjectFiles::default_folder("kernels")};
+  ObjectCache files{ObjectCache::default_folder("kernels")};
 
   static Linked& instance() {
     static auto* const linked = new Linked;
@@ -312,8 +312,8 @@ struct Linked {
   }
 };
 
-/// LLVM ends the process where memory runs out, and so do the system's libraries: it is only asked
-/// where there is far more than it takes.
+/// Throws std::bad_alloc unless there is far more memory than LLVM takes: LLVM and the system's
+/// libraries end the process where memory runs out.
 void require_memory(size_t text_bytes) {
   if (fault_due(Fault::memory) ||
       !has_free_memory(policy::kCompilerBytes +
@@ -332,10 +332,10 @@ void* link(std::string_view object, const std::string& symbol) {
   return reinterpret_cast<void*>(address);
 }
 
-/// What a text is known by.
+/// How a text is identified.
 struct Name {
-  std::string key;   ///< in full
-  std::string name;  ///< of the linked function
+  std::string key;   ///< the whole of it
+  std::string name;  ///< the linked function's
 };
 
 Name name_of(const std::string& llvm_text, const std::string& symbol) {
@@ -346,7 +346,7 @@ Name name_of(const std::string& llvm_text, const std::string& symbol) {
 
 bool keeps_objects() { return !options().is_disabled("kernel_cache"); }
 
-/// Null if it is neither linked nor kept. The lock must be held.
+/// Null if the text is neither linked nor cached. The lock must be held.
 void* find_locked(Linked& linked, const Name& name) {
   if (const auto found = linked.functions.find(name.name); found != linked.functions.end())
     return found->second;
@@ -378,7 +378,7 @@ void* compile(const std::string& llvm_text, const std::string& symbol) {
   const double seconds = thread_seconds() - start;
   const std::lock_guard lock(linked.mutex);
   linked.compilation_seconds.push_back(seconds);
-  // Another thread may have come first.
+  // Another thread may have linked it first.
   if (const auto found = linked.functions.find(name.name); found != linked.functions.end())
     return found->second;
   void* address = link(object, name.name);

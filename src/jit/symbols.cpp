@@ -1,6 +1,6 @@
-// Functions outside of the compiled code. They are resolved by hand, so that kernels reach the same
-// functions however the extension and torch were loaded (torch's libraries are not in the global
-// scope).
+// Functions outside of the compiled code. We resolve them ourselves, so that kernels reach the same
+// functions however the extension and torch were loaded: torch's libraries are not in the global
+// scope.
 #include <dlfcn.h>
 
 #include <cmath>
@@ -33,7 +33,7 @@ void* address_of(Pointer* function) {
     #name "f", address_of<float(float, float)>(static_cast<float (*)(float, float)>(::name##f))  \
   }
 
-/// What kernels call by name and what LLVM's code generator calls on its own.
+/// The functions that kernels call by name, and those that LLVM's code generator calls.
 const Function kLibrary[] = {
     TORCHJANUS_UNARY(exp),
     TORCHJANUS_UNARY(exp2),

@@ -9,7 +9,7 @@
 
 #include "base/check.h"
 #include "base/policy.h"
-#include "base/thread_cost.h"
+#include "base/parallel_overhead.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
 
@@ -42,8 +42,8 @@ int cycles_for(int threads) {
   if (options().is_disabled(kThreadCostSwitch.name)) return policy::kUsualCycles;
   // Other threads go by the usual figure meanwhile.
   if (int none = 0; !figure.compare_exchange_strong(none, policy::kUsualCycles)) return none;
-  const int cycles = kept_or_measured(jit::KeptChoices::of("threads"), name_of(threads, is_openmp),
-                                      cycles_of_handing_out);
+  const int cycles = kept_or_measured(jit::TuningCache::of("threads"), name_of(threads, is_openmp),
+                                      parallel_overhead_cycles);
   log("time", cat("work is handed to ", threads, " threads in ", cycles, " cycles"));
   figure = cycles;
   return cycles;
@@ -69,7 +69,7 @@ int64_t least_pieces(int64_t work, int64_t pieces) {
   return (work_per_thread() + work_of_one - 1) / work_of_one;
 }
 
-int kept_or_measured(jit::KeptChoices& kept, const std::string& which,
+int kept_or_measured(jit::TuningCache& kept, const std::string& which,
                      const std::function<std::optional<double>()>& measure) {
   const auto known = kept.find(which);
   if (known && *known >= policy::kLeastCycles && *known <= policy::kMostCycles) return *known;

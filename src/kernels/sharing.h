@@ -13,7 +13,7 @@
 
 #include "base/options.h"
 #include "base/policy.h"
-#include "jit/kept_choices.h"
+#include "jit/tuning_cache.h"
 
 namespace janus::kernels {
 
@@ -35,7 +35,7 @@ int64_t least_pieces(int64_t work, int64_t pieces);
 
 /// The cycles of handing out that are kept under this name, or else those that are measured. These
 /// are kept from then on, unless they say that the machine was busy: then they count only here.
-int kept_or_measured(jit::KeptChoices& kept, const std::string& which,
+int kept_or_measured(jit::TuningCache& kept, const std::string& which,
                      const std::function<std::optional<double>()>& measure);
 
 }  // namespace janus::kernels

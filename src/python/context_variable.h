@@ -5,8 +5,8 @@
 
 namespace janus::python {
 
-/// What the variable holds in this context, or its default; null, with no exception set, if there
-/// is neither.
+/// The variable's value in this context, or its default. Null, with no exception set, if it has
+/// neither.
 inline Object held_by_context_variable(PyObject* variable) {
   PyObject* held = nullptr;
   if (PyContextVar_Get(variable, nullptr, &held) < 0) PyErr_Clear();

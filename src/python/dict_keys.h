@@ -1,4 +1,4 @@
-// The keys of a dict in the order in which Python goes through it.
+// The keys of a dict in iteration order.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace janus::python {
 
-/// Whether the order may be another than that of the table: an OrderedDict's, whose
-/// `move_to_end` does not even change the version of its table.
+/// Whether the iteration order may differ from the table's: that of an OrderedDict, whose
+/// `move_to_end` does not change the version of its table.
 inline bool has_own_order(PyObject* dict) {
   return PyODict_Check(dict) && PyDict_GET_SIZE(dict) > 1;
 }
 
-/// Asks no method of the dict's class.
+/// Calls no method of the dict's class.
 inline std::vector<Object> keys_in_order(PyObject* dict) {
   if (!has_own_order(dict)) return elements(check(PyDict_Keys(dict)).get());
   const Object iterator = check(PyODict_Type.tp_iter(dict));

@@ -1,4 +1,4 @@
-// Python's ints as numbers of 64 bits.
+// Python's ints as 64-bit integers.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN

@@ -1,11 +1,11 @@
-// Python's lock, taken or given up for a while.
+// Holding or releasing Python's lock for a scope.
 #pragma once
 
 #include <Python.h>
 
 namespace janus::python {
 
-/// Holds the lock, whether the thread has it already or not.
+/// Holds the lock in its scope, whether the thread has it already or not.
 class WithLock {
  public:
   WithLock() : state_(PyGILState_Ensure()) {}
@@ -17,7 +17,7 @@ class WithLock {
   PyGILState_STATE state_;
 };
 
-/// Lets other threads have the lock, which this one holds; with `release` false it keeps it.
+/// Releases the lock, which this thread holds, in its scope. With `release` false it does nothing.
 class WithoutLock {
  public:
   explicit WithoutLock(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}

@@ -1,4 +1,4 @@
-// The helpers of object.h over the C API; differences between Python versions are dealt with here.
+// See object.h. Differences between Python versions are handled here.
 #include "python/object.h"
 
 namespace janus::python {
@@ -28,7 +28,7 @@ Object take_exception() {
 #endif
 }
 
-/// `result`, or null without an exception if that was an AttributeError.
+/// `result`; an AttributeError becomes null without an exception.
 Object attribute_or_null(PyObject* result) {
   if (result != nullptr) return Object::steal(result);
   if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw ErrorSet();
@@ -36,7 +36,7 @@ Object attribute_or_null(PyObject* result) {
   return {};
 }
 
-/// The characters of a str without raising; a stand-in where it is not a str.
+/// The characters of a str, `otherwise` if it is none. Never raises.
 std::string text_or(PyObject* str, const std::string& otherwise) {
   if (str == nullptr) {
     PyErr_Clear();

@@ -1,4 +1,4 @@
-// CPython objects with their reference counts kept by the compiler, and the errors of the C API.
+// Owning references to CPython objects, and the errors of the C API as C++ exceptions.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -63,8 +63,8 @@ inline void check_status(int status) {
   if (status < 0) throw ErrorSet();
 }
 
-/// Puts the current Python exception aside; its end drops whatever was raised meanwhile and puts
-/// the old one (or none) back. Around our own work in places that must not disturb the program.
+/// Saves the current Python exception. Its end drops whatever was raised meanwhile and restores the
+/// old one (or none). Used around our own work where the program must not notice it.
 class ErrorScope {
  public:
   ErrorScope();
@@ -88,7 +88,7 @@ inline Object none() { return Object::borrow(Py_None); }
 inline Object boolean(bool value) { return Object::borrow(value ? Py_True : Py_False); }
 Object integer(int64_t value);
 Object string(std::string_view text);
-/// The one interned str with that text; immortal.
+/// The interned str with that text; immortal.
 PyObject* interned(const char* text);
 Object tuple(const std::vector<Object>& elements);
 Object list(const std::vector<Object>& elements);
@@ -100,7 +100,7 @@ Object attribute(PyObject* object, const char* name);
 Object try_attribute(PyObject* object, PyObject* name);
 Object try_attribute(PyObject* object, const char* name);
 void set_attribute(PyObject* object, const char* name, PyObject* value);
-/// The value of `key` in an exact or derived dict; null when it is missing.
+/// The value of `key` in a dict or an instance of a subclass; null when it is missing.
 Object dict_item(PyObject* dict, PyObject* key);
 Object dict_item(PyObject* dict, const char* key);
 /// The elements of any iterable.
@@ -111,7 +111,7 @@ int64_t to_integer(PyObject* integer);
 bool equal(PyObject* a, PyObject* b);  ///< a == b by Python's rules
 /// repr(object), or a stand-in with its class where that raises. Never raises.
 std::string repr(PyObject* object);
-/// The name of its class: "Linear".
+/// The name of the object's class: "Linear".
 std::string type_name(PyObject* object);
 
 // --- calling -------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ Object import_attribute(const char* module, const char* name);
 
 // --- weak references -----------------------------------------------------------------------------
 bool is_weakly_referable(PyObject* object);
-/// A weak reference (shared with other plain ones), or null if its class has none.
+/// A weak reference (shared with other plain ones), or null if the class allows none.
 Object weak_reference(PyObject* object);
 /// What a weak reference points to, or null once it is dead.
 Object referent(PyObject* weak_reference);

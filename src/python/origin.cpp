@@ -11,14 +11,14 @@ std::string text_attribute(PyObject* object, const char* name) {
   return text && PyUnicode_Check(text.get()) ? to_string(text.get()) : std::string();
 }
 
-/// Where a module's file is, with the last slash; empty: it has none.
+/// The folder of a module's file, with the last slash; empty if it has none.
 std::string folder_of(PyObject* module) {
   std::string file = text_attribute(module, "__file__");
   file.resize(file.find_last_of('/') + 1);
   return file;
 }
 
-/// Of a module by its name; empty: there is no such folder.
+/// The same of a module by its name; empty if there is no such folder.
 const std::string& folder_of(std::string_view name) {
   static auto* const known = new std::map<std::string, std::string, std::less<>>();
   const auto found = known->find(name);
@@ -28,7 +28,7 @@ const std::string& folder_of(std::string_view name) {
   return known->emplace(name, module ? folder_of(module.get()) : std::string()).first->second;
 }
 
-/// What is installed lies below the folder of Python's own library.
+/// Installed packages lie below the folder of Python's own library, so that is not enough.
 bool lies_in(std::string_view file, std::string_view folder) {
   if (folder.empty() || !file.starts_with(folder)) return false;
   file.remove_prefix(folder.size());
@@ -42,7 +42,7 @@ bool is_of_python(std::string_view module) {
   return found;
 }
 
-/// A decorator tells what it wraps. Decorators of Python's own may come before the library's code.
+/// Follows decorators to what they wrap: Python's own may stand before the library's code.
 bool is_made_by(PyFunctionObject* function, std::string_view library) {
   const std::string file = text_attribute(function->func_code, "co_filename");
   const Object inner = try_attribute(reinterpret_cast<PyObject*>(function), "__wrapped__");
@@ -52,7 +52,7 @@ bool is_made_by(PyFunctionObject* function, std::string_view library) {
   return is_own && (!inner || python::is_made_by(inner.get(), library));
 }
 
-/// Modules in C that a library hides, and those of compilers, begin with an underscore.
+/// Private C modules of a library, and those that compilers make, begin with an underscore.
 bool is_made_by(PyTypeObject* type, std::string_view library) {
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return true;
   std::string module = text_attribute(reinterpret_cast<PyObject*>(type), "__module__");

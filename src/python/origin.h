@@ -1,4 +1,4 @@
-// Who made what a library has under a name: the library itself, or the program that replaced it.
+// Whether a name of a library still refers to the library's own object, or the program replaced it.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,8 @@
 
 namespace janus::python {
 
-/// Whether what is found under a name of the module `library` is of the library's own making. What
-/// is in Python must lie in the library's folder; what is in C is taken for its own.
+/// Whether an object that is found under a name of the module `library` is the library's own. Python
+/// code must lie in the library's folder; C code is taken for the library's.
 bool is_made_by(PyObject* object, std::string_view library);
 
 }  // namespace janus::python

@@ -231,12 +231,12 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
 
 bool Dispatcher::is_without_graphs(const Environment& environment) {
   if (is_part) return false;  // the whole decides
-  const bool is_without = contest_.begins(news_, environment.grad_enabled);
-  const Trial& trial = contest_.trial();
-  if (trial.verdict() == Trial::Verdict::given_up)
+  const bool is_without = measurement_.begins(news_, environment.grad_enabled);
+  const AbTest& test = measurement_.test();
+  if (test.verdict() == AbTest::Verdict::given_up)
     settle({ReasonCode::limit,
-            cat("as a graph, ", name_, " takes ", trial.with_new(), " ms a call, and ",
-                trial.with_old(), " ms in Python"),
+            cat("as a graph, ", name_, " takes ", test.with_new(), " ms a call, and ",
+                test.with_old(), " ms in Python"),
             {}});
   return is_without || settled_;
 }
@@ -248,7 +248,7 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   if (first_met_ == 0) first_met_ = now();
   if (counters_.calls < retry_at_) return {};
   if (runs_left_ > 0) {
-    if (!is_part) contest_.profiled();
+    if (!is_part) measurement_.profiled();
     observe(call);
     tensors_before_ = ProfileRun::tensors_seen();
     return {false, {}, Otherwise::profile};
@@ -263,7 +263,7 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   }
   if (counters_.generated > 0) {
     if (!can_afford_generation()) return {};
-    trouble(policy::kPenaltyOfGoneGraphs, "what the graphs were made for is gone");
+    penalise(policy::kPenaltyOfGoneGraphs, "what the graphs were made for is gone");
     if (settled_) return {};
   }
   return generate_and_run(call, environment, {}, committed);
@@ -341,7 +341,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   if (!failure) {
     ++entry->hits;
     ++counters_.hits;
-    trouble_ = std::max(0, trouble_ - 1);
+    penalty_ = std::max(0, penalty_ - 1);
     pause_ = 0;
     if (first_graph < 0) first_graph = now();
     return Result::ran;
@@ -378,7 +378,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
       break;
     default:
       note({ReasonCode::operation_failed, failure->message, failure->span});
-      if (entry->hits == 0) trouble(policy::kPenaltyOfHopelessAbort, failure->message);
+      if (entry->hits == 0) penalise(policy::kPenaltyOfHopelessAbort, failure->message);
   }
   return Result::left;
 }
@@ -404,7 +404,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
     pause();
     return {};
   }
-  trouble(policy::kPenaltyOfAbort, "a test or an operator inside the graph");
+  penalise(policy::kPenaltyOfAbort, "a test or an operator inside the graph");
   if (const auto entry = std::exchange(outgrown_, nullptr))
     return outgrown(call, environment, entry, committed);
   if (settled_ || !may_generate()) return {};
@@ -464,7 +464,7 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
     if (!settled_ && observe(call)) ++counters_.relaxations;
     return {};
   }
-  trouble(may_improve ? policy::kPenaltyOfMiss : policy::kPenaltyOfLastingMiss,
+  penalise(may_improve ? policy::kPenaltyOfMiss : policy::kPenaltyOfLastingMiss,
           mismatch.reason.details);
   if (settled_ || !may_improve) return {};
   // Calls that can't be converted, and come by turns with others, leave those their chances.
@@ -510,7 +510,7 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
   Outcomes unused;
   if (run_entry(entry, std::move(captured), attempt.result, committed, unused) == Result::left) {
     ++counters_.aborts;
-    trouble(policy::kPenaltyOfAbort, "a test or an operator inside the graph");
+    penalise(policy::kPenaltyOfAbort, "a test or an operator inside the graph");
     return {};
   }
   attempt.ran = true;
@@ -682,9 +682,9 @@ void Dispatcher::profile_finished(double milliseconds) {
   if (runs_left_ > 0) --runs_left_;
 }
 
-void Dispatcher::trouble(int amount, const std::string& why) {
-  trouble_ += amount;
-  if (trouble_ > policy::kMostPenalty) settle({ReasonCode::unstable, why, {}});
+void Dispatcher::penalise(int amount, const std::string& why) {
+  penalty_ += amount;
+  if (penalty_ > policy::kMostPenalty) settle({ReasonCode::unstable, why, {}});
 }
 
 void Dispatcher::settle(Reason reason) {
@@ -703,7 +703,7 @@ void Dispatcher::start_over(Reason reason) {
   outgrown_.reset();
   settled_ = is_cut_ = pending_ = false;
   runs_left_ = options_.profile_runs;
-  refusals_ = trouble_ = pause_ = calls_to_pause_ = 0;
+  refusals_ = penalty_ = pause_ = calls_to_pause_ = 0;
   last_refusal_.reset();
   retry_at_ = 0;
   aborts_of_.clear();

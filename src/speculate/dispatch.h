@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "base/policy.h"
-#include "speculate/contest.h"
+#include "speculate/ab_measurement.h"
 #include "speculate/entry.h"
 #include "speculate/observations.h"
 #include "speculate/reason.h"
@@ -81,7 +81,7 @@ class Dispatcher {
   void profile_finished(double milliseconds);
   /// A call has ended and gave that, in whatever way it ran.
   void call_ended(PyObject* result) {
-    if (contest_.awaits_end()) contest_.ended(!may_leave_gradients(result));
+    if (measurement_.awaits_end()) measurement_.ended(!may_leave_gradients(result));
   }
   /// Stays imperative from now on. Throws StrictFallback if fallbacks are errors.
   void settle(Reason reason);
@@ -177,7 +177,7 @@ class Dispatcher {
   bool may_generate() const;
   /// Whether what generating took so far is in proportion to the time that the program runs.
   bool can_afford_generation() const;
-  void trouble(int amount, const std::string& why);
+  void penalise(int amount, const std::string& why);
   Attempt out_of_memory(bool committed);
   Attempt internal_error(const std::string& what, bool committed);
   /// Throws StrictFallback if fallbacks are errors and this is one.
@@ -202,7 +202,7 @@ class Dispatcher {
   int refusals_ = 0;
   std::optional<Reason> last_refusal_;
   uint64_t retry_at_ = 0;  ///< number of the call at which a refused function is tried again
-  int trouble_ = 0;
+  int penalty_ = 0;
   int pause_ = 0;                            ///< calls that were last left to Python
   int calls_to_pause_ = 0;                   ///< calls that are still to be
   double first_met_ = 0;                     ///< in milliseconds, as now() counts
@@ -212,7 +212,7 @@ class Dispatcher {
   Observations observations_;
   std::deque<std::shared_ptr<Entry>> entries_;
   std::shared_ptr<Entry> compiling_;  ///< made, but its kernels are not; no other is made meanwhile
-  Contest contest_;
+  AbMeasurement measurement_;
   uint64_t news_ = 0;                ///< graphs made and runs profiled since there are graphs
   std::shared_ptr<Entry> outgrown_;  ///< by what the run of a graph met
   std::deque<Noted> reasons_;

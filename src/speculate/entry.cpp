@@ -19,7 +19,7 @@
 #include "ops/promotion.h"
 #include "passes/pipeline/pipeline.h"
 #include "speculate/describe.h"
-#include "speculate/held_warnings.h"
+#include "speculate/deferred_warnings.h"
 #include "speculate/object_heap.h"
 
 namespace janus::speculate {
@@ -383,7 +383,7 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
 
   const std::vector<const void*> replaced = offer_gradients(*program, captured, rebound);
   const auto findings = differentiable_ ? differentiable_->new_findings() : nullptr;
-  const auto warnings = hold_warnings();
+  const auto warnings = defer_warnings();
   auto failure = program->run(inputs, cells, results, rebound, deepest_call(), findings.get());
   if (failure) return failure;
   committed = true;

@@ -4,7 +4,7 @@
 #include "base/mutation.h"
 #include "python/context_variable.h"
 #include "speculate/describe.h"
-#include "speculate/ends.h"
+#include "speculate/finalizers.h"
 #include "speculate/path.h"
 
 namespace janus::speculate {
@@ -191,7 +191,7 @@ bool HeapWriter::ends_something_seen(std::span<const python::Object> captured) c
     return ends_an_element(owner, captured);
   constexpr Py_ssize_t kReferences = 2;  // the place's, and `old`
   const python::Object old = value_before(owner);
-  return old && ends_seen(old.get(), kReferences, captured);
+  return old && would_run_finalizer(old.get(), kReferences, captured);
 }
 
 /// Of a list, dict, set or deque; what of a list stays in another place counts as well.
@@ -200,7 +200,7 @@ bool HeapWriter::ends_an_element(PyObject* owner, std::span<const python::Object
   if (PyList_Check(owner)) {
     const auto size = static_cast<size_t>(PyList_GET_SIZE(owner));
     for (size_t i = index_; i < size; ++i)
-      if (ends_seen(PyList_GET_ITEM(owner, static_cast<Py_ssize_t>(i)), kReferences, captured))
+      if (would_run_finalizer(PyList_GET_ITEM(owner, static_cast<Py_ssize_t>(i)), kReferences, captured))
         return true;
     return false;
   }
@@ -208,7 +208,7 @@ bool HeapWriter::ends_an_element(PyObject* owner, std::span<const python::Object
   struct Elements {
     std::span<const python::Object> captured;
     static int visit(PyObject* each, void* elements) {
-      return ends_seen(each, kReferences, static_cast<Elements*>(elements)->captured) ? 1 : 0;
+      return would_run_finalizer(each, kReferences, static_cast<Elements*>(elements)->captured) ? 1 : 0;
     }
   } elements{captured};
   const traverseproc traverse = Py_TYPE(owner)->tp_traverse;

@@ -158,7 +158,7 @@ void Recollection::note_changes(PyObject* const* objects) {
 void Recollection::note(PyObject* const* objects) {
   if (is_off_ || in_use_) return;
   if (is_known_) note_changes(objects);
-  if (++notes_ > policy::kTrialNotes && notes_ > hits_) {
+  if (++notes_ > policy::kFillsBeforeCheck && notes_ > hits_) {
     is_off_ = true;
     return;
   }

@@ -38,7 +38,7 @@ void initialise() {
   execute::object_operations() = {retain_object, release_object};
   speculate::set_tensor_access(&tensor_access());
   speculate::set_differentiation(&differentiation());
-  speculate::set_warnings_holder(hold_warnings);
+  speculate::set_warnings_deferrer(defer_warnings);
   frontend::set_torch_services(&services());
   ask_for_eager_arithmetic();
   install_allocator();

@@ -125,7 +125,7 @@ void show_one(const Told& told) {
                                           registry));
 }
 
-class Held final : public speculate::HeldWarnings, private c10::WarningHandler {
+class Held final : public speculate::DeferredWarnings, private c10::WarningHandler {
  public:
   Held() : before_(c10::WarningUtils::get_warning_handler()) {
     c10::WarningUtils::set_warning_handler(this);
@@ -161,6 +161,6 @@ class Held final : public speculate::HeldWarnings, private c10::WarningHandler {
 WarningPlace::WarningPlace(const graph::SourceSpan& span) : before_(std::exchange(place, &span)) {}
 WarningPlace::~WarningPlace() { place = before_; }
 
-std::unique_ptr<speculate::HeldWarnings> hold_warnings() { return std::make_unique<Held>(); }
+std::unique_ptr<speculate::DeferredWarnings> defer_warnings() { return std::make_unique<Held>(); }
 
 }  // namespace janus::torch

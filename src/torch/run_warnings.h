@@ -1,10 +1,10 @@
-// Torch's warnings in a run (speculate/held_warnings.h), with the user's lines that they are about.
+// Torch's warnings in a run (speculate/deferred_warnings.h), with the user's lines that they are about.
 #pragma once
 
 #include <memory>
 
 #include "graph/source_span.h"
-#include "speculate/held_warnings.h"
+#include "speculate/deferred_warnings.h"
 
 namespace janus::torch {
 
@@ -20,7 +20,7 @@ class WarningPlace {
   const graph::SourceSpan* before_;
 };
 
-/// Implements speculate::hold_warnings.
-std::unique_ptr<speculate::HeldWarnings> hold_warnings();
+/// Implements speculate::defer_warnings.
+std::unique_ptr<speculate::DeferredWarnings> defer_warnings();
 
 }  // namespace janus::torch

@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "base/policy.h"
 #include "base/steady_time.h"
-#include "jit/kept_choices.h"
+#include "jit/tuning_cache.h"
 
 namespace janus::torch {
 
@@ -54,7 +54,7 @@ class Ways {
  private:
   template <class Run>
   int kept_or_fastest(const Case& which, size_t count, const Run& run) {
-    jit::KeptChoices& kept = jit::KeptChoices::of("torch " TORCH_VERSION);
+    jit::TuningCache& kept = jit::TuningCache::of("torch " TORCH_VERSION);
     std::string text = text_(which);
     for (size_t way = 0; way < count; ++way) text += cat('/', names_[way]);
     if (const auto way = kept.find(text); way && *way >= 0 && static_cast<size_t>(*way) < count)

@@ -7,7 +7,7 @@
 #include "frontend/core/interpreter.h"
 #include "python/context_variable.h"
 #include "speculate/describe.h"
-#include "speculate/ends.h"
+#include "speculate/finalizers.h"
 #include "speculate/path.h"
 #include "frontend/values/rolled_list.h"
 #include "frontend/core/keys.h"
@@ -247,7 +247,7 @@ void check_replaced(Interpreter& interpreter, const Heap::Target& target, const 
     return;
   const Object replaced = object_in(target, key.get());
   constexpr Py_ssize_t kOurs = 4;  // the place, `replaced`, and what the interpreter has of it
-  if (replaced && speculate::ends_seen(replaced.get(), kOurs) &&
+  if (replaced && speculate::would_run_finalizer(replaced.get(), kOurs) &&
       !is_planted(State::finalizer, Mutation::not_written))
     interpreter.refuse(ReasonCode::unknown_callable,
                        cat("the finalizer of ", speculate::describe_object(key.get())));

@@ -9,7 +9,7 @@
 #include "frontend/values/formula.h"
 #include "frontend/values/time_spent.h"
 #include "ops/list.h"
-#include "speculate/ends.h"
+#include "speculate/finalizers.h"
 #include "speculate/reason_record.h"
 #include "speculate/recipe.h"
 #include "speculate/test_number.h"
@@ -636,7 +636,7 @@ void check_freed_variable(const Interpreter& interpreter, const std::string& nam
   if (variables == nullptr || variables == interpreter.call().globals) return;
   PyObject* const held = PyDict_GetItemString(variables, name.c_str());
   constexpr Py_ssize_t kOurs = 5;  // the variable, its dict, and what the interpreter has of it
-  if (speculate::ends_seen(held, kOurs))
+  if (speculate::would_run_finalizer(held, kOurs))
     interpreter.refuse(ReasonCode::unknown_callable, cat("the finalizer of ", name));
 }
 

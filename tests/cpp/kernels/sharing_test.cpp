@@ -18,7 +18,7 @@ namespace janus::kernels {
 namespace {
 
 namespace files = std::filesystem;
-using jit::KeptChoices;
+using jit::TuningCache;
 
 class SharingTest : public jit::TestWithFolder {
  protected:
@@ -26,7 +26,7 @@ class SharingTest : public jit::TestWithFolder {
 
   /// The figure of a process that measures so much, and how often it measured.
   int figure(std::optional<double> measured) {
-    KeptChoices kept(folder(), "this machine");
+    TuningCache kept(folder(), "this machine");
     return kept_or_measured(kept, "threads", [&] {
       ++measurements_;
       return measured;
@@ -69,14 +69,14 @@ TEST_F(SharingTest, WhatIsDamagedIsMeasuredAnew) {
 
 TEST_F(SharingTest, WhatIsKeptAndMakesNoSenseIsMeasuredAnew) {
   for (const int senseless : {0, -5, policy::kMostCycles + 1}) {
-    KeptChoices(folder(), "this machine").keep("threads", senseless);
+    TuningCache(folder(), "this machine").keep("threads", senseless);
     EXPECT_EQ(figure(6000), 6000);
     files::remove_all(folder());
   }
 }
 
 TEST_F(SharingTest, APlaceThatCanNotBeWrittenIsDoneWithout) {
-  KeptChoices kept("/proc/no/such/place", "this machine");
+  TuningCache kept("/proc/no/such/place", "this machine");
   testing::internal::CaptureStderr();
   EXPECT_EQ(kept_or_measured(kept, "threads", [] { return 5000.0; }), 5000);
   EXPECT_EQ(kept_or_measured(kept, "threads", [] { return 7000.0; }), 5000);

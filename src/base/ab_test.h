@@ -1,5 +1,5 @@
-// Which of two ways of doing the same is faster, found out by doing it by turns: the new way has
-// the presumption in its favour, and is given up only where it is clearly slower.
+// A sequential A/B test of two variants, an old and a new one: they run by turns until it is clear
+// which is faster. The new one wins a draw; it is given up only if it is clearly slower.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,20 @@
 
 namespace janus {
 
-class Trial {
+class AbTest {
  public:
   enum class Verdict { open, kept, given_up };
 
   Verdict verdict() const { return verdict_; }
   bool is_over() const { return verdict_ != Verdict::open; }
-  /// Whether the next run is to go the old way. Runs come in pairs, one of each way, whose order is
-  /// drawn, so that runs that differ by turns themselves are as often of the one as of the other.
+  /// Whether the next run must use the old variant. Runs come in pairs, one of each variant, in an
+  /// order that is drawn. So a program whose runs alternate by themselves does not bias the test.
   bool next_is_old() const;
-  /// The run that was next took so long.
+  /// The time of the run that was next.
   void add(double time);
-  /// It is clear without any runs.
+  /// Keeps the new variant without further runs.
   void keep() { verdict_ = Verdict::kept; }
-  /// Medians of what the runs took.
+  /// Median times of each variant.
   double with_new() const;
   double with_old() const;
   bool has_both() const { return !new_.empty() && !old_.empty(); }

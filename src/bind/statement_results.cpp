@@ -1,17 +1,17 @@
-#include "bind/given.h"
+#include "bind/statement_results.h"
 
 #include "base/check.h"
 #include "speculate/recipe.h"
 
 namespace janus::bind {
 
-Given take_given(PyObject* result, const std::vector<size_t>& numbers, size_t count) {
+StatementResults unpack_results(PyObject* result, const std::vector<size_t>& numbers, size_t count) {
   constexpr Py_ssize_t kBeforeVariables = 2;
   TORCHJANUS_CHECK(
       PyTuple_CheckExact(result) &&
           PyTuple_GET_SIZE(result) == static_cast<Py_ssize_t>(numbers.size()) + kBeforeVariables,
       "region: the graph's result has the wrong form");
-  Given given;
+  StatementResults given;
   given.end = static_cast<End>(python::to_integer(PyTuple_GET_ITEM(result, 0)));
   given.returned = python::Object::borrow(PyTuple_GET_ITEM(result, 1));
   given.values.resize(count);
@@ -27,7 +27,7 @@ Given take_given(PyObject* result, const std::vector<size_t>& numbers, size_t co
   return given;
 }
 
-void write_globals(const Given& given, const std::vector<python::Object>& names,
+void write_globals(const StatementResults& given, const std::vector<python::Object>& names,
                    PyObject* globals) {
   for (size_t i = 0; i < names.size(); ++i) {
     if (given.values[i])

@@ -1,5 +1,5 @@
 // What threads cost: a figure that makes sense, or none.
-#include "base/thread_cost.h"
+#include "base/parallel_overhead.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,7 +22,7 @@ class ThreadCost : public testing::Test {
 TEST_F(ThreadCost, IsAFigureThatMakesSense) {
   for (const int threads : {2, 3}) {
     set_thread_count(threads);
-    const auto cycles = cycles_of_handing_out();
+    const auto cycles = parallel_overhead_cycles();
     ASSERT_TRUE(cycles.has_value());
     EXPECT_GE(*cycles, 0);  // on a busy machine it may be any
   }
@@ -30,18 +30,18 @@ TEST_F(ThreadCost, IsAFigureThatMakesSense) {
 
 TEST_F(ThreadCost, OneThreadHasNone) {
   set_thread_count(1);
-  EXPECT_EQ(cycles_of_handing_out(), std::nullopt);
+  EXPECT_EQ(parallel_overhead_cycles(), std::nullopt);
 }
 
 TEST_F(ThreadCost, WithoutParallelWorkThereIsNone) {
   set_disabled({"parallel"});
-  EXPECT_EQ(cycles_of_handing_out(), std::nullopt);
+  EXPECT_EQ(parallel_overhead_cycles(), std::nullopt);
   set_disabled({});
 }
 
 TEST_F(ThreadCost, InsideALoopThereIsNone) {
   std::atomic<int> figures = 0;
-  parallel_for(2, 1, [&](int64_t, int64_t) { figures += cycles_of_handing_out().has_value(); });
+  parallel_for(2, 1, [&](int64_t, int64_t) { figures += parallel_overhead_cycles().has_value(); });
   EXPECT_EQ(figures, 0);
 }
 
@@ -55,17 +55,17 @@ TEST_F(ThreadCost, NoneIsFoundWhileAnotherHasTheThreads) {
     });
   });
   while (inside < 2) std::this_thread::yield();
-  EXPECT_EQ(cycles_of_handing_out(), std::nullopt);
+  EXPECT_EQ(parallel_overhead_cycles(), std::nullopt);
   done = true;
   other.join();
 }
 
 TEST_F(ThreadCost, AForkedChildFindsItsOwn) {
-  cycles_of_handing_out();
+  parallel_overhead_cycles();
   const pid_t child = fork();
   if (child == 0) {
     alarm(20);  // a hang is a failure
-    const auto cycles = cycles_of_handing_out();
+    const auto cycles = parallel_overhead_cycles();
     _exit(cycles && *cycles >= 0 ? 0 : 1);
   }
   int status = -1;

@@ -1,4 +1,4 @@
-#include "speculate/ends.h"
+#include "speculate/finalizers.h"
 
 #include <algorithm>
 #include <set>
@@ -52,14 +52,14 @@ class Search {
 
 }  // namespace
 
-bool may_be_seen_to_end(PyObject* object, Captured captured) {
+bool may_run_finalizer(PyObject* object, Captured captured) {
   return Search(captured).finds(object);
 }
 
-bool ends_seen(PyObject* object, Py_ssize_t references, Captured captured) {
+bool would_run_finalizer(PyObject* object, Py_ssize_t references, Captured captured) {
   return object != nullptr && !ends_unseen(object) &&
          Py_REFCNT(object) <= references + references_from(captured, object) &&
-         may_be_seen_to_end(object, captured);
+         may_run_finalizer(object, captured);
 }
 
 }  // namespace janus::speculate

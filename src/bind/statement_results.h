@@ -12,7 +12,7 @@ namespace janus::bind {
 enum class End : int64_t { fell_through = 0, continue_ = 1, break_ = 2, return_ = 3 };
 
 /// Variables have the numbers of the whole run of statements, of which a graph may be a part.
-struct Given {
+struct StatementResults {
   End end = End::fell_through;
   python::Object returned;
   std::vector<python::Object> values;  ///< null: the graph did not set it
@@ -22,9 +22,9 @@ struct Given {
 };
 
 /// Takes the result of a graph apart. Its variables are `numbers`, of `count` in all.
-Given take_given(PyObject* result, const std::vector<size_t>& numbers, size_t count);
+StatementResults unpack_results(PyObject* result, const std::vector<size_t>& numbers, size_t count);
 
 /// At module level variables are globals: sets and deletes them. `names`: of all variables.
-void write_globals(const Given& given, const std::vector<python::Object>& names, PyObject* globals);
+void write_globals(const StatementResults& given, const std::vector<python::Object>& names, PyObject* globals);
 
 }  // namespace janus::bind

@@ -15,7 +15,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/trial.h"
+#include "base/ab_test.h"
 #include "python/object.h"
 
 namespace janus::speculate {
@@ -31,12 +31,12 @@ struct SimulatedTime {
 };
 extern std::optional<SimulatedTime> simulated_time;
 
-class Contest {
+class AbMeasurement {
  public:
-  Contest() = default;
-  ~Contest() { leave(); }
-  Contest(const Contest&) = delete;
-  Contest& operator=(const Contest&) = delete;
+  AbMeasurement() = default;
+  ~AbMeasurement() { leave(); }
+  AbMeasurement(const AbMeasurement&) = delete;
+  AbMeasurement& operator=(const AbMeasurement&) = delete;
 
   /// A run in Python begins, which is profiled.
   void profiled();
@@ -47,7 +47,7 @@ class Contest {
   bool awaits_end() const { return started_ != 0 && !is_end_known_; }
   /// It has ended; `is_complete`: there is no backward run to come that belongs to it.
   void ended(bool is_complete);
-  const Trial& trial() const { return trial_; }
+  const AbTest& test() const { return test_; }
 
  private:
   /// Where a run begins: those within others, or of several threads, can't be compared.
@@ -67,7 +67,7 @@ class Contest {
   bool enter();
   void leave();
 
-  Trial trial_;
+  AbTest test_;
   uint64_t news_ = 0;
   int quiet_ = 0;
   bool is_without_ = false;  ///< the run that is being timed

@@ -1,5 +1,5 @@
-// See object_files.h.
-#include "jit/object_files.h"
+// See object_cache.h.
+#include "jit/object_cache.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -41,7 +41,7 @@ uint64_t hash(std::string_view text) {
   return value;
 }
 
-/// Has nothing in common with the first.
+/// A hash that is independent of the first.
 uint64_t other_hash(std::string_view text) {
   uint64_t value = text.size();
   for (const char c : text) {
@@ -54,7 +54,7 @@ uint64_t other_hash(std::string_view text) {
 
 class File {
  public:
-  /// Takes what `open` gave.
+  /// Takes over the descriptor that `open` returned.
   explicit File(int descriptor) : descriptor_(descriptor) {}
   ~File() {
     if (is_open()) ::close(descriptor_);
@@ -94,8 +94,8 @@ class File {
   int descriptor_;
 };
 
-/// Writes a new file that nobody else can read. `name` ends in XXXXXX, for which comes what makes
-/// it a name that no other process has. False, with errno, where that fails.
+/// Writes a new file that no other user can read. `name` ends in XXXXXX, which is replaced so that
+/// no other process has the name. False, with errno, where that fails.
 bool write_aside(std::string& name, std::string_view key, std::string_view object) {
   const std::string rest = cat(key, object);
   Header header{
@@ -106,7 +106,7 @@ bool write_aside(std::string& name, std::string_view key, std::string_view objec
          file.write(rest.data(), rest.size());
 }
 
-/// The object in a file's text; nullopt if it is damaged or was made for another key.
+/// The object in a file's text; nullopt if the file is damaged or has another key.
 std::optional<std::string> object_in(const std::string& text, std::string_view key) {
   Header header;
   if (text.size() < sizeof(header)) return std::nullopt;
@@ -119,7 +119,7 @@ std::optional<std::string> object_in(const std::string& text, std::string_view k
   return std::string(rest.substr(key.size()));
 }
 
-/// Why nothing can be read from a folder without danger; null if all is well.
+/// Why the folder is not safe to read; null if it is.
 const char* why_unusable(const std::string& folder) {
   struct stat status;
   if (::lstat(folder.c_str(), &status) != 0) return std::strerror(errno);
@@ -129,7 +129,7 @@ const char* why_unusable(const std::string& folder) {
   return ::access(folder.c_str(), X_OK) != 0 ? std::strerror(errno) : nullptr;
 }
 
-/// Whether only the one file can't be written: there is something else in its place.
+/// Whether the error concerns this file only: something else stands in its place.
 bool is_about_one_file(int error) {
   return error == EISDIR || error == ENOTEMPTY || error == EEXIST;
 }
@@ -144,10 +144,10 @@ std::string digest(std::string_view text) {
   return digits;
 }
 
-ObjectFiles::ObjectFiles(std::string folder, int64_t most_bytes)
+ObjectCache::ObjectCache(std::string folder, int64_t most_bytes)
     : folder_(std::move(folder)), most_bytes_(most_bytes) {}
 
-std::string ObjectFiles::default_folder(std::string_view kind) {
+std::string ObjectCache::default_folder(std::string_view kind) {
   if (const char* chosen = std::getenv("TORCHJANUS_CACHE")) {
     const std::string_view text(chosen);
     return text.empty() || text == "0" ? std::string() : cat(text, "/", kind);
@@ -159,7 +159,7 @@ std::string ObjectFiles::default_folder(std::string_view kind) {
   return cat(home, "/.cache/torchjanus/", kind);
 }
 
-std::optional<std::string> ObjectFiles::find(std::string_view key) {
+std::optional<std::string> ObjectCache::find(std::string_view key) {
   if (!is_ready()) return std::nullopt;
   const std::string path = cat(folder_, "/", digest(key));
   File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
@@ -173,11 +173,11 @@ std::optional<std::string> ObjectFiles::find(std::string_view key) {
     ::unlink(path.c_str());
   else if (std::time(nullptr) - status.st_mtime > kSecondsOfADay)
     ::utimensat(AT_FDCWD, path.c_str(), nullptr,
-                AT_SYMLINK_NOFOLLOW);  // used: not among the oldest
+                AT_SYMLINK_NOFOLLOW);  // marks it as used lately
   return object;
 }
 
-void ObjectFiles::keep(std::string_view key, std::string_view object) {
+void ObjectCache::keep(std::string_view key, std::string_view object) {
   if (!is_ready() || !keeps_ ||
       sizeof(Header) + key.size() + object.size() > policy::kLargestObjectFile)
     return;
@@ -192,8 +192,8 @@ void ObjectFiles::keep(std::string_view key, std::string_view object) {
   if (kept_++ % policy::kFilesBetweenSizeChecks == 0) remove_oldest();
 }
 
-/// Makes the folder at the first use. What can't be written may still be read.
-bool ObjectFiles::is_ready() {
+/// Makes the folder at the first use. A folder that can't be written may still be read.
+bool ObjectCache::is_ready() {
   if (is_made_ || folder_.empty()) return !folder_.empty();
   is_made_ = true;
   std::error_code error;
@@ -208,8 +208,8 @@ bool ObjectFiles::is_ready() {
   return !folder_.empty();
 }
 
-/// Says why, unless that was said of another kind's folder beside this one.
-void ObjectFiles::keep_no_more(std::string_view why) {
+/// Warns, unless the folder of another kind has warned already.
+void ObjectCache::keep_no_more(std::string_view why) {
   static auto* const mutex = new std::mutex;
   static auto* const said = new std::set<std::string>;
   keeps_ = false;
@@ -218,8 +218,8 @@ void ObjectFiles::keep_no_more(std::string_view why) {
     std::fputs(cat("torchjanus: nothing is kept in ", folder_, ": ", why, "\n").c_str(), stderr);
 }
 
-/// Brings the folder well below its bound; also what an interrupted process left aside goes so.
-void ObjectFiles::remove_oldest() {
+/// Brings the folder well below its bound. This also deletes what interrupted processes left.
+void ObjectCache::remove_oldest() {
   struct Kept {
     files::path path;
     files::file_time_type time;
@@ -230,7 +230,7 @@ void ObjectFiles::remove_oldest() {
   std::error_code error;
   for (files::directory_iterator next(folder_, error), end; !error && next != end;
        next.increment(error)) {
-    std::error_code gone;  // another process may delete as well
+    std::error_code gone;  // ignored: another process may delete too
     const auto bytes = static_cast<int64_t>(next->file_size(gone));
     const auto time = next->last_write_time(gone);
     if (gone) continue;

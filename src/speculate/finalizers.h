@@ -12,11 +12,11 @@ namespace janus::speculate {
 
 /// Whether freeing the object, and what only it holds, may run the program's code or empty a weak
 /// reference. `captured`: what the run itself holds, beside the program.
-bool may_be_seen_to_end(PyObject* object, std::span<const python::Object> captured = {});
+bool may_run_finalizer(PyObject* object, std::span<const python::Object> captured = {});
 
 /// Whether the object would go with its place, and be seen to: `references` lead to it from there,
 /// and from those who ask.
-bool ends_seen(PyObject* object, Py_ssize_t references,
+bool would_run_finalizer(PyObject* object, Py_ssize_t references,
                std::span<const python::Object> captured = {});
 
 }  // namespace janus::speculate

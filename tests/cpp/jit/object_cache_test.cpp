@@ -1,6 +1,6 @@
 // Objects on disk: found again, never damaged ones or another key's; and what can go wrong with
 // files.
-#include "jit/object_files.h"
+#include "jit/object_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -38,9 +38,9 @@ std::string text_of(const files::path& path) {
 
 TEST_F(ObjectFilesTest, AreFoundByAnotherProcessAndReadableByNobodyElse) {
   const std::string object("a\0b", 3);
-  ObjectFiles(folder()).keep("key", object);
-  EXPECT_EQ(ObjectFiles(folder()).find("key"), object);
-  EXPECT_EQ(ObjectFiles(folder()).find("other key"), std::nullopt);
+  ObjectCache(folder()).keep("key", object);
+  EXPECT_EQ(ObjectCache(folder()).find("key"), object);
+  EXPECT_EQ(ObjectCache(folder()).find("other key"), std::nullopt);
   struct stat status;
   ASSERT_EQ(stat(folder().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0700U);
@@ -49,38 +49,38 @@ TEST_F(ObjectFilesTest, AreFoundByAnotherProcessAndReadableByNobodyElse) {
 }
 
 TEST_F(ObjectFilesTest, NothingIsKeptWithoutAFolder) {
-  ObjectFiles none("");
+  ObjectCache none("");
   none.keep("key", "object");
   EXPECT_EQ(none.find("key"), std::nullopt);
 }
 
 TEST_F(ObjectFilesTest, DamageIsNoticedWhereverItIs) {
-  ObjectFiles(folder()).keep("key", "object");
+  ObjectCache(folder()).keep("key", "object");
   const files::path path = all_files().front();
   const std::string whole = text_of(path);
   for (size_t i = 0; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
     std::ofstream(path, std::ios::binary) << damaged;
-    EXPECT_EQ(ObjectFiles(folder()).find("key"), std::nullopt) << "byte " << i;
+    EXPECT_EQ(ObjectCache(folder()).find("key"), std::nullopt) << "byte " << i;
     EXPECT_FALSE(files::exists(path));
     std::ofstream(path, std::ios::binary) << whole.substr(0, i);
-    EXPECT_EQ(ObjectFiles(folder()).find("key"), std::nullopt) << "cut after " << i;
+    EXPECT_EQ(ObjectCache(folder()).find("key"), std::nullopt) << "cut after " << i;
   }
-  ObjectFiles(folder()).keep("key", "object");
-  EXPECT_EQ(ObjectFiles(folder()).find("key"), "object");
+  ObjectCache(folder()).keep("key", "object");
+  EXPECT_EQ(ObjectCache(folder()).find("key"), "object");
 }
 
 TEST_F(ObjectFilesTest, AFileOfAnotherKeyUnderThisNameIsNotTaken) {
-  ObjectFiles(folder()).keep("key", "object");
+  ObjectCache(folder()).keep("key", "object");
   files::rename(all_files().front(), files::path(folder()) / digest("other"));
-  EXPECT_EQ(ObjectFiles(folder()).find("other"), std::nullopt);
+  EXPECT_EQ(ObjectCache(folder()).find("other"), std::nullopt);
 }
 
 TEST_F(ObjectFilesTest, AFolderThatCannotBeMadeIsSaidOnce) {
   std::ofstream(root_ / "cache") << "a file";
   testing::internal::CaptureStderr();
-  ObjectFiles objects(folder());
+  ObjectCache objects(folder());
   for (int i = 0; i < 3; ++i) {
     objects.keep("key", "object");
     EXPECT_EQ(objects.find("key"), std::nullopt);
@@ -93,7 +93,7 @@ TEST_F(ObjectFilesTest, AFolderThatOthersCanWriteIsNotUsed) {
   files::create_directories(folder());
   chmod(folder().c_str(), 0777);
   testing::internal::CaptureStderr();
-  ObjectFiles objects(folder());
+  ObjectCache objects(folder());
   objects.keep("key", "object");
   EXPECT_NE(testing::internal::GetCapturedStderr(), "");
   EXPECT_TRUE(all_files().empty());
@@ -102,7 +102,7 @@ TEST_F(ObjectFilesTest, AFolderThatOthersCanWriteIsNotUsed) {
 TEST_F(ObjectFilesTest, WhatIsNoFolderIsNotUsed) {
   const auto said_of = [](const std::string& folder) {
     testing::internal::CaptureStderr();
-    ObjectFiles(folder).keep("key", "object");
+    ObjectCache(folder).keep("key", "object");
     return testing::internal::GetCapturedStderr();
   };
   std::ofstream(root_ / "file") << "text";
@@ -118,14 +118,14 @@ TEST_F(ObjectFilesTest, AnotherUsersFolderIsNotUsed) {
   chmod(folder().c_str(), 0700);
   ASSERT_EQ(chown(folder().c_str(), 1234, 1234), 0);
   testing::internal::CaptureStderr();
-  ObjectFiles(folder()).keep("key", "object");
+  ObjectCache(folder()).keep("key", "object");
   EXPECT_NE(testing::internal::GetCapturedStderr().find("it is another user's"), std::string::npos);
   EXPECT_TRUE(all_files().empty());
 }
 
 TEST_F(ObjectFilesTest, WhatStandsInTheWayOfOneKeyLeavesTheOthers) {
   testing::internal::CaptureStderr();
-  ObjectFiles objects(folder());
+  ObjectCache objects(folder());
   objects.keep("other", "one");
   for (const char* key : {"empty", "full"})
     files::create_directory(files::path(folder()) / digest(key));
@@ -141,7 +141,7 @@ TEST_F(ObjectFilesTest, WhatStandsInTheWayOfOneKeyLeavesTheOthers) {
   EXPECT_EQ(objects.find("pipe"), "object");
   EXPECT_EQ(objects.find("other"), "one");
   objects.keep("third", "three");
-  EXPECT_EQ(ObjectFiles(folder()).find("third"), "three");
+  EXPECT_EQ(ObjectCache(folder()).find("third"), "three");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
@@ -151,7 +151,7 @@ TEST_F(ObjectFilesTest, AFullDiskIsSaidOnceAndLeavesNothing) {
   getrlimit(RLIMIT_FSIZE, &limit);
   const rlimit small{.rlim_cur = 1000, .rlim_max = limit.rlim_max};
   testing::internal::CaptureStderr();
-  ObjectFiles objects(folder());
+  ObjectCache objects(folder());
   objects.keep("small", "object");
   setrlimit(RLIMIT_FSIZE, &small);
   objects.keep("large", std::string(5000, 'x'));
@@ -181,11 +181,11 @@ bool holds_for_a_common_user(const files::path& root, const Test& test) {
 }
 
 TEST_F(ObjectFilesTest, AFolderThatCannotBeWrittenIsRead) {
-  ObjectFiles(folder()).keep("key", "object");
+  ObjectCache(folder()).keep("key", "object");
   chmod(folder().c_str(), 0500);
   EXPECT_TRUE(holds_for_a_common_user(root_, [&] {
     testing::internal::CaptureStderr();
-    ObjectFiles objects(folder());
+    ObjectCache objects(folder());
     objects.keep("other", "object");
     const bool right = objects.find("key") == "object" && !objects.find("other");
     const std::string said = testing::internal::GetCapturedStderr();
@@ -198,7 +198,7 @@ TEST_F(ObjectFilesTest, FoldersBesideEachOtherAreSaidOnce) {
   std::ofstream(root_ / "cache") << "a file";
   testing::internal::CaptureStderr();
   for (const char* kind : {"kernels", "ways", "code"})
-    ObjectFiles(root_ / "cache" / kind).keep("key", "object");
+    ObjectCache(root_ / "cache" / kind).keep("key", "object");
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
@@ -213,7 +213,7 @@ TEST_F(ObjectFilesTest, SeveralProcessesMayWriteAtOnce) {
       continue;
     }
     bool right = true;
-    ObjectFiles objects(folder());
+    ObjectCache objects(folder());
     for (int i = 0; i < 200; ++i) {
       const std::string key = std::to_string(i % 20);
       if (const auto found = objects.find(key)) right = right && *found == object_of(i % 20);
@@ -231,9 +231,9 @@ TEST_F(ObjectFilesTest, SeveralProcessesMayWriteAtOnce) {
 
 TEST_F(ObjectFilesTest, TheOldestGoWhenThereAreTooMany) {
   constexpr int64_t kMost = 100000;
-  ObjectFiles objects(folder(), kMost);
+  ObjectCache objects(folder(), kMost);
   for (int i = 0; i < 400; ++i) objects.keep(std::to_string(i), std::string(1000, 'x'));
-  ObjectFiles(folder(), kMost).keep("last", "x");  // looks at once
+  ObjectCache(folder(), kMost).keep("last", "x");  // looks at once
   int64_t total = 0;
   for (const files::path& path : all_files()) total += static_cast<int64_t>(files::file_size(path));
   EXPECT_LE(total, kMost);

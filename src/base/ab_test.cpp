@@ -1,4 +1,4 @@
-#include "base/trial.h"
+#include "base/ab_test.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,15 +16,15 @@ double median(std::vector<double> times) {
   return *middle;
 }
 
-/// Whether the old way comes first in that pair of runs: by chance, but always the same.
+/// Whether the old variant comes first in that pair of runs. Pseudo-random, the same every time.
 bool old_comes_first(uint64_t pair) {
   uint64_t bits = (pair + 1) * 0x9E3779B97F4A7C15;
   bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
   return ((bits ^ (bits >> 27)) >> 40) % 2 == 1;
 }
 
-/// Deviations by which the first rank behind the second (the test of Mann and Whitney): what else
-/// the machine does now and then counts as one bad rank only.
+/// Standard deviations by which the first times rank behind the second: the Mann-Whitney test. An
+/// outlier counts as one bad rank only.
 double lag(const std::vector<double>& first, const std::vector<double>& second) {
   double behind = 0;
   for (const double a : first)
@@ -35,22 +35,22 @@ double lag(const std::vector<double>& first, const std::vector<double>& second) 
 
 }  // namespace
 
-bool Trial::next_is_old() const {
+bool AbTest::next_is_old() const {
   if (is_over()) return false;
   const size_t runs = new_.size() + old_.size();
   return old_comes_first(runs / 2) == (runs % 2 == 0);
 }
 
-void Trial::add(double time) {
+void AbTest::add(double time) {
   if (is_over()) return;
   (next_is_old() ? old_ : new_).push_back(time);
   if (new_.size() == old_.size()) decide();
 }
 
-double Trial::with_new() const { return new_.empty() ? 0 : median(new_); }
-double Trial::with_old() const { return old_.empty() ? 0 : median(old_); }
+double AbTest::with_new() const { return new_.empty() ? 0 : median(new_); }
+double AbTest::with_old() const { return old_.empty() ? 0 : median(old_); }
 
-void Trial::decide() {
+void AbTest::decide() {
   const size_t count = new_.size();
   if (count < policy::kLeastRuns) return;
   const bool wins = std::ranges::max(new_) < std::ranges::min(old_);

@@ -1,4 +1,4 @@
-#include "speculate/contest.h"
+#include "speculate/ab_measurement.h"
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +14,7 @@ namespace janus::speculate {
 
 namespace {
 
-Contest* current = nullptr;
+AbMeasurement* current = nullptr;
 int asked = 0;
 
 double time_now() { return simulated_time ? simulated_time->now : now(); }
@@ -46,16 +46,16 @@ bool may_leave_gradients(PyObject* result, int& left_to_look_at) {
 bool times_decide = true;
 std::optional<SimulatedTime> simulated_time;
 
-void Contest::restart() {
+void AbMeasurement::restart() {
   quiet_ = 0;
   of_other_kind_ = 0;
   quiet_times_.clear();
-  trial_ = {};
+  test_ = {};
   leave();
 }
 
-bool Contest::begins(uint64_t news, bool with_gradients) {
-  if (!times_decide || trial_.is_over() || options().strict) {
+bool AbMeasurement::begins(uint64_t news, bool with_gradients) {
+  if (!times_decide || test_.is_over() || options().strict) {
     started_ = 0;  // nobody waits for the end of this run
     return false;
   }
@@ -67,7 +67,7 @@ bool Contest::begins(uint64_t news, bool with_gradients) {
   if (quiet_ < policy::kQuietRuns) {
     with_gradients_ = with_gradients;
     if (const double taken = lap(); taken != 0) quiet_times_.push_back(taken);
-    if (++quiet_ == policy::kQuietRuns && is_far_ahead()) trial_.keep();
+    if (++quiet_ == policy::kQuietRuns && is_far_ahead()) test_.keep();
     return false;
   }
   if (with_gradients != with_gradients_) {
@@ -78,51 +78,51 @@ bool Contest::begins(uint64_t news, bool with_gradients) {
   }
   if (!enter()) return false;
   if (const double taken = lap(); taken != 0) count(taken);
-  const bool next_is_old = trial_.next_is_old() && may_try(started_);
+  const bool next_is_old = test_.next_is_old() && may_try(started_);
   changes_ = next_is_old != is_without_;
-  const bool is_wanted = next_is_old == trial_.next_is_old();
+  const bool is_wanted = next_is_old == test_.next_is_old();
   counts_ = !changes_ && is_wanted && !std::exchange(is_interrupted_, false);
   if (changes_) change_ways();
-  if (trial_.is_over()) leave();
+  if (test_.is_over()) leave();
   return is_without_;
 }
 
 /// A run that was timed took so long. What it took beyond a usual one with graphs is lost, within
 /// limits: other things may have been done before the next one.
-void Contest::count(double taken) {
+void AbMeasurement::count(double taken) {
   of_other_kind_ = 0;
-  if (trial_.has_both() && is_without_)
-    spent_ += std::max(0.0, trial_.with_old() - trial_.with_new());
-  if (trial_.has_both() && changes_)
-    spent_ += std::clamp(taken - trial_.with_new(), 0.0, trial_.with_new());
-  if (counts_) trial_.add(taken);
+  if (test_.has_both() && is_without_)
+    spent_ += std::max(0.0, test_.with_old() - test_.with_new());
+  if (test_.has_both() && changes_)
+    spent_ += std::clamp(taken - test_.with_new(), 0.0, test_.with_new());
+  if (counts_) test_.add(taken);
 }
 
 /// Whether there has been time enough for one more run without graphs, and for the one that then
 /// gets its memory again.
-bool Contest::may_try(double time) {
+bool AbMeasurement::may_try(double time) {
   if (tried_since_ == 0) tried_since_ = time;
-  const double without = std::max(trial_.with_old(), least_profiled_);
+  const double without = std::max(test_.with_old(), least_profiled_);
   const double with =
-      quiet_times_.empty() ? trial_.with_new() : *std::ranges::min_element(quiet_times_);
+      quiet_times_.empty() ? test_.with_new() : *std::ranges::min_element(quiet_times_);
   const double loss = std::max(0.0, without - with);
-  return spent_ + loss <= policy::kFreeTrial + policy::kShareOfTrial * (time - tried_since_);
+  return spent_ + loss <= policy::kFreeMeasurement + policy::kShareOfMeasurement * (time - tried_since_);
 }
 
-void Contest::change_ways() {
+void AbMeasurement::change_ways() {
   is_without_ = !is_without_;
   if (is_without_) execute::SharedArena::give_back_unused_pages();
   if (has_tensor_access()) tensor_access().give_back_free_memory();
   started_ = time_now();
 }
 
-void Contest::profiled() {
-  if (!times_decide || trial_.is_over()) return;
+void AbMeasurement::profiled() {
+  if (!times_decide || test_.is_over()) return;
   const double taken = lap();
   if (taken != 0) least_profiled_ = least_profiled_ == 0 ? taken : std::min(least_profiled_, taken);
 }
 
-void Contest::ended(bool is_complete) {
+void AbMeasurement::ended(bool is_complete) {
   if (here() != place_) return;
   if (simulated_time)
     simulated_time->now += is_without_ ? simulated_time->without : simulated_time->with_graphs;
@@ -130,7 +130,7 @@ void Contest::ended(bool is_complete) {
   is_end_known_ = true;
 }
 
-double Contest::lap() {
+double AbMeasurement::lap() {
   const double time = time_now();
   const Place place = here();
   const bool is_complete = ended_ != 0;
@@ -140,7 +140,7 @@ double Contest::lap() {
   ended_ = 0;
   is_end_known_ = false;
   if (taken == 0) return 0;
-  const bool is_first = quiet_times_.empty() && least_profiled_ == 0 && trial_.is_empty();
+  const bool is_first = quiet_times_.empty() && least_profiled_ == 0 && test_.is_empty();
   if (is_first) is_complete_ = is_complete;
   if (is_complete == is_complete_) return taken;
   ++of_other_kind_;
@@ -148,7 +148,7 @@ double Contest::lap() {
   return 0;
 }
 
-bool Contest::is_far_ahead() const {
+bool AbMeasurement::is_far_ahead() const {
   if (least_profiled_ == 0 || quiet_times_.size() < policy::kQuietRuns / 2) return false;
   std::vector<double> times = quiet_times_;
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
@@ -158,7 +158,7 @@ bool Contest::is_far_ahead() const {
          least_profiled_;
 }
 
-Contest::Place Contest::here() {
+AbMeasurement::Place AbMeasurement::here() {
   Place place{PyThread_get_thread_ident(), 0};
   for (auto frame = python::Object::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame())); frame;
        ++place.depth)
@@ -167,7 +167,7 @@ Contest::Place Contest::here() {
   return place;
 }
 
-bool Contest::enter() {
+bool AbMeasurement::enter() {
   if (current != this && current != nullptr && ++asked <= policy::kMostPatience) {
     started_ = ended_ = 0;
     return false;
@@ -178,7 +178,7 @@ bool Contest::enter() {
   return true;
 }
 
-void Contest::leave() {
+void AbMeasurement::leave() {
   started_ = ended_ = 0;
   is_without_ = false;
   if (current == this) current = nullptr;

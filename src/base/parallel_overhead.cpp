@@ -1,5 +1,5 @@
-// See thread_cost.h.
-#include "base/thread_cost.h"
+// See parallel_overhead.h.
+#include "base/parallel_overhead.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +13,7 @@ namespace janus {
 
 namespace {
 
-/// Additions that need each other: each takes a cycle.
+/// Additions that depend on each other: each takes a cycle.
 void work_off_piece() {
   int64_t sum = 0;
   for (int64_t i = 0; i < policy::kCyclesOfPiece; ++i) {
@@ -32,7 +32,7 @@ double seconds_of_piece() {
   return least;
 }
 
-/// Nothing if not each piece was handed out by itself.
+/// nullopt unless each piece ran as a range of its own.
 std::optional<double> seconds_of_all_pieces(int threads) {
   std::atomic<int> ranges = 0;
   const double start = steady_seconds();
@@ -46,9 +46,9 @@ std::optional<double> seconds_of_all_pieces(int threads) {
 
 }  // namespace
 
-std::optional<double> cycles_of_handing_out() {
+std::optional<double> parallel_overhead_cycles() {
   const int threads = thread_count();
-  if (threads == 1 || !seconds_of_all_pieces(threads)) return std::nullopt;  // they have begun
+  if (threads == 1 || !seconds_of_all_pieces(threads)) return std::nullopt;  // a first loop starts the threads
   std::vector<double> times;
   const double begin = steady_seconds();
   do {

@@ -1,5 +1,5 @@
 // Choices on disk: found by the next process under the same key, whole or not at all.
-#include "jit/kept_choices.h"
+#include "jit/tuning_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -22,43 +22,43 @@ class KeptChoicesTest : public TestWithFolder {
 };
 
 TEST_F(KeptChoicesTest, AreFoundUnderTheirKeyAndCase) {
-  KeptChoices(folder(), "this machine").keep("product:8,16", 2);
-  KeptChoices(folder(), "this machine").keep("product:8,32", 1);
-  KeptChoices again(folder(), "this machine");
+  TuningCache(folder(), "this machine").keep("product:8,16", 2);
+  TuningCache(folder(), "this machine").keep("product:8,32", 1);
+  TuningCache again(folder(), "this machine");
   EXPECT_EQ(again.find("product:8,16"), 2);
   EXPECT_EQ(again.find("product:8,32"), 1);
   EXPECT_EQ(again.find("product:8"), std::nullopt);
-  EXPECT_EQ(KeptChoices(folder(), "another").find("product:8,16"), std::nullopt);
+  EXPECT_EQ(TuningCache(folder(), "another").find("product:8,16"), std::nullopt);
 }
 
 TEST_F(KeptChoicesTest, WhatIsDamagedIsNotThere) {
-  KeptChoices(folder(), "key").keep("case", 1);
+  TuningCache(folder(), "key").keep("case", 1);
   const files::path path = files::directory_iterator(folder())->path();
   files::resize_file(path, files::file_size(path) - 1);
-  EXPECT_EQ(KeptChoices(folder(), "key").find("case"), std::nullopt);
-  KeptChoices(folder(), "key").keep("case", 2);
-  EXPECT_EQ(KeptChoices(folder(), "key").find("case"), 2);
+  EXPECT_EQ(TuningCache(folder(), "key").find("case"), std::nullopt);
+  TuningCache(folder(), "key").keep("case", 2);
+  EXPECT_EQ(TuningCache(folder(), "key").find("case"), 2);
 }
 
 TEST_F(KeptChoicesTest, WithoutAFolderTheProcessRemembers) {
-  KeptChoices choices("", "key");
+  TuningCache choices("", "key");
   choices.keep("case", 1);
   EXPECT_EQ(choices.find("case"), 1);
 }
 
 TEST_F(KeptChoicesTest, ThoseOfOthersStay) {
-  KeptChoices one(folder(), "key"), other(folder(), "key");
+  TuningCache one(folder(), "key"), other(folder(), "key");
   EXPECT_EQ(one.find("a"), std::nullopt);
   other.keep("b", 2);
   one.keep("a", 1);
   one.keep("b", 1);  // it came to another result: it goes on by that
-  KeptChoices next(folder(), "key");
+  TuningCache next(folder(), "key");
   EXPECT_EQ(next.find("a"), 1);
   EXPECT_EQ(next.find("b"), 1);
 }
 
 TEST_F(KeptChoicesTest, AreBounded) {
-  KeptChoices choices(folder(), "key", 10);
+  TuningCache choices(folder(), "key", 10);
   for (int i = 0; i < 25; ++i) choices.keep(std::to_string(i), 1);
   int known = 0;
   for (int i = 0; i < 25; ++i) known += choices.find(std::to_string(i)).has_value();
@@ -74,12 +74,12 @@ TEST_F(KeptChoicesTest, SeveralProcessesMayKeepAtOnce) {
       children.push_back(child);
       continue;
     }
-    KeptChoices choices(folder(), "key");
+    TuningCache choices(folder(), "key");
     for (int i = 0; i < 50; ++i) choices.keep(std::to_string(i), i % 3);
     _exit(0);
   }
   for (const pid_t child : children) waitpid(child, nullptr, 0);
-  KeptChoices choices(folder(), "key");
+  TuningCache choices(folder(), "key");
   for (int i = 0; i < 50; ++i) EXPECT_EQ(choices.find(std::to_string(i)), i % 3);
 }
 
