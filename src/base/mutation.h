@@ -1,5 +1,6 @@
 // Mutation testing of state changes: tests plant a wrong change and show that they notice it
-// (tools/mutations.py). Most are planted where the graph is made. Without one, a run loads one flag.
+// (tools/mutations.py). Most are planted where the graph is made. Without one, a run loads one
+// flag.
 #pragma once
 
 #include <atomic>

@@ -82,7 +82,8 @@ inline constexpr int kPenaltyOfHopelessAbort = 15;
 /// Points of making graphs anew after all of them died with the objects that they were made for.
 inline constexpr int kPenaltyOfGoneGraphs = 30;  // chosen, not measured
 
-// ---- Online measurement: graphs against Python, by turns (speculate/ab_measurement, base/ab_test) -
+// ---- Online measurement: graphs against Python, by turns (speculate/ab_measurement, base/ab_test)
+// -
 
 /// Runs without news (new graph, miss) before the measurement begins.
 inline constexpr int kQuietRuns = 16;  // chosen, not measured

@@ -22,7 +22,8 @@ class TimeBudget {
   TimeBudget(const TimeBudget&) = delete;
   TimeBudget& operator=(const TimeBudget&) = delete;
 
-  /// Called when a piece of work begins: whether the time is over. Most calls do not read the clock.
+  /// Called when a piece of work begins: whether the time is over. Most calls do not read the
+  /// clock.
   static bool is_spent();
   /// The seconds of the innermost budget; 0 if there is none.
   static double seconds();

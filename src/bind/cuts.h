@@ -1,6 +1,6 @@
 // Graph breaks in a run of statements. Where one statement can't be converted, those before and
-// behind it are segments, each of which may run as a graph. A refused segment is cut in turn, so the
-// number of cuts is bounded by the number of statements.
+// behind it are segments, each of which may run as a graph. A refused segment is cut in turn, so
+// the number of cuts is bounded by the number of statements.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // How rewritten code uses a Region R of statements S (torchjanus/regions.py):
 //
 //   match R.enter():
-//     case 0: S                           # as it stands
+//     case 0: S                           # runs in Python
 //     case 1:                             # S ran as a graph
 //       if R.gives_all(-1): a, b = R.values(-1)
 //       else:                             # one by one
@@ -9,7 +9,7 @@
 //         elif R.deletes(0): del a        # where S contains such a `del`
 //       if R.broke(-1): break
 //       if R.returned(-1): return R.returned_value()
-//     case 2:                             # S is being watched
+//     case 2:                             # S is profiled
 //       try: <instrumented S>
 //       finally: R.leave()
 //     case 3:                             # S is cut
@@ -21,10 +21,10 @@
 //       finally: R.end()
 //
 // At module level enter() and ran() set the globals themselves. Several threads may be between
-// these calls at once, and S may reach itself again; so what a call found out is kept for each
-// thread, and the profile runs and the runs of cut statements that are open are stacks. A
-// KeyboardInterrupt between a call and its `try` leaves an element there: the latter know their
-// frame, which tells.
+// these calls at once, and S may recurse. So each thread has its own results, and stacks of the open
+// profile runs and of the open runs of cut statements. A KeyboardInterrupt between a call and its
+// `try` leaves an element on a stack; runs of cut statements know their frame, so that such an
+// element is recognised.
 #include "bind/region.h"
 
 #include <structmember.h>
@@ -57,24 +57,24 @@ namespace {
 using speculate::Call;
 using speculate::Dispatcher;
 
-/// What enter() and ran() say.
+/// The results of enter() and ran().
 enum class Mode : long { plain = 0, ran = 1, profile = 2, cut = 3 };
 
-/// How often anything new has happened in regions.
+/// A counter of new events (profile runs, graphs) in all regions.
 uint64_t news = 0;
 
 struct RegionState;
 
-/// A stretch of time on this thread: what it took without what parts within it are told of.
+/// A stretch of time on this thread. It excludes the stretches within it that report their own.
 class Stretch {
  public:
-  /// Ends it for `spent`.
+  /// Ends the stretch and adds it to `spent`.
   void end_as(Spent& spent) const {
     const double took = speculate::now() - start_;
     ++spent.runs;
     spent.milliseconds += took - (told_elsewhere - before_);
   }
-  /// The stretch around this one is not told of it.
+  /// Excludes this stretch from the one around it.
   void leave_out() const { told_elsewhere = before_ + speculate::now() - start_; }
 
  private:
@@ -86,23 +86,24 @@ class Stretch {
 struct Activation {
   PyFrameObject* frame = nullptr;     ///< compared, never followed
   size_t done = 0;                    ///< statements before this one have run in a graph
-  StatementResults given;                        ///< by the graph that ran last
-  std::shared_ptr<Segment> profiled;  ///< the segment that is being watched
+  StatementResults given;                        ///< of the graph that ran last
+  std::shared_ptr<Segment> profiled;  ///< the segment that is profiled
   double profile_start = 0;
   Stretch whole;
   std::optional<size_t> in_python;  ///< the statement that Python is running
-  Stretch statement;                ///< of that
+  Stretch statement;                ///< that statement's
   uint64_t news_before_statement = 0;
-  /// It is no part of a cut region that was running, so it is timed. What was timed before it:
+  /// Whether it is timed: it is not part of a cut region that runs already. Then the other members
+  /// say what was timed before it.
   bool is_timed = false, around_without_graphs = false;
   RegionState* around = nullptr;
   uint64_t news_before = 0;
 };
 
-/// What one thread is at.
+/// The state of one thread.
 struct Place {
   StatementResults given;
-  std::vector<double> profile_starts;  ///< of the profile runs of the whole that are open
+  std::vector<double> profile_starts;  ///< of the open profile runs of the whole
   std::vector<Activation> activations;
 };
 
@@ -114,14 +115,14 @@ struct RegionState {
   std::shared_ptr<const syntax::Tree> tree;
   bool at_module_level = false;
   bool was_entered = false;
-  bool is_plain = false;  ///< cut, but nothing in it runs as a graph, or will
+  bool is_plain = false;  ///< cut, and nothing in it runs or will run as a graph
   uint32_t cut_runs = 0;
-  /// Of the graphs of its segments and parts against Python.
+  /// Measures the graphs of its segments and parts against Python.
   speculate::AbMeasurement measurement;
   uint64_t runs_with_news = 0;
   std::vector<python::Object> assigned;  ///< names of the variables that the statements bind
   std::vector<size_t> all;               ///< their numbers
-  Spent as_graph;                        ///< of a part, from entry to exit
+  Spent as_graph;                        ///< a part's, from entry to exit
   std::unique_ptr<Cuts> cuts;
   std::vector<python::Object> parts;  ///< regions of the bodies of its statements
   std::map<unsigned long, Place> places;
@@ -154,8 +155,8 @@ PyObject* new_mode(Mode mode) { return PyLong_FromLong(static_cast<long>(mode));
 
 // --- running -------------------------------------------------------------------------------------
 
-/// The variables of the frame that calls, as a dict. CPython keeps that dict with the frame: unless
-/// the program has it too, it is emptied behind us, so that no object lives longer for it.
+/// The variables of the calling frame, as a dict. CPython keeps the dict with the frame. Unless the
+/// program holds it too, it is emptied afterwards, so that it keeps no object alive.
 class FrameVariables {
  public:
   FrameVariables() : dict_(python::Object::borrow(PyEval_GetLocals())) {
@@ -187,8 +188,8 @@ Dispatcher::Roots roots_of_call(const Call& call) {
   return roots;
 }
 
-/// The variable, among those that the statements bind, whose object the program would see to end
-/// with a new value: a graph sets variables behind all that it shows. Null: there is none.
+/// A variable that the statements bind, whose old object has a visible finalizer. A graph sets
+/// variables after all its effects, so the finalizer would run too late. Null if there is none.
 PyObject* variable_seen_to_end(const RegionState& state, const std::vector<size_t>& variables,
                                PyObject* values) {
   if (state.at_module_level) return nullptr;
@@ -201,14 +202,13 @@ PyObject* variable_seen_to_end(const RegionState& state, const std::vector<size_
   return nullptr;
 }
 
-/// The cut region that this thread is in and that is timed, with all its parts; and whether it runs
-/// without graphs for that.
+/// The cut region that this thread is in and that is timed with all its parts, and whether it runs
+/// without graphs because of that.
 thread_local RegionState* timed = nullptr;
 thread_local bool is_without_graphs = false;
 
-/// Tries to run statements of the region, with the variables of the frame that calls, as a graph.
-/// A result that is null: an exception is set. `spent`: by what is told of as a part, but for runs
-/// that made a graph first.
+/// Tries to run statements of the region as a graph, with the variables of the calling frame. If the
+/// result is null, an exception is set. `spent` gets the time of runs that made no graph first.
 Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const syntax::Tree& tree,
                             const std::vector<size_t>& variables, StatementResults& given, Spent& spent) {
   std::optional<Stretch> stretch;
@@ -221,7 +221,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   call.variables = variables_now.get();
   call.globals = PyEval_GetGlobals();
   call.facts_key = state.module.get();
-  if (graphs_before != 0) {  // making one looks for that itself
+  if (graphs_before != 0) {  // making a graph checks that itself
     if (PyObject* name = variable_seen_to_end(state, variables, call.variables)) {
       dispatcher.note({speculate::ReasonCode::unknown_callable,
                        cat("the finalizer of ", python::to_string(name)),
@@ -246,7 +246,7 @@ Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const sy
   return attempt;
 }
 
-/// Whether the region is a part, at any depth, of the one that is timed.
+/// Whether the region is a part, at any depth, of the timed one.
 bool is_within(const RegionState& state) {
   const auto contains = [&](const auto& self, const RegionState& whole) -> bool {
     return std::any_of(whole.parts.begin(), whole.parts.end(), [&](const python::Object& part) {
@@ -265,7 +265,7 @@ void make_plain(RegionState& state, const speculate::Reason& reason) {
   for (const python::Object& part : state.parts) make_plain(state_of(part.get()), reason);
 }
 
-/// Gives the region up if its graphs were found to be slower than Python.
+/// Leaves the region to Python if its graphs turned out slower.
 void end_measurement(RegionState& state) {
   const AbTest& test = state.measurement.test();
   if (test.verdict() != AbTest::Verdict::given_up) return;
@@ -278,7 +278,7 @@ bool has_gradients() {
   return !speculate::has_tensor_access() || speculate::tensor_access().environment().grad_enabled;
 }
 
-/// A run of cut statements begins, unless it turns out that it is better not cut.
+/// Begins a run of cut statements, unless the region turns out to be better uncut.
 Mode begin_activation(RegionState& state) {
   const bool is_timed = !is_within(state);
   const bool without_graphs = is_timed && !state.measurement.test().is_over() &&
@@ -298,7 +298,7 @@ Mode begin_activation(RegionState& state) {
   return Mode::cut;
 }
 
-/// A function that the statements call is cut as well, if it was refused there.
+/// Cuts a function that the statements call, if it was refused there.
 void add_callee(RegionState& state, const speculate::Reason& refusal) {
   ++news;
   for (const python::Object& region : cut_callee(refusal)) {
@@ -349,7 +349,7 @@ PyObject* leave(PyObject* object, PyObject* /*unused*/) {
 
 // --- running cut statements ----------------------------------------------------------------------
 
-/// The run of cut statements that the calling frame is in; null if there is none.
+/// The calling frame's run of cut statements; null if it has none.
 Activation* current_activation(RegionState& state) {
   std::vector<Activation>& activations = state.here().activations;
   PyFrameObject* frame = PyEval_GetFrame();
@@ -364,7 +364,7 @@ void finish_profile(Activation& activation) {
   segment->dispatcher.profile_finished(speculate::now() - activation.profile_start);
 }
 
-/// A statement that Python ran has ended. What it took tells something if no part was profiled.
+/// A statement that Python ran has ended. Its time counts if no part of it was profiled.
 void finish_statement(RegionState& state, Activation& activation) {
   if (activation.in_python && news == activation.news_before_statement)
     activation.statement.end_as(state.cuts->in_python(*activation.in_python));
@@ -390,7 +390,7 @@ PyObject* begin_segment(RegionState& state, size_t index) {
   const auto outcome = attempt(state, segment->dispatcher, *segment->tree, segment->variables,
                                given, segment->as_graph);
   if (outcome.ran && !outcome.result) return nullptr;
-  // The program has run since: the activations may have moved.
+  // The program has run meanwhile, so the activations may have moved.
   Activation* activation = current_activation(state);
   if (activation == nullptr) return new_mode(Mode::plain);
   if (outcome.ran) {
@@ -429,8 +429,8 @@ PyObject* ran(PyObject* object, PyObject* argument) {
   });
 }
 
-/// Whether neither the region nor any part of it will run as a graph. Parts that were not reached
-/// yet may.
+/// Whether neither the region nor any part of it will run as a graph. A part that was not reached
+/// yet counts as one that may.
 bool is_hopeless(const RegionState& state) {
   if (!state.dispatcher.settled()) return false;
   if (!state.cuts->any()) return true;
@@ -441,12 +441,12 @@ bool is_hopeless(const RegionState& state) {
   });
 }
 
-/// A region that is timed has run.
+/// A timed run of the region has ended.
 void end_timed(RegionState& state, const Activation& activation) {
   timed = activation.around;
   is_without_graphs = activation.around_without_graphs;
   if (news != activation.news_before) ++state.runs_with_news;
-  // Of a function's statements, somebody may run the gradient of what it returns.
+  // The caller may run the gradient of what a function returns, which belongs to the run.
   if (state.measurement.awaits_end()) state.measurement.ended(state.at_module_level);
 }
 
@@ -466,21 +466,21 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
   });
 }
 
-// --- what a graph gave ---------------------------------------------------------------------------
+// --- the results of a graph ---------------------------------------------------------------------------
 
-/// By the graph that ran last in the calling frame: of the whole, or of a segment.
+/// The results of the graph that ran last in the calling frame: the whole's, or a segment's.
 StatementResults& current_given(RegionState& state) {
   if (!state.cuts->any()) return state.here().given;
   Activation* activation = current_activation(state);
   return activation == nullptr ? state.here().given : activation->given;
 }
 
-/// The variables to be set after statement `index`; -1: after all.
+/// The variables to set after statement `index`; -1: after all.
 const std::vector<size_t>& variables_of(const RegionState& state, int64_t index) {
   return index < 0 ? state.all : state.cuts->bound_by(static_cast<size_t>(index));
 }
 
-/// Whether statement `index` was the last that the graph ran; -1: of the whole.
+/// Whether statement `index` was the last one of the graph; -1 stands for the whole.
 bool is_last(RegionState& state, int64_t index) {
   if (index < 0) return true;
   const Activation* activation = current_activation(state);
@@ -506,7 +506,7 @@ PyObject* values(PyObject* object, PyObject* index) {
     std::vector<python::Object> taken;
     for (const size_t number : variables_of(state, statement))
       taken.push_back(given.values.at(number));
-    if (statement < 0) given.values.clear();  // nothing may live longer for it
+    if (statement < 0) given.values.clear();  // keep no object alive
     return python::tuple(taken).release();
   });
 }
@@ -525,7 +525,7 @@ PyObject* value(PyObject* object, PyObject* number) {
     python::Object& value =
         current_given(state).values.at(static_cast<size_t>(python::to_integer(number)));
     python::Object taken = value;
-    if (!state.cuts->any()) value = {};  // nothing may live longer for it
+    if (!state.cuts->any()) value = {};  // keep no object alive
     return taken.release();
   });
 }
@@ -599,7 +599,7 @@ void add_last_line(const python::Object& dict, const syntax::Tree& tree) {
   python::check_status(PyDict_SetItemString(dict.get(), "end_line", line.get()));
 }
 
-/// stats_of() or snapshot_of(), with those of the parts once the region is cut.
+/// stats_of() or snapshot_of() of the region, with those of its parts if it is cut.
 python::Object told(const RegionState& state, Dispatcher::Describe describe) {
   python::Object dict = python::check(describe(state.dispatcher));
   add_last_line(dict, *state.tree);
@@ -648,7 +648,7 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
                                 "class_name", "whole", "ends_function", nullptr};
   PyObject* module = nullptr;
   const char *file = nullptr, *name = nullptr, *class_name = nullptr;
-  PyObject* whole = nullptr;  // the region in a body of whose statements this one is
+  PyObject* whole = nullptr;  // the region whose statements contain this one
   int at_module_level = 0, ends_function = 0;
   if (PyArg_ParseTupleAndKeywords(arguments, keywords, "Ossp|zOp:Region", const_cast<char**>(names),
                                   &module, &file, &name, &at_module_level, &class_name, &whole,
@@ -677,8 +677,8 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   });
 }
 
-/// A script's regions die with its code, before the report at the end is written: what is counted
-/// of them is kept.
+/// Keeps the counters of a region. A script's regions die with its code, before the final report is
+/// written.
 void bury(std::unique_ptr<RegionState> state) {
   static auto* buried = new std::vector<std::unique_ptr<RegionState>>();
   state->places.clear();

@@ -1,5 +1,5 @@
-// A run of statements of a script that may run as a graph: what `torchjanus run` puts into the
-// scripts that it rewrites (torchjanus/script.py).
+// A run of statements that may run as a graph: what `torchjanus run` puts into the scripts that it
+// rewrites (torchjanus/script.py).
 #pragma once
 
 #include "python/object.h"
@@ -11,19 +11,19 @@ namespace janus::bind {
 /// The type object `torchjanus.Region`. Throws python::ErrorSet.
 PyObject* region_type();
 
-/// The policy behind a Region; null if the object is none.
+/// The dispatcher of a Region; null if the object is none.
 speculate::Dispatcher* dispatcher_of_region(PyObject* object);
 
-/// What a Region was made of.
+/// What a Region is made of.
 struct RegionParts {
   PyObject* module;  ///< the ast.Module; also the key of the region's facts
   const syntax::Tree* tree;
 };
 RegionParts parts_of_region(PyObject* object);
 
-/// stats_of() or snapshot_of() of a region, with those of its parts. Throws python::ErrorSet.
+/// stats_of() or snapshot_of() of a region, parts included. Throws python::ErrorSet.
 python::Object region_told(PyObject* region, speculate::Dispatcher::Describe describe);
-/// Its function tells of the region.
+/// Marks the region as part of a function, whose report includes it.
 void make_part(PyObject* region);
 
 }  // namespace janus::bind

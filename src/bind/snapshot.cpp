@@ -118,7 +118,7 @@ nb::dict stats_dict(const Dispatcher& dispatcher) {
   return dict;
 }
 
-/// nanobind's exceptions as a Python exception that is set.
+/// Turns nanobind's exceptions into a Python exception that is set.
 template <class Make>
 PyObject* guarded(Make&& make) {
   try {

@@ -1,4 +1,4 @@
-// What is known of a converted function as plain Python data, for reports and tests.
+// The state of a converted function as plain Python data, for reports and tests.
 #pragma once
 
 #include <vector>
@@ -12,12 +12,12 @@ namespace janus::bind {
 PyObject* stats_of(const speculate::Dispatcher& dispatcher);
 /// stats_of, and each graph in the cache: assumptions, marked lines, texts.
 PyObject* snapshot_of(const speculate::Dispatcher& dispatcher);
-/// Adds to one of those dicts what is known of the `parts` (such dicts) of what is cut, and their
-/// counters to its own.
+/// Adds the dicts of the `parts` of a cut function to its own dict, and their counters to its
+/// counters.
 void add_parts(PyObject* dict, const std::vector<python::Object>& parts);
-/// Adds where a run of statements was cut.
+/// Adds the places where a run of statements was cut.
 void add_cuts(PyObject* dict, const Cuts& cuts);
-/// Adds what the runs of a part as a graph took.
+/// Adds the time of a part's runs as a graph.
 void add_spent(PyObject* dict, const Spent& spent);
 /// Calls torchjanus.report.<function>(object).
 PyObject* render(const char* function, PyObject* object);

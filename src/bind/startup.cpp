@@ -29,7 +29,7 @@ namespace janus::bind {
 
 namespace {
 
-/// Names that mean nothing are a typing error that nobody would notice.
+/// Raises on unknown names: nobody would notice a typing error.
 template <class Names, class IsKnown>
 void warn_about_unknown(const char* variable, const Names& names, const IsKnown& is_known,
                         const std::string& valid) {
@@ -42,7 +42,7 @@ void warn_about_unknown(const char* variable, const Names& names, const IsKnown&
   }
 }
 
-/// What can be left out by name, and what that means.
+/// All switches by name, with their meanings.
 const std::map<std::string, std::string>& switches() {
   static const std::map<std::string, std::string> all = [] {
     std::map<std::string, std::string> made;

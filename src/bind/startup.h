@@ -1,11 +1,11 @@
-// Puts the rooms together when the extension module is imported.
+// Connects the rooms when the extension module is imported.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace janus::bind {
 
-/// Throws what the rooms throw; the import then fails with it.
+/// Exceptions of the rooms pass through; the import fails with them.
 void start_up();
 
 /// The debug switches as functions of the module.

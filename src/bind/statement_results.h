@@ -1,4 +1,4 @@
-// What a graph of statements gave: how they ended, and what their variables are now.
+// The results of a graph of statements: how they ended, and the new values of their variables.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace janus::bind {
 
-/// How statements end; the numbers are Generated::result's.
+/// How statements ended; the numbers are those of Generated::result.
 enum class End : int64_t { fell_through = 0, continue_ = 1, break_ = 2, return_ = 3 };
 
-/// Variables have the numbers of the whole run of statements, of which a graph may be a part.
+/// Variables are numbered as in the whole run of statements; the graph may be a part of it.
 struct StatementResults {
   End end = End::fell_through;
   python::Object returned;
@@ -21,10 +21,11 @@ struct StatementResults {
   void clear() { *this = {}; }
 };
 
-/// Takes the result of a graph apart. Its variables are `numbers`, of `count` in all.
+/// Unpacks the result of a graph that sets the variables `numbers`, of `count` in all.
 StatementResults unpack_results(PyObject* result, const std::vector<size_t>& numbers, size_t count);
 
-/// At module level variables are globals: sets and deletes them. `names`: of all variables.
-void write_globals(const StatementResults& given, const std::vector<python::Object>& names, PyObject* globals);
+/// Sets and deletes globals: the variables at module level. `names`: those of all variables.
+void write_globals(const StatementResults& given, const std::vector<python::Object>& names,
+                   PyObject* globals);
 
 }  // namespace janus::bind

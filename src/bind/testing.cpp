@@ -243,7 +243,7 @@ nb::object& python_generator() {
   return *generator;
 }
 
-/// What the generator is told of facts and outcomes: {"paths": {path: text}, "chosen": [...]}.
+/// The facts and outcomes that the generator gets: {"paths": {path: text}, "chosen": [...]}.
 nb::dict knowledge(const Call& call, speculate::ProfileStore& profiles) {
   nb::dict known, paths;
   if (const speculate::Facts* facts = profiles.find(call.facts_key))
@@ -280,7 +280,7 @@ std::variant<Generated, Reason> generate(const Call& call, speculate::ProfileSto
   }
 }
 
-/// Sets the generator; None puts the real one back.
+/// Sets the generator; None restores the real one.
 void set_generator(nb::object callable) {
   static const speculate::Generator real = speculate::generator();
   python_generator() = callable;
@@ -309,8 +309,8 @@ struct Arguments {
   python::Object name_tuple;
 };
 
-/// Guards of a function for calls like the one given. With `recall` they remember what they met, as
-/// those of graphs do.
+/// Guards of a function for calls like the given one. With `recall` they have an inline cache, as the
+/// guards of graphs do.
 class TestGuards {
  public:
   TestGuards(nb::object function, nb::list assumptions, nb::args positional, bool recall,

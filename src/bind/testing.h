@@ -1,5 +1,5 @@
-// torchjanus._core.testing: guards and the dispatcher driven by hand-written descriptions, so that
-// their tests need no generator.
+// torchjanus._core.testing: guards and the dispatcher, driven by hand-written descriptions. Their
+// tests need no generator.
 #pragma once
 
 #include <nanobind/nanobind.h>

@@ -20,7 +20,7 @@ class Builder {
   Graph& graph() { return *graph_; }
   Block& block() { return *block_; }
 
-  /// Where nodes built from now on say they come from.
+  /// The source span of nodes built from now on.
   void set_span(SourceSpan span) { span_ = std::move(span); }
   const SourceSpan& span() const { return span_; }
 

@@ -1,4 +1,5 @@
-// The one operator that the graph room itself needs: a number, flag, string or None that is known.
+// The operator `constant`, the only one that this room itself needs: a known number, flag, string
+// or None.
 #pragma once
 
 #include <optional>
@@ -11,7 +12,7 @@ extern const graph::OpDef constant;
 
 namespace janus::graph {
 
-/// What `value` is known to be: the attribute of the `constant` node that defines it, else null.
+/// The known value: the attribute of the `constant` node that defines `value`; else null.
 const AttributeValue* constant_value(const Value* value);
 /// The same as a double or integer; nullopt for anything else. A bool counts as 0 or 1.
 std::optional<double> constant_number(const Value* value);

@@ -10,8 +10,8 @@ namespace janus::graph {
 
 class Copier {
  public:
-  /// What stands for a value that nothing was said about: itself (`same_graph`), or nothing, and
-  /// then it must not be used.
+  /// What stands for a value without a copy: the value itself (`same_value`, in the same graph), or
+  /// nothing, so that its use is an error.
   enum class Unknown { same_value, error };
   explicit Copier(Unknown unknown) : unknown_(unknown) {}
 
@@ -19,7 +19,7 @@ class Copier {
   void set(const Value* original, Value* copy) { copies_[original] = copy; }
   bool has(const Value* original) const { return copies_.contains(original); }
   Value* operator[](Value* original) const;
-  /// The same for a value of a graph that is not to be edited.
+  /// The copy of a value; the same for a const graph.
   Value* copy_of(const Value* original) const;
 
   /// Appends a copy of `node` to the builder's block.

@@ -55,7 +55,7 @@ int64_t wrap(int64_t value, DType dtype) {
   }
 }
 
-/// What x86's conversion gives where C leaves it open.
+/// x86's conversion, where C leaves the result undefined.
 int64_t truncated(double value) {
   constexpr double limit = 9223372036854775808.0;
   if (!(value >= -limit && value < limit)) return std::numeric_limits<int64_t>::min();

@@ -1,4 +1,4 @@
-// Values of the reference interpreter: dense tensors and Python numbers, kept as simply as can be.
+// Values of the reference interpreter: dense tensors and Python numbers, in the simplest form.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct DatumList;
 using SharedList = std::shared_ptr<const DatumList>;
 
 struct DatumObject;
-/// An object of Python's; null is None.
+/// A Python object; null is None.
 using ObjectReference = std::shared_ptr<const DatumObject>;
 
 using Datum = std::variant<None, bool, int64_t, double, std::string, DenseTensor, SharedList,
@@ -60,7 +60,7 @@ struct DatumList {
   std::vector<Datum> items;
 };
 
-/// What the operators of ops/object.cpp may ask an object for.
+/// The parts of an object that the operators of ops/object.cpp read.
 struct DatumObject {
   int64_t class_number = -1;                ///< among the graph's known classes
   std::map<std::string, Datum> attributes;  ///< of an instance; the entries of a dictionary
@@ -68,8 +68,7 @@ struct DatumObject {
   bool is_sequence = false;
 };
 
-/// Equality of type, sizes and every element to the bit, but that all NaNs are one; of objects,
-/// identity.
+/// Equality of type, sizes and every element, to the bit; all NaNs are equal. Of objects: identity.
 bool identical(const Datum& a, const Datum& b);
 /// The same for types and sizes; floating elements may differ by `tolerance`, relative to the
 /// larger (at least 1).

@@ -1,5 +1,5 @@
-// Scalar programs over numbers: computes one element of an elementwise node at once, rounding to
-// the dtype after every step. The reference against which emitted code is checked.
+// Scalar programs over numbers: computes one element of an elementwise node, rounding to the dtype
+// after every step. Emitted code is checked against it.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace janus::graph {
 
-/// The run has to be given up: an i64 of Python's that does not fit, a division by zero.
+/// The run must bail out: a Python int does not fit into 64 bits, or a division by zero.
 class RunFailure : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,8 +24,8 @@ struct TypedNumber {
 };
 
 /// Whether an operand is rounded to half precision before it is widened for the computation in
-/// `dtype`: what the schema calls tensors meets there first, numbers among them; parameters of the
-/// operator (`Scalar`) stay what they are.
+/// `dtype`. That holds for operands that the schema calls tensors, numbers among them, but not for
+/// parameters of the operator (`Scalar`).
 bool meets_in_half(const Node& node, size_t index, DType dtype);
 
 class ElementCode final : public ScalarCode {

@@ -16,7 +16,7 @@ const Block* body_around(const Node& node) {
   return block;
 }
 
-/// Adds the functions that `block` runs, and those that they run.
+/// Adds the functions that `block` runs, transitively.
 void collect(const Block& block, std::vector<Node*>& found) {
   for_each_node(block, [&](const Node& node) {
     if (!is_call(node)) return;

@@ -1,4 +1,4 @@
-// Functions of a graph: `function` nodes of its body, which `call` nodes run by name.
+// Functions of a graph: `function` nodes in its body, which `call` nodes run by name.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace janus::graph {
 bool is_function(const Node& node);
 bool is_call(const Node& node);
 
-/// What a `function` runs, and what a `while` runs in each round.
+/// The body of a `function` or of a `while`.
 inline Block& body_of(const Node& function) { return *function.blocks[0]; }
 inline Block& round_of(const Node& loop) { return *loop.blocks[1]; }
 
@@ -21,17 +21,17 @@ const std::string& function_name(const Node& function_or_call);
 
 /// The function of that name in `body`; null if there is none.
 Node* find_function(const Block& body, std::string_view name);
-/// The function that a call runs; null if the call stands in no graph, or the graph does not have
-/// the function (yet).
+/// The function that a call runs; null if the call is in no graph, or the graph does not have the
+/// function (yet).
 Node* callee(const Node& call);
 
-/// The functions that may run when `node` does: those that calls in it run, and those that they
-/// call in turn; each once. A `function` node runs nothing itself.
+/// The functions that may run when `node` runs: those called in it, transitively, each once. A
+/// `function` node runs nothing itself.
 std::vector<Node*> functions_run_by(const Node& node);
-/// The same for whatever stands in `block`.
+/// The same for all nodes of `block`.
 std::vector<Node*> functions_run_by(const Block& block);
 
-/// Calls `visit` for the node and all that runs when it does, in its blocks and in functions.
+/// Calls `visit` for the node and for every node that runs with it, in its blocks and in functions.
 template <class Visit>
 void for_each_run(const Node& node, Visit&& visit) {
   if (is_function(node)) return;

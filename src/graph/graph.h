@@ -1,20 +1,20 @@
 // The graph: a typed program in static single assignment form with nested blocks.
 //
 // Semantics in short (docs/ir.md has the whole):
-// - A block is a list of nodes; each node applies an operator to values and defines new values. A
-// value is
-//   visible after its definition, in its block and in the blocks nested in it.
+// - A block is a list of nodes. A node applies an operator to values and defines new values. A
+// value
+//   is visible behind its definition, in its block and in the blocks nested in it.
 // - Control flow is operators with blocks (`if`, `while`, `fused`), never marker nodes. `if` and
 //   `while` may use outer values directly.
 // - Tensors are values: no operator changes one. State is dataflow: `state` reads a cell as it was
-// when the
-//   call began, `commit`/`rebind` say what a cell holds after the call. They take effect together,
-//   and only if every `guard` held.
+//   when the call began, `commit` and `rebind` say what a cell holds after the call. They take
+//   effect together, and only if every `guard` held.
 // - An operator's traits say what else it does (draw random numbers, read the heap, ...). Nodes
-// with the
-//   same effect keep their order; all others are ordered by data alone.
-// - Integers wrap nowhere: an i64 operation that overflows fails the run (the call is redone
-// imperatively).
+// with
+//   the same effect keep their order; all others are ordered by data alone.
+// - Integers do not wrap: an i64 operation that overflows fails the run, and the call is repeated
+// in
+//   Python.
 //
 // A finished graph is not edited: a pass builds a new one with Rewriter (graph/rewriter.h).
 #pragma once
@@ -61,7 +61,7 @@ struct Node {
   Block* parent = nullptr;
 
   Value* output() const { return outputs.front(); }
-  /// A new nested block, behind those that there are.
+  /// A new nested block behind the existing ones.
   Block& add_block();
 };
 

@@ -53,7 +53,7 @@ TypedNumber element_of(const Datum& datum, std::span<const int64_t> index) {
   if (const auto* integer = std::get_if<int64_t>(&datum))
     return {{.integer = *integer}, DType::i64};
   if (const auto* real = std::get_if<double>(&datum)) return {{.real = *real}, DType::f64};
-  return {};  // none: the program does not look at it
+  return {};  // none: the program does not read it
 }
 
 bool step(std::vector<int64_t>& index, std::span<const int64_t> sizes) {
@@ -254,7 +254,7 @@ class Run {
     for (size_t i = 0; i < inner.results.size(); ++i) set(node.outputs[i], get(inner.results[i]));
   }
 
-  /// A single row.
+  /// A `rows` node, as a single row.
   void rows(const Node& node) {
     const Block& inner = *node.blocks[0];
     const size_t sums = static_cast<size_t>(node.attributes.get<int64_t>("sums"));
@@ -316,7 +316,7 @@ class Run {
     });
   }
 
-  /// What an invocation further out has computed is put back afterwards.
+  /// Calls a function. The values of the invocation around it are restored afterwards.
   void invoke(const Node& node) {
     const Node* function = callee(node);
     TORCHJANUS_CHECK(function != nullptr, "interpreter: function ", function_name(node),
@@ -342,7 +342,7 @@ class Run {
     return std::get<ObjectReference>(get(value));
   }
 
-  /// What the heap has at a place, if it is of the result's type.
+  /// The object's value at a place, if it has the result's type.
   Datum found(const Node& node, const Datum* datum) const {
     if (datum == nullptr || !fits(node.output()->type, *datum))
       throw GuardFailure{node.attributes.get_or<int64_t>("id", -1)};
@@ -397,7 +397,7 @@ class Run {
     return std::make_shared<const DatumList>(std::move(items));
   }
 
-  /// The gradient of a value of this type where nothing depends on it.
+  /// The gradient of a value of this type on which nothing depends.
   Datum zero(const Type& type) const {
     if (type.is_tensor()) return DenseTensor(type.dtype, sizes_of(type));
     return type.is_none() ? Datum(None{}) : shared({});
@@ -440,7 +440,7 @@ class Run {
     return inside ? std::optional(static_cast<size_t>(position)) : std::nullopt;
   }
 
-  /// Operators that look into lists (ops/list_access.cpp).
+  /// Operators that read lists (ops/list_access.cpp).
   bool list_access(const Node& node, std::vector<Datum>& list) {
     const std::string_view name = node.op->name;
     const auto integer = [&](size_t input) { return std::get<int64_t>(get(node.inputs[input])); };
@@ -496,7 +496,7 @@ class Run {
     return true;
   }
 
-  /// Those that give parts of lists, or say where something is in them.
+  /// Those that return parts of lists, or search in them.
   bool rearranged(const Node& node, std::vector<Datum>& list) {
     const std::string_view name = node.op->name;
     const auto number = [](const Datum& datum) {
@@ -563,7 +563,7 @@ class Run {
       sum.elements[i] = Number::of(sum.at(i) + tensor.at(i), sum.dtype);
   }
 
-  /// How many elements lie behind and in front of a dimension.
+  /// The number of elements behind and in front of a dimension.
   static std::pair<size_t, size_t> around(const std::vector<int64_t>& sizes, size_t dim) {
     size_t before = 1, behind = 1;
     for (size_t d = 0; d < sizes.size(); ++d)
@@ -661,7 +661,7 @@ class Run {
   const std::map<std::string, Datum>& cells_;
   const Reference& reference_;
   const std::span<const ObjectReference> objects_;
-  std::vector<Datum> values_;  // by Value::id; of a function, those of the innermost invocation
+  std::vector<Datum> values_;  // by Value::id; in a function those of the innermost invocation
   int64_t depth_ = 0;          // of calls
   std::map<std::string, int64_t> symbols_;
   Outcome outcome_;

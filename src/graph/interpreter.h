@@ -1,9 +1,9 @@
-// The reference interpreter: runs a graph node by node over dense tensors, as docs/ir.md says and
-// as slowly as need be. Pass tests and fuzzing compare graphs by it.
+// The reference interpreter: runs a graph node by node over dense tensors, by the semantics of
+// docs/ir.md, without regard to speed. Tests of passes and fuzzing compare graphs by it.
 //
-// It knows structure (constants, state, guards, control flow, functions, objects, fused blocks) and
-// elementwise operators by their scalar programs; other operators come from the Reference
-// (ops/reference.h).
+// It implements structure (constants, state, guards, control flow, functions, objects, fused
+// blocks) and elementwise operators by their scalar programs. Other operators come from the
+// Reference (ops/reference.h).
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ namespace janus::graph {
 struct ReferenceCall {
   const Node& node;
   std::span<const Datum> inputs;
-  /// The number that a dimension stands for in this run.
+  /// The value of a dimension in this run.
   std::function<int64_t(const Dim&)> evaluate;
 
   const DenseTensor& tensor(size_t input) const;

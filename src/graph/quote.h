@@ -1,4 +1,4 @@
-// Strings and floating point numbers as the textual form writes them.
+// Strings and floating point numbers in the textual form.
 #pragma once
 
 #include <string>

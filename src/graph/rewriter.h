@@ -3,7 +3,7 @@
 //   Rewriter rewriter(old);
 //   rewriter.run([&](const Node& node) {            // in program order, nested blocks included
 //     if (!interesting(node)) return false;         // false: copy the node as it is
-//     rewriter.replace(node, {some new value});     // what the old results are from now on
+//     rewriter.replace(node, {some new value});     // replaces the old results
 //     return true;
 //   });
 //   return rewriter.finish();
@@ -22,7 +22,7 @@ class Rewriter {
  public:
   explicit Rewriter(const Graph& old_graph);
 
-  /// Appends to the block of the new graph that corresponds to the node at hand.
+  /// Appends to the block of the new graph that corresponds to the current node.
   Builder& builder() { return builder_; }
   Graph& graph() { return graph_; }
 
@@ -31,7 +31,7 @@ class Rewriter {
   std::vector<Value*> operator[](std::span<Value* const> old_values) const;
   bool has(const Value* old_value) const;
 
-  /// From now on old_value is new_value.
+  /// Maps old_value to new_value.
   void set(const Value* old_value, Value* new_value);
   void replace(const Node& node, std::span<Value* const> new_outputs);
   void replace(const Node& node, std::initializer_list<Value*> new_outputs) {
@@ -41,7 +41,7 @@ class Rewriter {
   /// Copies a node (with its blocks, through `visit` if running) and maps its results.
   Node* copy(const Node& node);
 
-  /// Walks the old graph; `visit` returns true if it dealt with the node (replaced or dropped it).
+  /// Walks the old graph. `visit` returns true if it replaced or dropped the node.
   void run(const std::function<bool(const Node&)>& visit);
   /// The new graph, its results mapped. Call once.
   Graph finish();

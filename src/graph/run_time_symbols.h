@@ -1,5 +1,5 @@
-// Where dimension symbols have their value from: a tensor that shows them, or a node of the graph
-// (operator `dimension`).
+// Where symbolic dimensions get their values at run time: from a tensor's size, or from a node of
+// the graph (operator `dimension`).
 #pragma once
 
 #include <set>
@@ -9,11 +9,11 @@
 
 namespace janus::graph {
 
-/// The symbol that the size is, and nothing but it; empty for others.
+/// The symbol, if the size is a bare symbol; else empty.
 std::string symbol_shown_by(const Dim& size);
-/// The symbol that the node gives its value; empty for other nodes.
+/// The symbol that the node defines; empty for other nodes.
 std::string symbol_given_by(const Node& node);
-/// The symbols that nodes of the block, or of blocks within it, give their value.
+/// The symbols that nodes of the block, or of nested blocks, define.
 std::set<std::string> symbols_given_in(const Block& block);
 /// Whether the type mentions the symbol.
 bool mentions(const Type& type, const std::string& symbol);

@@ -7,7 +7,7 @@
 // call (`Scalar`, `Scalar?`, `float`, `float?`) are operands; sizes, flags, strings and dtypes are
 // attributes. A missing optional operand is a `constant` of type none. `Tensor` operands also
 // accept Python numbers where the operator's `infer` does (torch's wrapped numbers). At most one
-// parameter is a Tensor[]; its length is what the others leave. Layout, device, memory_format,
+// parameter is a Tensor[]; its length is what the others leave over. Layout, device, memory_format,
 // generator and pin_memory parameters are `ignored`: they are bound, but only to their default.
 // An attribute `int` may also hold a dimension expression, and `Scalar[]` is a list of doubles.
 //

@@ -1,4 +1,4 @@
-// Where in the user's program something came from.
+// A place in the user's program.
 #pragma once
 
 #include <memory>

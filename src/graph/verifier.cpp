@@ -1,4 +1,4 @@
-// Checks a graph from scratch: what every pass may rely on and has to leave behind.
+// Checks a graph from scratch: the invariants that every pass may rely on and must preserve.
 #include <map>
 #include <set>
 #include <vector>
@@ -72,7 +72,7 @@ class Verifier {
     check_function(node, block);
   }
 
-  /// Functions stand in the body, each name once, in front of what runs them.
+  /// Functions stand in the body, with unique names, in front of the calls that run them.
   void check_function(const Node& node, const Block& block) {
     if (is_function(node)) {
       if (block.parent != nullptr) fail(&node, "a function stands inside a nested block");
@@ -104,7 +104,7 @@ class Verifier {
                         expected[i] == nullptr ? "missing" : to_string(expected[i]->type)));
   }
 
-  /// Blocks that are executed as they are see outer values; the others are sealed.
+  /// Blocks of control operators see outer values; other blocks (`fused`) are closed.
   void check_blocks(const Node& node) {
     if (node.op->is(Trait::control)) {
       for (const auto& block : node.blocks) check_block(*block, &node);

@@ -1,4 +1,4 @@
-// Reading the attributes and the constant operands of a node in the shapes that rules want them.
+// Access to the attributes and constant operands of a node, in the forms that rules need.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace janus::ops {
 /// An integer attribute that may be an expression of named dimensions.
 graph::Dim dim_attribute(const graph::Attributes& attributes, std::string_view name);
 
-/// An integer attribute that has to be a number; TypeError if it is an expression.
+/// An integer attribute that must be a number; TypeError if it is an expression.
 int64_t integer_attribute(const graph::Attributes& attributes, std::string_view name);
 
 bool flag_attribute(const graph::Attributes& attributes, std::string_view name);
@@ -28,14 +28,14 @@ std::optional<graph::DType> dtype_attribute(const graph::Attributes& attributes,
 /// A list of integers. A single integer stands for one entry.
 graph::Shape list_attribute(const graph::Attributes& attributes, std::string_view name);
 
-/// A list of integers of which one may stand for `count` equal ones; empty stays empty.
+/// A list of `count` integers, where a single one stands for all; an empty list stays empty.
 graph::Shape list_attribute(const graph::Attributes& attributes, std::string_view name,
                             size_t count);
 
-/// Which of the results a backward operator has to compute.
+/// Which results a backward operator must compute.
 std::vector<bool> mask_attribute(const graph::Attributes& attributes, std::string_view name);
 
-/// The attribute value for a dimension expression: a number where it is one.
+/// The attribute value for a dimension expression: a number if it is constant.
 graph::AttributeValue to_attribute(const graph::Dim& dim);
 
 /// Whether an operand is the constant `number`, whatever its type.

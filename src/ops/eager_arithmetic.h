@@ -1,7 +1,7 @@
-// What eager's operators compute on the processor at hand, down to the last bit, where that hangs
-// on how torch and its libraries were built and on what they choose there. Nobody guesses it: torch
-// is asked once, before the first graph (torch/eager_arithmetic.cpp). Without torch in the process
-// nothing contracts and roots are rounded correctly.
+// How eager's operators round on this processor, to the last bit, where that depends on how torch
+// and its libraries were built and on the code that they choose. We do not guess: torch is asked
+// once, before the first graph (torch/eager_arithmetic.cpp). Without torch in the process nothing
+// contracts, and roots are rounded correctly.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace janus::ops {
 
-/// How gelu without approximation is computed of x and e, the error function of x / sqrt(2).
+/// The formula of gelu without approximation, where e is the error function of x / sqrt(2).
 enum class Gelu {
   scaled_first,   ///< (x / 2)(1 + e): ATen's
   scaled_last,    ///< (x (1 + e)) / 2, where infinity gives NaN
@@ -19,26 +19,26 @@ enum class Gelu {
 };
 
 enum class Root {
-  exact,    ///< rounded correctly: the processor's instruction
-  refined,  ///< from the processor's estimate, by steps that are rounded one by one
+  exact,    ///< correctly rounded: the processor's instruction
+  refined,  ///< the processor's estimate, refined by steps that round one by one
 };
 
 struct EagerArithmetic {
-  /// Whether the product and the sum are rounded once: of `add` and `sub` with a factor, of `lerp`,
-  /// of `addcmul`.
+  /// Whether product and sum are rounded once (fused multiply-add): in `add` and `sub` with a
+  /// factor, in `lerp`, in `addcmul`.
   bool contracts_sums = false, contracts_lerp = false, contracts_products = false;
   Root root_of_f32 = Root::exact, root_of_f64 = Root::exact;
-  /// Asked where a program has it, as a library takes its time to begin; null: ATen's.
+  /// Called when a program first uses gelu, since a library takes time to start; null: ATen's.
   Gelu (*gelu)(graph::DType dtype) = nullptr;
 };
 
-/// Written before the first graph, by whoever knows torch; then only read.
+/// torch/ writes it before the first graph; then it is only read.
 EagerArithmetic& eager_arithmetic();
 
 /// a * b + c, rounded once or twice.
 Element product_and_sum(bool contracts, const Element& a, const Element& b, const Element& c);
 
-/// The square root as eager's `sqrt` gives it.
+/// The square root of eager's `sqrt`.
 Element eager_root(const Element& x);
 
 }  // namespace janus::ops

@@ -1,5 +1,5 @@
-// Lets scalar programs read like arithmetic: an Element is a scalar together with the code that it
-// is part of. Literals take the dtype of what they meet.
+// Lets scalar programs read like arithmetic: an Element is a scalar with the code that it belongs
+// to. Literals take the dtype of the other operand.
 //
 //   .scalar = [](ScalarCode& k) -> Scalar { const auto x = element(k, 0); return x / (1 + exp(-x));
 //   }
@@ -35,8 +35,8 @@ class Element {
 
 /// Operand `index` in the compute type.
 inline Element element(graph::ScalarCode& code, size_t index) { return {code, code.input(index)}; }
-/// Operand `index` in the compute type. A number, or a tensor of one element, is not rounded to
-/// half precision on its way there: ATen's factors and divisors.
+/// Operand `index` in the compute type, without rounding a number or a tensor of one element to
+/// half precision first: ATen's factors and divisors.
 inline Element factor_element(graph::ScalarCode& code, size_t index) {
   const graph::Type& type = code.node().inputs[index]->type;
   if (type.is_tensor() && !graph::element_count(type.shape).is(1)) return element(code, index);
@@ -121,7 +121,7 @@ inline Element maths(std::string_view function, const Element& a, const Element&
     return code.call(function, arguments);
   });
 }
-/// As if it had been stored as the node's result: where eager rounds half precision on its way.
+/// Rounded to the node's result type, where eager rounds half precision in between.
 inline Element rounded(const Element& a) {
   return convert(convert(a, a.code()->node().output()->type.dtype), a.dtype());
 }

@@ -3,8 +3,8 @@
 //   const auto y = out(g), dy = dout(g);
 //   g.add(0, dy * (1 - y * y));
 //
-// An Expression is a value together with the builder that the nodes made from it go to, or a
-// literal number that becomes a constant when it meets a value. Any operator can be applied:
+// An Expression is a value with the builder that takes the nodes made from it, or a literal number,
+// which becomes a constant when it meets a value. Any operator can be applied:
 // `apply(op::exp, x)`, `apply(op::sum, {{"dim", Shape{0}}}, x)`. Missing operands at the end become
 // None, missing attributes the signature's defaults.
 #pragma once
@@ -82,7 +82,7 @@ Expression operator*(const Expression& a, const Expression& b);
 Expression operator/(const Expression& a, const Expression& b);
 Expression operator-(const Expression& a);
 
-// A literal on one side: without these it would compete with arithmetic of pointers.
+// A literal on one side. Without these overloads, pointer arithmetic would compete.
 template <class T>
 concept Literal = std::is_arithmetic_v<T>;
 #define TORCHJANUS_LITERAL_OPERATOR(symbol)              \
@@ -100,7 +100,7 @@ TORCHJANUS_LITERAL_OPERATOR(*)
 TORCHJANUS_LITERAL_OPERATOR(/)
 #undef TORCHJANUS_LITERAL_OPERATOR
 
-// The parts of a gradient rule and of a decomposition.
+// The operands and results of gradient rules and decompositions.
 inline Expression in(const graph::Vjp& g, size_t index) {
   return Expression(const_cast<graph::Vjp&>(g).builder(), g.in(index));
 }
@@ -124,7 +124,7 @@ Expression permuted(const Expression& x, std::span<const int64_t> order);
 /// Elements start, ..., stop - 1 of dimension `dim`.
 Expression sliced(const Expression& x, int64_t dim, const graph::Dim& start,
                   const graph::Dim& stop);
-/// With one dimension of size 1 in each place of `dims` (sorted), as a reduction removed them.
+/// With a dimension of size 1 inserted at each of `dims` (sorted), which a reduction had removed.
 Expression restored(const Expression& reduced, std::span<const int64_t> dims);
 /// A vector as a tensor that broadcasts along dimension `dim` of tensors of `rank`.
 Expression along(const Expression& vector, int64_t dim, int64_t rank);
@@ -136,22 +136,22 @@ Expression sum_all(const Expression& x);
 /// The sum over the dimensions along which a tensor of `shape` was broadcast to x's.
 Expression sum_to(const Expression& x, const graph::Shape& shape);
 
-/// A tensor of that shape with an element of x for each row along `dim`, where the index says, and
-/// zeros around it. A choice by position, of which kernels have nothing in memory.
+/// A tensor of that shape. Each row along `dim` has one element of x, at its index, and zeros. It
+/// is a choice by position, so kernels store nothing for it.
 Expression put_at(const Expression& x, const Expression& index, const graph::Shape& shape,
                   int64_t dim);
 
 Expression cast(const Expression& x, graph::DType dtype);
 /// x in the precision that eager computes in: half precision as f32, everything else as it is.
 Expression widened(const Expression& x);
-/// As it is after it was stored in that dtype.
+/// x rounded to `dtype`, in its own dtype.
 inline Expression rounded(const Expression& x, graph::DType dtype) {
   return cast(cast(x, dtype), x.dtype());
 }
 /// Zeros of that type.
 Expression zeros(graph::Builder& builder, const graph::Type& type);
 inline Expression zeros_of(const Expression& like) { return zeros(*like.builder(), like.type()); }
-/// An integer that is known when the graph runs, as a number.
+/// A dimension as a number of the graph.
 Expression number(graph::Builder& builder, const graph::Dim& dim);
 
 /// Adds a gradient of a broadcasting operator: summed to the input's shape, cast to its dtype.

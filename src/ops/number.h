@@ -1,6 +1,5 @@
-// Arithmetic of Python numbers: what every `scalar_...` operator computes, once for constant
-// folding, the reference interpreter and the executor. Integers are those of Python that fit into
-// 64 bits.
+// Arithmetic of Python numbers: the `scalar_...` operators, for constant folding, the reference
+// interpreter and the executor. Integers are Python ints that fit into 64 bits.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@ namespace janus::ops {
 
 using Number = std::variant<int64_t, double, bool>;
 
-/// Computes one operator; nullopt where Python would raise, give a complex number, or need an
-/// integer that does not fit (or is not exact): the run fails there.
+/// Computes one operator. nullopt, which fails the run, if Python would raise or return a complex
+/// number, or if an integer does not fit or is not exact.
 using NumberFunction = std::optional<Number> (*)(std::span<const Number>);
 
 /// The function of a `scalar_...` operator; null for any other operator.

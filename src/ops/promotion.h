@@ -1,6 +1,6 @@
-// Type promotion: the dtype in which an operator computes, as torch decides it. Python numbers
-// (operands of type i64, f64, bool) are torch's "wrapped numbers": they matter least, after tensors
-// of rank 0, after tensors with dimensions.
+// Type promotion: the dtype in which an operator computes, by torch's rules. Python numbers
+// (operands of type i64, f64, bool) are torch's "wrapped numbers": tensors with dimensions come
+// first, tensors of rank 0 second, numbers last.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace janus::ops {
 
-/// torch's default dtype as the graph at hand assumes it: what Python floats and creation operators
-/// give. f32 but within a DefaultDtype.
+/// torch's default dtype as the current graph assumes it: that of Python floats and creation
+/// operators. f32 outside of a DefaultDtype.
 graph::DType default_dtype();
 
 /// Sets this thread's default dtype while a graph is generated, optimised and compiled.
@@ -42,12 +42,11 @@ graph::DType floating_result(graph::DType dtype);
 /// its result's, or for results of type b1 what its operands promote to.
 graph::DType compute_dtype(const graph::Node& elementwise);
 
-/// Whether a tensor of a real dtype holds the number as it is, but for rounding. Where eager takes
-/// it for an element and it does not, it raises.
+/// Whether a tensor of a real dtype can hold the number, up to rounding. Eager raises if it can't.
 bool can_hold(graph::DType dtype, double number);
 
-/// Whether the operator's scalar program says all that eager does for these operand types. Integer
-/// division does not: eager raises on a zero divisor.
+/// Whether the operator's scalar program does all that eager does for these operand types. That of
+/// integer division does not: eager raises on a zero divisor.
 bool has_scalar_program(const graph::Node& node);
 
 }  // namespace janus::ops

@@ -1,4 +1,4 @@
-// How `python_call` and `python_draw` nodes write down what a call is given. See ops/python.cpp.
+// The arguments of `python_call` and `python_draw` nodes. See ops/python.cpp.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ struct PythonArgument {
   int64_t length = 0;   ///< of the range or list
 };
 
-/// The attribute `arguments`; nothing if it is malformed.
+/// Parses the attribute `arguments`; nullopt if it is malformed.
 std::optional<std::vector<PythonArgument>> parse_python_arguments(std::string_view text);
 
-/// Whether the node reads a clock. What the program does before it is done by then, and nothing
-/// behind it has begun: programs measure by it.
+/// Whether the node reads a clock. Clock reads are barriers: programs measure time with them, so
+/// nothing moves across one.
 bool reads_clock(const graph::Node& node);
 
 }  // namespace janus::ops

@@ -1,6 +1,5 @@
-// How operators that only move elements find them: each index of the operand is a sum of multiples
-// of the place's indices (reindex.h), such an index divided, or what a tensor of integers holds at
-// the place.
+// How operators that only move elements find them. Each index of the operand is a sum of multiples
+// of the result's indices (reindex.h), such an index divided, or an element of an integer tensor.
 #pragma once
 
 #include <optional>
@@ -11,42 +10,42 @@
 
 namespace janus::ops {
 
-/// An index that a tensor gives. The run ends where it is outside.
+/// An index from an integer tensor. An index out of bounds fails the run.
 struct LookUp {
-  size_t dim;                 ///< of the operand, which the map does not follow
-  const graph::Value* index;  ///< of i32 or i64
-  size_t end;                 ///< its last dimension runs along the result's dimension end - 1
-  bool wraps = false;         ///< negative ones count from the end
+  size_t dim;                 ///< dimension of the operand; the map does not cover it
+  const graph::Value* index;  ///< i32 or i64
+  size_t end;                 ///< its last dimension is the result's dimension end - 1
+  bool wraps = false;         ///< negative indices count from the end
 };
 
-/// An index that is the result's own of that dimension, plus a number, divided and rounded down.
+/// An index that is (index of the result + offset) / divisor, rounded down.
 struct Division {
-  size_t dim;  ///< which the map does not follow
+  size_t dim;  ///< the map does not cover it
   int64_t divisor, offset;
 };
 
-/// A read of a node's first operand, by the indices of its result.
+/// How a node reads its first operand, by the indices of its result.
 struct Read {
   IndexMap map;
   std::vector<LookUp> look_ups = {};
   std::vector<Division> divisions = {};
-  /// Dimensions that are counted from their ends. The map has the offset of those whose size is
-  /// known; the others' size varies.
+  /// Dimensions that are read from their ends. The map has the offset of those with a known size;
+  /// the size of the others varies.
   std::vector<size_t> turned = {};
 
-  /// Null where the map says it all.
+  /// Null if the map covers the dimension.
   const LookUp* look_up(size_t dim) const;
   const Division* division(size_t dim) const;
   bool turns(size_t dim) const;
 };
 
-/// Whether the operator is such a read: `reindex`, `flip`, `gather`, `index`, ...
+/// Whether the operator only reads: `reindex`, `flip`, `gather`, `index`, ...
 bool is_read(const graph::Node& node);
 
-/// Whether tensors of integers are among its operands' indices, so that it may end the run.
+/// Whether integer tensors give indices, so that the operator may fail the run.
 bool looks_up(const graph::Node& node);
 
-/// nullopt for other operators, and tensors without dimensions.
+/// nullopt for other operators, and for tensors of rank 0.
 std::optional<Read> read_of(const graph::Node& node);
 
 }  // namespace janus::ops

@@ -1,5 +1,5 @@
-// The reference implementation of operators that have no scalar program, for graph/interpreter.h:
-// views, reductions, matrix products, softmax, creation. Simple loops; sums are made in double.
+// The reference implementations of operators without a scalar program, for graph/interpreter.h:
+// views, reductions, matrix products, softmax, creation. Simple loops; sums are in double.
 #pragma once
 
 #include "graph/interpreter.h"

@@ -1,5 +1,5 @@
-// The operator `rows` (ops/structure.cpp): made by one pass, run by the executor, and nobody
-// else's.
+// The operator `rows` (ops/structure.cpp), for the one pass that makes it and for the executor
+// only.
 #pragma once
 
 #include "graph/op.h"

@@ -1,4 +1,4 @@
-// Rules of views that other parts of the compiler need too.
+// Rules of views that other parts of the compiler use as well.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,12 @@ graph::Shape resolve_shape(const graph::Infer& infer, const graph::Shape& from,
 /// Result dimension i is operand dimension permutation[i].
 using Permutation = std::vector<size_t>;
 
-/// Of an operator that only reorders its operand's dimensions, `rank` of them; nullopt for others,
-/// and where there is nothing to reorder.
+/// The permutation of an operator that only reorders its operand's `rank` dimensions; nullopt for
+/// other operators, and where the order stays.
 std::optional<Permutation> permutation_of(const graph::OpDef* op,
                                           const graph::Attributes& attributes, size_t rank);
 
-/// What the attributes start, end and step mean for a dimension of `size`: 0 <= start, and
-/// length = how many elements there are.
+/// The attributes start, end and step for a dimension of `size`: 0 <= start, and `length` elements.
 struct SliceRange {
   graph::Dim start, stop;
   int64_t step = 1;

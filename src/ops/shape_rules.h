@@ -1,5 +1,5 @@
-// What the shape rules of many operators share. Every function that takes an Infer throws TypeError
-// through it where eager would raise, and where named dimensions leave it open whether it would.
+// Helpers of shape rules. Every function that takes an Infer throws TypeError through it if eager
+// would raise, or if that depends on symbolic dimensions.
 #pragma once
 
 #include <span>
@@ -25,14 +25,14 @@ const graph::Type& tensor_of_rank(const graph::Infer& infer, size_t input, int64
 /// Fails unless operand `input` is none or a number.
 void require_number(const graph::Infer& infer, size_t input);
 
-/// A Python dimension index brought into [0, rank); a tensor of rank 0 counts as having one.
+/// A Python dimension index, normalised to [0, rank). A tensor of rank 0 counts as having one.
 int64_t wrap_dim(const graph::Infer& infer, int64_t dim, int64_t rank);
 int64_t wrap_dim(int64_t dim, int64_t rank);  ///< for rules that run after infer
-/// The dimensions that a reduction's attribute names, sorted; None or an empty list: all of them.
+/// The dimensions in a reduction's attribute, sorted; None or an empty list means all.
 std::vector<int64_t> reduced_dims(const graph::Attributes& attributes, std::string_view name,
                                   int64_t rank);
 
-/// One dimension of the broadcast of two: equal ones, or one of them is the number 1.
+/// The broadcast of two dimensions, which are equal, or one of them is 1.
 graph::Dim broadcast(const graph::Infer& infer, const graph::Dim& a, const graph::Dim& b);
 graph::Shape broadcast(const graph::Infer& infer, const graph::Shape& a, const graph::Shape& b);
 /// The broadcast of all tensor operands among `inputs`.

@@ -1,4 +1,4 @@
-// What the views of ops/shape.cpp and ops/parts.cpp share.
+// Helpers that the views of ops/shape.cpp and ops/parts.cpp share.
 #pragma once
 
 #include <string_view>
@@ -25,7 +25,7 @@ inline const graph::Dim& at(const graph::Shape& shape, int64_t dim) {
   return shape[static_cast<size_t>(dim)];
 }
 
-/// The attribute `name`, an index of a dimension, brought into [0, rank).
+/// The attribute `name`, a dimension index, normalised to [0, rank).
 inline int64_t dim_of(const graph::Node& node, int64_t rank, std::string_view name = "dim") {
   return wrap_dim(integer_attribute(node.attributes, name), rank);
 }
@@ -33,7 +33,7 @@ inline int64_t dim_of(const graph::Infer& infer, int64_t rank, std::string_view 
   return wrap_dim(infer, integer_attribute(infer.attributes, name), rank);
 }
 
-/// The one result: `shape`, with the first operand's dtype.
+/// A single result type: `shape`, with the first operand's dtype.
 inline std::vector<graph::Type> typed(const graph::Infer& infer, graph::Shape shape) {
   return {graph::Type::tensor(infer.type(0).dtype, std::move(shape))};
 }

@@ -7,8 +7,8 @@
 
 namespace janus::python {
 
-/// Whether an object that is found under a name of the module `library` is the library's own. Python
-/// code must lie in the library's folder; C code is taken for the library's.
+/// Whether an object that is found under a name of the module `library` is the library's own.
+/// Python code must lie in the library's folder; C code is taken for the library's.
 bool is_made_by(PyObject* object, std::string_view library);
 
 }  // namespace janus::python

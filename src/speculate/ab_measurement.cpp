@@ -19,7 +19,7 @@ int asked = 0;
 
 double time_now() { return simulated_time ? simulated_time->now : now(); }
 
-/// Containers may hold themselves, or very many elements: where it looked at enough, it can't tell.
+/// Containers may be cyclic or very large: beyond the limit the answer is yes.
 bool may_leave_gradients(PyObject* result, int& left_to_look_at) {
   if (result == nullptr || !has_tensor_access() || left_to_look_at-- == 0) return true;
   if (tensor_access().is_tensor(result)) {
@@ -82,13 +82,13 @@ bool AbMeasurement::begins(uint64_t news, bool with_gradients) {
   changes_ = next_is_old != is_without_;
   const bool is_wanted = next_is_old == test_.next_is_old();
   counts_ = !changes_ && is_wanted && !std::exchange(is_interrupted_, false);
-  if (changes_) change_ways();
+  if (changes_) change_variant();
   if (test_.is_over()) leave();
   return is_without_;
 }
 
-/// A run that was timed took so long. What it took beyond a usual one with graphs is lost, within
-/// limits: other things may have been done before the next one.
+/// Counts the time of a run. Its excess over a usual run with graphs is a cost of the measurement,
+/// within limits: the program may have done other things before the next run.
 void AbMeasurement::count(double taken) {
   of_other_kind_ = 0;
   if (test_.has_both() && is_without_)
@@ -98,8 +98,8 @@ void AbMeasurement::count(double taken) {
   if (counts_) test_.add(taken);
 }
 
-/// Whether there has been time enough for one more run without graphs, and for the one that then
-/// gets its memory again.
+/// Whether the cost allows one more run without graphs, and the run after it that allocates its
+/// memory again.
 bool AbMeasurement::may_try(double time) {
   if (tried_since_ == 0) tried_since_ = time;
   const double without = std::max(test_.with_old(), least_profiled_);
@@ -109,7 +109,7 @@ bool AbMeasurement::may_try(double time) {
   return spent_ + loss <= policy::kFreeMeasurement + policy::kShareOfMeasurement * (time - tried_since_);
 }
 
-void AbMeasurement::change_ways() {
+void AbMeasurement::change_variant() {
   is_without_ = !is_without_;
   if (is_without_) execute::SharedArena::give_back_unused_pages();
   if (has_tensor_access()) tensor_access().give_back_free_memory();

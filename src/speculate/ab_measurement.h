@@ -1,14 +1,14 @@
-// Whether graphs pay: what has them is run by turns with and without them, until it is clear.
+// Online measurement whether graphs pay: runs with and without them take turns until it is clear.
 //
-// A run is timed from its beginning to its end. Where it leaves a backward run to others (results
-// that require gradients) or nobody can tell its end, it is timed up to the beginning of the next
-// one; what happens between two runs anyway is the same for both ways. Only runs of one kind are
-// compared: with gradients or without, timed in the one way or the other.
+// A run is timed from its beginning to its end. If it leaves a backward run to the caller (its
+// results require gradients), or if its end is unknown, it is timed up to the beginning of the next
+// run; what happens between two runs is the same for both variants. Only runs of one kind are
+// compared: with gradients or without, timed in one of these ways.
 //
-// Where the ways change, memory that only the other one needs goes back to the system; the run that
-// first has to get its own from there does not count. What trial runs take beyond runs with graphs
-// is a small share of the time that has gone by: where it would be more, the trial waits. Where
-// graphs are far ahead of the runs that were profiled, nothing is tried. Guarded by the GIL.
+// At each change of variant, memory that only the other one needs goes back to the system, and the
+// run that allocates it again does not count. Slower runs of the measurement may cost a small share
+// of the time that has passed; beyond that the measurement waits. If graphs are far ahead of the
+// profiled runs, nothing is measured. Guarded by the GIL.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@
 
 namespace janus::speculate {
 
-/// Whether times decide what runs how: contests, and what may be spent on graphs. Tests that count
-/// calls do without.
+/// Whether measured times influence decisions: these measurements, and the time for making graphs.
+/// Tests that count calls switch it off.
 extern bool times_decide;
 
-/// For tests: time that passes as they say, in milliseconds.
+/// For tests: simulated time, in milliseconds.
 struct SimulatedTime {
   double now = 1;
-  double with_graphs = 0, without = 0;  ///< what a run takes
+  double with_graphs = 0, without = 0;  ///< the time of a run
 };
 extern std::optional<SimulatedTime> simulated_time;
 
@@ -38,19 +38,19 @@ class AbMeasurement {
   AbMeasurement(const AbMeasurement&) = delete;
   AbMeasurement& operator=(const AbMeasurement&) = delete;
 
-  /// A run in Python begins, which is profiled.
+  /// A profiled run in Python begins.
   void profiled();
-  /// A run begins; `news` changes with anything new (a profile run, a graph), which has to be over
-  /// for a while. Whether this run is to be one without graphs.
+  /// A run begins. Returns whether it must do without graphs. `news` changes with anything new (a
+  /// profile run, a graph); the measurement begins some runs after the last change.
   bool begins(uint64_t news, bool with_gradients);
-  /// Whether somebody wants to know when the run ends that has begun.
+  /// Whether ended() must be called when this run ends.
   bool awaits_end() const { return started_ != 0 && !is_end_known_; }
-  /// It has ended; `is_complete`: there is no backward run to come that belongs to it.
+  /// The run has ended. `is_complete`: no backward run that belongs to it will follow.
   void ended(bool is_complete);
   const AbTest& test() const { return test_; }
 
  private:
-  /// Where a run begins: those within others, or of several threads, can't be compared.
+  /// Where a run begins. Nested runs, and those of several threads, can't be compared.
   struct Place {
     unsigned long thread = 0;
     int depth = 0;
@@ -58,36 +58,37 @@ class AbMeasurement {
   };
   static Place here();
   void restart();
-  /// Milliseconds that the run before this one took; 0 if that was elsewhere, or of another kind.
+  /// Milliseconds of the run before this one; 0 if that was elsewhere, or of another kind.
   double lap();
   bool may_try(double time);
   void count(double taken);
   bool is_far_ahead() const;
-  void change_ways();
+  void change_variant();
   bool enter();
   void leave();
 
   AbTest test_;
   uint64_t news_ = 0;
   int quiet_ = 0;
-  bool is_without_ = false;  ///< the run that is being timed
-  bool counts_ = true;       ///< it goes the way of the one before it, and the one that is wanted
-  bool changes_ = false;     ///< it goes the other way than the one before it
-  bool is_interrupted_ = false;  ///< runs of the other kind came before it
+  bool is_without_ = false;      ///< the timed run's variant
+  bool counts_ = true;           ///< its variant is that of the run before, and the wanted one
+  bool changes_ = false;         ///< its variant is not that of the run before
+  bool is_interrupted_ = false;  ///< a run of the other kind came before it
   bool with_gradients_ = false;
-  int of_other_kind_ = 0;      ///< runs, since the last one of the kind that is compared
-  bool is_complete_ = false;   ///< the kind: timed from beginning to end
-  double started_ = 0;         ///< 0: nothing is being timed
+  int of_other_kind_ = 0;      ///< runs since the last one of the compared kind
+  bool is_complete_ = false;   ///< the compared kind: timed from beginning to end
+  double started_ = 0;         ///< 0: nothing is timed
   double ended_ = 0;           ///< 0: not yet, or not known
-  bool is_end_known_ = false;  ///< ended() was called: what it says is not asked twice
+  bool is_end_known_ = false;  ///< ended() was called
   double tried_since_ = 0, spent_ = 0;
   Place place_;
   double least_profiled_ = 0;        ///< 0: unknown
-  std::vector<double> quiet_times_;  ///< of runs before any turns
+  std::vector<double> quiet_times_;  ///< of the runs before the measurement
 };
 
-/// Whether a backward run may come that belongs to a call that gave that; null: it raised. What is
-/// no tensor of a kind that graphs have, number, text or container of such may hold anything.
+/// Whether a backward run may follow that belongs to a call with this result; null: the call
+/// raised. Only numbers, text, tensors that graphs support, and containers of these are looked
+/// into; any other object may hold a gradient.
 bool may_leave_gradients(PyObject* result);
 
 }  // namespace janus::speculate

@@ -1,4 +1,4 @@
-// Where torch/ puts what holds warnings back, at start-up.
+// Holds the implementation that torch/ provides at start-up.
 #include "speculate/deferred_warnings.h"
 
 namespace janus::speculate {

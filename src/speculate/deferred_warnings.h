@@ -1,22 +1,22 @@
-// What operators warn of inside a run: Python's warnings, as in eager, but shown behind the commit.
-// torch/ implements it.
+// Warnings of operators inside a run. They are Python's warnings, as in eager, but are shown after
+// the commit. torch/ implements this.
 #pragma once
 
 #include <memory>
 
 namespace janus::speculate {
 
-/// Holds back this thread's warnings while it lives. One that a filter makes an exception ends the
-/// run, as long as that can be given up: Python raises it then. Those of a run that was given up
-/// are dropped, as Python comes to them again.
+/// Defers this thread's warnings while it lives. If a filter turns one into an exception, the run
+/// bails out, as long as it can, and Python raises the exception. Warnings of a run that bailed out
+/// are dropped, since Python issues them again.
 class DeferredWarnings {
  public:
   virtual ~DeferredWarnings() = default;
-  /// Holds back no more, and shows what was held. Throws python::ErrorSet if that raises.
+  /// Ends the deferral and shows the warnings. Throws python::ErrorSet if that raises.
   virtual void show() = 0;
 };
 
-/// Set once by torch/ at start-up; null without it.
+/// Null before torch/ has set its implementation at start-up.
 std::unique_ptr<DeferredWarnings> defer_warnings();
 void set_warnings_deferrer(std::unique_ptr<DeferredWarnings> (*hold)());
 

@@ -1,5 +1,5 @@
-// Python objects as short text for reasons and reports, and equality of constants; neither ever
-// runs code of the user's program.
+// Python objects as short text for reasons and reports, and equality of constants. Neither ever
+// runs the user's code.
 #pragma once
 
 #include <string>
@@ -15,10 +15,10 @@ std::string text_of(PyObject* string);
 
 /// "3", "'train'", "f32[20,784]", "the function forward", "the class Linear", "a LeNet object".
 std::string describe_object(PyObject* object);
-/// A tensor, with what makes it another than assumed beside its dtype and shape.
+/// A tensor: dtype, shape, and whatever else differs from the assumed pattern.
 std::string describe_against(PyObject* object, const TensorPattern& pattern);
 
-/// Equal for good: the same object, or the same exact type and equal ints, floats (by their bits),
+/// Immutably equal: the same object, or the same exact type and equal ints, floats (by their bits),
 /// complex numbers, strings, bytes, ranges, slices, or tuples and frozensets of such.
 bool equal_constants(PyObject* a, PyObject* b);
 

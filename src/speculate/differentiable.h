@@ -1,5 +1,5 @@
-// Graphs whose results are differentiated outside of them (`backward()` is called by the user): how
-// the results of a run get their grad_fn. torch/ implements it with its autograd node.
+// Graphs whose results are differentiated by the caller (the user calls `backward()`): how results
+// of a run get their grad_fn. torch/ implements this with its autograd node.
 #pragma once
 
 #include <memory>
@@ -24,11 +24,11 @@ namespace janus::speculate {
 class Differentiable {
  public:
   virtual ~Differentiable() = default;
-  /// The forward graph, still to be optimised: results of the original, then the saved values.
+  /// The forward graph before optimisation: results of the original, then the saved values.
   virtual graph::Graph take_forward() = 0;
   /// Number of results of the forward graph.
   virtual size_t result_count() const = 0;
-  /// What has to be known of a run beyond its results; null: nothing.
+  /// A fresh record of what a run must note beside its results; null: nothing.
   virtual std::shared_ptr<execute::Findings> new_findings() const = 0;
   /// Makes one autograd node for this run and sets it as grad_fn of the differentiable results.
   /// Must be called with the GIL held.
@@ -46,7 +46,7 @@ class Differentiation {
   virtual std::unique_ptr<Differentiable> prepare(const Generated& generated) = 0;
 };
 
-/// Set once by torch/ at start-up.
+/// torch/ sets it once at start-up.
 Differentiation& differentiation();
 void set_differentiation(Differentiation* differentiation);
 

@@ -1,4 +1,4 @@
-// What a graph assumes of each element of a list or tuple whose length is one of its dimensions.
+// The assumptions about each element of a list or tuple whose length is a symbolic dimension.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct ElementPattern {
   std::vector<ElementPattern> parts;  ///< of a tuple
 };
 
-/// Which part of an element: the index in each tuple on the way; empty for the element itself.
+/// A path to a part of an element: the index in each nested tuple; empty for the element itself.
 using ElementPart = std::vector<size_t>;
 
 inline PyObject* part_of(PyObject* element, std::span<const size_t> part) {
@@ -27,7 +27,7 @@ inline PyObject* part_of(PyObject* element, std::span<const size_t> part) {
   return element;
 }
 
-/// Calls `visit` with each part that is no tuple: its pattern, and which one it is.
+/// Calls `visit` with the pattern and path of each part that is no tuple.
 template <class Visit>
 void for_each_leaf(const ElementPattern& pattern, Visit&& visit, const ElementPart& at = {}) {
   if (pattern.kind != ElementPattern::Kind::tuple) return visit(pattern, at);
@@ -38,7 +38,7 @@ void for_each_leaf(const ElementPattern& pattern, Visit&& visit, const ElementPa
   }
 }
 
-/// Calls `visit` with each tensor in the list's elements, which match the pattern.
+/// Calls `visit` with each tensor in the elements of a list that matches the pattern.
 template <class Visit>
 void for_each_tensor(const ElementPattern& pattern, PyObject* list, Visit&& visit) {
   for_each_leaf(pattern, [&](const ElementPattern& leaf, const ElementPart& part) {
@@ -48,7 +48,7 @@ void for_each_tensor(const ElementPattern& pattern, PyObject* list, Visit&& visi
   });
 }
 
-/// How many tensors that are.
+/// The number of these tensors.
 inline size_t count_tensors(const ElementPattern& pattern, PyObject* list) {
   size_t count = 0;
   for_each_leaf(pattern, [&](const ElementPattern& leaf, const ElementPart&) {

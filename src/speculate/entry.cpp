@@ -396,7 +396,7 @@ std::optional<execute::Failure> Entry::run(std::vector<python::Object> captured,
 
 std::optional<Reason> Entry::finalizer_in_the_way(std::span<const python::Object> captured) const {
   for (const HeapWriter& write : writes_)
-    if (write.ends_something_seen(captured) && !is_planted(State::finalizer, Mutation::not_written))
+    if (write.runs_finalizer(captured) && !is_planted(State::finalizer, Mutation::not_written))
       return Reason{ReasonCode::unknown_callable, cat("the finalizer of ", write.describe()), {}};
   return std::nullopt;
 }

@@ -1,4 +1,5 @@
-// One graph in the cache: guards, program, and how Python's objects go in and come out.
+// One compiled version in the code cache: a graph with its guards and its program, and the
+// conversion of Python objects to inputs and from results.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,7 @@
 
 namespace janus::speculate {
 
-/// The tensors and operators that programs use; torch/ provides them. Set once at start-up.
+/// Sets the tensors and operators that programs use. torch/ calls it once at start-up.
 void set_library(execute::Library* library);
 execute::Library* library();
 
@@ -26,27 +27,28 @@ class Entry {
     double optimise = 0, compile = 0;  ///< milliseconds
   };
 
-  /// Optimises the graph and compiles it, its kernels in the background. Throws InternalError (or
-  /// what the passes throw).
+  /// Optimises and compiles the graph, its kernels in the background. Throws InternalError, and
+  /// what the passes throw.
   static std::shared_ptr<Entry> make(Generated generated, const Call& call);
   ~Entry();
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
   const Guards& guards() const { return *guards_; }
-  /// Something that the graph must find is gone: it can never be entered again.
+  /// Whether an object died that the graph needs: it can never be entered again.
   bool retired() const { return retired_; }
-  /// The processor's milliseconds that compiling in the background took; nothing: it goes on, and a
-  /// run would wait for it. Throws what was thrown there.
+  /// Milliseconds of processor time of the background compilation; nullopt while it goes on, when a
+  /// run would wait for it. Throws its exception if it failed.
   std::optional<double> compiled_in_background();
 
-  /// A run frees what its writes replace behind all that it shows. Why Python has to run the call,
-  /// where the program sees that.
+  /// A run frees what its writes replace after all its effects. The reason why Python must run the
+  /// call, if a finalizer makes that visible.
   std::optional<Reason> finalizer_in_the_way(std::span<const python::Object> captured) const;
 
-  /// Runs the graph for what the guards captured. Nothing: `result` is set, or null with a Python
-  /// exception set that an effect of the program raised. `committed` is set before anything becomes
-  /// visible: what is thrown after that must not lead to an imperative run.
+  /// Runs the graph on the objects that the guards captured. If it returns nullopt, `result` is
+  /// set, or null with a Python exception of one of the program's effects. `committed` is set
+  /// before anything becomes visible: after that, no exception may lead to a second, imperative
+  /// run.
   std::optional<execute::Failure> run(std::vector<python::Object> captured, python::Object& result,
                                       bool& committed);
 
@@ -61,8 +63,8 @@ class Entry {
 
   uint64_t hits = 0, aborts = 0;
   uint64_t misses = 0;
-  int outgrown = 0;  ///< how often a run met what the profile had not seen
-  /// Outcomes it was generated for, beside those of the profile.
+  int outgrown = 0;  ///< runs that met what the profile had not seen
+  /// The outcomes for which it was generated, beside those of the profile.
   std::vector<ChosenOutcome> chosen;
 
  private:
@@ -71,7 +73,7 @@ class Entry {
     size_t captured = 0;
     python::Object key;
     bool is_read = false;
-    bool is_alias = false;  ///< the captured object keeps the tensor alive, for a run's purposes
+    bool is_alias = false;  ///< the captured object keeps the tensor alive during the run
     int64_t writes = 0;
   };
   class Running;
@@ -87,7 +89,7 @@ class Entry {
   std::vector<const void*> offer_gradients(const execute::Program& program,
                                            std::span<const python::Object> captured,
                                            std::span<execute::Slot> rebound) const;
-  /// The result, once the heap is changed and the effects are done.
+  /// Commits: changes the heap, performs the effects, and builds the result.
   python::Object finish(std::span<const python::Object> captured,
                         std::span<execute::Slot> results) const;
   void finish_wrongly(std::span<const python::Object> captured,
@@ -100,11 +102,12 @@ class Entry {
 
   std::unique_ptr<Guards> guards_;
   std::shared_ptr<execute::Program> program_;
-  std::shared_ptr<BackgroundWork> compiling_;  ///< of its kernels; null: nothing is
+  std::shared_ptr<BackgroundWork>
+      compiling_;  ///< the compilation of its kernels; null when it is done
   std::shared_ptr<Differentiable> differentiable_;
   std::vector<graph::Type::Kind> input_kinds_;
   std::vector<size_t> inputs_;      ///< positions among the captured objects
-  std::vector<ElementPart> parts_;  ///< of lists: InputBinding::part
+  std::vector<ElementPart> parts_;  ///< InputBinding::part, of inputs that are lists
   std::vector<Cell> cells_;         ///< as program_->cells()
   size_t result_count_ = 0;
   Recipe result_;

@@ -15,8 +15,8 @@ Py_ssize_t references_from(Captured captured, PyObject* object) {
   return std::ranges::count_if(captured, [&](const auto& each) { return each.is(object); });
 }
 
-/// Numbers, texts, tensors and functions: by far the most of what is replaced.
-bool ends_unseen(PyObject* object) {
+/// A quick answer for most replaced objects: numbers, strings, tensors and functions have none.
+bool has_no_finalizer(PyObject* object) {
   return object == Py_None || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
          PyBool_Check(object) || PyUnicode_CheckExact(object) || PyType_Check(object) ||
          PyModule_Check(object) || PyFunction_Check(object) || tensor_access().is_tensor(object);
@@ -27,7 +27,7 @@ class Search {
   explicit Search(Captured captured) : captured_(captured) {}
 
   bool finds(PyObject* object) {
-    if (ends_unseen(object)) return false;
+    if (has_no_finalizer(object)) return false;
     if (seen_.size() >= policy::kMostObjectsForFinalizers || !seen_.insert(object).second)
       return false;
     PyTypeObject* const type = Py_TYPE(object);
@@ -57,7 +57,7 @@ bool may_run_finalizer(PyObject* object, Captured captured) {
 }
 
 bool would_run_finalizer(PyObject* object, Py_ssize_t references, Captured captured) {
-  return object != nullptr && !ends_unseen(object) &&
+  return object != nullptr && !has_no_finalizer(object) &&
          Py_REFCNT(object) <= references + references_from(captured, object) &&
          may_run_finalizer(object, captured);
 }

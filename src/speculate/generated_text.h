@@ -1,5 +1,5 @@
-// What the generator made as text: the graph, where its inputs come from, what is done with its
-// results, and what is assumed.
+// The generator's result as text: the graph, where its inputs come from, what becomes of its
+// results, and its assumptions.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace janus::speculate {
 /// The graph's text, its values named by their operators (see graph::PrintOptions).
 std::string describe_graph(const Generated& generated);
 
-/// One line each, in the order of the run. Inputs and cells that are named as the place where they
-/// are have none.
+/// One line for each connection to Python, in the order of the run. Inputs and cells whose name is
+/// their path have none.
 ///
 ///   input %batch_0 is batch[0]
 ///   cell "state" is self.fc.weight

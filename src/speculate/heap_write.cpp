@@ -68,7 +68,8 @@ python::Object added_twice(PyObject* old, PyObject* value) {
   return result;
 }
 
-/// `wrongly`: as a planted mutation has it.
+/// Writes attributes of objects discovered at run time (HeapWrite::Kind::met). `wrongly`: as a planted
+/// mutation demands.
 void set_met(PyObject* names, PyObject* writes, bool wrongly) {
   const Py_ssize_t count = PyTuple_GET_SIZE(names);
   std::vector<Py_ssize_t> next(static_cast<size_t>(count), 0);
@@ -185,7 +186,7 @@ python::Object HeapWriter::value_before(PyObject* owner) const {
   return old;
 }
 
-bool HeapWriter::ends_something_seen(std::span<const python::Object> captured) const {
+bool HeapWriter::runs_finalizer(std::span<const python::Object> captured) const {
   PyObject* const owner = captured[owner_].get();
   if (kind_ == Kind::tail || kind_ == Kind::clear || kind_ == Kind::extend)
     return ends_an_element(owner, captured);

@@ -1,4 +1,4 @@
-// A HeapWrite made ready to be done again and again.
+// A HeapWrite in a form that can be performed at every call.
 #pragma once
 
 #include <span>
@@ -13,22 +13,23 @@ class HeapWriter {
  public:
   HeapWriter(const HeapWrite& write, const Recipe::Capture& capture);
 
-  /// The value to be written; null for a deletion. Throws python::ErrorSet where a call raises.
+  /// The value to write; null for a deletion. Throws python::ErrorSet where a call raises.
   python::Object value(std::span<const python::Object> captured, std::span<execute::Slot> results,
                        Recipe::Made& made) const;
-  /// Writes it. Throws python::ErrorSet if memory runs out.
+  /// Performs the write. Throws python::ErrorSet if memory runs out.
   void write(std::span<const python::Object> captured, PyObject* value) const {
     write_to(captured[owner_].get(), value);
   }
-  /// The write as a planted mutation has it.
+  /// Performs it wrongly, as a planted mutation demands.
   void write_wrongly(std::span<const python::Object> captured, PyObject* value) const;
 
-  /// Whether it replaces or removes an object, as it is before the run, whose end the program sees.
-  bool ends_something_seen(std::span<const python::Object> captured) const;
-  /// What is changed, for a reason.
+  /// Whether it replaces or removes an object that has a visible finalizer, as things are before
+  /// the run.
+  bool runs_finalizer(std::span<const python::Object> captured) const;
+  /// The written place, for a reason.
   std::string describe() const;
 
-  /// Whether both make keys of one container.
+  /// Whether both may add keys to the same container.
   bool makes_keys_of(const HeapWriter& other) const {
     return kind_ == other.kind_ && owner_ == other.owner_ && !deletes_ && !other.deletes_ &&
            (kind_ == HeapWrite::Kind::attribute || kind_ == HeapWrite::Kind::item);

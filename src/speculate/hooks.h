@@ -1,16 +1,16 @@
-// What instrumented code calls, and the state of profile runs.
+// The hooks that instrumented code calls, and the state of profiled runs.
 //
 // Instrumented code reaches its hooks through a constant: an object of a C class, one for each
-// function (or run of statements), that knows where the facts are kept. Its methods give back what
-// they are given, so that the code computes what it would have computed; they record only while a
-// profile run is active in the thread, for functions that the run created may outlive it.
+// function (or run of statements), that knows its facts. Its methods return what they are given, so
+// the code computes the same. They record only while a profiled run is active in the thread, since
+// functions that the run created may outlive it.
 //
 //   value(fact, x) → x                     x is the result at that node
 //   callee(fact, function_fact, f) → f     or the instrumented copy of f; the code then calls that
 //   taken(fact[, also]), not_taken(...)    → True, False: a test went that way
 //   test(fact, x) → bool                   the truth of x, taken once
-//   and_operand(fact, x), or_operand(...)  → bool; an x that decides the whole is put aside
-//   kept() → x                             what was put aside last
+//   and_operand(fact, x), or_operand(...)  → bool; an x that decides the whole is set aside
+//   kept() → x                             the x that was set aside last
 //   loop(fact, iterable, also) → iterable  whose iterator counts
 //   enter(fact)                            a `while` begins
 //   again(fact, also), done(fact, also)    → True, False: its test; `also` is the loop
@@ -24,7 +24,7 @@
 
 namespace janus::speculate {
 
-/// The names of the hooks' methods, as instrumented code spells them.
+/// The names of the hooks, as methods in instrumented code.
 namespace hook {
 inline constexpr const char* value = "value";
 inline constexpr const char* callee = "callee";
@@ -40,10 +40,10 @@ inline constexpr const char* again = "again";
 inline constexpr const char* done = "done";
 }  // namespace hook
 
-/// An object with those methods that records into `facts` (of the process's ProfileStore).
+/// An object with these methods that records into `facts`, which the ProfileStore owns.
 python::Object make_hooks(Facts& facts);
 
-/// A profile run of this thread, for as long as it lives. Runs nest.
+/// A profiled run of this thread, while it lives. Runs nest.
 class ProfileRun {
  public:
   ProfileRun() { begin(); }
@@ -51,33 +51,32 @@ class ProfileRun {
   ProfileRun(const ProfileRun&) = delete;
   ProfileRun& operator=(const ProfileRun&) = delete;
 
-  /// For callers whose run is no C++ block (a region's enter() and leave()); in pairs.
+  /// In pairs, for runs that are no C++ scope (a region's enter() and leave()).
   static void begin();
   static void end();
   static bool active();  ///< in this thread
-  /// How many values that profile runs have seen were tensors: grows while one does tensor work.
+  /// The number of tensors that profiled runs have seen. It grows while a run does tensor work.
   static uint64_t tensors_seen();
 };
 
-/// Calls the function (or bound method) with its instrumented copy in place of it: exactly the
-/// results, effects, exceptions and tracebacks of the plain call, and facts of it and of all Python
-/// functions that it calls. Where there is no copy (no source, generators) it is just called. The
-/// recursion limit may be met one call earlier, since hooks are calls too.
-/// Throws python::ErrorSet with the program's exception.
+/// Calls the instrumented copy of the function (or bound method). Results, effects, exceptions and
+/// tracebacks are those of the plain call. Records facts of the function and of all Python
+/// functions that it calls. A function without a copy (no source, generators) is called as it is.
+/// The recursion limit may be reached one call earlier, since hooks are calls too. Throws
+/// python::ErrorSet with the program's exception.
 python::Object profiled_call(PyObject* function, PyObject* const* arguments, Py_ssize_t count,
                              PyObject* keyword_names);
 
-/// How profile runs treat callables that are not plain functions of the program; all optional.
+/// How profiled runs treat callables that are no plain functions; all members are optional.
 struct CalleePolicy {
-  /// The Python function behind a callable object of ours (a converted function), borrowed; null if
-  /// it is none. The run then profiles into that function.
+  /// The Python function behind a converted function, borrowed; null for any other object. The run
+  /// then profiles that function.
   PyObject* (*unwrap)(PyObject* callable) = nullptr;
-  /// Functions that need no facts (the graph has them as operators): called as they are.
+  /// Whether a function needs no facts, since graphs have it as an operator. It is called as it is.
   bool (*skip)(PyObject* function) = nullptr;
 };
-/// To be called once at start-up. It imports what profiling needs of the standard library: an
-/// import later, while some static variable is being made, might let another thread run and wait
-/// for it.
+/// Called once at start-up. Imports what profiling needs of the standard library: a later import,
+/// while a static variable is initialised, might let another thread run that waits for it.
 void prepare_profiling(CalleePolicy policy);
 
 /// The Python function behind a converted function, borrowed; null if the object is none.

@@ -9,7 +9,7 @@
 
 namespace janus::speculate {
 
-/// `objects`: those that the graph's operators name by number, classes among them.
+/// `objects`: those that the graph's operators refer to by number, classes among them.
 std::shared_ptr<const execute::Heap> object_heap(std::vector<python::Object> objects);
 
 }  // namespace janus::speculate

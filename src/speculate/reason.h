@@ -1,4 +1,4 @@
-// Why something is not in a graph, or why a graph was left: the only list of reasons.
+// Why something is not in a graph, or why a graph bailed out: the only list of reasons.
 // tests/python/runtime/test_reasons.py has a program for each of them.
 #pragma once
 
@@ -33,7 +33,7 @@ namespace janus::speculate {
   X(would_raise,          "converting this would raise: {}")                                            \
   X(mode_active,          "{} is active")                                                               \
   X(internal_error,       "internal error: {}")                                                         \
-  /* a graph was not entered or was left */                                                             \
+  /* a graph was not entered, or bailed out */                                                           \
   X(guard_failed,         "{}")                                                                         \
   X(branch_changed,       "the test '{}' went the other way")                                           \
   X(kind_changed,         "an object was of another kind than any before")                              \
@@ -52,11 +52,11 @@ struct Reason {
   ReasonCode code;
   std::string details;
   graph::SourceSpan span;
-  /// Which of the statements at the top of a run of statements was refused; -1: not known, or a
+  /// The number of the refused statement at the top of a run of statements; -1: unknown, or a
   /// function.
   int statement = -1;
-  /// The function of the program's own that what was converted called, and in which, or in what
-  /// that calls, `span` lies; null if there is none.
+  /// The user's function that the converted code calls, directly, and that leads to `span`; null if
+  /// the place is in the converted code itself.
   python::Object callee = {};
 
   /// The code as text: "heap_write".
@@ -67,7 +67,7 @@ struct Reason {
   std::string describe() const;
 };
 
-/// All codes, for the test that none is unused.
+/// All codes, for the test that each of them is used.
 std::vector<std::string> reason_codes();
 
 }  // namespace janus::speculate

@@ -1,5 +1,5 @@
-// A record of the reasons that are made, for tests that ask which they have produced. Costs one
-// load of a flag where a reason is made.
+// A record of all reasons, for tests that check which reasons they have produced. It costs one load
+// of a flag where a reason is made.
 #pragma once
 
 #include <atomic>
@@ -11,16 +11,15 @@
 
 namespace janus::speculate {
 
-/// From now on each reason that is made in this process is recorded, also one of which nobody
-/// hears.
+/// From now on each reason of this process is recorded, also one that is never reported.
 void record_reasons();
-/// Each code and details recorded since the last call, once, sorted.
+/// The codes and details recorded since the last call, each once, sorted.
 std::vector<std::pair<std::string, std::string>> take_recorded_reasons();
 
 extern std::atomic<bool> is_recording_reasons;
 void add_to_record(ReasonCode code, const std::string& details);
 
-/// Where a reason is made.
+/// Called where a reason is made.
 inline void record(ReasonCode code, const std::string& details) {
   if (is_recording_reasons.load(std::memory_order_relaxed)) [[unlikely]]
     add_to_record(code, details);

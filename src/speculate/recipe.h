@@ -1,5 +1,5 @@
-// A Template made ready to be built again and again: sources are replaced by positions among the
-// captured objects.
+// A Template in a form that can be built at every call: sources are positions among the captured
+// objects.
 #pragma once
 
 #include <functional>
@@ -11,36 +11,36 @@
 
 namespace janus::speculate {
 
-/// What stands for a variable without a value in the result of a run of statements.
+/// Stands for an unbound variable in the result of a run of statements.
 PyObject* unbound_marker();
-/// What stands there for a variable that the run has not touched.
+/// Stands there for a variable that the run has not touched.
 PyObject* untouched_marker();
 
-/// A graph result or rebound value as a Python object, which takes a tensor over: the slot refers
-/// to the object afterwards. Throws python::ErrorSet.
+/// A graph result or rebound value as a Python object. The object takes over a tensor; the slot
+/// then refers to it. Throws python::ErrorSet.
 python::Object to_object(execute::Slot& slot);
 
 class Recipe {
  public:
-  /// `capture` gives the position of a source among the captured objects.
+  /// Gives the position of a source among the captured objects.
   using Capture = std::function<size_t(const Source*)>;
   Recipe() = default;
   Recipe(const Template& form, const Capture& capture);
 
-  /// The objects made so far in this run, by place, so that parts can be shared between the result,
-  /// the changes of the heap and the effects.
+  /// The objects built so far in this run, by place. The result, the heap writes and the effects
+  /// can share them.
   using Made = std::vector<python::Object>;
-  /// A new object. Throws python::ErrorSet where a call raises.
+  /// Builds a new object. Throws python::ErrorSet where a call raises.
   python::Object build(std::span<const python::Object> captured, std::span<execute::Slot> results,
                        Made& made) const;
 
  private:
-  /// What it is built of.
+  /// The values that it is built of.
   struct Given {
     std::span<const python::Object> captured;
     std::span<execute::Slot> results;
     Made& made;
-    std::span<const python::Object> items;  ///< of `each`, at the position at hand
+    std::span<const python::Object> items;  ///< of `each`: the elements at the current position
   };
   python::Object build(const Given& given) const;
   python::Object build_parts(const Given& given) const;

@@ -1,4 +1,4 @@
-// Whether tensors that a graph writes share memory with others of its tensors.
+// The alias check: whether a tensor that a graph writes shares memory with another of its tensors.
 #pragma once
 
 #include <bit>
@@ -10,16 +10,15 @@
 
 namespace janus::speculate {
 
-/// A set of storages that finds each by its address, in the time of one look: a step of a deep
-/// network has a thousand tensors.
+/// A hash set of storages by address: a step of a deep network has a thousand tensors.
 class SeparateMemory {
  public:
   /// For at most `count` tensors.
   explicit SeparateMemory(size_t count)
       : mask_(std::bit_ceil(2 * count + 1) - 1), entries_(mask_ + 1) {}
 
-  /// Adds a tensor's storage (null: it has none). If a tensor that was added before has the same
-  /// one, and at least one of the two is written: that tensor.
+  /// Adds a tensor's storage (null: it has none). Returns an earlier tensor with the same storage
+  /// if at least one of the two is written.
   std::optional<size_t> add(size_t tensor, const void* storage, bool is_written) {
     if (storage == nullptr) return std::nullopt;
     size_t place = (reinterpret_cast<uintptr_t>(storage) * kMultiplier >> 32) & mask_;
@@ -38,7 +37,7 @@ class SeparateMemory {
     size_t tensor = 0;
     bool is_written = false;
   };
-  /// Spreads addresses, of which the low bits are alike: 2^64 divided by the golden ratio.
+  /// Spreads addresses, whose low bits are alike: 2^64 divided by the golden ratio.
   static constexpr uint64_t kMultiplier = 0x9e3779b97f4a7c15;
 
   size_t mask_;

@@ -1,7 +1,7 @@
-// How an object was reached from the entry of a call: the path that guards walk again at each call.
+// Access paths: how an object was reached from the entry of a call. Guards walk them at each call.
 //
 // Sources form a tree: a root (an argument, a variable, ...) and steps. They are interned, so two
-// reads of `self.fc.weight` are the same Source, and guards that share a prefix walk it once.
+// reads of `self.fc.weight` are the same Source, and guards walk a common prefix once.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ struct Source {
     function,  ///< the converted function object itself
     constant,  ///< `key` itself: immortal objects (modules of torch, builtins, None)
     // steps
-    attribute,        ///< getattr(base, key), in full generality
+    attribute,        ///< getattr(base, key), with descriptors and all
     instance_value,   ///< base.__dict__[key], no descriptors
     type,             ///< type(base)
     type_attribute,   ///< what type lookup (MRO) finds for key on the type `base`: not bound
@@ -38,9 +38,9 @@ struct Source {
     code,             ///< base.__code__
     grad,             ///< base.grad of a tensor
     context_value,    ///< base.get() of a context variable
-    link_result,  ///< what a link of an lru_cache holds, `index` bytes from its beginning; `key`:
-                  ///< its class
-    tensor_item,  ///< the value of a one-element tensor is not a path: never used in guards
+    link_result,      ///< the result in a link of an lru_cache, at byte `index`; `key`: the link's
+                      ///< class
+    tensor_item,      ///< the value of a one-element tensor is not a path: never used in guards
   };
   Kind kind;
   const Source* base = nullptr;
@@ -51,11 +51,11 @@ struct Source {
   std::string describe() const;
 };
 
-/// Source::describe() of one with these parts, whose base (a function or not) is described as `of`.
+/// Source::describe() of a step with these parts on a base whose description is `of`.
 std::string describe_step(Source::Kind kind, PyObject* key, Py_ssize_t index, const std::string& of,
                           bool of_function);
 
-/// How the length of the list or tuple at the path, and any one element of it, are called.
+/// The texts for the length of the list or tuple at a path, and for any element of it.
 inline std::string length_text(const std::string& path) { return cat("len(", path, ")"); }
 inline std::string element_text(const std::string& path) { return cat(path, "[*]"); }
 

@@ -1,11 +1,11 @@
-// Whether something watches the interpreter that would notice that a function ran as a graph.
+// Whether a debugger, tracer or mode is active that would notice that a function ran as a graph.
 #pragma once
 
 #include "speculate/tensor_access.h"
 
 namespace janus::speculate {
 
-/// What is active, for people ("a trace function"); null if nothing is.
+/// Its name for reports ("a trace function"); null if nothing is active.
 const char* active_watcher(const Environment& environment);
 
 }  // namespace janus::speculate

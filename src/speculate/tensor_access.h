@@ -1,4 +1,4 @@
-// What speculation needs to know of tensors, without torch's headers. torch/ implements it.
+// What speculation asks of tensors, without torch's headers. torch/ implements it.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +24,12 @@ struct TensorFact {
   bool is_parameter = false;  ///< exactly torch.nn.Parameter; else exactly torch.Tensor
   bool is_view = false;       ///< shares autograd version with a base (differentiable view)
   bool has_hooks = false;     ///< tensor hooks, post-accumulate hooks, retains_grad
-  bool accumulator_has_hooks = false;  ///< those of the node that adds gradients to its .grad
+  bool accumulator_has_hooks = false;  ///< hooks of the node that adds to its .grad
   const void* storage = nullptr;       ///< identity of the memory: equal for tensors that share it
   const void* identity = nullptr;      ///< identity of the tensor (TensorImpl)
 };
 
-/// The surroundings of a call that decide what operators do. Compared as a whole at entry.
+/// The thread state that changes what operators do. Guards compare it as a whole.
 struct Environment {
   bool grad_enabled = true;
   bool inference_mode = false;
@@ -43,16 +43,16 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-/// What is expected of one tensor of many, compactly; see TensorPattern.
+/// The expectation of one tensor among many, in compact form; see TensorPattern.
 struct ExpectedTensor {
-  uint32_t step = 0;     ///< index of the tensor, or of the one whose .grad it is
-  bool of_grad = false;  ///< the .grad of that tensor, exactly a torch.Tensor
+  uint32_t step = 0;     ///< step of the tensor, or of the tensor whose .grad it is
+  bool of_grad = false;  ///< it is that tensor's .grad, exactly a torch.Tensor
   graph::DType dtype = graph::DType::f32;
   uint8_t rank = 0;
   bool requires_grad = false, is_leaf = true, is_parameter = false, may_be_view = false,
        has_hooks = false, is_accumulated_into = false;
-  bool is_symbolic = false;          ///< the sizes found are asked for
-  uint32_t first_size = 0;           ///< where they are put
+  bool is_symbolic = false;          ///< its sizes are wanted
+  uint32_t first_size = 0;           ///< where they go
   const int64_t* sizes = nullptr;    ///< -1: at least 2
   const int64_t* strides = nullptr;  ///< null: contiguous
 };
@@ -64,49 +64,49 @@ class TensorAccess {
   /// The fact, or why this tensor is never converted (subclass, device, layout, conj/neg bit,
   /// quantised, ...).
   virtual std::optional<TensorFact> describe(PyObject* tensor, std::string* why_not) const = 0;
-  /// Fast path of guards: exact class, dtype, rank, requires_grad, leaf; fills sizes[0..rank).
-  /// `contiguous` tells whether strides are the contiguous ones.
+  /// The fast path of guards: compares class, dtype, rank, requires_grad, leaf; fills
+  /// sizes[0..rank). `contiguous`: whether the strides are contiguous.
   virtual bool matches(PyObject* tensor, const struct TensorPattern& pattern,
                        int64_t* sizes) const = 0;
-  /// Whether all of them match; fills `storages` (storage_of of each) and the sizes asked for. The
-  /// tensors are entries of `objects`, any objects.
+  /// Whether all tensors match. Fills `storages` (storage_of of each) and the wanted sizes.
+  /// `objects` has the tensors by step, among other objects.
   virtual bool all_match(std::span<const ExpectedTensor> expected, PyObject* const* objects,
                          int64_t* sizes, std::span<const void*> storages) const = 0;
   /// Identity of the tensor's memory, as TensorFact::storage.
   virtual const void* storage_of(PyObject* tensor) const;
   virtual Environment environment() const = 0;
   virtual PyObject* grad_of(PyObject* tensor) const = 0;  ///< new reference: `tensor.grad` or None
-  /// The same without a Python object of its own: a tensor or none.
+  /// The same as a slot, without a new Python object: a tensor or none.
   virtual execute::Slot grad_slot(PyObject* tensor) const = 0;
-  /// `tensor.grad = grad` (a tensor or none), unchecked: they fit.
+  /// `tensor.grad = grad` (a tensor or none), without checks.
   virtual void set_grad(PyObject* tensor, const execute::Slot& grad) const = 0;
-  /// `tensor.data = data`, unchecked, and so many in-place writes for its version.
+  /// `tensor.data = data`, without checks; adds `writes` in-place writes to its version.
   virtual void set_data(PyObject* tensor, const execute::Slot& data, int64_t writes) const = 0;
   virtual execute::Slot to_slot(PyObject* tensor) const = 0;
-  /// The same as an alias: for as long as the object lives and holds that tensor.
+  /// The same without a reference: valid while the object lives and holds that tensor.
   virtual execute::Slot alias_slot(PyObject* tensor) const = 0;
-  /// The Python object of the tensor; where that is new, it takes over the reference.
+  /// The Python object of the tensor. A new object takes over the reference.
   virtual python::Object to_python(execute::Slot tensor) const = 0;
-  /// Hands memory that is free but kept back to the system.
+  /// Returns cached free memory to the system.
   virtual void give_back_free_memory() const {}
 };
 
-/// What a graph assumes of one tensor at entry.
+/// The assumptions of a graph about one tensor at entry.
 struct TensorPattern {
   graph::DType dtype = graph::DType::f32;
   std::vector<graph::Dim> dims;  ///< numbers must match; symbols are bound or must agree
-  /// Exact strides if set; without it the tensor must be contiguous.
+  /// Exact strides; if not set, the tensor must be contiguous.
   std::optional<std::vector<int64_t>> strides;
   bool requires_grad = false;
   bool is_leaf = true;
   bool is_parameter = false;
-  bool may_be_view = false;  ///< it is only read, so it does not matter whether it is one
+  bool may_be_view = false;  ///< the tensor is only read, so it may be a view
   bool has_hooks = false;
-  /// The run adds gradients to it, so the node that would do so in eager has no hooks.
+  /// The run adds to its .grad, so the accumulator node, which eager would run, must have no hooks.
   bool is_accumulated_into = false;
 };
 
-/// Set once by torch/ at start-up.
+/// torch/ sets it once at start-up.
 TensorAccess& tensor_access();
 bool has_tensor_access();
 void set_tensor_access(TensorAccess* access);

@@ -20,8 +20,8 @@ class UnsupportedSyntax : public std::runtime_error {
 /// analysed yet (scope.h), its name and class are not set. Throws UnsupportedSyntax.
 std::shared_ptr<Tree> convert(PyObject* node, std::shared_ptr<const std::string> file);
 
-/// Makes Python `ast` objects of syntax nodes. What the virtual functions do not change comes out
-/// exactly as it went in; instrumentation overrides them.
+/// Makes Python `ast` objects of syntax nodes, unchanged unless a virtual function is overridden.
+/// Instrumentation overrides them.
 class AstBuilder {
  public:
   virtual ~AstBuilder() = default;
@@ -32,7 +32,7 @@ class AstBuilder {
   virtual void statement(const Statement* node, PyObject* list);
   python::Object body(const Body& statements);
 
-  /// The node just as it is, its children by the virtual functions.
+  /// The node as it is, with its children made by the virtual functions.
   python::Object copy(const Expression& node);
   python::Object copy(const Statement& node);
 

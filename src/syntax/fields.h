@@ -1,10 +1,10 @@
-// The fields of every node class, once: their names in Python's `ast` module and where the mirror
-// keeps them.
+// The fields of every node class, once: their names in Python's `ast` module and the members of the
+// mirror.
 //
 // `each_field(node, visit)` calls `visit("left", node.left)` for each field in the order of the
-// `ast` class. Conversion from Python, conversion back, and every general walk are visitors over
-// it. Fields that say nothing to us are left out (type_comment, Constant.kind); so are type
-// parameters, which convert.cpp refuses.
+// `ast` class. Conversion from and to Python, and every general walk, are visitors over it. Fields
+// that we do not need are left out (type_comment, Constant.kind). So are type parameters, which
+// convert.cpp refuses.
 #pragma once
 
 #include <type_traits>

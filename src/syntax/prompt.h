@@ -1,6 +1,6 @@
-// The texts of what was typed and has no file. Up to Python 3.12 the prompt keeps no source: each
-// statement is compiled by itself from `<stdin>`. But where lines can be edited, `readline`
-// remembers them. IPython keeps its cells, but not where a `%%time` above a cell runs it.
+// The text of code without a file, typed at a prompt. Up to Python 3.12 the prompt keeps no source:
+// it compiles each statement by itself from `<stdin>`. Where lines can be edited, `readline`
+// remembers them. IPython keeps its cells, but without the line offset of a `%%time` above.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace janus::syntax {
 
-/// Whether code of that file was typed where no source is kept.
+/// Whether code of that file was typed at a prompt that keeps no source.
 bool is_prompt(const std::string& file);
 
-/// What may have been typed for the statement that the code stands in, latest first: lists of
-/// lines, as linecache gives them. Guesses; source.cpp believes what compiles to the very code.
+/// Candidates for the typed statement that contains the code, latest first: lists of lines, as in
+/// linecache. source.cpp accepts one only if it compiles to the very same code.
 std::vector<python::Object> typed_lines(PyObject* code);
 
-/// Lets linecache give these lines under a name of their own, which is returned.
+/// Registers the lines with linecache under a new file name, which is returned.
 std::string keep_typed_lines(const std::string& file, const python::Object& lines);
 
 }  // namespace janus::syntax

@@ -1,4 +1,4 @@
-// Parts of a run of statements: trees that share the nodes, and so the facts, of the whole.
+// Parts of a run of statements: trees that share the nodes of the whole, and so its facts.
 #pragma once
 
 #include <memory>

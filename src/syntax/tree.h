@@ -244,8 +244,7 @@ class Tree {
   std::string name;                ///< qualified name, for reports
   std::shared_ptr<const std::string> file;
   std::string class_name;  ///< innermost class around it in the source; empty: none
-  /// Of statements: they are the body of a function, or its last, so that nobody sees what its
-  /// variables hold when they have ended.
+  /// Of statements: they end the function, so that nobody reads its variables afterwards.
   bool ends_function = false;
   int fact_count = 0;  ///< facts are numbered 0 .. fact_count-1
 
