@@ -1,6 +1,6 @@
-// Activation functions, elementwise, and softmax along a dimension. NaN goes through all of them as
-// in eager. Where nn.functional takes other parameters than the operator, a composite with the
-// `functional_` prefix has its signature.
+// Elementwise activation functions, and softmax along a dimension. NaN passes through all of them,
+// as in eager. Where nn.functional has other parameters than the operator, a composite with the
+// prefix `functional_` has its signature.
 #include <limits>
 #include <numbers>
 
@@ -16,7 +16,7 @@ using namespace ops;
 
 namespace {
 
-/// Result dtype of clamping: the promotion of everything that is there.
+/// The result type of clamping: the promotion of all operands that are given.
 std::vector<Type> clamped(const Infer& infer) {
   std::vector<size_t> present;
   Shape shape;
@@ -33,12 +33,13 @@ std::vector<Type> clamped(const Infer& infer) {
   return {Type::tensor(dtype, shape)};
 }
 
-/// A literal bound never is.
+/// Whether the bound can be NaN: a literal can't.
 bool can_be_nan(const Element& bound, const Element& x) {
   return bound.code() != nullptr && is_floating(x.dtype());
 }
 
-/// Bounds apply in this order, so that max wins where they cross; a NaN bound gives NaN.
+/// The lower bound, which is applied before the upper one: max wins where they cross. A NaN bound
+/// gives NaN.
 Element at_least(const Element& x, const Element& bound) {
   const Element larger = choice(x < bound, bound, x);
   return can_be_nan(bound, x) ? choice(is_nan(bound), bound, larger) : larger;
@@ -61,7 +62,7 @@ void elu_gradient(Vjp& g, const Expression& alpha, const Expression& scale,
   g.add(0, apply(op::where, apply(op::gt, x, 0), dy * scale, below));
 }
 
-/// One by alpha, which eager rounds to float32 for the gradient alone.
+/// 1 / alpha, which eager rounds to float32 in the gradient only.
 Expression celu_gradients_scale(Vjp& g) {
   const auto alpha = constant_number(g.in(1));
   if (!alpha) return 1 / in(g, 1);
@@ -76,7 +77,7 @@ Scalar clamp_program(ScalarCode& k) {
   return x;
 }
 
-/// With tensors as bounds, eager takes the bound where it equals x: visible in the sign of zero.
+/// With tensors as bounds, eager returns the bound if it equals x: visible in the sign of zero.
 Scalar clamp_tensor_program(ScalarCode& k) {
   Element x = element(k, 0);
   const auto keep = [&](const Element& inside) {
@@ -123,7 +124,7 @@ constexpr double gelu_slope = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;  /
 constexpr double gelu_cubic = 0.044715;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Of a tensor of one element eager asks no library.
+/// The formula of gelu. Eager calls no library for a tensor of one element.
 Gelu gelu_of(const Type& type) {
   const auto ask = eager_arithmetic().gelu;
   return ask == nullptr || element_count(type.shape).is(1) ? Gelu::scaled_first : ask(type.dtype);
@@ -216,7 +217,7 @@ Expression softmax_backward(const Node& node, const OpDef& op, const Expression&
   return apply(op, {{"dim", *node.attributes.find("dim")}, {"input_dtype", y.dtype()}}, dy, y);
 }
 
-// What the fusion compiler makes of the native operators.
+// Decompositions of the native operators, for fusion.
 
 Expression maximum_along(const Node& node, const Expression& x) {
   const Shape dims =
@@ -230,8 +231,8 @@ std::vector<Value*> softmax_in_parts(const Decompose& d) {
   return {y / sum_along(d.node, y)};
 }
 
-/// Of half precision eager rounds the sum and its logarithm where the last dimension is a row; x is
-/// in float32 then.
+/// In half precision, with the last dimension as a row, eager rounds the sum and its logarithm. x
+/// is float32 then.
 std::vector<Value*> log_softmax_in_parts(const Decompose& d) {
   const auto x = in(d, 0);
   const int64_t dim = wrap_dim(integer_attribute(d.node.attributes, "dim"), x.rank());
@@ -532,7 +533,7 @@ constinit const OpDef op::hardsigmoid{
         [](Vjp& g) {
           const auto x = in(g, 0);
           const auto inside = apply(op::logical_and, apply(op::gt, x, -3), apply(op::lt, x, 3));
-          constexpr double sixth = 1.0F / 6.0F;  // as eager has it, also for f64
+          constexpr double sixth = 1.0F / 6.0F;  // eager's constant, also for f64
           g.add(0, apply(op::where, inside, dout(g) * sixth, 0));
         },
     .scalar = [](ScalarCode& k) -> Scalar {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t three[] = {0, 1, 2};
 
-/// Sums with a factor `alpha` (operand 2), which has to be integral where the result is.
+/// The rule of sums with a factor `alpha` (operand 2), which must be integral if the result is.
 std::vector<Type> scaled_sum(const Infer& infer) {
   require_number(infer, 2);
   const auto types = arithmetic(infer);
@@ -37,7 +37,7 @@ std::vector<Type> scaled_difference(const Infer& infer) {
   return scaled_sum(infer);
 }
 
-/// Operators that, unlike +, take no number for a tensor.
+/// The rule of operators that, unlike +, take no numbers in place of tensors.
 std::vector<Type> tensors_only(const Infer& infer) {
   tensor_type(infer, 0);
   tensor_type(infer, 1);
@@ -70,7 +70,7 @@ Expression scaled(const Vjp& g, const Expression& x) {
   return is_constant(g.in(2), 1) ? x : x * in(g, 2);
 }
 
-/// Input `index` if it already is what the node gives.
+/// Input `index` if it has the type of the result, so that it can replace it.
 Value* passed_through(const Fold& fold, size_t index) {
   return fold.inputs[index]->type == fold.node.output()->type ? fold.inputs[index] : nullptr;
 }
@@ -89,20 +89,20 @@ Value* fold_unit_factor(const Fold& fold) {
   return nullptr;
 }
 
-/// Whether a divisor is one number for all elements.
+/// Whether the divisor is one number for all elements.
 bool is_single(const Value& divisor) {
   return divisor.type.is_number() || divisor.type.shape.empty();
 }
 
-/// Rounds the quotient towards minus infinity as Python does, without losing exactness where the
-/// quotient itself was rounded. Between two tensors of half precision eager rounds at each step.
+/// Floor division as in Python, exact even where the quotient itself was rounded. Between two
+/// tensors of half precision eager rounds at each step.
 Element floor_quotient(ScalarCode& k) {
   const Element a = element(k, 0), b = factor_element(k, 1);
   const bool rounds = is_half(k.node().output()->type.dtype) && !is_single(*k.node().inputs[1]);
   const auto step = [&](const Element& x) { return rounds ? rounded(x) : x; };
   const double infinity = std::numeric_limits<double>::infinity();
   const Element exact = a / b, rest = step(maths("fmod", a, b));
-  // Where the quotient overflows, fmod of vectors gives NaN.
+  // The vector function fmod gives NaN where the quotient overflows.
   const Element overflows = (maths("fabs", exact) == infinity) & (maths("fabs", a) != infinity);
   const Element raw = step(choice(overflows, a, step(a - rest)) / b);
   const Element differs = (rest != 0) & ((b < 0) ^ (rest < 0));
@@ -123,7 +123,7 @@ void zero_gradients(Vjp& g) {
     if (g.needs(input)) g.add(input, zeros_of(in(g, input)));
 }
 
-/// Of maximum and minimum: equal operands share the gradient.
+/// The gradient of maximum and minimum: equal operands share it.
 void extremum_gradient(Vjp& g, const OpDef& loses) {
   const auto dy = dout(g), a = in(g, 0), b = in(g, 1);
   const auto share = [&](const Expression& mine, const Expression& other) {
@@ -153,8 +153,8 @@ std::vector<Type> power_of_scalar(const Infer& infer) {
   return {Type::tensor(promoted(infer, std::array<size_t, 2>{0, 1}), base.shape)};
 }
 
-/// self^exponent with the exponents that eager computes without `pow`. Of bf16 it rounds squares
-/// before it goes on, and it takes roots of f16 by `pow`.
+/// self^exponent for the exponents that eager computes without `pow`. Eager rounds squares of bf16
+/// before it continues, and computes roots of f16 by `pow`.
 Scalar power_element(ScalarCode& k) {
   const Element base = element(k, 0);
   const auto known = constant_number(k.node().inputs[1]);
@@ -190,7 +190,7 @@ void power_gradient_of_exponent(Vjp& g) {
   add_gradient(g, 1, [&] {
     const auto base = in(g, 0), exponent = in(g, 1), dy = dout(g), y = out(g);
     const auto bases = base.type().is_tensor() ? base : zeros_of(exponent) + base;
-    // At base 0 the slope is 0 for exponents that are not negative, not NaN.
+    // At base 0 the slope for non-negative exponents is 0, not NaN.
     const auto flat = apply(op::logical_and, apply(op::eq, bases, 0), apply(op::ge, exponent, 0));
     return apply(op::where, flat, 0, dy * (y * apply(op::log, bases)));
   });
@@ -334,7 +334,7 @@ constinit const OpDef op::floor_divide{
     .python = "floor_divide Tensor.floor_divide",
     .traits = elementwise,
     .infer = numeric_arithmetic,
-    // Eager raises when such a gradient is asked for; refusing leaves that to eager.
+    // Eager raises when this gradient is wanted; a refusal leaves that to eager.
     .vjp = [](Vjp&) { throw TypeError("floor_divide: it has no gradient"); },
     .scalar = [](ScalarCode& k) -> Scalar { return floor_quotient(k); },
 };
@@ -532,7 +532,7 @@ constinit const OpDef op::where{
 
 namespace {
 
-/// Of masked_fill and of masked_fill_tensor: where the mask holds, the value that is filled in.
+/// The rule of masked_fill and masked_fill_tensor: the filled value where the mask holds.
 std::vector<Type> infer_masked_fill(const Infer& infer) {
   const Type& self = tensor_type(infer, 0);
   const Type& mask = tensor_type(infer, 1);

@@ -1,4 +1,4 @@
-// Changes of dtype, copies, and the way between tensors of one element and Python numbers.
+// Changes of dtype, copies, and conversion between tensors of one element and Python numbers.
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -20,7 +20,7 @@ std::vector<Type> infer_conversion(const Infer& infer) {
   return with_dtype(infer, dtype);
 }
 
-/// To the dtype of the result, whatever the composite was called.
+/// A conversion to the dtype of the result, under whatever name.
 std::vector<Value*> decompose_conversion(const Decompose& d) {
   return {apply(op::to, {{"dtype", d.node.output()->type.dtype}}, in(d, 0))};
 }

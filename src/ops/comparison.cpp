@@ -1,5 +1,5 @@
-// Elementwise comparisons and logical and bitwise operators. Comparisons are made in the promoted
-// dtype; with NaN only `ne` holds.
+// Elementwise comparisons, logical and bitwise operators. Comparisons compute in the promoted
+// dtype; with NaN only `ne` is true.
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/shape_rules.h"
@@ -13,14 +13,14 @@ namespace {
 
 constexpr Trait test = Trait::pure | Trait::elementwise | Trait::no_gradient;
 
-/// Operands of integers or booleans.
+/// The rule of bitwise operators: operands of integers or booleans.
 std::vector<Type> bitwise(const Infer& infer) {
   const auto types = arithmetic(infer);
   if (is_floating(types[0].dtype)) infer.fail("floating operands");
   return types;
 }
 
-/// Logical operators take no number for a tensor.
+/// The rule of logical operators, which take no numbers in place of tensors.
 std::vector<Type> logical(const Infer& infer) {
   tensor_type(infer, 0);
   tensor_type(infer, 1);

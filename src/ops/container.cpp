@@ -1,12 +1,12 @@
-// Operators on containers of values: frames and lists. All are pure: a list is never changed, a new
-// one is made (the executor shares what they have in common).
+// Operators on containers of values: frames and lists. All are pure: a list never changes, a new
+// one is made, and the executor shares what they have in common.
 //
-// A frame holds what a forward run keeps for its backward run; what is inside, only the node that
-// takes it apart knows. The gradient of a container is a container of the same form that holds the
-// gradients of what is inside, and `none` for what has no gradient. So a push is a pop backward,
-// and a stack of frames is taken down in the order in which the backward run builds its gradient
-// up. A gradient that is zero is an empty container: nodes that take gradients apart are lenient,
-// attribute {zeros=true}.
+// A frame holds the saved values of a forward run for its backward run; only the node that unpacks
+// it knows its contents. The gradient of a container is a container of the same form, with the
+// gradients of the contents, and `none` for contents without a gradient. So the gradient of a push
+// is a pop, and a stack of frames is popped in the order in which the backward run builds its
+// gradient. A zero gradient is an empty container: nodes that unpack gradients accept it (attribute
+// {zeros=true}).
 #include "ops/container.h"
 
 #include "ops/list.h"

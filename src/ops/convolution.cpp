@@ -1,6 +1,6 @@
-// Convolutions of one to three dimensions and their transposes. All of them become the one operator
-// `convolution`; its gradient is `convolution_backward`, whose own gradient is made of the two
-// again, since a convolution is linear in each of its operands.
+// Convolutions of one to three dimensions and their transposes. All become the operator
+// `convolution`. Its gradient is `convolution_backward`, whose own gradient consists of these two
+// again, since a convolution is linear in each operand.
 #include <array>
 
 #include "ops/expression.h"
@@ -48,7 +48,7 @@ Dim output_size(const Infer& infer, const Geometry& geometry, size_t i, const Di
   return floor_divide(input + 2 * geometry.padding[i] - reach - 1, stride) + 1;
 }
 
-/// Fails where the size is known to be out of range; expressions are left to the run.
+/// Fails if the size is known to be out of range. Symbolic sizes are left to the run.
 void require_not_empty(const Infer& infer, const Dim& size) {
   if (size.is_constant() && size.value() < 1) infer.fail(cat("the result would have size ", size));
 }
@@ -100,7 +100,7 @@ Expression convolve(const Node& node, const Expression& input, const Expression&
                weight, bias);
 }
 
-/// Gradients of the convolution that `node` (it or its backward) describes, as far as wanted.
+/// The wanted gradients of the convolution that `node` is, or is the backward of.
 std::vector<Expression> gradients(const Node& node, const Expression& dy, const Expression& input,
                                   const Expression& weight, std::vector<bool> wanted) {
   Attributes attributes = to_attributes(geometry_of(node.attributes, input.shape().size() - 2));
@@ -116,7 +116,8 @@ void convolution_gradient(Vjp& g) {
     if (wanted[i]) g.add(i, results[i]);
 }
 
-/// With dI = A(dO, W), dW = B(dO, I), db = sum(dO) and cotangents u, v, s of the three.
+/// The gradient of dI = A(dO, W), dW = B(dO, I), db = sum(dO), with cotangents u, v, s of the
+/// three.
 void backward_gradient(Vjp& g) {
   const Expression none(g.builder(), g.builder().none());
   const auto dy = in(g, 0), input = in(g, 1), weight = in(g, 2);
@@ -134,7 +135,7 @@ void backward_gradient(Vjp& g) {
     g.add(0, expanded(along(dout(g, 2), 1, dy.rank()), dy.shape()));
 }
 
-/// The padding that keeps the size, where it is the same on both sides.
+/// The padding that keeps the size; it must be equal on both sides.
 Shape same_padding(const Infer& infer, const Shape& weight, const Shape& stride,
                    const Shape& dilation) {
   Shape padding;
@@ -171,7 +172,7 @@ Geometry user_geometry(const Infer& infer, size_t dimensions) {
   return geometry;
 }
 
-/// The input may lack the batch dimension.
+/// The rule of a convolution whose input may lack the batch dimension.
 template <size_t dimensions>
 std::vector<Type> infer_user(const Infer& infer) {
   const Type& input = floating_tensor(infer, 0);

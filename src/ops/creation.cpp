@@ -1,5 +1,5 @@
-// Tensors from nothing or in the likeness of another: constants, ranges, identity matrices. The
-// contents of `empty` are not determined, so it is not here.
+// Creation of tensors, also by the form of another: constants, ranges, identity matrices. `empty`
+// is missing, because its contents are not determined.
 #include <cmath>
 
 #include "ops/element.h"
@@ -46,7 +46,7 @@ std::vector<Type> infer_new(const Infer& infer) {
   return {Type::tensor(wanted_dtype(infer, tensor_type(infer, 0).dtype), wanted_size(infer))};
 }
 
-/// Number of elements of a range; its bounds have to be known.
+/// The number of elements of a range, whose bounds must be known.
 std::vector<Type> infer_range(const Infer& infer, std::optional<double> start,
                               std::optional<double> end, std::optional<double> step) {
   if (!start || !end || !step) infer.fail("the length depends on values");
@@ -56,7 +56,7 @@ std::vector<Type> infer_range(const Infer& infer, std::optional<double> start,
   bool integral = true;
   for (const Value* bound : infer.inputs) integral &= bound->type.kind == Type::Kind::i64;
   const DType dtype = wanted_dtype(infer, integral ? DType::i64 : default_dtype());
-  // Eager rounds the bounds first where the result is integral.
+  // Eager rounds the bounds first if the result is integral.
   if (!integral && !is_floating(dtype)) infer.fail("an integer range with bounds that are not");
   const double length = std::ceil((*end - *start) / *step);
   return {Type::tensor(dtype, {Dim(static_cast<int64_t>(length))})};
@@ -279,7 +279,8 @@ constinit const OpDef op::eye_m{
     },
 };
 
-// ---- New contents for a tensor: what the in-place forms mean ------------------------------------
+// ---- New contents for a tensor: the meaning of in-place forms
+// ------------------------------------
 
 constinit const OpDef op::fill{
     .name = "fill",

@@ -17,7 +17,7 @@ Element product_and_sum(bool contracts, const Element& a, const Element& b, cons
 }
 
 Element eager_root(const Element& x) {
-  // Half precision is widened, and then the processor's instruction does.
+  // Half precision is widened, so the processor's instruction is exact enough.
   const DType stored = x.code()->node().output()->type.dtype;
   const EagerArithmetic& eager = eager_arithmetic();
   const Root root = stored == DType::f32   ? eager.root_of_f32

@@ -1,6 +1,6 @@
 // Elementwise operators of one tensor: signs, rounding, exponentials, trigonometry, tests for NaN.
-// Integers and booleans give f32 where the function is not closed over them. Complex tensors are
-// refused by every rule, so that they are run by torch as opaque operators.
+// Integers and booleans give f32 if the function is not closed over them. Every rule refuses
+// complex tensors, so that torch runs them as opaque operators.
 #include <limits>
 #include <numbers>
 
@@ -16,13 +16,13 @@ using namespace ops;
 
 namespace {
 
-/// A function that leaves integers as they are.
+/// A rounding function: it leaves integers as they are.
 Scalar rounded(ScalarCode& k, std::string_view function) {
   const Element x = element(k, 0);
   return is_floating(x.dtype()) ? maths(function, x) : x;
 }
 
-/// Of functions that are constant between jumps: eager's gradient is zeros, not absent.
+/// The gradient of piecewise constant functions: in eager it is zeros, not absent.
 void zero_gradient(Vjp& g) { g.add(0, zeros_of(in(g, 0))); }
 
 Scalar floating_test(ScalarCode& k, Element (*test)(const Element&)) {
@@ -339,8 +339,8 @@ constinit const OpDef op::tanh{
     .scalar = [](ScalarCode& k) -> Scalar { return maths("tanh", element(k, 0)); },
 };
 
-/// From here on asinh(x) and acosh(x) are log(2 x) to the last digit. The vector functions square
-/// x, which overflows for large ones.
+/// The argument from which on asinh(x) and acosh(x) are log(2 x) to the last digit. The vector
+/// functions square x, which overflows for large x.
 constexpr double without_square = 1e10;
 Element log_of_double(const Element& x) { return maths("log", x) + std::numbers::ln2; }
 

@@ -49,14 +49,15 @@ std::vector<int64_t> named_dim(const Node& node, int64_t rank) {
   return {wrap_dim(integer_attribute(node.attributes, "dim"), rank)};
 }
 
-/// Of what gives a position; not of tensors of rank 0, nor of booleans, whose `argmax` raises.
+/// The reduction of operators that give positions; nullopt for tensors of rank 0, and for booleans,
+/// whose `argmax` raises.
 std::optional<Reduction> reduction_to_positions(const Node& node) {
   const graph::Type& type = node.inputs[0]->type;
   if (type.rank() == 0 || type.dtype == graph::DType::b1) return std::nullopt;
   return Reduction{type.shape, reduced_dims(node.attributes, "dim", type.rank())};
 }
 
-/// The last dimensions, as many as are normalised together.
+/// The last dimensions, which are normalised together.
 std::vector<int64_t> normalised_dims(const Node& node, int64_t rank) {
   const auto inner =
       static_cast<int64_t>(list_attribute(node.attributes, "normalized_shape").size());
@@ -78,15 +79,15 @@ bool is_batch_norm(const Node& node) {
                    {&op::batch_norm_train, &op::batch_norm_no_stats, &op::batch_norm_backward});
 }
 
-/// Whether it computes with tensors of half precision.
+/// Whether the node computes with tensors of half precision.
 bool is_half(const Node& node) {
   return std::ranges::any_of(node.inputs, [](const Value* input) {
     return input->type.is_tensor() && graph::is_half(input->type.dtype);
   });
 }
 
-/// Whether eager's operator rounds half precision on its way as kernels can't: after each factor,
-/// or the elements behind the last whole vector otherwise than those before.
+/// Whether eager's operator rounds half precision in between, in a way that kernels can't: after
+/// each factor, or differently for the elements behind the last whole vector.
 bool rounds_within(const Node& node) {
   if (is_one_of(node, {&op::class_loss, &op::prod, &op::prod_dim})) return true;
   if (node.op != &op::softmax_native) return false;
@@ -165,7 +166,7 @@ class IndexSpace::Finder {
   }
 
  private:
-  // --- operators as what they are made of
+  // --- decomposition
 
   void take_apart(const Node& node) {
     const bool plain = node.op == &op::constant || node.op == &op::size || is_elementwise(node) ||
@@ -188,9 +189,9 @@ class IndexSpace::Finder {
     for (const Node* one : part.body().nodes) take_apart(*one);
   }
 
-  /// Half precision is computed with in float32 and rounded at the end, as in eager; where eager
-  /// rounds in between, so does the decomposition. What reads at other places reads it as it lies,
-  /// and batch norms convert channels themselves, where it shows along which dimension they lie.
+  /// The decomposition of a node. Half precision is widened to float32 and rounded at the end, as
+  /// in eager; if eager rounds in between, so does the decomposition. Reads at other places are not
+  /// widened. Batch norms widen channels themselves, when they know their dimension.
   static std::vector<Value*> parts_of(graph::Builder& builder, const Node& node) {
     std::vector<Value*> inputs = node.inputs;
     if (is_half(node) && !is_reindexing(node) && !is_batch_norm(node)) {
@@ -305,7 +306,7 @@ class IndexSpace::Finder {
     if (node.op == &op::pick) require(node.inputs[1], axes);
   }
 
-  /// An operand from outside that is read in this way only, be it at several tensors of indices, or
+  /// Places an operand from outside that only reads access, possibly with several index tensors or
   /// at several places around the point.
   void place_read(const Node& node) {
     const Value* operand = space_.resolved(node.inputs[0]);
@@ -341,7 +342,7 @@ class IndexSpace::Finder {
     space_.axes_[node.output()] = axes;
   }
 
-  /// A tensor of indices lies along the result's dimensions that it stands for.
+  /// Places an index tensor along the result's dimensions that it stands for.
   void place_index(const LookUp& look_up, const Axes& axes) {
     const Shape& shape = look_up.index->type.shape;
     Axes own;
@@ -350,13 +351,13 @@ class IndexSpace::Finder {
     require(look_up.index, own);
   }
 
-  /// What stands outside of a `reindex` must be a number of its dtype.
+  /// The fill value of a `reindex` must be representable in its dtype.
   static bool fill_fits(const Node& node) {
     return node.op != &op::reindex ||
            can_hold(node.inputs[0]->type.dtype, *graph::constant_number(node.inputs[1]));
   }
 
-  /// Whether each size of the result is known, and none is 0, or it is one of an operand's.
+  /// Whether each size of the result is known and not 0, or is that of an operand.
   static bool tells_sizes(const Node& node) {
     return std::ranges::all_of(node.output()->type.shape, [&](const Dim& size) {
       if (size.is_constant()) return size.value() > 0 || !looks_up(node);
@@ -367,7 +368,7 @@ class IndexSpace::Finder {
     });
   }
 
-  /// Views that change which dimensions of size 1 there are, and those that broadcast.
+  /// Places a view that adds or removes dimensions of size 1, or broadcasts.
   void place_view(const Node& node) {
     const Value* operand = space_.resolved(node.inputs[0]);
     const Shape& from = operand->type.shape;
@@ -398,8 +399,8 @@ class IndexSpace::Finder {
     space_.axes_[node.output()] = result;
   }
 
-  /// The sizes of the space are those of the operands from outside: each dimension needs one, or
-  /// a size that is known where operands are read in parts.
+  /// Requires that each dimension of the space gets its size from an operand from outside, or has a
+  /// known size where operands are read in parts.
   void require_spanned() {
     std::vector<bool> spanned(space_.rank());
     std::unordered_map<const Value*, bool> made;
@@ -428,7 +429,7 @@ std::optional<IndexSpace> IndexSpace::of(std::span<const Node* const> nodes) {
     return Finder().find(nodes);
   } catch (const NoSpace&) {
     return std::nullopt;
-  } catch (const graph::TypeError&) {  // what a decomposition does not take
+  } catch (const graph::TypeError&) {  // a decomposition refuses the operands
     return std::nullopt;
   }
 }

@@ -1,4 +1,4 @@
-// Reading and writing by tensors of positions, joining and repeating tensors, and padding.
+// Gather and scatter by index tensors, concatenation, repetition and padding.
 #include <algorithm>
 #include <array>
 
@@ -21,7 +21,7 @@ int64_t dim_of(const Node& node, int64_t rank) {
   return wrap_dim(integer_attribute(node.attributes, "dim"), rank);
 }
 
-/// Positions are i64 (some operators also take i32).
+/// The type of an index operand: i64, for some operators also i32.
 const Type& positions(const Infer& infer, size_t input, bool also_i32 = false) {
   const Type& type = tensor_type(infer, input);
   if (type.dtype != DType::i64 && !(also_i32 && type.dtype == DType::i32))
@@ -36,7 +36,7 @@ void require_same_dtype(const Infer& infer, size_t a, size_t b) {
 
 // ---- Along one dimension ----------------------------------------------------------------------
 
-/// Positions have self's rank and are no longer than it except along the dimension.
+/// Fails unless the indices have self's rank and fit into it, except along the dimension.
 void require_inside(const Infer& infer, const Type& self, const Type& index, int64_t dim) {
   if (index.rank() != self.rank()) infer.fail(cat("index ", index, " for ", self));
   for (size_t i = 0; i < self.shape.size(); ++i) {
@@ -71,7 +71,7 @@ std::vector<Type> infer_scatter(const Infer& infer) {
   require_inside(infer, self, index, dim_of(infer, self));
   if (infer.type(2).is_tensor()) {
     require_same_dtype(infer, 0, 2);
-    // A longer source is legal in eager, but rare.
+    // Eager allows a longer source, which is rare.
     if (infer.type(2).shape != index.shape) infer.fail("index and source differ in shape");
   } else {
     require_number(infer, 2);
@@ -121,7 +121,7 @@ std::vector<Type> infer_take_along(const Infer& infer) {
 
 // ---- By several tensors -----------------------------------------------------------------------
 
-/// Which dimensions of self are indexed, and the shape of what replaces them.
+/// The indexed dimensions of self, and the shape that replaces them.
 struct Indexed {
   std::vector<size_t> dims;
   Shape broadcast;
@@ -142,7 +142,8 @@ Indexed indexed_dims(const Infer& infer, const Type& self, size_t first, size_t 
   return indexed;
 }
 
-/// The new dimensions stand where the indexed ones were if those were adjacent, else in front.
+/// The result's shape. New dimensions replace adjacent indexed ones in place; else they go to the
+/// front.
 Shape indexed_shape(const Type& self, const Indexed& indexed) {
   Shape shape;
   const size_t place = indexed.adjacent ? indexed.dims.front() : 0;
@@ -172,7 +173,7 @@ std::vector<Type> infer_index_put(const Infer& infer) {
   return {self};
 }
 
-/// self, the indices of the node, and what comes after them.
+/// Operands: self, the indices of the node, and further ones.
 std::vector<Expression> with_indices(const Vjp& g, const Expression& self, size_t index_count,
                                      std::initializer_list<Expression> last) {
   std::vector<Expression> operands{self};
@@ -190,7 +191,7 @@ bool is_summed_by_rows(const Type& type) {
   return type.dtype == DType::f32 || type.dtype == DType::f64;
 }
 
-/// A gradient of rows in their places of a tensor of that shape: what a table gets.
+/// Rows added up at their places in zeros of that shape: the gradient of a table.
 Expression rows_added(const Shape& shape, const Expression& rows, const Expression& index) {
   const Dim count = shape[0];
   const Dim width = element_count(Shape(shape.begin() + 1, shape.end()));
@@ -202,7 +203,7 @@ Expression rows_added(const Shape& shape, const Expression& rows, const Expressi
   return reshaped(sums, shape);
 }
 
-/// The dimensions for which a node gives tensors of indices.
+/// The dimensions for which the node has index tensors.
 std::vector<size_t> indexed_dims(const Node& node) {
   std::vector<size_t> dims;
   for (size_t i = 1; i < node.inputs.size(); ++i)
@@ -210,13 +211,14 @@ std::vector<size_t> indexed_dims(const Node& node) {
   return dims;
 }
 
-/// Counted from the start.
+/// The index counted from the start, if it is negative.
 Expression from_start(const Expression& index, const Dim& size) {
   const auto from_end = index + number(*index.builder(), size);
   return apply(op::where, apply(op::lt, index, 0), from_end, index);
 }
 
-/// Where the first dimensions are indexed, those are one whose indices are computed.
+/// The gradient if the first `count` dimensions are indexed: they are one dimension with computed
+/// indices.
 void leading_gradient(Vjp& g, size_t count) {
   const Shape& shape = in(g, 0).shape();
   Expression place = from_start(in(g, 1), shape[0]);
@@ -228,7 +230,7 @@ void leading_gradient(Vjp& g, size_t count) {
   g.add(0, reshaped(rows_added(rows, dout(g), place), shape));
 }
 
-/// Where one other dimension is.
+/// The gradient if a single other dimension is indexed.
 void inner_gradient(Vjp& g, size_t dim) {
   const auto x = in(g, 0);
   const auto index = from_start(in(g, dim + 1), x.shape()[dim]);
@@ -290,7 +292,7 @@ std::vector<Type> infer_cat(const Infer& infer) {
   return {Type::tensor(dtype, shape)};
 }
 
-/// Of a tensor whose element 0 stands `start` places after that of the result.
+/// x moved by `start` places within a tensor of shape `size`.
 Expression moved(const Expression& x, const Shape& size, const std::vector<int64_t>& start,
                  const Expression& fill) {
   Shape matrix(size.size() * size.size(), Dim(0)), offset;
@@ -360,7 +362,7 @@ void stack_gradient(Vjp& g) {
                     in(g, i).dtype()));
 }
 
-// ---- Repeating, turning, padding --------------------------------------------------------------
+// ---- Repeating, flipping, padding --------------------------------------------------------------
 
 Shape repeats_of(const Attributes& attributes) {
   return list_attribute(attributes, attributes.has("repeats") ? "repeats" : "dims");
@@ -377,7 +379,7 @@ std::vector<Type> infer_repeat(const Infer& infer) {
   return {Type::tensor(infer.type(0).dtype, shape)};
 }
 
-/// Sums over the copies: each dimension as (copies, size).
+/// The gradient of repeat: sums over the copies, with each dimension as (copies, size).
 void repeat_gradient(Vjp& g) {
   const auto x = in(g, 0), dy = dout(g);
   const Shape repeats = list_attribute(g.node().attributes, "repeats");
@@ -393,7 +395,7 @@ void repeat_gradient(Vjp& g) {
   g.add(0, reshaped(sum_over(reshaped(dy, unfolded), copies, false), x.shape()));
 }
 
-/// tile: missing counts in front are 1.
+/// The counts of tile: missing ones in front are 1.
 Shape tile_counts(const Attributes& attributes, size_t rank) {
   Shape counts = list_attribute(attributes, "dims");
   while (counts.size() < rank) counts.insert(counts.begin(), Dim(1));
@@ -447,7 +449,7 @@ std::vector<Value*> decompose_pad(const Decompose& d) {
   return {apply(op::constant_pad_nd, attributes, in(d, 0), value)};
 }
 
-/// Without a border there is nothing to choose: that is a part of the tensor, copied.
+/// Padding as a choice by position. With negative padding only, it is a copied part of the tensor.
 std::vector<Value*> pad_by_position(const Decompose& d) {
   const auto x = in(d, 0);
   const Shape pad = list_attribute(d.node.attributes, "pad");
@@ -572,7 +574,7 @@ constinit const OpDef op::index{
     .python = "Tensor.index",  // the subscript with tensors; no attribute of that name exists
     .infer = infer_index,
     .vjp = index_gradient,
-    // Of what shares memory with its base: positions that are all different.
+    // Used for results that share memory with the base: all positions differ.
     .scatter = [](const Scatter& s) -> Value* {
       std::vector<Value*> inputs = s.view.inputs;
       inputs[0] = s.base;

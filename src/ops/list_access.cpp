@@ -1,9 +1,9 @@
-// Operators that look into lists: elements by position, a list as one tensor, and what their
-// gradients need. All are pure.
+// Operators that read lists: elements by position, a list as one tensor, and the operators that
+// their gradients need. All are pure.
 //
-// The gradient of a list is a list of gradients that ends where the list ends; it may be shorter
-// (zeros are missing at its beginning) or longer (what is before the list's beginning is nobody's).
-// `list_resize` makes it as long as the list.
+// The gradient of a list is a list of gradients that is aligned with the list's end. It may be
+// shorter (zeros are missing at the beginning) or longer (extra elements in front belong to
+// nothing). `list_resize` makes it as long as the list.
 #include "graph/builder.h"
 #include "ops/container.h"
 #include "ops/list.h"
@@ -88,7 +88,7 @@ Dim size_attribute(const Infer& infer) {
   return std::get<Dim>(*value);
 }
 
-/// Elements that numbers of a list can become.
+/// Whether numbers of a list can become elements of this dtype.
 bool takes_numbers(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64 || dtype == DType::b1;
 }
@@ -217,7 +217,7 @@ void differentiate_list_unstack(Vjp& vjp) {
                             {{"dim", dim}, {"size", of}}));
 }
 
-/// So many zeros.
+/// A list of `count` zeros.
 Value* zeros(Builder& builder, const Type& list, Value* count) {
   return resized(builder, ops::zero_gradient(builder, list), count);
 }

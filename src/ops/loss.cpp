@@ -30,7 +30,7 @@ int64_t reduction_of(const Attributes& attributes) {
   throw TypeError(cat("reduction ", *word));
 }
 
-/// nn.functional's deprecated ways to say what the reduction is.
+/// Fails on nn.functional's deprecated parameters for the reduction.
 void refuse_deprecated(const Infer& infer) {
   for (const char* name : {"size_average", "reduce"})
     if (infer.attributes.has(name) && !infer.attributes.is_none(name))
@@ -44,8 +44,8 @@ Expression reduce(const Expression& loss, int64_t reduction) {
 
 Shape reduced(int64_t reduction, Shape shape) { return reduction == none ? shape : Shape{}; }
 
-/// Two floating tensors that broadcast; nn.functional warns where shapes differ, so there they must
-/// not.
+/// The rule of two floating tensors that broadcast. nn.functional warns if shapes differ, so its
+/// forms require equal ones.
 std::vector<Type> infer_pair(const Infer& infer) {
   refuse_deprecated(infer);
   const int64_t reduction = reduction_of(infer.attributes);
@@ -58,7 +58,7 @@ std::vector<Type> infer_pair(const Infer& infer) {
   return {Type::tensor(dtype, reduced(reduction, shape))};
 }
 
-/// The same with a weight as operand 2, which has to be None.
+/// The same with a weight as operand 2, which must be None.
 std::vector<Type> infer_pair_without_weight(const Infer& infer) {
   if (!infer.type(2).is_none()) infer.fail("a weight");
   return infer_pair(infer);
@@ -69,7 +69,7 @@ std::vector<Type> infer_known_third(const Infer& infer, size_t input) {
   return infer_pair(infer);
 }
 
-/// One of the operators below for each element, then the reduction.
+/// The errors of all elements by one of the operators below, then the reduction.
 std::vector<Value*> reduced_errors(const Decompose& d, const OpDef& errors) {
   const Attributes unreduced{{"reduction", int64_t{none}}};
   const bool has_limit = &errors != &op::squared_errors;
@@ -105,20 +105,22 @@ std::vector<Type> infer_errors(const Infer& infer) {
   return {Type::tensor(dtype, broadcast_inputs(infer, std::array<size_t, 2>{0, 1}))};
 }
 
-/// As eager: the target's gradient is that of the operands the other way around, so that zeros have
-/// its signs. `slope(difference)` is the derivative times the result's gradient.
+/// Gradients of both operands. As in eager, the target's gradient is computed with the operands
+/// swapped, which decides the signs of zeros. `slope(difference)`: the derivative times the
+/// result's gradient.
 template <class Slope>
 void error_gradients(Vjp& g, Slope&& slope) {
   add_gradient(g, 0, [&] { return slope(in(g, 0) - in(g, 1)); });
   add_gradient(g, 1, [&] { return slope(in(g, 1) - in(g, 0)); });
 }
 
-/// below(difference) where that is nearer to zero than the limit, else its sign times `beyond`.
+/// below(difference) if the difference is nearer to zero than the limit, else its sign times
+/// `beyond`.
 template <class Below>
 Expression bounded_slope(Vjp& g, const Expression& difference, const Expression& beyond,
                          Below&& below) {
   const auto is_large = apply(op::ge, apply(op::abs, difference), in(g, 2));
-  // Infinity has no gradient where it is not taken.
+  // Keeps infinities out of the side that is not selected: their gradient would be NaN.
   const auto small = apply(op::where, is_large, 0, difference);
   return apply(op::where, is_large, apply(op::sign, difference) * beyond, below(small));
 }
@@ -128,7 +130,7 @@ Element size_of_error(ScalarCode& k, bool rounds) {
   return maths("fabs", rounds ? rounded(difference) : difference);
 }
 
-/// Eager rounds float16 at each step and bf16 at the end.
+/// Smooth L1 of an element. Eager rounds float16 at each step, bf16 at the end.
 Scalar smooth_error(ScalarCode& k) {
   const bool rounds = k.node().output()->type.dtype != DType::bf16;
   const auto step = [&](const Element& x) { return rounds ? rounded(x) : x; };
@@ -137,7 +139,7 @@ Scalar smooth_error(ScalarCode& k) {
   return choice(size < beta, square / beta, size - step(0.5 * beta));
 }
 
-/// Eager rounds bf16 at each step and float16 at the end.
+/// The Huber error of an element. Eager rounds bf16 at each step, float16 at the end.
 Scalar huber_error(ScalarCode& k) {
   const bool rounds = k.node().output()->type.dtype != DType::f16;
   const auto step = [&](const Element& x) { return rounds ? rounded(x) : x; };
@@ -188,7 +190,7 @@ std::vector<Type> infer_binary(const Infer& infer) {
   return {Type::tensor(input.dtype, reduced(reduction_of(infer.attributes), input.shape))};
 }
 
-/// dy as it reaches each element, times the weight.
+/// The gradient of each element, times the weight.
 Expression spread_gradient(const Vjp& g) {
   const auto x = in(g, 0), weight = in(g, 2);
   const int64_t reduction = reduction_of(g.node().attributes);
@@ -255,7 +257,7 @@ void check_classes(const Infer& infer, const Type& input, const Type& target) {
   require_equal(infer, weight.shape[0], classes, "weights and classes");
 }
 
-/// The shape that a target for such an input has.
+/// The shape of the target for an input.
 Shape target_shape(const Shape& input) {
   if (input.size() == 1) return {};
   Shape shape = input;
@@ -280,10 +282,10 @@ std::vector<Type> infer_nll_backward(const Infer& infer) {
   return {floating_tensor(infer, 1)};
 }
 
-// A sample's own class is where the position along the classes equals the target: to look it up
-// or to give it a gradient needs no pass of its own over the scores.
+// The score of a sample's class is selected where the position along the classes equals the target.
+// So neither the look-up nor its gradient needs a pass over the scores of its own.
 
-/// Whether losses are computed so: in the precision of the sums, of one class at least.
+/// Whether class_loss applies: the scores have the precision of the sums, and at least one class.
 bool has_class_loss(const Type& scores, int64_t dim) {
   return (scores.dtype == DType::f32 || scores.dtype == DType::f64) &&
          scores.shape[static_cast<size_t>(dim)].lower_bound().value_or(0) > 0;
@@ -297,7 +299,7 @@ bool has_samples_enough(const Type& scores, int64_t dim) {
 int64_t class_dim(const Type& scores) { return scores.rank() == 1 ? 0 : 1; }
 int64_t class_dim(const Expression& scores) { return class_dim(scores.type()); }
 
-/// `values` where the element is that of its sample's class, 0 elsewhere.
+/// `values` at the element of each sample's class, 0 elsewhere.
 Expression at_class(const Expression& scores, const Expression& target, int64_t dim,
                     const Expression& values) {
   const auto place = apply(op::position, {{"dim", dim}}, scores);
@@ -315,7 +317,7 @@ std::vector<Type> infer_class_loss(const Infer& infer) {
   return {row, row, row};
 }
 
-/// What the fusion compiler makes of class_loss.
+/// The decomposition of class_loss, for fusion.
 std::vector<Value*> class_loss_in_parts(const Decompose& d) {
   const auto scores = in(d, 0), target = in(d, 1);
   const int64_t dim = integer_attribute(d.node.attributes, "dim");
@@ -325,7 +327,7 @@ std::vector<Value*> class_loss_in_parts(const Decompose& d) {
   return {apply(op::pick, {{"dim", dim}}, scores, target) - maximum, maximum, total};
 }
 
-/// The maximum only keeps numbers small: nothing depends on it, so it gets no gradient.
+/// The gradient of class_loss. The maximum only keeps numbers small and needs none.
 void class_loss_gradient(Vjp& g) {
   if (!g.needs(0)) return;
   const auto scores = in(g, 0);
@@ -366,7 +368,7 @@ void nll_backward_gradient(Vjp& g, const OpDef& forward) {
   if (g.needs(1)) g.add(1, zeros_of(in(g, 1)));
 }
 
-/// Of any rank: planes become four dimensions.
+/// The negative log likelihood for any rank, by ATen's operators for ranks 2 and 4.
 Expression likelihood(const Node& node, const Expression& x, const Expression& target,
                       const Expression& weight) {
   const Attributes attributes = likelihood_attributes(node);
@@ -420,13 +422,13 @@ std::vector<Type> infer_cross_entropy(const Infer& infer) {
   return {Type::tensor(input.dtype, reduced(reduction, target_shape(input.shape)))};
 }
 
-/// A number for each class, beside the scores.
+/// One number for each class, shaped to broadcast with the scores.
 Expression beside(const Expression& scores, const Expression& classes, int64_t dim) {
   return expanded(along(classes, dim, scores.rank()), scores.shape());
 }
 
-/// Minus the logarithm of each sample's class, or with smoothing of all classes as well. Without
-/// the logarithms of all scores in memory.
+/// The loss of each sample: minus the log probability of its class, with smoothing also of all
+/// classes. The logarithms of all scores are never in memory.
 Expression losses_of_samples(const Expression& x, const Expression& target,
                              const Expression& weight, double smoothing) {
   const int64_t dim = class_dim(x);
@@ -436,8 +438,8 @@ Expression losses_of_samples(const Expression& x, const Expression& target,
   if (!weight.is_none())
     own = own * apply(op::pick, {{"dim", dim}}, beside(x, weight, dim), target);
   if (smoothing == 0) return own;
-  // Not the negative of it: what `class_loss` and its gradient compute of the scores would be one
-  // value with that, and stored.
+  // Not written as a negation: common subexpression elimination would merge it with what class_loss
+  // and its gradient compute of the scores, and the value would be stored.
   Expression all = parts[1] - x + logarithm;
   if (!weight.is_none()) all = all * along(weight, dim, x.rank());
   const auto classes = number(*x.builder(), x.shape()[static_cast<size_t>(dim)]);
@@ -461,7 +463,7 @@ Expression cross_entropy_of_classes(const Node& node, const Expression& x, const
   const auto own = squeezed(apply(op::pick, {{"dim", dim}}, beside(x, weight, dim), place), dim);
   const auto weights = sum_all(apply(op::where, counted, own, 0.0));
   const auto mean = sum_all(loss) / weights;
-  // Where nothing has a weight, eager's mean is no number, whatever smoothing adds to it.
+  // If no class has a weight, eager's mean is NaN, whatever smoothing adds.
   return smoothing == 0 ? mean : mean + weights * 0 / weights;
 }
 

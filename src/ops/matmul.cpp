@@ -1,5 +1,5 @@
-// Products of matrices and vectors. `matmul` is taken apart by the ranks of its operands, as torch
-// does it; `linear` stays whole, since the executor has its own ways to run it.
+// Products of matrices and vectors. `matmul` decomposes by the ranks of its operands, as in torch.
+// `linear` stays whole, since the executor has several implementations of it.
 #include <array>
 
 #include "ops/expression.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr Trait product = Trait::pure | Trait::product;
 
-/// All operands have the dtype of the first, which is not boolean.
+/// The dtype of the first `count` operands, which must agree and not be boolean.
 DType common_dtype(const Infer& infer, size_t count) {
   const DType dtype = tensor_type(infer, 0).dtype;
   for (size_t i = 1; i < count; ++i)
@@ -62,12 +62,12 @@ void product_gradient(Vjp& g, const OpDef& product) {
 
 Expression outer_product(const Expression& a, const Expression& b) { return unsqueezed(a, 1) * b; }
 
-/// Without a multiplication by one.
+/// x times the factor, without a multiplication by one.
 Expression times(const Expression& x, const Expression& factor) {
   return is_constant(factor, 1) ? x : x * factor;
 }
 
-/// beta * self + alpha * a @ b.
+/// The gradient of beta * self + alpha * a @ b.
 void added_product_gradient(Vjp& g, const OpDef& product) {
   const auto dy = dout(g), beta = in(g, 3), alpha = in(g, 4);
   add_gradient(g, 0, [&] { return times(dy, beta); });
@@ -98,7 +98,8 @@ std::vector<Type> infer_matmul(const Infer& infer) {
   return {Type::tensor(dtype, shape)};
 }
 
-/// Both operands have at least two dimensions: batches are broadcast and made one dimension.
+/// The product of operands with at least two dimensions: their batch dimensions are broadcast and
+/// become one.
 Expression batched_product(const Expression& a, const Expression& b, const Shape& result) {
   const Shape batch = leading(result, 2);
   const Dim rows = a.shape()[a.shape().size() - 2], inner = a.shape().back();
@@ -142,7 +143,7 @@ std::vector<Type> infer_linear(const Infer& infer) {
   return {Type::tensor(dtype, with(leading(input, 1), {weight[0]}))};
 }
 
-/// All dimensions but the last made one.
+/// x as a matrix: all dimensions but the last become one.
 Expression rows(const Expression& x) {
   return reshaped(x, {element_count(leading(x.shape(), 1)), x.shape().back()});
 }

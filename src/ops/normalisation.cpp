@@ -1,9 +1,9 @@
-// Normalisations over batches, layers and groups, and look-up of embeddings.
+// Normalisation over batches, layers and groups, and embedding look-up.
 //
-// Training a batch norm changes its running statistics in eager. Here the new statistics are
-// results 1 and 2 of `batch_norm` (none where there are none), which the frontend writes back. The
-// backward operators' own gradients are written with the normalised operand x^ = (x - m) s, where m
-// is the mean and s one over the deviation of each group of N elements:
+// In eager, training a batch norm changes its running statistics. Here the new statistics are
+// results 1 and 2 of `batch_norm` (none without statistics), which the front end writes back. The
+// gradients of the backward operators use the normalised operand x^ = (x - m) s, where m is the
+// mean and s one over the deviation of each group of N elements:
 //   backward:  dx = s (h - mean(h) - x^ mean(h x^)),  h = dy w
 //   its vjp for a cotangent u of dx: see `normalised_backward_gradients`.
 #include <array>
@@ -28,7 +28,7 @@ struct Grouping {
   std::vector<int64_t> shared;   ///< dimensions over which the affine parameters are shared
 };
 
-/// Channels are dimension 1.
+/// Groups of batch norm: one for each channel, dimension 1.
 Grouping by_channel(int64_t rank) {
   Grouping grouping;
   for (int64_t dim = 0; dim < rank; ++dim)
@@ -37,7 +37,7 @@ Grouping by_channel(int64_t rank) {
   return grouping;
 }
 
-/// The last `inner` dimensions are one group.
+/// Groups of layer norm: the last `inner` dimensions.
 Grouping by_sample(int64_t rank, int64_t inner) {
   Grouping grouping;
   for (int64_t dim = 0; dim < rank; ++dim)
@@ -45,14 +45,14 @@ Grouping by_sample(int64_t rank, int64_t inner) {
   return grouping;
 }
 
-/// The parts of a normalisation at hand, all of a shape that broadcasts with x.
+/// The parts of one normalisation. All shapes broadcast with x.
 struct Normalised {
   Expression x, mean, scale;  ///< scale: one over the deviation
   Grouping grouping;
 
   Expression hat() const { return (x - mean) * scale; }
   Expression average(const Expression& y) const { return mean_over(y, grouping.reduced, true); }
-  /// y without its mean and without its part along x^.
+  /// y without its mean and without its component along x^.
   Expression projected(const Expression& y) const {
     return y - average(y) - hat() * average(y * hat());
   }
@@ -71,7 +71,7 @@ struct BackwardGradients {
   Expression dy, x, weight;
 };
 
-/// Cotangents u, a, c of dx, dw, db (those that are there) to gradients of dy, x and w. With
+/// The gradients of dy, x and w from the cotangents u, a, c of dx, dw, db, as far as given. With
 /// h = dy w, P the projection above and T = sum(u P(h)) over a group:
 ///   for h:  s P(u);  dy adds a x^ + c
 ///   for x:  through x^: s P(G) with G = -s (h mean(u x^) + u mean(h x^)) + a dy;
@@ -113,7 +113,7 @@ std::vector<Type> masked_types(const Infer& infer, const Type& input, const Type
 
 // ---- Batches ----------------------------------------------------------------------------------
 
-/// Operands `inputs` are none or vectors with an element for each channel.
+/// Fails unless the operands `inputs` are none or vectors with one element for each channel.
 void require_vectors(const Infer& infer, std::initializer_list<size_t> inputs) {
   const Type& input = infer.type(0);
   for (const size_t i : inputs) {
@@ -155,7 +155,7 @@ Normalised by_channel(const Expression& x, const Expression& mean, const Express
           .grouping = by_channel(x.rank())};
 }
 
-/// Gradients that reach x through the saved mean and scale (results 1 and 2).
+/// Adds the gradients of x through the saved mean and scale (results 1 and 2).
 void saved_statistics_gradient(Vjp& g, const Normalised& n, const Expression* dmean,
                                const Expression* dscale) {
   const auto count = number(g.builder(), n.count());
@@ -226,13 +226,13 @@ void batch_norm_backward_gradient(Vjp& g) {
   if (!weight.is_none() && g.needs(2)) g.add(2, reshaped(gradients.weight, weight.shape()));
 }
 
-/// Mean, and sum of the squared differences from it, for each channel: [1, C, 1, ...].
+/// The mean and the sum of squared differences from it, for each channel: [1, C, 1, ...].
 struct Moments {
   Expression mean, squares;
 };
 
-/// In double precision, as eager computes them: of float32 both in one pass, since squares of its
-/// numbers are exact there; of float64 one after the other.
+/// The moments in double precision, as in eager. For float32 both take one pass, since squares are
+/// exact in double; for float64 the second follows the first.
 Moments moments_of(const Expression& x, const std::vector<int64_t>& dims, const Dim& count) {
   if (x.dtype() == DType::f64) {
     const auto mean = mean_over(x, dims, true);
@@ -246,13 +246,13 @@ Moments moments_of(const Expression& x, const std::vector<int64_t>& dims, const 
   return {.mean = mean, .squares = apply(op::clamp_min, squares, 0)};
 }
 
-/// What each channel of x has, widened and where x has its channels.
+/// One value for each channel, widened and shaped to broadcast with x.
 Expression wide_along(const Expression& channels, const Expression& x) {
   return widened(along(channels, 1, x.rank()));
 }
 
-/// What the fusion compiler makes of batch_norm_train and batch_norm_no_stats. Eager normalises by
-/// mean and deviation as it gives them, in the precision of the parameters.
+/// The decomposition of batch_norm_train and batch_norm_no_stats, for fusion. Eager normalises by
+/// the mean and deviation that it returns, in the precision of the parameters.
 std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics) {
   const auto x = widened(in(d, 0)), weight = in(d, 1), bias = in(d, 2);
   const size_t next = has_statistics ? 5 : 3;
@@ -269,7 +269,7 @@ std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics)
   const auto deviation = widened(cast(1 / apply(op::sqrt, variance + eps), given));
   auto scale = deviation;
   if (!weight.is_none()) scale = scale * wide_along(weight, x);
-  // Differences first: where the mean is far from zero, `x * scale` would round away what deviates.
+  // Subtracts first: with a mean far from zero, `x * scale` would round the differences away.
   auto normal = (x - mean) * scale;
   if (!bias.is_none()) normal = normal + wide_along(bias, x);
   std::vector<Value*> results{normal, vector(mean), vector(deviation)};
@@ -283,7 +283,7 @@ std::vector<Value*> batch_norm_in_parts(const Decompose& d, bool has_statistics)
   return results;
 }
 
-/// What the fusion compiler makes of native_batch_norm_backward.
+/// The decomposition of native_batch_norm_backward, for fusion.
 std::vector<Value*> batch_norm_backward_in_parts(const Decompose& d) {
   const auto dy = widened(in(d, 0)), x = widened(in(d, 1)), weight = in(d, 2);
   const Normalised n{.x = x,
@@ -304,7 +304,7 @@ std::vector<Value*> batch_norm_backward_in_parts(const Decompose& d) {
   return results;
 }
 
-/// Operands of the composites, whatever their order.
+/// The operands of the composites, whose order differs.
 struct BatchNorm {
   Expression input, weight, bias, running_mean, running_var, momentum, eps;
   bool training = false;
@@ -327,8 +327,8 @@ std::vector<Type> infer_batch_norm(const Infer& infer, size_t running_mean, size
   return {input, updated, updated};
 }
 
-/// (x - mean) * weight / sqrt(var + eps) + bias, as two vectors and one multiplication. Half
-/// precision is computed with in float32 and rounded once, as in eager.
+/// (x - mean) * weight / sqrt(var + eps) + bias, by two vectors and one multiplication. Half
+/// precision is computed in float32 and rounded once, as in eager.
 Expression evaluated(const BatchNorm& norm) {
   const int64_t rank = norm.input.rank();
   const DType dtype = norm.input.dtype();
@@ -393,15 +393,15 @@ Normalised by_sample(const Node& node, const Expression& x, const Expression& me
           .grouping = by_sample(x.rank(), inner_rank(node.attributes))};
 }
 
-/// Whether kernels compute the gradients of a layer norm well. One goes over rows and another over
-/// columns, where ATen's operator reads once: as good only while the operands stay in the cache.
+/// Whether kernels compute the gradients of a layer norm as fast as ATen. They take one pass over
+/// rows and one over columns, where ATen reads once, so the operands must stay in the cache.
 bool suits_kernels(const Type& input, const Grouping& grouping) {
   return (input.dtype == DType::f32 || input.dtype == DType::f64) && !grouping.shared.empty() &&
          typical_bytes(input) <= policy::kLayerNormCachedBytes &&
          has_rows_enough({input.shape, grouping.reduced});
 }
 
-/// What depends on the output alone; the saved statistics have gradients of their own.
+/// The gradients that come through the output only; the saved statistics have their own.
 void layer_norm_gradient_in_parts(Vjp& g, const Normalised& n) {
   const auto dy = dout(g), weight = in(g, 1);
   const auto h = weight.is_none() ? dy : dy * weight;
@@ -450,7 +450,7 @@ void layer_norm_backward_gradient(Vjp& g) {
   if (!weight.is_none() && g.needs(4)) g.add(4, reshaped(gradients.weight, weight.shape()));
 }
 
-/// What the fusion compiler makes of native_layer_norm.
+/// The decomposition of native_layer_norm, for fusion.
 std::vector<Value*> layer_norm_in_parts(const Decompose& d) {
   const auto x = in(d, 0), weight = in(d, 1), bias = in(d, 2);
   const auto dims = by_sample(x.rank(), inner_rank(d.node.attributes)).reduced;
@@ -481,8 +481,8 @@ std::vector<Type> infer_group_norm(const Infer& infer) {
   return {input};
 }
 
-/// Each of so many groups of channels of a sample as one row of a layer norm, then the affine map
-/// of channels.
+/// Group norm: each group of channels of a sample is one row of a layer norm; then the affine map
+/// of the channels.
 std::vector<Value*> groups_normalised(const Decompose& d, const Dim& groups, size_t eps) {
   const auto x = in(d, 0), weight = in(d, 1), bias = in(d, 2);
   Dim inner = floor_divide(x.shape()[1], groups);
@@ -560,8 +560,7 @@ void embedding_backward_gradient(Vjp& g) {
   g.add(0, apply(op::masked_fill, rows, unsqueezed(padded, -1), 0));
 }
 
-/// nn.functional counts padding_idx from the end where it is negative, and None means there is
-/// none.
+/// The padding row. nn.functional counts a negative padding_idx from the end; None means none.
 int64_t padding_row(const Infer& infer) {
   if (infer.attributes.is_none("padding_idx")) return -1;
   const int64_t given = integer_attribute(infer.attributes, "padding_idx");

@@ -1,12 +1,11 @@
-// Operators on Python's objects that a run meets: nodes of a tree, items of a list.
+// Operators on Python objects that a run reads: nodes of a tree, items of a list.
 //
-// They only read. The heap stays as it is while a graph runs (writes wait until its end), so equal
-// reads give equal values. What an object does not have as the graph takes for granted (no such
-// attribute, a number that is a string, a tensor of another shape) gives the run up like a `guard`
-// that does not hold; attributes `id` and `reason` say to the caller which assumption it was.
+// They only read. The heap does not change while a graph runs, since writes wait until its end, so
+// equal reads give equal values. If an object is not as the graph assumes (no such attribute, a
+// string in place of a number, a tensor of another shape), the run bails out, as at a failed
+// `guard`. The attributes `id` and `reason` tell the caller which assumption it was.
 //
-// Classes and objects that the graph knows are named by their index in a table that belongs to the
-// graph's owner.
+// Classes and objects that the graph knows are indices into a table of the graph's owner.
 #include "ops/list.h"
 
 namespace janus {

@@ -1,5 +1,5 @@
-// Views of a part: one index, a slice, a diagonal, a list of pieces; their gradients put a part
-// into zeros, their reverses into the base.
+// Views of a part: an index, a slice, a diagonal, a list of pieces. Their gradients put the part
+// into zeros, their scatters put it into the base.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -17,7 +17,7 @@ namespace ops {
 
 namespace {
 
-/// A bound of a slice as a position in [0, size]; nullopt if that depends on unknown values.
+/// A bound of a slice, clamped to [0, size]; nullopt if that depends on unknown values.
 std::optional<Dim> clamped_position(const Dim& position, const Dim& size) {
   Dim from_start = position;
   if (position.is_constant()) {
@@ -96,7 +96,7 @@ std::vector<Type> infer_narrow(const Infer& infer) {
   return typed(infer, shape);
 }
 
-/// The start of a narrow, from the front.
+/// The start of a narrow, counted from the front.
 Dim narrow_start(const Node& node, const Dim& size) {
   const Dim start = dim_attribute(node.attributes, "start");
   return start.is_constant() && start.value() < 0 ? size + start : start;
@@ -137,7 +137,7 @@ std::vector<Type> infer_input_sizes(const Infer& infer) {
   return typed(infer, list_attribute(infer.attributes, "input_sizes"));
 }
 
-/// Gradient of the gradient of a part: the same part.
+/// The gradient of the gradient of a part: the part again.
 void part_of_gradient(Vjp& g, const OpDef& part, std::initializer_list<const char*> names) {
   Attributes attributes;
   for (const char* name : names) attributes.set(name, *g.node().attributes.find(name));
@@ -151,7 +151,8 @@ void scatter_gradient(Vjp& g, const OpDef& scatter, const OpDef& part) {
   if (g.needs(1)) g.add(1, apply(part, attributes, dout(g)));
 }
 
-/// `part`: the view that takes out what is put in; null: how long that is, the run decides.
+/// The rule of scatters. `part`: the view that the operand replaces; null if only the run knows its
+/// length.
 std::vector<Type> infer_part_scatter(const Infer& infer, const OpDef* part) {
   const Type& src = tensor_type(infer, 1);
   const Type replaced =
@@ -269,7 +270,7 @@ std::vector<Type> infer_chunk(const Infer& infer) {
   return parts_of(infer, equal_parts(size, length));
 }
 
-/// One slice a result, next to each other.
+/// Adjacent slices, one for each result.
 std::vector<Value*> decompose_parts(const Decompose& d) {
   const auto x = in(d, 0);
   const int64_t dim = dim_of(d.node, x.rank());
@@ -478,7 +479,7 @@ constinit const OpDef op::slice_scatter{
             g.add(0, apply(op::slice_scatter, attributes, dout(g), zeros_of(in(g, 1))));
           if (!g.needs(1)) return;
           if (has_known_start(attributes)) return g.add(1, apply(op::slice, attributes, dout(g)));
-          // The length is src's own, also where the start varies.
+          // The length is that of src, also if the start varies.
           const int64_t dim = dim_of(g.node(), in(g, 0).rank());
           g.add(1, apply(op::narrow,
                          {{"dim", dim},

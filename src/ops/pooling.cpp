@@ -1,4 +1,4 @@
-// Pooling over windows: maxima with their positions, averages, and averages to a given size.
+// Pooling over windows: maxima with their positions, averages, and adaptive averages.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -51,14 +51,14 @@ Dim pooled_size(const Infer& infer, const Window& window, size_t i, const Dim& i
     infer.fail(cat("padding ", padding, " is more than half of the window ", kernel));
   const Dim room = input + 2 * padding - window.dilation[i] * (kernel - 1) - 1;
   if (!window.rounds_up) return floor_divide(room, stride) + 1;
-  // The last window has to start inside the input or its left padding.
+  // The last window must start inside the input or its left padding.
   if (!input.is_constant()) infer.fail("ceil_mode with a size that varies");
   const Dim size = floor_divide(room + stride - 1, stride) + 1;
   const bool outside = ((size - 1) * stride).value() >= (input + padding).value();
   return outside ? size - 1 : size;
 }
 
-/// The shape after pooling the last `dimensions` dimensions.
+/// The result type of pooling the last `dimensions` dimensions.
 template <size_t dimensions>
 Shape pooled(const Infer& infer, const Type& input, const Window& window) {
   if (input.shape.size() != dimensions + 1 && input.shape.size() != dimensions + 2)
@@ -85,7 +85,7 @@ std::vector<Type> infer_max_pool(const Infer& infer) {
   return {values, Type::tensor(DType::i64, values.shape)};
 }
 
-/// The type of operand 1, where operand 0 is the gradient of the result.
+/// The rule of backward operators: the type of operand 1; operand 0 is the gradient of the result.
 std::vector<Type> infer_backward(const Infer& infer) {
   if (floating_tensor(infer, 0).dtype != floating_tensor(infer, 1).dtype)
     infer.fail("gradient and operand differ in dtype");
@@ -104,13 +104,14 @@ Attributes window_attributes(const Node& node, size_t dimensions) {
   return attributes;
 }
 
-// ---- As reads of the elements of windows --------------------------------------------------------
+// ---- Decomposition into reads of window elements
+// --------------------------------------------------------
 
 int64_t product(const std::vector<int64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
-/// Those of element `number`, row after row.
+/// The indices of element `number`, in row-major order.
 std::vector<int64_t> indices(int64_t number, const std::vector<int64_t>& sizes) {
   std::vector<int64_t> result(sizes.size());
   for (size_t i = sizes.size(); i-- > 0; number /= sizes[i]) result[i] = number % sizes[i];
@@ -119,15 +120,15 @@ std::vector<int64_t> indices(int64_t number, const std::vector<int64_t>& sizes) 
 
 /// A window over dimensions of known sizes.
 struct KnownWindow {
-  size_t rank = 0;  ///< of the tensors
+  size_t rank = 0;  ///< rank of the tensors
   std::vector<int64_t> kernel, stride, padding, dilation;
-  std::vector<int64_t> input, output;  ///< sizes of what it goes over
-  std::vector<int64_t> steps;          ///< from index to index in a plane of the input
+  std::vector<int64_t> input, output;  ///< sizes of the pooled dimensions
+  std::vector<int64_t> steps;          ///< strides in a plane of the input
 
   size_t dimensions() const { return kernel.size(); }
   int64_t dim(size_t i) const { return static_cast<int64_t>(rank - dimensions() + i); }
   int64_t element_count() const { return product(kernel); }
-  /// The place in the window of its element `number`, row after row.
+  /// The place of element `number` in the window, in row-major order.
   std::vector<int64_t> place(int64_t number) const { return indices(number, kernel); }
 };
 
@@ -140,8 +141,8 @@ std::vector<int64_t> known(const Shape& sizes) {
   return result;
 }
 
-/// Throws where kernels are not to compute it. Of volumes ATen gives other positions channels last,
-/// where all of a window is -inf: they stay its.
+/// Throws if kernels should not compute the pooling. Volumes stay ATen's: channels last, it gives
+/// other positions for windows that are -inf everywhere.
 KnownWindow known_window(const Window& window, const Shape& input, const Shape& output) {
   const size_t dimensions = window.kernel.size();
   const auto inner = [&](const Shape& shape) {
@@ -164,7 +165,7 @@ KnownWindow known_window(const Window& window, const Shape& input, const Shape& 
   return result;
 }
 
-/// The elements that stand at that place of the windows, `fill` where that is outside.
+/// The elements at one place of all windows; `fill` outside of the input.
 Expression at_place(const Expression& x, const Shape& size, const KnownWindow& window,
                     const std::vector<int64_t>& place, double fill) {
   Shape matrix(size.size() * size.size(), Dim(0)), offset(size.size(), Dim(0));
@@ -177,13 +178,14 @@ Expression at_place(const Expression& x, const Shape& size, const KnownWindow& w
   return apply(op::reindex, {{"size", size}, {"matrix", matrix}, {"offset", offset}}, x, fill);
 }
 
-/// Where the windows begin along a dimension, in front of the input too.
+/// The start of each window along a dimension; it may be negative.
 Expression start_of(const Expression& windows, const KnownWindow& window, size_t i) {
   return apply(op::position, {{"dim", window.dim(i)}}, windows) * window.stride[i] -
          window.padding[i];
 }
 
-/// How far the first element of a window that is no padding stands behind its start, as a position.
+/// The distance of the first element without padding from the start of the window, as a position;
+/// nullopt if it is always 0.
 std::optional<Expression> distance_of_first(const Expression& windows, const KnownWindow& window) {
   std::optional<Expression> distance;
   for (size_t i = 0; i < window.dimensions(); ++i) {
@@ -198,8 +200,8 @@ std::optional<Expression> distance_of_first(const Expression& windows, const Kno
   return distance;
 }
 
-/// Element by element, as ATen: of equal ones the first is taken, and each NaN replaces what was
-/// found before it. Where nothing is taken the first element counts that is no padding.
+/// Max pooling element by element, as in ATen: the first of equal elements wins, and each NaN
+/// replaces what was found before. If no element is taken, the first one without padding counts.
 std::vector<Value*> max_pool_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
   const KnownWindow window =
@@ -227,7 +229,7 @@ std::vector<Value*> max_pool_by_element(const Decompose& d) {
   return {cast(best, type.dtype), index};
 }
 
-/// Between which indices the elements of windows count along a dimension.
+/// The range of indices along a dimension that count for averages.
 struct Limits {
   int64_t lowest, highest;
 };
@@ -236,13 +238,13 @@ Limits limits_of(const KnownWindow& window, size_t i, const Attributes& attribut
   return {-border, window.input[i] + border};
 }
 
-/// Whether all windows have as many elements along a dimension as the kernel.
+/// Whether all windows have the full number of elements along a dimension.
 bool are_whole(const KnownWindow& window, size_t i, const Limits& limits) {
   const int64_t last = (window.output[i] - 1) * window.stride[i] - window.padding[i];
   return -window.padding[i] >= limits.lowest && last + window.kernel[i] <= limits.highest;
 }
 
-/// How many elements each window has along a dimension.
+/// The number of elements of each window along a dimension.
 Expression count_along(const Expression& windows, const KnownWindow& window, size_t i,
                        const Limits& limits) {
   const auto start = start_of(windows, window, i), end = start + window.kernel[i];
@@ -251,8 +253,8 @@ Expression count_along(const Expression& windows, const KnownWindow& window, siz
   return stop - first;
 }
 
-/// What sums over windows are divided by: a number, and in `varying` what differs from window to
-/// window.
+/// The divisor of sums over windows: a number, and in `varying` a factor that differs between
+/// windows.
 int64_t divisor_of(const Expression& windows, const KnownWindow& window,
                    const Attributes& attributes, std::optional<Expression>& varying) {
   if (attributes.has("divisor_override") && !attributes.is_none("divisor_override")) {
@@ -281,7 +283,7 @@ Expression sum_of(int64_t count, const Term& term) {
   return sum;
 }
 
-/// Added up element by element as ATen does it, in single precision at least.
+/// The sum of each window, element by element as in ATen, at least in single precision.
 Expression sum_of_elements(const Expression& x, const Shape& size, const KnownWindow& window) {
   return sum_of(window.element_count(), [&](int64_t number) {
     return widened(at_place(x, size, window, window.place(number), 0.0));
@@ -298,7 +300,7 @@ std::vector<Value*> avg_pool_by_element(const Decompose& d) {
   return {cast(varying ? sum / (*varying * count) : sum / count, type.dtype)};
 }
 
-/// Where the sizes divide, all windows have as many elements, and none is in two.
+/// The window of an adaptive pooling whose sizes divide: all windows are equal and disjoint.
 KnownWindow dividing_window(const Shape& input, const Shape& output) {
   Window window{.kernel = {}, .stride = {}, .padding = {0, 0}, .dilation = {1, 1}};
   for (size_t dim = input.size() - 2; dim < input.size(); ++dim) {
@@ -315,16 +317,16 @@ KnownWindow dividing_window(const Shape& input, const Shape& output) {
 std::vector<Value*> adaptive_avg_pool_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
   const KnownWindow window = dividing_window(in(d, 0).shape(), type.shape);
-  // As eager divides: by one side, then by the other.
+  // Divides as eager does: by one side, then by the other.
   auto average = sum_of_elements(in(d, 0), type.shape, window);
   for (const int64_t side : window.kernel) average = average / side;
   return {cast(average, type.dtype)};
 }
 
-// ---- Back from windows to the elements in them --------------------------------------------------
+// ---- From windows back to their elements --------------------------------------------------
 
-/// What windows have, for each element in them: the last window that it may be in, or so many
-/// before that one; 0 where there is none.
+/// For each element the value of a window that contains it: of the last such window, or of one that
+/// is some windows before it; 0 if there is none.
 Expression at_window(const Expression& windows, const Shape& size, const KnownWindow& window,
                      const std::vector<int64_t>& before) {
   Shape divisor(size.size(), Dim(1)), offset(size.size(), Dim(0));
@@ -342,7 +344,7 @@ void expect_single_rounding(const Type& type) {
     throw TypeError("pooling: eager rounds half precision at each addition");
 }
 
-/// Where each element is in as many windows. Eager divides what each has before it adds.
+/// The gradient of average pooling. Eager divides the gradient of each window before it adds.
 std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
   expect_single_rounding(type);
@@ -366,8 +368,8 @@ std::vector<Value*> avg_pool_backward_by_element(const Decompose& d) {
 
 bool is_power_of_two(int64_t number) { return std::has_single_bit(static_cast<uint64_t>(number)); }
 
-/// Eager divides by one side and then by the other where the gradient lies in planes, and by both
-/// at once where channels are last: that is the same where one of them is a power of two.
+/// The gradient of adaptive average pooling. Eager divides by one side and then by the other in
+/// planes, and by both at once with channels last. The results agree if a side is a power of two.
 std::vector<Value*> adaptive_avg_pool_backward_by_element(const Decompose& d) {
   const Type& type = d.node.output()->type;
   expect_single_rounding(type);
@@ -385,8 +387,8 @@ void max_pool_gradient(Vjp& g, const OpDef& backward) {
   g.add(0, apply(backward, window_attributes(g.node(), dimensions), dout(g), in(g, 0), out(g, 1)));
 }
 
-/// The elements at the positions that the maxima came from: positions count within the last
-/// `dimensions` dimensions.
+/// The elements at the positions of the maxima, which count within the last `dimensions`
+/// dimensions.
 Expression at_positions(const Expression& x, const Expression& positions, size_t dimensions) {
   const auto flat = [&](const Expression& tensor) {
     const Shape& shape = tensor.shape();
@@ -405,7 +407,7 @@ void max_pool_backward_gradient(Vjp& g) {
   if (g.needs(1)) g.add(1, zeros_of(in(g, 1)));
 }
 
-/// One dimension as two, of which the first has size 1.
+/// A one-dimensional list as a two-dimensional one, with `first` in front.
 Shape doubled(const Shape& list, int64_t first) {
   Shape result{Dim(first)};
   result.insert(result.end(), list.begin(), list.end());
@@ -447,7 +449,7 @@ std::vector<Value*> decompose_max_pool(const Decompose& d) {
   return {apply(op, window_attributes(d.node, dimensions), in(d, 0))};
 }
 
-/// The sizes that the last dimensions get. None as an entry is not taken.
+/// The adaptive sizes of the last dimensions. An entry None is refused.
 template <size_t dimensions>
 Shape adaptive_shape(const Infer& infer, const Type& input) {
   const Shape sizes = list_attribute(infer.attributes, "output_size", dimensions);

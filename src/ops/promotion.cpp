@@ -39,8 +39,8 @@ std::optional<DType> promote_present(std::optional<DType> a, std::optional<DType
   return promote(*a, *b);
 }
 
-/// The dtype of a group of operands that matters more, joined with that of one that matters less:
-/// the lesser one only counts if its kind (bool < integer < floating < complex) is higher.
+/// The join of two groups of operands of different priority. The lower one counts only if its kind
+/// (bool < integer < floating < complex) is higher.
 std::optional<DType> join_groups(std::optional<DType> higher, std::optional<DType> lower) {
   if (!higher || !lower) return promote_present(higher, lower);
   if (is_complex(*higher)) return higher;

@@ -1,11 +1,11 @@
-// Calls of Python's library in the middle of a run: functions that only compute numbers, and
-// numbers that the world gives (generators, clocks).
+// Calls of Python's standard library during a run: functions that only compute numbers, and
+// functions that return numbers from outside (generators, clocks).
 //
-// `python_draw %a, %b {function="random.uniform", arguments="_,_"} : f64`. `arguments` says what
-// the call is given: `_` is the next operand, `range(5)` that range, `list(5)` a list of it that
-// the function changes, whose elements are then the results; `k=_` a keyword argument. A call that
-// gives a list has its elements as results. Result types are given when the node is made; a call
-// that gives anything else, or raises, ends the run.
+// `python_draw %a, %b {function="random.uniform", arguments="_,_"} : f64`. `arguments` lists the
+// arguments: `_` is the next operand, `range(5)` that range, `list(5)` a list of it that the
+// function changes, whose elements are then the results; `k=_` is a keyword argument. If a call
+// returns a list, its elements are the results. The node is made with its result types. A call that
+// returns anything else, or raises, fails the run.
 #include "ops/python.h"
 
 #include <charconv>

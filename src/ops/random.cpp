@@ -1,6 +1,6 @@
-// Operators that draw from torch's generator. They run by ATen, in program order, so that the
-// numbers and the generator's state are those of eager. Dropout is taken apart exactly as ATen does
-// it on the CPU.
+// Operators that draw from torch's generator. ATen runs them, in program order, so that the numbers
+// and the state of the generator are those of eager. Dropout decomposes exactly as ATen's on the
+// CPU.
 #include <array>
 
 #include "ops/expression.h"
@@ -48,7 +48,7 @@ std::vector<Type> infer_randint(const Infer& infer) {
   return {Type::tensor(dtype, drawn_size(infer))};
 }
 
-/// New contents by in-place draws: gradients stop there.
+/// The gradient rule of in-place draws: gradients stop there.
 void no_gradient_through(Vjp& g) {
   if (g.needs(0)) g.add(0, zeros_of(in(g, 0)));
 }
@@ -69,7 +69,7 @@ bool is_training(const Node& node) {
   return flag_attribute(node.attributes, node.attributes.has("train") ? "train" : "training");
 }
 
-/// `shape`: of the mask.
+/// Dropout with a mask of that shape.
 std::vector<Value*> dropped(const Decompose& d, const Shape& shape) {
   const auto x = in(d, 0);
   const double p = probability(d.inputs[1]);

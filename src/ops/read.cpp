@@ -15,7 +15,7 @@ using graph::Value;
 
 namespace {
 
-/// A map of which nothing is known yet: every index is 0.
+/// A map in which every index is 0.
 IndexMap empty_map(size_t mapped_rank, size_t space_rank) {
   return {.space_rank = space_rank,
           .factors = std::vector<int64_t>(mapped_rank * space_rank),
@@ -31,7 +31,7 @@ size_t dim_of(const Node& node) {
   return static_cast<size_t>(wrap_dim(integer_attribute(node.attributes, "dim"), rank));
 }
 
-/// How ATen lays out what has dimensions of one element, hangs on strides that nobody sees.
+/// Whether ATen's layout of the result depends on unobservable strides: dimensions of size 1.
 bool lies_by_hidden_strides(const Node& node) {
   const Shape& shape = node.output()->type.shape;
   return shape.size() > 1 && std::ranges::any_of(shape, [](const Dim& dim) { return dim.is(1); });
@@ -66,7 +66,7 @@ Read divided(const Node& node) {
   return read;
 }
 
-/// At an index for each element.
+/// The read of a gather: one index for each element.
 std::optional<Read> gathered(const Node& node) {
   const size_t rank = node.inputs[0]->type.shape.size(), dim = dim_of(node);
   if (rank == 0) return std::nullopt;
@@ -76,8 +76,8 @@ std::optional<Read> gathered(const Node& node) {
   return read;
 }
 
-/// Parts at the places that indices give for some dimensions. Their own dimensions stand at `place`
-/// of the result, in front of and behind which are those that are left.
+/// The read of parts, with index tensors for some dimensions. The dimensions of the indices stand
+/// at `place` of the result, between the remaining dimensions.
 Read of_parts(const Value& operand, std::vector<LookUp> look_ups, size_t place, size_t index_rank) {
   const size_t rank = operand.type.shape.size();
   Read read{empty_map(rank, rank - look_ups.size() + index_rank), std::move(look_ups)};
@@ -101,7 +101,8 @@ Read embedded(const Node& node) {
   return of_parts(*node.inputs[0], {{0, node.inputs[1], rank}}, 0, rank);
 }
 
-/// The indices' dimensions stand where the indexed ones were if those are neighbours.
+/// The read of advanced indexing: the dimensions of the indices replace adjacent indexed ones in
+/// place; else they go to the front.
 Read indexed(const Node& node) {
   std::vector<LookUp> look_ups;
   size_t rank = 0;

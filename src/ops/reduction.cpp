@@ -1,6 +1,6 @@
-// Reductions: sums, means, products, extrema and their positions, tests, variances, norms; and
-// running sums, sorting and selection of the largest, which share their gradients. An attribute
-// `dim` that is None or empty means all dimensions.
+// Reductions: sums, means, products, extrema and their positions, tests, variances, norms. Also
+// cumulative sums, sorting and top-k, which share gradient rules with them. An attribute `dim` that
+// is None or empty means all dimensions.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -34,7 +34,7 @@ std::vector<Type> reduced_to(const Infer& infer) {
   return reduced(infer, dtype);
 }
 
-/// Sums of integers and booleans are i64.
+/// The dtype of a sum: i64 for integers and booleans.
 DType sum_dtype(const Infer& infer) {
   const DType dtype = tensor_type(infer, 0).dtype;
   const DType result =
@@ -43,13 +43,13 @@ DType sum_dtype(const Infer& infer) {
   return result;
 }
 
-/// Fails if a reduced dimension is known to be empty: an extremum of nothing does not exist.
+/// Fails if a reduced dimension is known to be empty: extrema need an element.
 void require_elements(const Infer& infer, std::span<const int64_t> dims) {
   for (const int64_t dim : dims)
     if (infer.type(0).shape[static_cast<size_t>(dim)].is(0)) infer.fail("an empty dimension");
 }
 
-/// A reduction's result brought back to the operand's shape: dims restored, then broadcast.
+/// A reduction's result in the operand's shape: reduced dimensions are restored, then broadcast.
 Expression spread(const Node& node, const Expression& reduced, const Shape& shape) {
   if (keeps(node.attributes)) return expanded(reduced, shape);
   return expanded(restored(reduced, dims_of(node, static_cast<int64_t>(shape.size()))), shape);
@@ -60,7 +60,7 @@ Expression kept(const Node& node, const Expression& reduced, int64_t rank) {
   return keeps(node.attributes) ? reduced : restored(reduced, dims_of(node, rank));
 }
 
-/// The number of elements that are reduced into one.
+/// The number of elements in each reduction.
 Dim reduced_count(const Node& node, const Shape& shape) {
   Dim count = 1;
   for (const int64_t dim : dims_of(node, static_cast<int64_t>(shape.size())))
@@ -68,8 +68,8 @@ Dim reduced_count(const Node& node, const Shape& shape) {
   return count;
 }
 
-/// Divided behind the broadcast, as eager does it: a program that gets it may write to it.
-/// (`simplify` divides in front of it where nobody can tell.)
+/// The gradient of a mean. It divides after the broadcast, as eager does, because a program may
+/// write to the gradient. (`simplify` divides before it where that is unobservable.)
 Expression mean_gradient(Vjp& g, const Expression& dy) {
   const auto x = in(g, 0);
   const auto count = number(g.builder(), reduced_count(g.node(), x.shape()));
@@ -84,8 +84,8 @@ std::vector<Type> infer_extremum(const Infer& infer) {
   return reduced(infer, infer.type(0).dtype);
 }
 
-/// The gradient is shared equally by all elements that are the extremum. NaN is equal to none of
-/// them, so of a row with NaN eager gives 0 / 0, and the others' zeros have the gradient's sign.
+/// The gradient is shared equally by all elements that equal the extremum. NaN equals no element,
+/// so eager gives 0 / 0 for a row with NaN; zeros of other elements have the gradient's sign.
 void shared_extremum_gradient(Vjp& g) {
   const auto x = in(g, 0);
   const auto y = kept(g.node(), out(g), x.rank()), dy = kept(g.node(), dout(g), x.rank());
@@ -96,7 +96,7 @@ void shared_extremum_gradient(Vjp& g) {
   g.add(0, apply(op::where, hit, dy / count, dy * 0 / count));
 }
 
-/// max() and min() of the whole tensor: NaNs share if the result is NaN.
+/// The gradient of max() and min() of a whole tensor: NaNs share it if the result is NaN.
 void whole_extremum_gradient(Vjp& g) {
   const auto x = in(g, 0), y = out(g), dy = dout(g);
   const auto nan = apply(op::logical_and, apply(op::isnan, x), apply(op::isnan, y));
@@ -119,7 +119,7 @@ std::vector<Type> infer_extremum_with_index(const Infer& infer) {
   return {Type::tensor(type.dtype, shape), Type::tensor(DType::i64, shape)};
 }
 
-/// Puts the gradients of elements that were put in order where the indices (result 1) say.
+/// The gradient of sorted elements: goes to the places in the indices (result 1).
 void ordered_gradient(Vjp& g) {
   if (g.dout(0) == nullptr) return;
   const auto x = in(g, 0), dy = dout(g), index = out(g, 1);
@@ -139,7 +139,7 @@ void extremum_with_index_gradient(Vjp& g) {
   g.add(0, put_at(whole(dy), whole(index), x.shape(), dim));
 }
 
-/// Where an element stands among those that are combined with it; the first dimension counts most.
+/// The position of an element within its reduction, in row-major order.
 Expression place_among(const Expression& x, std::span<const int64_t> dims) {
   std::optional<Expression> place;
   for (const int64_t dim : dims) {
@@ -150,8 +150,8 @@ Expression place_among(const Expression& x, std::span<const int64_t> dims) {
   return *place;
 }
 
-/// The extremum, and where the first element stands that equals it or, as NaN is the extremum
-/// wherever there is one, is NaN.
+/// The extremum and the position of the first element that equals it. If there is a NaN, NaN is the
+/// extremum.
 struct Extremum {
   Expression value, place;
 };
@@ -170,7 +170,7 @@ Extremum find_extremum(const Decompose& d, const OpDef& extremum, std::span<cons
   return {over(extremum, x, keep), over(op::amin, place, keep)};
 }
 
-// What the fusion compiler makes of them.
+// Decompositions, for fusion.
 
 template <const OpDef& extremum>
 std::vector<Value*> extremum_with_index_in_parts(const Decompose& d) {
@@ -198,15 +198,15 @@ std::vector<Type> infer_position(const Infer& infer) {
 }
 
 std::vector<Type> infer_test(const Infer& infer) {
-  // Eager's tests of u8 give u8.
+  // In eager, tests of u8 give u8.
   if (tensor_type(infer, 0).dtype == DType::u8) infer.fail("operand of type u8");
   return reduced(infer, DType::b1);
 }
 
 // ---- Products ---------------------------------------------------------------------------------
 
-/// The product along `dim` of a tensor whose size there is known, and the gradient by a tree of
-/// multiplications: exact where elements are zero, and differentiable to any order.
+/// The product along `dim`, whose size is known, and its gradient, by a tree of multiplications: it
+/// is exact for zeros and differentiable to any order.
 class ProductTree {
  public:
   ProductTree(const Expression& x, int64_t dim) : dim_(dim) {
@@ -251,9 +251,9 @@ class ProductTree {
   std::vector<Expression> levels_;
 };
 
-/// Without zeros eager divides the product by each element, which shows where there are NaN,
-/// infinities or a product that overflows; with them it multiplies the others. `y` and `dy` have
-/// size 1 along the dimension.
+/// The gradient of a product. Without zeros, eager divides the product by each element, which is
+/// visible with NaN, infinities and overflow; with zeros it multiplies the other elements. `y` and
+/// `dy` have size 1 along the dimension.
 Expression product_gradient(const Expression& x, const Expression& y, const Expression& dy,
                             int64_t dim) {
   const Dim& size = x.shape()[static_cast<size_t>(dim)];
@@ -264,8 +264,8 @@ Expression product_gradient(const Expression& x, const Expression& y, const Expr
   const auto quotients = dy * (y / apply(op::where, some, 1, x));
   const auto gradient = apply(op::where, some, ProductTree(x, dim).gradient(dy), quotients);
   if (x.rank() > 1) return gradient;
-  // Of several zeros in a vector eager makes zeros, whatever stands beside them; yet that has a
-  // gradient.
+  // If a vector has several zeros, eager gives zeros, whatever the other elements; yet this has a
+  // gradient of its own.
   const auto is_nan = apply(op::ne, gradient, gradient);
   const auto hides = apply(op::logical_and, is_nan, apply(op::gt, zeros, 1));
   return apply(op::where, hides, 0, gradient);
@@ -273,7 +273,7 @@ Expression product_gradient(const Expression& x, const Expression& y, const Expr
 
 // ---- Variances --------------------------------------------------------------------------------
 
-/// What the sum of squares is divided by: the count minus the correction (1 unless given).
+/// The divisor of the sum of squares: the count minus the correction (1 by default).
 Expression freedom(const Node& node, const Expression& correction, const Shape& shape) {
   Builder& builder = *correction.builder();
   const Expression count = number(builder, reduced_count(node, shape));
@@ -301,7 +301,7 @@ Expression deviation_gradient(const Vjp& g, const Expression& dy, const Expressi
   return variance_gradient(g, apply(op::where, flat, 0, dy / (y * 2)));
 }
 
-/// `unbiased` as the correction that it stands for.
+/// The correction that the flag `unbiased` stands for.
 Expression correction_of(const Decompose& d) {
   const bool unbiased = flag_attribute(d.node.attributes, "unbiased");
   return Expression(d.builder, d.builder.constant(static_cast<int64_t>(unbiased ? 1 : 0)));
@@ -333,7 +333,7 @@ std::vector<Type> infer_norm(const Infer& infer) {
   return reduced(infer, dtype);
 }
 
-/// d|x|_p for a known order p.
+/// The gradient of the norm |x|_p for a known order p.
 Expression norm_gradient(const Node& node, const Expression& x, const Expression& reduced_norm,
                          const Expression& reduced_dy, double order) {
   const auto norm = kept(node, reduced_norm, x.rank()), dy = kept(node, reduced_dy, x.rank());
@@ -356,7 +356,7 @@ Expression norm_gradient(const Node& node, const Expression& x, const Expression
   return apply(op::where, apply(op::logical_or, at_zero, apply(op::eq, x, 0)), 0, slope);
 }
 
-/// torch.norm's order: a number, None or "fro" for 2, as an operand of vector_norm.
+/// torch.norm as vector_norm: its order is a number, or None or "fro" for 2.
 std::vector<Value*> decompose_norm(const Decompose& d) {
   const auto order = in(d, 1);
   Attributes attributes{{"dim", *d.node.attributes.find("dim")},
@@ -365,7 +365,7 @@ std::vector<Value*> decompose_norm(const Decompose& d) {
   return {apply(op::vector_norm, std::move(attributes), in(d, 0), order)};
 }
 
-/// Eager's operator is made of others, each of which rounds half precision; x is in float32 then.
+/// The decomposition of logsumexp. Each step of eager's rounds half precision; x is float32 then.
 std::vector<Value*> logsumexp_in_parts(const Decompose& d) {
   const auto x = in(d, 0);
   const DType stored = d.node.inputs[0]->type.dtype;
@@ -577,8 +577,7 @@ constinit const OpDef op::all{
     .infer = infer_test,
 };
 
-// The overloads with a flag come before those with a correction: a call that both would take means
-// the flag.
+// Overloads with a flag come before those with a correction: a call that fits both means the flag.
 
 constinit const OpDef op::var_all{
     .name = "var_all",

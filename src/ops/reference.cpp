@@ -30,12 +30,12 @@ std::optional<int64_t> integer(const ReferenceCall& call, std::string_view name)
 
 int64_t wrapped(int64_t dim, int64_t rank) { return dim < 0 ? dim + rank : dim; }
 
-/// The dimension that an attribute names, counted from the front.
+/// The dimension in an attribute, counted from the front.
 size_t dimension(const ReferenceCall& call, std::string_view name, int64_t rank) {
   return static_cast<size_t>(wrapped(integer(call, name).value_or(0), rank));
 }
 
-/// Which dimensions a list attribute names; none or an empty list: all.
+/// The dimensions in a list attribute; None or an empty list means all.
 std::vector<bool> dimensions(const ReferenceCall& call, std::string_view name, int64_t rank) {
   const AttributeValue* value = call.node.attributes.find(name);
   std::vector<bool> chosen(static_cast<size_t>(rank), false);
@@ -82,7 +82,7 @@ std::vector<Datum> same_elements(const ReferenceCall& call) {
   return {result};
 }
 
-/// A result each of whose elements is the operand's at `place(index)`.
+/// A result whose element at `index` is the operand's at `place(index)`.
 template <class Place>
 std::vector<Datum> gathered(const ReferenceCall& call, Place&& place) {
   const DenseTensor& from = call.tensor(0);
@@ -123,7 +123,7 @@ std::vector<Datum> permute(const ReferenceCall& call) {
   });
 }
 
-/// The offset of the first element of the row that operand `input` names.
+/// The offset of the row whose number is operand `input`.
 size_t row_offset(const ReferenceCall& call, size_t input, const DenseTensor& tensor) {
   int64_t row = std::get<int64_t>(call.inputs[input]);
   const int64_t rows = tensor.sizes.front();
@@ -186,7 +186,7 @@ std::vector<Datum> slice(const ReferenceCall& call) {
   });
 }
 
-/// The base (zeros, or operand 0) with the elements of a piece put where the view showed them.
+/// The base (zeros, or operand 0) with the elements of a piece at the places of a view.
 template <class Place>
 std::vector<Datum> scattered(DenseTensor base, const DenseTensor& piece, Place&& place) {
   for_each_place(piece.sizes, [&](size_t offset, const Index& index) {
@@ -195,7 +195,7 @@ std::vector<Datum> scattered(DenseTensor base, const DenseTensor& piece, Place&&
   return {base};
 }
 
-/// `base` with the source's elements at the places of a slice.
+/// The same for the places of a slice.
 std::vector<Datum> scattered_slice(const ReferenceCall& call, const DenseTensor& base,
                                    const DenseTensor& source) {
   const size_t dim = dimension(call, "dim", base.rank());
@@ -314,7 +314,7 @@ double all_of(const std::vector<double>& list) {
   return std::all_of(list.begin(), list.end(), [](double x) { return x != 0; }) ? 1 : 0;
 }
 
-/// The first place of the largest element; NaN counts as largest.
+/// The position of the first largest element; NaN counts as largest.
 double place_of_largest(const std::vector<double>& list) {
   size_t best = 0;
   for (size_t i = 1; i < list.size() && !std::isnan(list[best]); ++i)
@@ -334,8 +334,8 @@ double product_at(const DenseTensor& a, const DenseTensor& b, Index left, Index 
   return sum;
 }
 
-/// The product of the last dimension of `a` with the first matrix dimension of `b`; leading
-/// dimensions go along. `b` may be a vector, or have fewer leading dimensions.
+/// One element of the product of `a` and `b` over the last dimension of `a`. `b` may be a vector,
+/// or have fewer leading dimensions.
 double matrix_product(const DenseTensor& a, const DenseTensor& b, const Index& index) {
   const bool vector = b.rank() == 1;
   Index left(index.begin(), vector ? index.end() : index.end() - 1);
@@ -456,7 +456,7 @@ std::vector<Datum> filled_with(const ReferenceCall& call) {
   return {result};
 }
 
-/// The number that is the last operand everywhere.
+/// A tensor filled with the last operand.
 std::vector<Datum> full(const ReferenceCall& call) {
   DenseTensor result = call.result();
   const double value = call.number(call.inputs.size() - 1);
@@ -472,7 +472,7 @@ std::vector<Datum> convert_dtype(const ReferenceCall& call) {
   return {result};
 }
 
-/// The one element of a tensor as a Python number.
+/// The single element of a tensor as a Python number.
 std::vector<Datum> item(const ReferenceCall& call) {
   const DenseTensor& from = call.tensor(0);
   TORCHJANUS_CHECK(from.elements.size() == 1, "item: of ", from.elements.size(), " elements");

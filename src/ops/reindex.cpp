@@ -1,5 +1,5 @@
-// The meta-operators: `reindex` reads a tensor at an index that depends on the place, and
-// `reindex_reduce` puts each element there. For sums each is the other's gradient.
+// The meta-operators: `reindex` gathers elements by an affine index map, `reindex_reduce` scatters
+// them by it. For sums, each is the gradient of the other.
 #include "ops/reindex.h"
 
 #include <algorithm>
@@ -61,8 +61,8 @@ Attributes with_size(const Node& node, const Shape& size) {
           {"offset", *node.attributes.find("offset")}};
 }
 
-/// Extrema share their gradient among the elements that are equal to them, as those of rows do;
-/// tests and positions have none.
+/// The gradient of reindex_reduce. Elements that equal an extremum share its gradient, as in row
+/// reductions; tests and positions have none.
 void reindex_reduce_gradient(Vjp& g) {
   if (!is_floating(out(g).dtype())) return;
   const auto x = in(g, 0);

@@ -1,6 +1,6 @@
-// Operators of Python numbers (i64, f64, bool), with Python's semantics: true and floor division,
-// remainders with the divisor's sign, exact comparisons. They run without ATen; ops/number.h says
-// how. Where Python would raise, the run fails and the call is made imperatively.
+// Operators on Python numbers (i64, f64, bool), with Python's semantics: true and floor division,
+// remainders with the divisor's sign, exact comparisons. They run without ATen (ops/number.h). If
+// Python would raise, the run fails and the call is repeated in Python.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -39,7 +39,7 @@ bool converts_exactly(const Number& number) {
   return value >= -largest_exact && value <= largest_exact;
 }
 
-/// A result that overflowed from finite operands is an OverflowError.
+/// nullopt for a result that overflowed from finite operands: Python raises OverflowError.
 Result finite_from(double result, std::initializer_list<double> operands) {
   if (std::isinf(result))
     for (const double operand : operands)
@@ -48,7 +48,7 @@ Result finite_from(double result, std::initializer_list<double> operands) {
   return result;
 }
 
-/// A double as an integer if it fits.
+/// A double as an integer; nullopt if it does not fit.
 Result integer_from(double value) {
   if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) return std::nullopt;
   return static_cast<int64_t>(value);
@@ -87,7 +87,7 @@ struct Division {
   double quotient, rest;
 };
 
-/// Quotient rounded down and remainder with the divisor's sign, signs of zeros included.
+/// Floor quotient, and remainder with the divisor's sign; signs of zeros included.
 Division divide_floor(double a, double b) {
   double rest = std::fmod(a, b);
   double quotient = (a - rest) / b;
@@ -217,7 +217,7 @@ Result greater_equal(Numbers n) {
   return compare(n, [](auto a, auto b) { return a >= b; });
 }
 
-/// Python's min and max: the first of equal ones, and the first if one is NaN.
+/// Python's min: the first of equal operands, and the first if one is NaN.
 Result smaller(Numbers n) {
   const Result second_is_smaller = less(std::array<Number, 2>{n[1], n[0]});
   if (!second_is_smaller) return std::nullopt;
@@ -327,7 +327,7 @@ std::vector<Type> infer_bool(const Infer& infer) {
   return {Type::boolean()};
 }
 
-/// The type of the last two operands, which have to agree.
+/// The type of the last two operands, which must agree.
 std::vector<Type> infer_choice(const Infer& infer) {
   require_numbers(infer);
   const size_t last = infer.inputs.size() - 1;
@@ -354,7 +354,7 @@ Value* fold_number(const Fold& fold) {
     operands.push_back(*known);
   }
   const Result result = number_function(*fold.node.op)(operands);
-  if (!result) return nullptr;  // it fails when it is run
+  if (!result) return nullptr;  // the run will fail there
   return std::visit([&](auto value) { return fold.builder.constant(value); }, *result);
 }
 

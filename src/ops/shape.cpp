@@ -1,9 +1,9 @@
-// Views: operators whose result shares memory with their operand in eager. The primary ones have a
-// gradient and a `scatter`, so that writes through them can be turned round; the composite ones are
-// taken apart into primary ones as soon as they are met, since writes need the parts.
+// Views: operators whose result shares memory with their operand in eager. Primary views have a
+// gradient and a `scatter`, so that writes through them can be applied to the base. Composite views
+// are decomposed into primary ones when the front end meets them, since writes need the parts.
 //
-// `reshape` and `contiguous` may share memory or copy, depending on strides: trait `view`, with a
-// scatter; who writes through them has to know the strides.
+// `reshape` and `contiguous` share memory or copy, depending on strides: they have the trait `view`
+// and a scatter, and whoever writes through them must know the strides.
 #include "ops/shape.h"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ std::vector<Type> infer_reshape(const Infer& infer) {
   return typed(infer, resolve_shape(infer, type.shape, list_attribute(infer.attributes, name)));
 }
 
-/// The gradient and the reverse of everything that only renames positions.
+/// The gradient of operators that only reshape.
 void reshape_back(Vjp& g) { g.add(0, reshaped(dout(g), in(g, 0).shape())); }
 
 Value* scatter_reshaped(const Scatter& s) {
@@ -77,7 +77,7 @@ Value* fold_same_type(const Fold& fold) {
   return fold.inputs[0]->type == fold.node.output()->type ? fold.inputs[0] : nullptr;
 }
 
-/// The result's shape is the node's own: for composites that only reshape.
+/// Decomposes a composite that only reshapes, by the shape of its result.
 std::vector<Value*> decompose_to_reshape(const Decompose& d) {
   return {reshaped(in(d, 0), d.node.output()->type.shape)};
 }
@@ -167,7 +167,7 @@ Expression transposed_as(const Node& node, const Expression& x) {
   return apply(op::transpose, node.attributes, x);
 }
 
-/// A transposition of a transposition by the same dimensions is nothing.
+/// Folds a transposition of a transposition by the same dimensions.
 Value* fold_transpose(const Fold& fold) {
   const Node* inner = fold.inputs[0]->definition;
   const int64_t rank = fold.inputs[0]->type.rank();
@@ -210,7 +210,7 @@ Expression permuted_back(const Node& node, const Expression& x) {
   return permuted(x, inverse);
 }
 
-/// Where movedim takes each dimension of the result from.
+/// For each dimension of the result of movedim: the dimension of the operand.
 std::vector<int64_t> moved_order(const Attributes& attributes, int64_t rank) {
   const Shape source = list_attribute(attributes, "source");
   const Shape destination = list_attribute(attributes, "destination");

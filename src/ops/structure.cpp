@@ -1,21 +1,22 @@
-// Operators that give a graph its structure: state, assumptions, gradients to be, control flow,
-// functions, and calls of operators that this project does not know.
+// Operators that give a graph its structure: state, assumptions, deferred gradients, control flow,
+// functions, and opaque calls of operators that this project does not know.
 //
 // Opaque calls. `opaque {operator="aten::cumsum", operands="self", dim=1}` calls the overload by
-// its schema. `operands` says which argument each input is: names in order, separated by commas;
+// its schema. `operands` names the argument of each input, in order, separated by commas;
 // `tensors*3` is a list argument that takes three inputs (`tensors*0` an empty one). Every other
-// attribute but `operator`, `results` and those that start with an underscore is an argument by the
-// schema's name; what is not named has the schema's default. Result types are given when the node
-// is made.
+// attribute but `operator`, `results` and those that start with an underscore is an argument by its
+// name in the schema. A missing argument has the schema's default. The node is made with its result
+// types.
 //
-// Its gradient is autograd's own: the call records what it does on copies of the operands that
-// autograd watches, and gives that as one more result, a frame; `opaque_backward` asks autograd for
-// gradients. Layers make that differentiable in turn: layer 1 is the gradient of the call, layer 2
-// the gradient of layer 1, and so on; with more than one, the call is computed again instead of
-// recorded. `_layers="101;1101"` has, for each layer, one flag for each of its operands: whether
-// its gradient is a result (of the last layer) or one of the layer's results (of the others). A
-// call that draws random numbers cannot be computed again, so it has one layer only; one that gives
-// views, which cost nothing, is not recorded.
+// The gradient is autograd's own. The call records its operations on copies of the differentiated
+// operands and returns the record as one more result, a frame; `opaque_backward` asks autograd for
+// the gradients. Layers make that differentiable again: layer 1 is the gradient of the call, layer
+// 2 the gradient of layer 1, and so on. With more than one layer the call is recomputed instead of
+// recorded.
+// `_layers="101;1101"` has one flag for each operand of each layer: whether its gradient is a
+// result (of the last layer) or a result of the layer (of the others). A call that draws random
+// numbers can't be recomputed, so it has one layer only. A call that returns views, which cost
+// nothing, is not recorded.
 #include "ops/structure.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ using namespace graph;
 
 namespace {
 
-/// What is written, and maybe one thing more, of that kind.
+/// The rule of writes: the written value, and possibly a second operand of kind `second`.
 std::vector<Type> infer_write(const Infer& infer, Type::Kind second) {
   const size_t given = infer.inputs.size();
   if (given != 1 && given != 2) infer.fail(cat("expected one value or two, got ", given));
@@ -64,7 +65,7 @@ std::vector<Type> infer_guard(const Infer& infer) {
   return {};
 }
 
-/// A count in an attribute of a free-form operator.
+/// The count in an attribute of a free-form operator.
 size_t count_of(const Infer& infer, std::string_view name) {
   const AttributeValue* value = infer.attributes.find(name);
   const int64_t* count = value == nullptr ? nullptr : std::get_if<int64_t>(value);
@@ -192,12 +193,12 @@ std::vector<Type> infer_function(const Infer& infer) {
   return {};
 }
 
-/// Whether the types are those of the function, the verifier says: here it need not be there yet.
+/// The rule of calls. The verifier compares the types with the function, which may not exist yet.
 void check_call(const Infer& infer) {
   if (text_of(infer, "callee").empty()) infer.fail("expected the name of a function");
 }
 
-/// What the block of `rows` has for one operand: a row of each call, or a number of each.
+/// The type in the block of `rows` for one operand: stacked rows, or a vector of numbers.
 Type stacked_type(const Type& type, const Dim& rows) {
   Shape shape = type.shape;
   shape.insert(shape.begin(), rows);
@@ -259,7 +260,7 @@ struct OperandName {
   size_t count() const { return list_length.value_or(1); }
 };
 
-/// "self,tensors*3"; nullopt if it is malformed.
+/// Parses "self,tensors*3"; nullopt if it is malformed.
 std::optional<std::vector<OperandName>> parse_operands(std::string_view text) {
   std::vector<OperandName> result;
   for (const std::string_view piece : pieces(text, ',')) {
@@ -280,7 +281,7 @@ std::optional<std::vector<OperandName>> parse_operands(std::string_view text) {
   return result;
 }
 
-/// The number of operands that the innermost call takes.
+/// The number of operands of the innermost call.
 size_t operand_count(const Infer& infer) {
   const auto operands = parse_operands(text_of(infer, "operands"));
   if (!operands) infer.fail("attribute operands is malformed");
@@ -325,8 +326,8 @@ bool is_differentiable_operand(const Value* value) {
   return value->type.is_tensor() && is_differentiable(value->type.dtype);
 }
 
-/// What autograd noted of the call at hand when it watched the operands of that layer; null if the
-/// call has to be computed again.
+/// Autograd's record of the call with the operands of that layer; null if the call must be
+/// recomputed.
 Value* record_of(Vjp& vjp, const std::string& layer) {
   const Node& node = vjp.node();
   if (!ops::owns_results(node)) return nullptr;
@@ -335,7 +336,7 @@ Value* record_of(Vjp& vjp, const std::string& layer) {
   return recorded == layer ? node.outputs.back() : nullptr;
 }
 
-/// One more layer around the node at hand: the same for a call and for a layer of its gradient.
+/// The gradient rule: one more layer around the node, which is a call or a layer of its gradient.
 void differentiate_opaque(Vjp& vjp) {
   const Node& node = vjp.node();
   const size_t frames = is_recorded(node.attributes) ? 1 : 0;

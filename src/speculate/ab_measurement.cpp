@@ -91,8 +91,7 @@ bool AbMeasurement::begins(uint64_t news, bool with_gradients) {
 /// within limits: the program may have done other things before the next run.
 void AbMeasurement::count(double taken) {
   of_other_kind_ = 0;
-  if (test_.has_both() && is_without_)
-    spent_ += std::max(0.0, test_.with_old() - test_.with_new());
+  if (test_.has_both() && is_without_) spent_ += std::max(0.0, test_.with_old() - test_.with_new());
   if (test_.has_both() && changes_)
     spent_ += std::clamp(taken - test_.with_new(), 0.0, test_.with_new());
   if (counts_) test_.add(taken);
@@ -106,7 +105,8 @@ bool AbMeasurement::may_try(double time) {
   const double with =
       quiet_times_.empty() ? test_.with_new() : *std::ranges::min_element(quiet_times_);
   const double loss = std::max(0.0, without - with);
-  return spent_ + loss <= policy::kFreeMeasurement + policy::kShareOfMeasurement * (time - tried_since_);
+  return spent_ + loss <=
+         policy::kFreeMeasurement + policy::kShareOfMeasurement * (time - tried_since_);
 }
 
 void AbMeasurement::change_variant() {

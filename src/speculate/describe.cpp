@@ -27,7 +27,7 @@ std::string shortened(std::string text) {
 std::string plain_repr(PyObject* object) {
   const python::Object repr = python::Object::steal(PyObject_Repr(object));
   if (!repr) {
-    PyErr_Clear();  // an int of more digits than Python converts
+    PyErr_Clear();  // an int with more digits than Python converts
     return cat("a very large ", Py_TYPE(object)->tp_name);
   }
   return shortened(text_of(repr.get()));
@@ -35,7 +35,8 @@ std::string plain_repr(PyObject* object) {
 
 std::string describe_within(PyObject* object, int depth);
 
-/// A sequence may hold itself: what lies deeper than `depth` is left out.
+/// The elements as text. Parts deeper than `depth` are left out, since a sequence may contain
+/// itself.
 std::string describe_items(PyObject* sequence, const char* open, const char* close, int depth) {
   if (depth == 0) return cat(open, "...", close);
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(sequence);
@@ -130,7 +131,7 @@ std::string describe_strides(const std::vector<int64_t>& strides) {
   return cat("(", text, ")");
 }
 
-/// Whether these are the strides of a tensor that lies in memory without gaps, in order.
+/// Whether the tensor is contiguous.
 bool are_contiguous(const TensorFact& fact) {
   int64_t expected = 1;
   for (size_t i = fact.sizes.size(); i-- > 0;) {

@@ -1,4 +1,4 @@
-// The one place that holds the differentiation that torch/ provides.
+// Holds the implementation that torch/ provides at start-up.
 #include "speculate/differentiable.h"
 
 #include "base/check.h"

@@ -22,7 +22,7 @@
 namespace janus::speculate {
 namespace {
 
-/// Adds the processor's milliseconds of a scope to a sum.
+/// Adds the processor time of a scope to a sum, in milliseconds.
 class Spending {
  public:
   explicit Spending(double& sum) : sum_(sum), start_(thread_seconds()) {}
@@ -42,13 +42,13 @@ std::vector<Dispatcher*>& registry() {
 
 double first_profile = -1, first_graph = -1;
 
-/// Reasons that no later call can change.
+/// Whether no later call can change the reason.
 bool is_permanent(ReasonCode code) {
   return code == ReasonCode::no_source || code == ReasonCode::generator ||
          code == ReasonCode::internal_error;
 }
 
-/// Whether something is to be an input of the graph although it has not varied.
+/// Whether a switch makes inputs of values that have not varied.
 bool generalises() {
   return options().is_disabled("specialise_shapes") || options().is_disabled("specialise_numbers");
 }
@@ -66,7 +66,7 @@ GraphTest with_number(GraphTest test) {
   return test;
 }
 
-/// `outcomes` with this test's other side.
+/// `outcomes` with the other side of this test.
 std::vector<ChosenOutcome> flipped(std::vector<ChosenOutcome> outcomes, const GraphTest& test) {
   for (ChosenOutcome& each : outcomes) {
     if (!each.facts_key.is(test.facts_key.get()) || each.fact != test.fact) continue;
@@ -77,7 +77,7 @@ std::vector<ChosenOutcome> flipped(std::vector<ChosenOutcome> outcomes, const Gr
   return outcomes;
 }
 
-/// Exceptions that are the user's, whoever they meet: Ctrl-C, sys.exit, out of stack or memory.
+/// Whether the exception must reach the user, wherever it occurs: Ctrl-C, sys.exit, RecursionError.
 bool is_for_the_user() {
   return PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0 ||
          PyErr_ExceptionMatches(PyExc_SystemExit) != 0 ||
@@ -101,11 +101,11 @@ double tensor_work(const graph::Graph& graph) {
   return work;
 }
 
-/// Operations of a graph, and the statement at the top that most of them come from.
+/// The number of operators of a graph, and the top-level statement that most of them come from.
 struct Largest {
   size_t operations = 0;
   graph::SourceSpan span = {};
-  int statement = -1;  ///< known of a run of statements alone
+  int statement = -1;  ///< known only of a run of statements
 };
 
 Largest largest_statement(const graph::Graph& graph, const Call& call) {
@@ -131,7 +131,7 @@ Largest largest_statement(const graph::Graph& graph, const Call& call) {
   return largest;
 }
 
-/// Of the processor's seconds. Nothing: as many as it takes.
+/// The budget of a graph, in seconds of processor time; nullopt: no limit.
 std::optional<double> time_for_graph(bool is_part) {
   if (!times_decide && !is_work_simulated()) return std::nullopt;
   const auto seconds = static_cast<double>(most_seconds_of_generation);
@@ -230,7 +230,7 @@ Dispatcher::Attempt Dispatcher::attempt_unguarded(const Call& call, bool& commit
 }
 
 bool Dispatcher::is_without_graphs(const Environment& environment) {
-  if (is_part) return false;  // the whole decides
+  if (is_part) return false;  // the whole is measured, not its parts
   const bool is_without = measurement_.begins(news_, environment.grad_enabled);
   const AbTest& test = measurement_.test();
   if (test.verdict() == AbTest::Verdict::given_up)
@@ -275,7 +275,7 @@ bool Dispatcher::is_graphs_already() const {
          (are_many ? policy::kMostShareInManyGraphs : policy::kMostShareInGraphs) * profiled_;
 }
 
-/// Tries the graphs in the cache in turn, the one that fitted last first.
+/// Tries the graphs of the cache, the one that fitted last first.
 Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment& environment,
                                             bool& committed) {
   std::optional<Mismatch> mismatch;
@@ -283,7 +283,7 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
   std::vector<python::Object> captured;
   outgrown_.reset();
   drop_retired();
-  std::shared_ptr<Entry> passed_over;  // the first one that was not checked in full
+  std::shared_ptr<Entry> passed_over;  // the first one whose check was cut short
   for (size_t i = 0; i < entries_.size(); ++i) {
     const std::shared_ptr<Entry> entry = entries_[i];
     if (entries_.size() > 1 && entry->guards().fail_again(call)) {
@@ -305,8 +305,8 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
       continue;
     }
     attempt.ran = true;
-    // A graph behind one that was only left (by a test inside it) keeps its place: tests that
-    // alternate would make the order alternate, always wrongly.
+    // A graph that ran after another one bailed out keeps its place in the cache: with a test that
+    // alternates, moving it to the front would be wrong each time.
     const auto place = std::find(entries_.begin(), entries_.end(), entry);
     if (wanted.empty() && place != entries_.end() && place != entries_.begin()) {
       entries_.erase(place);
@@ -346,14 +346,14 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
     if (first_graph < 0) first_graph = now();
     return Result::ran;
   }
-  // The check for signals in the run may have left the exception (KeyboardInterrupt) set.
+  // The run's check for signals may have set the exception (KeyboardInterrupt).
   if (failure->kind == Failure::Kind::interrupted &&
       (PyErr_Occurred() != nullptr || PyErr_CheckSignals() < 0)) {
     result = {};
     return Result::ran;
   }
   if (failure->kind == Failure::Kind::broken) {
-    committed = true;  // in part: there is no way back
+    committed = true;  // in part, so the call can't be repeated
     PyErr_SetString(PyExc_RuntimeError, failure->message.c_str());
     throw python::ErrorSet();
   }
@@ -383,7 +383,7 @@ Dispatcher::Result Dispatcher::run_entry(const std::shared_ptr<Entry>& entry,
   return Result::left;
 }
 
-/// Whether there is a graph for these outcomes, or there won't be.
+/// Whether these outcomes have a graph, or never will.
 bool Dispatcher::had_its_chance(const Outcomes& wanted) {
   const std::string key = key_of(wanted);
   const auto known = std::ranges::count_if(
@@ -394,12 +394,12 @@ bool Dispatcher::had_its_chance(const Outcomes& wanted) {
          refusals_of_[key] >= policy::kMostRefusalsOfOutcome;
 }
 
-/// Graphs were entered and left: make one for the outcomes that came in one of them, if that may
-/// pay. The first may have been left at a test that others followed, up to a later one.
+/// Graphs bailed out: make one for the outcomes that occurred, if that may pay. The first graph may
+/// have bailed out at a test that others passed, up to a later one.
 Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& environment,
                                      const std::vector<Outcomes>& candidates, bool& committed) {
   ++counters_.aborts;
-  if (is_compiling()) return {};  // the graph for such calls may be on its way
+  if (is_compiling()) return {};  // it may be the graph for such calls
   if (may_generate() && !can_afford_generation()) {
     pause();
     return {};
@@ -419,7 +419,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
   Attempt attempt = generate_and_run(call, environment, wanted, committed);
   if (counters_.generated == generated) {
     ++refusals_of_[key];
-    refusals_ = refusals;  // other outcomes may still be tried
+    refusals_ = refusals;  // the refusal does not count for other outcomes
   }
   return attempt;
 }
@@ -429,8 +429,8 @@ void Dispatcher::pause() {
   calls_to_pause_ = pause_;
 }
 
-/// A graph met objects of a kind that the profile had not seen: once it has, a graph for more kinds
-/// takes the old one's place.
+/// A graph met objects of a kind that the profile had not seen. After another profiled run, a graph
+/// for more kinds replaces it.
 Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& environment,
                                          const std::shared_ptr<Entry>& entry, bool& committed) {
   if (settled_ || !may_generate() || entry->outgrown >= policy::kMostTimesOutgrown) return {};
@@ -439,7 +439,7 @@ Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& en
   const uint64_t generated = counters_.generated;
   Attempt attempt = generate_and_run(call, environment, entry->chosen, committed);
   if (counters_.generated == generated) {
-    refusals_ = refusals;  // the old one still serves what it knows
+    refusals_ = refusals;  // the old graph still serves the kinds that it knows
     return attempt;
   }
   std::erase(entries_, entry);
@@ -450,7 +450,7 @@ Dispatcher::Attempt Dispatcher::outgrown(const Call& call, const Environment& en
   return attempt;
 }
 
-/// No graph fitted: relax what is assumed; the call after this one that misses gets a better graph.
+/// No graph fitted: generalises the facts. The next miss generates a better graph.
 Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& environment,
                                        const Mismatch& mismatch, bool& committed) {
   ++counters_.misses;
@@ -460,14 +460,15 @@ Dispatcher::Attempt Dispatcher::missed(const Call& call, const Environment& envi
       !mismatch.formula.empty() && graphs_of_[mismatch.formula] >= policy::kMostGraphsOfNumbers;
   const bool may_improve = may_generate() && !is_ever_new;
   if (may_improve && !can_afford_generation()) {
-    // What varies is learned all the same: the next graph is one for that.
+    // The value is observed all the same, for the next graph.
     if (!settled_ && observe(call)) ++counters_.relaxations;
     return {};
   }
   penalise(may_improve ? policy::kPenaltyOfMiss : policy::kPenaltyOfLastingMiss,
-          mismatch.reason.details);
+           mismatch.reason.details);
   if (settled_ || !may_improve) return {};
-  // Calls that can't be converted, and come by turns with others, leave those their chances.
+  // Refusals count by assumption: calls that can't be converted must not use up the attempts of
+  // others.
   const std::string& key = mismatch.reason.details;
   if (refusals_of_[key] >= policy::kMostRefusalsOfOutcome) return {};
   const bool relaxed = observe(call);
@@ -492,7 +493,7 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
   if (!entry) return {};
   std::vector<python::Object> captured;
   auto mismatch = entry->guards().check(call, environment, captured);
-  if (mismatch) {  // torch may have imported something meanwhile, which changes warnings' filters
+  if (mismatch) {  // imports of torch may have changed the filters of warnings meanwhile
     entry = generate(call, chosen);
     if (!entry) return {};
     mismatch = entry->guards().check(call, environment, captured);
@@ -533,7 +534,7 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
   const Spending spending(spent_on_graphs_);
   const TimeBudget budget(time_for_graph(is_part));
   std::optional<Reason> reason;
-  // What varies may be more than can be converted; then one graph for these very values.
+  // If the general form can't be converted, makes a graph for these very values.
   for (const bool relaxed : {true, false}) {
     if (relaxed && !observations_.any_varies() && !generalises()) continue;
     if (!relaxed && reason && has_ever_new_numbers()) break;
@@ -542,7 +543,7 @@ std::shared_ptr<Entry> Dispatcher::generate(const Call& call, const Outcomes& ch
     if (is_permanent(reason->code) || TimeBudget::is_spent()) break;
     if (relaxed && saw_tensor_) note(*reason);
   }
-  // It would take as long again: it is cut now, or stays in Python.
+  // A second attempt would take as long, so the function is cut now, or stays in Python.
   if (TimeBudget::is_spent()) refusals_ = policy::kMostRefusals - 1;
   refused(*reason);
   return nullptr;
@@ -590,7 +591,7 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
                          " operations, in ", TimeBudget::seconds(), " s it was not optimised"),
                      largest.span, largest.statement};
     return nullptr;
-  } catch (const graph::TypeError& error) {  // an operator without a gradient, for instance
+  } catch (const graph::TypeError& error) {  // for instance, an operator has no gradient
     refusal = Reason{ReasonCode::autograd, error.what(), {}};
     if (!decides_sizes || call.keeps_sizes) return nullptr;
     wanted.keeps_sizes = true;
@@ -607,12 +608,12 @@ const Reason* Dispatcher::refusal_to_cut() const {
   if (!last_refusal_ || counters_.generated > 0) return nullptr;
   const ReasonCode code = last_refusal_->code;
   if (code == ReasonCode::no_tensor_work || code == ReasonCode::internal_error) return nullptr;
-  const bool is_certain = is_permanent(code);  // what is called has no source, for instance
+  const bool is_certain = is_permanent(code);  // for instance, a callee has no source
   return is_certain || refusals_ >= policy::kRefusalsBeforeCut ? &*last_refusal_ : nullptr;
 }
 
 void Dispatcher::refused(const Reason& refusal) {
-  // What holds no tensors is not worth anybody's time. But it may yet: loops warm up.
+  // Code without tensor work needs no report. It may get some later: loops warm up.
   const bool has_work =
       saw_tensor_ || options_.profile_runs == 0 || refusal.code == ReasonCode::internal_error;
   const Reason reason = has_work ? refusal : Reason{ReasonCode::no_tensor_work, name_, {}};
@@ -627,11 +628,11 @@ void Dispatcher::refused(const Reason& refusal) {
     return;
   }
   fall_back(reason);
-  // Another call may be one that can be converted: at once, then ever more rarely.
+  // Another call may be convertible: retries at once, then ever more rarely.
   retry_at_ = counters_.calls + (refusals_ == 1 ? 1 : refusals_ == 2 ? 10 : 100);
 }
 
-/// Joins the facts about entry values with those of this call; whether that relaxed anything.
+/// Joins the entry values of this call to the facts; returns whether a fact became more general.
 bool Dispatcher::observe(const Call& call) {
   bool relaxed = false;
   observations_.begin_call();
@@ -656,8 +657,8 @@ std::map<std::string, ValueFact, std::less<>> Dispatcher::path_facts(const Call&
   return facts;
 }
 
-/// Whether a graph for the very numbers of a call will hardly see them again: in the calls so far a
-/// number was another one each time, or it has had more values than there should be graphs.
+/// Whether numbers of a call hardly ever come again: a number had a new value in each call so far,
+/// or more values than there should be graphs.
 bool Dispatcher::has_ever_new_numbers() const {
   const bool had_graphs = counters_.generated > 0;
   return observations_.most_values() >=
@@ -718,8 +719,8 @@ void Dispatcher::settle_as_cut() {
   settled_ = is_cut_ = true;
 }
 
-/// Internal errors have a way of their own to become exceptions, and where there is no work for a
-/// graph, nothing is lost.
+/// Except for internal errors, which become exceptions elsewhere, and calls without tensor work,
+/// where nothing is lost.
 void Dispatcher::fall_back(const Reason& reason) {
   if (!options().strict || reason.code == ReasonCode::internal_error ||
       reason.code == ReasonCode::no_tensor_work) {
@@ -755,8 +756,8 @@ void Dispatcher::note(Reason unlocated) {
   reasons_.push_back({std::move(reason)});
 }
 
-/// No bug, and not for good: the call runs in Python, which may find what little it needs, or raise
-/// its own error. Some calls later there may be more.
+/// Memory ran out: neither a bug nor permanent. The call runs in Python, which may need less, or
+/// raises its own error. Some calls later a graph is tried again.
 Dispatcher::Attempt Dispatcher::out_of_memory(bool committed) {
   PyErr_Clear();
   compiling_.reset();
@@ -770,7 +771,7 @@ Dispatcher::Attempt Dispatcher::out_of_memory(bool committed) {
     fallback_.reset();
     fallback.raise();
     return {true, {}, Otherwise::plain};
-  } catch (const std::bad_alloc&) {  // not even for the report
+  } catch (const std::bad_alloc&) {  // not enough for the report either
   }
   if (!committed) return {};
   PyErr_NoMemory();
@@ -786,7 +787,7 @@ Dispatcher::Attempt Dispatcher::internal_error(const std::string& what, bool com
           .c_str(),
       stderr);
   if (!committed && !options().strict) return {};
-  // After a commit an imperative run would do everything twice.
+  // After a commit, an imperative run would repeat the effects.
   PyErr_SetString(PyExc_RuntimeError, cat("torchjanus: internal error: ", what).c_str());
   return {true, {}, Otherwise::plain};
 }

@@ -20,6 +20,7 @@
 #include "passes/pipeline/pipeline.h"
 #include "speculate/describe.h"
 #include "speculate/deferred_warnings.h"
+#include "speculate/describe.h"
 #include "speculate/object_heap.h"
 
 namespace janus::speculate {
@@ -27,7 +28,7 @@ namespace {
 
 execute::Library* library_of_process = nullptr;
 
-/// Which cells a graph reads.
+/// The cells that a graph reads.
 std::set<std::string> cells_read(const graph::Graph& graph) {
   std::set<std::string> names;
   graph::for_each_node(graph.body(), [&](const graph::Node& node) {
@@ -37,7 +38,7 @@ std::set<std::string> cells_read(const graph::Graph& graph) {
   return names;
 }
 
-/// Positions of the captured sources, each once.
+/// The captured sources, each once, and their positions.
 class Captures {
  public:
   size_t of(const Source* source) {
@@ -66,9 +67,8 @@ execute::Slot number_slot(PyObject* object) {
   return Slot::borrow_object(object);
 }
 
-/// Whether the write puts what is there already, as the guards have found: `state["buffer"] =
-/// buffer` after an update in place. What else is written under that key might have been another
-/// object.
+/// Whether the write stores the object that is there already, by the guards: `state["buffer"] =
+/// buffer` after an in-place update. No other write may use that key.
 bool changes_nothing(const HeapWrite& write, const std::vector<HeapWrite>& all) {
   const auto puts_back = [](const HeapWrite& each) {
     return each.kind == HeapWrite::Kind::item && !each.deletes && each.key &&
@@ -82,7 +82,7 @@ bool changes_nothing(const HeapWrite& write, const std::vector<HeapWrite>& all) 
          });
 }
 
-/// How many frames of Python one call of a function of the graph stands for, at most.
+/// The largest number of Python frames that one call of a function of the graph stands for.
 int64_t frames_of_call(const graph::Graph& graph) {
   int64_t frames = 0;
   for (const graph::Node* node : graph.body().nodes)
@@ -91,7 +91,7 @@ int64_t frames_of_call(const graph::Graph& graph) {
   return frames;
 }
 
-/// How many frames may be put on those that there are.
+/// The number of further frames up to the recursion limit.
 int64_t frames_left() {
 #if PY_VERSION_HEX >= 0x030C0000
   return PyThreadState_Get()->py_recursion_remaining;
@@ -112,7 +112,7 @@ void retire_entry(Entry& entry) { entry.retire(); }
 
 namespace {
 
-/// Called with the weak reference when an object dies that the guards expect.
+/// Called with the weak reference when an object dies that the guards need.
 PyObject* on_object_death(PyObject* capsule, PyObject* /*weak reference*/) {
   auto* entry = static_cast<std::weak_ptr<Entry>*>(PyCapsule_GetPointer(capsule, kCapsule));
   if (entry == nullptr) return nullptr;
@@ -122,7 +122,7 @@ PyObject* on_object_death(PyObject* capsule, PyObject* /*weak reference*/) {
 
 PyMethodDef on_object_death_method = {"on_object_death", on_object_death, METH_O, nullptr};
 
-/// What weak references call; knows the entry only weakly.
+/// The callback of these weak references. It holds the entry by weak reference.
 python::Object death_callback(const std::shared_ptr<Entry>& self) {
   auto weak = std::make_unique<std::weak_ptr<Entry>>(self);
   const python::Object capsule =
@@ -140,9 +140,8 @@ double now() { return 1e3 * steady_seconds(); }
 
 Entry::~Entry() = default;
 
-/// Frees the memory of a graph that can't be entered again, or lets the last run do it. What is
-/// freed may be the last reference to another object that the guards expect: its death comes here
-/// again.
+/// Frees the memory of a graph that can't be entered again, or lets its last run do it. That may
+/// kill another object that the guards need, and so call this again.
 void Entry::retire() {
   if (retired_) return;
   retired_ = true;
@@ -194,7 +193,7 @@ std::shared_ptr<Entry> Entry::make(Generated generated, const Call& call) {
   return entry;
 }
 
-/// Where stages are dumped, they are numbered in one order.
+/// Compiles in the foreground if stages are dumped, so that they are numbered in one order.
 void Entry::compile(const graph::Graph& graph) {
   if (options().is_disabled(kBackgroundSwitch.name) || !options().dump_folder.empty())
     kernels::compile_all(graph);
@@ -311,7 +310,7 @@ void Entry::rebind(const Cell& cell, PyObject* object, PyObject* value) const {
 
 namespace {
 
-/// A mutation: the writes with keys of each container come in reverse order.
+/// A planted mutation: reverses the writes that add keys to each container.
 void reverse_new_keys(const std::vector<HeapWriter>& writes, std::vector<size_t>& order) {
   for (size_t begin = 0, end = 1; begin < order.size(); begin = end, ++end) {
     while (end < order.size() && writes[begin].makes_keys_of(writes[end])) ++end;
@@ -338,7 +337,7 @@ void Entry::commit(const execute::Program& program, std::span<const python::Obje
   }
 }
 
-/// The gradients that new ones take the place of. What the graph reads of them it has read by then.
+/// The old gradients that the run replaces. By then it has read all that it reads of them.
 std::vector<const void*> Entry::offer_gradients(const execute::Program& program,
                                                 std::span<const python::Object> captured,
                                                 std::span<execute::Slot> rebound) const {
@@ -353,7 +352,7 @@ std::vector<const void*> Entry::offer_gradients(const execute::Program& program,
   return offered;
 }
 
-/// Counts the runs that are under way.
+/// Counts the active runs of an entry.
 class Entry::Running {
  public:
   explicit Running(Entry& entry) : entry_(entry) { ++entry_.running_; }
@@ -401,14 +400,14 @@ std::optional<Reason> Entry::finalizer_in_the_way(std::span<const python::Object
   return std::nullopt;
 }
 
-/// How deeply calls may nest so that Python's own would stay within its limit for certain: beyond
-/// that, Python itself finds out whether it raises RecursionError.
+/// The depth of calls at which Python's own calls surely stay within its limit. Beyond it the run
+/// bails out, and Python decides whether it raises RecursionError.
 int64_t Entry::deepest_call() const {
   if (frames_of_call_ == 0) return policy::kDeepestCall;
   return std::max<int64_t>(0, (frames_left() - policy::kFramesElsewhere) / frames_of_call_);
 }
 
-/// All objects are made before the first is written anywhere: making may fail, writing may not.
+/// Builds all objects before the first write: building may fail, writing may not.
 python::Object Entry::finish(std::span<const python::Object> captured,
                              std::span<execute::Slot> results) const {
   Recipe::Made made;
@@ -425,7 +424,7 @@ python::Object Entry::finish(std::span<const python::Object> captured,
   return result;
 }
 
-/// As a planted mutation has it.
+/// Finishes wrongly, as a planted mutation demands.
 void Entry::finish_wrongly(std::span<const python::Object> captured,
                            std::span<const python::Object> values, std::span<execute::Slot> results,
                            Recipe::Made& made) const {

@@ -1,4 +1,4 @@
-// The lattice of facts, and the process's store of them.
+// The lattice of facts, and the process's ProfileStore.
 #include "speculate/facts.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using python::Object;
 
-/// A function of C code that is bound to no object of the program.
+/// Whether the object is a C function that is bound to no object of the program.
 bool is_builtin(PyObject* object) {
   if (Py_TYPE(object) == &PyMethodDescr_Type || Py_TYPE(object) == &PyWrapperDescr_Type)
     return true;
@@ -21,7 +21,7 @@ bool is_builtin(PyObject* object) {
   return self == nullptr || PyModule_Check(self) || PyType_Check(self);
 }
 
-/// Whether the object is a constant that may be kept: it holds nothing of the program alive.
+/// Whether the object is a constant that may be kept, since it keeps nothing of the program alive.
 bool is_plain(PyObject* object) {
   if (object == Py_None || object == Py_Ellipsis || object == Py_NotImplemented) return true;
   if (PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
@@ -39,7 +39,7 @@ bool is_plain(PyObject* object) {
 
 bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
-/// Whether two plain objects are the same to a program: class and value.
+/// Whether two such objects have the same class and value.
 bool same_plain(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -54,14 +54,14 @@ bool same_plain(PyObject* a, PyObject* b) {
       if (!same_plain(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i))) return false;
     return true;
   }
-  return python::equal(a, b);  // int, str, bytes, builtins: no code of the program runs
+  return python::equal(a, b);  // int, str, bytes, builtins: comparing runs no code of the program
 }
 
 }  // namespace
 
 PyObject* ValueFact::value() const {
   if (level_ != Level::value) return nullptr;
-  // A living referent has another owner; borrowing it from there is what the contract says.
+  // A living referent has another owner, so the reference can be borrowed.
   return value_is_weak_ ? python::referent(value_.get()).get() : value_.get();
 }
 
@@ -217,7 +217,7 @@ Facts& ProfileStore::of(PyObject* code, size_t node_count) {
     alive_.push_back(Object::borrow(code));
     facts = std::make_unique<Facts>();
   }
-  // Never fewer: hooks of an older instrumented copy keep their numbers.
+  // Never shrinks: hooks of an older instrumented copy keep their numbers.
   if (facts->nodes.size() < node_count) facts->nodes.resize(node_count);
   return *facts;
 }
@@ -228,7 +228,7 @@ Facts* ProfileStore::find(PyObject* code) {
 }
 
 ProfileStore& profiles() {
-  static auto& store = *new ProfileStore();  // outlives the interpreter: no releases at exit
+  static auto& store = *new ProfileStore();  // never freed, since the interpreter ends before it
   return store;
 }
 

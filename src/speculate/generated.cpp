@@ -1,4 +1,4 @@
-// Where frontend/ puts the generator at start-up.
+// Holds the generator that frontend/ provides at start-up.
 #include "speculate/generated.h"
 
 namespace janus::speculate {

@@ -20,20 +20,20 @@ std::string joined(const std::vector<std::string>& parts, std::string_view separ
   return text;
 }
 
-/// A function, method or class as the program calls it.
+/// The text of a callee: a function, method or class.
 std::string callee_text(PyObject* callee) {
   const python::Object name = python::Object::steal(PyObject_GetAttrString(callee, "__qualname__"));
   PyErr_Clear();
   return name && PyUnicode_Check(name.get()) ? text_of(name.get()) : describe_object(callee);
 }
 
-/// The free variable of a function whose cell has that number.
+/// The free variable that the write sets.
 std::string variable_text(const HeapWrite& write) {
   if (write.key && PyUnicode_Check(write.key.get())) return text_of(write.key.get());
   return cat("variable ", write.index, " of ", write.owner->describe());
 }
 
-/// The places of templates that others share.
+/// Collects the places of templates that `shared` templates refer to.
 void add_shared(const Template& form, std::set<size_t>& places) {
   if (form.kind == Template::Kind::shared) places.insert(form.index);
   for (const Template& child : form.children) add_shared(child, places);
@@ -47,7 +47,7 @@ std::set<size_t> shared_places(const Generated& generated) {
   return places;
 }
 
-/// Templates as expressions of Python in which the graph's values have their names.
+/// Templates as Python expressions, with the names of the graph's values.
 class TemplateText {
  public:
   explicit TemplateText(const Generated& generated)
@@ -105,7 +105,8 @@ class TemplateText {
     return joined(parts);
   }
 
-  /// Attributes, which are the first `attributes` children, and then keys and items.
+  /// Pairs of an instance: the first `attributes` children are attributes, the others keys and
+  /// items.
   std::string pairs(const Template& form, size_t attributes) const {
     std::vector<std::string> parts;
     for (size_t i = 0; i + 1 < form.children.size(); i += 2) {
@@ -136,7 +137,7 @@ class TemplateText {
   std::set<size_t> shared_;
 };
 
-/// An input that is a list of the graph has one part of each element.
+/// The text of an input; an input that is a list has one part of each element.
 std::string input_text(const InputBinding& input) {
   if (input.part.empty()) return input.source->describe();
   std::string text = element_text(input.source->describe());
@@ -164,7 +165,7 @@ std::string cell_text(const CellBinding& cell) {
   return "?";
 }
 
-/// What is assigned to, or deleted.
+/// The target of an assignment or deletion.
 std::string target_text(const HeapWrite& write) {
   using Kind = HeapWrite::Kind;
   switch (write.kind) {

@@ -12,7 +12,7 @@ namespace {
 
 using Kind = HeapWrite::Kind;
 
-/// What is to be removed may have gone already, by another thread or a destructor.
+/// Removes the key unless another thread or a destructor has removed it.
 void remove_item(PyObject* dict, PyObject* key) {
   if (PyObject_DelItem(dict, key) == 0) return;
   if (PyErr_ExceptionMatches(PyExc_KeyError) == 0) throw python::ErrorSet();
@@ -55,7 +55,7 @@ void clear(PyObject* container) {
   python::check(PyObject_CallMethod(container, "clear", nullptr));
 }
 
-/// new + (new - old) of numbers and tensors: what a run that adds twice leaves. Otherwise null.
+/// new + (new - old) of numbers and tensors, the result of adding twice; null for other objects.
 python::Object added_twice(PyObject* old, PyObject* value) {
   python::Object result;
   const bool adds = old != nullptr && PyNumber_Check(value) && !PyBool_Check(value) &&
@@ -68,8 +68,8 @@ python::Object added_twice(PyObject* old, PyObject* value) {
   return result;
 }
 
-/// Writes attributes of objects discovered at run time (HeapWrite::Kind::met). `wrongly`: as a planted
-/// mutation demands.
+/// Writes attributes of objects discovered at run time (HeapWrite::Kind::met). `wrongly`: as a
+/// planted mutation demands.
 void set_met(PyObject* names, PyObject* writes, bool wrongly) {
   const Py_ssize_t count = PyTuple_GET_SIZE(names);
   std::vector<Py_ssize_t> next(static_cast<size_t>(count), 0);
@@ -97,7 +97,7 @@ python::Object item_of(PyObject* dict, PyObject* key) {
              : python::Object();
 }
 
-/// In a slot, or the object's own dictionary.
+/// The attribute's value in a slot or in the object's own dictionary.
 python::Object own_attribute(PyObject* object, PyObject* name) {
   if (PyType_Check(object)) return item_of(reinterpret_cast<PyTypeObject*>(object)->tp_dict, name);
   if (slot_of(object, name) != nullptr)
@@ -105,7 +105,7 @@ python::Object own_attribute(PyObject* object, PyObject* name) {
   return item_of(instance_dict(object), name);
 }
 
-/// What a mutation check takes the write for.
+/// The kind of state that the write changes, for mutations.
 State state_of(Kind kind, PyObject* owner, PyObject* key) {
   switch (kind) {
     case Kind::attribute: {
@@ -144,7 +144,7 @@ python::Object HeapWriter::value(std::span<const python::Object> captured,
   return deletes_ ? python::Object() : value_.build(captured, results, made);
 }
 
-/// Whether it puts elements behind those of a list or deque.
+/// Whether the write appends to a list or deque.
 bool HeapWriter::is_at_end() const {
   return kind_ == Kind::extend || (kind_ == Kind::tail && index_ == HeapWrite::kEnd);
 }
@@ -167,7 +167,8 @@ void HeapWriter::write_wrongly(std::span<const python::Object> captured, PyObjec
   if (again && is_planted(state, Mutation::twice)) write_to(owner, again.get());
 }
 
-/// What is in the place; null: nothing, or not known. Runs no code of the program.
+/// The old value of the place; null if there is none, or it is unknown. Runs no code of the
+/// program.
 python::Object HeapWriter::value_before(PyObject* owner) const {
   PyObject* key = key_.get();
   python::Object old;
@@ -189,19 +190,21 @@ python::Object HeapWriter::value_before(PyObject* owner) const {
 bool HeapWriter::runs_finalizer(std::span<const python::Object> captured) const {
   PyObject* const owner = captured[owner_].get();
   if (kind_ == Kind::tail || kind_ == Kind::clear || kind_ == Kind::extend)
-    return ends_an_element(owner, captured);
+    return frees_an_element(owner, captured);
   constexpr Py_ssize_t kReferences = 2;  // the place's, and `old`
   const python::Object old = value_before(owner);
   return old && would_run_finalizer(old.get(), kReferences, captured);
 }
 
-/// Of a list, dict, set or deque; what of a list stays in another place counts as well.
-bool HeapWriter::ends_an_element(PyObject* owner, std::span<const python::Object> captured) const {
+/// Whether removed elements of a list, dict, set or deque have visible finalizers. Elements that
+/// only move within a list count as well.
+bool HeapWriter::frees_an_element(PyObject* owner, std::span<const python::Object> captured) const {
   static constexpr Py_ssize_t kReferences = 1;
   if (PyList_Check(owner)) {
     const auto size = static_cast<size_t>(PyList_GET_SIZE(owner));
     for (size_t i = index_; i < size; ++i)
-      if (would_run_finalizer(PyList_GET_ITEM(owner, static_cast<Py_ssize_t>(i)), kReferences, captured))
+      if (would_run_finalizer(PyList_GET_ITEM(owner, static_cast<Py_ssize_t>(i)), kReferences,
+                              captured))
         return true;
     return false;
   }
@@ -209,7 +212,8 @@ bool HeapWriter::ends_an_element(PyObject* owner, std::span<const python::Object
   struct Elements {
     std::span<const python::Object> captured;
     static int visit(PyObject* each, void* elements) {
-      return would_run_finalizer(each, kReferences, static_cast<Elements*>(elements)->captured) ? 1 : 0;
+      return would_run_finalizer(each, kReferences, static_cast<Elements*>(elements)->captured) ? 1
+                                                                                                : 0;
     }
   } elements{captured};
   const traverseproc traverse = Py_TYPE(owner)->tp_traverse;

@@ -39,7 +39,7 @@ class HeapWriter {
   void write_to(PyObject* owner, PyObject* value) const;
   bool is_at_end() const;
   python::Object value_before(PyObject* owner) const;
-  bool ends_an_element(PyObject* owner, std::span<const python::Object> captured) const;
+  bool frees_an_element(PyObject* owner, std::span<const python::Object> captured) const;
 
   HeapWrite::Kind kind_;
   size_t owner_;

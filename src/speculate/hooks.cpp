@@ -1,4 +1,4 @@
-// The hooks as a C class, the iterator that counts, and the per-thread state of profile runs.
+// The hooks as a C class, the counting iterator, and the per-thread state of profiled runs.
 #include "speculate/hooks.h"
 
 #include <map>
@@ -15,7 +15,7 @@ using python::Object;
 
 // --- the state of a thread -----------------------------------------------------------------------
 
-/// A `while` that is running: which frame, which node.
+/// A running `while`: its frame and node.
 struct WhileKey {
   PyFrameObject* frame;
   NodeFact* fact;
@@ -24,9 +24,9 @@ struct WhileKey {
 
 struct ThreadState {
   int active_runs = 0;
-  std::vector<Object> kept;  ///< operands that decided an `and` or `or` that is being evaluated
-  size_t kept_before = 0;    ///< how many there were when the outermost run began
-  /// Trips of loops not seen to end yet. Frames may be dead: they are compared, never followed.
+  std::vector<Object> kept;  ///< operands that decided an `and` or `or` under evaluation
+  size_t kept_before = 0;    ///< the size of `kept` when the outermost run began
+  /// Iterations of loops whose end was not seen. Frames may be dead: they are only compared.
   std::map<WhileKey, int64_t> trips;
 };
 
@@ -51,7 +51,7 @@ PyObject* new_reference(PyObject* object) {
   return object;
 }
 
-/// Records with `record`; whatever goes wrong there is ours and must not reach the program.
+/// Calls `record`. Its errors are ours and must not reach the program.
 template <class Record>
 void quietly(Record&& record) {
   const bool had_error = PyErr_Occurred() != nullptr;
@@ -69,7 +69,7 @@ void count_test(PyObject* hooks, PyObject* number, bool truth) {
   ++(truth ? fact.taken : fact.not_taken);
 }
 
-/// Counts at the facts that the first `count` arguments name.
+/// Counts an outcome at the facts in the first `count` arguments.
 void count_tests(PyObject* hooks, PyObject* const* arguments, Py_ssize_t count, bool truth) {
   if (!ProfileRun::active()) return;
   for (Py_ssize_t i = 0; i < count; ++i) count_test(hooks, arguments[i], truth);
@@ -102,7 +102,7 @@ PyObject* hook_not_taken(PyObject* hooks, PyObject* const* arguments, Py_ssize_t
   return new_reference(Py_False);
 }
 
-/// An operand that decides (true for `or`, false for `and`) is put aside for kept().
+/// Sets aside for kept() an operand that decides: true for `or`, false for `and`.
 PyObject* operand(PyObject* hooks, PyObject* const* arguments, bool decides) {
   const int truth = PyObject_IsTrue(arguments[1]);
   if (truth < 0) return nullptr;
@@ -120,8 +120,8 @@ PyObject* hook_or_operand(PyObject* hooks, PyObject* const* arguments, Py_ssize_
 }
 
 PyObject* hook_kept(PyObject*, PyObject* const*, Py_ssize_t) {
-  // The newest is ours: nothing that runs between the operand and here leaves one behind, save by
-  // an exception, after which nobody asks.
+  // The newest one is ours: code between the operand and here leaves one behind only by an
+  // exception, and then this is not reached.
   std::vector<Object>& kept = thread_state().kept;
   if (kept.empty()) {
     PyErr_SetString(PyExc_SystemError, "torchjanus: an operand was lost");
@@ -132,7 +132,7 @@ PyObject* hook_kept(PyObject*, PyObject* const*, Py_ssize_t) {
   return result.release();
 }
 
-/// Begins to count a `while` anew; a count still there is of a run that a break or exception ended.
+/// Starts the count of a `while`. An old count belongs to a loop that a break or exception ended.
 PyObject* hook_enter(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
   if (ProfileRun::active()) {
     NodeFact& fact = fact_of(hooks, arguments[0]);
@@ -143,7 +143,7 @@ PyObject* hook_enter(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
   return new_reference(Py_None);
 }
 
-/// The loop arguments[1] goes on, or ends by its test.
+/// Counts an iteration of loop arguments[1], or its end by its test.
 void count_trip(PyObject* hooks, PyObject* const* arguments, bool goes_on) {
   if (!ProfileRun::active()) return;
   NodeFact& fact = fact_of(hooks, arguments[1]);
@@ -170,8 +170,8 @@ PyObject* hook_done(PyObject* hooks, PyObject* const* arguments, Py_ssize_t coun
 
 // --- the iterator that counts --------------------------------------------------------------------
 
-/// Stands for an iterable until the loop asks for its iterator (so that the loop's own instruction
-/// raises what that raises), then for that iterator.
+/// Wraps an iterable until the loop asks for its iterator, then that iterator. So the loop's own
+/// instruction raises what iter() raises.
 struct CountingIterator {
   PyObject_HEAD PyObject* iterated;  ///< the iterable, then its iterator
   bool is_iterator;
@@ -229,7 +229,7 @@ int counting_clear(PyObject* object) {
 
 void counting_dealloc(PyObject* object) {
   PyObject_GC_UnTrack(object);
-  record_count(counting(object));  // left by break, return or an exception
+  record_count(counting(object));  // the loop ended by break, return or an exception
   counting_clear(object);
   PyTypeObject* type = Py_TYPE(object);
   type->tp_free(object);
@@ -271,7 +271,7 @@ PyObject* hook_loop(PyObject* hooks, PyObject* const* arguments, Py_ssize_t) {
 
 // --- objects called in place of others -----------------------------------------------------------
 
-/// Calls `target` but looks like `original`, whose name may stand in messages about the call.
+/// Calls `target` but looks like `original`, since messages about the call may name it.
 struct StandIn {
   PyObject_HEAD PyObject* original;
   PyObject* target;
@@ -337,7 +337,7 @@ CalleePolicy& callee_policy() {
   return policy;
 }
 
-/// What a callable counts as: methods as their functions, so that it is the same at every call.
+/// The identity of a callable in facts. Methods count as their functions, which stay the same.
 PyObject* identity_of(PyObject* callee) {
   if (PyMethod_Check(callee)) return PyMethod_GET_FUNCTION(callee);
   if (!PyCFunction_Check(callee)) return callee;
@@ -352,7 +352,7 @@ bool is_skipped(PyObject* function) {
   return callee_policy().skip != nullptr && callee_policy().skip(function);
 }
 
-/// The copy of a plain function, or null.
+/// The instrumented copy of a plain function, or null.
 Object profiled_function(PyObject* function) {
   if (is_skipped(function)) return {};
   Object copy = instrumented_function(function);
@@ -362,7 +362,7 @@ Object profiled_function(PyObject* function) {
   return copy;
 }
 
-/// The Python function that a method or an object of ours stands for, or null.
+/// The Python function behind a method or a converted function, or null.
 PyObject* plain_function(PyObject* function) {
   return PyFunction_Check(function) ? function : function_of_converted(function);
 }
@@ -373,8 +373,8 @@ Object bound(const Object& function, PyObject* self) {
 
 Object profiled_partial(PyObject* callee);
 
-/// What to call in place of `callee`, or null to call it itself. It has the same effect, and the
-/// frames and messages of the calls are the same.
+/// The object to call in place of `callee`, or null to call it itself. Effects, frames and messages
+/// are the same.
 Object profiled_callee(PyObject* callee) {
   static PyObject* const partial = python::import_attribute("functools", "partial").release();
   static PyObject* const call_name = python::interned("__call__");
@@ -388,7 +388,7 @@ Object profiled_callee(PyObject* callee) {
   PyTypeObject* type = Py_TYPE(callee);
   if (reinterpret_cast<PyObject*>(type) == partial) return profiled_partial(callee);
   if (PyObject* function = plain_function(callee)) return profiled_callee(function);
-  // An object of a Python class (a module): what its class says calling it means.
+  // An object of a Python class, such as a module: calls its class's __call__.
   PyObject* method = _PyType_Lookup(type, call_name);
   if (method == nullptr || !PyFunction_Check(method)) return {};
   return make_stand_in(callee, bound(profiled_function(method), callee));
@@ -472,7 +472,7 @@ void ProfileRun::end() {
   if (--state.active_runs > 0) return;
   for (const auto& [loop, count] : state.trips) loop.fact->see_trips(count);
   state.trips.clear();
-  // Operands put aside by expressions that an exception left. Releasing them may run code.
+  // Operands that expressions with exceptions have left. Releasing them may run code.
   std::vector<Object> left_over;
   for (; state.kept.size() > state.kept_before; state.kept.pop_back())
     left_over.push_back(std::move(state.kept.back()));

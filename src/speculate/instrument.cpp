@@ -7,14 +7,14 @@
 //   x and y (as a value)          becomes y if H.and_operand(fact, x) else H.kept()
 //   not x (as a value)            becomes not H.test(fact, x)
 //   for i in xs                   becomes for i in H.loop(fact, xs, fact of xs)
-//   while t: ...                  becomes H.enter(fact); while H.again(fact) if t else
-//   H.done(fact):
+//   while t: ...                  becomes H.enter(fact); while H.again(fact) if t
+//                                         else H.done(fact):
 //
-// where H is a placeholder, put in as a constant of the code after compilation: no name is added to
-// any scope of the program. Everything keeps its place in the file, so tracebacks are the program's
-// own. What is evaluated elsewhere (decorators, defaults, annotations), classes, patterns, nested
-// generators and coroutines stay as they are. The copy's own definition is compiled but never run;
-// its code is taken out and joined with the closure of the original.
+// where H is a placeholder that becomes a constant of the code after compilation, so that no scope
+// of the program gets a new name. All nodes keep their places, so tracebacks are the program's own.
+// Decorators, defaults, annotations, classes, patterns, nested generators and coroutines stay as
+// they are. The definition of the copy is compiled but never run; its code is extracted and joined
+// with the closure of the original.
 #include "speculate/instrument.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ class Instrumenter final : public AstBuilder {
  private:
   // --- calls of hooks
   Object hook(const char* method, const std::vector<Object>& arguments, const SourceSpan& span) {
-    // The method's place is the start of the span alone: where an attribute ends on another line
+    // The place of the method is the start of the span only. If an attribute ended on another line
     // than its call begins, the compiler would move the call there.
     const SourceSpan start = {nullptr, span.line, span.column, span.line, span.column};
     const Object hooks = make("Constant", {{"value", python::string(placeholder_)}}, &start);
@@ -86,14 +86,14 @@ class Instrumenter final : public AstBuilder {
   static Object fact(const Expression& node) { return fact(node.fact, node.span); }
 
   // --- tests
-  /// How a test's outcome is noted: the hooks for true and false, and a second fact (or -1).
+  /// How the outcome of a test is noted: the hooks for true and false, and a second fact (or -1).
   struct Outcome {
     const char* taken = hook::taken;
     const char* not_taken = hook::not_taken;
     int also = -1;
   };
-  /// An expression where only its truth is used, and where the compiler turns `and`, `or`, `not`,
-  /// chains of comparisons and conditional expressions into jumps. It still does, as it did.
+  /// An expression of which only the truth is used. The compiler turns `and`, `or`, `not`, chained
+  /// comparisons and conditional expressions there into jumps, and still does so afterwards.
   Object test(const Expression* node, const Outcome& outcome);
   Object test(const Expression* node) { return test(node, Outcome()); }
   Object test_of(const Expression* node, int also) { return test(node, Outcome{.also = also}); }
@@ -125,7 +125,7 @@ class Instrumenter final : public AstBuilder {
     return kind == syntax::NameKind::local || kind == syntax::NameKind::cell;
   }
 
-  /// Runs `build` with names meaning what they mean in `scope`.
+  /// Runs `build` with the names of `scope`.
   template <class Build>
   auto in_scope(const syntax::Scope* scope, Build&& build) {
     const syntax::Scope* outer = std::exchange(scope_, scope);
@@ -135,7 +135,7 @@ class Instrumenter final : public AstBuilder {
   }
 
   // --- statements
-  /// The test of an `if` or `assert`; a constant one is left for the compiler to fold.
+  /// The test of an `if` or `assert`. The compiler folds a constant one, so it stays as it is.
   Object statement_test(const Expression* node, const Statement& holder) {
     return node->kind == ExpressionKind::Constant ? copy(*node) : test_of(node, holder.fact);
   }
@@ -248,7 +248,7 @@ Object Instrumenter::expression(const Expression* node) {
   }
 }
 
-/// The operands from `first` on, as a value: the one that decides must come out itself.
+/// The operands from `first` on, as a value: the deciding operand itself must be the result.
 Object Instrumenter::bool_op(const syntax::BoolOp& node, size_t first) {
   const Expression& operand = *node.values[first];
   if (first + 1 == node.values.size()) return expression(&operand);
@@ -261,12 +261,12 @@ Object Instrumenter::bool_op(const syntax::BoolOp& node, size_t first) {
               &node.span);
 }
 
-/// Whether the compiler, where an operand of `and` or `or` is such an operation itself, jumps past
-/// the outer test of what the inner one has tested already. Since 3.12 it does not.
+/// Whether the compiler skips the outer test of an operand of `and` or `or` that is such an
+/// operation itself and was tested already. Since 3.12 it does not.
 constexpr bool kTakesTruthOnce = PY_VERSION_HEX < 0x030C0000;
 
-/// The truth of an operand of the operation at `span`, as a bool. The object whose truth it is is
-/// put aside if that is `keep_when`.
+/// The truth of an operand of the operation at `span`, as a bool. The operand is set aside if its
+/// truth is `keep_when`.
 Object Instrumenter::decision(const Expression& node, const SourceSpan& span,
                               std::optional<bool> keep_when) {
   const auto* operation = kTakesTruthOnce ? syntax::try_as<syntax::BoolOp>(&node) : nullptr;
@@ -282,7 +282,7 @@ Object Instrumenter::decision(const Expression& node, const SourceSpan& span,
   for (const Expression* operand : operation->values) {
     const bool is_last = operand == operation->values.back();
     const bool may_be_kept = any_decides || is_last;
-    // The truth of the last one is taken by what the operation is an operand of.
+    // The operation around this one takes the truth of the last operand.
     operands.push_back(
         decision(*operand, is_last ? span : node.span, may_be_kept ? keep_when : std::nullopt));
   }
@@ -301,14 +301,14 @@ Object Instrumenter::callee(const syntax::Call& node) {
               span);
 }
 
-/// Where the calling instruction stands: for methods, the line of the method's name.
+/// The place of the call instruction: for methods, the line of the method's name.
 SourceSpan Instrumenter::place_of_call(const syntax::Call& node) const {
-  constexpr size_t kMostArguments = 29;  // more are passed another way
+  constexpr size_t kMostArguments = 29;  // with more, the compiler passes a tuple
   const auto* method = syntax::try_as<syntax::Attribute>(node.func);
   if (method == nullptr || method->span.end_line == node.span.line) return node.span;
   if (const auto* module = syntax::try_as<syntax::Name>(method->value))
     if (std::find(imports_.begin(), imports_.end(), module->id) != imports_.end())
-      return node.span;  // a module's functions are no methods
+      return node.span;  // functions of modules are not methods
   size_t count = node.args.size() + node.keywords.size() + (node.keywords.empty() ? 0 : 1);
   for (const Expression* argument : node.args)
     if (argument->kind == ExpressionKind::Starred) return node.span;
@@ -349,7 +349,7 @@ Object Instrumenter::generators(const std::vector<syntax::Comprehension>& nodes,
   std::vector<Object> result;
   for (const syntax::Comprehension& node : nodes) {
     const auto iterable = [&] { return loop(*node.iter, node.iter->fact); };
-    // The first iterable is evaluated in the scope around.
+    // The first iterable is evaluated in the enclosing scope.
     const Object iter = result.empty() ? iterable() : in_scope(scope, iterable);
     result.push_back(in_scope(scope, [&] {
       std::vector<Object> tests;
@@ -481,7 +481,8 @@ std::string qualified_name(PyObject* code) {
   return python::to_string(python::attribute(code, "co_qualname").get());
 }
 
-/// Gives nested code objects the qualified names of the program: `from` at the front becomes `to`.
+/// Renames nested code objects to the qualified names of the program: the prefix `from` becomes
+/// `to`.
 Object with_names(PyObject* code, const std::string& from, const std::string& to) {
   std::vector<Object> constants;
   for (const Object& constant : python::elements(python::attribute(code, "co_consts").get()))
@@ -493,7 +494,7 @@ Object with_names(PyObject* code, const std::string& from, const std::string& to
                   {{"co_consts", python::tuple(constants)}, {"co_qualname", python::string(name)}});
 }
 
-/// Tells the syntax room which code of the program each nested code object of the copy stands for.
+/// Registers each nested code object of the copy as a copy of the original's.
 void note_copies(PyObject* copy, PyObject* original) {
   syntax::note_copy(copy, original);
   const auto copies = syntax::nested_codes(copy), originals = syntax::nested_codes(original);
@@ -506,8 +507,8 @@ void note_copies(PyObject* copy, PyObject* original) {
   }
 }
 
-/// The definition with an instrumented body, nothing evaluated outside of it, and its first line
-/// where it was.
+/// The definition with an instrumented body, without decorators and defaults, and with the same
+/// first line.
 Object instrumented_definition(const syntax::Tree& tree, std::vector<std::string> imports) {
   Instrumenter instrumenter(tree, kPlaceholder, std::move(imports));
   if (tree.lambda != nullptr) {
@@ -522,7 +523,7 @@ Object instrumented_definition(const syntax::Tree& tree, std::vector<std::string
   return definition;
 }
 
-/// The code of a definition that has another body than the original's, as it would be there.
+/// The code of a definition with another body, compiled in the context of the original.
 Object code_of_definition(PyObject* original, const syntax::Source& source, PyObject* definition,
                           PyObject* constants) {
   const syntax::Tree& tree = *source.tree;
@@ -554,9 +555,9 @@ Object instrumented_code(PyObject* original, const syntax::Source& source) {
   return code;
 }
 
-/// The instrumented code of a function's code; null if there is none. Made once.
+/// The instrumented code of a function, made once; null if there is none.
 Object code_of_copy(PyObject* function) {
-  // Entries keep the codes alive, as those of source_of() do.
+  // Entries keep the code objects alive, as in source_of().
   static auto& cache = *new std::unordered_map<PyObject*, Object>();
   PyObject* original = PyFunction_GET_CODE(function);
   if (const auto found = cache.find(original); found != cache.end()) return found->second;
@@ -578,7 +579,7 @@ Object code_of_copy(PyObject* function) {
   return entry->second;
 }
 
-/// A function of that code that is the given one in everything else.
+/// A copy of the function with that code.
 Object function_with(const Object& code, PyObject* original) {
   const auto* from = reinterpret_cast<PyFunctionObject*>(original);
   Object result = python::check(

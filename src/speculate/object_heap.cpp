@@ -1,5 +1,5 @@
-// Reads of Python's objects without running any of their code. What is read is borrowed from its
-// place and counted while a slot holds it.
+// Reads of Python objects without running any of their code. A result is borrowed from its place,
+// and counted while a slot holds it.
 #include "speculate/object_heap.h"
 
 #include <structmember.h>
@@ -24,7 +24,7 @@ PyObject* object_in(const Operands& operands) {
   return static_cast<PyObject*>(operands.in(0).object());
 }
 
-/// From an object that was found to a value of a type.
+/// Converts an object to a value of a graph type.
 class Conversion {
  public:
   Conversion(const Type& type, const execute::SymbolLookup& symbols) : kind_(type.kind) {
@@ -71,7 +71,7 @@ class Conversion {
     return true;
   }
 
-  /// Views of what needs no gradient are as good as other tensors: they are only read.
+  /// Views are accepted if they need no gradient, since they are only read.
   bool tensor(PyObject* object, Slot& result) {
     if (!tensor_access().is_tensor(object)) return false;
     if (!tensor_access().matches(object, pattern_, sizes_.data())) return false;
@@ -97,7 +97,7 @@ class IsInstance final : public HeapRead {
   PyObject* type_;
 };
 
-/// Of a str, int or bytes with one of exactly the same type: their comparison runs no other code.
+/// Compares a str, int or bytes with a constant of exactly the same type, which runs no user code.
 class EqualsConstant final : public HeapRead {
  public:
   explicit EqualsConstant(PyObject* constant) : constant_(constant) {
@@ -118,14 +118,14 @@ class EqualsConstant final : public HeapRead {
   PyObject* constant_;
 };
 
-/// A key that is looked up in dictionaries.
+/// A key of dictionaries, with its hash.
 class Key {
  public:
   explicit Key(python::Object key) : key_(std::move(key)), hash_(PyObject_Hash(key_.get())) {
     if (hash_ == -1) throw python::ErrorSet();
   }
   PyObject* object() const { return key_.get(); }
-  /// Null if it is not there.
+  /// The item; null if the key is missing.
   PyObject* find(PyObject* dict) const {
     PyObject* value = _PyDict_GetItem_KnownHash(dict, key_.get(), hash_);
     if (value == nullptr && PyErr_Occurred() != nullptr) PyErr_Clear();
@@ -215,7 +215,7 @@ class Item final : public HeapRead {
   Conversion conversion_;
 };
 
-/// That of a dictionary's item.
+/// The key of a dictionary's item.
 python::Object key_of(const graph::AttributeValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return interned(*text);
   return python::check(PyLong_FromLongLong(std::get<int64_t>(value)));

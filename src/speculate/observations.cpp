@@ -29,8 +29,8 @@ void for_each_element(const std::string& path, PyObject* object, Visit&& visit) 
 
 constexpr const char* kObject = "object";
 
-/// Whether the object is data of the program: of a class written in Python (but no module of a
-/// network, which is rather code than data), or a list or tuple.
+/// Whether the object is data: an instance of a class written in Python (but no torch module, which
+/// is rather code), a list or a tuple.
 bool is_plain_object(PyObject* object) {
   static PyObject* const module = python::import_attribute("torch.nn", "Module").release();
   PyTypeObject* type = Py_TYPE(object);
@@ -46,7 +46,7 @@ bool is_element(const std::string& path) {
          std::isdigit(static_cast<unsigned char>(path[path.size() - 2])) != 0;
 }
 
-/// The path without indices: of all elements that stand where this one does, and beside it.
+/// The path without indices, which stands for all elements of the same containers.
 std::string path_of_alike(const std::string& path) {
   std::string alike;
   for (size_t i = 0; i < path.size(); ++i) {
@@ -57,8 +57,9 @@ std::string path_of_alike(const std::string& path) {
   return alike;
 }
 
-/// Empty for objects that are not recorded: flags, but for elements. Sizes 0 and 1 are part of a
-/// tensor's kind: a graph with a named dimension serves neither.
+/// The kind of an object; empty for objects that are not recorded, such as flags outside of
+/// containers. Sizes 0 and 1 are part of a tensor's kind: a symbolic dimension never stands for
+/// them.
 std::string kind_of(const std::string& path, PyObject* object) {
   if (PyBool_Check(object)) return is_element(path) ? "bool" : "";
   if (PyLong_CheckExact(object)) return "int";
@@ -102,7 +103,7 @@ bool Observations::see(const std::string& path, PyObject* object) {
   fact.see(object);
   if (fact.is_tensor()) note_tensor(key, fact, object);
   if (level == ValueFact::Level::nothing || kind == kObject) return false;
-  // A tensor that is another object of the same shape is nothing new: identity is never assumed.
+  // Another tensor of the same shape is nothing new, since identity of tensors is never assumed.
   if (fact.is_tensor()) return fact.sizes() != sizes;
   if (fact.level() == level) return false;
   if (is_element(path)) varied_elements_.insert_or_assign({path_of_alike(path), kind}, fact);
@@ -114,7 +115,7 @@ void Observations::add_fact(const std::string& path, PyObject* object,
   const std::string kind = kind_of(path, object);
   const auto found = facts_.find({path, kind});
   if (found != facts_.end()) facts.insert_or_assign(path, found->second);
-  // Where some flags or numbers of a list vary, so will the others.
+  // If some flags or numbers of a list have varied, the others are expected to vary.
   const auto alike = is_element(path) ? varied_elements_.find({path_of_alike(path), kind})
                                       : varied_elements_.end();
   if (alike != varied_elements_.end()) facts.insert_or_assign(path, alike->second);

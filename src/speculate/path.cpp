@@ -25,7 +25,7 @@ PyObject* sequence_item(PyObject* sequence, Py_ssize_t index) {
                                                          : nullptr;
 }
 
-/// The value of the call's keyword argument: they follow the positional ones.
+/// The value of a keyword argument, which follow the positional ones.
 PyObject* keyword_argument(const Call& call, PyObject* name) {
   if (call.keyword_names == nullptr) return nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.keyword_names); ++i) {
@@ -36,7 +36,7 @@ PyObject* keyword_argument(const Call& call, PyObject* name) {
   return nullptr;
 }
 
-/// The dict of builtins that code with these globals sees.
+/// The builtins of code with these globals, a dict.
 PyObject* builtins_of(PyObject* globals) {
   PyObject* builtins = globals == nullptr ? nullptr : PyDict_GetItemString(globals, "__builtins__");
   if (builtins != nullptr && PyModule_Check(builtins)) return PyModule_GetDict(builtins);
@@ -72,7 +72,7 @@ PyObject* keep(PyObject* new_reference, std::vector<python::Object>& owned) {
   return new_reference;
 }
 
-/// A new reference; null if it has none that is asked without running the user's code.
+/// The length, a new reference; null if it can't be read without running the user's code.
 PyObject* length_of(PyObject* base) {
   if (PyList_Check(base)) return PyLong_FromSsize_t(PyList_GET_SIZE(base));
   if (PyTuple_Check(base)) return PyLong_FromSsize_t(PyTuple_GET_SIZE(base));

@@ -111,7 +111,7 @@ python::Object Recipe::build(const Given& given) const {
   };
   python::Object object = build_shell();
   if (object) {
-    // What can hold itself is there before its parts are.
+    // The object exists before its parts, which may refer to it.
     remember(object);
     fill(object.get(), build_children(given));
     return object;
@@ -123,7 +123,7 @@ python::Object Recipe::build(const Given& given) const {
 
 namespace {
 
-/// Past what the program's classes have as methods of their own.
+/// Sets the item by the C class's method, past overrides of the program's classes.
 int set_own_item(PyObject* dict, PyObject* key, PyObject* value) {
   return python::class_in_c(Py_TYPE(dict))->tp_as_mapping->mp_ass_subscript(dict, key, value);
 }

@@ -9,8 +9,8 @@
 namespace janus::speculate {
 namespace {
 
-/// Keys are names, small constants or immortal objects: equal names are equal keys, everything else
-/// goes by identity, so that interning never runs the user's __eq__.
+/// Whether two keys are the same. Names are compared by value, everything else by identity, so that
+/// interning never runs the user's __eq__.
 bool same_key(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (a == nullptr || b == nullptr || Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -26,7 +26,8 @@ size_t key_hash(PyObject* key) {
 
 bool is_root(Source::Kind kind) { return kind <= Source::Kind::constant; }
 
-/// The key of an argument or of a closure's cell is only its name for people.
+/// Whether the key identifies the step. That of an argument or closure cell is only its name, for
+/// text.
 bool key_matters(Source::Kind kind) {
   return kind != Source::Kind::argument && kind != Source::Kind::closure;
 }
@@ -118,7 +119,7 @@ const Source* SourceTable::intern(Source source) {
         (!by_key || same_key(known->key.get(), source.key.get())))
       return known;
   }
-  // Names are compared and looked up at every call: interned strings make both quick.
+  // Interned, since names are compared and looked up at every call.
   if (source.key && PyUnicode_CheckExact(source.key.get())) {
     PyObject* name = source.key.release();
     PyUnicode_InternInPlace(&name);

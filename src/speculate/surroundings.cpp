@@ -6,7 +6,7 @@ namespace janus::speculate {
 namespace {
 
 #if PY_VERSION_HEX >= 0x030C0000
-/// Whether a debugger or a coverage tool registered itself with sys.monitoring.
+/// Whether a debugger or coverage tool is registered with sys.monitoring.
 bool is_monitored() {
   static PyObject* get_tool = [] {
     PyObject* monitoring = PySys_GetObject("monitoring");

@@ -1,4 +1,4 @@
-// Where torch/ puts its implementation of TensorAccess at start-up.
+// Holds the implementation that torch/ provides at start-up.
 #include "speculate/tensor_access.h"
 
 #include "base/check.h"

@@ -15,8 +15,8 @@ namespace {
 
 using python::Object;
 
-/// Special methods that only show, pickle, describe or hand over to other libraries: graphs leave
-/// those to Python.
+/// Special methods that graphs never use: for printing, pickling, introspection, and exchange with
+/// other libraries.
 constexpr std::string_view kUnused[] = {"__array__",
                                         "__array_wrap__",
                                         "__dlpack__",
@@ -41,7 +41,7 @@ constexpr std::string_view kUnused[] = {"__array__",
                                         "__init_subclass__",
                                         "__abstractmethods__"};
 
-/// Special methods that torch.Tensor does not have; one that is added is what the syntax calls.
+/// Special methods that torch.Tensor does not have. If the program adds one, syntax calls it.
 constexpr const char* kMayBeAdded[] = {"__getattr__", "__imatmul__", "__divmod__", "__rdivmod__",
                                        "__round__",   "__trunc__",   "__floor__",  "__ceil__",
                                        "__call__",    "__enter__",   "__exit__",   "__del__"};
@@ -56,12 +56,12 @@ bool is_property(PyObject* object) {
          Py_TYPE(object) == &PyProperty_Type;
 }
 
-/// The version of a class; 0: it has none, as after a change until the next lookup.
+/// The version of a class; 0 if it has none, as between a change and the next lookup.
 unsigned version_of(PyTypeObject* type) {
   return (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) != 0 ? type->tp_version_tag : 0;
 }
 
-/// One class and what was found in it.
+/// One class and its remembered attributes.
 class WatchedClass {
  public:
   WatchedClass(std::string name, Object type) : name_(std::move(name)), object_(std::move(type)) {
@@ -72,7 +72,7 @@ class WatchedClass {
     changed();
   }
 
-  /// The name of what differs; null: nothing.
+  /// The name of the first attribute that differs; null if none does.
   const std::string* changed() {
     const unsigned version = version_of(type_());
     if (version != 0 && version == seen_version_) return differs_.empty() ? nullptr : &differs_;
@@ -89,7 +89,7 @@ class WatchedClass {
  private:
   struct Found {
     Object name, value;
-    bool is_own;  ///< torch's: not what the program put there before
+    bool is_own;  ///< it is torch's, not the program's
   };
 
   PyTypeObject* type_() const { return reinterpret_cast<PyTypeObject*>(object_.get()); }
@@ -98,7 +98,8 @@ class WatchedClass {
     return value == nullptr || python::is_made_by(value, "torch");
   }
 
-  /// Where the program had replaced torch's own, that is known once it is put back.
+  /// Whether the attribute differs. If the program had replaced torch's own before, the original is
+  /// known once the program restores it.
   bool differs(Found& found) const {
     PyObject* value = _PyType_Lookup(type_(), found.name.get());
     if (!found.is_own && is_own(value)) {
@@ -127,7 +128,8 @@ class WatchedClass {
         watch(Object::borrow(key));
   }
 
-  /// A property of torch's, or one that hides such. Those that the program added are only its own.
+  /// Whether the property is torch's or hides one of torch's. Properties that the program added do
+  /// not matter.
   static bool is_old(PyTypeObject* type, PyObject* name, PyObject* property) {
     if (!is_property(property)) return false;
     if (is_own(property)) return true;
@@ -135,7 +137,8 @@ class WatchedClass {
     return base != nullptr && _PyType_Lookup(base, name) != nullptr;
   }
 
-  /// Methods that torch's special methods written in Python call: `reciprocal` for `1 / x`.
+  /// Remembers methods that torch's special methods in Python call, such as `reciprocal` for `1 /
+  /// x`.
   void remember_called() {
     std::vector<Object> names;
     for (const auto& [name, found] : found_) {

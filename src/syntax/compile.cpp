@@ -1,6 +1,6 @@
-// A function is compiled inside a stand-in for what was around it in the file: a function whose
-// parameters are the free variables (so they are free again), and a class of the same name (so that
-// `__x` and `super()` mean the same).
+// A function is compiled inside a stand-in for its surroundings in the file: a function whose
+// parameters are the free variables, so that they are free again, and a class of the same name, so
+// that `__x` and `super()` keep their meaning.
 #include "syntax/compile.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ constexpr int kFutureFlags = 0x1FE0000;  // CO_FUTURE_*, the same numbers since 
 constexpr int kNested = 0x10;            // CO_NESTED
 constexpr int kOnlyAst = 0x400;          // PyCF_ONLY_AST
 
-/// While it lives, warnings of the compiler are dropped. It exchanges the list of filters and does
-/// not tell `warnings` about it, so that what was shown once is not shown again.
+/// Drops warnings of the compiler while it lives. It replaces the list of filters without notifying
+/// `warnings`, so that warnings that were shown once are not shown again.
 class QuietWarnings {
  public:
   QuietWarnings() : module_(python::import_module("warnings")) {
@@ -96,7 +96,7 @@ Object in_function(const std::vector<Object>& body, const std::vector<std::strin
                          span);
 }
 
-/// `import name, ...`: what matters is only that the names are imported.
+/// `import name, ...`: only that the names are imported matters.
 Object imports_of(const std::vector<std::string>& names, const SourceSpan& span) {
   std::vector<Object> aliases;
   for (const std::string& name : names)
@@ -104,14 +104,14 @@ Object imports_of(const std::vector<std::string>& names, const SourceSpan& span)
   return AstBuilder::make("Import", {{"names", python::list(aliases)}}, &span);
 }
 
-/// The code of the wrapper (class or function) that a module's or function's code makes.
+/// The code of the stand-in (class or function) within the code of a module or function.
 Object only_nested_code(const Object& code) {
   const std::vector<Object> codes = nested_codes(code.get());
   TORCHJANUS_CHECK(codes.size() == 1, "compile: a wrapper has ", codes.size(), " code objects");
   return codes.front();
 }
 
-/// Whether two constants are the same to a program: class and value, signed zeros and NaN included.
+/// Whether two constants have the same class and value, signed zeros and NaN included.
 bool same_constant(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
@@ -126,8 +126,8 @@ bool same_constant(PyObject* a, PyObject* b) {
   return python::equal(a, b);
 }
 
-/// Whether two pieces of code have the same constants. A class's body holds its qualified name,
-/// which says where it stands.
+/// Whether two code objects have the same constants. The qualified name in a class's body may
+/// differ, since it depends on the surroundings.
 bool same_constants(PyObject* a, PyObject* b) {
   const Object of_a = python::attribute(a, "co_consts"), of_b = python::attribute(b, "co_consts");
   const bool is_class = (reinterpret_cast<PyCodeObject*>(a)->co_flags & CO_OPTIMIZED) == 0;
@@ -173,7 +173,7 @@ std::vector<Object> compile_definition(PyObject* definition, const CodeContext& 
   std::vector<Object> statements = {Object::borrow(definition)};
   if (has_class) statements = {in_class(statements.front(), context.class_name, span)};
   if (has_free) {
-    // The class of the stand-in is no variable that methods could take for the one they mean.
+    // Keeps the stand-in class from becoming a variable that methods would see.
     if (has_class &&
         std::find(freevars.begin(), freevars.end(), context.class_name) == freevars.end())
       statements.insert(statements.begin(), global_declaration(context.class_name, span));

@@ -1,6 +1,6 @@
-// Conversion both ways is a visitor over fields.h: Reader fills a new mirror node from the
+// Conversion both ways by visitors over fields.h: Reader fills a new mirror node from the
 // attributes of an `ast` object, Writer collects keyword arguments for the `ast` class. Classes of
-// the `ast` module are told apart by identity, in a table made at first use.
+// the `ast` module are identified in a table that is made at first use.
 #include "syntax/convert.h"
 
 #include <unordered_map>
@@ -23,16 +23,16 @@ constexpr const char* kBoolOperators[] = {"And", "Or"};
 constexpr const char* kContexts[] = {"Load", "Store", "Del"};
 // clang-format on
 
-/// What the `ast` module's classes are to us: an index within one of the enumerations.
+/// The classes of the `ast` module, as indices within our enumerations.
 class AstModule {
  public:
-  /// Made once and kept to the end of the process, as the module itself is.
+  /// Made once and never freed, like the module itself.
   static AstModule& instance() {
     static auto* const module = new AstModule();
     return *module;
   }
 
-  /// The class `ast.<name>`; null where this version of Python has none.
+  /// The class `ast.<name>`; null if this version of Python has none.
   PyObject* class_named(const char* name) {
     const auto [place, is_new] = by_name_.try_emplace(name, nullptr);
     if (is_new) place->second = python::try_attribute(module_.get(), name).release();
@@ -85,7 +85,7 @@ class AstModule {
   }
 
   Object module_;
-  // Keys are string literals: looked up by address, equal texts at two addresses do no harm.
+  // Keys are string literals, compared by address; equal texts at two addresses do no harm.
   std::unordered_map<const char*, PyObject*> by_name_, names_, singletons_;
   std::unordered_map<PyTypeObject*, int> indices_;
 };
@@ -158,7 +158,7 @@ class Converter {
 
   template <class T>
   T* counted(PyObject* ast) {
-    // The number before those of the parts, so that numbers follow the text.
+    // A node is numbered before its parts, so that numbers follow the text.
     const int fact = tree_.fact_count++;
     T* node = located<T>(ast);
     node->fact = fact;
@@ -185,7 +185,7 @@ class Reader {
   void operator()(const char* name, T& out) {
     if (const Object value = converter_.field(ast_, name)) read(value.get(), out);
   }
-  void operator()(const char* name, Object& out) {  // a Constant's value may be None itself
+  void operator()(const char* name, Object& out) {  // the value of a Constant may be None
     out = python::attribute(ast_, converter_.module().field_name(name));
   }
 

@@ -39,7 +39,7 @@ bool starts_definition(std::string_view text) {
   return text.starts_with("@") || starts_with_word(text, "def") || starts_with_word(text, "async");
 }
 
-/// The last line that an instruction of the code, or of code nested in it, stands on.
+/// The last line of the instructions of the code, nested code included.
 Py_ssize_t last_line(PyObject* code) {
   Py_ssize_t last = reinterpret_cast<PyCodeObject*>(code)->co_firstlineno;
   const Object ranges = python::call_method(code, "co_lines");
@@ -52,7 +52,7 @@ Py_ssize_t last_line(PyObject* code) {
   return last;
 }
 
-/// The name that one part of an import statement binds: `a.b as c` binds c, `a.b` binds a.
+/// Adds the name that one part of an import statement binds: `a.b as c` binds c, `a.b` binds a.
 void add_imported(std::string_view part, std::vector<std::string>& names) {
   part = stripped(part);
   if (const size_t renamed = part.find(" as "); renamed != std::string_view::npos)
@@ -70,7 +70,7 @@ void add_all_imported(std::string_view list, std::vector<std::string>& names) {
   }
 }
 
-/// The list of an import statement that begins on a line, brackets, comments and line ends removed.
+/// The list of an import statement that begins on a line, without brackets, comments and line ends.
 std::string import_list(PyObject* lines, Py_ssize_t index, std::string_view first) {
   std::string list;
   const bool is_bracketed = first.find('(') != std::string_view::npos;
@@ -108,7 +108,7 @@ std::optional<std::string> definition_text(PyObject* lines, PyObject* code, int 
 }
 
 std::string enclosing_class(const std::string& qualified_name) {
-  // Functions are followed by `<locals>`, classes by the name of what they hold.
+  // In a qualified name `<locals>` follows functions, and the name of a member follows classes.
   constexpr std::string_view kLocals = "<locals>";
   std::vector<std::string_view> parts;
   std::string_view rest = qualified_name;
@@ -124,7 +124,7 @@ std::string enclosing_class(const std::string& qualified_name) {
 
 std::vector<std::string> imported_names(PyObject* lines) {
   std::vector<std::string> names;
-  bool in_definition = false;  // of a function or class at module level
+  bool in_definition = false;  // inside a function or class at module level
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(lines); ++i) {
     const std::string_view line = line_at(lines, i);
     if (line.empty() || line[0] == '\n' || line[0] == '#') continue;

@@ -53,14 +53,15 @@ bool parses(const std::vector<std::string>& lines, const std::string& file) {
   }
 }
 
-/// The first lines that are a statement by themselves, at least so many; none if there is none.
+/// The shortest run of first lines, at least `least`, that is a whole statement; empty if there is
+/// none.
 std::vector<std::string> whole_statement(const std::vector<std::string>& lines, size_t least,
                                          const std::string& file) {
   const size_t most = std::min(lines.size(), least + policy::kMostPromptExtensions);
   for (size_t count = least; count <= most; ++count) {
     std::vector<std::string> part(lines.begin(),
                                   lines.begin() + static_cast<std::ptrdiff_t>(count));
-    // A statement of several lines goes on for as long as lines are indented.
+    // A statement of several lines continues while lines are indented.
     if (count < lines.size() && is_indented(lines[count])) continue;
     if (parses(part, file)) return part;
   }
@@ -73,7 +74,7 @@ Object as_list(const std::vector<std::string>& lines) {
   return python::list(result);
 }
 
-/// What IPython's cells hold behind the magic in their first lines, latest first.
+/// The contents of IPython's cells behind a magic in their first lines, latest first.
 std::vector<Object> cells_of_magics() {
   std::vector<Object> found;
   PyObject* ipython = PyDict_GetItemString(PyImport_GetModuleDict(), "IPython");
@@ -127,7 +128,7 @@ std::vector<Object> typed_lines(PyObject* code) {
     if (std::vector<std::string> whole = whole_statement(lines, least, file); !whole.empty())
       found.push_back(as_list(whole));
     if (statements > policy::kMostPromptDoubled) continue;
-    // Of two equal lines in a row readline remembers one.
+    // readline remembers only one of two equal lines in a row.
     for (size_t i = 0; i + 1 < least && i < lines.size(); ++i) {
       std::vector<std::string> doubled = lines;
       doubled.insert(doubled.begin() + static_cast<std::ptrdiff_t>(i), lines[i]);

@@ -1,9 +1,9 @@
-// Finding a function's syntax: the file's text is asked of `linecache` (which knows files, notebook
-// cells, doctests and zip archives), parsed, in part if possible, and searched for definitions at
-// the line where the code object says it begins. A definition counts as found only if compiling it
-// gives that very code again, positions included. So it does not matter how many lambdas share the
-// line, and a file that was edited since its import, a rewritten module, or a text that merely has
-// the same name is noticed instead of believed.
+// Finding a function's syntax. `linecache` gives the text of the file: it knows files, notebook
+// cells, doctests and zip archives. The text is parsed, in part if possible, and searched for
+// definitions at the first line of the code object. A definition is accepted only if compiling it
+// gives the very same code, positions included. So it does not matter how many lambdas share the
+// line. A file that was edited since its import, a rewritten module, or another text of the same
+// name is noticed.
 #include "syntax/source.h"
 
 #include <unordered_map>
@@ -30,8 +30,8 @@ struct ParsedFile {
   std::vector<std::string> imports;  ///< names that imports at module level bind
 };
 
-/// Adds the names that import statements among `statements` bind, nested blocks included, functions
-/// and classes not.
+/// Adds the names that import statements bind, in nested blocks too, but not in functions and
+/// classes.
 void collect_imports(PyObject* statements, std::vector<std::string>& names) {
   for (const Object& statement : python::elements(statements)) {
     const std::string kind = python::type_name(statement.get());
@@ -55,8 +55,8 @@ void collect_imports(PyObject* statements, std::vector<std::string>& names) {
   }
 }
 
-/// The name by which linecache knows the file of a code object: modules that Python has frozen into
-/// itself (`<frozen _collections_abc>`) are the text that their `__file__` names.
+/// The name by which linecache knows the file of a code object. The text of a frozen module
+/// (`<frozen _collections_abc>`) is in its `__file__`.
 Object file_of(const std::string& file, PyObject* globals) {
   if (file.starts_with("<frozen ") && globals != nullptr)
     if (PyObject* named = PyDict_GetItemString(globals, "__file__"); named != nullptr)
@@ -64,7 +64,7 @@ Object file_of(const std::string& file, PyObject* globals) {
   return python::string(file);
 }
 
-/// The lines that linecache has for a file: a list of str, or null if it has none.
+/// linecache's lines of a file: a list of str, or null if it has none.
 Object lines_of(const std::string& file, PyObject* globals) {
   const Object lines =
       python::call_method(python::import_module("linecache").get(), "getlines",
@@ -72,7 +72,7 @@ Object lines_of(const std::string& file, PyObject* globals) {
   return PyList_CheckExact(lines.get()) && PyList_GET_SIZE(lines.get()) > 0 ? lines : Object();
 }
 
-/// imported_names() of a file's lines; those of the last list of each file are kept.
+/// imported_names() of a file's lines, cached for the last list of each file.
 const std::vector<std::string>& imports_in(const std::string& file, const Object& lines) {
   static auto& cache =
       *new std::unordered_map<std::string, std::pair<Object, std::vector<std::string>>>();
@@ -84,7 +84,7 @@ const std::vector<std::string>& imports_in(const std::string& file, const Object
   return names;
 }
 
-/// The parsed text; the last one of each file is kept.
+/// The parsed text, cached for the last text of each file.
 ParsedFile parsed(const std::string& file, const Object& lines) {
   const Object text = python::check(PyUnicode_Join(python::string("").get(), lines.get()));
   static auto& cache = *new std::unordered_map<std::string, ParsedFile>();
@@ -104,11 +104,11 @@ ParsedFile parsed(const std::string& file, const Object& lines) {
 
 // --- search --------------------------------------------------------------------------------------
 
-/// A definition that may be the one sought, and the class around it.
+/// A candidate for the definition, and its enclosing class.
 struct Candidate {
   Object node;
   std::string class_name;
-  std::vector<std::string> imports;  ///< those that it was compiled with
+  std::vector<std::string> imports;  ///< the imports in its context
 };
 
 /// Collects the definitions of a given name (or lambdas) that begin at a given line.
@@ -153,7 +153,7 @@ class Search {
     class_name_ = outer;
   }
 
-  /// Where the node's code begins: at its first decorator if it has one.
+  /// The first line of the node's code: that of its first decorator, if it has one.
   int first_line(PyObject* node, bool has_decorators) const {
     int line = number(node, "lineno", line_);
     if (!has_decorators) return line;
@@ -197,16 +197,16 @@ bool matches(const Candidate& candidate, PyObject* code) {
     const std::vector<Object> codes = compile_definition(definition.get(), context);
     return !codes.empty() && same_code(codes.back().get(), code);
   } catch (const python::ErrorSet&) {
-    PyErr_Clear();  // other surroundings than its own may be a syntax error
+    PyErr_Clear();  // in other surroundings it may be a syntax error
     return false;
   }
 }
 
-/// The same, with the names that its module imports.
+/// The same; tries with and without the names that its module imports.
 bool is_confirmed(Candidate& candidate, const std::vector<std::string>& imports, PyObject* code) {
   candidate.imports = imports;
   if (matches(candidate, code)) return true;
-  // Notebooks and doctests compile each statement by itself: imports elsewhere are not known.
+  // Notebooks and doctests compile each statement by itself, without the imports of others.
   candidate.imports.clear();
   return !imports.empty() && matches(candidate, code);
 }
@@ -219,7 +219,7 @@ std::optional<Candidate> find(const ParsedFile& file, PyObject* code) {
   return std::nullopt;
 }
 
-/// `file`: the name by which reports find the text; the code's own where it is empty.
+/// The source of a candidate. `file`: its name in reports; empty: that of the code.
 Source available(const Candidate& candidate, PyObject* code, const std::string& file = {}) {
   CodeContext context = context_of(code);
   if (!file.empty()) context.file = file;
@@ -238,7 +238,7 @@ Source available(const Candidate& candidate, PyObject* code, const std::string& 
   return source;
 }
 
-/// The definition by its own lines alone; see excerpt.h.
+/// Finds the definition by its own lines only; see excerpt.h.
 std::optional<Candidate> find_by_lines(const std::string& file, const Object& lines,
                                        PyObject* code) {
   const auto* fields = reinterpret_cast<PyCodeObject*>(code);
@@ -255,7 +255,7 @@ std::optional<Candidate> find_by_lines(const std::string& file, const Object& li
       }
       return std::nullopt;
     } catch (const python::ErrorSet&) {
-      PyErr_Clear();  // cut too short, or not what it seemed
+      PyErr_Clear();  // the excerpt is too short, or no definition
     }
   }
   return std::nullopt;
@@ -269,10 +269,10 @@ std::optional<Candidate> find_in(const std::string& file, const Object& lines, P
 
 struct Located {
   Candidate candidate;
-  Object typed;  ///< the lines that hold it, where no file does
+  Object typed;  ///< its lines, if no file has them
 };
 
-/// Or why it was not found.
+/// A location, or why it was not found.
 using Location = std::variant<Located, std::string>;
 
 Location locate_typed(const std::string& file, PyObject* code) {
@@ -286,7 +286,7 @@ Location locate(PyObject* code, PyObject* globals) {
   const Object lines = lines_of(file, globals);
   if (lines)
     if (auto candidate = find_in(file, lines, code)) return Located{std::move(*candidate), {}};
-  // linecache may hold an older text than what was imported.
+  // linecache may have a text that is older than the imported one.
   python::call_method(python::import_module("linecache").get(), "checkcache",
                       {python::string(file).get()});
   const Object fresh = lines_of(file, globals);
@@ -318,7 +318,7 @@ std::unordered_map<PyObject*, PyObject*>& copies() {
 }  // namespace
 
 const Source& source_of_code(PyObject* code, PyObject* globals) {
-  // Code objects stay alive with their entry: an address must not come to mean another one.
+  // Entries keep their code objects alive, so that an address is not reused.
   static auto& cache = *new std::unordered_map<PyObject*, Source>();
   code = original_code(code);
   if (const auto found = cache.find(code); found != cache.end()) return found->second;
