@@ -17,7 +17,7 @@ from . import __version__, report, script
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of the command line."""
+    """The parsed command line."""
     whole = argparse.ArgumentParser(
         prog="torchjanus", description="Runs imperative PyTorch programs as speculative graphs."
     )

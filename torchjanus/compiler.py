@@ -1,9 +1,9 @@
-"""C++ to loaded libraries, which are kept on disk.
+"""Compiles C++ text and loads the library, with a cache on disk.
 
-They are kept as compiled kernels are (jit/object_cache.h), in the folder `code` of $TORCHJANUS_CACHE
-(empty or 0: nothing is kept), else of $XDG_CACHE_HOME/torchjanus, else of ~/.cache/torchjanus: by
-text, compiler, flags and CPU, in a folder of this user's alone. What is loaded is a copy of what was
-verified.
+The cache is that of compiled kernels (src/jit/object_cache.h), in the folder `code` of
+$TORCHJANUS_CACHE (empty or 0: nothing is kept), else of $XDG_CACHE_HOME/torchjanus, else of
+~/.cache/torchjanus. The key is text, compiler, flags and CPU. The folder belongs to this user alone,
+and the loaded file is a copy of the verified content.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ COMPILERS = ("c++", "g++", "clang++")
 
 @functools.cache
 def load(text: str, flags: tuple[str, ...], name: str) -> ctypes.CDLL:
-    """The library made of the C++ text. RuntimeError, with `name`, if that can't be compiled."""
+    """The library compiled from the C++ text. Raises RuntimeError with `name` if that fails."""
     command = compiler(name)
     key = "\0".join([text, compiler_version(command), *FLAGS, *flags, cpu()])
     with tempfile.TemporaryDirectory(prefix="torchjanus-") as scratch:
@@ -39,7 +39,7 @@ def load(text: str, flags: tuple[str, ...], name: str) -> ctypes.CDLL:
 
 
 def compiler(name: str) -> tuple[str, ...]:
-    """The first words of its command: CXX may name another in front of it, as in `ccache g++`."""
+    """The compiler's command. CXX may put another one in front of it, as in `ccache g++`."""
     given = os.environ.get("CXX")
     for candidate in [given] if given else COMPILERS:
         words = [candidate] if shutil.which(candidate) else shlex.split(candidate)
@@ -70,7 +70,7 @@ def compiler_version(command: tuple[str, ...]) -> str:
 
 @functools.cache
 def cpu() -> str:
-    """What `-march=native` means here."""
+    """The CPU that `-march=native` stands for."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,9 +1,9 @@
-"""Containers that a graph's run gives and that no single call of Python makes."""
+"""Containers among the results of graphs that no single Python call makes."""
 
 from typing import Any
 
 
 def with_attributes(container: Any, attributes: dict[str, Any]) -> Any:
-    """The container with these attributes of its own, as `_metadata` of a module's state."""
+    """Sets attributes of the container, such as `_metadata` of a module's state; returns it."""
     vars(container).update(attributes)
     return container

@@ -1,12 +1,12 @@
-"""What torch's random operators do on this processor, as far as it has to be tried out."""
+"""How torch's random operators behave on this processor, where only a trial tells."""
 
 import torch
 
 
 def fill_memory_in_order() -> bool:
-    """Whether numbers are drawn for elements as these lie in memory, not in the order of their indices.
+    """Whether numbers are drawn in the order of elements in memory, not of their indices.
 
-    Some builds of torch draw flags elsewhere on some processors, and then copy them.
+    On some processors, some builds of torch draw flags into other memory and copy them.
     """
     in_order, turned = torch.empty(2, 8, 8, device="cpu", dtype=torch.float32)
     for tensor in (in_order, turned.t()):

@@ -1,9 +1,9 @@
-"""Tensors of inference mode that a graph's run gives: the run itself is outside of it."""
+"""Inference tensors among the results of graphs. Graphs run outside of inference mode."""
 
 import torch
 
 
 def made_in_inference_mode(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor as an operator in inference mode would have made it."""
+    """A copy of the tensor as an operator in inference mode makes it."""
     with torch.inference_mode():
         return tensor.clone()

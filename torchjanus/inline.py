@@ -133,7 +133,7 @@ class Signature:
     name: str
     parameters: tuple[Parameter, ...]
     results: tuple[str, ...]
-    text: str  # behind the name, as torch writes it
+    text: str  # the part behind the name, in torch's notation
 
     @classmethod
     def parse(cls, text: str) -> "Signature":
@@ -164,7 +164,7 @@ class Signature:
         return tuple(each.name for each in self.parameters if each.kind == "Tensor")
 
     def completed(self, arguments: Sequence[Any]) -> list[Any]:
-        """torch leaves out what is given as its default."""
+        """All arguments: torch omits those that equal their defaults."""
         return [*arguments, *(each.default for each in self.parameters[len(arguments) :])]
 
     def tensors_of(self, arguments: Sequence[Any]) -> list[torch.Tensor]:
@@ -172,7 +172,7 @@ class Signature:
         return [value for parameter, value in pairs if parameter.kind == "Tensor"]
 
     def spread(self, sizes: Sizes | None) -> Sizes:
-        """The sizes of each result as a list, whatever the user's function gives."""
+        """A function that returns the sizes of each result as a list, by the user's function."""
 
         def of_each(*arguments: Any) -> Any:
             if sizes is None:
@@ -194,8 +194,8 @@ class Signature:
         return of_each
 
     def of_gradient(self) -> "Signature":
-        """Of the operator that makes the gradients of all tensor parameters from those of the
-        results, the parameters and the results."""
+        """The signature of the gradient: from the gradients of the results, the parameters and the
+        results, it computes the gradients of all tensor parameters."""
         given = [f"Tensor d_{each}" for each in self.results]
         given += [f"{each.kind} {each.name}" for each in self.parameters]
         given += [f"Tensor {each}" for each in self.results]
@@ -204,7 +204,7 @@ class Signature:
 
 
 def refuse_what_is_torchs(text: str, schema: Any) -> None:
-    """What torch's signatures may have and these have not."""
+    """Raises ValueError for features of torch's signatures that are not supported here."""
     if "::" in schema.name or schema.overload_name:
         wrong = f"is named {text[: text.index('(')]!r}; the name is one word"
     elif "..." in text or any(each.kwarg_only for each in schema.arguments):
@@ -217,7 +217,7 @@ def refuse_what_is_torchs(text: str, schema: Any) -> None:
 
 
 def refuse_names(text: str, names: Sequence[str]) -> None:
-    """They are variables of one C++ function."""
+    """Raises ValueError unless all names can be variables of one C++ function."""
     for place, name in enumerate(names):
         if name in names[:place]:
             raise ValueError(f"torchjanus.code: {text!r} has two tensors or numbers named {name}")
@@ -254,7 +254,7 @@ class Operator:
         )
 
     def empty(self, *arguments: Any) -> Result:
-        """What `run` gives, without data."""
+        """The results of `run` without data."""
         arguments = tuple(self.signature.completed(arguments))
         first = self.signature.tensors_of(arguments)[0]
         return self.pack(

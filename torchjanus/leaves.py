@@ -1,10 +1,10 @@
-"""Leaves that a graph's run makes."""
+"""Leaf tensors among the results of graphs."""
 
 import torch
 
 
 def leaf(tensor: torch.Tensor, gradient: torch.Tensor | None = None) -> torch.Tensor:
-    """The tensor as one that gradients come to, or have come to."""
+    """Makes the tensor a leaf that requires a gradient, with `gradient` as its .grad."""
     tensor.requires_grad_()
     tensor.grad = gradient
     return tensor

@@ -46,11 +46,11 @@ def no_integer(what: Any) -> TypeError:
 
 
 class Index:
-    """One index of a place, or what was computed from some. Sums, and products with numbers, are known
-    as factors of the place's indices and an offset; anything else as a number for each place.
+    """An index of a place, or a value computed from indices. Sums, and products with numbers, are kept
+    as factors of the place's indices and an offset; any other value as a number for each place.
 
-    It stands for all places at once, so that conditions on it, which would be asked once for all of
-    them, raise."""
+    It stands for all places at once. A condition on it would be one answer for all of them, so it
+    raises."""
 
     def __init__(
         self, shape: Sizes, factors: list[int], offset: int, values: torch.Tensor | None = None
@@ -61,7 +61,7 @@ class Index:
         self.values = values
 
     def tensor(self) -> torch.Tensor:
-        """A number for each place; of size 1 along what it doesn't depend on."""
+        """A number for each place, with size 1 along dimensions that it does not depend on."""
         if self.values is not None:
             return self.values
         result = torch.full([1] * len(self.shape), self.offset, dtype=torch.int64)
@@ -73,7 +73,7 @@ class Index:
         return result
 
     def only_dim(self) -> int | None:
-        """The dimension that it is a multiple of, give or take a number, if there is one."""
+        """The only dimension that the index depends on, linearly; None if there is none."""
         dims = [dim for dim, factor in enumerate(self.factors) if factor != 0]
         return dims[0] if len(dims) == 1 else None
 
@@ -269,7 +269,7 @@ REDUCTIONS = ("sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "ar
 
 
 def indices_at(shape: list[int], indices: Indices, count: int) -> list[Index]:
-    """What the function gives at a place of a tensor of this shape."""
+    """The indices that the function returns at a place of a tensor of this shape."""
     rank = len(shape)
     place = [Index(shape, [int(i == j) for j in range(rank)], 0) for i in range(rank)]
     given = indices(*place)
@@ -282,7 +282,7 @@ def indices_at(shape: list[int], indices: Indices, count: int) -> list[Index]:
 
 
 def linear(indices: list[Index]) -> tuple[list[int] | None, list[int]]:
-    """The factors of all indices one after the other, and their offsets; None if some have none."""
+    """The factors of all indices in a row, and their offsets; None if an index is not affine."""
     factors: list[int] = []
     for index in indices:
         if index.values is not None:
@@ -291,14 +291,14 @@ def linear(indices: list[Index]) -> tuple[list[int] | None, list[int]]:
     return factors, [index.offset for index in indices]
 
 
-# ---- What they compute --------------------------------------------------------------------------
+# ---- Execution in torch -------------------------------------------------------------------------
 
 
 def placed(
     sizes: Sizes, indices: list[torch.Tensor], space: Sizes, device: torch.device
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Where in a dense tensor of these sizes the indices lead, and whether that is inside, for each
-    place of the space."""
+    """For each place of the space: the element that the indices name in a dense tensor of these sizes,
+    and whether it is inside."""
     place = torch.zeros([1] * len(space), dtype=torch.int64, device=device)
     inside = torch.ones([1] * len(space), dtype=torch.bool, device=device)
     for size, given in zip(sizes, indices, strict=True):
@@ -315,7 +315,7 @@ def gathered(
         return torch.full(shape, fill, dtype=x.dtype, device=x.device)
     place, inside = placed(x.shape, indices, shape, x.device)
     outside = torch.full((), fill, dtype=x.dtype, device=x.device)
-    # By a list of places, as a single one would be taken for a number, which meta tensors have not.
+    # By a list of places: torch takes a single one for a number, which meta tensors do not have.
     found = x.reshape(-1)[place.reshape(-1)].reshape(list(shape))
     return torch.where(inside, found, outside)
 
@@ -334,7 +334,7 @@ def reduced(x: torch.Tensor, shape: Sizes, indices: list[Index], reduce: str) ->
 def found(
     x: torch.Tensor, shape: Sizes, given: list[torch.Tensor], indices: list[Index], reduce: str
 ) -> torch.Tensor:
-    """Where the first element stands that is the extremum of those put to the same place."""
+    """The place of the first element that is the extremum among those with the same target."""
     extremum = gathered(scattered(x, shape, given, reduce), x.shape, given, 0)
     followed = {dim for index in indices if (dim := index.only_dim()) is not None}
     free = [size if dim not in followed else 1 for dim, size in enumerate(x.shape)]
@@ -350,7 +350,7 @@ def scattered(
 ) -> torch.Tensor:
     place, inside = placed(shape, indices, x.shape, x.device)
     count = math.prod(shape)
-    place = torch.where(inside, place, count).reshape(-1)  # outside: behind the last place
+    place = torch.where(inside, place, count).reshape(-1)  # outside: at the end
     nothing = identity(reduce, x.dtype)
     result = torch.full((count + 1,), nothing, dtype=x.dtype, device=x.device)
     if reduce == "sum":
@@ -375,7 +375,7 @@ def identity(reduce: str, dtype: torch.dtype) -> Number:
     return limits.min if reduce == "amax" else limits.max
 
 
-# ---- What graphs know them by -------------------------------------------------------------------
+# ---- Registration as torch operators ------------------------------------------------------------
 
 
 def from_factors(space: Sizes, factors: Sizes, offset: Sizes) -> list[Index]:

@@ -19,11 +19,11 @@ import torch
 from torch import Tensor
 
 States = tuple[Tensor, ...]
-"""What a cell hands from round to round, its output first."""
+"""The states that a cell passes from step to step, its output first."""
 
 
 class OnlyInGraphs(NotImplementedError):
-    """Raised by a cell that runs as Python: its equations are the graph's (src/ops/recurrent.h)."""
+    """Raised by a cell that is called in Python. Its equations are in src/ops/recurrent.cpp."""
 
 
 def gru_cell(product: Tensor, states: States, weight: Tensor, bias: Tensor | None) -> States:
@@ -53,20 +53,20 @@ def relu_cell(product: Tensor, states: States, weight: Tensor, bias: Tensor | No
     raise OnlyInGraphs
 
 
-def one_way(
+def one_direction(
     cell: Callable[[Tensor, States, Tensor, Tensor | None], States],
     inputs: Tensor,
     states: States,
     weights: Sequence[Tensor],
     backwards: bool,
 ) -> tuple[Tensor, States]:
-    """One layer in one direction: its outputs of all rounds, and the states after the last."""
+    """One layer in one direction: its outputs of all steps, and the states after the last."""
     bias_of_input, bias = (weights[2], weights[3]) if len(weights) > 2 else (None, None)
     products = linear(inputs, weights[0], bias_of_input)
-    rounds = inputs.size(0)
+    steps = inputs.size(0)
     outputs = []
-    for i in range(rounds):
-        states = cell(products[rounds - 1 - i if backwards else i], states, weights[1], bias)
+    for i in range(steps):
+        states = cell(products[steps - 1 - i if backwards else i], states, weights[1], bias)
         outputs.append(states[0])
     if backwards:
         outputs.reverse()
@@ -84,22 +84,25 @@ def layers(
     train: bool,
     bidirectional: bool,
 ) -> States:
-    """All layers: the last one's outputs of all rounds, and the states of all after the last round.
+    """All layers: the outputs of the last one for all steps, and the states of all after the last step.
 
-    `inputs` are (rounds, batch, features).
-    `states` are (layers x directions, batch, units) each, as those that are given back; `weights` come in
-    torch's order: of each layer and direction for the input and the state, then the biases.
+    Args:
+        cell: The cell of a step, one of those above.
+        inputs: (steps, batch, features).
+        states: (layers x directions, batch, units) each, as the returned states.
+        weights: In torch's order: for each layer and direction those of the input and of the state, then
+            the biases.
     """
-    ways, each = (2 if bidirectional else 1), (4 if has_biases else 2)
+    directions, each = (2 if bidirectional else 1), (4 if has_biases else 2)
     given = [state.unbind(0) for state in states]
     last: list[list[Tensor]] = [[] for _ in states]
     for layer in range(num_layers):
         outputs = []
-        for way in range(ways):
-            place = layer * ways + way
+        for direction in range(directions):
+            place = layer * directions + direction
             begin = tuple(state[place] for state in given)
             own = weights[place * each : place * each + each]
-            output, end = one_way(cell, inputs, begin, own, way == 1)
+            output, end = one_direction(cell, inputs, begin, own, direction == 1)
             outputs.append(output)
             for all_of_kind, state in zip(last, end, strict=True):
                 all_of_kind.append(state)

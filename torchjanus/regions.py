@@ -1,8 +1,8 @@
-"""The code that a run of statements becomes so that it can run as a graph, or cut, as several.
+"""Rewrites a run of statements so that it can run as a graph or, cut, as several graphs.
 
-`src/bind/region.cpp` shows the code. The original statements stay in it, so whatever is not converted
-runs exactly as written: same scopes, same exceptions, same tracebacks. The Region is put into the code
-object's constants after compilation, so no name is added to any of the user's scopes.
+`src/bind/region.cpp` shows the resulting code. It keeps the original statements, so code that is not
+converted runs exactly as written: same scopes, same exceptions, same tracebacks. The Region becomes a
+constant of the code object after compilation, so no scope of the user gets a new name.
 """
 
 import ast
@@ -16,7 +16,7 @@ from . import _core
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 LOOPS = (ast.For, ast.While)
-_PLAIN, _RAN, _PROFILE, _CUT = range(4)  # what Region.enter() and Region.ran() say
+_PLAIN, _RAN, _PROFILE, _CUT = range(4)  # results of Region.enter() and Region.ran()
 _DECLARATIONS = (ast.Global, ast.Nonlocal)
 _NEVER = (
     *_DECLARATIONS, ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith,
@@ -25,7 +25,7 @@ _NEVER = (
 
 
 def walk(nodes: Sequence[ast.AST], *, into_loops: bool) -> Iterator[ast.AST]:
-    """All nodes below, without entering definitions of functions and classes, or (optionally) loops."""
+    """All nodes below, except those in definitions of functions and classes and, optionally, in loops."""
     for node in nodes:
         yield node
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
@@ -40,22 +40,22 @@ def contains(body: Sequence[ast.stmt], *kinds: type[ast.AST], into_loops: bool =
 
 
 def can_be_region(body: Sequence[ast.stmt]) -> bool:
-    """Whether the statements may be run from outside their frame: no yield, await, scope declaration."""
+    """Whether the statements may run outside of their frame: no yield, await, scope declaration."""
     return not contains(body, *_NEVER, into_loops=True)
 
 
 def can_be_parted(body: Sequence[ast.stmt]) -> bool:
-    """Whether runs of the statements may be regions: a declaration holds for those around it too."""
+    """Whether runs of the statements may be regions: a scope declaration affects the others too."""
     return not contains(body, *_DECLARATIONS, into_loops=True)
 
 
 class RegionBuilder:
-    """Makes the regions of one file; `constants` maps placeholders to the objects they stand for."""
+    """Makes the regions of one file. `constants` maps placeholders to the objects that replace them."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.constants: dict[str, object] = {}
-        self.regions: list[_core.Region] = []  # but for those within others
+        self.regions: list[_core.Region] = []  # without nested ones
 
     def region(
         self,
@@ -70,7 +70,7 @@ class RegionBuilder:
     ) -> list[ast.stmt]:
         """The statements that replace `plain`, which is `original` with regions of its own.
 
-        `ends_function`: they are the last of a function, whose variables nobody sees behind them.
+        `ends_function`: they end a function, so that nobody reads its variables afterwards.
         """
         module = ast.Module(body=original, type_ignores=[])
         region = _core.Region(
@@ -91,7 +91,7 @@ class RegionBuilder:
         whole: _core.Region | None = None,
         plain: list[ast.stmt] | None = None,
     ) -> list[ast.stmt]:
-        """Statements of a cut body: those runs of them that may be regions are, as parts of `whole`.
+        """The statements of a cut body, with regions where possible, as parts of `whole`.
 
         `plain`: the same statements with regions of their own, if they have any.
         """
@@ -126,7 +126,7 @@ class RegionBuilder:
 
 @functools.cache
 def is_users(file: str) -> bool:
-    """Whether a file is the program's own: neither Python's library nor an installed package."""
+    """Whether the file belongs to the program: not to Python's library or an installed package."""
     installed = {
         sysconfig.get_path(kind) for kind in ("stdlib", "platstdlib", "purelib", "platlib")
     }
@@ -136,9 +136,9 @@ def is_users(file: str) -> bool:
 def cut_definition(
     definition: ast.FunctionDef, file: str, name: str, class_name: str
 ) -> tuple[ast.FunctionDef, dict[str, object], list[_core.Region]] | None:
-    """A function's definition with regions in its body; the constants to patch in; the regions.
+    """The definition of a function with regions in its body, the constants to patch in, and the regions.
 
-    None if that would change nothing: there is no part that may be a region.
+    None if no part of the body may be a region.
     """
     result = copy.deepcopy(definition)
     builder = RegionBuilder(file)
@@ -210,7 +210,7 @@ class _RegionCode:
         return result
 
     def _cut_statement(self, statement: ast.stmt) -> ast.stmt:
-        """The statement as Python is to run it: with regions in its bodies, if it has any."""
+        """The statement for Python to run, with regions in its bodies if it has any."""
         bodies = list(nested_bodies(statement))
         if not bodies:
             return statement
@@ -223,7 +223,7 @@ class _RegionCode:
         return result
 
     def _after_graph(self, index: int, before: list[ast.stmt]) -> list[ast.stmt]:
-        """What remains to be done for statement `index` (-1: for all), when a graph has run it."""
+        """The statements that follow when a graph has run statement `index` (-1: all of them)."""
         result = [] if self.at_module_level else self._assign(index)
         if contains(before, ast.Break):
             result.append(ast.If(self._call("broke", index), [ast.Break()], []))
@@ -261,7 +261,7 @@ class _RegionCode:
 
 
 def _match(subject: ast.expr, cases: dict[int, list[ast.stmt]]) -> ast.stmt:
-    """`match subject: case 0: ...`: the subject stays on the interpreter's stack, without a name."""
+    """`match subject: case 0: ...`, which keeps the subject on the stack, without a name."""
     return ast.Match(
         subject,
         [
@@ -295,12 +295,12 @@ def _deletable_names(body: Sequence[ast.stmt]) -> set[str]:
 
 
 def _is_among(name: str, names: set[str]) -> bool:
-    """Whether a name, as the compiler mangled it, is among those that the source has."""
+    """Whether a name, which the compiler may have mangled, is among the names of the source."""
     return name in names or any(each.startswith("__") and name.endswith(each) for each in names)
 
 
 def _located(made: ast.stmt, statement: ast.stmt) -> ast.stmt:
-    """`made`, with the place of `statement` for those nodes in it that have none (not the user's)."""
+    """`made`, where nodes without a place (not the user's) get the place of `statement`."""
     for node in ast.walk(made):
         if "lineno" in node._attributes and not hasattr(node, "lineno"):
             ast.copy_location(node, statement)

@@ -1,4 +1,4 @@
-"""Reports as text: what was converted, line by line, and why the rest was not."""
+"""Reports as text: what was converted, line by line, and why the rest was not converted."""
 
 import ast
 import linecache
@@ -9,10 +9,10 @@ from typing import Any
 
 from . import _core
 
-# Of several marks on a line the last of these is shown.
+# Of several marks on a line, the last one in this order is shown.
 _MARKS = {"constant": "folded", "graph": "graph", "effect": "after run", "assumed": "assumed"}
 _STRENGTH = list(_MARKS)
-_MOST_REASONS = 6  # of one code at one place
+_MOST_REASONS = 6  # with one code, at one place
 _MARK_WIDTH = 10
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _reported: set[str] = set()
@@ -46,7 +46,7 @@ def stats_all() -> dict[str, Any]:
 
 
 def internal_error(what: str, error: BaseException) -> None:
-    """Reports a failure of torchjanus itself to stderr, each one once."""
+    """Reports a failure of torchjanus itself to stderr, each failure once."""
     text = f"torchjanus: internal error: {what}: {type(error).__name__}: {error}"
     if text not in _reported:
         _reported.add(text)
@@ -86,7 +86,7 @@ def _state(snapshot: dict[str, Any]) -> str:
 
 
 def _leaves(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    """What may run as a graph: the whole or, if that is cut, the parts of it in order."""
+    """The parts that may run as graphs, in order: the whole, or the parts of a cut one."""
     if "parts" not in snapshot:
         return [snapshot]
     found = [leaf for part in snapshot["parts"] for leaf in _leaves(part)]
@@ -94,7 +94,7 @@ def _leaves(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _cuts(snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    """Where it was cut, in the order of the lines."""
+    """The cuts, in the order of lines."""
     found = list(snapshot.get("cuts", ()))
     for part in snapshot.get("parts", ()):
         found += _cuts(part)
@@ -128,13 +128,13 @@ def _cut_list(snapshot: dict[str, Any]) -> list[str]:
 
 
 def _each(what: str, told: dict[str, Any]) -> str:
-    """What one of those runs took."""
+    """The time of one such run."""
     spent = told.get(what)
     return _duration(spent["milliseconds"] / spent["runs"]) if spent and spent["runs"] else ""
 
 
 def _cost_of_part(part: dict[str, Any]) -> str:
-    """What a run of its graphs took, and how much of that was the way into them and out again."""
+    """The time of a run of its graphs, and how much of that was entry and exit."""
     each, runs = _each("as_graph", part), sum(entry["hits"] for entry in part["cache"])
     if not each or not runs:
         return ""
@@ -169,12 +169,12 @@ def _counters(snapshot: dict[str, Any]) -> list[str]:
 
 @dataclass
 class _Lines:
-    """What is known of the lines of one file."""
+    """The marks and notes of the lines of one file."""
 
-    marks: dict[int, str] = field(default_factory=dict)  # a kind of _MARKS
+    marks: dict[int, str] = field(default_factory=dict)  # a key of _MARKS
     notes: dict[int, list[str]] = field(default_factory=dict)
     blocked: dict[int, list[str]] = field(default_factory=dict)  # reasons
-    cut: set[int] = field(default_factory=set)  # of statements that Python runs between graphs
+    cut: set[int] = field(default_factory=set)  # statements that Python runs between graphs
 
     def known(self) -> set[int]:
         return {*self.marks, *self.blocked}
@@ -255,7 +255,7 @@ def _block(file: str, span: tuple[int, int], lines: _Lines, snapshot: dict[str, 
 
 
 def _lines_in_graphs(snapshot: dict[str, Any], file: str, span: tuple[int, int]) -> set[int]:
-    """The lines of a span that graphs are of."""
+    """The lines of a span that a graph covers."""
     if "parts" not in snapshot or file != snapshot["file"]:
         runs = any(leaf["state"] == "graph" for leaf in _leaves(snapshot))
         return set(range(span[0], span[1] + 1)) if runs else set()
@@ -395,7 +395,7 @@ def _graph(number: int, entry: dict[str, Any], first: list[str] | None) -> list[
 
 
 def _made_of(lines: list[dict[str, Any]]) -> list[str]:
-    """What was inlined, unrolled, and which tests were taken for granted."""
+    """What was inlined and unrolled, and which tests were assumed."""
     inlined: dict[str, int] = {}
     unrolled: dict[str, None] = {}
     asserted: dict[str, None] = {}

@@ -1,7 +1,7 @@
-"""Whole-script mode: rewrites a user's source so that its training and evaluation loops can run as graphs.
+"""Whole-script mode: rewrites a user's source so that training and evaluation loops can run as graphs.
 
-The body of a loop, or of a function, that trains or evaluates becomes a region (`regions.py`), around
-which everything stays as it is.
+The body of a loop or function that trains or evaluates becomes a region (`regions.py`). Everything
+around it stays as it is.
 """
 
 import ast
@@ -51,13 +51,13 @@ def compile_script(source: str | bytes, file: str) -> types.CodeType:
 
 
 def _note_originals(code: types.CodeType, original: types.CodeType) -> None:
-    """Functions that were rewritten have the source of what the user wrote in their place."""
+    """Lets rewritten functions refer to the source that the user wrote."""
     written: dict[tuple[str, int], list[types.CodeType]] = {}
     for each in _definitions(original):
         written.setdefault(_place(each), []).append(each)
     for each in _definitions(code):
         found = written.get(_place(each), [])
-        # Which of several lambdas in a line this one was cannot be told.
+        # Several lambdas in a line can't be told apart.
         if found and (len(found) == 1 or not _is_lambda(each)) and each != found[-1]:
             _core.note_copy(each, found[-1])
 
@@ -71,7 +71,7 @@ def _place(code: types.CodeType) -> tuple[str, int]:
 
 
 def _definitions(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code of all `def`s and lambdas in this code, nested ones too."""
+    """The code objects of all functions and lambdas in this code, nested ones too."""
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             if not constant.co_name.startswith("<") or _is_lambda(constant):
@@ -80,7 +80,7 @@ def _definitions(code: types.CodeType) -> Iterator[types.CodeType]:
 
 
 def _patch_constants(code: types.CodeType, constants: dict[str, object]) -> types.CodeType:
-    """The same code with placeholder strings replaced by the objects that they stand for."""
+    """The code with placeholder strings replaced by their objects."""
 
     def patched(value: object) -> object:
         if isinstance(value, types.CodeType):
@@ -102,7 +102,7 @@ class _Rewriter:
     def _rewrite_body(
         self, body: list[ast.stmt], name: str, *, at_module_level: bool, class_name: str | None
     ) -> bool:
-        """Makes regions of what qualifies in these statements; returns whether any was made."""
+        """Makes regions of statements that qualify; returns whether there are any."""
         made = False
         for statement in body:
             if isinstance(statement, ast.ClassDef):
@@ -157,7 +157,7 @@ class _Rewriter:
                 function.body[start:], original, function.name,
                 at_module_level=False, class_name=class_name, ends_function=not shares,
             )  # fmt: skip
-        return False  # a region inside a function does not keep the loop around its definition out
+        return False  # a region in a nested function does not exclude the loop around it
 
     def _converted(
         self,
@@ -169,7 +169,7 @@ class _Rewriter:
         class_name: str | None,
         ends_function: bool = False,
     ) -> list[ast.stmt]:
-        """The body as a region, or with regions of what is around an import, a definition or a `yield` in it."""
+        """The body as a region, or with regions around an import, a definition or a `yield` in it."""
         if can_be_region(original):
             return self.builder.region(
                 original, body, where, at_module_level=at_module_level, class_name=class_name,
@@ -183,7 +183,7 @@ class _Rewriter:
 
 
 def _is_converted(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether it stands under `@torchjanus.function`: then the whole of it is converted anyway."""
+    """Whether the function is decorated with `@torchjanus.function`, so that it is converted anyway."""
     for decorator in function.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if ast.unparse(called).split(".")[0] == "torchjanus":
@@ -207,7 +207,7 @@ def _has_direct_mark(body: Sequence[ast.stmt]) -> bool:
 
 
 def _may_evaluate(body: Sequence[ast.stmt]) -> bool:
-    """Whether these statements call more than what only handles numbers and containers."""
+    """Whether these statements call anything but functions on numbers and containers."""
     return any(
         isinstance(node, ast.Call) and not _is_bookkeeping(node.func)
         for node in walk(body, into_loops=False)

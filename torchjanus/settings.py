@@ -82,9 +82,8 @@ class Options:
     # --- what is left out
 
     def switches(self) -> dict[str, str]:
-        """What can be left out by name: kinds of speculation and of execution, and every pass.
-
-        Results stay the same; how fast they come is what the switches are to tell.
+        """The optimisations that can be switched off by name: kinds of speculation and execution, and every
+        pass. Results stay the same; switches show what an optimisation brings.
 
         Returns:
             What each means, by its name.
@@ -93,7 +92,7 @@ class Options:
 
     @property
     def disabled(self) -> frozenset[str]:
-        """The names of what is left out of graphs that are made from now on.
+        """The switches that are off for graphs made from now on.
 
         Raises:
             ValueError: At the assignment of a name that is not among `switches()`.
@@ -109,7 +108,7 @@ class Options:
 
     @contextmanager
     def without(self, *names: str) -> Iterator[None]:
-        """Graphs that are made inside of the `with` statement do without these, too.
+        """Switches these off as well, for graphs that are made inside of the `with` statement.
 
         Args:
             names: Of `switches()`.
@@ -128,7 +127,7 @@ class Options:
 
     @property
     def unroll_limit(self) -> int:
-        """Rounds of a loop that may be unrolled; a function with more is refused.
+        """Iterations of a loop that may be unrolled; a function with more is refused.
 
         Raises:
             ValueError: At the assignment of what is no int, or negative.
@@ -141,7 +140,7 @@ class Options:
 
     @property
     def inline_limit(self) -> int:
-        """How deep calls inside each other are inlined; a function with deeper ones is refused.
+        """Depth of nested calls that are inlined; a function with deeper ones is refused.
 
         Raises:
             ValueError: At the assignment of what is no int, or negative.
@@ -154,7 +153,7 @@ class Options:
 
     @property
     def operation_limit(self) -> int:
-        """Operations of a graph; a function with more is refused.
+        """Operators of a graph; a function with more is refused.
 
         Raises:
             ValueError: At the assignment of what is no int, or negative.
@@ -167,8 +166,8 @@ class Options:
 
     @property
     def generation_limit(self) -> int:
-        """Seconds of the processor that making one graph may take, before its kernels are compiled; what
-        takes longer is refused, or cut into parts, each of which has half as long.
+        """Seconds of processor time for one graph, before its kernels are compiled. A function that takes
+        longer is refused, or cut into parts, each of which has half as long.
 
         Raises:
             ValueError: At the assignment of what is no int, or negative.

@@ -25,9 +25,9 @@ struct Switch {
   std::string_view name, meaning;
 };
 inline constexpr Switch kSwitches[] = {
-    {"unroll", "loops with the same rounds in all runs are unrolled; off: loops in the graph"},
+    {"unroll", "loops with the same iterations in all runs are unrolled; off: loops in the graph"},
     {"specialise_shapes",
-     "sizes are constants until they vary; off: sizes of arguments have names"},
+     "sizes are constants until they vary; off: sizes of arguments are symbolic"},
     {"specialise_numbers",
      "Python's numbers are constants until they vary; off: floats and arguments are inputs"},
     {"specialise_branches",
@@ -40,7 +40,7 @@ inline constexpr Switch kSwitches[] = {
     {"layouts", "images are kept channels last between convolutions"},
     {"memory_plan", "results lie in memory planned ahead; off: each is allocated by itself"},
     {"parallel", "kernels use several threads, small products run side by side"},
-    {"recollection", "assumptions that held are remembered; off: every path is walked"}};
+    {"recollection", "guards have an inline cache; off: every access path is walked"}};
 
 struct Options {
   std::map<std::string, int, std::less<>> log_levels;
