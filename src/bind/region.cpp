@@ -21,9 +21,9 @@
 //       finally: R.end()
 //
 // At module level enter() and ran() set the globals themselves. Several threads may be between
-// these calls at once, and S may recurse. So each thread has its own results, and stacks of the open
-// profile runs and of the open runs of cut statements. A KeyboardInterrupt between a call and its
-// `try` leaves an element on a stack; runs of cut statements know their frame, so that such an
+// these calls at once, and S may recurse. So each thread has its own results, and stacks of the
+// open profile runs and of the open runs of cut statements. A KeyboardInterrupt between a call and
+// its `try` leaves an element on a stack; runs of cut statements know their frame, so that such an
 // element is recognised.
 #include "bind/region.h"
 
@@ -41,11 +41,11 @@
 #include "base/policy.h"
 #include "bind/cut_function.h"
 #include "bind/cuts.h"
-#include "bind/statement_results.h"
 #include "bind/snapshot.h"
+#include "bind/statement_results.h"
 #include "speculate/describe.h"
-#include "speculate/finalizers.h"
 #include "speculate/facts.h"
+#include "speculate/finalizers.h"
 #include "speculate/hooks.h"
 #include "speculate/tensor_access.h"
 #include "syntax/scope.h"
@@ -86,7 +86,7 @@ class Stretch {
 struct Activation {
   PyFrameObject* frame = nullptr;     ///< compared, never followed
   size_t done = 0;                    ///< statements before this one have run in a graph
-  StatementResults given;                        ///< of the graph that ran last
+  StatementResults given;             ///< of the graph that ran last
   std::shared_ptr<Segment> profiled;  ///< the segment that is profiled
   double profile_start = 0;
   Stretch whole;
@@ -207,10 +207,11 @@ PyObject* variable_seen_to_end(const RegionState& state, const std::vector<size_
 thread_local RegionState* timed = nullptr;
 thread_local bool is_without_graphs = false;
 
-/// Tries to run statements of the region as a graph, with the variables of the calling frame. If the
-/// result is null, an exception is set. `spent` gets the time of runs that made no graph first.
+/// Tries to run statements of the region as a graph, with the variables of the calling frame. If
+/// the result is null, an exception is set. `spent` gets the time of runs that made no graph first.
 Dispatcher::Attempt attempt(RegionState& state, Dispatcher& dispatcher, const syntax::Tree& tree,
-                            const std::vector<size_t>& variables, StatementResults& given, Spent& spent) {
+                            const std::vector<size_t>& variables, StatementResults& given,
+                            Spent& spent) {
   std::optional<Stretch> stretch;
   if (dispatcher.is_part) stretch.emplace();
   const uint64_t graphs_before = dispatcher.counters().generated;
@@ -269,8 +270,8 @@ void make_plain(RegionState& state, const speculate::Reason& reason) {
 void end_measurement(RegionState& state) {
   const AbTest& test = state.measurement.test();
   if (test.verdict() != AbTest::Verdict::given_up) return;
-  const std::string why = cat("cut, ", state.dispatcher.name(), " takes ", test.with_new(),
-                              " ms from run to run, and ", test.with_old(), " ms in Python");
+  const std::string why = cat("a run of ", state.dispatcher.name(), " takes ", test.with_new(),
+                              " ms if it is cut and ", test.with_old(), " ms in Python");
   make_plain(state, {speculate::ReasonCode::limit, why, {}});
 }
 
@@ -466,7 +467,8 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
   });
 }
 
-// --- the results of a graph ---------------------------------------------------------------------------
+// --- the results of a graph
+// ---------------------------------------------------------------------------
 
 /// The results of the graph that ran last in the calling frame: the whole's, or a segment's.
 StatementResults& current_given(RegionState& state) {

@@ -5,7 +5,8 @@
 
 namespace janus::bind {
 
-StatementResults unpack_results(PyObject* result, const std::vector<size_t>& numbers, size_t count) {
+StatementResults unpack_results(PyObject* result, const std::vector<size_t>& numbers,
+                                size_t count) {
   constexpr Py_ssize_t kBeforeVariables = 2;
   TORCHJANUS_CHECK(
       PyTuple_CheckExact(result) &&

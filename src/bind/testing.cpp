@@ -309,8 +309,8 @@ struct Arguments {
   python::Object name_tuple;
 };
 
-/// Guards of a function for calls like the given one. With `recall` they have an inline cache, as the
-/// guards of graphs do.
+/// Guards of a function for calls like the given one. With `recall` they have an inline cache, as
+/// the guards of graphs do.
 class TestGuards {
  public:
   TestGuards(nb::object function, nb::list assumptions, nb::args positional, bool recall,

@@ -235,7 +235,7 @@ bool Dispatcher::is_without_graphs(const Environment& environment) {
   const AbTest& test = measurement_.test();
   if (test.verdict() == AbTest::Verdict::given_up)
     settle({ReasonCode::limit,
-            cat("as a graph, ", name_, " takes ", test.with_new(), " ms a call, and ",
+            cat("a call of ", name_, " takes ", test.with_new(), " ms as a graph and ",
                 test.with_old(), " ms in Python"),
             {}});
   return is_without || settled_;
@@ -263,7 +263,7 @@ Dispatcher::Attempt Dispatcher::profile_or_generate(const Call& call,
   }
   if (counters_.generated > 0) {
     if (!can_afford_generation()) return {};
-    penalise(policy::kPenaltyOfGoneGraphs, "what the graphs were made for is gone");
+    penalise(policy::kPenaltyOfGoneGraphs, "the objects that graphs were made for no longer exist");
     if (settled_) return {};
   }
   return generate_and_run(call, environment, {}, committed);
@@ -319,8 +319,10 @@ Dispatcher::Attempt Dispatcher::try_entries(const Call& call, const Environment&
     if (auto found = passed_over->guards().check(call, environment, captured))
       mismatch = std::move(found);
   if (!mismatch)
-    mismatch =
-        Mismatch{{ReasonCode::guard_failed, "what the graph was made for is gone", {}}, {}, true};
+    mismatch = Mismatch{
+        {ReasonCode::guard_failed, "an object that the graph was made for no longer exists", {}},
+        {},
+        true};
   return missed(call, environment, *mismatch, committed);
 }
 
@@ -404,7 +406,7 @@ Dispatcher::Attempt Dispatcher::left(const Call& call, const Environment& enviro
     pause();
     return {};
   }
-  penalise(policy::kPenaltyOfAbort, "a test or an operator inside the graph");
+  penalise(policy::kPenaltyOfAbort, "guards or operators inside the graph");
   if (const auto entry = std::exchange(outgrown_, nullptr))
     return outgrown(call, environment, entry, committed);
   if (settled_ || !may_generate()) return {};
@@ -511,7 +513,7 @@ Dispatcher::Attempt Dispatcher::generate_and_run(const Call& call, const Environ
   Outcomes unused;
   if (run_entry(entry, std::move(captured), attempt.result, committed, unused) == Result::left) {
     ++counters_.aborts;
-    penalise(policy::kPenaltyOfAbort, "a test or an operator inside the graph");
+    penalise(policy::kPenaltyOfAbort, "guards or operators inside the graph");
     return {};
   }
   attempt.ran = true;
@@ -587,8 +589,8 @@ std::shared_ptr<Entry> Dispatcher::generate_with(const Call& call, const Outcome
     entry = Entry::make(std::move(generated), call);
   } catch (const OutOfTime&) {
     refusal = Reason{ReasonCode::limit,
-                     cat("to make a graph takes too long: of ", largest.operations,
-                         " operations, in ", TimeBudget::seconds(), " s it was not optimised"),
+                     cat("making a graph takes too long: ", largest.operations,
+                         " operators were not optimised within ", TimeBudget::seconds(), " s"),
                      largest.span, largest.statement};
     return nullptr;
   } catch (const graph::TypeError& error) {  // for instance, an operator has no gradient

@@ -21,7 +21,7 @@ namespace janus::speculate {
   X(unknown_callable,     "the call of {} is opaque and may change state")                              \
   X(unsupported_argument, "{}")                                                                         \
   X(heap_write,           "the assignment to {} changes an object that outlives the call")              \
-  X(dynamic_control,      "the test took both ways: {}")                                                \
+  X(dynamic_control,      "the outcome of the test varies: {}")                                         \
   X(dynamic_value,        "{} varies and is not a number or a tensor")                                  \
   X(unsupported_tensor,   "{}")                                                                         \
   X(shape_mismatch,       "{}")                                                                         \
@@ -36,7 +36,7 @@ namespace janus::speculate {
   /* a graph was not entered, or bailed out */                                                           \
   X(guard_failed,         "{}")                                                                         \
   X(branch_changed,       "the test '{}' went the other way")                                           \
-  X(kind_changed,         "an object was of another kind than any before")                              \
+  X(kind_changed,         "an object has a type that no profiled run has seen")                         \
   X(overflow,             "an integer exceeded 64 bits: {}")                                            \
   X(operation_failed,     "an operator failed: {}")                                                     \
   X(unstable,             "assumptions failed too often: {}")

@@ -132,7 +132,7 @@ def heap_write():
     return called(f, *[(torch.ones(2),) for _ in range(5)])
 
 
-@produces("dynamic_control", "the test took both ways")
+@produces("dynamic_control", "the outcome of the test varies")
 def dynamic_control():
     def f(x):
         while x.sum() > 1:  # here
@@ -299,7 +299,7 @@ class Node:
         self.child, self.value = child, value
 
 
-@produces("kind_changed", "an object was of another kind than any before")
+@produces("kind_changed", "an object has a type that no profiled run has seen")
 def kind_changed():
     def total(node, x):
         return x if node is None else total(node.child, x) * node.value  # here
