@@ -6,7 +6,6 @@
 
 #include "base/fault.h"
 #include "base/options.h"
-#include "base/policy.h"
 #include "base/steady_time.h"
 #include "base/thread_pool.h"
 #include "base/thread_time.h"
@@ -196,7 +195,8 @@ void Plan::run_batch(Batch& batch, Library& library, Frame& frame) {
 }
 
 void Plan::run_group(Beside& group, Library& library, Frame& frame) const {
-  std::array<OperationCall, policy::kMostBeside> calls;
+  constexpr int timed_runs = 8;
+  std::array<OperationCall, most_beside> calls;
   for (uint32_t i = 0; i < group.count; ++i) {
     const Instruction& instruction = planned_.instructions[group.first + i];
     calls[i] = {frame.operations[instruction.operation].get(),
@@ -211,7 +211,7 @@ void Plan::run_group(Beside& group, Library& library, Frame& frame) const {
   const int threads = thread_count();
   if (std::exchange(group.threads, threads) != threads) group.runs = 0;
   if (threads == 1) return run(false);
-  if (group.runs == policy::kTimedGroupRuns) return run(group.seconds[1] < group.seconds[0]);
+  if (group.runs == timed_runs) return run(group.seconds[1] < group.seconds[0]);
   const bool beside = group.runs % 2 == 1;
   const double start = steady_seconds();
   run(beside);

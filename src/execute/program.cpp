@@ -10,7 +10,6 @@
 #include <mutex>
 
 #include "base/fork_safe_mutex.h"
-#include "base/policy.h"
 #include "base/steady_time.h"
 #include "execute/code.h"
 #include "execute/frame.h"
@@ -35,6 +34,16 @@ void Operation::look(const Operands&) {
 }
 
 namespace {
+
+/// Of a program, as many instances as have so many instructions together are kept, one for each
+/// combination of sizes: to learn and plan anew takes longer than a run.
+constexpr size_t most_idle_instructions = size_t{1} << 15;
+constexpr size_t least_idle_instances = 16, most_idle_instances = 256;
+/// To make fewer bytes of tensors anew takes a part of a short run that is worth more than they
+/// are.
+constexpr int64_t most_held_at_rest = 64 << 10;
+/// Programs of fewer instructions keep Python's lock: giving it up costs more than they take.
+constexpr size_t least_unlocked_instructions = 8;
 
 /// Guards the instances of all programs, for a moment each time.
 std::mutex& instances_mutex() { return fork_safe_mutex<Program>(); }
@@ -128,7 +137,7 @@ class Instance {
   /// tensors: each of many instances would hold those of a whole run.
   Spare rest() {
     Spare spare;
-    if (plan_ && bytes_held() <= policy::kMostHeldAtRest) return spare;
+    if (plan_ && bytes_held() <= most_held_at_rest) return spare;
     if (plan_) {
       for (Repeated& repeated : frame_.repeated) repeated.take_tensors(spare.tensors);
       spare.rows = frame_.rows.rest(spare.tensors);
@@ -313,15 +322,15 @@ class CompiledProgram final : public Program {
         heap_(std::move(heap)),
         code_(make_code(graph_, shown)),
         may_plan_(code_.can_be_planned),
-        most_idle_(std::clamp(policy::kMostIdleInstructions / (code_.body.instructions.size() + 1),
-                              policy::kLeastIdleInstances, policy::kMostIdleInstances)),
+        most_idle_(std::clamp(most_idle_instructions / (code_.body.instructions.size() + 1),
+                              least_idle_instances, most_idle_instances)),
         symbols_(graph_, code_.cells),
         kernels_only_(cells_of_kernels(code_)) {
     note_moving_parts(code_, symbols_.parts());
     for (const Write& write : code_.rebinds) rebound_cells_.push_back(write.cell);
     TORCHJANUS_CHECK(heap_ != nullptr || (code_.heap_reads.empty() && code_.objects.empty()),
                      "program: the graph reads objects, but there is no heap");
-    const bool long_enough = code_.body.instructions.size() >= policy::kLeastUnlockedInstructions;
+    const bool long_enough = code_.body.instructions.size() >= least_unlocked_instructions;
     if (code_.uses_objects) return;
     if (long_enough || code_.control) unlock_ = Unlock::if_others_want_it;
     if (code_.needs_unlock) unlock_ = Unlock::always;

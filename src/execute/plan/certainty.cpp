@@ -15,6 +15,9 @@ namespace janus::execute {
 
 namespace {
 
+/// More elements than this are worth the place that they would take for longer.
+constexpr int64_t most_elements = 16;
+
 class NumbersFirst {
  public:
   NumbersFirst(PlannedCode& code, const Library& library, const Frame& frame)
@@ -69,7 +72,7 @@ class NumbersFirst {
     const auto is_small = [&](uint32_t slot) {
       return !late_.contains(slot) &&
              (!frame_.learned[slot].is_tensor() ||
-              frame_.learned[slot].layout.element_count() <= policy::kMostElementsFirst);
+              frame_.learned[slot].layout.element_count() <= most_elements);
     };
     return std::ranges::all_of(instruction.inputs, is_small) &&
            std::ranges::all_of(instruction.outputs, is_small);

@@ -29,6 +29,9 @@ class Library;   // execute/library/library.h: the tensors and operators that to
 class Heap;      // execute/library/heap.h: Python's objects, likewise
 class Findings;  // execute/library/findings.h: what of them may be otherwise later
 
+/// As deeply as calls nest where the caller does not say.
+constexpr int64_t kDeepestCall = 1'000'000;
+
 class Program {
  public:
   virtual ~Program() = default;
@@ -56,7 +59,7 @@ class Program {
   /// nothing in the program refers to their memory any more.
   virtual std::optional<Failure> run(std::span<const Slot> inputs, std::span<const Slot> cells,
                                      std::span<Slot> results, std::span<Slot> rebound,
-                                     int64_t deepest_call = policy::kDeepestCall,
+                                     int64_t deepest_call = kDeepestCall,
                                      Findings* findings = nullptr) = 0;
 
   /// When instructions ran: what calls take beyond that is the price of entering and leaving.
