@@ -1,0 +1,4 @@
+// See graph/cost.h.
+#pragma once
+
+#include "graph/cost.h"
