@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/policy.h"
 #include "graph/builder.h"
 #include "ops/list.h"
 #include "passes/lowering/decompose.h"
@@ -70,7 +69,7 @@ std::vector<bool> inputs_reached_by_parts(const Value& output, Paths paths, cons
   }
   known.reached = find(node, index, paths, search);
   std::vector<Known>& all = memory[node.op];  // what finding out has asked about is there as well
-  if (all.size() >= policy::kMostPartsKnown) all.clear();
+  if (all.size() >= most_known) all.clear();
   all.push_back(std::move(known));
   return all.back().reached;
 }
