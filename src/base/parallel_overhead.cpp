@@ -48,7 +48,8 @@ std::optional<double> seconds_of_all_pieces(int threads) {
 
 std::optional<double> parallel_overhead_cycles() {
   const int threads = thread_count();
-  if (threads == 1 || !seconds_of_all_pieces(threads)) return std::nullopt;  // a first loop starts the threads
+  // A first loop starts the threads.
+  if (threads == 1 || !seconds_of_all_pieces(threads)) return std::nullopt;
   std::vector<double> times;
   const double begin = steady_seconds();
   do {

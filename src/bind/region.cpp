@@ -467,8 +467,7 @@ PyObject* end(PyObject* object, PyObject* /*unused*/) {
   });
 }
 
-// --- the results of a graph
-// ---------------------------------------------------------------------------
+// --- the results of a graph ---------------------------------------------------------------------
 
 /// The results of the graph that ran last in the calling frame: the whole's, or a segment's.
 StatementResults& current_given(RegionState& state) {

@@ -278,14 +278,14 @@ LLVMOrcLLJITRef linker() {
         LLVMOrcCreateCustomCAPIDefinitionGenerator(&define_external, nullptr, nullptr));
     LLVMOrcExecutionSessionSetErrorReporter(
         LLVMOrcLLJITGetExecutionSession(result),
-        [](void*, LLVMErrorRef error) { LLVMConsumeError(error); },  // lookups report the error again
+        [](void*, LLVMErrorRef error) { LLVMConsumeError(error); },  // lookups report it again
         nullptr);
     return result;
   }();
   return instance;
 }
 
-// --- compiled functions ---------------------------------------------------------------------------
+// --- compiled functions -------------------------------------------------------------------------
 
 /// What an object depends on beside its text: part of its key.
 const std::string& maker() {

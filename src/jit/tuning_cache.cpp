@@ -12,8 +12,8 @@ namespace janus::jit {
 
 namespace {
 
-/// The variables that keep torch's libraries from their widest instructions. Times of such processes
-/// say nothing about others, so they are part of the key.
+/// The variables that keep torch's libraries from their widest instructions. Times of such
+/// processes say nothing about others, so they are part of the key.
 std::string narrowed() {
   std::string all;
   for (const char* name :

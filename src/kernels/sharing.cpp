@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/check.h"
-#include "base/policy.h"
 #include "base/parallel_overhead.h"
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "jit/jit.h"
 

@@ -279,8 +279,7 @@ constinit const OpDef op::eye_m{
     },
 };
 
-// ---- New contents for a tensor: the meaning of in-place forms
-// ------------------------------------
+// ---- New contents for a tensor: the meaning of in-place forms ----------------------------------
 
 constinit const OpDef op::fill{
     .name = "fill",

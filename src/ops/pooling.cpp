@@ -104,8 +104,7 @@ Attributes window_attributes(const Node& node, size_t dimensions) {
   return attributes;
 }
 
-// ---- Decomposition into reads of window elements
-// --------------------------------------------------------
+// ---- Decomposition into reads of window elements -----------------------------------------------
 
 int64_t product(const std::vector<int64_t>& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());

@@ -91,8 +91,7 @@ struct Pattern : Node {
 
 using Body = std::vector<Statement*>;
 
-// --- parts of nodes
-// ------------------------------------------------------------------------------------
+// --- parts of nodes -----------------------------------------------------------------------------
 struct Argument : Node {
   Identifier arg;
   Expression* annotation = nullptr;

@@ -1,4 +1,5 @@
-// Torch's warnings in a run (speculate/deferred_warnings.h), with the user's lines that they are about.
+// Torch's warnings in a run (speculate/deferred_warnings.h), with the user's lines that they are
+// about.
 #pragma once
 
 #include <memory>

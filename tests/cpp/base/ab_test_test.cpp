@@ -64,8 +64,7 @@ TEST(AbTest, OfTheSlowerWayFewInAHundredAreKeptAndOfTheFasterFewGivenUp) {
     int count = 0;
     for (int k = 0; k < 200; ++k) {
       AbTest test;
-      runs_until_over(test,
-                      [&](bool is_old, int) { return work(random) * (is_old ? 1 : factor); });
+      runs_until_over(test, [&](bool is_old, int) { return work(random) * (is_old ? 1 : factor); });
       count += test.verdict() == AbTest::Verdict::given_up ? 1 : 0;
     }
     return count;

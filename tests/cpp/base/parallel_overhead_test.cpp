@@ -14,12 +14,12 @@
 namespace janus {
 namespace {
 
-class ThreadCost : public testing::Test {
+class ParallelOverhead : public testing::Test {
  protected:
   void SetUp() override { set_thread_count(2); }
 };
 
-TEST_F(ThreadCost, IsAFigureThatMakesSense) {
+TEST_F(ParallelOverhead, IsAFigureThatMakesSense) {
   for (const int threads : {2, 3}) {
     set_thread_count(threads);
     const auto cycles = parallel_overhead_cycles();
@@ -28,24 +28,24 @@ TEST_F(ThreadCost, IsAFigureThatMakesSense) {
   }
 }
 
-TEST_F(ThreadCost, OneThreadHasNone) {
+TEST_F(ParallelOverhead, OneThreadHasNone) {
   set_thread_count(1);
   EXPECT_EQ(parallel_overhead_cycles(), std::nullopt);
 }
 
-TEST_F(ThreadCost, WithoutParallelWorkThereIsNone) {
+TEST_F(ParallelOverhead, WithoutParallelWorkThereIsNone) {
   set_disabled({"parallel"});
   EXPECT_EQ(parallel_overhead_cycles(), std::nullopt);
   set_disabled({});
 }
 
-TEST_F(ThreadCost, InsideALoopThereIsNone) {
+TEST_F(ParallelOverhead, InsideALoopThereIsNone) {
   std::atomic<int> figures = 0;
   parallel_for(2, 1, [&](int64_t, int64_t) { figures += parallel_overhead_cycles().has_value(); });
   EXPECT_EQ(figures, 0);
 }
 
-TEST_F(ThreadCost, NoneIsFoundWhileAnotherHasTheThreads) {
+TEST_F(ParallelOverhead, NoneIsFoundWhileAnotherHasTheThreads) {
   std::atomic<int> inside = 0;
   std::atomic<bool> done = false;
   std::thread other([&] {
@@ -60,7 +60,7 @@ TEST_F(ThreadCost, NoneIsFoundWhileAnotherHasTheThreads) {
   other.join();
 }
 
-TEST_F(ThreadCost, AForkedChildFindsItsOwn) {
+TEST_F(ParallelOverhead, AForkedChildFindsItsOwn) {
   parallel_overhead_cycles();
   const pid_t child = fork();
   if (child == 0) {
