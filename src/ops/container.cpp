@@ -114,8 +114,8 @@ constinit const OpDef op::frame_pack{
 constinit const OpDef op::frame_unpack{
     .name = "frame_unpack",
     .doc =
-        "What a frame holds. The result types are given. {zeros=true}: of an empty frame, zeros of "
-        "these types.",
+        "The contents of a frame. The result types are given. {zeros=true}: of an empty frame, "
+        "zeros of these types.",
     .schema = "",
     .traits = Trait::pure,
     .check = check_frame_unpack,
@@ -153,7 +153,7 @@ constinit const OpDef op::list_pop{
 
 constinit const OpDef op::list_size{
     .name = "list_size",
-    .doc = "How many elements a list has.",
+    .doc = "The number of elements of a list.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
     .infer = infer_list_size,

@@ -249,8 +249,8 @@ void differentiate_list_join(Vjp& vjp) {
 constinit const OpDef op::list_item{
     .name = "list_item",
     .doc =
-        "The element at a position, which counts from the end if it is negative. There must be "
-        "one.",
+        "The element at a position; a negative one counts from the end. A missing element fails "
+        "the run.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail,
     .infer = infer_list_item,
@@ -259,7 +259,7 @@ constinit const OpDef op::list_item{
 
 constinit const OpDef op::list_reverse{
     .name = "list_reverse",
-    .doc = "The list from its end to its beginning.",
+    .doc = "The list in reverse order.",
     .schema = "",
     .traits = Trait::pure,
     .infer = infer_list_reverse,
@@ -269,8 +269,8 @@ constinit const OpDef op::list_reverse{
 constinit const OpDef op::list_resize{
     .name = "list_resize",
     .doc =
-        "The last elements of a list, as many as the second operand says; zeros before them where "
-        "it has fewer.",
+        "The last elements of a list, their number given by the second operand; zeros in front "
+        "if the list has fewer.",
     .schema = "",
     .traits = Trait::pure,
     .infer = infer_list_resize,
@@ -292,8 +292,8 @@ constinit const OpDef op::list_sum{
 constinit const OpDef op::list_only{
     .name = "list_only",
     .doc =
-        "A list with the first operand at the position given second, of the length given third; "
-        "all others are zeros.",
+        "A list with the first operand at the position of the second and the length of the "
+        "third; all other elements are zeros.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail,
     .infer = infer_list_only,
@@ -322,9 +322,7 @@ constinit const OpDef op::list_unstack{
 
 constinit const OpDef op::list_slice{
     .name = "list_slice",
-    .doc =
-        "The elements from a first position to before a last one, as Python's slices count and cut "
-        "off.",
+    .doc = "The elements from a first position up to a last one, by the rules of Python's slices.",
     .schema = "",
     .traits = Trait::pure,
     .infer = infer_list_slice,
@@ -342,7 +340,7 @@ constinit const OpDef op::list_join{
 
 constinit const OpDef op::list_pick{
     .name = "list_pick",
-    .doc = "The numbers of a list at the positions in another. There must be such.",
+    .doc = "The numbers of a list at the positions in another. A missing position fails the run.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
     .infer = infer_list_pick,
@@ -360,7 +358,7 @@ constinit const OpDef op::list_order{
 
 constinit const OpDef op::list_find{
     .name = "list_find",
-    .doc = "Where a number stands in a list for the first time; -1: nowhere. It may not be NaN.",
+    .doc = "The first position of a number in a list; -1 if it is missing. It may not be NaN.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
     .infer = infer_list_find,
@@ -378,7 +376,7 @@ constinit const OpDef op::list_find_object{
 
 constinit const OpDef op::list_covers{
     .name = "list_covers",
-    .doc = "Whether all integers from 0 to before the second operand are in a list.",
+    .doc = "Whether a list has all integers from 0 up to, but not including, the second operand.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
     .infer = infer_list_covers,

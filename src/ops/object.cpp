@@ -110,7 +110,7 @@ constexpr Trait reads = Trait::reads_heap | Trait::may_fail | Trait::no_gradient
 
 constinit const OpDef op::object_constant{
     .name = "object_constant",
-    .doc = "An object that is known when the graph is made: number `object` of the known ones.",
+    .doc = "An object that is known when the graph is made: `object` is its number.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
     .check = check_constant,
@@ -118,7 +118,7 @@ constinit const OpDef op::object_constant{
 
 constinit const OpDef op::object_is_instance_of_class{
     .name = "object_is_instance_of_class",
-    .doc = "Whether the object's type is exactly number `class` of the known classes.",
+    .doc = "Whether the object's type is exactly the known class with the number `class`.",
     .schema = "",
     .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
     .infer = infer_is_instance,
@@ -126,7 +126,7 @@ constinit const OpDef op::object_is_instance_of_class{
 
 constinit const OpDef op::object_is{
     .name = "object_is",
-    .doc = "Whether two objects are one.",
+    .doc = "Whether two objects are identical.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
     .infer = infer_is,
@@ -134,8 +134,7 @@ constinit const OpDef op::object_is{
 
 constinit const OpDef op::object_has_attribute{
     .name = "object_has_attribute",
-    .doc =
-        "Whether the object's own dictionary has the key `name`; what its class has is no matter.",
+    .doc = "Whether the object's own dictionary has the key `name`, whatever its class has.",
     .schema = "",
     .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
     .infer = infer_has_attribute,
@@ -144,8 +143,8 @@ constinit const OpDef op::object_has_attribute{
 constinit const OpDef op::object_equals_constant{
     .name = "object_equals_constant",
     .doc =
-        "Whether an object is of the type of known object `object`, a str, int or bytes, and equal "
-        "to it.",
+        "Whether an object equals the known object `object`, a str, int or bytes, and has the "
+        "same type.",
     .schema = "",
     .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
     .infer = infer_equals_constant,
@@ -155,8 +154,8 @@ constinit const OpDef op::object_attribute{
     .name = "object_attribute",
     .doc =
         "The object's attribute `name`, from its own dictionary or ({slot=true}) from a slot of "
-        "its class, as the given type. `id`, `reason`: what failed if it is not there or is "
-        "anything else.",
+        "its class, as the given type. `id`, `reason`: the assumption that fails if it is "
+        "missing or anything else.",
     .schema = "",
     .traits = reads,
     .check = check_attribute,
@@ -164,7 +163,9 @@ constinit const OpDef op::object_attribute{
 
 constinit const OpDef op::object_length{
     .name = "object_length",
-    .doc = "How many items a list or tuple has. `id`, `reason`: what failed if it is neither.",
+    .doc =
+        "The number of items of a list or tuple. `id`, `reason`: the assumption that fails if it "
+        "is neither.",
     .schema = "",
     .traits = reads,
     .infer = infer_length,
@@ -173,8 +174,8 @@ constinit const OpDef op::object_length{
 constinit const OpDef op::object_item{
     .name = "object_item",
     .doc =
-        "An item of a list or tuple, as the given type; negative indices count from the end. `id`, "
-        "`reason`: what failed if it is not there or is anything else.",
+        "An item of a list or tuple, as the given type; negative indices count from the end. "
+        "`id`, `reason`: the assumption that fails if it is missing or anything else.",
     .schema = "",
     .traits = reads,
     .check = check_item,
@@ -183,8 +184,8 @@ constinit const OpDef op::object_item{
 constinit const OpDef op::object_entry{
     .name = "object_entry",
     .doc =
-        "What a dictionary holds for `key`, as the given type. `id`, `reason`: what failed if it "
-        "is not there or is anything else.",
+        "The value of `key` in a dictionary, as the given type. `id`, `reason`: the assumption "
+        "that fails if it is missing or anything else.",
     .schema = "",
     .traits = reads,
     .check = check_entry,
@@ -201,8 +202,8 @@ constinit const OpDef op::object_has_entry{
 constinit const OpDef op::object_value{
     .name = "object_value",
     .doc =
-        "The object itself as the given type, a number or tensor. `id`, `reason`: what failed if "
-        "it is anything else.",
+        "The object itself as the given type, a number or tensor. `id`, `reason`: the assumption "
+        "that fails if it is anything else.",
     .schema = "",
     .traits = reads,
     .check = check_value,

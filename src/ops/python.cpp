@@ -64,7 +64,7 @@ void check_call(const Infer& infer) {
 
 constinit const OpDef op::python_call{
     .name = "python_call",
-    .doc = "A function of Python's library that does nothing but compute numbers of numbers.",
+    .doc = "A function of Python's library that only computes numbers from numbers.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient | Trait::may_fail,
     .check = check_call,
@@ -73,8 +73,8 @@ constinit const OpDef op::python_call{
 constinit const OpDef op::python_draw{
     .name = "python_draw",
     .doc =
-        "Numbers from one of Python's random generators, whose state is put back if the run is "
-        "given up, or from a clock.",
+        "Numbers from one of Python's random generators, whose state is restored if the run "
+        "bails out, or from a clock.",
     .schema = "",
     .traits = Trait::random | Trait::no_gradient | Trait::may_fail,
     .check = check_call,

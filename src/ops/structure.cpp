@@ -384,7 +384,7 @@ Value* scatter_whole(const Scatter& scatter) { return scatter.replacement; }
 
 constinit const OpDef op::state{
     .name = "state",
-    .doc = "What a cell holds when the call begins: a tensor, or a number of Python's.",
+    .doc = "The value of a cell when the call begins: a tensor, or a Python number.",
     .schema = "(*, str cell) -> Tensor",
     .traits = Trait::pure,
 };
@@ -392,7 +392,8 @@ constinit const OpDef op::state{
 constinit const OpDef op::undefined{
     .name = "undefined",
     .doc =
-        "A value that nobody reads: what one side of an `if` gives where only the other's is used.",
+        "A value that nobody reads: the result of a side of an `if` if only the other side's "
+        "result is used.",
     .schema = "() -> Tensor",
     .traits = Trait::pure | Trait::no_gradient,
 };
@@ -400,8 +401,8 @@ constinit const OpDef op::undefined{
 constinit const OpDef op::commit{
     .name = "commit",
     .doc =
-        "New contents of a cell's tensor: attributes cell, versions=1. `versions`: how many "
-        "in-place writes it stands for; a second operand: so many more, which only the run knows.",
+        "New contents of a cell's tensor: attributes cell, versions=1. `versions`: the number of "
+        "in-place writes that it stands for. A second operand adds to that number at run time.",
     .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
     .infer = infer_commit,
@@ -420,8 +421,8 @@ constinit const OpDef op::rebind{
 constinit const OpDef op::guard{
     .name = "guard",
     .doc =
-        "Ends the run, without any trace of it, unless its operand is true. `id` says to the "
-        "caller which assumption failed.",
+        "Bails out of the run, without any effect of it, unless its operand is true. `id` tells "
+        "the caller which assumption failed.",
     .schema = "(Scalar condition, *, int id, str reason='') -> ()",
     .traits = Trait::may_fail | Trait::no_gradient,
     .infer = infer_guard,
@@ -439,8 +440,8 @@ constinit const OpDef op::size{
 constinit const OpDef op::dimension{
     .name = "dimension",
     .doc =
-        "The operand, which from here on is the value of the dimension symbol in attribute symbol. "
-        "It is at least 2, or the run is given up.",
+        "The operand, which becomes the value of the dimension symbol in attribute symbol. If it "
+        "is less than 2, the run bails out.",
     .schema = "(Scalar size, *, str symbol) -> Scalar",
     .traits = Trait::may_fail | Trait::no_gradient,
     .infer = infer_dimension,
@@ -451,7 +452,7 @@ constinit const OpDef op::dimension{
 constinit const OpDef op::gradient{
     .name = "gradient",
     .doc =
-        "Gradients of outputs (attribute outputs: how many) with the given seeds (none: one) "
+        "Gradients of outputs (attribute outputs: their number) with the given seeds (none: one) "
         "with respect to targets (attribute targets). The differentiation pass expands it.",
     .schema = "",
     .traits = Trait::none,
@@ -474,8 +475,8 @@ constinit const OpDef op::detach{
 constinit const OpDef op::fused{
     .name = "fused",
     .doc =
-        "Elementwise operators and reductions that are computed in one kernel. The block's "
-        "parameters are the operands; it sees no other values.",
+        "Elementwise operators and reductions in one kernel. The block's parameters are the "
+        "operands; it sees no other values.",
     .schema = "",
     .traits = Trait::pure,
     .infer = infer_fused,
@@ -483,7 +484,9 @@ constinit const OpDef op::fused{
 
 constinit const OpDef op::if_{
     .name = "if",
-    .doc = "Runs its first block if the operand is true, else the second; gives what that yields.",
+    .doc =
+        "Runs its first block if the operand is true, else the second. Its results are those of "
+        "the block.",
     .schema = "",
     .traits = Trait::control,
     .infer = infer_if,
@@ -500,8 +503,8 @@ constinit const OpDef op::while_{
 constinit const OpDef op::function{
     .name = "function",
     .doc =
-        "Defines the function that calls refer to by attribute `name`: its block. Nothing is "
-        "computed here.",
+        "Defines the function that calls refer to by attribute `name`: its block. The node "
+        "itself computes nothing.",
     .schema = "",
     .traits = Trait::control,
     .infer = infer_function,
@@ -510,8 +513,8 @@ constinit const OpDef op::function{
 constinit const OpDef op::call{
     .name = "call",
     .doc =
-        "Runs the block of the function named by attribute `callee` with the operands as its "
-        "parameters; gives what it yields.",
+        "Runs the block of the function named by attribute `callee`, with the operands as "
+        "parameters. Its results are those of the block.",
     .schema = "",
     .traits = Trait::none,
     .check = check_call,
@@ -543,7 +546,7 @@ constinit const OpDef op::opaque{
 
 constinit const OpDef op::opaque_backward{
     .name = "opaque_backward",
-    .doc = "The gradient that autograd gives of an opaque call, or of such a gradient.",
+    .doc = "Autograd's gradient of an opaque call, or of such a gradient.",
     .schema = "",
     .traits = Trait::may_fail,
     .infer = infer_opaque_backward,
