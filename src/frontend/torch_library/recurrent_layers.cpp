@@ -125,7 +125,8 @@ constexpr Kind kRelu{"torch.rnn_relu", "torchjanus.recurrent.relu_cell", ops::re
 template <const Kind& kind>
 Value call_cell(Interpreter& interpreter, const CallArguments& arguments) {
   const auto of_input = shared_as<Tensor>(arguments.positional[0]);
-  const auto* states = as<Sequence>(arguments.positional[1]);
+  const Value given = opened(interpreter, arguments.positional[1]);
+  const auto* states = as<Sequence>(given);
   const auto of_state =
       tensor_by(interpreter, "nn.functional.linear",
                 {states->elements[0], arguments.positional[2], arguments.positional[3]});
@@ -133,14 +134,15 @@ Value call_cell(Interpreter& interpreter, const CallArguments& arguments) {
   bool is_tracked = of_input->requires_grad || of_state->requires_grad;
   std::vector<ops::Expression> before;
   for (const Value& state : states->elements) {
-    const auto* tensor = as<Tensor>(state);
-    is_tracked = is_tracked || tensor->requires_grad;
-    before.emplace_back(builder, tensor->value);
+    auto& tensor = *shared_as<Tensor>(state);
+    is_tracked = is_tracked || tensor.requires_grad;
+    before.emplace_back(builder, read(interpreter, tensor));
   }
+  const ops::Expression input(builder, read(interpreter, *of_input)),
+      product(builder, read(interpreter, *of_state));
   const bool keeps_gradient = is_tracked && interpreter.modes.grad_enabled;
   std::vector<Value> after;
-  for (const ops::Expression& state :
-       kind.step({builder, of_input->value}, {builder, of_state->value}, before)) {
+  for (const ops::Expression& state : kind.step(input, product, before)) {
     graph::Value* value = state;
     if (is_tracked && !keeps_gradient) value = op::detach(builder, {value});
     after.push_back(make_tensor(interpreter, value, keeps_gradient));
