@@ -1,5 +1,5 @@
 // Runs a plan: the loop that every call of a converted function ends up in.
-#include "execute/plan.h"
+#include "execute/plan/plan.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,9 +9,9 @@
 #include "base/steady_time.h"
 #include "base/thread_pool.h"
 #include "base/thread_time.h"
-#include "execute/beside.h"
-#include "execute/container_call.h"
-#include "execute/ordinary_run.h"
+#include "execute/plan/beside.h"
+#include "execute/run/container_call.h"
+#include "execute/run/ordinary_run.h"
 #include "graph/op.h"
 
 namespace janus::execute {
