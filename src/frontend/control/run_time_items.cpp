@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/policy.h"
+
 #include "frontend/control/entry_lists.h"
 #include "frontend/control/run_time_reads.h"
 #include "frontend/core/interpreter.h"
@@ -99,14 +101,11 @@ bool is_class_of_data(const Object& object) {
          !PyType_IsSubtype(as_type(object), tensor_class());
 }
 
-/// How many elements of a list one looks at.
-constexpr Py_ssize_t kMostLookedAt = 1000;
-
 /// Whether the elements, as far as one looks, are tuples of the same parts: tensors of one form and
 /// numbers of one class, as the samples of a data set.
 bool are_tuples_of_one_form(PyObject* list) {
   std::vector<ValueFact> parts;
-  for (Py_ssize_t i = 0; i < std::min(kMostLookedAt, PySequence_Fast_GET_SIZE(list)); ++i) {
+  for (Py_ssize_t i = 0; i < std::min(policy::kMostElementsExamined, PySequence_Fast_GET_SIZE(list)); ++i) {
     PyObject* const element = PySequence_Fast_GET_ITEM(list, i);
     if (!PyTuple_CheckExact(element)) return false;
     const auto count = static_cast<size_t>(PyTuple_GET_SIZE(element));
@@ -119,13 +118,10 @@ bool are_tuples_of_one_form(PyObject* list) {
       parts, [](const ValueFact& part) { return type_seen(&part) == Type::object("object"); });
 }
 
-/// Of a list of so many numbers each is an input of the graph.
-constexpr Py_ssize_t kMostNumbers = 64;
-
 /// Whether the run can take whichever element comes.
 bool are_interchangeable(PyObject* list, const ValueFact& seen) {
   if (type_seen(&seen).is_tensor()) return true;
-  if (type_seen(&seen).is_number()) return PySequence_Fast_GET_SIZE(list) > kMostNumbers;
+  if (type_seen(&seen).is_number()) return PySequence_Fast_GET_SIZE(list) > policy::kMostNumbersAsInputs;
   if (seen.classes().empty()) return false;
   if (seen.classes().front().is(reinterpret_cast<PyObject*>(&PyTuple_Type)))
     return are_tuples_of_one_form(list);
@@ -150,9 +146,8 @@ namespace {
 /// wherever they stand; null if they can't take each other's place. `seen`: what elements were.
 std::shared_ptr<RuntimeObject> chosen_from(Interpreter& interpreter, const Known& list,
                                            const ValueFact& seen) {
-  constexpr Py_ssize_t kMostKnown = 8;  // of a list whose elements are a graph each
   if (list.source == nullptr || !is_list_or_tuple(Py_TYPE(list.object.get())) ||
-      PySequence_Fast_GET_SIZE(list.object.get()) <= kMostKnown ||
+      PySequence_Fast_GET_SIZE(list.object.get()) <= policy::kMostElementsWithGraphs ||
       interpreter.heap.list(list.object.get(), list.source) != nullptr ||
       interpreter.followed(entry_list_test(list.source)) != nullptr ||
       !are_interchangeable(list.object.get(), seen))
@@ -191,7 +186,7 @@ namespace {
 /// What the elements of the list are, as far as one looks.
 ValueFact elements_seen(PyObject* list) {
   ValueFact seen;
-  for (Py_ssize_t i = 0; i < std::min(kMostLookedAt, PySequence_Fast_GET_SIZE(list)); ++i)
+  for (Py_ssize_t i = 0; i < std::min(policy::kMostElementsExamined, PySequence_Fast_GET_SIZE(list)); ++i)
     seen.see(PySequence_Fast_GET_ITEM(list, i));
   return seen;
 }
@@ -200,7 +195,6 @@ ValueFact elements_seen(PyObject* list) {
 
 
 Value varying_part(Interpreter& interpreter, const Known& list, const Value& key, int fact) {
-  constexpr size_t kMost = 256;  // each is read by itself
   const auto* slice = as<SliceValue>(key);
   if (slice == nullptr || !is_none(slice->step) ||
       (!is_int_of_the_run(slice->start) && !is_int_of_the_run(slice->stop)) ||
@@ -211,7 +205,7 @@ Value varying_part(Interpreter& interpreter, const Known& list, const Value& key
   if (all == nullptr) return nullptr;
   const auto positions =
       slice_positions(interpreter, *slice, run_time_length(interpreter, *all, fact));
-  if (!positions || positions->size() > kMost)
+  if (!positions || positions->size() > policy::kLongestVaryingSlice)
     interpreter.refuse(ReasonCode::dynamic_value, "the number of elements of a slice");
   auto part = std::make_shared<Sequence>(PyList_CheckExact(list.object.get()));
   for (const Value& position : *positions)

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/policy.h"
+
 #include "frontend/core/heap.h"
 #include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
@@ -84,7 +86,7 @@ class Sample {
     Py_ssize_t keywords = call.keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(call.keyword_names);
     for (Py_ssize_t i = 0; i < call.argument_count + keywords; ++i) add(call.arguments[i]);
     if (call.variables != nullptr && call.variables != call.globals) add(call.variables);
-    while (!open_.empty() && found_.size() < kMostObjects) {
+    while (!open_.empty() && found_.size() < policy::kMostObjectsSearched) {
       PyObject* object = open_.back();
       open_.pop_back();
       look_into(object);
@@ -92,8 +94,6 @@ class Sample {
   }
 
  private:
-  static constexpr size_t kMostObjects = 3000;
-
   void add(PyObject* object) {
     bool is_heap_type = (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
     bool may_hold = PyList_CheckExact(object) || PyTuple_CheckExact(object) ||
