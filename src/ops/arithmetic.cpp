@@ -18,13 +18,16 @@ namespace {
 
 constexpr size_t three[] = {0, 1, 2};
 
-/// The rule of sums with a factor `alpha` (operand 2), which must be integral if the result is.
+/// Sums with a factor `alpha` (operand 2), which has to be integral where the result is, and a
+/// boolean only there.
 std::vector<Type> scaled_sum(const Infer& infer) {
   require_number(infer, 2);
   const auto types = arithmetic(infer);
   const bool floating_alpha = infer.type(2).kind == Type::Kind::f64;
   if (floating_alpha && !is_floating(types[0].dtype))
     infer.fail("alpha must be an integer where the operands are");
+  if (infer.type(2).kind == Type::Kind::boolean && types[0].dtype != DType::b1)
+    infer.fail("alpha is a boolean only where the operands are");
   return types;
 }
 

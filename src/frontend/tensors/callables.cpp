@@ -609,10 +609,10 @@ bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const O
   return false;
 }
 
-/// The least and the largest number of half precision, or of an integer dtype narrower than
-/// Python's ints.
+/// The least and the largest number that eager makes an element of half precision of, or of an
+/// integer dtype narrower than Python's ints. What is negative wraps in an unsigned dtype.
 std::pair<int64_t, int64_t> range_of(graph::DType dtype) {
-  if (dtype == graph::DType::u8) return {0, 255};
+  if (dtype == graph::DType::u8) return {-255, 255};
   if (dtype == graph::DType::f16) return {-65504, 65504};
   const int bits = static_cast<int>(graph::byte_size(dtype)) * 8;
   return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
@@ -633,21 +633,32 @@ void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::
   }
 }
 
+/// Whether eager makes an element of the number. Negative integers wrap in an unsigned dtype.
+bool makes_element(graph::DType dtype, const graph::Value& value, double number) {
+  const bool wraps = dtype == graph::DType::u8 && value.type.kind == graph::Type::Kind::i64;
+  return ops::can_hold(dtype, wraps ? std::abs(number) : number);
+}
+
+/// Whether eager makes an element of every number: any one is a boolean, Python's integers are i64,
+/// and what `where` rounds to half precision becomes infinite.
+bool takes_every_number(const graph::OpDef& op, graph::DType dtype) {
+  return graph::is_complex(dtype) || dtype == graph::DType::i64 || dtype == graph::DType::b1 ||
+         (&op == &op::where && graph::is_half(dtype));
+}
+
 /// Eager raises if a number that replaces elements, or is an operator's parameter, does not fit the
 /// tensor's dtype (numbers among the operands of arithmetic wrap, or become infinite).
 void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) {
   const graph::Type& result = node.outputs.front()->type;
+  if (!result.is_tensor() || takes_every_number(*node.op, result.dtype)) return;
   const bool replaces = node.op == &op::where || node.op == &op::masked_fill;
-  if (!result.is_tensor() || graph::is_complex(result.dtype) || result.dtype == graph::DType::i64 ||
-      (result.dtype == graph::DType::b1 && !replaces))
-    return;
   const auto operands = node.op->signature().operands();
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     graph::Value* value = node.inputs[i];
     const bool is_parameter = i < operands.size() && operands[i]->kind == Parameter::Kind::scalar;
     if (!value->type.is_number() || !(replaces || is_parameter)) continue;
     if (const auto number = graph::constant_number(value)) {
-      if (!ops::can_hold(result.dtype, *number))
+      if (!makes_element(result.dtype, *value, *number))
         interpreter.refuse(ReasonCode::would_raise,
                            cat("RuntimeError: ", *number, " does not fit the tensor's dtype"));
     } else if (graph::is_integral(result.dtype) ? value->type.kind == graph::Type::Kind::i64
