@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 import torch.nn.functional as F
-from differential import rise_mib
+from differential import Program, differential, rise_mib
 
 import torch
 import torchjanus
@@ -343,3 +343,17 @@ def test_state_of_optimizers_dies_with_them():
     del optimizer, step, state
     gc.collect()
     assert reference() is None
+
+
+@differential(hits=3)
+def test_results_of_one_size_where_only_some_have_a_place():
+    """The gradients of one row and of the norm's parameters are of one size; the first is handed out."""
+    norm = torch.nn.LayerNorm(4)
+
+    def step(x):
+        m = x.reshape(-1).view(-1, 4)
+        loss = (norm(m) * x.detach()).pow(2).mean()
+        loss.backward()
+        return x.grad
+
+    return Program(step, [(torch.randn(1, 4).requires_grad_(),) for _ in range(7)], watch=[norm])

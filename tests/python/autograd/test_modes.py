@@ -1,10 +1,9 @@
-"""torch.inference_mode inside and around converted code, and the program's own context managers that
-are generators."""
+"""torch.inference_mode and torch.no_grad inside and around converted code."""
 
 import contextlib
 
 import pytest
-from differential import Program, differential
+from differential import Call, Program, differential
 
 import torch
 import torchjanus
@@ -228,291 +227,56 @@ def test_evaluation_after_training():
     return Program(step, batches(), watch=[model])
 
 
-# --- context managers that are generators ----------------------------------------------------------
-
-
-@differential(hits=4)
-def test_own_scope():
-    depth = {"now": 0}
-
-    @contextlib.contextmanager
-    def scope(value, *, factor=1):
-        before = depth["now"]
-        depth["now"] = value * factor
-        try:
-            yield value + 1
-        finally:
-            depth["now"] = before
-
-    def step(x):
-        with scope(2, factor=3) as next_value, scope(5):
-            y = x * next_value * depth["now"]
-        return y + depth["now"]
-
-    return Program(step, batches(), watch=[depth])
-
-
-@differential(hits=4)
-def test_scope_of_a_method_that_returns():
-    class Model:
-        def __init__(self):
-            self.mode, self.log = "plain", []
-
-        @contextlib.contextmanager
-        def using(self, mode):
-            before, self.mode = self.mode, mode
-            with torch.no_grad():
-                yield
-            self.log.append(mode)
-            self.mode = before
-
-        def forward(self, x):
-            with self.using("double"):
-                if self.mode == "double":
-                    return x * 2
-            return x
-
-    model = Model()
-    weight = torch.randn(4, requires_grad=True)
-
-    def step(x):
-        y = model.forward(x * weight)
-        return y, y.requires_grad, model.mode
-
-    return Program(step, batches(), watch=[model])
-
-
-@differential(hits=4)
-def test_scope_in_loops_and_branches():
-    @contextlib.contextmanager
-    def counted(box):
-        box.append(1)
-        yield len(box)
-        box.pop()
-
-    def step(x):
-        box, total = [], x
-        for _ in range(3):
-            with counted(box) as count:
-                if x.sum() > 0:
-                    total = total + count
-                    continue
-                total = total * 2
-        return total, len(box)
-
-    return Program(step, batches(12))
-
-
-@differential(hits=7)
-def test_scope_that_branches():
-    """Which half of the generator runs, the run decides."""
-
-    @contextlib.contextmanager
-    def scope(x):
-        if x.sum() > 0:
-            yield 2.0
-        else:
-            yield 3.0
-
-    def step(x):
-        with scope(x) as factor:
-            y = x * factor
-        return y
-
-    return Program(step, batches(12))
-
-
-@differential(reasons=["would_raise"])
-def test_scope_that_does_not_yield():
-    @contextlib.contextmanager
-    def scope(on):
-        if on:
-            yield
-
-    def step(x):
-        with scope(x.shape[0] > 5):
-            return x * 2
-
-    return Program(step, batches(6))
-
-
-@differential(reasons=["would_raise"])
-def test_scope_around_what_raises():
-    log = []
-
-    @contextlib.contextmanager
-    def scope():
-        try:
-            yield
-        except ValueError:
-            log.append("caught")
-
-    def step(x):
-        with scope():
-            if x.shape[0] == 3:
-                raise ValueError("three")
-        return x * 2
-
-    return Program(step, batches(6), watch=[log])
-
-
-@differential(hits=4)
-def test_functional_call():
-    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-
-    def step(x):
-        optimizer.zero_grad()
-        parameters = dict(model.named_parameters())
-        inner = torch.func.functional_call(model, parameters, (x,)).pow(2).mean()
-        gradients = torch.autograd.grad(inner, list(parameters.values()), create_graph=True)
-        updated = {
-            name: parameter - 0.1 * gradient
-            for (name, parameter), gradient in zip(parameters.items(), gradients, strict=True)
-        }
-        loss = torch.func.functional_call(model, updated, (x,)).pow(2).mean()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    return Program(step, batches(), watch=[model])
-
-
-# --- small things --------------------------------------------------------------------------------
-
-
-@differential(hits=4)
-def test_chained_comparison_of_numbers():
-    def step(x):
-        s = x.sum().item()
-        inside = 0 < s < 1.5
-        return inside, x * 2 if -1 < s <= 1 else x, 1 if -3 < x.shape[0] * s < 3 < 4 else 0
-
-    return Program(step, batches(16))
-
-
-@differential(hits=4)
-def test_chained_comparison_of_tensors():
-    def step(x):
-        s = x.sum()
-        return (x * 2 if -1 < s < 1 else x), -2 < s < 2
-
-    return Program(step, batches(16))
-
-
-@differential(hits=4)
-def test_chained_comparison_looks_once():
-    calls = []
-
-    def middle(value):
-        calls.append(1)
-        return value
-
-    def step(x):
-        s = x.sum().item()
-        return (x + 1 if -1 < middle(s) < middle(s + 1) < 5 else x), len(calls)
-
-    return Program(step, batches(16), watch=[calls])
-
-
-@differential(hits=3)
-def test_value_that_or_gives():
-    def step(x):
-        s = x.sum().item()
-        return x * (max(s, 0) or 1.0)
-
-    return Program(step, batches(24))
-
-
-@differential(hits=3)
-def test_shifts():
-    def step(x, n):
-        return x * (1 << n), n << 2, 1000 >> n, -n >> 1
-
-    return Program(step, [(torch.randn(3), n) for n in (3, 5, 4, 7, 2, 6, 0, 1, 62, 63, 64, 70, 9)])
-
-
-@differential(hits=4)
-def test_shift_by_a_negative_number():
-    def step(x, n):
-        return x * (1 << n)
-
-    return Program(step, [(torch.randn(3), n) for n in (3, 5, 4, 7, 2, 6, -1, 4, -2)])
-
-
-@differential(hits=4)
-def test_strides():
-    def step(x):
-        y = x.t()
-        return (
-            x.stride(),
-            y.stride(0),
-            y.stride(-1),
-            x.new_zeros(2, 5).stride(dim=1),
-            x * x.stride(0),
-        )
-
-    calls = [(torch.randn(rows, 4),) for rows in (3, 3, 3, 3, 5, 6, 7, 8, 1, 9, 2)]
-    return Program(step, calls)
-
-
-@differential(hits=3)
-def test_rest_of_a_mapping():
-    def step(options, x):
-        match options:
-            case {"scale": scale, **rest}:
-                rest["more"] = 1
-                return x * scale * len(rest) + rest.get("offset", 0.0), rest
-            case {**everything}:
-                return x, everything
-
-    calls = [({"scale": 2.0, "offset": o}, torch.randn(3)) for o in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)]
-    return Program(step, [*calls, ({"other": 1}, torch.randn(3)), ({"scale": 2.0}, torch.randn(3))])
-
-
 # --- comprehensions with conditions ------------------------------------------------------------------
 
 
-@differential(graphs=2, hits=6)
-def test_comprehension_with_a_condition():
-    def step(x, n):
-        kept = [x * i for i in range(n) if i % 3 != 1]
-        return torch.stack(kept).sum(0), len(kept), sum(i for i in range(n) if i > 1)
-
-    return Program(step, [(torch.randn(4), n) for n in (4, 6, 5, 8, 7, 12, 9, 4, 5, 11, 20)])
-
-
-@differential(graphs=2, hits=6)
-def test_comprehension_with_conditions_on_data():
-    weight = torch.randn(4, requires_grad=True)
+@pytest.mark.parametrize("around", [True, False])
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+@differential()
+def test_modes_inside_and_around(around, mode):
+    model = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3), nn.Dropout(0.5))
 
     def step(x):
-        rows = [row * weight for row in x if row.sum() > 0 if row[0] < 1]
-        total = sum(rows, weight * 0)
-        total.sum().backward()
-        return len(rows), total.detach()
+        with mode():
+            y = model(x)
+            z = y.view(-1)
+            z += 1
+        return y
 
-    calls = [(torch.randn(rows, 4),) for rows in (6, 8, 7, 9, 6, 5, 12, 8, 10, 7, 3, 30)]
-    return Program(step, calls, watch=[weight])
+    def plain(x):
+        y = model(x)
+        return y, y.requires_grad, y.is_inference()
+
+    def convert(function):
+        converted = torchjanus.function(function)
+
+        def called(x):
+            with mode():
+                return converted(x)
+
+        return called, converted
+
+    batches = [(torch.randn(5, 4),) for _ in range(5)]
+    if not around:
+        return Program(step, batches, watch=[model])
+
+    def eager(x):
+        with mode():
+            return plain(x)
+
+    return Program(eager, batches, watch=[model], convert=lambda _: convert(plain))
 
 
-@differential(hits=2)
-def test_comprehension_of_which_nothing_is_left():
-    def step(x, n):
-        kept = [x[i] for i in range(n) if x[i].item() > 10]
-        return kept, len(kept), bool(kept)
+@differential()
+def test_inference_decorator_and_keyword():
+    model = nn.Linear(4, 3)
 
-    calls = [(torch.randn(8) * 8, n) for n in (4, 6, 5, 8, 7, 2, 3, 8, 8, 8)]
+    @torch.inference_mode()
+    def evaluate(x, *, scale=1.0):
+        return (model(x) * scale).argmax(1)
+
+    def step(x, **options):
+        return evaluate(x, **options)
+
+    calls = [Call((torch.randn(5, 4),), {"scale": 2.0}) for _ in range(5)]
     return Program(step, calls)
-
-
-@differential(hits=3)
-def test_condition_that_never_held():
-    """The profile saw one outcome; then the other one comes."""
-
-    def step(x, n):
-        return sum([x * i for i in range(n) if i < 6])
-
-    return Program(
-        step, [(torch.randn(4), n) for n in (4, 5, 3, 5, 2, 4, 5, 3, 9, 8, 4, 7, 9, 5, 6)]
-    )

@@ -156,3 +156,26 @@ def test_a_second_gradient_through_what_the_first_freed():
 
     a = torch.randn(3, requires_grad=True)
     return Program(step, [(a, torch.randn(3)) for _ in range(6)])
+
+
+@differential()
+def test_gradients_of_what_no_result_with_a_gradient_comes_from():
+    """Parts of a cut function give several results; backward() may come from one of them only."""
+    first, second = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
+
+    def parts(x):
+        return first(x), second(x).mean()
+
+    converted = torchjanus.function(parts)
+
+    def step(f, x):
+        for each in (*first.parameters(), *second.parameters()):
+            each.grad = None
+        hidden, loss = f(x)
+        loss.backward()
+        return [each.grad is None for each in (*first.parameters(), *second.parameters())]
+
+    return Program(
+        lambda x: step(parts, x), [(torch.randn(2, 4),) for _ in range(6)],
+        convert=lambda _: (lambda x: step(converted, x), converted),
+    )  # fmt: skip

@@ -277,3 +277,21 @@ def test_two_steps_in_one_call():
         return one(x, y)
 
     return Program(step, batches(24), watch=[model, optimizer])
+
+
+def parameters(*shape, count=6, layout=lambda x: x):
+    return [(layout(torch.randn(*shape)).requires_grad_(),) for _ in range(count)]
+
+
+@differential(hits=6)
+def test_no_gradient_in_some_runs():
+    """That of a norm of order 0 is None, not zeros."""
+
+    def step(p, order):
+        p.grad = None
+        torch.linalg.vector_norm(p, order).atan().backward()
+        return p.grad
+
+    orders = [2.0, 3.0, 1.0, 2.0, 4.0, 1.5, 2.5, 0.0, 2.0, 0.0, 3.0]
+    ps = parameters(3, 4, count=len(orders))
+    return Program(step, [(p, order) for (p,), order in zip(ps, orders, strict=True)])

@@ -6,6 +6,7 @@ import pytest
 from differential import Program, differential
 
 import torch
+import torchjanus
 from torch import nn
 
 
@@ -739,3 +740,24 @@ def test_columns_and_sums_that_have_gradients(backward):
         return loss, row * 2
 
     return both(step, 14, (4, 5), watch=[layer])
+
+
+def test_tests_of_numbers_of_the_entry_come_before_tensor_work():
+    w = nn.Parameter(torch.randn(16, 16))
+
+    def step(x, i):
+        loss = (x @ w).pow(2).sum()
+        loss.backward()
+        if i % 20 == 19:
+            return loss.item()
+        return 0.0
+
+    f = torchjanus.function(step)
+    for i in range(30):
+        w.grad = None
+        f(torch.randn(4, 16), i)
+    operators = [line.split("=")[-1].split()[0] for line in f.graph().splitlines() if "=" in line]
+    text = f.graph()
+    assert f.stats()["hits"] >= 25
+    assert text.index("guard %") < text.index("mm %"), text
+    assert "mm" in operators

@@ -5,8 +5,8 @@ import warnings
 from collections import deque
 
 import pytest
-from recursion.test_trees import Branch, Leaf, tree
 from refusals import Refused, check_followed, check_refusal
+from tree_programs import Branch, Leaf, tree
 
 import torch
 from torch import nn

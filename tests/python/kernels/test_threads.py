@@ -2,6 +2,7 @@
 what is computed does not depend on them."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -144,3 +145,19 @@ def test_a_forked_child_has_threads_of_its_own(threads):
         os._exit(0 if torch.equal(result, expected) else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_threads_stay_as_they_are():
+    code = """
+import torch
+before = torch.get_num_threads(), torch.get_num_interop_threads(), torch.__config__.parallel_info()
+import torchjanus
+model = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(288, 9))
+torchjanus.function(model)
+for _ in range(6):
+    model(torch.randn(16, 3, 8, 8)).sum().backward()
+assert torchjanus.stats(model)["hits"] == 3, torchjanus.stats(model)
+after = torch.get_num_threads(), torch.get_num_interop_threads(), torch.__config__.parallel_info()
+assert before == after, (before, after)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

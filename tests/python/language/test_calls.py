@@ -5,6 +5,7 @@ import functools
 from collections import namedtuple
 
 import pytest
+from differential import Call, Program, differential
 
 import torch
 import torchjanus
@@ -174,3 +175,22 @@ def test_refused_with_a_reason(reason, build):
     for _ in range(6):
         converted(x)
     assert reason in [each["code"] for each in converted.stats()["reasons"]]
+
+
+@differential(hits=2, graphs=1)
+def test_closures_defaults_and_keyword_only():
+    factor = 1.5
+
+    def step(x, /, y, *others, scale=2.0, **named):
+        result = x * factor + y * scale
+        for other in others:
+            result = result - other
+        for value in named.values():
+            result = result * value
+        return result
+
+    arguments = [
+        Call((torch.randn(3), torch.randn(3), torch.randn(3)), {"weight": torch.randn(3)})
+        for _ in range(6)
+    ]
+    return Program(step, arguments)

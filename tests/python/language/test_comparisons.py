@@ -1,4 +1,5 @@
-"""Comparisons of objects: what their classes say, dataclasses, tuples of numbers that vary."""
+"""Comparisons: chained ones, of objects by what their classes say, of tuples of numbers that vary, and elements in
+tensors."""
 
 import dataclasses
 from typing import NamedTuple
@@ -177,3 +178,78 @@ def test_two_floats_that_may_be_one_nan():
         return nan if index % 3 == 0 else index * 1.0
 
     return Program(step, [*calls(9, first, first), *calls(6, first, lambda index: -1.0)])
+
+
+@differential(hits=8)
+def test_element_in_a_tensor():
+    pad = 0
+
+    def step(x):
+        return x * 2 if pad in x else x * 3
+
+    return Program(step, [(torch.arange(6) + i % 2,) for i in range(20)])
+
+
+@differential(hits=8)
+def test_element_not_in_a_tensor():
+    def step(x, pad):
+        return x * 2 if pad not in x else x * 3
+
+    return Program(step, [(torch.arange(6), 3 + i % 5) for i in range(24)])
+
+
+@differential(hits=3)
+def test_equality_of_different_kinds():
+    def step(x, dim):
+        if dim == () or dim is None or dim == "all":
+            return x.sum()
+        return x.sum(dim), dim != [], (dim,) == dim
+
+    return Program(step, [(torch.randn(3, 4), 1) for _ in range(6)])
+
+
+def batches(count=8, rows=3):
+    return [(torch.randn(rows, 4),) for _ in range(count)]
+
+
+@differential(hits=4)
+def test_chained_comparison_of_numbers():
+    def step(x):
+        s = x.sum().item()
+        inside = 0 < s < 1.5
+        return inside, x * 2 if -1 < s <= 1 else x, 1 if -3 < x.shape[0] * s < 3 < 4 else 0
+
+    return Program(step, batches(16))
+
+
+@differential(hits=4)
+def test_chained_comparison_of_tensors():
+    def step(x):
+        s = x.sum()
+        return (x * 2 if -1 < s < 1 else x), -2 < s < 2
+
+    return Program(step, batches(16))
+
+
+@differential(hits=4)
+def test_chained_comparison_looks_once():
+    calls = []
+
+    def middle(value):
+        calls.append(1)
+        return value
+
+    def step(x):
+        s = x.sum().item()
+        return (x + 1 if -1 < middle(s) < middle(s + 1) < 5 else x), len(calls)
+
+    return Program(step, batches(16), watch=[calls])
+
+
+@differential(hits=3)
+def test_value_that_or_gives():
+    def step(x):
+        s = x.sum().item()
+        return x * (max(s, 0) or 1.0)
+
+    return Program(step, batches(24))

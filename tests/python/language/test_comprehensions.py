@@ -296,3 +296,48 @@ def test_membership_of_numbers():
         return x * kept
 
     return Program(step, rows())
+
+
+@differential(graphs=2, hits=6)
+def test_comprehension_with_a_condition():
+    def step(x, n):
+        kept = [x * i for i in range(n) if i % 3 != 1]
+        return torch.stack(kept).sum(0), len(kept), sum(i for i in range(n) if i > 1)
+
+    return Program(step, [(torch.randn(4), n) for n in (4, 6, 5, 8, 7, 12, 9, 4, 5, 11, 20)])
+
+
+@differential(graphs=2, hits=6)
+def test_comprehension_with_conditions_on_data():
+    weight = torch.randn(4, requires_grad=True)
+
+    def step(x):
+        rows = [row * weight for row in x if row.sum() > 0 if row[0] < 1]
+        total = sum(rows, weight * 0)
+        total.sum().backward()
+        return len(rows), total.detach()
+
+    calls = [(torch.randn(rows, 4),) for rows in (6, 8, 7, 9, 6, 5, 12, 8, 10, 7, 3, 30)]
+    return Program(step, calls, watch=[weight])
+
+
+@differential(hits=2)
+def test_comprehension_of_which_nothing_is_left():
+    def step(x, n):
+        kept = [x[i] for i in range(n) if x[i].item() > 10]
+        return kept, len(kept), bool(kept)
+
+    calls = [(torch.randn(8) * 8, n) for n in (4, 6, 5, 8, 7, 2, 3, 8, 8, 8)]
+    return Program(step, calls)
+
+
+@differential(hits=3)
+def test_condition_that_never_held():
+    """The profile saw one outcome; then the other one comes."""
+
+    def step(x, n):
+        return sum([x * i for i in range(n) if i < 6])
+
+    return Program(
+        step, [(torch.randn(4), n) for n in (4, 5, 3, 5, 2, 4, 5, 3, 9, 8, 4, 7, 9, 5, 6)]
+    )

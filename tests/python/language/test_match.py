@@ -178,3 +178,17 @@ def test_gradients_and_effects():
         return y
 
     return Program(step, batches(40), watch=[first, second, optimizer])
+
+
+@differential(hits=3)
+def test_rest_of_a_mapping():
+    def step(options, x):
+        match options:
+            case {"scale": scale, **rest}:
+                rest["more"] = 1
+                return x * scale * len(rest) + rest.get("offset", 0.0), rest
+            case {**everything}:
+                return x, everything
+
+    calls = [({"scale": 2.0, "offset": o}, torch.randn(3)) for o in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)]
+    return Program(step, [*calls, ({"other": 1}, torch.randn(3)), ({"scale": 2.0}, torch.randn(3))])

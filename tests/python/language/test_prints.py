@@ -1,5 +1,5 @@
-"""What loops in the graph show: printed, logged and written after the run, in order, with the values
-that there were."""
+"""What a step shows, in the rounds of its loops as well: printed, logged and written after the run, in order, with the
+values that there were."""
 
 import io
 import logging
@@ -225,3 +225,79 @@ def test_an_object_with_pythons_own_text():
         return x * 2
 
     return Program(step, [(torch.randn(3),) for _ in range(5)])
+
+
+def numbered_batches(count=12):
+    return [(torch.randn(5, 4), i) for i in range(count)]
+
+
+class Records(logging.Handler):
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def emit(self, record):
+        self.lines.append(
+            (record.getMessage(), record.levelname, record.name, record.lineno, record.funcName)
+        )
+
+
+@differential(hits=5)
+def test_log_records_of_a_step():
+    logger = logging.Logger("training", logging.INFO)
+    records = Records()
+    logger.addHandler(records)
+
+    def step(x, i):
+        y = x * 2
+        logger.info("loss %.4f at %d", y.sum().item(), i)
+        logger.debug("not shown")
+        logger.warning(f"mean {y.mean().item():.3f}")
+        return y
+
+    return Program(step, numbered_batches(8), watch=[records.lines])
+
+
+@differential(hits=5)
+def test_text_files():
+    file = io.StringIO()
+
+    def step(x, i):
+        y = x * 2
+        file.write(f"{y.sum().item():.4f}\n")
+        print("done", i, file=file)
+        return y
+
+    def look():
+        seen.append(file.getvalue())
+
+    seen = []
+    calls = numbered_batches(8)
+    return Program(step, [*calls[:6], look, *calls[6:], look], watch=[seen])
+
+
+def calls(*shapes, count=6):
+    return [tuple(torch.randn(*shape) for shape in shapes) for _ in range(count)]
+
+
+@differential(hits=2, graphs=1)
+def test_print_is_replayed_in_order():
+    def step(x):
+        print("before", x.shape[0])
+        loss = (x * 2).sum()
+        print(f"loss {loss.item():.4f}", end="\n\n")
+        print("after", loss.item() > 0)
+        return loss
+
+    return Program(step, calls((3,)))
+
+
+@differential(hits=3)
+def test_print_every_third_step():
+    def step(x, index):
+        loss = (x**2).sum()
+        if index % 3 == 0:
+            print("step", index, loss.item())
+        return loss
+
+    return Program(step, [(torch.randn(3), index) for index in range(15)])

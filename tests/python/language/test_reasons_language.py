@@ -1,20 +1,26 @@
 """Reasons of the language and its built-in objects."""
-# ruff: noqa: F401  (the statements use them)
 
+# ruff: noqa: F401  (the statements use them)
 import collections
 import contextvars
 import dataclasses
 import functools
 import itertools
+import math
 import operator
+import sys
 import types
 import weakref
-from collections import OrderedDict, deque
+from collections import OrderedDict, deque, namedtuple
+from dataclasses import dataclass
 
 import pytest
+import torch.nn.functional as F
+from differential import Call, Program, differential
 from refusals import Refused, check_refusal
 
 import torch
+from torch import nn
 
 
 class Plain:
@@ -227,3 +233,65 @@ CASES = {
 )
 def test_statement_gives_its_reason(code, case):
     check_refusal(case, code, space)
+
+
+IMPERATIVE = {
+    "generator": "generator",
+    "class": "statement",
+    "import": "statement",
+    "attribute of a tensor": "heap_write",
+    "opaque call": "unknown_callable",
+    "eval": "unknown_callable",
+}
+
+
+class Counter:
+    def __init__(self):
+        self.count = 0
+        self.items = [1]
+
+
+@pytest.mark.parametrize("name", IMPERATIVE)
+def test_stays_imperative_with_its_reason(name):
+    def build():
+        counter = Counter()
+
+        def generator(x):
+            yield x * 2
+
+        def class_(x):
+            class Local:
+                scale = 2
+
+            return x * Local.scale
+
+        def import_(x):
+            import colorsys as m  # for the first time
+
+            del sys.modules["colorsys"]
+            return x * len(m.__name__)
+
+        def attribute(x):
+            y = x * counter.count
+            y.note = "seen"
+            return y
+
+        def opaque_call(x):
+            import_function = open
+            with import_function("/dev/null") as file:
+                return x * file.fileno() * 0
+
+        def eval_(x):
+            return eval("x * 2")
+
+        step = {
+            "generator": lambda x: [*generator(x)],
+            "class": class_,
+            "import": import_,
+            "attribute of a tensor": attribute,
+            "opaque call": opaque_call,
+            "eval": eval_,
+        }[name]
+        return Program(step, [(torch.randn(3),) for _ in range(7)], watch=[counter])
+
+    differential(reasons=[IMPERATIVE[name]])(build)()

@@ -4,6 +4,7 @@ raise."""
 import math
 
 import pytest
+from differential import Program, differential
 
 import torch
 import torchjanus
@@ -70,3 +71,31 @@ def test_number_as_an_element(fill, dtype, number, is_constant, shape):
         assert converted.stats()["hits"] > 0, converted.stats()["reasons"]
     else:
         assert converted.stats()["hits"] == 0
+
+
+REPLACEMENTS = {
+    "masked_fill": lambda x, n: x.masked_fill(x > 2, n),
+    "masked_fill in place": lambda x, n: x.masked_fill_(x > 2, n),
+    "where": lambda x, n: torch.where(x > 2, x, n),
+    "where first": lambda x, n: torch.where(x > 2, n, x),
+}
+
+
+@pytest.mark.parametrize("fill", REPLACEMENTS)
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int32], ids=str)
+@differential(hits=5)
+def test_number_that_does_not_fit(fill, dtype):
+    limits = torch.iinfo(dtype)
+    numbers = [1, 2, 3, 4, 5, 6, limits.max, limits.max + 1, limits.min, limits.min - 1, 7]
+    return Program(
+        REPLACEMENTS[fill], [(torch.tensor([1, 2, 3, 100], dtype=dtype), n) for n in numbers]
+    )
+
+
+@pytest.mark.parametrize("fill", REPLACEMENTS)
+@differential(reasons=["would_raise"])
+def test_constant_that_does_not_fit(fill):
+    def f(x):
+        return REPLACEMENTS[fill](x, 300)
+
+    return Program(f, [(torch.tensor([1, 2, 3, 100], dtype=torch.uint8),) for _ in range(6)])

@@ -217,3 +217,11 @@ def test_as_strided_of_what_an_operator_has_resized():
 
     shapes = [(2, 3), (3, 4), (4, 5), (5, 2), (2, 2), (6, 7), (3, 3), (2, 3), (4, 5)]
     return Program(step, [(torch.randn(*shape),) for shape in shapes], watch=[buffer])
+
+
+@differential(reasons=["unknown_callable"])
+def test_lazy_negative():
+    def step(x):
+        return torch.imag(torch.conj(torch.view_as_complex(x))) * 2 + 1
+
+    return Program(step, [(torch.randn(3, 2),) for _ in range(5)])

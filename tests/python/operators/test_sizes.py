@@ -256,3 +256,24 @@ def test_square_batches_in_products_with_a_tensor_of_the_module():
 
     sizes = [32, 16, 8, 32, 64, 32, 5, 7, 32, 9, 16, 64, 8]
     return Program(step, [(torch.randn(size, 32),) for size in sizes], watch=[layer])
+
+
+class Holder:
+    mask = None
+
+
+@pytest.mark.parametrize("lengths", [[5, 8, 3, 9, 12, 7], [4, 4, 4, 4, 6, 9]])
+@differential(hits=24, graphs=3)
+def test_mask_in_an_attribute_as_long_as_the_input(lengths):
+    model = nn.Linear(3, 3)
+    holder = Holder()
+
+    def step(x):
+        return (model(x).transpose(0, 1) @ (holder.mask @ x)).sum().detach()
+
+    calls = []
+    for i in range(36):
+        n = lengths[i % len(lengths)]
+        calls.append(lambda n=n: setattr(holder, "mask", torch.ones(n, n).triu(1)))
+        calls.append((torch.randn(n, 3),))
+    return Program(step, calls)

@@ -354,3 +354,44 @@ def test_noise_like_gradients_that_are_asked_for(name):
         expected = step()
         torch.manual_seed(3)
         assert torch.equal(converted(), expected)
+
+
+def parameters(*shape, count=6, layout=lambda x: x):
+    return [(layout(torch.randn(*shape)).requires_grad_(),) for _ in range(count)]
+
+
+@pytest.mark.parametrize("name", ["masked_fill", "batch_norm", "batch_norm of images"])
+@differential()
+def test_results_in_order_of_operands_that_are_not(name):
+    def step(x, mask):
+        x = x.transpose(-1, -2)
+        if name == "masked_fill":
+            return x.masked_fill(mask, 3.0)
+        return F.batch_norm(x, None, None, x[0, :, 0], None, training=True)
+
+    def image(x):
+        return F.batch_norm(x, x.new_zeros(3), x.new_ones(3)) * 2
+
+    if name == "batch_norm of images":
+        images = [torch.randn(2, 3, 4, 5) for _ in range(5)]
+        return Program(image, [(x.contiguous(memory_format=torch.channels_last),) for x in images])
+    shape = (4, 4) if name == "masked_fill" else (3, 4, 2)
+    mask = torch.rand(4, 4) > 0.5
+    return Program(step, [(torch.randn(*shape), mask) for _ in range(5)])
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        lambda x: x.reshape(-1),
+        lambda x: x.flatten(),
+        lambda x: F.linear(x, x.detach()),
+        lambda x: x.reshape(2, -1),
+    ],
+)
+@differential()
+def test_names_of_nodes_by_strides(operator):
+    def step(x):
+        return operator(x.t()), operator(x[0].expand(4, 4)), operator(x[:, ::2].expand(4, 2))
+
+    return Program(step, parameters(4, 4))

@@ -2,9 +2,9 @@
 
 import torch.nn.functional as F
 from differential import Program, differential
+from tree_programs import Branch, Leaf, with_vectors
 
 import torch
-from recursion.test_trees import Branch, Leaf, with_vectors
 from torch import nn
 
 

@@ -4,8 +4,8 @@ import threading
 import types
 
 import pytest
-import torch.nn.functional as F
 from differential import Program, differential
+from torch.nn import functional as F
 
 import torch
 import torchjanus
@@ -652,3 +652,12 @@ def test_a_slot_that_the_run_empties_and_fills():
         return x * holder.found
 
     return Program(step, [(torch.randn(3),) for _ in range(12)])
+
+
+@differential(reasons=["guard_failed"])
+def test_list_that_holds_itself_where_a_number_was_assumed():
+    endless: list = []
+    endless.append(endless)
+    x = torch.ones(2)
+    arguments = [(x, 1), (x, 2), (x, 3), (x, 4), (x, 5), (x, endless)]
+    return Program(lambda x, k: x * (2 if isinstance(k, int) else 3), arguments)

@@ -170,3 +170,47 @@ def test_draws_in_place_and_of_normal_numbers_in_another_order(name):
         return REFUSED[name](x.clone().t())
 
     return Program(step, [(torch.randn(12, 32),) for _ in range(6)])
+
+
+def images(count=8):
+    return [(torch.randn(2, 3, 8, 6).to(memory_format=torch.channels_last),) for _ in range(count)]
+
+
+LAYERS = {
+    "convolution": lambda: nn.Conv2d(3, 4, 3),
+    "convolution of filters that lie so": lambda: nn.Conv2d(3, 4, 3).to(
+        memory_format=torch.channels_last
+    ),
+    "batch norm": lambda: nn.BatchNorm2d(3),
+    "batch norm in evaluation": lambda: nn.BatchNorm2d(3).eval(),
+    "maxima": lambda: nn.MaxPool2d(2),
+    "averages": lambda: nn.AvgPool2d(2),
+    "adaptive averages": lambda: nn.AdaptiveAvgPool2d((2, 3)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+@differential(hits=5, graphs=1)
+def test_dropout_of_channels_last(name):
+    layer = LAYERS[name]()
+
+    def step(x):
+        return F.dropout(layer(x), 0.5, True).detach()
+
+    return Program(step, images())
+
+
+@differential(hits=5, graphs=1)
+def test_training_with_dropout_of_channels_last():
+    model = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Dropout(0.5), nn.Flatten(),
+        nn.Linear(96, 2),
+    ).to(memory_format=torch.channels_last)  # fmt: skip
+
+    def step(x):
+        model.zero_grad()
+        loss = model(x).pow(2).mean()
+        loss.backward()
+        return loss.detach()
+
+    return Program(step, images(), watch=[model])

@@ -1,6 +1,8 @@
-"""Modules that the step itself makes: slices of containers, losses and activations made where they are used."""
+"""Modules: containers of them, those that the step itself makes (slices of containers, losses, activations), and calls
+with other parameters."""
 
 import functools
+from collections import OrderedDict
 
 import pytest
 import torch.nn.functional as F
@@ -138,3 +140,63 @@ def test_modules_that_outlive_the_step(use):
         actual = observe(seeded(build, {}), converted=True)
         for index, (one, other) in enumerate(zip(expected.steps, actual.steps, strict=True)):
             compare(one, other, f"after call {index}", 1e-10)
+
+
+def calls(*shapes, count=6):
+    return [tuple(torch.randn(*shape) for shape in shapes) for _ in range(count)]
+
+
+@differential(hits=2, graphs=1)
+def test_ordered_dict_module_list_and_parameter_list():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(
+                OrderedDict(
+                    [("one", nn.Linear(3, 4)), ("two", nn.Tanh()), ("three", nn.Linear(4, 3))]
+                )
+            )
+            self.table = nn.ModuleDict({"a": nn.Linear(3, 3), "b": nn.Linear(3, 3)})
+            self.scales = nn.ParameterList([nn.Parameter(torch.ones(3)) for _ in range(2)])
+            self.register_buffer("offset", torch.randn(3))
+
+        def forward(self, x):
+            x = self.layers(x) + self.offset
+            for name, layer in self.table.items():
+                x = layer(x) if name == "a" else x + layer(x)
+            for scale in self.scales:
+                x = x * scale
+            return x
+
+    net = Net()
+
+    def step(x):
+        return net(x)
+
+    return Program(step, calls((4, 3)), watch=[net])
+
+
+def batches(count=8, rows=3):
+    return [(torch.randn(rows, 4),) for _ in range(count)]
+
+
+@differential(hits=4)
+def test_functional_call():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        optimizer.zero_grad()
+        parameters = dict(model.named_parameters())
+        inner = torch.func.functional_call(model, parameters, (x,)).pow(2).mean()
+        gradients = torch.autograd.grad(inner, list(parameters.values()), create_graph=True)
+        updated = {
+            name: parameter - 0.1 * gradient
+            for (name, parameter), gradient in zip(parameters.items(), gradients, strict=True)
+        }
+        loss = torch.func.functional_call(model, updated, (x,)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return Program(step, batches(), watch=[model])

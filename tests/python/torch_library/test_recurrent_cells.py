@@ -124,3 +124,53 @@ def test_a_state_of_another_size_raises():
     calls = [(torch.randn(3, 5), torch.randn(3, 6)) for _ in range(5)]
     calls.append((torch.randn(3, 5), torch.randn(2, 6)))
     return Program(step, calls, watch=[cell])
+
+
+@pytest.mark.parametrize("kind", [nn.RNNCell, nn.GRUCell, nn.LSTMCell])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("batched", [True, False])
+@pytest.mark.parametrize("state", ["given", "none", "absent", "keyword"])
+@differential()
+def test_cell(kind, bias, batched, state):
+    cell = kind(3, 4, bias=bias)
+    optimizer = torch.optim.SGD(cell.parameters(), 0.1)
+    shape = (2,) if batched else ()
+
+    def step(xs, h):
+        optimizer.zero_grad()
+        loss = 0
+        for x in xs:
+            if state == "given":
+                h = cell(x, h)
+            elif state == "keyword":
+                h = cell(hx=h, input=x)
+            elif state == "none":
+                h = cell(x, None)
+            else:
+                h = cell(x)
+            out = h[0] if isinstance(h, tuple) else h
+            loss = loss + out.pow(2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss, h
+
+    def start():
+        h = torch.randn(*shape, 4)
+        return (h, torch.randn(*shape, 4)) if kind is nn.LSTMCell else h
+
+    batches = [([torch.randn(*shape, 3) for _ in range(3)], start()) for _ in range(5)]
+    return Program(step, batches, watch=[cell])
+
+
+@differential()
+def test_relu_cell():
+    cell = nn.RNNCell(3, 4, nonlinearity="relu")
+
+    def step(x, h):
+        cell.zero_grad()
+        h = cell(x, h)
+        h = cell(x, h)
+        h.sum().backward()
+        return h
+
+    return Program(step, [(torch.randn(2, 3), torch.randn(2, 4)) for _ in range(5)], watch=[cell])

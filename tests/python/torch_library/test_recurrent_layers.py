@@ -240,3 +240,31 @@ def test_what_the_operator_of_a_layer_gives_is_asked_quickly():
         sys.setprofile(None)
     assert "opaque" in step.graph()
     assert len(in_torch) < 100
+
+
+@pytest.mark.parametrize("kind", [nn.RNN, nn.GRU, nn.LSTM])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"batch_first": True},
+        {"bidirectional": True},
+        {"num_layers": 2},
+        {"bias": False, "num_layers": 2, "bidirectional": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("batched", [True, False])
+@differential()
+def test_options_of_layers(kind, options, batched):
+    layer = kind(3, 4, **options)
+
+    def step(x):
+        layer.zero_grad()
+        out, h = layer(x)
+        hidden = h[0] if isinstance(h, tuple) else h
+        (out.pow(2).sum() + hidden.sum()).backward()
+        return out, h
+
+    shape = (5, 2, 3) if batched else (5, 3)
+    return Program(step, [(torch.randn(*shape),) for _ in range(5)], watch=[layer])

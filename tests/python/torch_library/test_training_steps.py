@@ -1,6 +1,7 @@
 """Whole training steps: forward, backward and update in one graph, with eager's numbers and state."""
 
 import pytest
+from differential import Program, differential
 from torch.nn import functional as F
 
 import torch
@@ -105,3 +106,22 @@ def test_autograd_grad_twice():
     for _ in range(6):
         torch.testing.assert_close(converted(x, w), penalty(x, w))
     assert converted.stats()["hits"] > 0, converted.stats()["reasons"]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@differential(hits=3)
+def test_embedding_bag(mode):
+    bag = nn.EmbeddingBag(10, 4, mode=mode)
+    optimizer = torch.optim.SGD(bag.parameters(), 0.1)
+
+    def step(words, offsets):
+        optimizer.zero_grad()
+        loss = bag(words, offsets).square().mean() + bag(words.view(3, 4)).mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    def batch(start):
+        return torch.randint(10, (12,)), torch.tensor([0, start, 9])
+
+    return Program(step, [batch(2 + i % 4) for i in range(7)], watch=[bag])

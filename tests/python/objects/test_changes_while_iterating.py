@@ -1,13 +1,10 @@
-"""Programs that random programs showed to differ once, made small; and their near relatives.
-
-Whether they run as graphs does not matter here: what they do must be what they do eagerly.
-"""
+"""Lists, dicts and sets that change while a loop goes over them: the program does what it does eagerly, by a graph or
+not."""
 
 import pytest
-from differential import Program, compare, default_dtype, differential, observe, seeded
+from differential import Program, compare, default_dtype, observe, seeded
 
 import torch
-import torchjanus
 
 
 def check_same(step, batches):
@@ -154,74 +151,3 @@ def returns_a_view_of_a_dict(x, s):
 )  # fmt: skip
 def test_containers_that_change_while_a_loop_goes_over_them(step):
     check_same(step, matrices)
-
-
-class Checked(property):
-    """A property that reads as any other."""
-
-
-class Base:
-    limit = 3.0
-
-    def __init__(self, shift):
-        self.shift = shift
-        super().__init__()
-
-
-class Scaled(Base):
-    def __init__(self, x):
-        if not torch.all(x < 100):
-            raise ValueError(f"{x.max()} is too much")
-        self.x = x
-        super().__init__(x.mean())
-
-    @Checked
-    def result(self):
-        return self.x * 2 - self.shift
-
-
-@differential(hits=4)
-def test_objects_made_by_a_chain_of_constructors_that_check():
-    """The check is in code that the profile does not see; when it fails, eager raises."""
-
-    def step(x):
-        return Scaled(x).result
-
-    return Program(step, [(torch.randn(3),) for _ in range(8)] + [(torch.full((3,), 200.0),)])
-
-
-@differential(hits=3)
-def test_results_of_one_size_where_only_some_have_a_place():
-    """The gradients of one row and of the norm's parameters are of one size; the first is handed out."""
-    norm = torch.nn.LayerNorm(4)
-
-    def step(x):
-        m = x.reshape(-1).view(-1, 4)
-        loss = (norm(m) * x.detach()).pow(2).mean()
-        loss.backward()
-        return x.grad
-
-    return Program(step, [(torch.randn(1, 4).requires_grad_(),) for _ in range(7)], watch=[norm])
-
-
-@differential()
-def test_gradients_of_what_no_result_with_a_gradient_comes_from():
-    """Parts of a cut function give several results; backward() may come from one of them only."""
-    first, second = torch.nn.Linear(4, 3), torch.nn.Linear(4, 3)
-
-    def parts(x):
-        return first(x), second(x).mean()
-
-    converted = torchjanus.function(parts)
-
-    def step(f, x):
-        for each in (*first.parameters(), *second.parameters()):
-            each.grad = None
-        hidden, loss = f(x)
-        loss.backward()
-        return [each.grad is None for each in (*first.parameters(), *second.parameters())]
-
-    return Program(
-        lambda x: step(parts, x), [(torch.randn(2, 4),) for _ in range(6)],
-        convert=lambda _: (lambda x: step(converted, x), converted),
-    )  # fmt: skip
