@@ -15,7 +15,7 @@ export CCACHE_BASEDIR    ?= $(CURDIR)
 export CCACHE_NOHASHDIR  ?= 1
 export CCACHE_SLOPPINESS ?= pch_defines,time_macros
 
-.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint sanitize fuzz fuzz-programs mutations wheel golden clean
+.PHONY: all packages environment build test test-instruction-sets bench bench-all bench-page $(BENCHMARKS:%=bench-%) api-page demo format lint check core-gcc sanitize fuzz fuzz-programs mutations wheel golden clean
 
 all: build
 
@@ -31,7 +31,7 @@ packages:
 $(BIN)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest hypothesis scikit-build-core nanobind cmake ninja ruff mypy build
+	$(BIN)/pip install -q torch==$(TORCH) numpy rich pytest pytest-xdist hypothesis scikit-build-core nanobind cmake ninja ruff mypy build
 	touch $@
 
 environment: packages $(BIN)/ready
@@ -46,14 +46,20 @@ build: environment build/dev/build.ninja
 	$(BIN)/python tools/link_checkout.py build/dev $(VENV)
 
 # --- checking -------------------------------------------------------------------------------------------
+# Each of JOBS processes takes whole files of tests/python; conftest.py puts together what they find.
+IN_PARALLEL := -n $(JOBS) --dist loadfile
+
+# All that continuous integration asks for (.ci/run): what is quickest to fail comes first.
+check: lint core-gcc test
+
 test: build
 	$(BIN)/ctest --test-dir build/dev --output-on-failure -j $(JOBS)
-	$(BIN)/python -m pytest
-	$(BIN)/python tools/test_instruction_sets.py
+	$(BIN)/python -m pytest $(IN_PARALLEL)
+	$(BIN)/python tools/test_instruction_sets.py $(IN_PARALLEL)
 
 # The operators' tests once more for each narrower instruction set: torch's libraries choose other code there, and we do.
 test-instruction-sets: build
-	$(BIN)/python tools/test_instruction_sets.py
+	$(BIN)/python tools/test_instruction_sets.py $(IN_PARALLEL)
 
 lint: environment
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -61,6 +67,13 @@ lint: environment
 	clang-format-19 --dry-run --Werror $$(git ls-files '*.h' '*.cpp')
 	$(BIN)/python tools/check_includes.py
 	$(BIN)/python tools/check_links.py
+
+# The rooms without Python and torch by the other compiler, whose warnings are others; their tests have to link.
+build/core-gcc/build.ninja: | environment
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --preset core-gcc
+
+core-gcc: environment build/core-gcc/build.ninja
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/cmake --build build/core-gcc -j $(JOBS)
 
 format: environment
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

@@ -1,5 +1,5 @@
 """Runs the operators' tests once for each instruction set that this processor has beside its own: our code, ATen's
-and oneDNN's are narrowed together. What is there itself is the ordinary run of the tests."""
+and oneDNN's are narrowed together. What is there itself is the ordinary run of the tests. Arguments are pytest's."""
 
 import os
 import subprocess
@@ -39,7 +39,8 @@ def main() -> int:
         print(f"--- {name}", flush=True)
         environment = {**os.environ, **dict(zip(VARIABLES, values, strict=True))}
         folder = Path(__file__).parent.parent / "tests" / "python"
-        command = [sys.executable, "-m", "pytest", "-q", *(str(folder / each) for each in TESTS)]
+        tests = [str(folder / each) for each in TESTS]
+        command = [sys.executable, "-m", "pytest", "-q", *sys.argv[1:], *tests]
         if subprocess.run(command, env=environment).returncode != 0:
             failed.append(name)
     if failed:

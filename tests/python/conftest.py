@@ -5,6 +5,7 @@ import os
 import random
 import signal
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import hypothesis
 import pytest
@@ -18,6 +19,11 @@ hypothesis.settings.load_profile("fixed")
 _DISABLED = {name for name in os.environ.get("TORCHJANUS_DISABLE", "").split(",") if name}
 # For child processes as well.
 os.environ["TORCHJANUS_DISABLE"] = ",".join(sorted(_DISABLED | {"background"}))
+
+# Several workers (pytest -n) share the cores: torch's threads sleep where they wait, instead of taking the cores from
+# the other workers. How many threads there are, on which results depend, stays as it is.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # A shell that starts the tests in the background ignores interrupts for them and for their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -87,6 +93,7 @@ def pytest_make_collect_report() -> Iterator[None]:
 
 _core.testing.record_reasons()
 _MISSING_REASONS = pytest.StashKey[list[str]]()
+_REASONS_OF_WORKERS = pytest.StashKey[set[tuple[str, str]]]()
 
 
 def _is_whole_run(session: pytest.Session) -> bool:
@@ -106,13 +113,24 @@ def _is_whole_run(session: pytest.Session) -> bool:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """The controller of several workers (pytest -n) collects what each of them recorded."""
+    reasons = node.config.stash.setdefault(_REASONS_OF_WORKERS, set())
+    reasons.update(tuple(each) for each in getattr(node, "workeroutput", {}).get("reasons", ()))
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Each literal reason of src/ must have been produced: a program that nothing tests is as good as wrong."""
+    recorded = {tuple(each) for each in _core.testing.take_recorded_reasons()}
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["reasons"] = sorted(recorded)
+        return
     if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return
     if not _is_whole_run(session):
         return
-    missing = unseen(_core.testing.take_recorded_reasons())
+    missing = unseen(recorded | session.config.stash.get(_REASONS_OF_WORKERS, set()))
     session.config.stash[_MISSING_REASONS] = missing
     if missing:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

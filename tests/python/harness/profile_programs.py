@@ -11,15 +11,21 @@ import contextlib
 import functools
 import math
 import os.path
+import re
 
 log = []
 PROGRAMS = []
 
 
+def name_of(function, arguments):
+    """The same in every process: objects are named without where they are in memory."""
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{function.__name__}{arguments}")
+
+
 def program(*arguments, **keywords):
     def register(function):
         PROGRAMS.append(
-            (f"{function.__name__}{arguments}", lambda: (function, arguments, keywords))
+            (name_of(function, arguments), lambda: (function, arguments, keywords))
         )
         return function
 
@@ -30,7 +36,7 @@ def made(*arguments, **keywords):
     """For functions that make the program to be called."""
 
     def register(maker):
-        PROGRAMS.append((f"{maker.__name__}{arguments}", lambda: (maker(), arguments, keywords)))
+        PROGRAMS.append((name_of(maker, arguments), lambda: (maker(), arguments, keywords)))
         return maker
 
     return register
