@@ -24,6 +24,9 @@ constinit const OpDef op::constant{
     .doc = "A number, flag, string or None that is known when the graph is made.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
+    .role = Role::constant,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_constant,
 };
 

@@ -159,6 +159,25 @@ void check_given(const OpDef& op, std::span<Value* const> inputs, const Attribut
     op.check(Infer{.op = op, .inputs = inputs, .attributes = attributes, .blocks = blocks});
 }
 
+Layout layout_of(const OpDef& op) {
+  if (op.layout != Layout::unstated) return op.layout;
+  if (op.is(Trait::view)) return Layout::view;
+  if (op.is(Trait::product)) return Layout::contiguous;
+  if (op.number != nullptr) return Layout::none;
+  return op.is(Trait::elementwise) ? Layout::operands : Layout::unstated;
+}
+
+Raises raises_of(const OpDef& op) {
+  if (op.raises != Raises::unstated) return op.raises;
+  if (op.is(Trait::view)) return Raises::never;
+  return op.is(Trait::product) ? Raises::never_for_floats : Raises::unstated;
+}
+
+Saves saves_of(const OpDef& op) {
+  if (op.saves != Saves::unstated) return op.saves;
+  return op.is(Trait::view) ? Saves::nothing : Saves::unstated;
+}
+
 OpTable::OpTable(std::span<const OpDef* const> ops) : ops_(ops.begin(), ops.end()) {
   std::sort(ops_.begin(), ops_.end(),
             [](const OpDef* a, const OpDef* b) { return a->name < b->name; });

@@ -6,11 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "graph/graph.h"
+#include "graph/op_facts.h"
 #include "graph/signature.h"
 
 namespace janus::graph {
@@ -176,6 +179,18 @@ struct Decompose {
   std::span<Value* const> inputs;
 };
 
+/// A node to be computed for many rows at once: those of its operands that differ from row to row
+/// are stacked along a new first dimension.
+struct Rows {
+  Builder& builder;
+  const Node& node;
+  std::span<Value* const> inputs;    ///< what stands for its operands
+  const std::vector<bool>& stacked;  ///< which of them have a row of each
+};
+
+/// Python's numbers.
+using PythonNumber = std::variant<int64_t, double, bool>;
+
 struct OpDef {
   std::string_view name;
   std::string_view doc;
@@ -189,6 +204,31 @@ struct OpDef {
   /// name.
   std::string_view python = {};
   Trait traits = Trait::pure;
+  Role role = Role::none;
+
+  // Facts: see op_facts.h. Those that are `unstated` here have to be stated, or follow from traits.
+
+  ComputedBy computed_by = ComputedBy::unstated;
+  Layout layout = Layout::unstated;
+  Sees sees = Sees::unstated;
+  Raises raises = Raises::unstated;
+  Saves saves = Saves::unstated;
+  Draws draws = Draws::unstated;
+  /// Whether eager's gradient depends on exactly those values that ours does. False where nobody
+  /// has looked: derivatives that are zero everywhere may tie eager's to more.
+  bool has_plain_gradient = false;
+  HalfGradient half_gradient = HalfGradient::unstated;
+  /// Operands by which there is no derivative, separated by spaces: eager raises.
+  std::string_view constants = {};
+  /// A number that takes the place of elements has to fit their dtype, as eager checks.
+  bool replaces_elements = false;
+  Autocast autocast = Autocast::none;
+  Access access = Access::whole;
+  Combines combines = Combines::nothing;
+  Reduces reduces = Reduces::nothing;
+  Rounds rounds = Rounds::unstated;
+  Cost cost = Cost::ordinary;
+  Images images = {};
 
   std::vector<Type> (*infer)(const Infer&) = nullptr;
   /// In place of `infer`, for operators whose result types are given: checks the rest.
@@ -198,6 +238,18 @@ struct OpDef {
   ScalarCode::Scalar (*scalar)(ScalarCode&) = nullptr;
   Value* (*scatter)(const Scatter&) = nullptr;
   std::vector<Value*> (*decompose)(const Decompose&) = nullptr;
+  /// Of a view that sees a part of one dimension: which part its result `output` is.
+  Part (*part)(const Node&, size_t output) = nullptr;
+  /// The results for many rows, all stacked; none if there is no such form for these operands.
+  /// Where there is no rule, rows are computed one by one (elementwise operators have one).
+  std::vector<Value*> (*rows)(const Rows&) = nullptr;
+  /// Whether the node adds something to its operand 0, which is one for all rows.
+  bool (*adds)(const Node&) = nullptr;
+  /// That operand with what all rows add to it; null if there is no such form.
+  Value* (*sum_of_rows)(const Rows&) = nullptr;
+  /// What an operator of Python's numbers computes; nullopt where Python would raise, give a
+  /// complex number, or need an integer that does not fit (or is not exact): the run fails there.
+  std::optional<PythonNumber> (*number)(std::span<const PythonNumber>) = nullptr;
 
   bool is(Trait trait) const { return has(traits, trait); }
   /// `schema`, parsed once.
@@ -208,6 +260,11 @@ struct OpDef {
   Value* operator()(Builder& builder, std::initializer_list<Value*> inputs,
                     Attributes attributes = {}) const;
 };
+
+/// What the block states, or what follows from the rest of it; `unstated` if neither does.
+Layout layout_of(const OpDef& op);
+Raises raises_of(const OpDef& op);
+Saves saves_of(const OpDef& op);
 
 /// The operators known to a parser or a verifier.
 class OpTable {

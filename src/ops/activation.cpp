@@ -277,6 +277,9 @@ constinit const OpDef op::relu{
     .aten = "relu",
     .python = "relu Tensor.relu nn.functional.relu",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .cost = Cost::cheap,
     .infer = numeric_like_first,
     .vjp = [](Vjp& g) { g.add(0, apply(op::threshold_backward, dout(g), out(g), 0)); },
     .scalar = [](ScalarCode& k) -> Scalar {
@@ -291,6 +294,8 @@ constinit const OpDef op::threshold_backward{
     .schema = "(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
     .aten = "threshold_backward",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       if (!(floating_tensor(infer, 0) == floating_tensor(infer, 1)))
         infer.fail("gradient and operand differ in type");
@@ -313,6 +318,8 @@ constinit const OpDef op::threshold{
     .aten = "threshold",
     .python = "threshold nn.functional.threshold",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp = [](Vjp& g) { g.add(0, apply(op::threshold_backward, dout(g), in(g, 0), in(g, 1))); },
     .scalar = [](ScalarCode& k) -> Scalar {
@@ -328,6 +335,8 @@ constinit const OpDef op::leaky_relu{
     .aten = "leaky_relu",
     .python = "nn.functional.leaky_relu _C._nn.leaky_relu",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result_in_place,
     .infer = same_as_floating,
     .vjp =
         [](Vjp& g) {
@@ -347,6 +356,8 @@ constinit const OpDef op::elu{
     .aten = "elu",
     .python = "_C._nn.elu",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result_in_place,
     .infer = same_as_floating,
     .vjp = [](Vjp& g) { elu_gradient(g, in(g, 1), in(g, 2), in(g, 3)); },
     .scalar = [](ScalarCode& k) -> Scalar {
@@ -360,6 +371,9 @@ constinit const OpDef op::functional_elu{
     .schema = "(Tensor input, Scalar alpha=1.0) -> Tensor",
     .python = "nn.functional.elu",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::result_in_place,
     .infer = same_as_floating,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {apply(op::elu, in(d, 0), in(d, 1), 1, 1)};
@@ -372,6 +386,9 @@ constinit const OpDef op::selu{
     .schema = "(Tensor self) -> Tensor",
     .python = "selu nn.functional.selu",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::result_in_place,
     .infer = same_as_floating,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {apply(op::elu, in(d, 0), 1.6732632423543772848170429916717,
@@ -386,6 +403,8 @@ constinit const OpDef op::celu{
     .aten = "celu",
     .python = "celu nn.functional.celu",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result_in_place,
     .infer = same_as_floating,
     .vjp = [](Vjp& g) { elu_gradient(g, in(g, 1), 1.0, celu_gradients_scale(g)); },
     .scalar = [](ScalarCode& k) -> Scalar {
@@ -401,6 +420,8 @@ constinit const OpDef op::silu{
     .aten = "silu",
     .python = "nn.functional.silu _C._nn.silu",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp =
         [](Vjp& g) {
@@ -420,6 +441,8 @@ constinit const OpDef op::mish{
     .aten = "mish",
     .python = "nn.functional.mish _C._nn.mish",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp =
         [](Vjp& g) {
@@ -440,6 +463,8 @@ constinit const OpDef op::gelu{
     .aten = "gelu",
     .python = "nn.functional.gelu _C._nn.gelu",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           const std::string how = text_attribute(infer.attributes, "approximate");
@@ -461,6 +486,8 @@ constinit const OpDef op::softplus{
     .aten = "softplus",
     .python = "nn.functional.softplus _C._nn.softplus",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp =
         [](Vjp& g) {
@@ -481,6 +508,8 @@ constinit const OpDef op::log_sigmoid{
     .aten = "log_sigmoid",
     .python = "nn.functional.logsigmoid _C._nn.log_sigmoid",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::sigmoid, -in(g, 0))); },
     .scalar = [](ScalarCode& k) -> Scalar {
@@ -496,6 +525,8 @@ constinit const OpDef op::hardtanh{
     .aten = "hardtanh",
     .python = "nn.functional.hardtanh _C._nn.hardtanh",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp =
         [](Vjp& g) {
@@ -515,6 +546,9 @@ constinit const OpDef op::relu6{
     .schema = "(Tensor self) -> Tensor",
     .python = "nn.functional.relu6 _C._nn.relu6",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {apply(op::hardtanh, in(d, 0), 0, 6)};
@@ -528,6 +562,8 @@ constinit const OpDef op::hardsigmoid{
     .aten = "hardsigmoid",
     .python = "nn.functional.hardsigmoid _C._nn.hardsigmoid",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp =
         [](Vjp& g) {
@@ -548,6 +584,8 @@ constinit const OpDef op::hardswish{
     .aten = "hardswish",
     .python = "nn.functional.hardswish _C._nn.hardswish",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp =
         [](Vjp& g) {
@@ -567,6 +605,9 @@ constinit const OpDef op::softsign{
     .schema = "(Tensor input) -> Tensor",
     .python = "nn.functional.softsign",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {in(d, 0) / (apply(op::abs, in(d, 0)) + 1)};
@@ -579,6 +620,9 @@ constinit const OpDef op::tanhshrink{
     .schema = "(Tensor input) -> Tensor",
     .python = "nn.functional.tanhshrink",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {in(d, 0) - apply(op::tanh, in(d, 0))};
@@ -591,6 +635,9 @@ constinit const OpDef op::glu{
     .schema = "(Tensor self, int dim=-1) -> Tensor",
     .python = "nn.functional.glu _C._nn.glu",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_glu,
     .decompose = decompose_glu,
 };
@@ -601,6 +648,10 @@ constinit const OpDef op::prelu{
     .schema = "(Tensor self, Tensor weight) -> Tensor",
     .python = "prelu Tensor.prelu nn.functional.prelu",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_prelu,
     .decompose = decompose_prelu,
 };
@@ -612,6 +663,10 @@ constinit const OpDef op::clamp{
     .aten = "clamp",
     .python = "clamp clip Tensor.clamp Tensor.clip",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .half_gradient = HalfGradient::stepwise,
     .infer =
         [](const Infer& infer) {
           require_number(infer, 1);
@@ -629,6 +684,8 @@ constinit const OpDef op::clamp_tensor{
     .aten = "clamp.Tensor",
     .python = "clamp clip Tensor.clamp Tensor.clip",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           for (const size_t bound : {1, 2})
@@ -646,6 +703,10 @@ constinit const OpDef op::clamp_min{
     .aten = "clamp_min",
     .python = "clamp_min Tensor.clamp_min",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .half_gradient = HalfGradient::stepwise,
     .infer = clamped,
     .vjp =
         [](Vjp& g) {
@@ -661,6 +722,10 @@ constinit const OpDef op::clamp_max{
     .aten = "clamp_max",
     .python = "clamp_max Tensor.clamp_max",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .half_gradient = HalfGradient::stepwise,
     .infer = clamped,
     .vjp =
         [](Vjp& g) {
@@ -674,6 +739,10 @@ constinit const OpDef op::softmax_native{
     .doc = "exp(x) over its sum along a dimension.",
     .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
     .aten = "_softmax",
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
+    .reduces = Reduces::one,
+    .rounds = Rounds::within_but_along_last,
     .infer = along_dimension,
     .vjp =
         [](Vjp& g) {
@@ -687,6 +756,10 @@ constinit const OpDef op::softmax_backward_data{
     .doc = "Gradient of _softmax, from its result.",
     .schema = "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     .aten = "_softmax_backward_data",
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .reduces = Reduces::one,
+    .rounds = Rounds::at_the_end,
     .infer = backward_along_dimension,
     .vjp =
         [](Vjp& g) {
@@ -703,6 +776,10 @@ constinit const OpDef op::log_softmax_native{
     .doc = "The logarithm of softmax along a dimension.",
     .schema = "(Tensor self, int dim, bool half_to_float) -> Tensor",
     .aten = "_log_softmax",
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
+    .reduces = Reduces::one,
+    .rounds = Rounds::at_the_end,
     .infer = along_dimension,
     .vjp =
         [](Vjp& g) {
@@ -716,6 +793,10 @@ constinit const OpDef op::log_softmax_backward_data{
     .doc = "Gradient of _log_softmax, from its result.",
     .schema = "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
     .aten = "_log_softmax_backward_data",
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .reduces = Reduces::one,
+    .rounds = Rounds::at_the_end,
     .infer = backward_along_dimension,
     .vjp =
         [](Vjp& g) {
@@ -732,6 +813,10 @@ constinit const OpDef op::softmax{
     .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     .python = "softmax Tensor.softmax",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::result,
+    .half_gradient = HalfGradient::at_once,
     .infer = softmax_type,
     .decompose = [](const Decompose& d) { return decompose_softmax(d, op::softmax_native); },
 };
@@ -742,6 +827,10 @@ constinit const OpDef op::log_softmax{
     .schema = "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
     .python = "log_softmax Tensor.log_softmax",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::result,
+    .half_gradient = HalfGradient::at_once,
     .infer = softmax_type,
     .decompose = [](const Decompose& d) { return decompose_softmax(d, op::log_softmax_native); },
 };
@@ -752,6 +841,9 @@ constinit const OpDef op::functional_softmax{
     .schema = "(Tensor input, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
     .python = "nn.functional.softmax",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::result,
     .infer = softmax_type,
     .decompose = [](const Decompose& d) { return decompose_softmax(d, op::softmax_native); },
 };
@@ -762,6 +854,9 @@ constinit const OpDef op::functional_log_softmax{
     .schema = "(Tensor input, int? dim=None, int _stacklevel=3, ScalarType? dtype=None) -> Tensor",
     .python = "nn.functional.log_softmax",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::result,
     .infer = softmax_type,
     .decompose = [](const Decompose& d) { return decompose_softmax(d, op::log_softmax_native); },
 };

@@ -208,6 +208,10 @@ constinit const OpDef op::add{
     .aten = "add.Tensor",
     .python = "add Tensor.add",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .cost = Cost::cheap,
     .infer = scaled_sum,
     .fold = fold_zero_summand,
     .vjp =
@@ -229,6 +233,10 @@ constinit const OpDef op::sub{
     .aten = "sub.Tensor",
     .python = "sub subtract Tensor.sub Tensor.subtract",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .cost = Cost::cheap,
     .infer = scaled_difference,
     .fold = fold_zero_summand,
     .vjp =
@@ -248,6 +256,10 @@ constinit const OpDef op::rsub{
     .aten = "rsub.Tensor",
     .python = "rsub",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .cost = Cost::cheap,
     .infer = scaled_difference,
     .vjp =
         [](Vjp& g) {
@@ -266,6 +278,10 @@ constinit const OpDef op::mul{
     .aten = "mul.Tensor",
     .python = "mul multiply Tensor.mul Tensor.multiply",
     .traits = elementwise | Trait::commutative,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .cost = Cost::cheap,
     .infer = arithmetic,
     .fold = fold_unit_factor,
     .vjp =
@@ -286,6 +302,9 @@ constinit const OpDef op::div{
     .aten = "div.Tensor",
     .python = "div divide true_divide Tensor.div Tensor.divide Tensor.true_divide",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .cost = Cost::cheap,
     .infer = floating_arithmetic,
     .fold = fold_unit_factor,
     .vjp =
@@ -304,6 +323,8 @@ constinit const OpDef op::div_mode{
     .aten = "div.Tensor_mode",
     .python = "div divide Tensor.div Tensor.divide",
     .traits = elementwise,
+    .raises = Raises::integer_zero,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           if (infer.attributes.is_none("rounding_mode")) return floating_arithmetic(infer);
@@ -336,6 +357,8 @@ constinit const OpDef op::floor_divide{
     .aten = "floor_divide",
     .python = "floor_divide Tensor.floor_divide",
     .traits = elementwise,
+    .raises = Raises::integer_zero,
+    .saves = Saves::values,
     .infer = numeric_arithmetic,
     // Eager raises when this gradient is wanted; a refusal leaves that to eager.
     .vjp = [](Vjp&) { throw TypeError("floor_divide: it has no gradient"); },
@@ -349,6 +372,8 @@ constinit const OpDef op::remainder{
     .aten = "remainder.Tensor",
     .python = "remainder Tensor.remainder",
     .traits = elementwise,
+    .raises = Raises::integer_zero,
+    .saves = Saves::values,
     .infer = numeric_arithmetic,
     .vjp =
         [](Vjp& g) {
@@ -372,6 +397,8 @@ constinit const OpDef op::fmod{
     .aten = "fmod.Tensor",
     .python = "fmod Tensor.fmod",
     .traits = elementwise,
+    .raises = Raises::integer_zero,
+    .saves = Saves::values,
     .infer = numeric_arithmetic,
     .vjp =
         [](Vjp& g) {
@@ -390,6 +417,8 @@ constinit const OpDef op::pow_scalar{
     .aten = "pow.Tensor_Scalar",
     .python = "pow Tensor.pow",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = power_of_scalar,
     .fold = [](const Fold& fold) -> Value* {
       return is_constant(fold.inputs[1], 1) ? passed_through(fold, 0) : nullptr;
@@ -405,6 +434,9 @@ constinit const OpDef op::pow_base{
     .aten = "pow.Scalar",
     .python = "pow",
     .traits = elementwise,
+    .layout = Layout::contiguous_copy,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           require_number(infer, 0);
@@ -424,6 +456,8 @@ constinit const OpDef op::pow{
     .aten = "pow.Tensor_Tensor",
     .python = "pow Tensor.pow",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           tensor_type(infer, 0);
@@ -445,6 +479,8 @@ constinit const OpDef op::maximum{
     .aten = "maximum",
     .python = "maximum max Tensor.maximum Tensor.max",
     .traits = elementwise | Trait::commutative,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = tensors_only,
     .vjp = [](Vjp& g) { extremum_gradient(g, op::lt); },
     .scalar = [](ScalarCode& k) { return extremum(k, true); },
@@ -457,6 +493,8 @@ constinit const OpDef op::minimum{
     .aten = "minimum",
     .python = "minimum min Tensor.minimum Tensor.min",
     .traits = elementwise | Trait::commutative,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = tensors_only,
     .vjp = [](Vjp& g) { extremum_gradient(g, op::gt); },
     .scalar = [](ScalarCode& k) { return extremum(k, false); },
@@ -469,6 +507,8 @@ constinit const OpDef op::atan2{
     .aten = "atan2",
     .python = "atan2 arctan2 Tensor.atan2 Tensor.arctan2",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           tensors_only(infer);
@@ -493,6 +533,8 @@ constinit const OpDef op::xlogy{
     .aten = "xlogy.Tensor",
     .python = "xlogy special.xlogy Tensor.xlogy",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_arithmetic,
     .vjp =
         [](Vjp& g) {
@@ -517,6 +559,10 @@ constinit const OpDef op::where{
     .aten = "where.self",
     .python = "where",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .replaces_elements = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       if (tensor_type(infer, 0).dtype != DType::b1) infer.fail("the condition must be boolean");
       const DType dtype = promoted(infer, std::array<size_t, 2>{1, 2});
@@ -564,6 +610,11 @@ constinit const OpDef op::masked_fill{
     .aten = "masked_fill.Scalar",
     .python = "masked_fill Tensor.masked_fill",
     .traits = elementwise,
+    .layout = Layout::contiguous_copy,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .replaces_elements = true,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       require_number(infer, 2);
       return infer_masked_fill(infer);
@@ -579,6 +630,9 @@ constinit const OpDef op::masked_fill_tensor{
     .aten = "masked_fill.Tensor",
     .python = "masked_fill Tensor.masked_fill",
     .traits = elementwise,
+    .layout = Layout::contiguous_copy,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       tensor_of_rank(infer, 2, 0);
       return infer_masked_fill(infer);
@@ -598,6 +652,8 @@ constinit const OpDef op::lerp{
     .aten = "lerp.Scalar",
     .python = "lerp Tensor.lerp",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       require_number(infer, 2);
       const Type& self = floating_tensor(infer, 0);
@@ -627,6 +683,8 @@ constinit const OpDef op::addcmul{
     .aten = "addcmul",
     .python = "addcmul Tensor.addcmul",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = fused_product,
     .vjp =
         [](Vjp& g) {
@@ -648,6 +706,8 @@ constinit const OpDef op::addcdiv{
     .aten = "addcdiv",
     .python = "addcdiv Tensor.addcdiv",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = fused_product,
     .vjp =
         [](Vjp& g) {

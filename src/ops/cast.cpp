@@ -40,6 +40,11 @@ constinit const OpDef op::to{
     .aten = "to.dtype",
     .python = "Tensor.to",
     .traits = Trait::pure | Trait::elementwise | Trait::linear,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .half_gradient = HalfGradient::stepwise,
+    .cost = Cost::cheap,
     .infer =
         [](const Infer& infer) { return with_dtype(infer, *dtype_attribute(infer.attributes)); },
     .fold = [](const Fold& fold) -> Value* {
@@ -63,6 +68,9 @@ constinit const OpDef op::to_other{
         "MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.to",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = dtype_of_second,
     .decompose = decompose_conversion,
 };
@@ -73,6 +81,9 @@ constinit const OpDef op::type_as{
     .schema = "(Tensor self, Tensor other) -> Tensor",
     .python = "Tensor.type_as",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = dtype_of_second,
     .decompose = decompose_conversion,
 };
@@ -83,6 +94,9 @@ constinit const OpDef op::to_float{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.float",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = infer_conversion<DType::f32>,
     .decompose = decompose_conversion,
 };
@@ -93,6 +107,9 @@ constinit const OpDef op::to_double{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.double",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = infer_conversion<DType::f64>,
     .decompose = decompose_conversion,
 };
@@ -103,6 +120,9 @@ constinit const OpDef op::to_half{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.half",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = infer_conversion<DType::f16>,
     .decompose = decompose_conversion,
 };
@@ -113,6 +133,9 @@ constinit const OpDef op::to_bfloat16{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.bfloat16",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_conversion<DType::bf16>,
     .decompose = decompose_conversion,
 };
@@ -123,6 +146,9 @@ constinit const OpDef op::to_long{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.long",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_conversion<DType::i64>,
     .decompose = decompose_conversion,
 };
@@ -133,6 +159,9 @@ constinit const OpDef op::to_int{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.int",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_conversion<DType::i32>,
     .decompose = decompose_conversion,
 };
@@ -143,6 +172,9 @@ constinit const OpDef op::to_short{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.short",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_conversion<DType::i16>,
     .decompose = decompose_conversion,
 };
@@ -153,6 +185,9 @@ constinit const OpDef op::to_char{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.char",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_conversion<DType::i8>,
     .decompose = decompose_conversion,
 };
@@ -163,6 +198,9 @@ constinit const OpDef op::to_byte{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.byte",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_conversion<DType::u8>,
     .decompose = decompose_conversion,
 };
@@ -173,6 +211,9 @@ constinit const OpDef op::to_bool{
     .schema = "(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
     .python = "Tensor.bool",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_conversion<DType::b1>,
     .decompose = decompose_conversion,
 };
@@ -184,6 +225,9 @@ constinit const OpDef op::clone{
     .aten = "clone",
     .python = "clone Tensor.clone",
     .traits = Trait::pure | Trait::elementwise | Trait::linear,
+    .raises = Raises::never,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = same_as_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g)); },
     .scalar = [](ScalarCode& k) -> Scalar { return k.raw_input(0); },
@@ -196,6 +240,7 @@ constinit const OpDef op::positive{
     .aten = "positive",
     .python = "positive Tensor.positive Tensor.__pos__",
     .traits = Trait::pure | Trait::view | Trait::linear,
+    .sees = Sees::differs,
     .infer =
         [](const Infer& infer) {
           if (tensor_type(infer, 0).dtype == DType::b1) infer.fail("boolean operand");
@@ -212,6 +257,9 @@ constinit const OpDef op::item{
     .schema = "(Tensor self) -> Scalar",
     .python = "Tensor.item",
     .traits = Trait::pure | Trait::no_gradient,
+    .computed_by = ComputedBy::executor,
+    .layout = Layout::none,
+    .raises = Raises::not_for_contents,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       if (!element_count(type.shape).is(1))

@@ -41,6 +41,8 @@ constinit const OpDef op::eq{
     .aten = "eq.Tensor",
     .python = "eq Tensor.eq",
     .traits = test | Trait::commutative,
+    .raises = Raises::never_for_floats,
+    .cost = Cost::cheap,
     .infer = comparison,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) == element(k, 1); },
 };
@@ -52,6 +54,8 @@ constinit const OpDef op::ne{
     .aten = "ne.Tensor",
     .python = "ne not_equal Tensor.ne Tensor.not_equal",
     .traits = test | Trait::commutative,
+    .raises = Raises::never_for_floats,
+    .cost = Cost::cheap,
     .infer = comparison,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) != element(k, 1); },
 };
@@ -63,6 +67,8 @@ constinit const OpDef op::lt{
     .aten = "lt.Tensor",
     .python = "lt less Tensor.lt Tensor.less",
     .traits = test,
+    .raises = Raises::never_for_floats,
+    .cost = Cost::cheap,
     .infer = comparison,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) < element(k, 1); },
 };
@@ -74,6 +80,8 @@ constinit const OpDef op::le{
     .aten = "le.Tensor",
     .python = "le less_equal Tensor.le Tensor.less_equal",
     .traits = test,
+    .raises = Raises::never_for_floats,
+    .cost = Cost::cheap,
     .infer = comparison,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) <= element(k, 1); },
 };
@@ -85,6 +93,8 @@ constinit const OpDef op::gt{
     .aten = "gt.Tensor",
     .python = "gt greater Tensor.gt Tensor.greater",
     .traits = test,
+    .raises = Raises::never_for_floats,
+    .cost = Cost::cheap,
     .infer = comparison,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) > element(k, 1); },
 };
@@ -96,6 +106,8 @@ constinit const OpDef op::ge{
     .aten = "ge.Tensor",
     .python = "ge greater_equal Tensor.ge Tensor.greater_equal",
     .traits = test,
+    .raises = Raises::never_for_floats,
+    .cost = Cost::cheap,
     .infer = comparison,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) >= element(k, 1); },
 };
@@ -107,6 +119,7 @@ constinit const OpDef op::logical_and{
     .aten = "logical_and",
     .python = "logical_and Tensor.logical_and",
     .traits = test | Trait::commutative,
+    .raises = Raises::never_for_floats,
     .infer = logical,
     .scalar = [](ScalarCode& k) -> Scalar { return truth(k, 0) & truth(k, 1); },
 };
@@ -118,6 +131,7 @@ constinit const OpDef op::logical_or{
     .aten = "logical_or",
     .python = "logical_or Tensor.logical_or",
     .traits = test | Trait::commutative,
+    .raises = Raises::never_for_floats,
     .infer = logical,
     .scalar = [](ScalarCode& k) -> Scalar { return truth(k, 0) | truth(k, 1); },
 };
@@ -129,6 +143,7 @@ constinit const OpDef op::logical_xor{
     .aten = "logical_xor",
     .python = "logical_xor Tensor.logical_xor",
     .traits = test | Trait::commutative,
+    .raises = Raises::never_for_floats,
     .infer = logical,
     .scalar = [](ScalarCode& k) -> Scalar { return truth(k, 0) ^ truth(k, 1); },
 };
@@ -140,6 +155,7 @@ constinit const OpDef op::logical_not{
     .aten = "logical_not",
     .python = "logical_not Tensor.logical_not",
     .traits = test,
+    .raises = Raises::never_for_floats,
     .infer = boolean_like_first,
     .scalar = [](ScalarCode& k) -> Scalar {
       const Element x = raw_element(k, 0);
@@ -154,6 +170,7 @@ constinit const OpDef op::bitwise_and{
     .aten = "bitwise_and.Tensor",
     .python = "bitwise_and Tensor.bitwise_and",
     .traits = test | Trait::commutative,
+    .raises = Raises::never_for_floats,
     .infer = bitwise,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) & element(k, 1); },
 };
@@ -165,6 +182,7 @@ constinit const OpDef op::bitwise_or{
     .aten = "bitwise_or.Tensor",
     .python = "bitwise_or Tensor.bitwise_or",
     .traits = test | Trait::commutative,
+    .raises = Raises::never_for_floats,
     .infer = bitwise,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) | element(k, 1); },
 };
@@ -176,6 +194,7 @@ constinit const OpDef op::bitwise_xor{
     .aten = "bitwise_xor.Tensor",
     .python = "bitwise_xor Tensor.bitwise_xor",
     .traits = test | Trait::commutative,
+    .raises = Raises::never_for_floats,
     .infer = bitwise,
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) ^ element(k, 1); },
 };
@@ -187,6 +206,7 @@ constinit const OpDef op::bitwise_not{
     .aten = "bitwise_not",
     .python = "bitwise_not Tensor.bitwise_not Tensor.__invert__",
     .traits = test,
+    .raises = Raises::never_for_floats,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       if (is_floating(tensor_type(infer, 0).dtype)) infer.fail("floating operand");
       return {infer.type(0)};

@@ -107,6 +107,9 @@ constinit const OpDef op::frame_pack{
     .doc = "A frame that holds the operands.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_frame_pack,
     .vjp = differentiate_frame_pack,
 };
@@ -118,6 +121,9 @@ constinit const OpDef op::frame_unpack{
         "zeros of these types.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .check = check_frame_unpack,
     .vjp = differentiate_frame_unpack,
 };
@@ -127,6 +133,8 @@ constinit const OpDef op::list_new{
     .doc = "An empty list. The result type is given.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
     .check = check_list_new,
 };
 
@@ -135,6 +143,10 @@ constinit const OpDef op::list_push{
     .doc = "The list with one more element at its end.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_list_push,
     .vjp = differentiate_list_push,
 };
@@ -147,6 +159,10 @@ constinit const OpDef op::list_pop{
         "elements may never be taken.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::missing_element,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_list_pop,
     .vjp = differentiate_list_pop,
 };
@@ -156,6 +172,8 @@ constinit const OpDef op::list_size{
     .doc = "The number of elements of a list.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
     .infer = infer_list_size,
 };
 

@@ -213,6 +213,9 @@ constinit const OpDef op::convolution{
         "(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
         "bool transposed, int[] output_padding, int groups) -> Tensor",
     .aten = "convolution",
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .images = {.operands = 0b1, .results = 0b1},
     .infer = infer_convolution,
     .vjp = convolution_gradient,
 };
@@ -225,6 +228,9 @@ constinit const OpDef op::convolution_backward{
         "int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, "
         "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
     .aten = "convolution_backward",
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .images = {.operands = 0b11, .results = 0b1},
     .infer = infer_backward,
     .vjp = backward_gradient,
 };
@@ -237,6 +243,10 @@ constinit const OpDef op::conv1d{
         "int[1] dilation=1, int groups=1) -> Tensor",
     .python = "conv1d nn.functional.conv1d",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<1>,
     .decompose = decompose_user<1>,
 };
@@ -249,6 +259,10 @@ constinit const OpDef op::conv1d_padding{
         "int[1] dilation=1, int groups=1) -> Tensor",
     .python = "conv1d nn.functional.conv1d",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<1>,
     .decompose = decompose_user<1>,
 };
@@ -261,6 +275,10 @@ constinit const OpDef op::conv_transpose1d{
         "int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
     .python = "conv_transpose1d nn.functional.conv_transpose1d",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<1>,
     .decompose = decompose_user<1>,
 };
@@ -273,6 +291,10 @@ constinit const OpDef op::conv2d{
         "int[2] dilation=1, int groups=1) -> Tensor",
     .python = "conv2d nn.functional.conv2d",
     .traits = composite,
+    .layout = Layout::filtered_image,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<2>,
     .decompose = decompose_user<2>,
 };
@@ -285,6 +307,10 @@ constinit const OpDef op::conv2d_padding{
         "int[2] dilation=1, int groups=1) -> Tensor",
     .python = "conv2d nn.functional.conv2d",
     .traits = composite,
+    .layout = Layout::filtered_image,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<2>,
     .decompose = decompose_user<2>,
 };
@@ -297,6 +323,10 @@ constinit const OpDef op::conv_transpose2d{
         "int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor",
     .python = "conv_transpose2d nn.functional.conv_transpose2d",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<2>,
     .decompose = decompose_user<2>,
 };
@@ -309,6 +339,10 @@ constinit const OpDef op::conv3d{
         "int[3] dilation=1, int groups=1) -> Tensor",
     .python = "conv3d nn.functional.conv3d",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<3>,
     .decompose = decompose_user<3>,
 };
@@ -321,6 +355,10 @@ constinit const OpDef op::conv3d_padding{
         "int[3] dilation=1, int groups=1) -> Tensor",
     .python = "conv3d nn.functional.conv3d",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<3>,
     .decompose = decompose_user<3>,
 };
@@ -333,6 +371,10 @@ constinit const OpDef op::conv_transpose3d{
         "int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor",
     .python = "conv_transpose3d nn.functional.conv_transpose3d",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_user<3>,
     .decompose = decompose_user<3>,
 };

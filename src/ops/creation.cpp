@@ -85,6 +85,8 @@ constinit const OpDef op::zeros{
     .aten = "zeros",
     .python = "zeros",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::never,
     .infer = infer_sized,
 };
 
@@ -97,6 +99,8 @@ constinit const OpDef op::ones{
     .aten = "ones",
     .python = "ones",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::never,
     .infer = infer_sized,
 };
 
@@ -109,6 +113,8 @@ constinit const OpDef op::full{
     .aten = "full",
     .python = "full",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::never,
     .infer = infer_full,
 };
 
@@ -121,6 +127,8 @@ constinit const OpDef op::scalar_tensor{
     .aten = "scalar_tensor",
     .python = "scalar_tensor",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       return {Type::tensor(wanted_dtype(infer, default_dtype()), {})};
     },
@@ -135,6 +143,8 @@ constinit const OpDef op::zeros_like{
     .aten = "zeros_like",
     .python = "zeros_like",
     .traits = creation,
+    .layout = Layout::differs,
+    .raises = Raises::never,
     .infer = infer_like,
 };
 
@@ -147,6 +157,8 @@ constinit const OpDef op::new_zeros{
         "bool? pin_memory=None) -> Tensor",
     .python = "Tensor.new_zeros",
     .traits = creation | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
     .infer = infer_new,
     .decompose = [](const Decompose& d) { return decompose_new(d, op::zeros); },
 };
@@ -160,6 +172,8 @@ constinit const OpDef op::ones_like{
     .aten = "ones_like",
     .python = "ones_like",
     .traits = creation,
+    .layout = Layout::differs,
+    .raises = Raises::never,
     .infer = infer_like,
 };
 
@@ -172,6 +186,8 @@ constinit const OpDef op::new_ones{
         "bool? pin_memory=None) -> Tensor",
     .python = "Tensor.new_ones",
     .traits = creation | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
     .infer = infer_new,
     .decompose = [](const Decompose& d) { return decompose_new(d, op::ones); },
 };
@@ -186,6 +202,8 @@ constinit const OpDef op::full_like{
     .aten = "full_like",
     .python = "full_like",
     .traits = creation,
+    .layout = Layout::differs,
+    .raises = Raises::never,
     .infer = infer_like,
 };
 
@@ -199,6 +217,8 @@ constinit const OpDef op::new_full{
     .aten = "new_full",
     .python = "Tensor.new_full",
     .traits = creation,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
     .infer = infer_new,
 };
 
@@ -211,6 +231,8 @@ constinit const OpDef op::arange{
     .aten = "arange",
     .python = "arange",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
     .infer =
         [](const Infer& infer) {
           return infer_range(infer, 0.0, constant_number(infer.inputs[0]), 1.0);
@@ -227,6 +249,8 @@ constinit const OpDef op::arange_start{
     .aten = "arange.start_step",
     .python = "arange",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
     .infer =
         [](const Infer& infer) {
           return infer_range(infer, constant_number(infer.inputs[0]),
@@ -244,6 +268,8 @@ constinit const OpDef op::linspace{
     .aten = "linspace",
     .python = "linspace",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       return {Type::tensor(wanted_dtype(infer, default_dtype()), {square_size(infer, "steps")})};
     },
@@ -258,6 +284,8 @@ constinit const OpDef op::eye{
     .aten = "eye",
     .python = "eye",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Dim n = square_size(infer, "n");
       return {Type::tensor(wanted_dtype(infer, default_dtype()), {n, n})};
@@ -273,6 +301,8 @@ constinit const OpDef op::eye_m{
     .aten = "eye.m",
     .python = "eye",
     .traits = creation,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Dim n = square_size(infer, "n"), m = square_size(infer, "m");
       return {Type::tensor(wanted_dtype(infer, default_dtype()), {n, m})};
@@ -288,6 +318,9 @@ constinit const OpDef op::fill{
     .aten = "fill.Scalar",
     .python = "fill Tensor.fill_",
     .traits = Trait::pure,
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::values,
     .infer = same_as_first,
     .vjp = [](Vjp& g) { g.add(0, zeros_of(in(g, 0))); },
 };
@@ -299,6 +332,9 @@ constinit const OpDef op::fill_tensor{
     .aten = "fill.Tensor",
     .python = "fill Tensor.fill_",
     .traits = Trait::pure,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           tensor_of_rank(infer, 1, 0);
@@ -318,6 +354,9 @@ constinit const OpDef op::zero{
     .aten = "zero",
     .python = "zero_ Tensor.zero_",
     .traits = Trait::pure,
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::values,
     .infer = same_as_first,
     .vjp = [](Vjp& g) { g.add(0, zeros_of(in(g, 0))); },
 };
@@ -329,6 +368,9 @@ constinit const OpDef op::copy{
     .aten = "copy",
     .python = "Tensor.copy_",
     .traits = Trait::pure,
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& self = tensor_type(infer, 0);
       const Shape& from = tensor_type(infer, 1).shape;

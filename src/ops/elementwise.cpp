@@ -44,6 +44,10 @@ constinit const OpDef op::neg{
     .aten = "neg",
     .python = "neg negative Tensor.neg Tensor.negative Tensor.__neg__",
     .traits = elementwise | Trait::linear,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .cost = Cost::cheap,
     .infer = numeric_like_first,
     .vjp = [](Vjp& g) { g.add(0, -dout(g)); },
     .scalar = [](ScalarCode& k) -> Scalar { return -element(k, 0); },
@@ -56,6 +60,9 @@ constinit const OpDef op::abs{
     .aten = "abs",
     .python = "abs absolute Tensor.abs Tensor.absolute Tensor.__abs__",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .cost = Cost::cheap,
     .infer = numeric_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::sign, in(g, 0))); },
     .scalar = [](ScalarCode& k) -> Scalar {
@@ -71,6 +78,8 @@ constinit const OpDef op::sign{
     .aten = "sign",
     .python = "sign Tensor.sign",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = numeric_like_first,
     .vjp = zero_gradient,
     .scalar = [](ScalarCode& k) -> Scalar {
@@ -86,6 +95,8 @@ constinit const OpDef op::exp{
     .aten = "exp",
     .python = "exp Tensor.exp",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * out(g)); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("exp", element(k, 0)); },
@@ -98,6 +109,8 @@ constinit const OpDef op::exp2{
     .aten = "exp2",
     .python = "exp2 special.exp2 Tensor.exp2",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * out(g) * std::numbers::ln2); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("exp2", element(k, 0)); },
@@ -110,6 +123,8 @@ constinit const OpDef op::expm1{
     .aten = "expm1",
     .python = "expm1 special.expm1 Tensor.expm1",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * (out(g) + 1)); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("expm1", element(k, 0)); },
@@ -122,6 +137,8 @@ constinit const OpDef op::log{
     .aten = "log",
     .python = "log Tensor.log",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) / in(g, 0)); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("log", element(k, 0)); },
@@ -134,6 +151,8 @@ constinit const OpDef op::log2{
     .aten = "log2",
     .python = "log2 Tensor.log2",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) / (in(g, 0) * std::numbers::ln2)); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("log2", element(k, 0)); },
@@ -146,6 +165,8 @@ constinit const OpDef op::log10{
     .aten = "log10",
     .python = "log10 Tensor.log10",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) / (in(g, 0) * std::numbers::ln10)); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("log10", element(k, 0)); },
@@ -158,6 +179,8 @@ constinit const OpDef op::log1p{
     .aten = "log1p",
     .python = "log1p special.log1p Tensor.log1p",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) / (in(g, 0) + 1)); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("log1p", element(k, 0)); },
@@ -170,6 +193,8 @@ constinit const OpDef op::sqrt{
     .aten = "sqrt",
     .python = "sqrt Tensor.sqrt",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) / (2 * out(g))); },
     .scalar = [](ScalarCode& k) -> Scalar { return eager_root(element(k, 0)); },
@@ -182,6 +207,8 @@ constinit const OpDef op::rsqrt{
     .aten = "rsqrt",
     .python = "rsqrt Tensor.rsqrt",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -198,6 +225,8 @@ constinit const OpDef op::reciprocal{
     .aten = "reciprocal",
     .python = "reciprocal Tensor.reciprocal",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, -dout(g) * (out(g) * out(g))); },
     .scalar = [](ScalarCode& k) -> Scalar { return 1 / element(k, 0); },
@@ -210,6 +239,8 @@ constinit const OpDef op::square{
     .aten = "square",
     .python = "square Tensor.square",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = numeric_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * (2 * in(g, 0))); },
     .scalar = [](ScalarCode& k) -> Scalar { return element(k, 0) * element(k, 0); },
@@ -222,6 +253,8 @@ constinit const OpDef op::sin{
     .aten = "sin",
     .python = "sin Tensor.sin",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::cos, in(g, 0))); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("sin", element(k, 0)); },
@@ -234,6 +267,8 @@ constinit const OpDef op::cos{
     .aten = "cos",
     .python = "cos Tensor.cos",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * -apply(op::sin, in(g, 0))); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("cos", element(k, 0)); },
@@ -246,6 +281,8 @@ constinit const OpDef op::tan{
     .aten = "tan",
     .python = "tan Tensor.tan",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * (1 + out(g) * out(g))); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("tan", element(k, 0)); },
@@ -258,6 +295,8 @@ constinit const OpDef op::asin{
     .aten = "asin",
     .python = "asin arcsin Tensor.asin Tensor.arcsin",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -274,6 +313,8 @@ constinit const OpDef op::acos{
     .aten = "acos",
     .python = "acos arccos Tensor.acos Tensor.arccos",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -290,6 +331,8 @@ constinit const OpDef op::atan{
     .aten = "atan",
     .python = "atan arctan Tensor.atan Tensor.arctan",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -306,6 +349,8 @@ constinit const OpDef op::sinh{
     .aten = "sinh",
     .python = "sinh Tensor.sinh",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::cosh, in(g, 0))); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("sinh", element(k, 0)); },
@@ -318,6 +363,8 @@ constinit const OpDef op::cosh{
     .aten = "cosh",
     .python = "cosh Tensor.cosh",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g) * apply(op::sinh, in(g, 0))); },
     .scalar = [](ScalarCode& k) -> Scalar { return maths("cosh", element(k, 0)); },
@@ -330,6 +377,8 @@ constinit const OpDef op::tanh{
     .aten = "tanh",
     .python = "tanh Tensor.tanh nn.functional.tanh",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -351,6 +400,8 @@ constinit const OpDef op::asinh{
     .aten = "asinh",
     .python = "asinh arcsinh Tensor.asinh Tensor.arcsinh",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values_once,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -371,6 +422,8 @@ constinit const OpDef op::acosh{
     .aten = "acosh",
     .python = "acosh arccosh Tensor.acosh Tensor.arccosh",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values_once,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -390,6 +443,8 @@ constinit const OpDef op::atanh{
     .aten = "atanh",
     .python = "atanh arctanh Tensor.atanh Tensor.arctanh",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values_once,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -406,6 +461,8 @@ constinit const OpDef op::erf{
     .aten = "erf",
     .python = "erf special.erf Tensor.erf",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -422,6 +479,8 @@ constinit const OpDef op::erfc{
     .aten = "erfc",
     .python = "erfc special.erfc Tensor.erfc",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -438,6 +497,8 @@ constinit const OpDef op::sigmoid{
     .aten = "sigmoid",
     .python = "sigmoid Tensor.sigmoid special.expit nn.functional.sigmoid",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::result,
     .infer = floating_like_first,
     .vjp =
         [](Vjp& g) {
@@ -454,6 +515,8 @@ constinit const OpDef op::floor{
     .aten = "floor",
     .python = "floor Tensor.floor",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = numeric_like_first,
     .vjp = zero_gradient,
     .scalar = [](ScalarCode& k) { return rounded(k, "floor"); },
@@ -466,6 +529,8 @@ constinit const OpDef op::ceil{
     .aten = "ceil",
     .python = "ceil Tensor.ceil",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = numeric_like_first,
     .vjp = zero_gradient,
     .scalar = [](ScalarCode& k) { return rounded(k, "ceil"); },
@@ -478,6 +543,8 @@ constinit const OpDef op::trunc{
     .aten = "trunc",
     .python = "trunc fix Tensor.trunc Tensor.fix",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = numeric_like_first,
     .vjp = zero_gradient,
     .scalar = [](ScalarCode& k) { return rounded(k, "trunc"); },
@@ -490,6 +557,8 @@ constinit const OpDef op::round{
     .aten = "round",
     .python = "round Tensor.round",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = numeric_like_first,
     .vjp = zero_gradient,
     .scalar = [](ScalarCode& k) { return rounded(k, "nearbyint"); },
@@ -502,6 +571,8 @@ constinit const OpDef op::frac{
     .aten = "frac",
     .python = "frac Tensor.frac",
     .traits = elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = same_as_floating,
     .vjp = [](Vjp& g) { g.add(0, dout(g)); },
     .scalar = [](ScalarCode& k) -> Scalar {
@@ -517,6 +588,7 @@ constinit const OpDef op::isnan{
     .aten = "isnan",
     .python = "isnan Tensor.isnan",
     .traits = elementwise | Trait::no_gradient,
+    .raises = Raises::never_for_floats,
     .infer = boolean_like_first,
     .scalar = [](ScalarCode& k) { return floating_test(k, is_nan); },
 };
@@ -528,6 +600,7 @@ constinit const OpDef op::isinf{
     .aten = "isinf",
     .python = "isinf Tensor.isinf",
     .traits = elementwise | Trait::no_gradient,
+    .raises = Raises::never_for_floats,
     .infer = boolean_like_first,
     .scalar = [](ScalarCode& k) { return floating_test(k, is_infinite); },
 };
@@ -539,6 +612,7 @@ constinit const OpDef op::isfinite{
     .aten = "isfinite",
     .python = "isfinite Tensor.isfinite",
     .traits = elementwise | Trait::no_gradient,
+    .raises = Raises::never_for_floats,
     .infer = boolean_like_first,
     .scalar = [](ScalarCode& k) -> Scalar {
       const Element x = raw_element(k, 0);

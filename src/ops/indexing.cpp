@@ -479,6 +479,11 @@ constinit const OpDef op::gather{
     .schema = "(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     .aten = "gather",
     .python = "gather Tensor.gather",
+    .layout = Layout::contiguous,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .access = Access::gathered,
     .infer = infer_gather,
     .vjp = gather_gradient,
 };
@@ -489,6 +494,9 @@ constinit const OpDef op::scatter{
     .schema = "(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     .aten = "scatter.src",
     .python = "scatter Tensor.scatter",
+    .layout = Layout::differs,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           tensor_type(infer, 2);
@@ -503,6 +511,9 @@ constinit const OpDef op::scatter_value{
     .schema = "(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     .aten = "scatter.value",
     .python = "scatter Tensor.scatter",
+    .layout = Layout::differs,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
     .infer = infer_scatter,
     .vjp = scatter_gradient,
 };
@@ -513,6 +524,9 @@ constinit const OpDef op::scatter_add{
     .schema = "(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     .aten = "scatter_add",
     .python = "scatter_add Tensor.scatter_add",
+    .layout = Layout::differs,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
     .infer = infer_scatter,
     .vjp =
         [](Vjp& g) {
@@ -527,6 +541,11 @@ constinit const OpDef op::index_select{
     .schema = "(Tensor self, int dim, Tensor index) -> Tensor",
     .aten = "index_select",
     .python = "index_select Tensor.index_select",
+    .layout = Layout::contiguous,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .access = Access::selected,
     .infer = infer_index_select,
     .vjp =
         [](Vjp& g) {
@@ -544,6 +563,9 @@ constinit const OpDef op::index_add{
     .schema = "(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     .aten = "index_add",
     .python = "index_add Tensor.index_add",
+    .layout = Layout::differs,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
     .infer = infer_index_add,
     .vjp =
         [](Vjp& g) {
@@ -560,6 +582,9 @@ constinit const OpDef op::take_along_dim{
     .schema = "(Tensor self, Tensor indices, int? dim=None) -> Tensor",
     .python = "take_along_dim Tensor.take_along_dim",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_take_along,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {apply(op::gather, along(d.node), in(d, 0), in(d, 1))};
@@ -572,6 +597,11 @@ constinit const OpDef op::index{
     .schema = "(Tensor self, Tensor?[] indices) -> Tensor",
     .aten = "index.Tensor",
     .python = "Tensor.index",  // the subscript with tensors; no attribute of that name exists
+    .layout = Layout::differs,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .access = Access::subscripted,
     .infer = infer_index,
     .vjp = index_gradient,
     // Used for results that share memory with the base: all positions differ.
@@ -590,6 +620,8 @@ constinit const OpDef op::nonzero_static{
     .aten = "nonzero_static",
     .python = "nonzero_static Tensor.nonzero_static",
     .traits = Trait::pure | Trait::no_gradient,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       return {Type::tensor(
           DType::i64, {dim_attribute(infer.attributes, "size"), tensor_type(infer, 0).rank()})};
@@ -602,6 +634,9 @@ constinit const OpDef op::index_put{
     .schema = "(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
     .aten = "index_put",
     .python = "index_put Tensor.index_put",
+    .layout = Layout::differs,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
     .infer = infer_index_put,
     .vjp = index_put_gradient,
 };
@@ -613,6 +648,12 @@ constinit const OpDef op::cat{
     .aten = "cat",
     .python = "cat concat concatenate",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .autocast = Autocast::widest,
+    .access = Access::joined,
     .infer = infer_cat,
     .vjp = cat_gradient,
     .decompose = cat_by_position,
@@ -625,6 +666,11 @@ constinit const OpDef op::stack{
     .aten = "stack",
     .python = "stack",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .autocast = Autocast::widest,
     .infer = infer_stack,
     .vjp = stack_gradient,
 };
@@ -636,6 +682,9 @@ constinit const OpDef op::repeat{
     .aten = "repeat",
     .python = "Tensor.repeat",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = infer_repeat,
     .vjp = repeat_gradient,
 };
@@ -646,6 +695,9 @@ constinit const OpDef op::tile{
     .schema = "(Tensor self, int[] dims) -> Tensor",
     .python = "tile Tensor.tile",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       Shape shape = tile_counts(infer.attributes, type.shape.size());
@@ -666,6 +718,10 @@ constinit const OpDef op::flip{
     .aten = "flip",
     .python = "flip Tensor.flip",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::nothing,
+    .access = Access::reversed,
     .infer = infer_flip,
     .vjp = [](Vjp& g) { g.add(0, apply(op::flip, g.node().attributes, dout(g))); },
 };
@@ -677,6 +733,9 @@ constinit const OpDef op::roll{
     .aten = "roll",
     .python = "roll Tensor.roll",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       const size_t shifts = list_attribute(infer.attributes, "shifts").size();
@@ -698,6 +757,10 @@ constinit const OpDef op::constant_pad_nd{
     .schema = "(Tensor self, int[] pad, Scalar value=0) -> Tensor",
     .aten = "constant_pad_nd",
     .python = "constant_pad_nd",
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::nothing,
+    .access = Access::joined,
     .infer = infer_pad,
     .vjp =
         [](Vjp& g) {
@@ -714,6 +777,9 @@ constinit const OpDef op::pad{
     .schema = "(Tensor input, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
     .python = "nn.functional.pad _C._nn.pad",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = infer_user_pad,
     .decompose = decompose_pad,
 };
@@ -725,6 +791,9 @@ constinit const OpDef op::tril{
     .aten = "tril",
     .python = "tril Tensor.tril",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::nothing,
     .infer = infer_triangle,
     .vjp = triangle_gradient,
 };
@@ -736,6 +805,9 @@ constinit const OpDef op::triu{
     .aten = "triu",
     .python = "triu Tensor.triu",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::never,
+    .saves = Saves::nothing,
     .infer = infer_triangle,
     .vjp = triangle_gradient,
 };
@@ -747,6 +819,8 @@ constinit const OpDef op::one_hot{
     .aten = "one_hot",
     .python = "nn.functional.one_hot _C._nn.one_hot",
     .traits = Trait::pure | Trait::no_gradient,
+    .layout = Layout::differs,
+    .raises = Raises::outside_range,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       Shape shape = positions(infer, 0).shape;
       const int64_t classes = integer_attribute(infer.attributes, "num_classes");
@@ -762,6 +836,12 @@ constinit const OpDef op::pick{
         "The element at an index along a dimension, which stays with size 1. The index is taken "
         "into range: whoever uses the operator sees to it that it is in range.",
     .schema = "(Tensor self, Tensor index, *, int dim) -> Tensor",
+    .computed_by = ComputedBy::loops,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .combines = Combines::picked,
+    .reduces = Reduces::one,
+    .rounds = Rounds::at_the_end,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       Shape shape = type.shape;
@@ -787,6 +867,8 @@ constinit const OpDef op::position{
         "which know where they are.",
     .schema = "(Tensor self, *, int dim) -> Tensor",
     .traits = Trait::pure | Trait::elementwise | Trait::no_gradient,
+    .computed_by = ComputedBy::loops,
+    .raises = Raises::never_for_floats,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());

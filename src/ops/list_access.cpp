@@ -253,6 +253,10 @@ constinit const OpDef op::list_item{
         "the run.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::missing_element,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_list_item,
     .vjp = differentiate_list_item,
 };
@@ -262,6 +266,10 @@ constinit const OpDef op::list_reverse{
     .doc = "The list in reverse order.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_list_reverse,
     .vjp = differentiate_list_reverse,
 };
@@ -273,6 +281,9 @@ constinit const OpDef op::list_resize{
         "if the list has fewer.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_list_resize,
     .vjp = differentiate_list_resize,
 };
@@ -285,6 +296,9 @@ constinit const OpDef op::list_sum{
         "frame is zeros.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_list_sum,
     .vjp = differentiate_list_sum,
 };
@@ -296,6 +310,9 @@ constinit const OpDef op::list_only{
         "third; all other elements are zeros.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_list_only,
     .vjp = differentiate_list_only,
 };
@@ -307,6 +324,10 @@ constinit const OpDef op::list_stack{
         "type `dtype`.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
     .infer = infer_list_stack,
     .vjp = differentiate_list_stack,
 };
@@ -316,6 +337,9 @@ constinit const OpDef op::list_unstack{
     .doc = "The slices of a tensor along `dim` as a list.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_list_unstack,
     .vjp = differentiate_list_unstack,
 };
@@ -325,6 +349,9 @@ constinit const OpDef op::list_slice{
     .doc = "The elements from a first position up to a last one, by the rules of Python's slices.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = infer_list_slice,
     .vjp = differentiate_list_slice,
 };
@@ -334,6 +361,9 @@ constinit const OpDef op::list_join{
     .doc = "The elements of one list, then those of the other.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::nothing,
     .infer = infer_list_join,
     .vjp = differentiate_list_join,
 };
@@ -343,6 +373,8 @@ constinit const OpDef op::list_pick{
     .doc = "The numbers of a list at the positions in another. A missing position fails the run.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
     .infer = infer_list_pick,
 };
 
@@ -353,6 +385,8 @@ constinit const OpDef op::list_order{
         "where the second operand wants the greatest first. None may be NaN.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
     .infer = infer_list_order,
 };
 
@@ -361,6 +395,8 @@ constinit const OpDef op::list_find{
     .doc = "The first position of a number in a list; -1 if it is missing. It may not be NaN.",
     .schema = "",
     .traits = Trait::pure | Trait::may_fail | Trait::no_gradient,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
     .infer = infer_list_find,
 };
 
@@ -371,6 +407,8 @@ constinit const OpDef op::list_find_object{
         "less. 0 if there is none.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
     .infer = infer_list_find_object,
 };
 
@@ -379,6 +417,8 @@ constinit const OpDef op::list_covers{
     .doc = "Whether a list has all integers from 0 up to, but not including, the second operand.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
+    .computed_by = ComputedBy::containers,
+    .raises = Raises::not_for_contents,
     .infer = infer_list_covers,
 };
 

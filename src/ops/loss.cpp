@@ -498,6 +498,8 @@ constinit const OpDef op::squared_errors{
     .schema = "(Tensor self, Tensor target, int reduction) -> Tensor",
     .aten = "mse_loss",
     .traits = Trait::pure | Trait::elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = infer_errors,
     .vjp =
         [](Vjp& g) {
@@ -515,6 +517,8 @@ constinit const OpDef op::smooth_errors{
     .schema = "(Tensor self, Tensor target, int reduction, float beta) -> Tensor",
     .aten = "smooth_l1_loss",
     .traits = Trait::pure | Trait::elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = infer_errors,
     .vjp =
         [](Vjp& g) {
@@ -533,6 +537,8 @@ constinit const OpDef op::huber_errors{
     .schema = "(Tensor self, Tensor target, int reduction, float delta) -> Tensor",
     .aten = "huber_loss",
     .traits = Trait::pure | Trait::elementwise,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = infer_errors,
     .vjp =
         [](Vjp& g) {
@@ -550,6 +556,10 @@ constinit const OpDef op::mse_loss{
     .schema = "(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     .python = "_C._nn.mse_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = infer_pair,
     .decompose = decompose_squared,
 };
@@ -562,6 +572,10 @@ constinit const OpDef op::functional_mse_loss{
         "str reduction=\"mean\", Tensor? weight=None) -> Tensor",
     .python = "nn.functional.mse_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = infer_pair_without_weight,
     .decompose = decompose_squared,
 };
@@ -572,6 +586,10 @@ constinit const OpDef op::l1_loss{
     .schema = "(Tensor self, Tensor target, int reduction=Mean) -> Tensor",
     .python = "_C._nn.l1_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = infer_pair,
     .decompose = decompose_absolute,
 };
@@ -584,6 +602,10 @@ constinit const OpDef op::functional_l1_loss{
         "str reduction=\"mean\", Tensor? weight=None) -> Tensor",
     .python = "nn.functional.l1_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = infer_pair_without_weight,
     .decompose = decompose_absolute,
 };
@@ -594,6 +616,10 @@ constinit const OpDef op::smooth_l1_loss{
     .schema = "(Tensor self, Tensor target, int reduction=Mean, float beta=1.0) -> Tensor",
     .python = "_C._nn.smooth_l1_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = [](const Infer& infer) { return infer_known_third(infer, 2); },
     .decompose = decompose_smooth,
 };
@@ -606,6 +632,10 @@ constinit const OpDef op::functional_smooth_l1_loss{
         "str reduction=\"mean\", float beta=1.0) -> Tensor",
     .python = "nn.functional.smooth_l1_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = [](const Infer& infer) { return infer_known_third(infer, 2); },
     .decompose = decompose_smooth,
 };
@@ -616,6 +646,10 @@ constinit const OpDef op::huber_loss{
     .schema = "(Tensor self, Tensor target, int reduction=Mean, float delta=1.0) -> Tensor",
     .python = "_C._nn.huber_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = [](const Infer& infer) { return infer_known_third(infer, 2); },
     .decompose = decompose_huber,
 };
@@ -628,6 +662,10 @@ constinit const OpDef op::functional_huber_loss{
         "Tensor? weight=None) -> Tensor",
     .python = "nn.functional.huber_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer =
         [](const Infer& infer) {
           if (!infer.type(3).is_none()) infer.fail("a weight");
@@ -643,6 +681,10 @@ constinit const OpDef op::kl_div{
         "(Tensor self, Tensor target, int reduction=Mean, *, bool log_target=False) -> Tensor",
     .python = "kl_div",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = infer_pair,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {reduce(divergence(d), reduction_of(d.node.attributes))};
@@ -657,6 +699,10 @@ constinit const OpDef op::functional_kl_div{
         "str reduction=\"mean\", bool log_target=False) -> Tensor",
     .python = "nn.functional.kl_div",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
     .infer = infer_functional_divergence,
     .decompose = decompose_functional_divergence,
 };
@@ -667,6 +713,11 @@ constinit const OpDef op::binary_cross_entropy{
     .schema = "(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean) -> Tensor",
     .aten = "binary_cross_entropy",
     .python = "_C._nn.binary_cross_entropy",
+    .layout = Layout::differs,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
+    .constants = "weight",
+    .autocast = Autocast::full,
     .infer = infer_binary,
     .vjp = binary_gradient,
 };
@@ -679,6 +730,11 @@ constinit const OpDef op::functional_binary_cross_entropy{
         "bool? reduce=None, str reduction=\"mean\") -> Tensor",
     .python = "nn.functional.binary_cross_entropy",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .constants = "weight",
+    .autocast = Autocast::full,
     .infer = infer_functional_binary,
     .decompose = decompose_functional_binary,
 };
@@ -691,6 +747,11 @@ constinit const OpDef op::binary_cross_entropy_with_logits{
         "int reduction=Mean) -> Tensor",
     .python = "binary_cross_entropy_with_logits",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .constants = "weight pos_weight",
+    .autocast = Autocast::full,
     .infer = infer_logits,
     .decompose = decompose_logits,
 };
@@ -703,6 +764,11 @@ constinit const OpDef op::functional_binary_cross_entropy_with_logits{
         "bool? reduce=None, str reduction=\"mean\", Tensor? pos_weight=None) -> Tensor",
     .python = "nn.functional.binary_cross_entropy_with_logits",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .constants = "weight pos_weight",
+    .autocast = Autocast::full,
     .infer = infer_logits,
     .decompose = decompose_logits,
 };
@@ -714,6 +780,8 @@ constinit const OpDef op::nll_loss_forward{
         "(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
         "(Tensor output, Tensor total_weight)",
     .aten = "nll_loss_forward",
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
     .infer = infer_nll<false>,
     .vjp = [](Vjp& g) { nll_gradient(g, op::nll_loss_backward); },
 };
@@ -725,6 +793,8 @@ constinit const OpDef op::nll_loss_backward{
         "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
         "int ignore_index, Tensor total_weight) -> Tensor",
     .aten = "nll_loss_backward",
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_nll_backward,
     .vjp = [](Vjp& g) { nll_backward_gradient(g, op::nll_loss_forward); },
 };
@@ -736,6 +806,8 @@ constinit const OpDef op::nll_loss2d_forward{
         "(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
         "(Tensor output, Tensor total_weight)",
     .aten = "nll_loss2d_forward",
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
     .infer = infer_nll<true>,
     .vjp = [](Vjp& g) { nll_gradient(g, op::nll_loss2d_backward); },
 };
@@ -747,6 +819,8 @@ constinit const OpDef op::nll_loss2d_backward{
         "(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
         "int ignore_index, Tensor total_weight) -> Tensor",
     .aten = "nll_loss2d_backward",
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_nll_backward,
     .vjp = [](Vjp& g) { nll_backward_gradient(g, op::nll_loss2d_forward); },
 };
@@ -759,6 +833,11 @@ constinit const OpDef op::class_loss{
         "Results: the score of the sample's class less the largest; the largest; the sum of the "
         "powers of all scores less the largest.",
     .schema = "(Tensor self, Tensor target, *, int dim) -> (Tensor, Tensor, Tensor)",
+    .computed_by = ComputedBy::loops,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .reduces = Reduces::one,
+    .rounds = Rounds::within,
     .infer = infer_class_loss,
     .vjp = class_loss_gradient,
     .decompose = class_loss_in_parts,
@@ -769,6 +848,8 @@ constinit const OpDef op::count_classes{
     .doc = "How many elements are classes, not ignore_index; ends the run if one is neither.",
     .schema = "(Tensor target, *, int classes, int ignore_index) -> Tensor",
     .traits = Trait::may_fail | Trait::no_gradient,
+    .computed_by = ComputedBy::loops,
+    .raises = Raises::not_for_contents,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       if (tensor_type(infer, 0).dtype != DType::i64)
         infer.fail(janus::cat("target ", infer.type(0)));
@@ -784,6 +865,11 @@ constinit const OpDef op::nll_loss{
         "int ignore_index=-100) -> Tensor",
     .python = "_C._nn.nll_loss_nd _C._nn.nll_loss _C._nn.nll_loss2d",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .constants = "weight",
+    .autocast = Autocast::full,
     .infer = infer_any_nll,
     .decompose = decompose_any_nll,
 };
@@ -796,6 +882,11 @@ constinit const OpDef op::functional_nll_loss{
         "int ignore_index=-100, bool? reduce=None, str reduction=\"mean\") -> Tensor",
     .python = "nn.functional.nll_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .constants = "weight",
+    .autocast = Autocast::full,
     .infer = infer_any_nll,
     .decompose = decompose_any_nll,
 };
@@ -808,6 +899,11 @@ constinit const OpDef op::cross_entropy_loss{
         "int ignore_index=-100, float label_smoothing=0.0) -> Tensor",
     .python = "_C._nn.cross_entropy_loss",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .constants = "weight",
+    .autocast = Autocast::full,
     .infer = infer_cross_entropy,
     .decompose = decompose_cross_entropy,
 };
@@ -821,6 +917,11 @@ constinit const OpDef op::functional_cross_entropy{
         "float label_smoothing=0.0) -> Tensor",
     .python = "nn.functional.cross_entropy",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .constants = "weight",
+    .autocast = Autocast::full,
     .infer = infer_cross_entropy,
     .decompose = decompose_cross_entropy,
 };

@@ -165,6 +165,9 @@ constinit const OpDef op::mm{
     .aten = "mm",
     .python = "mm Tensor.mm",
     .traits = product,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .autocast = Autocast::lower,
     .infer = infer_product<2>,
     .vjp = [](Vjp& g) { product_gradient(g, op::mm); },
 };
@@ -176,6 +179,8 @@ constinit const OpDef op::bmm{
     .aten = "bmm",
     .python = "bmm Tensor.bmm",
     .traits = product,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_product<3>,
     .vjp = [](Vjp& g) { product_gradient(g, op::bmm); },
 };
@@ -187,6 +192,7 @@ constinit const OpDef op::mv{
     .aten = "mv",
     .python = "mv Tensor.mv",
     .traits = product,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const DType dtype = common_dtype(infer, 2);
       const Shape& matrix = tensor_of_rank(infer, 0, 2).shape;
@@ -208,6 +214,9 @@ constinit const OpDef op::dot{
     .schema = "(Tensor self, Tensor tensor) -> Tensor",
     .aten = "dot",
     .python = "dot Tensor.dot",
+    .layout = Layout::differs,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const DType dtype = common_dtype(infer, 2);
       require_equal(infer, tensor_of_rank(infer, 0, 1).shape[0],
@@ -227,6 +236,9 @@ constinit const OpDef op::outer{
     .schema = "(Tensor self, Tensor vec2) -> Tensor",
     .python = "outer ger Tensor.outer Tensor.ger",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Dim row = tensor_of_rank(infer, 0, 1).shape[0];
       const Dim column = tensor_of_rank(infer, 1, 1).shape[0];
@@ -245,6 +257,8 @@ constinit const OpDef op::addmm{
     .aten = "addmm",
     .python = "addmm Tensor.addmm",
     .traits = product,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_added_product<2>,
     .vjp = [](Vjp& g) { added_product_gradient(g, op::mm); },
 };
@@ -257,6 +271,8 @@ constinit const OpDef op::baddbmm{
     .aten = "baddbmm",
     .python = "baddbmm Tensor.baddbmm",
     .traits = product,
+    .saves = Saves::values,
+    .autocast = Autocast::lower,
     .infer = infer_added_product<3>,
     .vjp = [](Vjp& g) { added_product_gradient(g, op::bmm); },
 };
@@ -268,6 +284,7 @@ constinit const OpDef op::addmv{
     .aten = "addmv",
     .python = "addmv Tensor.addmv",
     .traits = product,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const DType dtype = common_dtype(infer, 3);
       if (!is_floating(dtype)) infer.fail("integer operands");
@@ -294,6 +311,9 @@ constinit const OpDef op::matmul{
     .schema = "(Tensor self, Tensor other) -> Tensor",
     .python = "matmul Tensor.matmul linalg.matmul",
     .traits = composite | Trait::product,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .autocast = Autocast::lower,
     .infer = infer_matmul,
     .decompose = decompose_matmul,
 };
@@ -305,6 +325,9 @@ constinit const OpDef op::linear{
     .aten = "linear",
     .python = "nn.functional.linear _C._nn.linear",
     .traits = product,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .autocast = Autocast::lower,
     .infer = infer_linear,
     .vjp = linear_gradient,
 };

@@ -598,6 +598,12 @@ constinit const OpDef op::batch_norm_train{
         "bool training, float momentum, float eps) -> "
         "(Tensor, Tensor, Tensor, Tensor running_mean_out, Tensor running_var_out)",
     .aten = "_native_batch_norm_legit_functional",
+    .layout = Layout::normalised_image,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .reduces = Reduces::all_but_channels,
+    .rounds = Rounds::at_the_end,
+    .images = {.operands = 0b1, .results = 0b1},
     .infer = infer_batch_norm_train,
     .vjp = [](Vjp& g) { batch_norm_gradient<true>(g, g.in(6)); },
     .decompose = [](const Decompose& d) { return batch_norm_in_parts(d, true); },
@@ -610,6 +616,12 @@ constinit const OpDef op::batch_norm_no_stats{
         "(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, float eps) "
         "-> (Tensor, Tensor, Tensor)",
     .aten = "_native_batch_norm_legit.no_stats",
+    .layout = Layout::normalised_image,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .reduces = Reduces::all_but_channels,
+    .rounds = Rounds::at_the_end,
+    .images = {.operands = 0b1, .results = 0b1},
     .infer = infer_batch_norm_no_stats,
     .vjp = [](Vjp& g) { batch_norm_gradient<false>(g, g.in(4)); },
     .decompose = [](const Decompose& d) { return batch_norm_in_parts(d, false); },
@@ -623,6 +635,12 @@ constinit const OpDef op::batch_norm_backward{
         "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, "
         "bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
     .aten = "native_batch_norm_backward",
+    .layout = Layout::gradient_image,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .reduces = Reduces::all_but_channels,
+    .rounds = Rounds::at_the_end,
+    .images = {.operands = 0b11, .results = 0b1},
     .infer = infer_batch_norm_backward,
     .vjp = batch_norm_backward_gradient,
     .decompose = batch_norm_backward_in_parts,
@@ -639,6 +657,10 @@ constinit const OpDef op::batch_norm{
         "(Tensor output, Tensor running_mean, Tensor running_var)",
     .python = "batch_norm",
     .traits = composite,
+    .layout = Layout::normalised_image,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::widened,
     .infer = [](const Infer& infer) { return infer_batch_norm(infer, 3, 4); },
     .decompose =
         [](const Decompose& d) {
@@ -662,6 +684,10 @@ constinit const OpDef op::functional_batch_norm{
         "(Tensor output, Tensor running_mean, Tensor running_var)",
     .python = "nn.functional.batch_norm",
     .traits = composite,
+    .layout = Layout::normalised_image,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::widened,
     .infer = [](const Infer& infer) { return infer_batch_norm(infer, 1, 2); },
     .decompose =
         [](const Decompose& d) {
@@ -683,6 +709,10 @@ constinit const OpDef op::native_layer_norm{
         "(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
         "(Tensor, Tensor, Tensor)",
     .aten = "native_layer_norm",
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .reduces = Reduces::normalised,
+    .rounds = Rounds::at_the_end,
     .infer = infer_native_layer_norm,
     .vjp = layer_norm_gradient,
     .decompose = layer_norm_in_parts,
@@ -695,6 +725,8 @@ constinit const OpDef op::native_layer_norm_backward{
         "(Tensor grad_out, Tensor input, int[] normalized_shape, Tensor mean, Tensor rstd, "
         "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
     .aten = "native_layer_norm_backward",
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = infer_layer_norm_backward,
     .vjp = layer_norm_backward_gradient,
 };
@@ -707,6 +739,10 @@ constinit const OpDef op::layer_norm{
         "float eps=1e-05, bool cudnn_enable=True) -> Tensor",
     .python = "layer_norm nn.functional.layer_norm",
     .traits = composite,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::widened,
     .infer = infer_layer_norm,
     .decompose = decompose_layer_norm,
 };
@@ -719,6 +755,10 @@ constinit const OpDef op::instance_norm{
         "bool use_input_stats, float momentum, float eps, bool cudnn_enabled=True) -> Tensor",
     .python = "instance_norm",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::widened,
     .infer = infer_instance_norm,
     .decompose = [](const Decompose& d) { return groups_normalised(d, in(d, 0).shape()[1], 6); },
 };
@@ -731,6 +771,10 @@ constinit const OpDef op::group_norm{
         "bool cudnn_enabled=True) -> Tensor",
     .python = "group_norm nn.functional.group_norm",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::widened,
     .infer = infer_group_norm,
     .decompose = decompose_group_norm,
 };
@@ -741,6 +785,9 @@ constinit const OpDef op::normalize{
     .schema = "(Tensor input, float p=2.0, int dim=1, float eps=1e-12) -> Tensor",
     .python = "nn.functional.normalize",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::result,
     .infer = infer_normalize,
     .decompose = decompose_normalize,
 };
@@ -753,6 +800,10 @@ constinit const OpDef op::embedding{
         "bool sparse=False) -> Tensor",
     .aten = "embedding",
     .python = "embedding",
+    .layout = Layout::contiguous,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
+    .access = Access::embedded,
     .infer = [](const Infer& infer) -> std::vector<Type> { return {embedded(infer, 0, 1)}; },
     .vjp = embedding_gradient,
 };
@@ -764,6 +815,8 @@ constinit const OpDef op::embedding_dense_backward{
         "(Tensor grad_output, Tensor indices, int num_weights, int padding_idx, "
         "bool scale_grad_by_freq) -> Tensor",
     .aten = "embedding_dense_backward",
+    .raises = Raises::never,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& gradient = tensor_type(infer, 0);
       if (gradient.shape.empty()) infer.fail(janus::cat("gradient ", gradient));
@@ -781,6 +834,9 @@ constinit const OpDef op::functional_embedding{
         "float norm_type=2.0, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     .python = "nn.functional.embedding",
     .traits = composite,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_functional_embedding,
     .decompose = decompose_functional_embedding,
 };

@@ -113,6 +113,8 @@ constinit const OpDef op::object_constant{
     .doc = "An object that is known when the graph is made: `object` is its number.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .check = check_constant,
 };
 
@@ -121,6 +123,8 @@ constinit const OpDef op::object_is_instance_of_class{
     .doc = "Whether the object's type is exactly the known class with the number `class`.",
     .schema = "",
     .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .infer = infer_is_instance,
 };
 
@@ -129,6 +133,8 @@ constinit const OpDef op::object_is{
     .doc = "Whether two objects are identical.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .infer = infer_is,
 };
 
@@ -137,6 +143,8 @@ constinit const OpDef op::object_has_attribute{
     .doc = "Whether the object's own dictionary has the key `name`, whatever its class has.",
     .schema = "",
     .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .infer = infer_has_attribute,
 };
 
@@ -147,6 +155,8 @@ constinit const OpDef op::object_equals_constant{
         "same type.",
     .schema = "",
     .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .infer = infer_equals_constant,
 };
 
@@ -158,6 +168,8 @@ constinit const OpDef op::object_attribute{
         "missing or anything else.",
     .schema = "",
     .traits = reads,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .check = check_attribute,
 };
 
@@ -168,6 +180,8 @@ constinit const OpDef op::object_length{
         "is neither.",
     .schema = "",
     .traits = reads,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .infer = infer_length,
 };
 
@@ -178,6 +192,8 @@ constinit const OpDef op::object_item{
         "`id`, `reason`: the assumption that fails if it is missing or anything else.",
     .schema = "",
     .traits = reads,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .check = check_item,
 };
 
@@ -188,6 +204,8 @@ constinit const OpDef op::object_entry{
         "that fails if it is missing or anything else.",
     .schema = "",
     .traits = reads,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .check = check_entry,
 };
 
@@ -196,6 +214,8 @@ constinit const OpDef op::object_has_entry{
     .doc = "Whether an object is a dictionary that has `key`.",
     .schema = "",
     .traits = Trait::pure | Trait::reads_heap | Trait::no_gradient,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .infer = infer_has_entry,
 };
 
@@ -206,6 +226,8 @@ constinit const OpDef op::object_value{
         "that fails if it is anything else.",
     .schema = "",
     .traits = reads,
+    .computed_by = ComputedBy::heap,
+    .raises = Raises::not_for_contents,
     .check = check_value,
 };
 

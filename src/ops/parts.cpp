@@ -309,6 +309,9 @@ constinit const OpDef op::select{
     .aten = "select.int",
     .python = "select Tensor.select",
     .traits = primary_view,
+    .sees = Sees::part,
+    .raises = Raises::outside_place,
+    .has_plain_gradient = true,
     .infer = infer_select,
     .vjp =
         [](Vjp& g) {
@@ -327,6 +330,8 @@ constinit const OpDef op::slice{
     .schema = "(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
     .aten = "slice.Tensor",
     .traits = primary_view,
+    .sees = Sees::part,
+    .has_plain_gradient = true,
     .infer = infer_slice,
     .fold = fold_whole_slice,
     .vjp = slice_gradient,
@@ -340,6 +345,9 @@ constinit const OpDef op::narrow{
     .aten = "narrow",
     .python = "narrow Tensor.narrow",
     .traits = primary_view,
+    .sees = Sees::part,
+    .raises = Raises::outside_place,
+    .has_plain_gradient = true,
     .infer = infer_narrow,
     .vjp = slice_gradient,
     .scatter = scatter_slice,
@@ -352,6 +360,7 @@ constinit const OpDef op::diagonal{
     .aten = "diagonal",
     .python = "diagonal Tensor.diagonal",
     .traits = primary_view,
+    .sees = Sees::differs,
     .infer = infer_diagonal,
     .vjp =
         [](Vjp& g) {
@@ -371,6 +380,10 @@ constinit const OpDef op::row{
         "that is out of range fails the run.",
     .schema = "(Tensor self, Scalar index) -> Tensor",
     .traits = Trait::pure | Trait::linear,
+    .computed_by = ComputedBy::loops,
+    .sees = Sees::part,
+    .raises = Raises::outside_range,
+    .saves = Saves::values,
     .infer = infer_row,
     .vjp =
         [](Vjp& g) {
@@ -389,6 +402,9 @@ constinit const OpDef op::row_backward{
     .doc = "Zeros with the gradient in one row of `size`.",
     .schema = "(Tensor grad_output, Scalar index, *, int size) -> Tensor",
     .traits = Trait::pure | Trait::linear,
+    .computed_by = ComputedBy::loops,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_row_backward,
     .vjp = [](Vjp& g) { g.add(0, apply(op::row, dout(g), in(g, 1))); },
 };
@@ -398,6 +414,9 @@ constinit const OpDef op::add_to_row{
     .doc = "The tensor with something added to one row.",
     .schema = "(Tensor self, Tensor other, Scalar index) -> Tensor",
     .traits = Trait::pure | Trait::linear,
+    .computed_by = ComputedBy::loops,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_add_to_row,
     .vjp =
         [](Vjp& g) {
@@ -412,6 +431,8 @@ constinit const OpDef op::select_backward{
     .schema = "(Tensor grad_output, int[] input_sizes, int dim, int index) -> Tensor",
     .aten = "select_backward",
     .traits = Trait::pure | Trait::linear,
+    .raises = Raises::outside_part,
+    .saves = Saves::values,
     .infer = infer_input_sizes,
     .vjp = [](Vjp& g) { part_of_gradient(g, op::select, {"dim", "index"}); },
 };
@@ -423,6 +444,8 @@ constinit const OpDef op::slice_backward{
         "(Tensor grad_output, int[] input_sizes, int dim, int start, int end, int step) -> Tensor",
     .aten = "slice_backward",
     .traits = Trait::pure | Trait::linear,
+    .raises = Raises::outside_part,
+    .saves = Saves::values,
     .infer = infer_input_sizes,
     .vjp =
         [](Vjp& g) {
@@ -445,6 +468,8 @@ constinit const OpDef op::diagonal_backward{
     .schema = "(Tensor grad_output, int[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
     .aten = "diagonal_backward",
     .traits = Trait::pure | Trait::linear,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_input_sizes,
     .vjp = [](Vjp& g) { part_of_gradient(g, op::diagonal, {"offset", "dim1", "dim2"}); },
 };
@@ -455,6 +480,9 @@ constinit const OpDef op::select_scatter{
     .schema = "(Tensor self, Tensor src, int dim, int index) -> Tensor",
     .aten = "select_scatter",
     .python = "select_scatter Tensor.select_scatter",
+    .layout = Layout::first_operand,
+    .raises = Raises::outside_part,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) { return infer_part_scatter(infer, &op::select); },
     .vjp = [](Vjp& g) { scatter_gradient(g, op::select_scatter, op::select); },
 };
@@ -467,6 +495,9 @@ constinit const OpDef op::slice_scatter{
         "Tensor",
     .aten = "slice_scatter",
     .python = "slice_scatter Tensor.slice_scatter",
+    .layout = Layout::first_operand,
+    .raises = Raises::outside_part,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           return infer_part_scatter(infer,
@@ -495,6 +526,9 @@ constinit const OpDef op::diagonal_scatter{
     .schema = "(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     .aten = "diagonal_scatter",
     .python = "diagonal_scatter Tensor.diagonal_scatter",
+    .layout = Layout::first_operand,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) { return infer_part_scatter(infer, &op::diagonal); },
     .vjp = [](Vjp& g) { scatter_gradient(g, op::diagonal_scatter, op::diagonal); },
 };
@@ -505,6 +539,7 @@ constinit const OpDef op::split{
     .schema = "(Tensor self, int split_size, int dim=0) -> Tensor[]",
     .python = "split Tensor.split _VF.split",
     .traits = composite_view,
+    .sees = Sees::part,
     .infer = infer_split,
     .decompose = decompose_parts,
 };
@@ -515,6 +550,7 @@ constinit const OpDef op::split_with_sizes{
     .schema = "(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
     .python = "split Tensor.split _VF.split_with_sizes Tensor.split_with_sizes split_with_sizes",
     .traits = composite_view,
+    .sees = Sees::part,
     .infer = infer_split_sizes,
     .decompose = decompose_parts,
 };
@@ -525,6 +561,7 @@ constinit const OpDef op::chunk{
     .schema = "(Tensor self, int chunks, int dim=0) -> Tensor[]",
     .python = "chunk Tensor.chunk",
     .traits = composite_view,
+    .sees = Sees::part,
     .infer = infer_chunk,
     .decompose = decompose_parts,
 };
@@ -535,6 +572,7 @@ constinit const OpDef op::unbind{
     .schema = "(Tensor self, int dim=0) -> Tensor[]",
     .python = "unbind Tensor.unbind",
     .traits = composite_view,
+    .sees = Sees::part,
     .infer = infer_unbind,
     .decompose = decompose_unbind,
 };

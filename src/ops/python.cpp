@@ -67,6 +67,8 @@ constinit const OpDef op::python_call{
     .doc = "A function of Python's library that only computes numbers from numbers.",
     .schema = "",
     .traits = Trait::pure | Trait::no_gradient | Trait::may_fail,
+    .computed_by = ComputedBy::python,
+    .raises = Raises::outside_domain,
     .check = check_call,
 };
 
@@ -77,6 +79,9 @@ constinit const OpDef op::python_draw{
         "bails out, or from a clock.",
     .schema = "",
     .traits = Trait::random | Trait::no_gradient | Trait::may_fail,
+    .computed_by = ComputedBy::python,
+    .raises = Raises::not_for_contents,
+    .draws = Draws::elements,
     .check = check_call,
 };
 

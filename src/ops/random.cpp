@@ -103,6 +103,9 @@ constinit const OpDef op::rand{
     .aten = "rand",
     .python = "rand",
     .traits = draw,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .draws = Draws::elements,
     .infer = infer_sized,
 };
 
@@ -115,6 +118,9 @@ constinit const OpDef op::randn{
     .aten = "randn",
     .python = "randn",
     .traits = draw,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .draws = Draws::elements,
     .infer = infer_sized,
 };
 
@@ -127,6 +133,9 @@ constinit const OpDef op::rand_like{
     .aten = "rand_like",
     .python = "rand_like",
     .traits = draw,
+    .layout = Layout::operands,
+    .raises = Raises::not_for_contents,
+    .draws = Draws::memory,
     .infer = infer_like,
 };
 
@@ -139,6 +148,9 @@ constinit const OpDef op::randn_like{
     .aten = "randn_like",
     .python = "randn_like",
     .traits = draw,
+    .layout = Layout::operands,
+    .raises = Raises::not_for_contents,
+    .draws = Draws::elements,
     .infer = infer_like,
 };
 
@@ -151,6 +163,9 @@ constinit const OpDef op::randint{
     .aten = "randint",
     .python = "randint",
     .traits = draw,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .draws = Draws::elements,
     .infer = infer_randint<false>,
 };
 
@@ -163,6 +178,9 @@ constinit const OpDef op::randint_low{
     .aten = "randint.low",
     .python = "randint",
     .traits = draw,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .draws = Draws::elements,
     .infer = infer_randint<true>,
 };
 
@@ -175,6 +193,9 @@ constinit const OpDef op::randperm{
     .aten = "randperm",
     .python = "randperm",
     .traits = draw,
+    .layout = Layout::contiguous,
+    .raises = Raises::not_for_contents,
+    .draws = Draws::elements,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Dim n = dim_attribute(infer.attributes, "n");
       if (n.lower_bound().value_or(-1) < 0) infer.fail(janus::cat("size ", n));
@@ -189,6 +210,10 @@ constinit const OpDef op::bernoulli{
     .aten = "bernoulli",
     .python = "bernoulli",
     .traits = Trait::random,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::elements,
     .infer = same_as_floating,
     .vjp = no_gradient_through,
 };
@@ -200,6 +225,10 @@ constinit const OpDef op::bernoulli_p{
     .aten = "bernoulli.p",
     .python = "Tensor.bernoulli_",
     .traits = Trait::random,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::elements,
     .infer =
         [](const Infer& infer) {
           require_number(infer, 1);
@@ -215,6 +244,10 @@ constinit const OpDef op::uniform{
     .aten = "uniform",
     .python = "Tensor.uniform_",
     .traits = Trait::random,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::elements,
     .infer = same_as_floating,
     .vjp = no_gradient_through,
 };
@@ -227,6 +260,10 @@ constinit const OpDef op::normal{
     .aten = "normal_functional",
     .python = "Tensor.normal_",
     .traits = Trait::random,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::elements,
     .infer = same_as_floating,
     .vjp = no_gradient_through,
 };
@@ -238,6 +275,10 @@ constinit const OpDef op::exponential{
     .aten = "exponential",
     .python = "Tensor.exponential_",
     .traits = Trait::random,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::elements,
     .infer = same_as_floating,
     .vjp = no_gradient_through,
 };
@@ -248,6 +289,10 @@ constinit const OpDef op::dropout{
     .schema = "(Tensor input, float p, bool train) -> Tensor",
     .python = "dropout _VF.dropout",
     .traits = Trait::random | Trait::composite,
+    .layout = Layout::operands,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::memory,
     .infer = infer_dropout,
     .decompose = decompose_dropout,
 };
@@ -258,6 +303,10 @@ constinit const OpDef op::functional_dropout{
     .schema = "(Tensor input, float p=0.5, bool training=True) -> Tensor",
     .python = "nn.functional.dropout",
     .traits = Trait::random | Trait::composite,
+    .layout = Layout::operands,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::memory,
     .infer = infer_dropout,
     .decompose = decompose_dropout,
 };
@@ -268,6 +317,10 @@ constinit const OpDef op::feature_dropout{
     .schema = "(Tensor input, float p, bool train) -> Tensor",
     .python = "feature_dropout _VF.feature_dropout",
     .traits = Trait::random | Trait::composite,
+    .layout = Layout::operands,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::channels,
     .infer =
         [](const Infer& infer) {
           if (tensor_type(infer, 0).rank() < 2) infer.fail(janus::cat("input ", infer.type(0)));

@@ -102,6 +102,10 @@ constinit const OpDef op::gru_cell{
     .aten = "gru_cell",
     .python = "gru_cell _VF.gru_cell",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::unfollowed,
     .infer = [](const Infer& infer) { return infer_cell(infer, 1, 3); },
     .decompose = decompose_cell<ops::gru_step, 1>,
 };
@@ -115,6 +119,10 @@ constinit const OpDef op::lstm_cell{
     .aten = "lstm_cell",
     .python = "lstm_cell _VF.lstm_cell",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::unfollowed,
     .infer = [](const Infer& infer) { return infer_cell(infer, 2, 4); },
     .decompose = decompose_cell<ops::lstm_step, 2>,
 };
@@ -128,6 +136,10 @@ constinit const OpDef op::rnn_tanh_cell{
     .aten = "rnn_tanh_cell",
     .python = "rnn_tanh_cell _VF.rnn_tanh_cell",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::unfollowed,
     .infer = [](const Infer& infer) { return infer_cell(infer, 1, 1); },
     .decompose = decompose_cell<ops::tanh_step, 1>,
 };
@@ -141,6 +153,10 @@ constinit const OpDef op::rnn_relu_cell{
     .aten = "rnn_relu_cell",
     .python = "rnn_relu_cell _VF.rnn_relu_cell",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::unfollowed,
     .infer = [](const Infer& infer) { return infer_cell(infer, 1, 1); },
     .decompose = decompose_cell<ops::relu_step, 1>,
 };

@@ -400,6 +400,13 @@ constinit const OpDef op::sum{
     .aten = "sum.dim_IntList",
     .python = "sum Tensor.sum",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .combines = Combines::sum,
+    .reduces = Reduces::named,
+    .rounds = Rounds::at_the_end,
     .infer = [](const Infer& infer) { return reduced(infer, sum_dtype(infer)); },
     .vjp =
         [](Vjp& g) {
@@ -416,6 +423,13 @@ constinit const OpDef op::mean{
     .aten = "mean.dim",
     .python = "mean Tensor.mean",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::nothing,
+    .has_plain_gradient = true,
+    .combines = Combines::mean,
+    .reduces = Reduces::named,
+    .rounds = Rounds::at_the_end,
     .infer =
         [](const Infer& infer) {
           const DType dtype =
@@ -432,6 +446,13 @@ constinit const OpDef op::prod{
     .schema = "(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     .aten = "prod",
     .python = "prod Tensor.prod",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
+    .combines = Combines::product,
+    .reduces = Reduces::all,
+    .rounds = Rounds::within,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       return {Type::tensor(sum_dtype(infer), {})};
     },
@@ -452,6 +473,13 @@ constinit const OpDef op::prod_dim{
     .schema = "(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     .aten = "prod.dim_int",
     .python = "prod Tensor.prod",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::full,
+    .combines = Combines::product,
+    .reduces = Reduces::one,
+    .rounds = Rounds::within,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       const int64_t dims[] = {
@@ -479,6 +507,13 @@ constinit const OpDef op::amax{
     .schema = "(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
     .aten = "amax",
     .python = "amax Tensor.amax",
+    .layout = Layout::differs,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .combines = Combines::maximum,
+    .reduces = Reduces::named,
+    .rounds = Rounds::at_the_end,
     .infer = infer_extremum,
     .vjp = shared_extremum_gradient,
 };
@@ -489,6 +524,13 @@ constinit const OpDef op::amin{
     .schema = "(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
     .aten = "amin",
     .python = "amin Tensor.amin",
+    .layout = Layout::differs,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .combines = Combines::minimum,
+    .reduces = Reduces::named,
+    .rounds = Rounds::at_the_end,
     .infer = infer_extremum,
     .vjp = shared_extremum_gradient,
 };
@@ -499,6 +541,13 @@ constinit const OpDef op::max{
     .schema = "(Tensor self) -> Tensor",
     .aten = "max",
     .python = "max Tensor.max",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .combines = Combines::maximum,
+    .reduces = Reduces::all,
+    .rounds = Rounds::at_the_end,
     .infer = infer_whole,
     .vjp = whole_extremum_gradient,
 };
@@ -509,6 +558,13 @@ constinit const OpDef op::min{
     .schema = "(Tensor self) -> Tensor",
     .aten = "min",
     .python = "min Tensor.min",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .combines = Combines::minimum,
+    .reduces = Reduces::all,
+    .rounds = Rounds::at_the_end,
     .infer = infer_whole,
     .vjp = whole_extremum_gradient,
 };
@@ -519,6 +575,13 @@ constinit const OpDef op::max_dim{
     .schema = "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     .aten = "max.dim",
     .python = "max Tensor.max",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .reduces = Reduces::to_position,
+    .rounds = Rounds::at_the_end,
+    .cost = Cost::slow_alone,
     .infer = infer_extremum_with_index,
     .vjp = extremum_with_index_gradient,
     .decompose = extremum_with_index_in_parts<op::amax>,
@@ -530,6 +593,13 @@ constinit const OpDef op::min_dim{
     .schema = "(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
     .aten = "min.dim",
     .python = "min Tensor.min",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .has_plain_gradient = true,
+    .reduces = Reduces::to_position,
+    .rounds = Rounds::at_the_end,
+    .cost = Cost::slow_alone,
     .infer = infer_extremum_with_index,
     .vjp = extremum_with_index_gradient,
     .decompose = extremum_with_index_in_parts<op::amin>,
@@ -542,6 +612,11 @@ constinit const OpDef op::argmax{
     .aten = "argmax",
     .python = "argmax Tensor.argmax",
     .traits = Trait::pure | Trait::no_gradient,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .reduces = Reduces::to_position,
+    .rounds = Rounds::at_the_end,
+    .cost = Cost::slow_alone,
     .infer = infer_position,
     .decompose = position_in_parts<op::amax>,
 };
@@ -553,6 +628,11 @@ constinit const OpDef op::argmin{
     .aten = "argmin",
     .python = "argmin Tensor.argmin",
     .traits = Trait::pure | Trait::no_gradient,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .reduces = Reduces::to_position,
+    .rounds = Rounds::at_the_end,
+    .cost = Cost::slow_alone,
     .infer = infer_position,
     .decompose = position_in_parts<op::amin>,
 };
@@ -564,6 +644,11 @@ constinit const OpDef op::any{
     .aten = "any.dims",
     .python = "any Tensor.any",
     .traits = Trait::pure | Trait::no_gradient,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .combines = Combines::any,
+    .reduces = Reduces::named,
+    .rounds = Rounds::at_the_end,
     .infer = infer_test,
 };
 
@@ -574,6 +659,11 @@ constinit const OpDef op::all{
     .aten = "all.dims",
     .python = "all Tensor.all",
     .traits = Trait::pure | Trait::no_gradient,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .combines = Combines::all,
+    .reduces = Reduces::named,
+    .rounds = Rounds::at_the_end,
     .infer = infer_test,
 };
 
@@ -585,6 +675,9 @@ constinit const OpDef op::var_all{
     .schema = "(Tensor self, bool unbiased=True) -> Tensor",
     .python = "var Tensor.var",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       return {Type::tensor(floating_tensor(infer, 0).dtype, {})};
     },
@@ -599,6 +692,9 @@ constinit const OpDef op::std_all{
     .schema = "(Tensor self, bool unbiased=True) -> Tensor",
     .python = "std Tensor.std",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       return {Type::tensor(floating_tensor(infer, 0).dtype, {})};
     },
@@ -613,6 +709,9 @@ constinit const OpDef op::var_unbiased{
     .schema = "(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False) -> Tensor",
     .python = "var Tensor.var",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) { return reduced(infer, floating_tensor(infer, 0).dtype); },
     .decompose = [](const Decompose& d) { return decompose_unbiased(d, op::var); },
 };
@@ -623,6 +722,9 @@ constinit const OpDef op::std_unbiased{
     .schema = "(Tensor self, int[1]? dim=None, bool unbiased=True, bool keepdim=False) -> Tensor",
     .python = "std Tensor.std",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) { return reduced(infer, floating_tensor(infer, 0).dtype); },
     .decompose = [](const Decompose& d) { return decompose_unbiased(d, op::std); },
 };
@@ -634,6 +736,9 @@ constinit const OpDef op::var{
         "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
     .aten = "var.correction",
     .python = "var Tensor.var",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_variance,
     .vjp = [](Vjp& g) { g.add(0, variance_gradient(g, dout(g))); },
 };
@@ -645,6 +750,9 @@ constinit const OpDef op::std{
         "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> Tensor",
     .aten = "std.correction",
     .python = "std Tensor.std",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_variance,
     .vjp = [](Vjp& g) { g.add(0, deviation_gradient(g, dout(g), out(g))); },
 };
@@ -655,6 +763,9 @@ constinit const OpDef op::var_mean_all{
     .schema = "(Tensor self, bool unbiased=True) -> (Tensor, Tensor)",
     .python = "var_mean",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type type = Type::tensor(floating_tensor(infer, 0).dtype, {});
       return {type, type};
@@ -672,6 +783,9 @@ constinit const OpDef op::var_mean_unbiased{
         "(Tensor, Tensor)",
     .python = "var_mean",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type type = reduced(infer, floating_tensor(infer, 0).dtype)[0];
       return {type, type};
@@ -691,6 +805,9 @@ constinit const OpDef op::var_mean{
         "(Tensor, Tensor)",
     .aten = "var_mean.correction",
     .python = "var_mean",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type type = infer_variance(infer)[0];
       return {type, type};
@@ -710,6 +827,9 @@ constinit const OpDef op::vector_norm{
         "ScalarType? dtype=None) -> Tensor",
     .aten = "linalg_vector_norm",
     .python = "linalg.vector_norm",
+    .layout = Layout::differs,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::values,
     .infer = infer_norm,
     .vjp =
         [](Vjp& g) {
@@ -724,6 +844,9 @@ constinit const OpDef op::norm{
     .schema = "(Tensor self, Scalar? p=2, int[1]? dim=None, bool keepdim=False) -> Tensor",
     .python = "norm Tensor.norm",
     .traits = composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           if (!infer.type(1).is_none() && !constant_number(infer.inputs[1]))
@@ -739,6 +862,12 @@ constinit const OpDef op::logsumexp{
     .schema = "(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     .aten = "logsumexp",
     .python = "logsumexp Tensor.logsumexp special.logsumexp",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .reduces = Reduces::named,
+    .rounds = Rounds::at_the_end,
+    .cost = Cost::slow_alone,
     .infer =
         [](const Infer& infer) {
           if (list_attribute(infer.attributes, "dim").empty()) infer.fail("no dimension");
@@ -760,6 +889,9 @@ constinit const OpDef op::cumsum{
     .aten = "cumsum",
     .python = "cumsum Tensor.cumsum",
     .traits = Trait::pure | Trait::linear,
+    .layout = Layout::differs,
+    .raises = Raises::never_for_floats,
+    .saves = Saves::nothing,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());
@@ -784,6 +916,9 @@ constinit const OpDef op::sort{
     .schema = "(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     .aten = "sort",
     .python = "sort Tensor.sort",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = same_shape_sorted,
     .vjp = ordered_gradient,
 };
@@ -795,6 +930,8 @@ constinit const OpDef op::argsort{
     .aten = "argsort",
     .python = "argsort Tensor.argsort",
     .traits = Trait::pure | Trait::no_gradient,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
     .infer = [](const Infer& infer) -> std::vector<Type> { return {same_shape_sorted(infer)[1]}; },
 };
 
@@ -806,6 +943,9 @@ constinit const OpDef op::topk{
         "(Tensor values, Tensor indices)",
     .aten = "topk",
     .python = "topk Tensor.topk",
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = [](const Infer& infer) -> std::vector<Type> {
       const Type& type = tensor_type(infer, 0);
       const int64_t dim = wrap_dim(infer, integer_attribute(infer.attributes, "dim"), type.rank());

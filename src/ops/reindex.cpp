@@ -117,6 +117,12 @@ constinit const OpDef op::reindex{
         "`offset`. A number where that is outside.",
     .schema = "(Tensor self, int[] size, int[] matrix, int[] offset, Scalar fill=0.0) -> Tensor",
     .python = "ops.torchjanus_meta.reindex",
+    .computed_by = ComputedBy::loops,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::unfollowed,
+    .access = Access::mapped,
     .infer = infer_reindex,
     .vjp =
         [](Vjp& g) {
@@ -131,6 +137,10 @@ constinit const OpDef op::reindex_divided{
         "Elements at indices that are the place's plus `offset`, divided by `divisor` and rounded "
         "down. 0 where that is outside. Part of what kernels compute, never alone.",
     .schema = "(Tensor self, int[] size, int[] divisor, int[] offset) -> Tensor",
+    .computed_by = ComputedBy::loops,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .access = Access::divided,
     .infer = infer_reindex_divided,
     .vjp = [](Vjp&) { throw TypeError("reindex_divided: part of what has a gradient of its own"); },
 };
@@ -141,6 +151,8 @@ constinit const OpDef op::stop_fuse{
     .schema = "(Tensor self) -> Tensor",
     .python = "ops.torchjanus_meta.stop_fuse",
     .traits = Trait::pure | Trait::view | Trait::linear,
+    .computed_by = ComputedBy::executor,
+    .sees = Sees::all,
     .infer = [](const Infer& infer) -> std::vector<Type> { return {tensor_type(infer, 0)}; },
     .vjp = [](Vjp& g) { g.add(0, g.dout()); },
     .scatter = [](const Scatter& s) { return s.replacement; },
@@ -154,6 +166,11 @@ constinit const OpDef op::reindex_reduce{
         "dimensions that no index follows alone. What is put outside is left out.",
     .schema = "(Tensor self, int[] size, int[] matrix, int[] offset, str reduce=\"sum\") -> Tensor",
     .python = "ops.torchjanus_meta.reindex_reduce",
+    .computed_by = ComputedBy::loops,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .autocast = Autocast::unfollowed,
     .infer = infer_reindex_reduce,
     .vjp = reindex_reduce_gradient,
 };

@@ -365,6 +365,7 @@ constinit const OpDef op::scalar_add{
     .doc = "a + b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
 };
@@ -374,6 +375,7 @@ constinit const OpDef op::scalar_sub{
     .doc = "a - b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
 };
@@ -383,6 +385,7 @@ constinit const OpDef op::scalar_mul{
     .doc = "a * b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
 };
@@ -392,6 +395,7 @@ constinit const OpDef op::scalar_truediv{
     .doc = "a / b, an f64; fails for b == 0.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::zero,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -401,6 +405,7 @@ constinit const OpDef op::scalar_floordiv{
     .doc = "a // b, rounded down; fails for b == 0.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::zero,
     .infer = infer_arithmetic,
     .fold = fold_number,
 };
@@ -410,6 +415,7 @@ constinit const OpDef op::scalar_mod{
     .doc = "a % b, with the sign of b; fails for b == 0.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::zero,
     .infer = infer_arithmetic,
     .fold = fold_number,
 };
@@ -419,6 +425,7 @@ constinit const OpDef op::scalar_pow{
     .doc = "a ** b; of integers, an f64 if b is negative.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain_real,
     .infer = infer_power,
     .fold = fold_number,
 };
@@ -428,6 +435,7 @@ constinit const OpDef op::scalar_neg{
     .doc = "-a.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
 };
@@ -437,6 +445,7 @@ constinit const OpDef op::scalar_pos{
     .doc = "+a: a bool becomes an integer.",
     .schema = "(Scalar a) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
 };
@@ -446,6 +455,7 @@ constinit const OpDef op::scalar_abs{
     .doc = "abs(a).",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
 };
@@ -455,6 +465,7 @@ constinit const OpDef op::scalar_and{
     .doc = "a & b of integers or bools.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_bits,
     .fold = fold_number,
 };
@@ -464,6 +475,7 @@ constinit const OpDef op::scalar_or{
     .doc = "a | b of integers or bools.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_bits,
     .fold = fold_number,
 };
@@ -473,6 +485,7 @@ constinit const OpDef op::scalar_xor{
     .doc = "a ^ b of integers or bools.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_bits,
     .fold = fold_number,
 };
@@ -482,6 +495,7 @@ constinit const OpDef op::scalar_invert{
     .doc = "~a.",
     .schema = "(Scalar a) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_shift,
     .fold = fold_number,
 };
@@ -491,6 +505,7 @@ constinit const OpDef op::scalar_lshift{
     .doc = "a << b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_shift,
     .fold = fold_number,
 };
@@ -500,6 +515,7 @@ constinit const OpDef op::scalar_rshift{
     .doc = "a >> b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_shift,
     .fold = fold_number,
 };
@@ -509,6 +525,7 @@ constinit const OpDef op::scalar_eq{
     .doc = "a == b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -518,6 +535,7 @@ constinit const OpDef op::scalar_ne{
     .doc = "a != b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -527,6 +545,7 @@ constinit const OpDef op::scalar_lt{
     .doc = "a < b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -536,6 +555,7 @@ constinit const OpDef op::scalar_le{
     .doc = "a <= b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -545,6 +565,7 @@ constinit const OpDef op::scalar_gt{
     .doc = "a > b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -554,6 +575,7 @@ constinit const OpDef op::scalar_ge{
     .doc = "a >= b.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -563,6 +585,7 @@ constinit const OpDef op::scalar_min{
     .doc = "min(a, b) of numbers of one type.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_choice,
     .fold = fold_number,
 };
@@ -572,6 +595,7 @@ constinit const OpDef op::scalar_max{
     .doc = "max(a, b) of numbers of one type.",
     .schema = "(Scalar a, Scalar b) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_choice,
     .fold = fold_number,
 };
@@ -581,6 +605,7 @@ constinit const OpDef op::scalar_select{
     .doc = "a if condition else b, of one type; both are computed.",
     .schema = "(Scalar condition, Scalar a, Scalar b) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_choice,
     .fold = fold_number,
 };
@@ -590,6 +615,7 @@ constinit const OpDef op::scalar_not{
     .doc = "not a.",
     .schema = "(Scalar a) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -599,6 +625,7 @@ constinit const OpDef op::scalar_bool{
     .doc = "bool(a).",
     .schema = "(Scalar a) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -608,6 +635,7 @@ constinit const OpDef op::scalar_float{
     .doc = "float(a).",
     .schema = "(Scalar a) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -617,6 +645,7 @@ constinit const OpDef op::scalar_int{
     .doc = "int(a): without the fraction; fails for NaN and infinities.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_integer,
     .fold = fold_number,
 };
@@ -626,6 +655,7 @@ constinit const OpDef op::scalar_floor{
     .doc = "math.floor(a).",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_integer,
     .fold = fold_number,
 };
@@ -635,6 +665,7 @@ constinit const OpDef op::scalar_ceil{
     .doc = "math.ceil(a).",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_integer,
     .fold = fold_number,
 };
@@ -644,6 +675,7 @@ constinit const OpDef op::scalar_round{
     .doc = "round(a): to the nearest, the even one of two.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_integer,
     .fold = fold_number,
 };
@@ -653,6 +685,7 @@ constinit const OpDef op::scalar_sqrt{
     .doc = "math.sqrt(a); fails where Python raises.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -662,6 +695,7 @@ constinit const OpDef op::scalar_exp{
     .doc = "math.exp(a); fails where Python raises.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -671,6 +705,7 @@ constinit const OpDef op::scalar_sin{
     .doc = "math.sin(a); fails where Python raises.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -680,6 +715,7 @@ constinit const OpDef op::scalar_cos{
     .doc = "math.cos(a); fails where Python raises.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -689,6 +725,7 @@ constinit const OpDef op::scalar_tan{
     .doc = "math.tan(a); fails where Python raises.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -698,6 +735,7 @@ constinit const OpDef op::scalar_tanh{
     .doc = "math.tanh(a); fails where Python raises.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::not_for_contents,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -707,6 +745,7 @@ constinit const OpDef op::scalar_log{
     .doc = "math.log(a); fails for a <= 0.",
     .schema = "(Scalar a) -> Scalar",
     .traits = checked,
+    .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
 };
@@ -716,6 +755,7 @@ constinit const OpDef op::scalar_isnan{
     .doc = "math.isnan(a).",
     .schema = "(Scalar a) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -725,6 +765,7 @@ constinit const OpDef op::scalar_isinf{
     .doc = "math.isinf(a).",
     .schema = "(Scalar a) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };
@@ -734,6 +775,7 @@ constinit const OpDef op::scalar_isfinite{
     .doc = "math.isfinite(a).",
     .schema = "(Scalar a) -> Scalar",
     .traits = computed,
+    .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
 };

@@ -323,6 +323,8 @@ constinit const OpDef op::view{
     .aten = "view",
     .python = "Tensor.view",
     .traits = primary_view,
+    .sees = Sees::viewed,
+    .has_plain_gradient = true,
     .infer = infer_reshape,
     .fold = fold_same_type,
     .vjp = reshape_back,
@@ -336,6 +338,8 @@ constinit const OpDef op::reshape{
     .aten = "reshape",
     .python = "reshape Tensor.reshape",
     .traits = primary_view,
+    .sees = Sees::reshaped,
+    .has_plain_gradient = true,
     .infer = infer_reshape,
     .fold = fold_same_type,
     .vjp = reshape_back,
@@ -348,6 +352,7 @@ constinit const OpDef op::view_as{
     .schema = "(Tensor self, Tensor other) -> Tensor",
     .python = "Tensor.view_as",
     .traits = composite_view,
+    .sees = Sees::viewed,
     .infer = shape_of_second,
     .decompose = decompose_to_view,
 };
@@ -358,6 +363,7 @@ constinit const OpDef op::reshape_as{
     .schema = "(Tensor self, Tensor other) -> Tensor",
     .python = "Tensor.reshape_as",
     .traits = composite_view,
+    .sees = Sees::reshaped,
     .infer = shape_of_second,
     .decompose = decompose_to_reshape,
 };
@@ -368,6 +374,8 @@ constinit const OpDef op::flatten{
     .schema = "(Tensor self, int start_dim=0, int end_dim=-1) -> Tensor",
     .python = "flatten Tensor.flatten ravel Tensor.ravel",
     .traits = composite_view,
+    .sees = Sees::reshaped,
+    .has_plain_gradient = true,
     .infer = infer_flatten,
     .decompose = decompose_to_reshape,
 };
@@ -378,6 +386,7 @@ constinit const OpDef op::unflatten{
     .schema = "(Tensor self, int dim, int[] sizes) -> Tensor",
     .python = "unflatten Tensor.unflatten",
     .traits = composite_view,
+    .sees = Sees::viewed,
     .infer = infer_unflatten,
     .decompose = decompose_to_view,
 };
@@ -389,6 +398,8 @@ constinit const OpDef op::squeeze{
     .aten = "squeeze.dims",
     .python = "squeeze Tensor.squeeze",
     .traits = primary_view,
+    .sees = Sees::squeezed,
+    .has_plain_gradient = true,
     .infer = infer_squeeze,
     .fold = fold_same_type,
     .vjp = reshape_back,
@@ -401,6 +412,7 @@ constinit const OpDef op::squeeze_all{
     .schema = "(Tensor self) -> Tensor",
     .python = "squeeze Tensor.squeeze",
     .traits = composite_view,
+    .sees = Sees::squeezed,
     .infer = infer_squeeze_all,
     .decompose = decompose_squeeze_all,
 };
@@ -412,6 +424,8 @@ constinit const OpDef op::unsqueeze{
     .aten = "unsqueeze",
     .python = "unsqueeze Tensor.unsqueeze",
     .traits = primary_view,
+    .sees = Sees::unsqueezed,
+    .has_plain_gradient = true,
     .infer = infer_unsqueeze,
     .vjp = reshape_back,
     .scatter = scatter_reshaped,
@@ -424,6 +438,8 @@ constinit const OpDef op::transpose{
     .aten = "transpose.int",
     .python = "transpose swapaxes swapdims Tensor.transpose Tensor.swapaxes Tensor.swapdims",
     .traits = primary_view,
+    .sees = Sees::permuted,
+    .has_plain_gradient = true,
     .infer = infer_transpose,
     .fold = fold_transpose,
     .vjp = [](Vjp& g) { g.add(0, transposed_as(g.node(), dout(g))); },
@@ -438,6 +454,8 @@ constinit const OpDef op::t{
     .schema = "(Tensor self) -> Tensor",
     .python = "t Tensor.t Tensor.T",
     .traits = composite_view,
+    .sees = Sees::permuted,
+    .has_plain_gradient = true,
     .infer = infer_matrix_transpose<true>,
     .decompose = decompose_matrix_transpose,
 };
@@ -448,6 +466,7 @@ constinit const OpDef op::matrix_transpose{
     .schema = "(Tensor self) -> Tensor",
     .python = "adjoint Tensor.adjoint Tensor.mT Tensor.mH",
     .traits = composite_view,
+    .sees = Sees::permuted,
     .infer = infer_matrix_transpose<false>,
     .decompose = decompose_matrix_transpose,
 };
@@ -459,6 +478,8 @@ constinit const OpDef op::permute{
     .aten = "permute",
     .python = "permute Tensor.permute",
     .traits = primary_view,
+    .sees = Sees::permuted,
+    .has_plain_gradient = true,
     .infer = infer_permute,
     .vjp = [](Vjp& g) { g.add(0, permuted_back(g.node(), dout(g))); },
     .scatter = [](const Scatter& s) -> Value* {
@@ -472,6 +493,7 @@ constinit const OpDef op::movedim{
     .schema = "(Tensor self, int[1] source, int[1] destination) -> Tensor",
     .python = "movedim moveaxis Tensor.movedim Tensor.moveaxis",
     .traits = composite_view,
+    .sees = Sees::differs,
     .infer = infer_movedim,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {permuted(in(d, 0), moved_order(d.node.attributes, in(d, 0).rank()))};
@@ -485,6 +507,8 @@ constinit const OpDef op::expand{
     .aten = "expand",
     .python = "Tensor.expand broadcast_to Tensor.broadcast_to",
     .traits = primary_view,
+    .sees = Sees::expanded,
+    .has_plain_gradient = true,
     .infer = infer_expand,
     .fold = fold_same_type,
     .vjp = [](Vjp& g) { g.add(0, sum_to(dout(g), in(g, 0).shape())); },
@@ -496,6 +520,7 @@ constinit const OpDef op::expand_as{
     .schema = "(Tensor self, Tensor other) -> Tensor",
     .python = "Tensor.expand_as",
     .traits = composite_view,
+    .sees = Sees::expanded,
     .infer = expanded_to_second,
     .decompose = [](const Decompose& d) -> std::vector<Value*> {
       return {apply(op::expand, {{"size", in(d, 1).shape()}}, in(d, 0))};
@@ -508,6 +533,9 @@ constinit const OpDef op::sum_to_size{
     .schema = "(Tensor self, int[] size) -> Tensor",
     .python = "Tensor.sum_to_size",
     .traits = Trait::pure | Trait::composite,
+    .layout = Layout::differs,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer =
         [](const Infer& infer) {
           const Shape size = list_attribute(infer.attributes, "size");
@@ -528,6 +556,7 @@ constinit const OpDef op::contiguous{
     .aten = "contiguous",
     .python = "Tensor.contiguous",
     .traits = Trait::pure | Trait::view | Trait::linear,
+    .sees = Sees::in_order,
     .infer = same_as_first,
     .vjp = [](Vjp& g) { g.add(0, dout(g)); },
     .scatter = [](const Scatter& s) -> Value* { return s.replacement; },

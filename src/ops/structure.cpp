@@ -387,6 +387,9 @@ constinit const OpDef op::state{
     .doc = "The value of a cell when the call begins: a tensor, or a Python number.",
     .schema = "(*, str cell) -> Tensor",
     .traits = Trait::pure,
+    .role = Role::state,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
 };
 
 constinit const OpDef op::undefined{
@@ -396,6 +399,8 @@ constinit const OpDef op::undefined{
         "result is used.",
     .schema = "() -> Tensor",
     .traits = Trait::pure | Trait::no_gradient,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
 };
 
 constinit const OpDef op::commit{
@@ -405,6 +410,9 @@ constinit const OpDef op::commit{
         "in-place writes that it stands for. A second operand adds to that number at run time.",
     .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
+    .role = Role::commit,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_commit,
 };
 
@@ -415,6 +423,9 @@ constinit const OpDef op::rebind{
         "operand: whether it does; else to none.",
     .schema = "",
     .traits = Trait::writes_state | Trait::no_gradient,
+    .role = Role::rebind,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_rebind,
 };
 
@@ -425,6 +436,9 @@ constinit const OpDef op::guard{
         "the caller which assumption failed.",
     .schema = "(Scalar condition, *, int id, str reason='') -> ()",
     .traits = Trait::may_fail | Trait::no_gradient,
+    .role = Role::guard,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_guard,
 };
 
@@ -433,6 +447,9 @@ constinit const OpDef op::size{
     .doc = "The value of a dimension expression as a number.",
     .schema = "(*, int of) -> Scalar",
     .traits = Trait::pure | Trait::no_gradient | Trait::may_fail,
+    .role = Role::size,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_size,
     .fold = fold_size,
 };
@@ -444,6 +461,9 @@ constinit const OpDef op::dimension{
         "is less than 2, the run bails out.",
     .schema = "(Scalar size, *, str symbol) -> Scalar",
     .traits = Trait::may_fail | Trait::no_gradient,
+    .role = Role::dimension,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_dimension,
 };
 
@@ -456,6 +476,8 @@ constinit const OpDef op::gradient{
         "with respect to targets (attribute targets). The differentiation pass expands it.",
     .schema = "",
     .traits = Trait::none,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_gradient,
 };
 
@@ -466,6 +488,8 @@ constinit const OpDef op::detach{
     .aten = "detach",
     .python = "Tensor.detach detach",
     .traits = Trait::pure | Trait::view | Trait::no_gradient,
+    .computed_by = ComputedBy::executor,
+    .sees = Sees::all,
     .infer = infer_same,
     .scatter = scatter_whole,
 };
@@ -479,6 +503,8 @@ constinit const OpDef op::fused{
         "operands; it sees no other values.",
     .schema = "",
     .traits = Trait::pure,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_fused,
 };
 
@@ -489,6 +515,8 @@ constinit const OpDef op::if_{
         "the block.",
     .schema = "",
     .traits = Trait::control,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_if,
 };
 
@@ -497,6 +525,9 @@ constinit const OpDef op::while_{
     .doc = "While the first block yields true for the carried values, the second replaces them.",
     .schema = "",
     .traits = Trait::control,
+    .role = Role::loop,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_while,
 };
 
@@ -507,6 +538,9 @@ constinit const OpDef op::function{
         "itself computes nothing.",
     .schema = "",
     .traits = Trait::control,
+    .role = Role::function,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_function,
 };
 
@@ -517,6 +551,9 @@ constinit const OpDef op::call{
         "parameters. Its results are those of the block.",
     .schema = "",
     .traits = Trait::none,
+    .role = Role::call,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .check = check_call,
 };
 
@@ -529,6 +566,8 @@ constinit const OpDef op::rows{
         "compute the same; what leads to another has no greater `rank`.",
     .schema = "",
     .traits = Trait::control,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
     .infer = infer_rows,
 };
 
@@ -540,6 +579,11 @@ constinit const OpDef op::opaque{
         "A call of any ATen overload (attribute operator) that has no effect outside its results.",
     .schema = "",
     .traits = Trait::may_fail | Trait::random,
+    .role = Role::opaque,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
+    .draws = Draws::elements,
     .check = check_opaque,
     .vjp = differentiate_opaque,
 };
@@ -549,6 +593,9 @@ constinit const OpDef op::opaque_backward{
     .doc = "Autograd's gradient of an opaque call, or of such a gradient.",
     .schema = "",
     .traits = Trait::may_fail,
+    .computed_by = ComputedBy::executor,
+    .raises = Raises::not_for_contents,
+    .saves = Saves::values,
     .infer = infer_opaque_backward,
     .vjp = differentiate_opaque,
 };
