@@ -13,7 +13,7 @@ namespace {
 Trait own_effects(const Node& node) {
   Trait result = node.op->traits & effect_traits;
   // An opaque operator draws random numbers only if its attributes say so (ops/structure.cpp).
-  if (node.op->name == "opaque" && !node.attributes.get_or<bool>("_draws", false))
+  if (node.op->role == Role::opaque && !node.attributes.get_or<bool>("_draws", false))
     result = result & ~Trait::random;
   if (is_call(node)) result = result | Trait::may_fail;  // calls may nest too deeply
   for (const auto& block : node.blocks)
@@ -32,7 +32,7 @@ Trait effects(const Node& node) {
 
 bool can_drop(const Node& node) {
   if (node.op->is(Trait::pure)) return true;
-  if (!node.op->is(Trait::control) || node.op->name == "while") return false;
+  if (!node.op->is(Trait::control) || node.op->role == Role::loop) return false;
   return std::all_of(node.blocks.begin(), node.blocks.end(), [](const auto& block) {
     return std::all_of(block->nodes.begin(), block->nodes.end(),
                        [](const Node* nested) { return can_drop(*nested); });

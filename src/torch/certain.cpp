@@ -1,8 +1,7 @@
-// See certain.h.
+// See certain.h. For which contents an operator raises is a fact of its block (OpDef::raises).
 #include "torch/certain.h"
 
 #include <algorithm>
-#include <set>
 
 #include "graph/op.h"
 #include "ops/list.h"
@@ -10,66 +9,11 @@
 namespace janus::torch {
 
 using graph::Node;
+using graph::Raises;
+using graph::Trait;
 using graph::Value;
 
 namespace {
-
-/// Operators that compute sums with floats: any bits are good.
-bool is_arithmetic(const graph::OpDef* op) {
-  static const std::set<const graph::OpDef*> some = {
-      &op::dot,
-      &op::convolution,
-      &op::sum,
-      &op::mean,
-      &op::amax,
-      &op::amin,
-      &op::vector_norm,
-      &op::cumsum,
-      &op::avg_pool2d,
-      &op::avg_pool2d_backward,
-      &op::convolution_backward,
-      &op::max_pool2d_with_indices,
-      &op::batch_norm_train,
-      &op::batch_norm_backward,
-      &op::native_layer_norm,
-      &op::native_layer_norm_backward,
-      &op::softmax_native,
-      &op::softmax_backward_data,
-      &op::log_softmax_native,
-      &op::log_softmax_backward_data,
-      &op::adaptive_avg_pool2d_native,
-      &op::adaptive_avg_pool2d_backward,
-  };
-  return op->is(graph::Trait::product) || some.contains(op);
-}
-
-/// Operators that move elements of whatever type, by numbers that are no operands.
-bool moves_elements(const graph::OpDef* op) {
-  static const std::set<const graph::OpDef*> some = {
-      &op::contiguous,
-      &op::clone,
-      &op::cat,
-      &op::stack,
-      &op::flip,
-      &op::tril,
-      &op::triu,
-      &op::constant_pad_nd,
-      &op::select_backward,
-      &op::slice_backward,
-      &op::select_scatter,
-      &op::slice_scatter,
-      &op::zeros,
-      &op::ones,
-      &op::full,
-      &op::zeros_like,
-      &op::ones_like,
-      &op::full_like,
-      &op::fill,
-      &op::zero,
-      &op::copy,
-  };
-  return op->is(graph::Trait::view) || some.contains(op);
-}
 
 bool has_integers(const Value* value) {
   return value->type.is_tensor() && !graph::is_floating(value->type.dtype);
@@ -85,25 +29,30 @@ bool has_own_indices(const Node& node) {
 
 /// A view, or a part, at a place that is a number of the run: it must lie in the tensor.
 bool is_cut_by_number(const Node& node) {
-  const bool is_part = node.op->is(graph::Trait::view) || node.op == &op::select_backward ||
-                       node.op == &op::slice_backward || node.op == &op::select_scatter ||
-                       node.op == &op::slice_scatter;
+  const bool is_part =
+      node.op->is(Trait::view) || graph::raises_of(*node.op) == Raises::outside_part;
   return is_part && std::ranges::any_of(node.inputs, is_integer);
 }
 
 }  // namespace
 
 bool fails_only_for_memory(const Node& node) {
-  if (node.op == &op::max_pool2d_with_indices_backward) return has_own_indices(node);
-  if (node.op->is(graph::Trait::random) || node.op->is(graph::Trait::may_fail)) return false;
-  if (node.op == &op::embedding_dense_backward) return true;  // `embedding` has looked
-  if (is_cut_by_number(node)) return false;
-  if (moves_elements(node.op)) return true;
+  const Raises raises = graph::raises_of(*node.op);
+  if (raises == Raises::own_indices) return has_own_indices(node);
+  if (node.op->is(Trait::random) || node.op->is(Trait::may_fail)) return false;
+  switch (raises) {
+    case Raises::never:
+    case Raises::outside_part:
+    case Raises::outside_place:  // attributes were looked at
+      return !is_cut_by_number(node);
+    default:
+      break;
+  }
   // Integers may be divided by zero, or have negative exponents.
-  const bool plain = std::ranges::none_of(node.inputs, has_integers);
-  if (node.op->is(graph::Trait::elementwise))
-    return plain || std::ranges::none_of(node.outputs, has_integers);
-  return plain && is_arithmetic(node.op);
+  const bool is_plain = std::ranges::none_of(node.inputs, has_integers);
+  if (node.op->is(Trait::elementwise))
+    return is_plain || std::ranges::none_of(node.outputs, has_integers);
+  return is_plain && raises == Raises::never_for_floats;
 }
 
 }  // namespace janus::torch
