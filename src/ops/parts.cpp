@@ -300,6 +300,53 @@ std::vector<Value*> decompose_unbind(const Decompose& d) {
   return parts;
 }
 
+// ---- Which part a view sees -------------------------------------------------------------------
+
+/// One index of the dimension; an index that may count from the end is not known.
+Part one_at(const Node& node, int64_t dim, const Dim& index) {
+  Part part{.dim = dim, .start = {}, .drops = true};
+  if (at_least_zero(index))
+    part.start = index;
+  else if (index.is_constant())
+    part.start = at(node.inputs[0]->type.shape, dim) + index;
+  return part;
+}
+
+int64_t dim_of_part(const Node& node) { return dim_of(node, node.inputs[0]->type.rank()); }
+
+Part part_of_select(const Node& node, size_t) {
+  return one_at(node, dim_of_part(node), dim_attribute(node.attributes, "index"));
+}
+
+Part part_of_unbind(const Node& node, size_t output) {
+  return one_at(node, dim_of_part(node), Dim(static_cast<int64_t>(output)));
+}
+
+/// At a number that only the run knows.
+Part part_of_row(const Node&, size_t) { return {.dim = 0, .start = {}, .drops = true}; }
+
+Part part_of_slice(const Node& node, size_t) {
+  const int64_t dim = dim_of_part(node);
+  const SliceRange range = slice_range(node.attributes, at(node.inputs[0]->type.shape, dim));
+  return {.dim = dim, .start = range.start, .length = range.length, .step = range.step};
+}
+
+Part part_of_narrow(const Node& node, size_t) {
+  const int64_t dim = dim_of_part(node);
+  return {.dim = dim,
+          .start = narrow_start(node, at(node.inputs[0]->type.shape, dim)),
+          .length = dim_attribute(node.attributes, "length")};
+}
+
+/// Of several parts that follow each other.
+Part part_of_split(const Node& node, size_t output) {
+  const int64_t dim = dim_of_part(node);
+  const auto length = [&](size_t i) { return at(node.outputs[i]->type.shape, dim); };
+  Dim start = 0;
+  for (size_t i = 0; i < output; ++i) start = start + length(i);
+  return {.dim = dim, .start = start, .length = length(output)};
+}
+
 }  // namespace
 
 constinit const OpDef op::select{
@@ -322,6 +369,7 @@ constinit const OpDef op::select{
     .scatter = [](const Scatter& s) -> Value* {
       return op::select_scatter(s.builder, {s.base, s.replacement}, s.view.attributes);
     },
+    .part = part_of_select,
 };
 
 constinit const OpDef op::slice{
@@ -336,6 +384,7 @@ constinit const OpDef op::slice{
     .fold = fold_whole_slice,
     .vjp = slice_gradient,
     .scatter = scatter_slice,
+    .part = part_of_slice,
 };
 
 constinit const OpDef op::narrow{
@@ -351,6 +400,7 @@ constinit const OpDef op::narrow{
     .infer = infer_narrow,
     .vjp = slice_gradient,
     .scatter = scatter_slice,
+    .part = part_of_narrow,
 };
 
 constinit const OpDef op::diagonal{
@@ -395,6 +445,7 @@ constinit const OpDef op::row{
           op::full(s.builder, {s.view.inputs[1]}, {{"size", Shape{}}, {"dtype", DType::i64}});
       return op::index_put(s.builder, {s.base, index, s.replacement});
     },
+    .part = part_of_row,
 };
 
 constinit const OpDef op::row_backward{
@@ -542,6 +593,7 @@ constinit const OpDef op::split{
     .sees = Sees::part,
     .infer = infer_split,
     .decompose = decompose_parts,
+    .part = part_of_split,
 };
 
 constinit const OpDef op::split_with_sizes{
@@ -553,6 +605,7 @@ constinit const OpDef op::split_with_sizes{
     .sees = Sees::part,
     .infer = infer_split_sizes,
     .decompose = decompose_parts,
+    .part = part_of_split,
 };
 
 constinit const OpDef op::chunk{
@@ -564,6 +617,7 @@ constinit const OpDef op::chunk{
     .sees = Sees::part,
     .infer = infer_chunk,
     .decompose = decompose_parts,
+    .part = part_of_split,
 };
 
 constinit const OpDef op::unbind{
@@ -575,6 +629,7 @@ constinit const OpDef op::unbind{
     .sees = Sees::part,
     .infer = infer_unbind,
     .decompose = decompose_unbind,
+    .part = part_of_unbind,
 };
 
 }  // namespace janus

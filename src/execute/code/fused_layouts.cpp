@@ -53,8 +53,8 @@ bool gives_channels_last(const Layout& image, const Layout* given) {
 /// Strides of a result of that node: as eager's operator gives them.
 std::vector<int64_t> strides_of_result(const Node& node, const std::vector<int64_t>& sizes,
                                        const std::vector<const Layout*>& operands) {
-  const bool normalises = node.op == &op::batch_norm_train || node.op == &op::batch_norm_no_stats;
-  const bool goes_back = node.op == &op::batch_norm_backward;
+  const bool normalises = node.op->layout == graph::Layout::normalised_image;
+  const bool goes_back = node.op->layout == graph::Layout::gradient_image;
   if (normalises || goes_back) {
     const Layout& image = *operands[goes_back ? 1 : 0];
     if (image.sizes == sizes && gives_channels_last(image, goes_back ? operands[0] : nullptr))
@@ -114,10 +114,9 @@ std::vector<int64_t> indexed_strides(const Node& node, const std::vector<int64_t
 /// goes back to; what is only turned keeps its order.
 std::vector<int64_t> reindexed_strides(const Node& node, const std::vector<int64_t>& sizes,
                                        Operands operands) {
-  if (node.op == &op::avg_pool2d_backward || node.op == &op::adaptive_avg_pool2d_backward)
-    operands = {operands[1]};
-  if (node.op == &op::flip) return elementwise_strides(sizes, operands);
-  if (node.op == &op::index) return indexed_strides(node, sizes, operands);
+  if (node.op->layout == graph::Layout::gradient_image) operands = {operands[1]};
+  if (node.op->access == graph::Access::reversed) return elementwise_strides(sizes, operands);
+  if (node.op->access == graph::Access::subscripted) return indexed_strides(node, sizes, operands);
   const bool keeps =
       !ops::is_read(node) && std::ranges::all_of(operands, [](const Layout* operand) {
         return operand == nullptr || suggests_channels_last(*operand);

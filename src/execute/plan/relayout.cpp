@@ -63,21 +63,18 @@ class Chooser {
 
   // --- which slots
 
+  static std::vector<size_t> positions(uint8_t bits) {
+    std::vector<size_t> result;
+    for (size_t i = 0; bits >> i != 0; ++i)
+      if ((bits >> i & 1) != 0) result.push_back(i);
+    return result;
+  }
+
   static std::optional<Images> fixed_images(const Node& node) {
-    if (node.op == &op::convolution) {
-      if (node.attributes.get<bool>("transposed")) return std::nullopt;
-      return Images{{0}, {0}, true};
-    }
-    if (node.op == &op::convolution_backward) {
-      if (node.attributes.get<bool>("transposed")) return std::nullopt;
-      return Images{{0, 1}, {0}, true};
-    }
-    if (node.op == &op::batch_norm_train || node.op == &op::batch_norm_no_stats)
-      return Images{{0}, {0}, true};
-    if (node.op == &op::batch_norm_backward) return Images{{0, 1}, {0}, true};
-    if (node.op == &op::max_pool2d_with_indices) return Images{{0}, {0, 1}, true};
-    if (node.op == &op::max_pool2d_with_indices_backward) return Images{{0, 1, 2}, {0}, true};
-    return std::nullopt;
+    const graph::Images& stated = node.op->images;
+    if (stated.results == 0 || node.attributes.get_or<bool>("transposed", false))
+      return std::nullopt;
+    return Images{positions(stated.operands), positions(stated.results), true};
   }
 
   /// Element by element, over results and operands of the same sizes.

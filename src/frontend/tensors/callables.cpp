@@ -4,7 +4,6 @@
 #include "frontend/tensors/callables.h"
 
 #include <algorithm>
-#include <array>
 #include <span>
 
 #include "frontend/tensors/overlap.h"
@@ -380,8 +379,7 @@ Object result_class(PyObject* callable) {
 
 /// Operators that give a view or a copy, depending on strides.
 bool may_copy(const graph::OpDef& op) {
-  return &op == &op::reshape || &op == &op::reshape_as || &op == &op::flatten ||
-         &op == &op::contiguous;
+  return op.sees == graph::Sees::reshaped || op.sees == graph::Sees::in_order;
 }
 
 Reshaping reshaping_by(const graph::Node& node, const Tensor& operand) {
@@ -429,14 +427,14 @@ void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
   }
 }
 
-/// Element-wise operators whose results lie in order although their operands lie otherwise.
+/// Whether eager's result lies in order although the operands lie otherwise, and ours would not.
 bool gives_a_copy_in_order(const graph::OpDef& op, const OperatorCall& call) {
   if (std::ranges::all_of(call.tensors, [](const auto& tensor) { return is_contiguous(*tensor); }))
     return false;
   // What a convolution gives may be channels last: then it stays so.
-  if (&op == &op::batch_norm || &op == &op::functional_batch_norm)
+  if (op.layout == graph::Layout::normalised_image)
     return is_surely_not_contiguous(*call.tensors[0]) && !is_channels_last(*call.tensors[0]);
-  return &op == &op::masked_fill || &op == &op::masked_fill_tensor || &op == &op::pow_base;
+  return op.layout == graph::Layout::contiguous_copy;
 }
 
 bool flattens_one_dimension(const graph::Node& node) {
@@ -546,10 +544,10 @@ std::string describe_callable_object(PyObject* callable) {
 
 /// Eager draws into memory in the order of the operand's strides; a graph's tensors are contiguous.
 bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call, bool in_place) {
-  if (!op.is(graph::Trait::random) || &op == &op::feature_dropout) return false;
+  if (!op.is(graph::Trait::random) || op.draws == graph::Draws::channels) return false;
   for (const char* flag : {"train", "training"})
     if (!call.attributes.get_or<bool>(flag, true)) return false;
-  const bool fills_new_memory = !in_place && lies_like_its_clone(op);
+  const bool fills_new_memory = !in_place && op.layout == graph::Layout::operands;
   return std::ranges::any_of(call.tensors, [&](const std::shared_ptr<Tensor>& tensor) {
     const graph::Shape& shape = tensor->value->type.shape;
     return shape.size() > 1 && !is_contiguous(*tensor) &&
@@ -561,7 +559,7 @@ bool draws_in_order_of_strides(const graph::OpDef& op, const OperatorCall& call,
 /// Whether the numbers that the operator draws for its new memory are the same whatever dimensions
 /// that memory is seen with (normal ones are drawn otherwise where elements don't lie in order).
 bool draws_for_memory(const graph::OpDef& op) {
-  if (&op != &op::dropout && &op != &op::functional_dropout && &op != &op::rand_like) return false;
+  if (op.draws != graph::Draws::memory) return false;
   static const bool is_so = [] {
     const Object answer =
         Object::steal(PyObject_CallNoArgs(imported("torchjanus.draws.fill_memory_in_order")));
@@ -591,8 +589,7 @@ graph::Node* drawn_in_order_of_strides(Interpreter& interpreter, OperatorCall& c
 /// Whether it is a dropout that drops nothing: eager gives the operand itself. Of a probability
 /// that varies it is guarded that there is one.
 bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const OperatorCall& call) {
-  if (&op != &op::dropout && &op != &op::functional_dropout && &op != &op::feature_dropout)
-    return false;
+  if (!op.is(graph::Trait::random) || !op.is(graph::Trait::composite)) return false;
   if (!call.attributes.get_or<bool>("train", true) ||
       !call.attributes.get_or<bool>("training", true))
     return true;
@@ -668,9 +665,7 @@ void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) 
   }
 }
 
-bool needs_view(const graph::OpDef& op) {
-  return &op == &op::view || &op == &op::view_as || &op == &op::unflatten;
-}
+bool needs_view(const graph::OpDef& op) { return op.sees == graph::Sees::viewed; }
 
 /// What eager makes of the operand's strides: a view that there isn't raises, and a reshape that
 /// copies puts the elements in order, which later passes must not undo. Null: only the run knows

@@ -77,68 +77,38 @@ class Region {
     return a.start && b.start && *a.start == *b.start && a.length == b.length && a.step == b.step;
   }
 
-  void take(size_t axis, std::optional<Dim> start, Dim length, const Dim& step = 1) {
-    Part& part = parts_[axis];
-    if (start && part.start)
-      part.start = *part.start + *start * part.step;
+  void take(const graph::Part& view) {
+    Part& part = parts_[axes_[static_cast<size_t>(view.dim)]];
+    if (view.start && part.start)
+      part.start = *part.start + *view.start * part.step;
     else
       part.start = std::nullopt;
-    part.length = std::move(length);
-    part.step = part.step * step;
-  }
-
-  /// The part at one index, which may count from the end.
-  void take_one(size_t axis, const Dim& index) {
-    if (ops::at_least_zero(index))
-      take(axis, index, 1);
-    else if (index.is_constant())
-      take(axis, parts_[axis].length + index, 1);
-    else
-      take(axis, std::nullopt, 1);
+    part.length = view.length;
+    part.step = part.step * view.step;
+    if (view.drops) axes_.erase(axes_.begin() + view.dim);
   }
 
   /// False: what the view sees can't be said so; that it is within the region so far still holds.
   bool narrow_to(const graph::Node& node, size_t output) {
-    const graph::OpDef* op = node.op;
-    const auto is = [&](std::initializer_list<const graph::OpDef*> ops) {
-      return std::ranges::find(ops, op) != ops.end();
-    };
-    const auto rank = static_cast<int64_t>(axes_.size());
-    if (const auto order = ops::permutation_of(op, node.attributes, axes_.size())) {
+    if (const auto order = ops::permutation_of(node.op, node.attributes, axes_.size())) {
       const std::vector<size_t> before = axes_;
       for (size_t i = 0; i < axes_.size(); ++i) axes_[i] = before[(*order)[i]];
       return true;
     }
-    if (op == &op::row) {  // at a number that only the run knows
-      take(axes_[0], std::nullopt, 1);
-      axes_.erase(axes_.begin());
-      return true;
+    switch (node.op->sees) {
+      case graph::Sees::part:
+        take(node.op->part(node, output));
+        return true;
+      case graph::Sees::all:
+      case graph::Sees::in_order:
+      case graph::Sees::reshaped:
+      case graph::Sees::viewed:
+      case graph::Sees::permuted:
+      case graph::Sees::expanded:
+        return node.outputs[output]->type.shape == node.inputs[0]->type.shape;
+      default:
+        return false;
     }
-    if (is({&op::select, &op::unbind, &op::slice, &op::narrow, &op::split, &op::split_with_sizes,
-            &op::chunk})) {
-      const int64_t dim = ops::dim_of(node, rank);
-      const size_t axis = axes_[static_cast<size_t>(dim)];
-      if (op == &op::slice) {
-        const ops::SliceRange range = ops::slice_range(node.attributes, parts_[axis].length);
-        take(axis, range.start, range.length, range.step);
-      } else if (op == &op::narrow) {
-        take(axis, ops::dim_attribute(node.attributes, "start"),
-             ops::dim_attribute(node.attributes, "length"));
-      } else if (op == &op::select || op == &op::unbind) {
-        take_one(axis, op == &op::select ? ops::dim_attribute(node.attributes, "index")
-                                         : Dim(static_cast<int64_t>(output)));
-        axes_.erase(axes_.begin() + dim);
-      } else {
-        Dim start = 0;
-        for (size_t i = 0; i < output; ++i)
-          start = start + ops::at(node.outputs[i]->type.shape, dim);
-        take(axis, start, ops::at(node.outputs[output]->type.shape, dim));
-      }
-      return true;
-    }
-    return is({&op::detach, &op::view, &op::reshape, &op::expand, &op::contiguous, &op::t,
-               &op::transpose}) &&
-           node.outputs[output]->type.shape == node.inputs[0]->type.shape;
   }
 
   std::vector<Part> parts_;   ///< of each dimension of the base

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
+#include <ranges>
 
-#include "ops/list.h"
+#include "graph/op.h"
+#include "ops/shape.h"
 #include "ops/view_rules.h"
 
 namespace janus::frontend {
@@ -115,15 +116,6 @@ Strides elementwise_strides(const Shape& shape,
   return dense_strides(shape, *order);
 }
 
-/// Operators whose results lie in order whatever the order of their operands is.
-bool gives_in_order(const graph::OpDef& op) {
-  static const std::set<const graph::OpDef*> others = {
-      &op::softmax,   &op::functional_softmax,   &op::log_softmax, &op::functional_log_softmax,
-      &op::embedding, &op::functional_embedding, &op::gather,      &op::index_select,
-      &op::layer_norm};
-  return op.is(graph::Trait::product) || others.contains(&op);
-}
-
 // ---- Views --------------------------------------------------------------------------------------
 
 /// Neighbouring dimensions that one stride steps through: they can be merged and split anew.
@@ -178,8 +170,9 @@ Shape without(Shape dims, int64_t dim) {
   return dims;
 }
 
-/// `dims` of the dimensions that squeezing leaves: `all`, or those that the node does not name.
-Shape squeezed(const graph::Node& node, const Shape& shape, const Shape& dims, bool all) {
+/// `dims` of the dimensions that squeezing leaves: all, or those that the node does not name.
+Shape squeezed(const graph::Node& node, const Shape& shape, const Shape& dims) {
+  const bool all = !node.attributes.has("dim");
   std::vector<bool> is_dropped(shape.size(), all);
   if (!all && !shape.empty())  // a number takes dimension 0 as well
     for (const Dim& dim : node.attributes.get<Shape>("dim"))
@@ -192,22 +185,11 @@ Shape squeezed(const graph::Node& node, const Shape& shape, const Shape& dims, b
 }
 
 Shape permuted(const graph::Node& node, const Shape& strides) {
+  const auto order = ops::permutation_of(node.op, node.attributes, strides.size());
+  if (!order) return strides;
   Shape result;
-  for (const Dim& dim : node.attributes.get<Shape>("dims"))
-    result.push_back(strides[static_cast<size_t>(
-        ops::wrap_dim(dim.value(), static_cast<int64_t>(strides.size())))]);
+  for (const size_t dim : *order) result.push_back(strides[dim]);
   return result;
-}
-
-Shape transposed(const graph::Node& node, Shape strides) {
-  const auto rank = static_cast<int64_t>(strides.size());
-  if (node.op != &op::transpose) {
-    if (rank >= 2) std::swap(strides[strides.size() - 2], strides[strides.size() - 1]);
-  } else if (rank > 0) {
-    std::swap(ops::at(strides, ops::dim_of(node, rank, "dim0")),
-              ops::at(strides, ops::dim_of(node, rank, "dim1")));
-  }
-  return strides;
 }
 
 Shape unsqueezed(const graph::Node& node, const Shape& shape, Shape strides) {
@@ -215,12 +197,6 @@ Shape unsqueezed(const graph::Node& node, const Shape& shape, Shape strides) {
   const int64_t dim = ops::dim_of(node, rank + 1);
   const Dim stride = dim < rank ? ops::at(shape, dim) * ops::at(strides, dim) : Dim(1);
   strides.insert(strides.begin() + dim, stride);
-  return strides;
-}
-
-Shape sliced(const graph::Node& node, Shape strides) {
-  const int64_t dim = ops::dim_of(node, static_cast<int64_t>(strides.size()));
-  ops::at(strides, dim) = ops::at(strides, dim) * Dim(node.attributes.get_or<int64_t>("step", 1));
   return strides;
 }
 
@@ -287,14 +263,6 @@ bool is_channels_last(const TensorState& tensor) {
 
 namespace {
 
-/// Operators on images that eager gives back in channels last where an image comes so.
-bool keeps_channels_last(const graph::OpDef& op) {
-  static const std::set<const graph::OpDef*> all = {
-      &op::conv2d,     &op::conv2d_padding,      &op::max_pool2d, &op::functional_max_pool2d,
-      &op::avg_pool2d, &op::adaptive_avg_pool2d, &op::batch_norm, &op::functional_batch_norm};
-  return all.contains(&op);
-}
-
 bool is_surely_channels_last(const TensorState& tensor) {
   const Shape& shape = tensor.value->type.shape;
   if (shape.size() != 4 || !is_channels_last(tensor)) return false;
@@ -302,35 +270,37 @@ bool is_surely_channels_last(const TensorState& tensor) {
                      [](const Dim& size) { return size.lower_bound().value_or(0) >= 2; });
 }
 
-/// Those of an image in channels last; of a convolution its filters decide as well.
-Strides strides_of_image(const graph::OpDef& op, const Shape& shape,
-                         const std::vector<std::shared_ptr<Tensor>>& operands) {
-  const bool convolves = &op == &op::conv2d || &op == &op::conv2d_padding;
-  const bool is_last = is_surely_channels_last(*operands.at(0)) ||
-                       (convolves && is_surely_channels_last(*operands.at(1)));
-  if (!is_last || shape.size() != 4) return std::nullopt;
-  return dense_strides(shape, {1, 3, 2, 0});
-}
-
 }  // namespace
 
 // ---- Results and views --------------------------------------------------------------------------
 
-bool lies_like_its_clone(const graph::OpDef& op) {
-  static const std::set<const graph::OpDef*> others = {
-      &op::clone,   &op::rand_like,          &op::randn_like,
-      &op::dropout, &op::functional_dropout, &op::feature_dropout};
-  return others.contains(&op);
-}
-
 Strides strides_of_result(const graph::OpDef& op, const Shape& shape,
                           const std::vector<std::shared_ptr<Tensor>>& operands) {
+  using graph::Layout;
   const bool all_contiguous = std::ranges::all_of(
       operands, [](const std::shared_ptr<Tensor>& tensor) { return is_contiguous(*tensor); });
-  if (all_contiguous || shape.size() <= 1 || gives_in_order(op)) return contiguous_strides(shape);
-  if (op.is(graph::Trait::elementwise) || lies_like_its_clone(op))
-    return elementwise_strides(shape, operands);
-  return keeps_channels_last(op) ? strides_of_image(op, shape, operands) : std::nullopt;
+  if (all_contiguous || shape.size() <= 1) return contiguous_strides(shape);
+  const auto image = [&](size_t count) -> Strides {
+    const bool is_last = std::ranges::any_of(
+        operands | std::views::take(count),
+        [](const std::shared_ptr<Tensor>& tensor) { return is_surely_channels_last(*tensor); });
+    if (!is_last || shape.size() != 4) return std::nullopt;
+    return dense_strides(shape, {1, 3, 2, 0});
+  };
+  switch (graph::layout_of(op)) {
+    case Layout::contiguous:
+    case Layout::contiguous_copy:
+      return contiguous_strides(shape);
+    case Layout::operands:
+      return elementwise_strides(shape, operands);
+    case Layout::image:
+    case Layout::normalised_image:
+      return image(1);
+    case Layout::filtered_image:
+      return image(2);
+    default:
+      return std::nullopt;
+  }
 }
 
 std::optional<Shape> order_in_memory(const Shape& shape, const Strides& strides) {
@@ -362,31 +332,44 @@ Reshaping reshaping(const TensorState& tensor, const Shape& wanted) {
   return certain ? Reshaping::copy : Reshaping::unknown;
 }
 
+namespace {
+
+/// Of a view that sees a part of one dimension.
+Strides strides_of_part(const graph::Part& part, Shape strides) {
+  if (part.drops) return without(std::move(strides), part.dim);
+  ops::at(strides, part.dim) = ops::at(strides, part.dim) * part.step;
+  return strides;
+}
+
+}  // namespace
+
 Strides strides_of_view(const graph::Node& node, size_t output, const TensorState& base) {
-  if (node.op == &op::contiguous) return contiguous_strides(base.value->type.shape);
-  if (!base.strides) return std::nullopt;
+  using graph::Sees;
   const Shape& shape = base.value->type.shape;
+  if (node.op->sees == Sees::in_order) return contiguous_strides(shape);
+  if (!base.strides || !node.op->is(graph::Trait::view)) return std::nullopt;
   const Shape& strides = *base.strides;
   const Shape& wanted = node.outputs[output]->type.shape;
-  const graph::OpDef* op = node.op;
   bool certain = true;
-  const auto is = [&](std::initializer_list<const graph::OpDef*> ops) {
-    return std::ranges::find(ops, op) != ops.end();
-  };
-  if (is({&op::view, &op::view_as, &op::reshape, &op::reshape_as, &op::flatten, &op::unflatten}))
-    return reshaped_strides(shape, strides, wanted, certain);
-  if (is({&op::transpose, &op::t, &op::matrix_transpose})) return transposed(node, strides);
-  if (op == &op::permute) return permuted(node, strides);
-  if (is({&op::select, &op::unbind}))
-    return without(strides, ops::dim_of(node, static_cast<int64_t>(shape.size())));
-  if (is({&op::slice, &op::narrow, &op::split, &op::split_with_sizes, &op::chunk}))
-    return op == &op::slice ? sliced(node, strides) : strides;
-  if (is({&op::squeeze, &op::squeeze_all}))
-    return squeezed(node, shape, strides, op == &op::squeeze_all);
-  if (op == &op::unsqueeze) return unsqueezed(node, shape, strides);
-  if (is({&op::expand, &op::expand_as})) return broadcast_strides(shape, strides, wanted);
-  if (op == &op::detach || op == &op::stop_fuse) return strides;
-  return std::nullopt;
+  switch (node.op->sees) {
+    case Sees::all:
+      return strides;
+    case Sees::reshaped:
+    case Sees::viewed:
+      return reshaped_strides(shape, strides, wanted, certain);
+    case Sees::permuted:
+      return permuted(node, strides);
+    case Sees::part:
+      return strides_of_part(node.op->part(node, output), strides);
+    case Sees::squeezed:
+      return squeezed(node, shape, strides);
+    case Sees::unsqueezed:
+      return unsqueezed(node, shape, strides);
+    case Sees::expanded:
+      return broadcast_strides(shape, strides, wanted);
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace janus::frontend

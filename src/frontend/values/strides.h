@@ -27,10 +27,6 @@ bool surely_lie_differently(const TensorState& a, const TensorState& b);
 /// Whether its elements surely lie in the order of torch's channels_last or channels_last_3d.
 bool is_channels_last(const TensorState& tensor);
 
-/// Whether the operator's result lies as a clone of its first operand does: in new memory without
-/// gaps, in the operand's order.
-bool lies_like_its_clone(const graph::OpDef& op);
-
 /// Of a fresh result of the operator, whose tensor operands these are.
 Strides strides_of_result(const graph::OpDef& op, const graph::Shape& shape,
                           const std::vector<std::shared_ptr<Tensor>>& operands);

@@ -15,8 +15,8 @@ namespace {
 
 /// Whether the result is the first operand, or lies as that does.
 bool lies_as_operand(const graph::OpDef& op) {
-  return op.is(Trait::view) || &op == &op::select_scatter || &op == &op::slice_scatter ||
-         &op == &op::diagonal_scatter;
+  const graph::Layout layout = graph::layout_of(op);
+  return layout == graph::Layout::view || layout == graph::Layout::first_operand;
 }
 
 }  // namespace

@@ -55,8 +55,9 @@ Value* give_operand(const Site& site) {
 
 /// Same elements in the same order under another shape.
 bool is_reshape(const OpDef* op) {
-  return is_one_of(op, {&op::reshape, &op::view, &op::view_as, &op::reshape_as, &op::unsqueeze,
-                        &op::squeeze, &op::squeeze_all, &op::flatten, &op::unflatten});
+  using graph::Sees;
+  return op->sees == Sees::reshaped || op->sees == Sees::viewed || op->sees == Sees::squeezed ||
+         op->sees == Sees::unsqueezed;
 }
 
 Value* join_reshapes(const Site& site) {
