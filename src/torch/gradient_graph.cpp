@@ -96,22 +96,6 @@ class Sources {
   std::vector<const Node*> pending_;
 };
 
-/// Whether eager computes the operator's gradient from its result.
-bool keeps_result(const Node& node) {
-  static const std::set<const graph::OpDef*> keeping = {&op::exp,
-                                                        &op::exp2,
-                                                        &op::expm1,
-                                                        &op::sqrt,
-                                                        &op::rsqrt,
-                                                        &op::reciprocal,
-                                                        &op::tanh,
-                                                        &op::tan,
-                                                        &op::sigmoid,
-                                                        &op::softmax_native,
-                                                        &op::log_softmax_native};
-  return keeping.contains(node.op);
-}
-
 }  // namespace
 
 std::vector<Value*> differentiable_values(const Graph& graph, const std::vector<size_t>& inputs,
@@ -171,7 +155,8 @@ void GradientGraph::find_reach() {
 void GradientGraph::find_kept_results() {
   for (size_t i = 0; i < results_.size(); ++i) {
     const Value* value = graph_.results()[results_[i].index];
-    if (value->type.is_tensor() && value->definition != nullptr && keeps_result(*value->definition))
+    if (value->type.is_tensor() && value->definition != nullptr &&
+        graph::saves_of(*value->definition->op) == graph::Saves::result)
       kept_results_.push_back(i);
   }
 }

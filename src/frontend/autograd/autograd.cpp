@@ -180,8 +180,7 @@ namespace {
 /// What the node's gradient uses. Composites have no rule yet: all that they might keep.
 passes::SavedValues saved_by(const graph::Node& node) {
   if (node.op->vjp != nullptr) return passes::saved_values(node);
-  bool keeps_result =
-      node.op->name.find("softmax") != std::string_view::npos || node.op->name == "normalize";
+  const bool keeps_result = graph::saves_of(*node.op) == graph::Saves::result;
   return {std::vector<bool>(node.inputs.size(), true),
           std::vector<bool>(node.outputs.size(), keeps_result)};
 }

@@ -28,27 +28,6 @@ std::span<graph::Value* const> outputs_of(const Node& gradient) {
 
 }  // namespace
 
-bool keeps_nothing(const Node& node) {
-  static const std::set<const graph::OpDef*> never = {&op::add,        &op::sub,
-                                                      &op::rsub,       &op::neg,
-                                                      &op::sum,        &op::mean,
-                                                      &op::cumsum,     &op::cat,
-                                                      &op::stack,      &op::repeat,
-                                                      &op::flip,       &op::roll,
-                                                      &op::pad,        &op::tril,
-                                                      &op::triu,       &op::reshape,
-                                                      &op::reshape_as, &op::flatten,
-                                                      &op::contiguous, &op::clone,
-                                                      &op::to,         &op::to_other,
-                                                      &op::type_as,    &op::to_float,
-                                                      &op::to_double,  &op::to_half,
-                                                      &op::list_push,  &op::list_pop,
-                                                      &op::list_item,  &op::list_reverse,
-                                                      &op::list_slice, &op::list_join,
-                                                      &op::list_stack, &op::constant_pad_nd};
-  return never.contains(node.op) || node.op->is(graph::Trait::view);
-}
-
 Freed::Freed(Interpreter& interpreter, const std::vector<Node*>& pushes)
     : interpreter_(interpreter) {
   const Block& body = interpreter.output().graph.body();
@@ -214,7 +193,9 @@ bool Freed::find_raises(graph::Value* value, bool reached) {
             raises(node->inputs[index], false));
   if (const Node* function = node->op == &op::call ? graph::callee(*node) : nullptr)
     return raises(function->blocks.front()->results[index], reached);
-  if ((reached || on_the_way_.contains(value)) && !keeps_nothing(*node)) return true;
+  if ((reached || on_the_way_.contains(value)) &&
+      graph::saves_of(*node->op) != graph::Saves::nothing)
+    return true;
   return operands_raise(*node, reached);
 }
 

@@ -14,10 +14,6 @@
 
 namespace janus::frontend {
 
-/// Whether the node of that operator keeps no tensor for its gradient in eager, so that nothing of
-/// it is freed.
-bool keeps_nothing(const graph::Node& node);
-
 class Freed {
  public:
   /// `pushes`: of elements to which a backward() has come as well, whenever they were pushed.

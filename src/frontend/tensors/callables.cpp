@@ -411,10 +411,18 @@ void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node
   }
 }
 
-/// In training a batch norm's results 1 and 2 are the new running mean and variance.
-void write_running_statistics(Interpreter& interpreter, OperatorCall& call,
-                              const graph::Node& node) {
-  size_t mean = node.op->name == "batch_norm" ? 3 : 1;
+/// Which operand is the running mean, in front of the variance, of an operator whose results 1 and
+/// 2 are the new ones in training: a batch norm.
+std::optional<size_t> running_mean_of(const graph::OpDef& op) {
+  if (op.signature().result_count != 3) return std::nullopt;
+  const auto operands = op.signature().operands();
+  const auto found = std::ranges::find(operands, "running_mean", &Parameter::name);
+  if (found == operands.end()) return std::nullopt;
+  return static_cast<size_t>(found - operands.begin());
+}
+
+void write_running_statistics(Interpreter& interpreter, OperatorCall& call, const graph::Node& node,
+                              size_t mean) {
   for (size_t i = 0; i < 2; ++i) {
     graph::Value* statistic = node.outputs[1 + i];
     if (!statistic->type.is_tensor() || call.values[mean + i] == nullptr) continue;
@@ -442,36 +450,36 @@ bool flattens_one_dimension(const graph::Node& node) {
   return rank > 0 && ops::dim_of(node, rank, "start_dim") == ops::dim_of(node, rank, "end_dim");
 }
 
+bool is_word_of(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const size_t end = std::min(list.find(' '), list.size());
+    if (list.substr(0, end) == name) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
 /// Losses have no derivative by the weights of their classes or elements; eager raises.
 void refuse_weights_with_gradient(Interpreter& interpreter, const OperatorCall& call,
                                   const graph::OpDef& op) {
-  static constexpr std::array<std::string_view, 8> losses = {
-      "nll_loss",
-      "functional_nll_loss",
-      "cross_entropy_loss",
-      "functional_cross_entropy",
-      "binary_cross_entropy",
-      "functional_binary_cross_entropy",
-      "binary_cross_entropy_with_logits",
-      "functional_binary_cross_entropy_with_logits"};
-  if (!interpreter.modes.grad_enabled || std::ranges::find(losses, op.name) == losses.end()) return;
+  if (!interpreter.modes.grad_enabled || op.constants.empty()) return;
   auto value = call.values.begin();
   for (const Parameter& parameter : op.signature().parameters) {
     if (!parameter.is_operand()) continue;
     const std::shared_ptr<Tensor>& tensor = *value++;
-    if (parameter.name.ends_with("weight") && tensor != nullptr && tensor->requires_grad)
+    if (tensor != nullptr && tensor->requires_grad && is_word_of(op.constants, parameter.name))
       interpreter.refuse(ReasonCode::autograd, cat("the gradient of the weights of ", op.name));
   }
 }
 
 Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpDef& op,
                   graph::Node* node, PyObject* callable, const CallArguments& arguments) {
-  if (op.name == "sum_to_size" && node->output()->type.shape == call.tensors[0]->value->type.shape)
+  if (&op == &op::sum_to_size && node->output()->type.shape == call.tensors[0]->value->type.shape)
     interpreter.refuse(ReasonCode::unsupported_tensor, "sum_to_size gives a view of all");
   if (&op == &op::flatten && flattens_one_dimension(*node)) return call.tensors[0];
   bool tracked = is_tracked(interpreter, op, call.tensors);
-  if (op.name == "batch_norm" || op.name == "functional_batch_norm")
-    write_running_statistics(interpreter, call, *node);
+  const std::optional<size_t> running_mean = running_mean_of(op);
+  if (running_mean) write_running_statistics(interpreter, call, *node, *running_mean);
   refuse_weights_with_gradient(interpreter, call, op);
   const bool in_order = gives_a_copy_in_order(op, call);
   std::vector<Value> results;
@@ -509,7 +517,7 @@ Value finish_call(Interpreter& interpreter, OperatorCall& call, const graph::OpD
     if (call.requires_grad) switch_requires_grad(interpreter, tensor, true);
     results.push_back(std::move(tensor));
   }
-  if (op.name == "batch_norm" || op.name == "functional_batch_norm") return results[0];
+  if (running_mean) return results[0];
   if (op.signature().result_count == 1) return results.empty() ? interpreter.none() : results[0];
   Value packed = make_tuple(std::move(results));
   if (op.signature().result_count > 1) as<Sequence>(packed)->type = result_class(callable);
@@ -648,7 +656,7 @@ bool takes_every_number(const graph::OpDef& op, graph::DType dtype) {
 void assume_that_numbers_fit(Interpreter& interpreter, const graph::Node& node) {
   const graph::Type& result = node.outputs.front()->type;
   if (!result.is_tensor() || takes_every_number(*node.op, result.dtype)) return;
-  const bool replaces = node.op == &op::where || node.op == &op::masked_fill;
+  const bool replaces = node.op->replaces_elements;
   const auto operands = node.op->signature().operands();
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     graph::Value* value = node.inputs[i];

@@ -236,21 +236,15 @@ bool is_negative_or_unknown(const graph::Value* number) {
 /// no such derivative.
 bool survives_its_own_write(const graph::Node& node) {
   if (std::ranges::count(node.inputs, node.inputs[0]) > 1) return false;  // kept without a copy
-  static constexpr std::string_view without[] = {"acosh", "asinh", "atanh"};
-  if (std::ranges::find(without, node.op->name) != std::end(without)) return false;
-  if (saves_result_in_place(*node.op))
+  const graph::Saves saves = graph::saves_of(*node.op);
+  if (saves == graph::Saves::values_once) return false;
+  if (saves == graph::Saves::result_in_place)
     return std::ranges::none_of(node.inputs | std::views::drop(1), is_negative_or_unknown);
   return node.op != &op::opaque ||
          node.attributes.get<std::string>("operator").find("rrelu") == std::string::npos;
 }
 
 }  // namespace
-
-bool saves_result_in_place(const graph::OpDef& op) {
-  static constexpr std::string_view names[] = {"leaky_relu", "elu", "functional_elu", "celu",
-                                               "selu"};
-  return std::ranges::find(names, op.name) != std::end(names);
-}
 
 void write_in_place(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                     const graph::Node& node, graph::Value* contents, bool tracked) {

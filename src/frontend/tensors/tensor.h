@@ -25,9 +25,6 @@ void write(Interpreter& interpreter, Tensor& tensor, graph::Value* contents);
 /// what eager would raise, and keeps the tensor's autograd state.
 void write_tracked(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
                    graph::Value* contents, bool tracked);
-/// Whether autograd keeps the result of the operator's in-place form, and no copy of its operand.
-bool saves_result_in_place(const graph::OpDef& op);
-
 /// As write_tracked(), by the in-place form of the operator that computed `contents` by `node`, of
 /// which the tensor is the first operand.
 void write_in_place(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,

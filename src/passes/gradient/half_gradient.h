@@ -13,20 +13,19 @@ class HalfGradient final : public graph::Vjp {
  public:
   explicit HalfGradient(graph::Vjp& around) : around_(around) {}
 
-  /// Element-wise operators of one tensor, and softmax. Where clamping cuts, eager compares in half
-  /// precision.
+  /// Of one tensor, where eager computes the gradient at once.
   static bool fits(const graph::Node& node) {
     const auto is_half = [](const graph::Value* value) {
       return value->type.is_tensor() && graph::is_half(value->type.dtype);
     };
-    const bool is_known = node.op->is(graph::Trait::elementwise) || node.op == &op::softmax ||
-                          node.op == &op::log_softmax;
+    const graph::HalfGradient stated = node.op->half_gradient;
+    const bool at_once = stated == graph::HalfGradient::unstated
+                             ? node.op->is(graph::Trait::elementwise)
+                             : stated == graph::HalfGradient::at_once;
     const auto tensors = std::ranges::count_if(
         node.inputs, [](const graph::Value* input) { return input->type.is_tensor(); });
-    const bool in_half = node.op == &op::to || node.op == &op::clamp || node.op == &op::clamp_min ||
-                         node.op == &op::clamp_max;
-    return is_known && !in_half && tensors == 1 && is_half(node.inputs[0]) &&
-           node.outputs.size() == 1 && is_half(node.output());
+    return at_once && tensors == 1 && is_half(node.inputs[0]) && node.outputs.size() == 1 &&
+           is_half(node.output());
   }
 
   graph::Builder& builder() override { return around_.builder(); }
