@@ -7,6 +7,7 @@
 #include "ops/eager_arithmetic.h"
 #include "ops/element.h"
 #include "ops/expression.h"
+#include "ops/row_rules.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -749,6 +750,7 @@ constinit const OpDef op::softmax_native{
           g.add(0, softmax_backward(g.node(), op::softmax_backward_data, dout(g), out(g)));
         },
     .decompose = softmax_in_parts,
+    .rows = for_rows::along_dim,
 };
 
 constinit const OpDef op::softmax_backward_data{
@@ -769,6 +771,7 @@ constinit const OpDef op::softmax_backward_data{
             g.add(1, u * (dy - sum_along(g.node(), dy * y)) - dy * sum_along(g.node(), u * y));
         },
     .decompose = softmax_backward_in_parts,
+    .rows = for_rows::along_dim_of_all,
 };
 
 constinit const OpDef op::log_softmax_native{
@@ -786,6 +789,7 @@ constinit const OpDef op::log_softmax_native{
           g.add(0, softmax_backward(g.node(), op::log_softmax_backward_data, dout(g), out(g)));
         },
     .decompose = log_softmax_in_parts,
+    .rows = for_rows::along_dim,
 };
 
 constinit const OpDef op::log_softmax_backward_data{
@@ -805,6 +809,7 @@ constinit const OpDef op::log_softmax_backward_data{
           if (g.needs(1)) g.add(1, -(u * p) * sum_along(g.node(), dy));
         },
     .decompose = log_softmax_backward_in_parts,
+    .rows = for_rows::along_dim_of_all,
 };
 
 constinit const OpDef op::softmax{

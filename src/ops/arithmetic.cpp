@@ -7,6 +7,7 @@
 #include "ops/eager_arithmetic.h"
 #include "ops/element.h"
 #include "ops/expression.h"
+#include "ops/row_rules.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -224,6 +225,8 @@ constinit const OpDef op::add{
       if (a.dtype() != DType::b1) return sum_with_factor(k, a, b, false);
       return is_constant(k.node().inputs[2], 1) ? a | b : a | rounded(element(k, 2)) * b;
     },
+    .adds = for_rows::adds_alike,
+    .sum_of_rows = for_rows::sum,
 };
 
 constinit const OpDef op::sub{

@@ -4,6 +4,7 @@
 
 #include "ops/element.h"
 #include "ops/expression.h"
+#include "ops/row_rules.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -116,6 +117,7 @@ constinit const OpDef op::full{
     .layout = Layout::contiguous,
     .raises = Raises::never,
     .infer = infer_full,
+    .rows = for_rows::full,
 };
 
 constinit const OpDef op::scalar_tensor{

@@ -4,6 +4,7 @@
 
 #include "base/policy.h"
 #include "ops/expression.h"
+#include "ops/row_rules.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -657,6 +658,7 @@ constinit const OpDef op::cat{
     .infer = infer_cat,
     .vjp = cat_gradient,
     .decompose = cat_by_position,
+    .rows = for_rows::joined,
 };
 
 constinit const OpDef op::stack{
@@ -673,6 +675,7 @@ constinit const OpDef op::stack{
     .autocast = Autocast::widest,
     .infer = infer_stack,
     .vjp = stack_gradient,
+    .rows = for_rows::joined,
 };
 
 constinit const OpDef op::repeat{
@@ -858,6 +861,7 @@ constinit const OpDef op::pick{
           const auto here = apply(op::eq, apply(op::position, dim, in(g, 0)), in(g, 1));
           g.add(0, apply(op::where, here, dout(g), 0.0));
         },
+    .rows = for_rows::along_dim_of_all,
 };
 
 constinit const OpDef op::position{
@@ -878,6 +882,7 @@ constinit const OpDef op::position{
         [](ScalarCode& code) {
           return code.call("position", std::span<const ScalarCode::Scalar>());
         },
+    .rows = for_rows::along_dim,
 };
 
 }  // namespace janus

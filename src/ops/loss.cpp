@@ -6,6 +6,7 @@
 #include "ops/element.h"
 #include "ops/expression.h"
 #include "ops/index_space.h"
+#include "ops/row_rules.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -784,6 +785,7 @@ constinit const OpDef op::nll_loss_forward{
     .saves = Saves::values,
     .infer = infer_nll<false>,
     .vjp = [](Vjp& g) { nll_gradient(g, op::nll_loss_backward); },
+    .rows = for_rows::nll_loss_forward,
 };
 
 constinit const OpDef op::nll_loss_backward{
@@ -797,6 +799,7 @@ constinit const OpDef op::nll_loss_backward{
     .saves = Saves::values,
     .infer = infer_nll_backward,
     .vjp = [](Vjp& g) { nll_backward_gradient(g, op::nll_loss_forward); },
+    .rows = for_rows::nll_loss_backward,
 };
 
 constinit const OpDef op::nll_loss2d_forward{
@@ -841,6 +844,7 @@ constinit const OpDef op::class_loss{
     .infer = infer_class_loss,
     .vjp = class_loss_gradient,
     .decompose = class_loss_in_parts,
+    .rows = for_rows::along_dim_of_all,
 };
 
 constinit const OpDef op::count_classes{
@@ -855,6 +859,7 @@ constinit const OpDef op::count_classes{
         infer.fail(janus::cat("target ", infer.type(0)));
       return {Type::tensor(DType::i64, {})};
     },
+    .rows = for_rows::count_classes,
 };
 
 constinit const OpDef op::nll_loss{

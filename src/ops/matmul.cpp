@@ -3,6 +3,7 @@
 #include <array>
 
 #include "ops/expression.h"
+#include "ops/row_rules.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -170,6 +171,7 @@ constinit const OpDef op::mm{
     .autocast = Autocast::lower,
     .infer = infer_product<2>,
     .vjp = [](Vjp& g) { product_gradient(g, op::mm); },
+    .rows = for_rows::mm,
 };
 
 constinit const OpDef op::bmm{
@@ -206,6 +208,7 @@ constinit const OpDef op::mv{
           if (g.needs(0)) g.add(0, outer_product(dy, in(g, 1)));
           if (g.needs(1)) g.add(1, apply(op::mv, swapped(in(g, 0)), dy));
         },
+    .rows = for_rows::mv,
 };
 
 constinit const OpDef op::dot{
@@ -261,6 +264,8 @@ constinit const OpDef op::addmm{
     .autocast = Autocast::lower,
     .infer = infer_added_product<2>,
     .vjp = [](Vjp& g) { added_product_gradient(g, op::mm); },
+    .adds = for_rows::adds_product,
+    .sum_of_rows = for_rows::sum_of_products,
 };
 
 constinit const OpDef op::baddbmm{
@@ -330,6 +335,7 @@ constinit const OpDef op::linear{
     .autocast = Autocast::lower,
     .infer = infer_linear,
     .vjp = linear_gradient,
+    .rows = for_rows::linear,
 };
 
 }  // namespace janus

@@ -13,6 +13,7 @@
 #include "graph/cost.h"
 #include "ops/expression.h"
 #include "ops/index_space.h"
+#include "ops/row_rules.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -806,6 +807,7 @@ constinit const OpDef op::embedding{
     .access = Access::embedded,
     .infer = [](const Infer& infer) -> std::vector<Type> { return {embedded(infer, 0, 1)}; },
     .vjp = embedding_gradient,
+    .rows = for_rows::embedding,
 };
 
 constinit const OpDef op::embedding_dense_backward{

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "ops/expression.h"
+#include "ops/row_rules.h"
 #include "ops/shape.h"
 #include "ops/view_rules.h"
 
@@ -370,6 +371,7 @@ constinit const OpDef op::select{
       return op::select_scatter(s.builder, {s.base, s.replacement}, s.view.attributes);
     },
     .part = part_of_select,
+    .rows = for_rows::along_dim,
 };
 
 constinit const OpDef op::slice{
@@ -385,6 +387,7 @@ constinit const OpDef op::slice{
     .vjp = slice_gradient,
     .scatter = scatter_slice,
     .part = part_of_slice,
+    .rows = for_rows::along_dim,
 };
 
 constinit const OpDef op::narrow{
@@ -401,6 +404,7 @@ constinit const OpDef op::narrow{
     .vjp = slice_gradient,
     .scatter = scatter_slice,
     .part = part_of_narrow,
+    .rows = for_rows::along_dim,
 };
 
 constinit const OpDef op::diagonal{
@@ -446,6 +450,7 @@ constinit const OpDef op::row{
       return op::index_put(s.builder, {s.base, index, s.replacement});
     },
     .part = part_of_row,
+    .rows = for_rows::row,
 };
 
 constinit const OpDef op::row_backward{
@@ -458,6 +463,7 @@ constinit const OpDef op::row_backward{
     .saves = Saves::values,
     .infer = infer_row_backward,
     .vjp = [](Vjp& g) { g.add(0, apply(op::row, dout(g), in(g, 1))); },
+    .rows = for_rows::row_backward,
 };
 
 constinit const OpDef op::add_to_row{
@@ -474,6 +480,8 @@ constinit const OpDef op::add_to_row{
           g.add(0, dout(g));
           if (g.needs(1)) g.add(1, apply(op::row, dout(g), in(g, 2)));
         },
+    .adds = for_rows::adds_always,
+    .sum_of_rows = for_rows::sum_in_rows,
 };
 
 constinit const OpDef op::select_backward{
@@ -511,6 +519,7 @@ constinit const OpDef op::slice_backward{
                           {"length", to_attribute(length)}},
                          dout(g)));
         },
+    .rows = for_rows::slice_backward,
 };
 
 constinit const OpDef op::diagonal_backward{

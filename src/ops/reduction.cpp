@@ -8,6 +8,7 @@
 
 #include "ops/expression.h"
 #include "ops/index_space.h"
+#include "ops/row_rules.h"
 #include "ops/shape_rules.h"
 
 namespace janus {
@@ -413,6 +414,7 @@ constinit const OpDef op::sum{
           const auto x = in(g, 0);
           g.add(0, spread(g.node(), cast(dout(g), x.dtype()), x.shape()));
         },
+    .rows = for_rows::reduced,
 };
 
 constinit const OpDef op::mean{
@@ -438,6 +440,7 @@ constinit const OpDef op::mean{
           return reduced(infer, dtype);
         },
     .vjp = [](Vjp& g) { g.add(0, mean_gradient(g, dout(g))); },
+    .rows = for_rows::reduced,
 };
 
 constinit const OpDef op::prod{
@@ -516,6 +519,7 @@ constinit const OpDef op::amax{
     .rounds = Rounds::at_the_end,
     .infer = infer_extremum,
     .vjp = shared_extremum_gradient,
+    .rows = for_rows::reduced,
 };
 
 constinit const OpDef op::amin{
@@ -533,6 +537,7 @@ constinit const OpDef op::amin{
     .rounds = Rounds::at_the_end,
     .infer = infer_extremum,
     .vjp = shared_extremum_gradient,
+    .rows = for_rows::reduced,
 };
 
 constinit const OpDef op::max{

@@ -12,6 +12,7 @@
 
 #include "ops/expression.h"
 #include "ops/list.h"
+#include "ops/row_rules.h"
 #include "ops/view_rules.h"
 
 namespace janus {
@@ -329,6 +330,7 @@ constinit const OpDef op::view{
     .fold = fold_same_type,
     .vjp = reshape_back,
     .scatter = scatter_reshaped,
+    .rows = for_rows::same_elements,
 };
 
 constinit const OpDef op::reshape{
@@ -344,6 +346,7 @@ constinit const OpDef op::reshape{
     .fold = fold_same_type,
     .vjp = reshape_back,
     .scatter = scatter_reshaped,
+    .rows = for_rows::same_elements,
 };
 
 constinit const OpDef op::view_as{
@@ -404,6 +407,7 @@ constinit const OpDef op::squeeze{
     .fold = fold_same_type,
     .vjp = reshape_back,
     .scatter = scatter_reshaped,
+    .rows = for_rows::same_elements,
 };
 
 constinit const OpDef op::squeeze_all{
@@ -429,6 +433,7 @@ constinit const OpDef op::unsqueeze{
     .infer = infer_unsqueeze,
     .vjp = reshape_back,
     .scatter = scatter_reshaped,
+    .rows = for_rows::same_elements,
 };
 
 constinit const OpDef op::transpose{
@@ -446,6 +451,7 @@ constinit const OpDef op::transpose{
     .scatter = [](const Scatter& s) -> Value* {
       return transposed_as(s.view, Expression(s.builder, s.replacement));
     },
+    .rows = for_rows::transpose,
 };
 
 constinit const OpDef op::t{
@@ -485,6 +491,7 @@ constinit const OpDef op::permute{
     .scatter = [](const Scatter& s) -> Value* {
       return permuted_back(s.view, Expression(s.builder, s.replacement));
     },
+    .rows = for_rows::permute,
 };
 
 constinit const OpDef op::movedim{
@@ -512,6 +519,7 @@ constinit const OpDef op::expand{
     .infer = infer_expand,
     .fold = fold_same_type,
     .vjp = [](Vjp& g) { g.add(0, sum_to(dout(g), in(g, 0).shape())); },
+    .rows = for_rows::expand,
 };
 
 constinit const OpDef op::expand_as{

@@ -26,6 +26,7 @@
 #include "graph/constant.h"
 #include "ops/index_space.h"
 #include "ops/list.h"
+#include "ops/row_rules.h"
 #include "ops/rows.h"
 
 namespace janus {
@@ -492,6 +493,7 @@ constinit const OpDef op::detach{
     .sees = Sees::all,
     .infer = infer_same,
     .scatter = scatter_whole,
+    .rows = ops::for_rows::identity,
 };
 
 // ---- Control flow -----------------------------------------------------------------------------

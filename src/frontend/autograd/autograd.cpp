@@ -228,7 +228,7 @@ bool is_stale(const Interpreter& interpreter, const graph::Node& node, const gra
 
 /// Whether the node wrote its result over its operand, and keeps that for its gradient.
 bool saves_its_result(const Interpreter& interpreter, const graph::Node& node) {
-  if (!saves_result_in_place(*node.op)) return false;
+  if (graph::saves_of(*node.op) != graph::Saves::result_in_place) return false;
   const auto written = interpreter.history.overwritten.find(node.inputs[0]);
   return written != interpreter.history.overwritten.end() && written->second == &node;
 }
@@ -273,7 +273,8 @@ std::vector<graph::Value*> append_gradient(Interpreter& interpreter,
 
 bool is_consumed(const Interpreter& interpreter, const std::vector<graph::Value*>& values) {
   return std::ranges::any_of(gradient_nodes(values), [&](const graph::Node* node) {
-    return interpreter.history.consumed.contains(node) && !keeps_nothing(*node);
+    return interpreter.history.consumed.contains(node) &&
+           graph::saves_of(*node->op) != graph::Saves::nothing;
   });
 }
 
