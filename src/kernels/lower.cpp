@@ -326,7 +326,8 @@ class Nest {
     Instruction instruction{.opcode = Opcode::reduce, .dtype = dtype, .combine = combine};
     instruction.operands[0] = code.convert(operand->second, dtype).id;
     Lowering::Scalar result{nest_.append(instruction), dtype};
-    if (node.op == &op::mean) result = code.div(result, code.convert(count(code), dtype));
+    if (node.op->combines == graph::Combines::mean)
+      result = code.div(result, code.convert(count(code), dtype));
     values_[node.output()] = result;
   }
 
@@ -424,12 +425,20 @@ class Nest {
   }
 
   static Combine combine_of(const Node& node) {
-    if (node.op == &op::prod || node.op == &op::prod_dim) return Combine::product;
-    if (node.op == &op::amax || node.op == &op::max) return Combine::maximum;
-    if (node.op == &op::amin || node.op == &op::min) return Combine::minimum;
-    if (node.op == &op::any) return Combine::any;
-    if (node.op == &op::all) return Combine::all;
-    return Combine::sum;
+    switch (node.op->combines) {
+      case graph::Combines::product:
+        return Combine::product;
+      case graph::Combines::maximum:
+        return Combine::maximum;
+      case graph::Combines::minimum:
+        return Combine::minimum;
+      case graph::Combines::any:
+        return Combine::any;
+      case graph::Combines::all:
+        return Combine::all;
+      default:
+        return Combine::sum;
+    }
   }
 
   /// The index, or the end of the dimension that it lies beyond.
@@ -598,7 +607,7 @@ void add_node(Nest& nest, const Node& node) {
     nest.add_constant(node);
   else if (node.op == &op::size)
     nest.add_size(node);
-  else if (node.op == &op::pick)
+  else if (node.op->combines == graph::Combines::picked)
     nest.add_pick(node);
   else if (ops::is_read(node))
     nest.add_read(node);

@@ -17,8 +17,13 @@
 
 namespace janus::ops {
 
+using graph::Access;
+using graph::Combines;
 using graph::Dim;
 using graph::Node;
+using graph::Reduces;
+using graph::Rounds;
+using graph::Sees;
 using graph::Shape;
 using graph::Trait;
 using graph::Value;
@@ -26,10 +31,6 @@ using graph::Value;
 namespace {
 
 struct NoSpace {};
-
-bool is_one_of(const Node& node, std::initializer_list<const graph::OpDef*> ops) {
-  return std::ranges::find(ops, node.op) != ops.end();
-}
 
 std::vector<int64_t> all_dims(int64_t rank) {
   std::vector<int64_t> dims(static_cast<size_t>(rank));
@@ -67,17 +68,23 @@ std::vector<int64_t> normalised_dims(const Node& node, int64_t rank) {
 }
 
 bool is_view_of_ones(const Node& node) {
-  return is_one_of(node, {&op::view, &op::reshape, &op::unsqueeze, &op::squeeze, &op::expand});
+  switch (node.op->sees) {
+    case Sees::reshaped:
+    case Sees::viewed:
+    case Sees::squeezed:
+    case Sees::unsqueezed:
+    case Sees::expanded:
+      return !node.op->is(Trait::composite);
+    default:
+      return false;
+  }
 }
 
 bool is_elementwise(const Node& node) {
   return node.op->is(Trait::elementwise) && has_scalar_program(node);
 }
 
-bool is_batch_norm(const Node& node) {
-  return is_one_of(node,
-                   {&op::batch_norm_train, &op::batch_norm_no_stats, &op::batch_norm_backward});
-}
+bool is_batch_norm(const Node& node) { return node.op->reduces == Reduces::all_but_channels; }
 
 /// Whether the node computes with tensors of half precision.
 bool is_half(const Node& node) {
@@ -89,8 +96,7 @@ bool is_half(const Node& node) {
 /// Whether eager's operator rounds half precision in between, in a way that kernels can't: after
 /// each factor, or differently for the elements behind the last whole vector.
 bool rounds_within(const Node& node) {
-  if (is_one_of(node, {&op::class_loss, &op::prod, &op::prod_dim})) return true;
-  if (node.op != &op::softmax_native) return false;
+  if (node.op->rounds != Rounds::within_but_along_last) return node.op->rounds == Rounds::within;
   const auto rank = static_cast<int64_t>(node.output()->type.shape.size());
   return named_dim(node, rank) != std::vector<int64_t>{rank - 1};
 }
@@ -105,18 +111,12 @@ std::vector<size_t> extended(const Shape& shape) {
 
 }  // namespace
 
-bool is_plain_reduction(const Node& node) {
-  return is_one_of(node, {&op::sum, &op::mean, &op::amax, &op::amin, &op::prod, &op::prod_dim,
-                          &op::any, &op::all, &op::max, &op::min, &op::pick});
-}
+bool is_plain_reduction(const Node& node) { return node.op->combines != Combines::nothing; }
 
-bool is_pooling(const Node& node) {
-  return is_one_of(node, {&op::max_pool2d_with_indices, &op::avg_pool2d, &op::avg_pool2d_backward,
-                          &op::adaptive_avg_pool2d_native, &op::adaptive_avg_pool2d_backward});
-}
+bool is_pooling(const Node& node) { return node.op->access == Access::window; }
 
 bool is_reindexing(const Node& node) {
-  return is_read(node) || is_pooling(node) || is_one_of(node, {&op::cat, &op::constant_pad_nd});
+  return is_read(node) || is_pooling(node) || node.op->access == Access::joined;
 }
 
 bool is_read_elsewhere(const Node& node, size_t input) {
@@ -127,18 +127,22 @@ std::optional<Reduction> reduction_of(const Node& node) {
   if (node.inputs.empty() || !node.inputs[0]->type.is_tensor()) return std::nullopt;
   const Shape& shape = node.inputs[0]->type.shape;
   const auto rank = static_cast<int64_t>(shape.size());
-  if (is_one_of(node,
-                {&op::sum, &op::mean, &op::amax, &op::amin, &op::any, &op::all, &op::logsumexp}))
-    return Reduction{shape, reduced_dims(node.attributes, "dim", rank)};
-  if (is_one_of(node, {&op::prod, &op::max, &op::min})) return Reduction{shape, all_dims(rank)};
-  if (is_one_of(node, {&op::prod_dim, &op::softmax_native, &op::softmax_backward_data,
-                       &op::log_softmax_native, &op::log_softmax_backward_data, &op::class_loss,
-                       &op::pick}))
-    return Reduction{shape, named_dim(node, rank)};
-  if (is_one_of(node, {&op::argmax, &op::argmin, &op::max_dim, &op::min_dim}))
-    return reduction_to_positions(node);
-  if (node.op == &op::native_layer_norm) return Reduction{shape, normalised_dims(node, rank)};
-  if (is_batch_norm(node)) return Reduction{shape, all_dims_but(1, rank)};
+  switch (node.op->reduces) {
+    case Reduces::nothing:
+      return std::nullopt;
+    case Reduces::named:
+      return Reduction{shape, reduced_dims(node.attributes, "dim", rank)};
+    case Reduces::all:
+      return Reduction{shape, all_dims(rank)};
+    case Reduces::one:
+      return Reduction{shape, named_dim(node, rank)};
+    case Reduces::to_position:
+      return reduction_to_positions(node);
+    case Reduces::normalised:
+      return Reduction{shape, normalised_dims(node, rank)};
+    case Reduces::all_but_channels:
+      return Reduction{shape, all_dims_but(1, rank)};
+  }
   return std::nullopt;
 }
 
@@ -373,7 +377,7 @@ class IndexSpace::Finder {
     const Value* operand = space_.resolved(node.inputs[0]);
     const Shape& from = operand->type.shape;
     const Shape& to = node.output()->type.shape;
-    if (node.op == &op::expand) {
+    if (node.op->sees == Sees::expanded) {
       const Axes axes = trailing_axes(to);
       Axes aligned;
       for (size_t d = 0; d < from.size(); ++d)

@@ -127,8 +127,7 @@ bool has_scalar_program(const Node& node) {
   if (node.op->scalar == nullptr) return false;
   for (const Value* output : node.outputs)
     if (!output->type.is_tensor() || is_complex(output->type.dtype)) return false;
-  const bool divides = node.op == &op::floor_divide || node.op == &op::remainder ||
-                       node.op == &op::fmod || node.op == &op::div_mode;
+  const bool divides = node.op->raises == graph::Raises::integer_zero;
   const bool powers = node.op == &op::pow || node.op == &op::pow_scalar || node.op == &op::pow_base;
   return !(divides || powers) || is_floating(node.output()->type.dtype);
 }

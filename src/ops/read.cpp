@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
-#include "ops/list.h"
+#include "graph/op.h"
 #include "ops/shape_rules.h"
 
 namespace janus::ops {
 
+using graph::Access;
 using graph::Dim;
 using graph::Node;
 using graph::Shape;
@@ -133,24 +134,49 @@ const Division* Read::division(size_t dim) const {
 bool Read::turns(size_t dim) const { return std::ranges::find(turned, dim) != turned.end(); }
 
 bool looks_up(const Node& node) {
-  return node.op == &op::gather || node.op == &op::index_select || node.op == &op::embedding ||
-         (node.op == &op::index && !lies_by_hidden_strides(node));
+  switch (node.op->access) {
+    case Access::gathered:
+    case Access::selected:
+    case Access::embedded:
+      return true;
+    case Access::subscripted:
+      return !lies_by_hidden_strides(node);
+    default:
+      return false;
+  }
 }
 
 bool is_read(const Node& node) {
-  return node.op == &op::reindex || node.op == &op::reindex_divided ||
-         (node.op == &op::flip && !lies_by_hidden_strides(node)) || looks_up(node);
+  switch (node.op->access) {
+    case Access::mapped:
+    case Access::divided:
+      return true;
+    case Access::reversed:
+      return !lies_by_hidden_strides(node);
+    default:
+      return looks_up(node);
+  }
 }
 
 std::optional<Read> read_of(const Node& node) {
-  if (node.op == &op::reindex)
-    return Read{index_map(node.attributes, node.output()->type.shape.size())};
-  if (node.op == &op::reindex_divided) return divided(node);
-  if (node.op == &op::flip) return turned(node);
-  if (node.op == &op::gather) return gathered(node);
-  if (node.op == &op::index_select) return selected(node);
-  if (node.op == &op::embedding) return embedded(node);
-  return node.op == &op::index ? std::optional(indexed(node)) : std::nullopt;
+  switch (node.op->access) {
+    case Access::mapped:
+      return Read{index_map(node.attributes, node.output()->type.shape.size())};
+    case Access::divided:
+      return divided(node);
+    case Access::reversed:
+      return turned(node);
+    case Access::gathered:
+      return gathered(node);
+    case Access::selected:
+      return selected(node);
+    case Access::embedded:
+      return embedded(node);
+    case Access::subscripted:
+      return indexed(node);
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace janus::ops

@@ -40,13 +40,6 @@ bool is_repeated(const Node& node) {
   return around != nullptr;
 }
 
-/// ATen looks for positions element by element, where kernels go over a row twice in vectors: three
-/// to ten times as fast. Its `logsumexp` is made of six operators.
-bool is_slow_alone(const Node& node) {
-  return node.op == &op::argmax || node.op == &op::argmin || node.op == &op::max_dim ||
-         node.op == &op::min_dim || node.op == &op::logsumexp;
-}
-
 /// A lone node gains nothing in a kernel that ATen computes as well, but that the call is cheaper:
 /// worth the time of compiling it where it is called again and again, or where the call is all that
 /// it costs. ATen joins and pads as fast, and where a large tensor is only reduced in one go behind
@@ -59,7 +52,7 @@ bool is_worth_it(const Group& group) {
     return false;
   if (group.size() > 1 || first.op->aten.empty()) return true;
   if (ops::is_reindexing(first)) return reads_faster(first);
-  if (is_slow_alone(first)) return true;
+  if (first.op->cost == graph::Cost::slow_alone) return true;
   return has_few_elements(first) || (is_repeated(first) && !ops::reduction_of(first));
 }
 
@@ -125,10 +118,7 @@ class Gathered {
 
 /// As fast as the elements come from memory.
 bool is_cheap(const Node& node) {
-  static const std::unordered_set<const graph::OpDef*> cheap = {
-      &op::to,  &op::neg, &op::abs, &op::relu, &op::add, &op::sub, &op::rsub, &op::mul,
-      &op::div, &op::eq,  &op::ne,  &op::lt,   &op::le,  &op::gt,  &op::ge};
-  return cheap.contains(node.op) && ops::has_scalar_program(node);
+  return node.op->cost == graph::Cost::cheap && ops::has_scalar_program(node);
 }
 
 /// The values that each kernel makes anew of what lies in memory anyway, where that moves fewer

@@ -471,7 +471,10 @@ bool has_few_elements(const Node& node) {
 /// ATen copies whole rows, joins, pads and turns as fast; elements it takes one by one, those of
 /// windows with a branch at each.
 bool reads_faster(const Node& node) {
-  if (node.op == &op::gather || node.op == &op::index || ops::is_pooling(node)) return true;
+  const graph::Access access = node.op->access;
+  if (access == graph::Access::gathered || access == graph::Access::subscripted ||
+      ops::is_pooling(node))
+    return true;
   return ops::is_read(node) && has_few_elements(node);
 }
 
