@@ -11,14 +11,14 @@
 
 namespace janus::ops {
 
-using Number = std::variant<int64_t, double, bool>;
+using Number = graph::PythonNumber;
 
-/// Computes one operator. nullopt, which fails the run, if Python would raise or return a complex
+/// The type of OpDef::number: computes one operator. nullopt, which fails the run, if Python would raise or return a complex
 /// number, or if an integer does not fit or is not exact.
 using NumberFunction = std::optional<Number> (*)(std::span<const Number>);
 
-/// The function of a `scalar_...` operator; null for any other operator.
-NumberFunction number_function(const graph::OpDef& op);
+/// Whether it computes with Python's numbers alone, or makes a tensor of one.
+bool is_of_numbers(const graph::OpDef& op);
 
 /// bool(x), float(x).
 bool truth(const Number& number);

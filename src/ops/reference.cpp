@@ -498,7 +498,7 @@ ops::Number number_of(const ReferenceCall& call, size_t input) {
 std::vector<Datum> python_number(const ReferenceCall& call) {
   std::vector<ops::Number> operands;
   for (size_t i = 0; i < call.inputs.size(); ++i) operands.push_back(number_of(call, i));
-  const auto result = number_function(*call.node.op)(operands);
+  const auto result = call.node.op->number(operands);
   if (!result) throw RunFailure(cat(call.node.op->name, ": not a number that fits"));
   return {std::visit([](auto number) -> Datum { return number; }, *result)};
 }
@@ -549,7 +549,7 @@ Reference make_reference() {
   functions["to"] = functions["to_dtype"] = convert_dtype;
   functions["item"] = item;
   for (const OpDef* op : all())
-    if (number_function(*op) != nullptr) functions[op->name] = python_number;
+    if (op->number != nullptr) functions[op->name] = python_number;
   return result;
 }
 

@@ -56,7 +56,7 @@ Result integer_from(double value) {
 
 // ---- Arithmetic -------------------------------------------------------------------------------
 
-Result add(Numbers n) {
+Result add_up(Numbers n) {
   if (any_float(n)) return to_double(n[0]) + to_double(n[1]);
   int64_t sum;
   if (__builtin_add_overflow(to_integer(n[0]), to_integer(n[1]), &sum)) return std::nullopt;
@@ -104,7 +104,7 @@ Division divide_floor(double a, double b) {
   return {quotient - down > 0.5 ? down + 1 : down, rest};
 }
 
-Result floor_divide(Numbers n) {
+Result divide_down(Numbers n) {
   if (to_double(n[1]) == 0) return std::nullopt;
   if (any_float(n)) return divide_floor(to_double(n[0]), to_double(n[1])).quotient;
   const int64_t a = to_integer(n[0]), b = to_integer(n[1]);
@@ -147,7 +147,7 @@ Result negate(Numbers n) {
   return subtract(std::array<Number, 2>{int64_t{0}, n[0]});
 }
 
-Result positive(Numbers n) {
+Result unchanged(Numbers n) {
   if (is_float(n[0])) return n[0];
   return to_integer(n[0]);
 }
@@ -353,8 +353,8 @@ Value* fold_number(const Fold& fold) {
     if (!known) return nullptr;
     operands.push_back(*known);
   }
-  const Result result = number_function(*fold.node.op)(operands);
-  if (!result) return nullptr;  // the run will fail there
+  const Result result = fold.node.op->number(operands);
+  if (!result) return nullptr;  // it fails when it is run
   return std::visit([&](auto value) { return fold.builder.constant(value); }, *result);
 }
 
@@ -368,6 +368,7 @@ constinit const OpDef op::scalar_add{
     .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
+    .number = add_up,
 };
 
 constinit const OpDef op::scalar_sub{
@@ -378,6 +379,7 @@ constinit const OpDef op::scalar_sub{
     .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
+    .number = subtract,
 };
 
 constinit const OpDef op::scalar_mul{
@@ -388,6 +390,7 @@ constinit const OpDef op::scalar_mul{
     .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
+    .number = multiply,
 };
 
 constinit const OpDef op::scalar_truediv{
@@ -398,6 +401,7 @@ constinit const OpDef op::scalar_truediv{
     .raises = Raises::zero,
     .infer = infer_float,
     .fold = fold_number,
+    .number = divide,
 };
 
 constinit const OpDef op::scalar_floordiv{
@@ -408,6 +412,7 @@ constinit const OpDef op::scalar_floordiv{
     .raises = Raises::zero,
     .infer = infer_arithmetic,
     .fold = fold_number,
+    .number = divide_down,
 };
 
 constinit const OpDef op::scalar_mod{
@@ -418,6 +423,7 @@ constinit const OpDef op::scalar_mod{
     .raises = Raises::zero,
     .infer = infer_arithmetic,
     .fold = fold_number,
+    .number = modulo,
 };
 
 constinit const OpDef op::scalar_pow{
@@ -428,6 +434,7 @@ constinit const OpDef op::scalar_pow{
     .raises = Raises::outside_domain_real,
     .infer = infer_power,
     .fold = fold_number,
+    .number = power,
 };
 
 constinit const OpDef op::scalar_neg{
@@ -438,6 +445,7 @@ constinit const OpDef op::scalar_neg{
     .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
+    .number = negate,
 };
 
 constinit const OpDef op::scalar_pos{
@@ -448,6 +456,7 @@ constinit const OpDef op::scalar_pos{
     .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
+    .number = unchanged,
 };
 
 constinit const OpDef op::scalar_abs{
@@ -458,6 +467,7 @@ constinit const OpDef op::scalar_abs{
     .raises = Raises::not_for_contents,
     .infer = infer_arithmetic,
     .fold = fold_number,
+    .number = absolute,
 };
 
 constinit const OpDef op::scalar_and{
@@ -468,6 +478,7 @@ constinit const OpDef op::scalar_and{
     .raises = Raises::not_for_contents,
     .infer = infer_bits,
     .fold = fold_number,
+    .number = bit_and,
 };
 
 constinit const OpDef op::scalar_or{
@@ -478,6 +489,7 @@ constinit const OpDef op::scalar_or{
     .raises = Raises::not_for_contents,
     .infer = infer_bits,
     .fold = fold_number,
+    .number = bit_or,
 };
 
 constinit const OpDef op::scalar_xor{
@@ -488,6 +500,7 @@ constinit const OpDef op::scalar_xor{
     .raises = Raises::not_for_contents,
     .infer = infer_bits,
     .fold = fold_number,
+    .number = bit_xor,
 };
 
 constinit const OpDef op::scalar_invert{
@@ -498,6 +511,7 @@ constinit const OpDef op::scalar_invert{
     .raises = Raises::not_for_contents,
     .infer = infer_shift,
     .fold = fold_number,
+    .number = invert,
 };
 
 constinit const OpDef op::scalar_lshift{
@@ -508,6 +522,7 @@ constinit const OpDef op::scalar_lshift{
     .raises = Raises::not_for_contents,
     .infer = infer_shift,
     .fold = fold_number,
+    .number = shift_left,
 };
 
 constinit const OpDef op::scalar_rshift{
@@ -518,6 +533,7 @@ constinit const OpDef op::scalar_rshift{
     .raises = Raises::not_for_contents,
     .infer = infer_shift,
     .fold = fold_number,
+    .number = shift_right,
 };
 
 constinit const OpDef op::scalar_eq{
@@ -528,6 +544,7 @@ constinit const OpDef op::scalar_eq{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = equal,
 };
 
 constinit const OpDef op::scalar_ne{
@@ -538,6 +555,7 @@ constinit const OpDef op::scalar_ne{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = not_equal,
 };
 
 constinit const OpDef op::scalar_lt{
@@ -548,6 +566,7 @@ constinit const OpDef op::scalar_lt{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = less,
 };
 
 constinit const OpDef op::scalar_le{
@@ -558,6 +577,7 @@ constinit const OpDef op::scalar_le{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = less_equal,
 };
 
 constinit const OpDef op::scalar_gt{
@@ -568,6 +588,7 @@ constinit const OpDef op::scalar_gt{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = greater,
 };
 
 constinit const OpDef op::scalar_ge{
@@ -578,6 +599,7 @@ constinit const OpDef op::scalar_ge{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = greater_equal,
 };
 
 constinit const OpDef op::scalar_min{
@@ -588,6 +610,7 @@ constinit const OpDef op::scalar_min{
     .raises = Raises::not_for_contents,
     .infer = infer_choice,
     .fold = fold_number,
+    .number = smaller,
 };
 
 constinit const OpDef op::scalar_max{
@@ -598,6 +621,7 @@ constinit const OpDef op::scalar_max{
     .raises = Raises::not_for_contents,
     .infer = infer_choice,
     .fold = fold_number,
+    .number = larger,
 };
 
 constinit const OpDef op::scalar_select{
@@ -608,6 +632,7 @@ constinit const OpDef op::scalar_select{
     .raises = Raises::not_for_contents,
     .infer = infer_choice,
     .fold = fold_number,
+    .number = choose,
 };
 
 constinit const OpDef op::scalar_not{
@@ -618,6 +643,7 @@ constinit const OpDef op::scalar_not{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = negation,
 };
 
 constinit const OpDef op::scalar_bool{
@@ -628,6 +654,7 @@ constinit const OpDef op::scalar_bool{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = as_bool,
 };
 
 constinit const OpDef op::scalar_float{
@@ -638,6 +665,7 @@ constinit const OpDef op::scalar_float{
     .raises = Raises::not_for_contents,
     .infer = infer_float,
     .fold = fold_number,
+    .number = as_float,
 };
 
 constinit const OpDef op::scalar_int{
@@ -648,6 +676,7 @@ constinit const OpDef op::scalar_int{
     .raises = Raises::outside_domain,
     .infer = infer_integer,
     .fold = fold_number,
+    .number = rounded<c_trunc>,
 };
 
 constinit const OpDef op::scalar_floor{
@@ -658,6 +687,7 @@ constinit const OpDef op::scalar_floor{
     .raises = Raises::outside_domain,
     .infer = infer_integer,
     .fold = fold_number,
+    .number = rounded<c_floor>,
 };
 
 constinit const OpDef op::scalar_ceil{
@@ -668,6 +698,7 @@ constinit const OpDef op::scalar_ceil{
     .raises = Raises::outside_domain,
     .infer = infer_integer,
     .fold = fold_number,
+    .number = rounded<c_ceil>,
 };
 
 constinit const OpDef op::scalar_round{
@@ -678,6 +709,7 @@ constinit const OpDef op::scalar_round{
     .raises = Raises::outside_domain,
     .infer = infer_integer,
     .fold = fold_number,
+    .number = rounded<c_nearbyint>,
 };
 
 constinit const OpDef op::scalar_sqrt{
@@ -688,6 +720,7 @@ constinit const OpDef op::scalar_sqrt{
     .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
+    .number = finite_function<c_sqrt>,
 };
 
 constinit const OpDef op::scalar_exp{
@@ -698,6 +731,7 @@ constinit const OpDef op::scalar_exp{
     .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
+    .number = finite_function<c_exp>,
 };
 
 constinit const OpDef op::scalar_sin{
@@ -708,6 +742,7 @@ constinit const OpDef op::scalar_sin{
     .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
+    .number = finite_function<c_sin>,
 };
 
 constinit const OpDef op::scalar_cos{
@@ -718,6 +753,7 @@ constinit const OpDef op::scalar_cos{
     .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
+    .number = finite_function<c_cos>,
 };
 
 constinit const OpDef op::scalar_tan{
@@ -728,6 +764,7 @@ constinit const OpDef op::scalar_tan{
     .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
+    .number = finite_function<c_tan>,
 };
 
 constinit const OpDef op::scalar_tanh{
@@ -738,6 +775,7 @@ constinit const OpDef op::scalar_tanh{
     .raises = Raises::not_for_contents,
     .infer = infer_float,
     .fold = fold_number,
+    .number = finite_function<c_tanh>,
 };
 
 constinit const OpDef op::scalar_log{
@@ -748,6 +786,7 @@ constinit const OpDef op::scalar_log{
     .raises = Raises::outside_domain,
     .infer = infer_float,
     .fold = fold_number,
+    .number = logarithm,
 };
 
 constinit const OpDef op::scalar_isnan{
@@ -758,6 +797,7 @@ constinit const OpDef op::scalar_isnan{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = is_nan,
 };
 
 constinit const OpDef op::scalar_isinf{
@@ -768,6 +808,7 @@ constinit const OpDef op::scalar_isinf{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = is_infinite,
 };
 
 constinit const OpDef op::scalar_isfinite{
@@ -778,9 +819,12 @@ constinit const OpDef op::scalar_isfinite{
     .raises = Raises::not_for_contents,
     .infer = infer_bool,
     .fold = fold_number,
+    .number = is_finite,
 };
 
 namespace ops {
+
+bool is_of_numbers(const OpDef& op) { return op.number != nullptr || &op == &op::scalar_tensor; }
 
 bool truth(const Number& number) {
   return std::visit([](auto value) { return value != 0; }, number);
@@ -788,60 +832,6 @@ bool truth(const Number& number) {
 
 double to_double(const Number& number) {
   return std::visit([](auto value) { return static_cast<double>(value); }, number);
-}
-
-NumberFunction number_function(const OpDef& op) {
-  struct Row {
-    const OpDef* op;
-    NumberFunction function;
-  };
-  static constexpr Row rows[] = {
-      {&op::scalar_add, add},
-      {&op::scalar_sub, subtract},
-      {&op::scalar_mul, multiply},
-      {&op::scalar_truediv, divide},
-      {&op::scalar_floordiv, floor_divide},
-      {&op::scalar_mod, modulo},
-      {&op::scalar_pow, power},
-      {&op::scalar_neg, negate},
-      {&op::scalar_pos, positive},
-      {&op::scalar_abs, absolute},
-      {&op::scalar_and, bit_and},
-      {&op::scalar_or, bit_or},
-      {&op::scalar_xor, bit_xor},
-      {&op::scalar_invert, invert},
-      {&op::scalar_lshift, shift_left},
-      {&op::scalar_rshift, shift_right},
-      {&op::scalar_eq, equal},
-      {&op::scalar_ne, not_equal},
-      {&op::scalar_lt, less},
-      {&op::scalar_le, less_equal},
-      {&op::scalar_gt, greater},
-      {&op::scalar_ge, greater_equal},
-      {&op::scalar_min, smaller},
-      {&op::scalar_max, larger},
-      {&op::scalar_select, choose},
-      {&op::scalar_not, negation},
-      {&op::scalar_bool, as_bool},
-      {&op::scalar_float, as_float},
-      {&op::scalar_int, rounded<c_trunc>},
-      {&op::scalar_floor, rounded<c_floor>},
-      {&op::scalar_ceil, rounded<c_ceil>},
-      {&op::scalar_round, rounded<c_nearbyint>},
-      {&op::scalar_sqrt, finite_function<c_sqrt>},
-      {&op::scalar_exp, finite_function<c_exp>},
-      {&op::scalar_sin, finite_function<c_sin>},
-      {&op::scalar_cos, finite_function<c_cos>},
-      {&op::scalar_tan, finite_function<c_tan>},
-      {&op::scalar_tanh, finite_function<c_tanh>},
-      {&op::scalar_log, logarithm},
-      {&op::scalar_isnan, is_nan},
-      {&op::scalar_isinf, is_infinite},
-      {&op::scalar_isfinite, is_finite},
-  };
-  for (const Row& row : rows)
-    if (row.op == &op) return row.function;
-  return nullptr;
 }
 
 }  // namespace ops

@@ -228,7 +228,7 @@ class Maker {
       check_outer_values(node);
     } else if (is_container_operator(*node.op)) {
       instruction.action = Action::container;
-    } else if (const ops::NumberFunction number = ops::number_function(*node.op)) {
+    } else if (const ops::NumberFunction number = node.op->number) {
       instruction.action = Action::number;
       instruction.number = number;
     } else {

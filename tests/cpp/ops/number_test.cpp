@@ -25,7 +25,7 @@ Number of(bool value) { return value; }
 template <class... Operands>
 Result compute(const graph::OpDef& op, Operands... operands) {
   const Number numbers[] = {of(operands)...};
-  return ops::number_function(op)(numbers);
+  return op.number(numbers);
 }
 
 TEST(Numbers, DivisionRoundsDown) {
