@@ -415,9 +415,9 @@ void bind_testing(nb::module_& module) {
   bind_generated_record(testing);
   testing.def("record_reasons", speculate::record_reasons);
   testing.def("take_recorded_reasons", speculate::take_recorded_reasons);
-  testing.def("cast_rules", [] {
+  testing.def("cast_operators", [] {
     std::vector<std::string> names;
-    for (const frontend::CastRule& rule : frontend::cast_rules()) names.emplace_back(rule.name);
+    for (const std::string_view name : frontend::cast_operators()) names.emplace_back(name);
     return names;
   });
   testing.def(

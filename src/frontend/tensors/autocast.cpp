@@ -1,12 +1,13 @@
 #include "frontend/tensors/autocast.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 
 #include "frontend/core/interpreter.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
+#include "graph/op.h"
+#include "ops/list.h"
 #include "speculate/describe.h"
 #include "frontend/values/make.h"
 #include "frontend/core/torch_objects.h"
@@ -18,48 +19,30 @@
 namespace janus::frontend {
 
 using graph::DType;
+/// What torch's lists say of an operator.
+using Policy = graph::Autocast;
 using speculate::ReasonCode;
 
 namespace {
 
+// Operators of ATen that have no block (those that have one say it there: OpDef::autocast).
+
 constexpr std::string_view kLower[] = {
-    "_addmm_activation",
-    "_convolution",
-    "_native_multi_head_attention",
-    "addbmm",
-    "addmm",
-    "baddbmm",
-    "bmm",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_tbc",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "linalg_vecdot",
-    "linear",
-    "matmul",
-    "mkldnn_rnn_layer",
-    "mm",
-    "prelu",
-    "scaled_dot_product_attention",
+    "_addmm_activation", "_convolution",     "_native_multi_head_attention", "addbmm", "conv_tbc",
+    "linalg_vecdot",     "mkldnn_rnn_layer", "scaled_dot_product_attention",
 };
-constexpr std::string_view kWidest[] = {"cat", "index_copy", "stack"};
+constexpr std::string_view kWidest[] = {"index_copy"};
 constexpr std::string_view kFull[] = {
     "_grid_sampler_2d_cpu_fallback",
     "_lu_with_info",
     "adaptive_avg_pool3d",
     "adaptive_max_pool3d",
     "avg_pool3d",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
     "cdist",
     "cholesky",
     "cholesky_inverse",
     "cholesky_solve",
     "cosine_embedding_loss",
-    "cross_entropy_loss",
     "ctc_loss",
     "fake_quantize_per_tensor_affine",
     "fft_fft",
@@ -83,10 +66,7 @@ constexpr std::string_view kFull[] = {
     "grid_sampler_2d",
     "grid_sampler_3d",
     "hinge_embedding_loss",
-    "huber_loss",
     "inverse",
-    "kl_div",
-    "l1_loss",
     "linalg_cholesky",
     "linalg_cholesky_ex",
     "linalg_cond",
@@ -107,22 +87,18 @@ constexpr std::string_view kFull[] = {
     "linalg_tensorsolve",
     "lu_solve",
     "margin_ranking_loss",
-    "max_pool3d",
     "max_unpool2d",
     "max_unpool3d",
-    "mse_loss",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_margin_loss_forward",
     "nanquantile",
-    "nll_loss",
     "nll_loss2d",
     "orgqr",
     "ormqr",
     "pinverse",
     "poisson_nll_loss",
     "polar",
-    "prod",
     "qr",
     "quantile",
     "reflection_pad1d",
@@ -130,7 +106,6 @@ constexpr std::string_view kFull[] = {
     "replication_pad1d",
     "replication_pad2d",
     "replication_pad3d",
-    "smooth_l1_loss",
     "soft_margin_loss",
     "stft",
     "svd",
@@ -139,24 +114,6 @@ constexpr std::string_view kFull[] = {
     "triplet_margin_loss",
     "view_as_complex",
 };
-
-/// Operators of the graph that are called otherwise than ATen's in the lists.
-constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
-    {"conv1d_padding", "conv1d"}, {"conv2d_padding", "conv2d"},
-    {"conv3d_padding", "conv3d"}, {"cross_entropy", "cross_entropy_loss"},
-    {"prod_dim", "prod"},
-};
-
-/// Operators of the graph that compute what a composition of ATen's operators does, each of which
-/// would be cast for itself.
-constexpr std::string_view kNotFollowed[] = {
-    "gru_cell", "lstm_cell", "reindex", "reindex_reduce", "rnn_relu_cell", "rnn_tanh_cell",
-};
-
-constexpr std::string_view kNorms[] = {"batch_norm", "group_norm", "instance_norm", "layer_norm"};
-
-/// How operators with the parameters of nn.functional are called in the graph.
-constexpr std::string_view kFunctional = "functional_";
 
 /// Compositions of ATen's in which there is nothing to be cast.
 constexpr std::string_view kWithoutListed[] = {
@@ -189,22 +146,20 @@ constexpr std::string_view kWithoutListed[] = {
     "where",
 };
 
-constexpr auto kRules = [] {
-  std::array<CastRule, std::size(kLower) + std::size(kWidest) + std::size(kFull)> rules{};
-  size_t count = 0;
-  for (const auto name : kLower) rules[count++] = {name, CastPolicy::lower};
-  for (const auto name : kWidest) rules[count++] = {name, CastPolicy::widest};
-  for (const auto name : kFull) rules[count++] = {name, CastPolicy::full};
-  return rules;
-}();
-
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-CastPolicy policy_of(std::string_view name) {
-  const auto rule = std::ranges::find(kRules, name, &CastRule::name);
-  return rule == kRules.end() ? CastPolicy::none : rule->policy;
+/// Of an operator of ATen by its name without an overload.
+Policy policy_of(std::string_view name) {
+  if (const graph::OpDef* op = ops::table().find(name)) return op->autocast;
+  if (contains(kLower, name)) return Policy::lower;
+  if (contains(kWidest, name)) return Policy::widest;
+  return contains(kFull, name) ? Policy::full : Policy::none;
+}
+
+bool is_listed(Policy policy) {
+  return policy == Policy::lower || policy == Policy::widest || policy == Policy::full;
 }
 
 bool is_cast(const Tensor& tensor) {
@@ -370,24 +325,23 @@ Value call_clear(Interpreter& interpreter, const CallArguments&) {
 
 }  // namespace
 
-std::span<const CastRule> cast_rules() { return kRules; }
+std::vector<std::string_view> cast_operators() {
+  std::vector<std::string_view> names;
+  for (const graph::OpDef* op : ops::all())
+    if (is_listed(op->autocast)) names.push_back(op->name);
+  names.insert(names.end(), std::begin(kLower), std::end(kLower));
+  names.insert(names.end(), std::begin(kWidest), std::end(kWidest));
+  names.insert(names.end(), std::begin(kFull), std::end(kFull));
+  return names;
+}
 
-CallArguments with_casts(Interpreter& interpreter, std::string_view name, bool is_composite,
-                         const CallArguments& arguments) {
-  if (name.starts_with(kFunctional)) name.remove_prefix(kFunctional.size());
-  for (const auto& [ours, its] : kOtherNames)
-    if (name == ours) name = its;
-  const CastPolicy policy = policy_of(name);
-  // Padding by what is there, not by a constant, has operators of its own.
-  const bool is_other_pad =
-      name == "pad" && (arguments.positional.size() > 2 || arguments.keyword("mode") != nullptr);
-  if (contains(kNotFollowed, name) || is_other_pad ||
-      (is_composite && policy == CastPolicy::none && !contains(kWithoutListed, name)))
-    interpreter.refuse(ReasonCode::mode_active, cat("autocast within ", name));
-  if (policy == CastPolicy::none) return arguments;
-  const DType to = policy == CastPolicy::lower  ? interpreter.modes.autocast.dtype
-                   : policy == CastPolicy::full ? DType::f32
-                                                : widest(interpreter, arguments);
+namespace {
+
+CallArguments with_casts(Interpreter& interpreter, Policy policy, const CallArguments& arguments) {
+  if (!is_listed(policy)) return arguments;
+  const DType to = policy == Policy::lower  ? interpreter.modes.autocast.dtype
+                   : policy == Policy::full ? DType::f32
+                                            : widest(interpreter, arguments);
   Caster caster(interpreter, to);
   CallArguments cast;
   for (const Value& value : arguments.positional) cast.positional.push_back(caster.cast(value));
@@ -396,14 +350,41 @@ CallArguments with_casts(Interpreter& interpreter, std::string_view name, bool i
   return cast;
 }
 
+[[noreturn]] void refuse_within(Interpreter& interpreter, std::string_view name) {
+  interpreter.refuse(ReasonCode::mode_active, cat("autocast within ", name));
+}
+
+/// Padding by what is there, not by a constant, has operators of its own.
+bool is_other_pad(std::string_view name, const CallArguments& arguments) {
+  return name == op::pad.name &&
+         (arguments.positional.size() > 2 || arguments.keyword("mode") != nullptr);
+}
+
+}  // namespace
+
+CallArguments with_casts(Interpreter& interpreter, const graph::OpDef& op,
+                         const CallArguments& arguments) {
+  if (op.autocast == Policy::unfollowed || is_other_pad(op.name, arguments))
+    refuse_within(interpreter, op.name);
+  return with_casts(interpreter, op.autocast, arguments);
+}
+
+CallArguments with_casts(Interpreter& interpreter, std::string_view name, bool is_composite,
+                         const CallArguments& arguments) {
+  const Policy policy = policy_of(name);
+  if (policy == Policy::unfollowed || is_other_pad(name, arguments) ||
+      (is_composite && !is_listed(policy) && !contains(kWithoutListed, name)))
+    refuse_within(interpreter, name);
+  return with_casts(interpreter, policy, arguments);
+}
+
 Value cast_to(Interpreter& interpreter, const Value& tensor, DType dtype) {
   return tensor_by(interpreter, "Tensor.to", {tensor, interpreter.constant(dtype_object(dtype))});
 }
 
-std::optional<DType> widen_norm(Interpreter& interpreter, std::string_view name,
+std::optional<DType> widen_norm(Interpreter& interpreter, const graph::OpDef& op,
                                 CallArguments& arguments) {
-  if (name.starts_with(kFunctional)) name.remove_prefix(kFunctional.size());
-  if (!contains(kNorms, name) || arguments.positional.empty()) return std::nullopt;
+  if (op.autocast != Policy::widened || arguments.positional.empty()) return std::nullopt;
   auto* input = as<Tensor>(arguments.positional[0]);
   if (input == nullptr) return std::nullopt;
   const DType narrow = read(interpreter, *input)->type.dtype;

@@ -6,10 +6,10 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "frontend/values/value.h"
 
@@ -17,30 +17,20 @@ namespace janus::frontend {
 
 class Interpreter;
 
-/// What becomes of the floating operands of an operator.
-enum class CastPolicy {
-  none,    ///< it takes them as they are
-  lower,   ///< they are cast to the type of the context
-  full,    ///< to float32
-  widest,  ///< to float32 if one of them has that type, else to the type of the context
-};
+/// The operators whose operands are cast: those of the graph (OpDef::autocast), and those of ATen
+/// that are no operators of the graph, by their names without overloads.
+std::vector<std::string_view> cast_operators();
 
-/// Torch's lists, by the names of the operators without overloads.
-struct CastRule {
-  std::string_view name;
-  CastPolicy policy;
-};
-std::span<const CastRule> cast_rules();
-
-/// The arguments as the operator gets them within a context. `name` is "linear" or "conv2d" for
-/// operators of the graph and of ATen alike; refuses those of which it is not known what is cast
-/// within them.
+/// The arguments as the operator gets them within a context; refuses operators of which it is not
+/// known what is cast within them. The second is for ATen's operators: "linear", "conv2d".
+CallArguments with_casts(Interpreter& interpreter, const graph::OpDef& op,
+                         const CallArguments& arguments);
 CallArguments with_casts(Interpreter& interpreter, std::string_view name, bool is_composite,
                          const CallArguments& arguments);
 
 /// A norm of half precision with weights or statistics of float32 computes in float32: its input
 /// becomes that, and the result is to have the type that is given back.
-std::optional<graph::DType> widen_norm(Interpreter& interpreter, std::string_view name,
+std::optional<graph::DType> widen_norm(Interpreter& interpreter, const graph::OpDef& op,
                                        CallArguments& arguments);
 Value cast_to(Interpreter& interpreter, const Value& tensor, graph::DType dtype);
 

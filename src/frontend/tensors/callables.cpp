@@ -737,10 +737,12 @@ Value call_overload(Interpreter& interpreter, const OperatorForm& form, const gr
 Value call_form(Interpreter& interpreter, const OperatorForm& form, PyObject* callable,
                 const CallArguments& arguments, std::string* message) {
   if (interpreter.modes.autocast.is_on) {
-    const std::string name = cat(form.ops.front()->name, form.in_place ? "_" : "");
-    CallArguments cast = with_casts(interpreter, name, false, arguments);
+    const graph::OpDef& op = *form.ops.front();
+    // Nothing is cast for what is written in place.
+    CallArguments cast = form.in_place ? arguments : with_casts(interpreter, op, arguments);
     const WithoutAutocast within(interpreter.modes.autocast);
-    const std::optional<graph::DType> narrow = widen_norm(interpreter, name, cast);
+    const std::optional<graph::DType> narrow =
+        form.in_place ? std::nullopt : widen_norm(interpreter, op, cast);
     Value result = call_form(interpreter, form, callable, cast, message);
     return narrow && result != nullptr ? cast_to(interpreter, result, *narrow) : result;
   }

@@ -350,11 +350,13 @@ def test_weight_that_is_first_cast_without_gradients():
 
 
 def test_lists_are_torchs():
-    """Each operator with a kernel for autocast is in the table, and no other."""
+    """Each operator with a kernel for autocast is cast, and no other."""
     names = torch._C._dispatch_get_all_op_names()
+    known = {name.removeprefix("aten::").split(".")[0] for name in names}
     listed = {
         name.removeprefix("aten::").split(".")[0]
         for name in names
         if torch._C._dispatch_has_kernel_for_dispatch_key(name, "AutocastCPU")
     }
-    assert set(torchjanus._core.testing.cast_rules()) == listed
+    # Ours have further forms, with other parameters.
+    assert known & set(torchjanus._core.testing.cast_operators()) == listed
