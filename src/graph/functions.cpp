@@ -29,8 +29,8 @@ void collect(const Block& block, std::vector<Node*>& found) {
 
 }  // namespace
 
-bool is_function(const Node& node) { return node.op->name == "function"; }
-bool is_call(const Node& node) { return node.op->name == "call"; }
+bool is_function(const Node& node) { return node.op->role == Role::function; }
+bool is_call(const Node& node) { return node.op->role == Role::call; }
 
 const std::string& function_name(const Node& node) {
   const AttributeValue* value = node.attributes.find(is_call(node) ? "callee" : "name");

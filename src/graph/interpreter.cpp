@@ -98,7 +98,7 @@ class Run {
         symbols_.try_emplace(graph_.inputs()[i]->name, *number);
     }
     for_each_node(graph_.body(), [&](const Node& node) {
-      if (node.op->name != "state") return;
+      if (node.op->role != Role::state) return;
       const auto cell = cells_.find(node.attributes.get<std::string>("cell"));
       if (cell != cells_.end()) bind(node.output()->type, cell->second);
     });

@@ -34,7 +34,7 @@ std::string symbol_shown_by(const Dim& size) {
 }
 
 std::string symbol_given_by(const Node& node) {
-  if (std::string_view(node.op->name) != "dimension") return {};
+  if (node.op->role != Role::dimension) return {};
   return node.attributes.get<std::string>("symbol");
 }
 

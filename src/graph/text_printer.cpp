@@ -28,7 +28,7 @@ std::string readable(std::string name) {
 std::string operator_name(const Value& value) {
   const Node* node = value.definition;
   if (node == nullptr || node->op == nullptr) return {};
-  if (node->op->name != "constant") return std::string(node->op->name);
+  if (node->op->role != Role::constant) return std::string(node->op->name);
   const AttributeValue* constant = node->attributes.find("value");
   if (constant == nullptr) return {};
   std::string name = readable(cat("c", *constant));
@@ -131,7 +131,8 @@ class Printer {
   }
 
   void blocks(const Node& node, int depth) {
-    const std::string_view joint = node.op != nullptr && node.op->name == "while" ? "do" : "else";
+    const std::string_view joint =
+        node.op != nullptr && node.op->role == Role::loop ? "do" : "else";
     for (size_t i = 0; i < node.blocks.size(); ++i) {
       text_ += i == 0 ? " {" : cat(' ', joint, " {");
       if (!node.blocks[i]->parameters.empty()) {

@@ -144,7 +144,7 @@ class Verifier {
       if (!written_.emplace(node.op, cell).second)
         fail(&node, cat(node.op->name, " of cell ", cell, " stands twice"));
     }
-    if (node.op->name == "state" && node.outputs.size() == 1) {
+    if (node.op->role == Role::state && node.outputs.size() == 1) {
       const std::string cell = node.attributes.get_or<std::string>("cell", "");
       const auto [known, is_new] = cell_types_.emplace(cell, node.outputs[0]->type);
       if (!is_new && known->second != node.outputs[0]->type)

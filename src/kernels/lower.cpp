@@ -603,7 +603,7 @@ bool is_plain(const Node* node) {
 }
 
 void add_node(Nest& nest, const Node& node) {
-  if (node.op->name == "constant")
+  if (node.op->role == graph::Role::constant)
     nest.add_constant(node);
   else if (node.op == &op::size)
     nest.add_size(node);

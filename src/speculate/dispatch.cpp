@@ -13,6 +13,7 @@
 #include "graph/cost.h"
 #include "graph/op.h"
 #include "graph/run_time_symbols.h"
+#include "ops/list.h"
 #include "speculate/describe.h"
 #include "speculate/hooks.h"
 #include "speculate/reason_record.h"
@@ -90,13 +91,14 @@ double tensor_work(const graph::Graph& graph) {
   constexpr double kEnough = 1000;
   double work = 0;
   graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-    const std::string_view name = node.op->name;
-    if (name == "state" || name == "constant" || name == "size") return;
+    const graph::Role role = node.op->role;
+    if (role == graph::Role::state || role == graph::Role::constant || role == graph::Role::size)
+      return;
     bool has_tensor = false;
     for (const graph::Value* output : node.outputs) has_tensor |= output->type.is_tensor();
     for (const graph::Value* input : node.inputs) has_tensor |= input->type.is_tensor();
     if (has_tensor) work += graph::call_cost(node);
-    if (name == "gradient" || !node.blocks.empty()) work += kEnough;
+    if (node.op == &op::gradient || !node.blocks.empty()) work += kEnough;
   });
   return work;
 }

@@ -32,8 +32,7 @@ execute::Library* library_of_process = nullptr;
 std::set<std::string> cells_read(const graph::Graph& graph) {
   std::set<std::string> names;
   graph::for_each_node(graph.body(), [&](const graph::Node& node) {
-    if (node.op->name == std::string_view("state"))
-      names.insert(node.attributes.get<std::string>("cell"));
+    if (node.op->role == graph::Role::state) names.insert(node.attributes.get<std::string>("cell"));
   });
   return names;
 }

@@ -210,9 +210,8 @@ bool Interpreter::follow(graph::Value* test, const Object& example, int fact_num
   auto id = static_cast<int64_t>(output_.tests.size());
   output_.tests.push_back(std::move(record));
   graph::Value* condition =
-      outcome
-          ? test
-          : operator_named(test->type.is_tensor() ? "logical_not" : "scalar_not")(builder_, {test});
+      outcome ? test
+              : (test->type.is_tensor() ? op::logical_not : op::scalar_not)(builder_, {test});
   builder_.append(op::guard, {condition}, {{"id", id}, {"reason", std::string("branch_changed")}});
   // A test that the source does not show (that a slice ends within the tensor) is written out.
   std::string note = fact_number < 0 ? cat("assumes ", formula(*condition))
@@ -263,7 +262,7 @@ void Interpreter::learn_classes(const graph::Value* flag, bool outcome) {
 }
 
 graph::Value* Interpreter::negated_flag(graph::Value* flag) {
-  graph::Value* negated = operator_named("scalar_not")(builder_, {flag});
+  graph::Value* negated = op::scalar_not(builder_, {flag});
   auto test = class_tests.find(flag);
   if (test != class_tests.end()) {
     ClassTest opposite = test->second;

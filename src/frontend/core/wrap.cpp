@@ -344,12 +344,11 @@ graph::Value* Interpreter::dimension_value(const Dim& dim) {
     const auto known = run_time_dimensions_.find(symbol);
     return known != run_time_dimensions_.end() && known->second != &output_.graph.body();
   });
-  if (is_of_block)
-    return operator_named("size")(builder_, {}, {{"of", graph::AttributeValue(dim)}});
+  if (is_of_block) return op::size(builder_, {}, {{"of", graph::AttributeValue(dim)}});
   graph::Value*& value = dimension_values_[key];
   if (value == nullptr) {
     graph::Builder root = root_builder();
-    value = operator_named("size")(root, {}, {{"of", graph::AttributeValue(dim)}});
+    value = op::size(root, {}, {{"of", graph::AttributeValue(dim)}});
   }
   return value;
 }

@@ -11,6 +11,8 @@
 #include "frontend/objects/instances.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/callables.h"
+#include "ops/list.h"
 #include "python/integer.h"
 #include "frontend/values/constants.h"
 #include "frontend/core/torch_objects.h"
@@ -75,9 +77,10 @@ Value number_compare(Interpreter& interpreter, CompareOperator op, const Value& 
       return interpreter.boolean(false);
     }
   }
-  static constexpr const char* names[] = {"scalar_lt", "scalar_le", "scalar_eq",
-                                          "scalar_ne", "scalar_gt", "scalar_ge"};
-  graph::Value* value = operator_named(names[how])(
+  static constexpr const graph::OpDef* operators[] = {&op::scalar_lt, &op::scalar_le,
+                                                      &op::scalar_eq, &op::scalar_ne,
+                                                      &op::scalar_gt, &op::scalar_ge};
+  graph::Value* value = (*operators[how])(
       interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
   return interpreter.number(value, example);
 }

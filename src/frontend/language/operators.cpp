@@ -17,6 +17,9 @@
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/instances.h"
 #include "frontend/tensors/callables.h"
+#include "frontend/callables.h"
+#include "graph/op.h"
+#include "ops/list.h"
 #include "python/integer.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/truth.h"
@@ -100,22 +103,23 @@ Type::Kind number_kind(const Value& value) {
   return PyFloat_CheckExact(object) ? Type::Kind::f64 : Type::Kind::i64;
 }
 
-const char* scalar_operator(Operator op) {
+/// Null: numbers have no such operator.
+const graph::OpDef* scalar_operator(Operator op) {
   switch (op) {
     case Operator::Add:
-      return "scalar_add";
+      return &op::scalar_add;
     case Operator::Sub:
-      return "scalar_sub";
+      return &op::scalar_sub;
     case Operator::Mult:
-      return "scalar_mul";
+      return &op::scalar_mul;
     case Operator::Div:
-      return "scalar_truediv";
+      return &op::scalar_truediv;
     case Operator::Mod:
-      return "scalar_mod";
+      return &op::scalar_mod;
     case Operator::FloorDiv:
-      return "scalar_floordiv";
+      return &op::scalar_floordiv;
     case Operator::Pow:
-      return "scalar_pow";
+      return &op::scalar_pow;
     default:
       return nullptr;
   }
@@ -155,8 +159,8 @@ bool may_divide_by_zero(Operator op, const Value& divisor) {
 /// That a number is none below zero is an assumption of the run.
 bool assume_not_negative(Interpreter& interpreter, const Value& number) {
   graph::Builder& builder = interpreter.builder();
-  graph::Value* fits = operator_named("scalar_ge")(
-      builder, {interpreter.graph_value(number), builder.constant(int64_t{0})});
+  graph::Value* fits =
+      op::scalar_ge(builder, {interpreter.graph_value(number), builder.constant(int64_t{0})});
   return interpreter.follow(fits, Object::borrow(Py_True), -1);
 }
 
@@ -177,13 +181,11 @@ Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Va
   if (!assume_not_negative(interpreter, right)) return nullptr;
   // Exact as a float, which an int must not be: its power is one only if the exponent says so.
   const Value power = convert_number(
-      interpreter,
-      interpreter.number(operator_named("scalar_pow")(builder, {builder.constant(2.0), count})),
+      interpreter, interpreter.number(op::scalar_pow(builder, {builder.constant(2.0), count})),
       Type::Kind::i64);
-  const char* name = op == Operator::LShift ? "scalar_mul" : "scalar_floordiv";
-  return interpreter.number(operator_named(name)(builder, {interpreter.graph_value(left),
-                                                           interpreter.graph_value(power)}),
-                            example);
+  const graph::OpDef& moves = op == Operator::LShift ? op::scalar_mul : op::scalar_floordiv;
+  return interpreter.number(
+      moves(builder, {interpreter.graph_value(left), interpreter.graph_value(power)}), example);
 }
 
 Value with_example(Value number, const Object& example) {
@@ -246,8 +248,8 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
   const Object example = example_of_binary(interpreter, op, left, right);
   if (std::optional<Dim> dim = dim_arithmetic(op, left, right)) {
     if (may_divide_by_zero(op, right))
-      operator_named(scalar_operator(op))(
-          interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
+      (*scalar_operator(op))(interpreter.builder(),
+                             {interpreter.graph_value(left), interpreter.graph_value(right)});
     return interpreter.dimension(*dim);
   }
   const bool shifts = op == Operator::LShift || op == Operator::RShift;
@@ -262,8 +264,8 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
                                     flags ? Type::Kind::boolean : Type::Kind::i64),
                         example);
   }
-  const char* name = scalar_operator(op);
-  if (name == nullptr)
+  const graph::OpDef* computes = scalar_operator(op);
+  if (computes == nullptr)
     interpreter.refuse(ReasonCode::expression, cat("a number ", syntax::symbol(op), " a number"));
   if (op == Operator::Pow && number_kind(left) != Type::Kind::f64 &&
       number_kind(right) != Type::Kind::f64) {
@@ -281,7 +283,7 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
       return with_example(
           call_python(interpreter, "operator.pow", {{left, right}, {}}, Type::Kind::i64), example);
   }
-  graph::Value* value = operator_named(name)(
+  graph::Value* value = (*computes)(
       interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
   return interpreter.number(value, example);
 }
@@ -598,8 +600,7 @@ Value unary(Interpreter& interpreter, UnaryOperator op, const Value& operand) {
       Object example = as<Number>(flag)->example;
       if (example) example = Object::borrow(example.is(Py_True) ? Py_False : Py_True);
       return interpreter.number(
-          operator_named("scalar_not")(interpreter.builder(), {interpreter.graph_value(flag)}),
-          example);
+          op::scalar_not(interpreter.builder(), {interpreter.graph_value(flag)}), example);
     }
     return interpreter.boolean(!truth(interpreter, operand, -1));
   }
@@ -621,8 +622,7 @@ Value unary(Interpreter& interpreter, UnaryOperator op, const Value& operand) {
       Object example;
       if (number->example) example = interpreter.must(PyNumber_Negative(number->example.get()));
       return interpreter.number(
-          operator_named("scalar_neg")(interpreter.builder(), {interpreter.graph_value(operand)}),
-          example);
+          op::scalar_neg(interpreter.builder(), {interpreter.graph_value(operand)}), example);
     }
     if (op == UnaryOperator::UAdd && number->type != Type::Kind::boolean) return operand;
     if (op == UnaryOperator::Invert && number->type == Type::Kind::i64)
@@ -648,8 +648,8 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
   if (kind == Type::Kind::i64 && number.type == Type::Kind::f64 && number.example &&
       is_awaited(interpreter, PyExc_ValueError))
     follow_raising(interpreter,
-                   interpreter.number(operator_named("scalar_isnan")(
-                       interpreter.builder(), {interpreter.graph_value(value)})),
+                   interpreter.number(
+                       op::scalar_isnan(interpreter.builder(), {interpreter.graph_value(value)})),
                    std::isnan(PyFloat_AsDouble(number.example.get())));
   Object example;
   if (number.example)
@@ -657,11 +657,11 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
         PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), number.example.get()));
   if (kind == Type::Kind::boolean && number.dim && number.dim->lower_bound().value_or(0) > 0)
     return interpreter.boolean(true);
-  const char* name = kind == Type::Kind::i64   ? "scalar_int"
-                     : kind == Type::Kind::f64 ? "scalar_float"
-                                               : "scalar_bool";
-  return interpreter.number(
-      operator_named(name)(interpreter.builder(), {interpreter.graph_value(value)}), example);
+  const graph::OpDef& converts = kind == Type::Kind::i64   ? op::scalar_int
+                                 : kind == Type::Kind::f64 ? op::scalar_float
+                                                           : op::scalar_bool;
+  return interpreter.number(converts(interpreter.builder(), {interpreter.graph_value(value)}),
+                            example);
 }
 
 }  // namespace janus::frontend

@@ -354,24 +354,25 @@ Value call_shuffle(Interpreter& interpreter, const Arguments& arguments) {
 
 struct NumberFunction {
   const char* path;
-  const char* op;  ///< the graph's operator for one argument; null: Python's function is called
+  /// The graph's operator for one argument; null: Python's function is called.
+  const graph::OpDef* op;
   Type::Kind kind;
 };
 
 constexpr NumberFunction functions[] = {
-    {"math.sin", "scalar_sin", f64},
-    {"math.cos", "scalar_cos", f64},
-    {"math.tan", "scalar_tan", f64},
-    {"math.tanh", "scalar_tanh", f64},
-    {"math.exp", "scalar_exp", f64},
-    {"math.log", "scalar_log", f64},
-    {"math.sqrt", "scalar_sqrt", f64},
-    {"math.floor", "scalar_floor", i64},
-    {"math.ceil", "scalar_ceil", i64},
-    {"math.trunc", "scalar_int", i64},
-    {"math.isnan", "scalar_isnan", Type::Kind::boolean},
-    {"math.isinf", "scalar_isinf", Type::Kind::boolean},
-    {"math.isfinite", "scalar_isfinite", Type::Kind::boolean},
+    {"math.sin", &op::scalar_sin, f64},
+    {"math.cos", &op::scalar_cos, f64},
+    {"math.tan", &op::scalar_tan, f64},
+    {"math.tanh", &op::scalar_tanh, f64},
+    {"math.exp", &op::scalar_exp, f64},
+    {"math.log", &op::scalar_log, f64},
+    {"math.sqrt", &op::scalar_sqrt, f64},
+    {"math.floor", &op::scalar_floor, i64},
+    {"math.ceil", &op::scalar_ceil, i64},
+    {"math.trunc", &op::scalar_int, i64},
+    {"math.isnan", &op::scalar_isnan, Type::Kind::boolean},
+    {"math.isinf", &op::scalar_isinf, Type::Kind::boolean},
+    {"math.isfinite", &op::scalar_isfinite, Type::Kind::boolean},
     {"math.isclose", nullptr, Type::Kind::boolean},
     {"math.acos", nullptr, f64},
     {"math.acosh", nullptr, f64},
@@ -437,7 +438,7 @@ Value compute(Interpreter& interpreter, const Arguments& given, const NumberFunc
   if (function.op != nullptr && arguments.positional.size() == 1 && arguments.keywords.empty()) {
     const Value& argument = arguments.positional[0];
     return interpreter.number(
-        operator_named(function.op)(interpreter.builder(), {interpreter.graph_value(argument)}));
+        (*function.op)(interpreter.builder(), {interpreter.graph_value(argument)}));
   }
   if (!call.add_all(arguments, 0)) return nullptr;
   graph::Node* node = call.append(op::python_call, function.path, {number_type(function.kind)});

@@ -131,8 +131,7 @@ Value call_abs(Interpreter& interpreter, const Arguments& arguments) {
     Object example;
     if (number->example) example = interpreter.must(PyNumber_Absolute(number->example.get()));
     return interpreter.number(
-        operator_named("scalar_abs")(interpreter.builder(), {interpreter.graph_value(value)}),
-        example);
+        op::scalar_abs(interpreter.builder(), {interpreter.graph_value(value)}), example);
   }
   return interpreter.constant(
       interpreter.must(PyNumber_Absolute(folded(interpreter, value).get())));

@@ -21,6 +21,9 @@
 #include "frontend/values/strides.h"
 #include "ops/list.h"
 #include "passes/gradient/reachable.h"
+#include "frontend/callables.h"
+#include "graph/op.h"
+#include "ops/number.h"
 #include "speculate/separate_memory.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/restart.h"
@@ -790,9 +793,15 @@ void note_differentiable_leaves(Interpreter& interpreter,
 }
 
 bool is_work(const graph::Node& node) {
-  std::string_view name = node.op->name;
-  return name != "constant" && name != "state" && name != "guard" && name != "size" &&
-         !name.starts_with("scalar_") && !name.starts_with("python_");
+  switch (node.op->role) {
+    case graph::Role::constant:
+    case graph::Role::state:
+    case graph::Role::guard:
+    case graph::Role::size:
+      return false;
+    default:
+      return !ops::is_of_numbers(*node.op) && node.op->computed_by != graph::ComputedBy::python;
+  }
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ Value Stacks::standing_for(Interpreter& interpreter, Rows rows) {
   if (rows.has_one_row_each) {
     graph::Shape shape = value->type.shape;
     shape.erase(shape.begin() + 1);
-    value = operator_named("reshape")(interpreter.builder(), {value}, {{"shape", shape}});
+    value = op::reshape(interpreter.builder(), {value}, {{"shape", shape}});
   }
   auto tensor =
       make_tensor(interpreter, value, rows.list->form.tracked && interpreter.modes.grad_enabled);

@@ -609,7 +609,7 @@ bool gives_its_operand(Interpreter& interpreter, const graph::OpDef& op, const O
   graph::Value* zero = probability->type.kind == graph::Type::Kind::f64
                            ? builder.constant(0.0)
                            : builder.constant(int64_t{0});
-  graph::Value* drops = operator_named("scalar_ne")(builder, {probability, zero});
+  graph::Value* drops = op::scalar_ne(builder, {probability, zero});
   interpreter.follow(drops, Object::borrow(Py_True), /*fact_number=*/-1);
   return false;
 }
@@ -629,11 +629,11 @@ void assume_that_it_fits(Interpreter& interpreter, graph::Value* number, graph::
   const Object holds = Object::borrow(Py_True);
   graph::Builder& builder = interpreter.builder();
   for (const auto& [comparison, bound] :
-       {std::pair("scalar_ge", least), std::pair("scalar_le", largest)}) {
+       {std::pair(&op::scalar_ge, least), std::pair(&op::scalar_le, largest)}) {
     graph::Value* limit = number->type.kind == graph::Type::Kind::f64
                               ? builder.constant(static_cast<double>(bound))
                               : builder.constant(bound);
-    graph::Value* test = operator_named(comparison)(builder, {number, limit});
+    graph::Value* test = (*comparison)(builder, {number, limit});
     interpreter.follow(test, holds, -1);
   }
 }

@@ -182,8 +182,7 @@ class Indexing {
     if (!set_bound(attributes, "start", slice.start) || !set_bound(attributes, "end", slice.stop) ||
         !set_bound(attributes, "step", step))
       interpreter_.refuse(ReasonCode::dynamic_value, "a bound of a slice");
-    return view_of(interpreter_, current_, operator_named("slice"), std::move(attributes),
-                   slicer(slice));
+    return view_of(interpreter_, current_, op::slice, std::move(attributes), slicer(slice));
   }
 
   /// x[start:stop] where the bounds vary from call to call. Which side of which bound they lie on
@@ -210,8 +209,7 @@ class Indexing {
                                   const SliceValue& slice) {
     graph::Attributes attributes = {
         {"dim", dim_}, {"start", ops::to_attribute(start)}, {"length", ops::to_attribute(length)}};
-    return view_of(interpreter_, current_, operator_named("narrow"), std::move(attributes),
-                   slicer(slice));
+    return view_of(interpreter_, current_, op::narrow, std::move(attributes), slicer(slice));
   }
 
   std::optional<graph::Dim> bound(const Value& value, const graph::Dim& missing) const {
@@ -233,8 +231,8 @@ class Indexing {
   void guard_not_negative(const graph::Dim& dim) {
     if (dim.lower_bound().value_or(-1) >= 0) return;
     graph::Builder& builder = interpreter_.builder();
-    graph::Value* test = operator_named("scalar_ge")(
-        builder, {interpreter_.dimension_value(dim), builder.constant(int64_t{0})});
+    graph::Value* test =
+        op::scalar_ge(builder, {interpreter_.dimension_value(dim), builder.constant(int64_t{0})});
     interpreter_.follow(test, Object::borrow(Py_True), /*fact_number=*/-1);
   }
 
@@ -364,7 +362,7 @@ class Indexing {
     CallArguments place;
     place.positional = {current_, make_tuple(key_at(part))};
     const graph::Node* node = interpreter_.builder().append(
-        operator_named("row"), {read(interpreter_, *current_), interpreter_.graph_value(part)});
+        op::row, {read(interpreter_, *current_), interpreter_.graph_value(part)});
     current_ = view_by(interpreter_, current_, node, std::move(place));
     current_->producer = "select";
     current_->strides = contiguous_strides(current_->value->type.shape);
@@ -390,7 +388,7 @@ class Indexing {
     std::vector<graph::Value*> inputs(static_cast<size_t>(dim_) + 1, interpreter_.builder().none());
     inputs[0] = read(interpreter_, *current_);
     inputs.push_back(cast(interpreter_, read(interpreter_, *positions), graph::DType::i64));
-    const graph::Node* node = interpreter_.builder().append(operator_named("index"), inputs);
+    const graph::Node* node = interpreter_.builder().append(op::index, inputs);
     current_ = view_by(interpreter_, current_, node, std::move(place));
   }
 
@@ -453,8 +451,8 @@ class Indexing {
       interpreter_.refuse(ReasonCode::expression, "a whole index of a 0-d tensor");
     graph::Attributes attributes;
     attributes.set("dim", int64_t{0});
-    current_ = view_of(interpreter_, current_, operator_named("slice"), std::move(attributes),
-                       std::move(arguments));
+    current_ =
+        view_of(interpreter_, current_, op::slice, std::move(attributes), std::move(arguments));
   }
 
   Interpreter& interpreter_;

@@ -74,10 +74,10 @@ std::shared_ptr<Tensor> by_dimension(Interpreter& interpreter,
                                      const std::shared_ptr<Tensor>& positions) {
   graph::Builder& builder = interpreter.builder();
   const graph::Shape& shape = positions->value->type.shape;
-  graph::Value* columns = shape[1].is(1)
-                              ? operator_named("reshape")(builder, {positions->value},
-                                                          {{"shape", graph::Shape{1, shape[0]}}})
-                              : op::contiguous(builder, {op::t(builder, {positions->value})});
+  graph::Value* columns =
+      shape[1].is(1)
+          ? op::reshape(builder, {positions->value}, {{"shape", graph::Shape{1, shape[0]}}})
+          : op::contiguous(builder, {op::t(builder, {positions->value})});
   auto result = make_tensor(interpreter, op::t(builder, {columns}), /*requires_grad=*/false);
   result->strides = graph::Shape{1, columns->type.shape[1]};
   return result;

@@ -262,7 +262,7 @@ graph::Value* cast(Interpreter& interpreter, graph::Value* contents, graph::DTyp
   if (narrows)
     interpreter.refuse(ReasonCode::would_raise,
                        "RuntimeError: the result can't be cast to the tensor's dtype");
-  return operator_named("to")(interpreter.builder(), {contents}, {{"dtype", dtype}});
+  return op::to(interpreter.builder(), {contents}, {{"dtype", dtype}});
 }
 
 std::shared_ptr<Tensor> make_tensor(Interpreter& interpreter, graph::Value* value,
@@ -330,7 +330,7 @@ Value item(Interpreter& interpreter, Tensor& tensor) {
                          "RuntimeError: a tensor with more than one element as a number");
   if (graph::is_complex(value->type.dtype))
     interpreter.refuse(ReasonCode::dynamic_value, "a complex number");
-  return interpreter.number(operator_named("item")(interpreter.builder(), {value}));
+  return interpreter.number(op::item(interpreter.builder(), {value}));
 }
 
 }  // namespace janus::frontend

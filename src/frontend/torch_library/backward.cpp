@@ -237,8 +237,7 @@ class Accumulation {
   }
 
   void add_to(Tensor& existing) {
-    graph::Value* sum =
-        operator_named("add")(interpreter_.builder(), {read(interpreter_, existing), gradient_});
+    graph::Value* sum = op::add(interpreter_.builder(), {read(interpreter_, existing), gradient_});
     write(interpreter_, existing, sum);
   }
 
@@ -278,7 +277,7 @@ void accumulate(Interpreter& interpreter, const std::vector<ReachedLeaf>& leaves
     for (const ReachedLeaf& leaf : leaves) {
       graph::Value* sum = gradients[next++];
       for (size_t i = 1; i < leaf.values.size(); ++i)
-        sum = operator_named("add")(interpreter.builder(), {sum, gradients[next++]});
+        sum = op::add(interpreter.builder(), {sum, gradients[next++]});
       sum = through_hooks(interpreter, leaf.leaf, sum);
       const bool wrongly = !leaf.reached.certain && is_planted(State::grad, Mutation::both_sides);
       Accumulation(interpreter, leaf.leaf, sum, wrongly ? ReachedFlags::Reached{} : leaf.reached)

@@ -9,6 +9,8 @@
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/torch_library/special_callables.h"
+#include "frontend/callables.h"
+#include "graph/op.h"
 
 namespace janus::frontend {
 
@@ -31,10 +33,10 @@ struct Traces {
     if (now.block != block) return true;
     bool draws = false;
     const auto see = [&](const graph::Node& node) {
-      draws = draws || node.op->name.starts_with("python_");
+      draws = draws || node.op->computed_by == graph::ComputedBy::python;
       for (const auto& inner : node.blocks)
         graph::for_each_node(*inner, [&](const graph::Node& each) {
-          draws = draws || each.op->name.starts_with("python_");
+          draws = draws || each.op->computed_by == graph::ComputedBy::python;
         });
     };
     for (size_t i = nodes; i < block->nodes.size(); ++i) see(*block->nodes[i]);

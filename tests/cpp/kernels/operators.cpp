@@ -19,7 +19,8 @@ constexpr OpDef make(std::string_view name, Scalar (*scalar)(ScalarCode&)) {
 }
 
 const OpDef fused_op{.name = "fused", .schema = "(Tensor[] inputs) -> Tensor[]"};
-const OpDef constant_op{.name = "constant", .schema = "() -> Scalar"};
+const OpDef constant_op{
+    .name = "constant", .schema = "() -> Scalar", .role = graph::Role::constant};
 
 std::string function_of(ScalarCode& k) { return k.node().attributes.get<std::string>("function"); }
 
