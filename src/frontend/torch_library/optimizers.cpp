@@ -39,13 +39,32 @@ Value call_no_foreach(Interpreter& interpreter, const Arguments&) {
 
 Value call_nothing(Interpreter& interpreter, const Arguments&) { return interpreter.none(); }
 
-std::string code_name(PyObject* function) {
-  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GetCode(function));
-  Object module = Object::borrow(PyFunction_GetModule(function));
-  if (!text_of(PyDict_GetItemString(PyFunction_GetGlobals(function), "__name__"))
-           .starts_with("torch."))
-    return {};
-  return text_of(code->co_qualname);
+/// Where a decorator of torch is defined, and how it calls the function that it puts around others.
+struct Decorator {
+  const char* module;
+  std::initializer_list<const char*> path;
+  const char* wrapper;
+};
+
+/// The code of the wrappers that a decorator makes, all of which share it. Null while its module is
+/// not loaded: then there are none.
+Object wrapper_code(const Decorator& decorator) {
+  Object found = Object::steal(PyImport_GetModule(python::interned(decorator.module)));
+  for (const char* name : decorator.path)
+    if (found) found = python::try_attribute(found.get(), name);
+  if (!found || PyFunction_Check(found.get()) == 0) return {};
+  const Object constants = python::attribute(PyFunction_GetCode(found.get()), "co_consts");
+  for (Object& constant : python::elements(constants.get()))
+    if (PyCode_Check(constant.get()) &&
+        text_of(reinterpret_cast<PyCodeObject*>(constant.get())->co_name) == decorator.wrapper)
+      return std::move(constant);
+  return {};
+}
+
+/// Whether the function is a wrapper that the decorator has made.
+bool is_made_by(const Decorator& decorator, Object& code, const Known& function) {
+  if (!code) code = wrapper_code(decorator);
+  return code && code.is(PyFunction_GetCode(function.object.get()));
 }
 
 /// The function that a decorator wraps, as an attribute of the wrapper.
@@ -297,14 +316,20 @@ Value call_group_tensors(Interpreter& interpreter, const Arguments& arguments) {
 
 Value call_decorated_function(Interpreter& interpreter, const Known& function,
                               const Arguments& arguments) {
-  std::string name = code_name(function.object.get());
-  if (name == "_disable_dynamo.<locals>.inner" ||
-      name == "DisableContext.__call__.<locals>._fn")  // what torch.compile puts around optimizers
-    return call(interpreter, wrapped_function(interpreter, function), arguments);
-  if (name == "_use_grad_for_differentiable.<locals>._use_grad")
+  // The codes are never destroyed: Python may be gone by then.
+  static const Decorator disable{"torch._compile", {"_disable_dynamo"}, "inner"},
+      disabled{"torch._dynamo.eval_frame", {"DisableContext", "__call__"}, "_fn"},
+      differentiable{"torch.optim.optimizer", {"_use_grad_for_differentiable"}, "_use_grad"},
+      hooked{"torch.optim.optimizer", {"Optimizer", "profile_hook_step"}, "wrapper"};
+  static Object &of_disable = *new Object(), &of_disabled = *new Object(),
+                &of_differentiable = *new Object(), &of_hooked = *new Object();
+  if (is_made_by(differentiable, of_differentiable, function))
     return call_with_grad_of_optimizer(interpreter, function, arguments);
-  if (name == "Optimizer.profile_hook_step.<locals>.wrapper")
+  if (is_made_by(hooked, of_hooked, function))
     return call_hooked_step(interpreter, function, arguments);
+  if (is_made_by(disable, of_disable, function) ||
+      is_made_by(disabled, of_disabled, function))  // what torch.compile puts around optimizers
+    return call(interpreter, wrapped_function(interpreter, function), arguments);
   return nullptr;
 }
 

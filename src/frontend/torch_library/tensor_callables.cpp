@@ -135,7 +135,7 @@ Value cast_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& self,
               : op::to(interpreter.builder(), {value}, {{"dtype", dtype}});
   bool tracked = self->requires_grad && graph::is_differentiable(dtype);
   if (tracked && !interpreter.modes.grad_enabled)
-    value = operator_named("detach")(interpreter.builder(), {value});
+    value = op::detach(interpreter.builder(), {value});
   auto result = make_tensor(interpreter, value, tracked && interpreter.modes.grad_enabled);
   result->producer = "to_copy";
   result->grad_fn_name = "ToCopyBackward0";
@@ -146,8 +146,8 @@ Value cast_tensor(Interpreter& interpreter, const std::shared_ptr<Tensor>& self,
 bool is_cpu(PyObject* object) {
   if (object == nullptr) return false;
   if (PyUnicode_Check(object)) return text_of(object) == "cpu";
-  if (std::string_view(Py_TYPE(object)->tp_name).find("device") == std::string_view::npos)
-    return false;
+  static PyObject* const device = imported("torch.device");
+  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != device) return false;
   Object text = Object::steal(PyObject_Str(object));
   return text_of(text.get()) == "cpu";
 }
