@@ -38,16 +38,22 @@ TEST(OperatorQuestions, WhoComputesIt) {
 
 TEST(OperatorQuestions, HowItsResultsLie) {
   for (const OpDef* op : ops::all())
-    if (!op->python.empty()) EXPECT_NE(layout_of(*op), Layout::unstated) << op->name;
+    if (!op->python.empty()) {
+      EXPECT_NE(layout_of(*op), Layout::unstated) << op->name;
+    }
 }
 
 TEST(OperatorQuestions, WhatAViewSees) {
   for (const OpDef* op : ops::all()) {
-    if (op->is(Trait::view)) EXPECT_NE(op->sees, Sees::unstated) << op->name;
+    if (op->is(Trait::view)) {
+      EXPECT_NE(op->sees, Sees::unstated) << op->name;
+    }
     EXPECT_EQ(op->sees == Sees::part, op->part != nullptr) << op->name;
     // Parts at positions that only the run knows are copies, and are written through nevertheless.
     const bool is_part = op->part != nullptr && op->scatter != nullptr;
-    if (op->sees != Sees::unstated) EXPECT_TRUE(op->is(Trait::view) || is_part) << op->name;
+    if (op->sees != Sees::unstated) {
+      EXPECT_TRUE(op->is(Trait::view) || is_part) << op->name;
+    }
   }
 }
 
@@ -57,7 +63,9 @@ TEST(OperatorQuestions, ForWhichContentsItRaises) {
 
 TEST(OperatorQuestions, WhatIsSavedForItsGradient) {
   for (const OpDef* op : ops::all())
-    if (has_gradient(*op)) EXPECT_NE(saves_of(*op), Saves::unstated) << op->name;
+    if (has_gradient(*op)) {
+      EXPECT_NE(saves_of(*op), Saves::unstated) << op->name;
+    }
 }
 
 TEST(OperatorQuestions, InWhichOrderItDraws) {
@@ -79,18 +87,26 @@ TEST(OperatorQuestions, WhichOperandsHaveNoDerivative) {
 TEST(OperatorQuestions, WhatItReducesAndHow) {
   for (const OpDef* op : ops::all()) {
     const bool reduces = op->reduces != Reduces::nothing;
-    if (op->combines != Combines::nothing) EXPECT_TRUE(reduces) << op->name;
+    if (op->combines != Combines::nothing) {
+      EXPECT_TRUE(reduces) << op->name;
+    }
     EXPECT_EQ(reduces, op->rounds != Rounds::unstated) << op->name;
     // Kernels combine elements, or know what it is made of.
-    if (reduces && op->combines == Combines::nothing) EXPECT_NE(op->decompose, nullptr) << op->name;
+    if (reduces && op->combines == Combines::nothing) {
+      EXPECT_NE(op->decompose, nullptr) << op->name;
+    }
   }
 }
 
 TEST(OperatorQuestions, WhichOfItsTensorsAreImages) {
   for (const OpDef* op : ops::all()) {
     EXPECT_EQ(op->images.operands == 0, op->images.results == 0) << op->name;
-    if (op->images.operands != 0) EXPECT_EQ(op->images.operands >> count_of_operands(*op), 0);
-    if (op->images.results != 0) EXPECT_EQ(op->images.results >> op->signature().result_count, 0);
+    if (op->images.operands != 0) {
+      EXPECT_EQ(op->images.operands >> count_of_operands(*op), 0);
+    }
+    if (op->images.results != 0) {
+      EXPECT_EQ(op->images.results >> op->signature().result_count, 0);
+    }
   }
 }
 
@@ -112,7 +128,9 @@ TEST(OperatorQuestions, WhatAutocastMakesOfItsOperands) {
 TEST(OperatorQuestions, WhatItIsInTheStructureOfAGraph) {
   std::set<Role> roles;
   for (const OpDef* op : ops::all())
-    if (op->role != Role::none) EXPECT_TRUE(roles.insert(op->role).second) << op->name;
+    if (op->role != Role::none) {
+      EXPECT_TRUE(roles.insert(op->role).second) << op->name;
+    }
   EXPECT_EQ(roles.size(), static_cast<size_t>(Role::opaque));
 }
 
@@ -123,9 +141,15 @@ TEST(OperatorQuestions, NothingIsStatedThatFollowsFromTheRest) {
     silent.layout = Layout::unstated;
     silent.raises = Raises::unstated;
     silent.saves = Saves::unstated;
-    if (op->layout != Layout::unstated) EXPECT_NE(op->layout, layout_of(silent)) << op->name;
-    if (op->raises != Raises::unstated) EXPECT_NE(op->raises, raises_of(silent)) << op->name;
-    if (op->saves != Saves::unstated) EXPECT_NE(op->saves, saves_of(silent)) << op->name;
+    if (op->layout != Layout::unstated) {
+      EXPECT_NE(op->layout, layout_of(silent)) << op->name;
+    }
+    if (op->raises != Raises::unstated) {
+      EXPECT_NE(op->raises, raises_of(silent)) << op->name;
+    }
+    if (op->saves != Saves::unstated) {
+      EXPECT_NE(op->saves, saves_of(silent)) << op->name;
+    }
   }
 }
 
