@@ -49,7 +49,7 @@ void expect_sequence(Interpreter& interpreter, const RuntimeObject& object, int 
 graph::Value* read_length(Interpreter& interpreter, const RuntimeObject& object, int fact) {
   expect_sequence(interpreter, object, fact);
   graph::Node* node = interpreter.builder().append_unchecked(
-      operator_named("object_length"), std::vector<graph::Value*>{object.value},
+      op::object_length, std::vector<graph::Value*>{object.value},
       may_fail(interpreter, fact), {Type::i64()});
   return node->output();
 }
@@ -87,7 +87,7 @@ Value run_time_item(Interpreter& interpreter, const RuntimeObject& object, const
   if (at->type.kind != Type::Kind::i64)
     interpreter.refuse(ReasonCode::expression, "an index of a list met at run time");
   graph::Node* node = interpreter.builder().append_unchecked(
-      operator_named("object_item"), std::vector<graph::Value*>{object.value, at},
+      op::object_item, std::vector<graph::Value*>{object.value, at},
       may_fail(interpreter, fact), {type_seen(seen)});
   return read_value(interpreter, node->output(), seen);
 }
@@ -281,7 +281,7 @@ Value run_time_number(Interpreter& interpreter, const Value& value) {
   const Type type = number_type(as_type(classes.front()));
   if (!type.is_number()) return value;
   return interpreter.number(interpreter.builder()
-                                .append_unchecked(operator_named("object_value"),
+                                .append_unchecked(op::object_value,
                                                   std::vector<graph::Value*>{object->value},
                                                   may_fail(interpreter, -1), {type})
                                 ->output());
@@ -319,7 +319,7 @@ Value run_time_identity(Interpreter& interpreter, const Value& left, const Value
   graph::Value* second = object_value(interpreter, right);
   if (first == nullptr || second == nullptr)
     interpreter.refuse(ReasonCode::expression, "the identity of such objects");
-  return interpreter.number(operator_named("object_is")(interpreter.builder(), {first, second}));
+  return interpreter.number(op::object_is(interpreter.builder(), {first, second}));
 }
 
 Value run_time_equality(Interpreter& interpreter, const RuntimeObject& object,
@@ -333,7 +333,7 @@ Value run_time_equality(Interpreter& interpreter, const RuntimeObject& object,
     if (as_type(each) != &PyUnicode_Type && as_type(each) != &PyLong_Type &&
         as_type(each) != Py_TYPE(Py_None))
       return nullptr;
-  return interpreter.number(operator_named("object_equals_constant")(
+  return interpreter.number(op::object_equals_constant(
       interpreter.builder(), {object.value},
       {{"object", number_of(interpreter, known->object.get())}}));
 }

@@ -16,6 +16,7 @@
 #include "frontend/values/class_sets.h"
 #include "frontend/values/constants.h"
 #include "python/integer.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -188,13 +189,13 @@ Value dict_item(Interpreter& interpreter, const RuntimeObject& dict, const Value
     look_at_samples(&PyDict_Type, text_of(known_object(key)), sampled, interpreter.call());
   if (seen == nullptr) seen = &sampled;
   const graph::Node* node = interpreter.builder().append_unchecked(
-      operator_named("object_entry"), std::vector<graph::Value*>{dict.value}, std::move(attributes),
+      op::object_entry, std::vector<graph::Value*>{dict.value}, std::move(attributes),
       {type_seen(seen)});
   return read_value(interpreter, node->output(), seen);
 }
 
 graph::Value* has_item(Interpreter& interpreter, const RuntimeObject& dict, const Value& key) {
-  return operator_named("object_has_entry")(interpreter.builder(), {dict.value},
+  return op::object_has_entry(interpreter.builder(), {dict.value},
                                             with_key(interpreter, key, {}));
 }
 

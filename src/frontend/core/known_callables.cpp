@@ -147,10 +147,4 @@ const OperatorForm* operator_form_named(std::string_view python_name) {
   return found == registry().named.end() ? nullptr : &found->second;
 }
 
-const graph::OpDef& operator_named(std::string_view name) {
-  const graph::OpDef* op = ops::table().find(name);
-  TORCHJANUS_CHECK(op != nullptr, "frontend: there is no operator ", name);
-  return *op;
-}
-
 }  // namespace janus::frontend

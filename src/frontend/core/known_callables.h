@@ -35,9 +35,6 @@ struct OperatorForm {
   bool in_place = false;
 };
 
-/// The operator of that name; InternalError if there is none.
-const graph::OpDef& operator_named(std::string_view name);
-
 /// The handler of a callable, or null.
 Handler special_handler(PyObject* callable);
 

@@ -7,6 +7,7 @@
 #include "frontend/core/known_callables.h"
 #include "frontend/values/class_sets.h"
 #include "frontend/values/constants.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -23,7 +24,7 @@ int64_t number_of(Interpreter& interpreter, PyObject* object) {
 
 graph::Value* class_flag(Interpreter& interpreter, const RuntimeObject& object,
                          PyTypeObject* type) {
-  return operator_named("object_is_instance_of_class")(
+  return op::object_is_instance_of_class(
       interpreter.builder(), {object.value},
       {{"class", number_of(interpreter, reinterpret_cast<PyObject*>(type))}});
 }
@@ -33,7 +34,7 @@ graph::Value* any_flag(Interpreter& interpreter, const RuntimeObject& object,
   graph::Value* any = nullptr;
   for (const Object& each : classes) {
     graph::Value* flag = class_flag(interpreter, object, as_type(each));
-    any = any == nullptr ? flag : operator_named("scalar_or")(interpreter.builder(), {any, flag});
+    any = any == nullptr ? flag : op::scalar_or(interpreter.builder(), {any, flag});
   }
   return any;
 }
@@ -96,7 +97,7 @@ graph::Value* object_value(Interpreter& interpreter, const Value& value) {
   if (is_immutable_constant(object) && object != Py_None) return nullptr;
   interpreter.assume_identity(*known);
   return interpreter.builder()
-      .append_unchecked(operator_named("object_constant"), std::vector<graph::Value*>{},
+      .append_unchecked(op::object_constant, std::vector<graph::Value*>{},
                         {{"object", number_of(interpreter, object)}}, {Type::object("object")})
       ->output();
 }

@@ -13,6 +13,7 @@
 #include "frontend/core/run_time_objects.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/values/class_sets.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -150,10 +151,10 @@ class Attributes {
     };
     if (kind->tp_descr_set != nullptr || type->tp_dictoffset == 0) return of_class();
     // The object's own dictionary comes first.
-    graph::Value* own = operator_named("object_has_attribute")(interpreter_.builder(),
+    graph::Value* own = op::object_has_attribute(interpreter_.builder(),
                                                                {object_->value}, {{"name", name_}});
     if (kind->tp_descr_get != nullptr) {
-      interpreter_.guard_kinds(operator_named("scalar_not")(interpreter_.builder(), {own}), fact_);
+      interpreter_.guard_kinds(op::scalar_not(interpreter_.builder(), {own}), fact_);
       return of_class();
     }
     Truth truth{.known = std::nullopt, .flag = own, .example = {}};
@@ -165,7 +166,7 @@ class Attributes {
     attributes.set("name", name_);
     if (is_slot) attributes.set("slot", true);
     graph::Node* node = interpreter_.builder().append_unchecked(
-        operator_named("object_attribute"), std::vector<graph::Value*>{object_->value},
+        op::object_attribute, std::vector<graph::Value*>{object_->value},
         std::move(attributes), {type_seen(seen_.get())});
     Value value = read_value(interpreter_, node->output(), seen_.get());
     if (auto* part = as<RuntimeObject>(value)) part->example = example_part();
@@ -208,11 +209,11 @@ graph::Value* run_time_has_attribute(Interpreter& interpreter, const RuntimeObje
       interpreter.refuse(ReasonCode::expression,
                          cat("whether a ", as_type(each)->tp_name, " has the attribute ", name));
   }
-  graph::Value* own = operator_named("object_has_attribute")(interpreter.builder(), {object.value},
+  graph::Value* own = op::object_has_attribute(interpreter.builder(), {object.value},
                                                              {{"name", name}});
   graph::Value* written = interpreter.met_writes().has(object, name);
   return written == nullptr ? own
-                            : operator_named("scalar_or")(interpreter.builder(), {own, written});
+                            : op::scalar_or(interpreter.builder(), {own, written});
 }
 
 void write_run_time_attribute(Interpreter& interpreter,

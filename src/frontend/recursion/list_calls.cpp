@@ -25,7 +25,7 @@ Value concatenated(Interpreter& interpreter, const Rolled& list, int64_t dim) {
   graph::Shape shape = each;
   shape[static_cast<size_t>(dim)] = size * each[static_cast<size_t>(dim)];
   graph::Value* value =
-      operator_named("reshape")(interpreter.builder(), {stacked}, {{"shape", shape}});
+      op::reshape(interpreter.builder(), {stacked}, {{"shape", shape}});
   return tensor_of_list(interpreter, list, value, "cat");
 }
 
