@@ -20,7 +20,6 @@
 #include "passes/pipeline/pipeline.h"
 #include "speculate/describe.h"
 #include "speculate/deferred_warnings.h"
-#include "speculate/describe.h"
 #include "speculate/object_heap.h"
 
 namespace janus::speculate {

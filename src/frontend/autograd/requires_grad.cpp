@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "frontend/autograd/autograd.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
 #include "frontend/core/known_callables.h"

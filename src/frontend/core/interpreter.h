@@ -33,7 +33,6 @@
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/gradient_switches.h"
 #include "frontend/core/operations.h"
-#include "frontend/core/met_writes_state.h"
 #include "frontend/core/tensor_hooks.h"
 
 namespace janus::frontend {

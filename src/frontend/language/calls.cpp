@@ -28,7 +28,6 @@
 #include "frontend/control/journal.h"
 #include "frontend/objects/containers.h"
 #include "frontend/core/describe_callable.h"
-#include "frontend/callables.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "ops/number.h"

@@ -11,7 +11,6 @@
 #include "frontend/objects/instances.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
-#include "frontend/callables.h"
 #include "ops/list.h"
 #include "python/integer.h"
 #include "frontend/values/constants.h"

@@ -17,7 +17,6 @@
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/instances.h"
 #include "frontend/tensors/callables.h"
-#include "frontend/callables.h"
 #include "graph/op.h"
 #include "ops/list.h"
 #include "python/integer.h"

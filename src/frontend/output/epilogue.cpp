@@ -21,7 +21,7 @@
 #include "frontend/values/strides.h"
 #include "ops/list.h"
 #include "passes/gradient/reachable.h"
-#include "frontend/callables.h"
+#include "frontend/tensors/callables.h"
 #include "graph/op.h"
 #include "ops/number.h"
 #include "speculate/separate_memory.h"

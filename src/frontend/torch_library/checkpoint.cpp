@@ -9,7 +9,7 @@
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/torch_library/special_callables.h"
-#include "frontend/callables.h"
+#include "frontend/tensors/callables.h"
 #include "graph/op.h"
 
 namespace janus::frontend {
