@@ -112,7 +112,7 @@ std::optional<size_t> Loop::place_of(PyObject* identity, const Heap::Change& wan
 }
 
 void Loop::add_place(const Heap::Table& now, const Heap::Change& change) {
-  const Held at_entry = held_at_entry(interpreter_, now, change);
+  const Held at_entry = interpreter_.held_at_entry(now, change);
   if (!at_entry.is_value()) fail_first_round("it makes an attribute or item");
   Heap::Table& table = heap_.table_of(now.target);
   table.paths.insert(now.paths.begin(), now.paths.end());

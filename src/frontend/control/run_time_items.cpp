@@ -153,7 +153,7 @@ std::shared_ptr<RuntimeObject> chosen_from(Interpreter& interpreter, const Known
       !are_interchangeable(list.object.get(), seen))
     return nullptr;
   Value& all = interpreter.chosen_from[list.source];
-  if (all == nullptr) all = entry_object(interpreter, list.object.get(), list.source);
+  if (all == nullptr) all = interpreter.wrap_run_time(list.object.get(), list.source);
   return shared_as<RuntimeObject>(all);
 }
 

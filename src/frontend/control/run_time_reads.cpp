@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <algorithm>
 
 #include "base/policy.h"
 
@@ -17,6 +18,7 @@
 #include "frontend/values/constants.h"
 #include "python/integer.h"
 #include "ops/list.h"
+#include "frontend/core/heap_places.h"
 
 namespace janus::frontend {
 

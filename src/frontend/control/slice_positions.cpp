@@ -6,6 +6,7 @@
 #include "frontend/core/operations.h"
 #include "ops/list.h"
 #include "frontend/core/class_of.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

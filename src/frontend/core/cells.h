@@ -7,12 +7,12 @@
 
 namespace janus::frontend {
 
-class Interpreter;
+class GraphWriter;
 
 /// The name of the tensor's cell, made at first use.
-const std::string& cell_of(Interpreter& interpreter, Tensor& tensor);
+const std::string& cell_of(GraphWriter& writer, Tensor& tensor);
 
 /// Contents at entry as a `state` node.
-graph::Value* read_cell(Interpreter& interpreter, Tensor& tensor, const graph::Type& type);
+graph::Value* read_cell(GraphWriter& writer, Tensor& tensor, const graph::Type& type);
 
 }  // namespace janus::frontend

@@ -68,11 +68,4 @@ Value type_of(Interpreter& interpreter, const Value& value) {
   return std::make_shared<Known>(object, source);
 }
 
-bool is_enumeration(PyTypeObject* type) {
-  static PyObject* const metaclass = imported("enum.EnumMeta");
-  const int found = PyObject_IsInstance(reinterpret_cast<PyObject*>(type), metaclass);
-  PyErr_Clear();
-  return found == 1;
-}
-
 }  // namespace janus::frontend

@@ -13,7 +13,4 @@ Value type_of(Interpreter& interpreter, const Value& value);
 /// The class object alone; null if it is not known.
 PyTypeObject* class_of(const Value& value);
 
-/// Whether the class is an enumeration.
-bool is_enumeration(PyTypeObject* type);
-
 }  // namespace janus::frontend

@@ -2,20 +2,19 @@
 
 #include "frontend/core/interpreter.h"
 #include "ops/list.h"
-#include "frontend/core/operations.h"
 
 namespace janus::frontend {
 
 using python::Object;
 
-Value flag_value(Interpreter& interpreter, const Truth& truth) {
-  if (truth.known) return interpreter.boolean(*truth.known);
-  return interpreter.number(truth.flag, truth.example);
+Value flag_value(ValueMaker& maker, const Truth& truth) {
+  if (truth.known) return maker.boolean(*truth.known);
+  return maker.number(truth.flag, truth.example);
 }
 
-Truth negated(Interpreter& interpreter, Truth truth) {
+Truth negated(Guards& guards, Truth truth) {
   if (truth.known) return {.known = !*truth.known};
-  truth.flag = interpreter.negated_flag(truth.flag);
+  truth.flag = guards.negated_flag(truth.flag);
   if (truth.example) truth.example = Object::borrow(truth.example.is(Py_True) ? Py_False : Py_True);
   return truth;
 }
@@ -34,8 +33,8 @@ Value both_flags(Interpreter& interpreter, const Value& a, const Value& b) {
       interpreter.builder(), {interpreter.graph_value(a), interpreter.graph_value(b)}));
 }
 
-bool decide(Interpreter& interpreter, const Truth& truth, int fact) {
-  return truth.known ? *truth.known : interpreter.follow(truth.flag, truth.example, fact);
+bool decide(Guards& guards, const Truth& truth, int fact) {
+  return truth.known ? *truth.known : guards.follow(truth.flag, truth.example, fact);
 }
 
 }  // namespace janus::frontend

@@ -7,14 +7,17 @@
 // A Heap is a value: copying it takes a snapshot (of the opened containers only their places).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "frontend/values/value.h"
 
 namespace janus::frontend {
 
+class Frames;
 class Interpreter;
 
 /// What a place of a table holds, as far as the run has to do with it.
@@ -74,11 +77,10 @@ class Heap {
 
   /// What the run has put there; unknown if nothing. `path`: by which the owner of the table is
   /// reached now.
-  Held find(Interpreter& interpreter, PyObject* table, PyObject* key,
-            const speculate::Source* path);
+  Held find(const Frames& frames, PyObject* table, PyObject* key, const speculate::Source* path);
   /// Whether the run has emptied the table (then nothing of the entry is left in it).
   bool cleared(PyObject* table) const;
-  void write(Interpreter& interpreter, const Target& target, Change change);
+  void write(const Frames& frames, const Target& target, Change change);
   void clear(const Target& target);
   /// The table is again as it was at the entry.
   void forget(PyObject* identity);
@@ -117,36 +119,7 @@ class Heap {
   size_t change_count_ = 0;
 };
 
-// --- how tables are reached ---------------------------------------------------------------------
-
-/// The attributes of an object: its dictionary's, a module's or a class's.
-Heap::Target attributes_target(Interpreter& interpreter, const Known& known);
-/// A dict, or the object whose `__dict__` it is.
-Heap::Target dict_target(Interpreter& interpreter, PyObject* dict, const speculate::Source* source);
-/// The object's own dictionary (a new reference, made if there is none yet); null if it has none.
-python::Object own_dictionary(PyObject* object);
-
-/// Stores under the key, or deletes it; `at_entry` is the path by which it would be read at the
-/// entry. A number there that the run changes varies from call to call.
-void write_place(Interpreter& interpreter, const Heap::Target& target, const python::Object& key,
-                 const speculate::Source* at_entry, const Held& held);
-
-/// What the place of a change held at the entry: a value is assumed to be there again, as an
-/// element of a set is to be in it or not. All else that is absent is assumed of nothing.
-Held held_at_entry(Interpreter& interpreter, const Heap::Table& table, const Heap::Change& change);
-
-/// Whether the real set held the element at the entry: assumed.
-bool held_at_entry(Interpreter& interpreter, const Known& set, const python::Object& element);
-
-// --- the end of the run -------------------------------------------------------------------------
-
-/// Values that the heap refers to after the run, in the order in which they are written.
-std::vector<Value> values_written(Interpreter& interpreter);
-/// Fills Generated::writes; `form` gives a value's template.
-void commit_heap(Interpreter& interpreter,
-                 const std::function<speculate::Template(const Value&)>& form);
-/// Two paths that lead to one object, or to two, must do so at every entry where one of them is
-/// written through.
-void assume_aliases(Interpreter& interpreter);
+/// Whether the run has changed what the list holds.
+bool is_changed(const Heap::List& list);
 
 }  // namespace janus::frontend

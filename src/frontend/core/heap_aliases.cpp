@@ -1,17 +1,18 @@
-// Paths to objects of before the call that the run writes to (heap.h): which of them lead to one
-// object is an assumption.
+#include "frontend/core/heap_aliases.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
 
 #include "frontend/core/heap.h"
-#include "frontend/core/heap_parts.h"
+#include "frontend/core/heap_places.h"
 #include "frontend/core/interpreter.h"
-#include "frontend/values/constants.h"
 #include "frontend/core/keys.h"
 #include "frontend/core/operations.h"
 #include "base/policy.h"
+#include "frontend/core/resolver.h"
+#include "frontend/values/constants.h"
 
 namespace janus::frontend {
 

@@ -1,18 +1,19 @@
 #include "frontend/core/identity.h"
 
-#include "frontend/core/interpreter.h"
+#include "frontend/core/assumptions.h"
+#include "frontend/core/object_kinds.h"
 
 namespace janus::frontend {
 
 namespace {
 
-void assume_one(Interpreter& interpreter, const Source* one, const Source* other) {
+void assume_one(Assumptions& assumptions, const Source* one, const Source* other) {
   if (one == other) return;
   Assumption assumption;
   assumption.kind = Assumption::Kind::same_object;
   assumption.source = one;
   assumption.other = other;
-  interpreter.assume(std::move(assumption));
+  assumptions.assume(std::move(assumption));
 }
 
 }  // namespace
@@ -28,26 +29,26 @@ EntryObject entry_object_of(const Value& value) {
   return {known->object.get(), known->source};
 }
 
-bool Identities::are_one(Interpreter& interpreter, const EntryObject& one,
+bool Identities::are_one(Assumptions& assumptions, const EntryObject& one,
                          const EntryObject& other) {
   if (one.object == other.object) {
-    assume_one(interpreter, one.source, other.source);
+    assume_one(assumptions, one.source, other.source);
     return true;
   }
   // The classes of objects are assumed wherever these are met.
   if (Py_TYPE(one.object) != Py_TYPE(other.object)) return false;
-  tell_apart(interpreter, one);
-  tell_apart(interpreter, other);
+  tell_apart(assumptions, one);
+  tell_apart(assumptions, other);
   return false;
 }
 
-void Identities::tell_apart(Interpreter& interpreter, const EntryObject& object) {
+void Identities::tell_apart(Assumptions& assumptions, const EntryObject& object) {
   const auto [known, added] = told_apart_.try_emplace(object.object, object.source);
-  if (!added) return assume_one(interpreter, object.source, known->second);
+  if (!added) return assume_one(assumptions, object.source, known->second);
   auto group = groups_.find(Py_TYPE(object.object));
   if (group == groups_.end())
-    group = groups_.emplace(Py_TYPE(object.object), interpreter.new_group()).first;
-  interpreter.assume(Assumption::Kind::not_same_object, object.source, {}, group->second);
+    group = groups_.emplace(Py_TYPE(object.object), assumptions.new_group()).first;
+  assumptions.assume(Assumption::Kind::not_same_object, object.source, {}, group->second);
 }
 
 }  // namespace janus::frontend

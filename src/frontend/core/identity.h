@@ -9,7 +9,7 @@
 
 namespace janus::frontend {
 
-class Interpreter;
+class Assumptions;
 
 /// A value that is an object of before the call, and is equal to nothing but itself.
 struct EntryObject {
@@ -23,10 +23,10 @@ EntryObject entry_object_of(const Value& value);
 class Identities {
  public:
   /// Whether the two are one object, as they will be at each entry.
-  bool are_one(Interpreter& interpreter, const EntryObject& one, const EntryObject& other);
+  bool are_one(Assumptions& assumptions, const EntryObject& one, const EntryObject& other);
 
  private:
-  void tell_apart(Interpreter& interpreter, const EntryObject& object);
+  void tell_apart(Assumptions& assumptions, const EntryObject& object);
 
   /// Objects that were told apart from others: any two of one class are taken to stay different
   /// ones.

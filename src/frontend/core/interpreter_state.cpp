@@ -1,5 +1,4 @@
 #include "frontend/core/interpreter_state.h"
-#include "frontend/core/operations.h"
 
 #include <algorithm>
 

@@ -11,10 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/core/autocast_state.h"
 #include "frontend/core/heap.h"
 #include "frontend/values/snapshot.h"
-#include "frontend/core/autocast_state.h"
-#include "frontend/core/operations.h"
 
 namespace janus::frontend {
 

@@ -5,13 +5,13 @@
 
 namespace janus::frontend {
 
-class Interpreter;
+class Frames;
 
 /// Whether a dict takes the two for the same key.
-bool same_key(Interpreter& interpreter, PyObject* left, PyObject* right);
+bool same_key(const Frames& frames, PyObject* left, PyObject* right);
 
 /// dictionary[key] = value, or del dictionary[key] for a null value.
-void change_item(Interpreter& interpreter, Dictionary& dictionary, const python::Object& key,
+void change_item(const Frames& frames, Dictionary& dictionary, const python::Object& key,
                  const Value& value);
 
 }  // namespace janus::frontend

@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "frontend/core/flags.h"
+#include "frontend/core/interpreter.h"
 
 namespace janus::frontend {
 

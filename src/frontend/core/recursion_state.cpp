@@ -1,12 +1,13 @@
 #include "frontend/core/recursion_state.h"
-#include "frontend/core/interpreter.h"
 
 #include <algorithm>
 
+#include "frontend/core/entry_facts.h"
 
 namespace janus::frontend {
 
 using python::Object;
+using speculate::Source;
 
 bool is_data(const Value& value) {
   if (const auto* tuple = as<Sequence>(value)) return tuple->source != nullptr;
@@ -53,7 +54,7 @@ bool RecursionState::is_run_time(const Source* source) const {
 
 void RecursionState::leave_to_run(const Value& value) const {
   const Source* path = is_data(value) ? path_at_entry(value) : nullptr;
-  if (path != nullptr && interpreter_.differs_from_call_to_call(path))
+  if (path != nullptr && facts_.differs_from_call_to_call(path))
     throw Generalise{.run_time = place_of(path)};
 }
 
@@ -61,6 +62,8 @@ bool RecursionState::is_first_activation(const TestKey& test) const {
   return known_.owns(test) && !is_building();
 }
 
-bool RecursionState::is_recursive(const Code& code) const { return known_.owns({code.facts_key, -1}); }
+bool RecursionState::is_recursive(const Code& code) const {
+  return known_.owns({code.facts_key, -1});
+}
 
 }  // namespace janus::frontend

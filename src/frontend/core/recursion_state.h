@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "frontend/values/value.h"
-#include "frontend/core/recursion_state.h"
 
 namespace janus::frontend {
 
-class Interpreter;
+class EntryFacts;
 
 /// Thrown to begin the generation anew with more in its Generalisation.
 struct Generalise {
@@ -49,8 +48,8 @@ struct UnknownResult {
 /// The recursive functions of one interpretation; recursion/recursion.h makes them.
 class RecursionState {
  public:
-  RecursionState(const Interpreter& interpreter, const Generalisation& known)
-      : interpreter_(interpreter), known_(known) {}
+  RecursionState(const EntryFacts& facts, const Generalisation& known)
+      : facts_(facts), known_(known) {}
   RecursionState(const RecursionState&) = delete;
   RecursionState& operator=(const RecursionState&) = delete;
   virtual ~RecursionState() = default;
@@ -77,7 +76,7 @@ class RecursionState {
   const Generalisation& known() const { return known_; }
 
  private:
-  const Interpreter& interpreter_;
+  const EntryFacts& facts_;
   const Generalisation& known_;
 };
 

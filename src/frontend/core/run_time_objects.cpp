@@ -14,60 +14,48 @@ namespace janus::frontend {
 using graph::Type;
 using python::Object;
 
-int64_t number_of(Interpreter& interpreter, PyObject* object) {
-  std::vector<Object>& objects = interpreter.output().objects;
+int64_t number_of(GraphWriter& writer, PyObject* object) {
+  std::vector<Object>& objects = writer.output().objects;
   for (size_t i = 0; i < objects.size(); ++i)
     if (objects[i].is(object)) return static_cast<int64_t>(i);
   objects.push_back(Object::borrow(object));
   return static_cast<int64_t>(objects.size() - 1);
 }
 
-graph::Value* class_flag(Interpreter& interpreter, const RuntimeObject& object,
-                         PyTypeObject* type) {
+graph::Value* class_flag(GraphWriter& writer, const RuntimeObject& object, PyTypeObject* type) {
   return op::object_is_instance_of_class(
-      interpreter.builder(), {object.value},
-      {{"class", number_of(interpreter, reinterpret_cast<PyObject*>(type))}});
+      writer.builder(), {object.value},
+      {{"class", number_of(writer, reinterpret_cast<PyObject*>(type))}});
 }
 
-graph::Value* any_flag(Interpreter& interpreter, const RuntimeObject& object,
-                       const Classes& classes) {
+graph::Value* any_flag(GraphWriter& writer, const RuntimeObject& object, const Classes& classes) {
   graph::Value* any = nullptr;
   for (const Object& each : classes) {
-    graph::Value* flag = class_flag(interpreter, object, as_type(each));
-    any = any == nullptr ? flag : op::scalar_or(interpreter.builder(), {any, flag});
+    graph::Value* flag = class_flag(writer, object, as_type(each));
+    any = any == nullptr ? flag : op::scalar_or(writer.builder(), {any, flag});
   }
   return any;
 }
 
-std::pair<Classes, bool> classes_here(Interpreter& interpreter, const RuntimeObject& object) {
-  auto known = interpreter.known_classes.find(object.value);
-  if (known == interpreter.known_classes.end()) return {object.classes, false};
+std::pair<Classes, bool> classes_here(const InterpreterState& state, const RuntimeObject& object) {
+  auto known = state.known_classes.find(object.value);
+  if (known == state.known_classes.end()) return {object.classes, false};
   return {known->second.classes, known->second.is_certain};
 }
 
 void guard_classes(Interpreter& interpreter, const RuntimeObject& object, const Classes& classes,
-            int fact) {
+                   int fact) {
   if (classes.empty())
     interpreter.refuse(ReasonCode::dynamic_value, "an object of a class that was not seen");
   interpreter.guard_kinds(any_flag(interpreter, object, classes), fact);
   interpreter.known_classes[object.value] = {classes, true};
 }
 
-graph::Attributes may_fail(Interpreter& interpreter, int fact) {
+graph::Attributes may_fail(Guards& guards, int fact) {
   graph::Attributes attributes;
-  attributes.set("id", interpreter.kinds_test(fact));
+  attributes.set("id", guards.kinds_test(fact));
   attributes.set("reason", std::string("kind_changed"));
   return attributes;
-}
-
-Value entry_object(Interpreter& interpreter, PyObject* object, const Source* source) {
-  auto type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
-  interpreter.assume(Assumption::Kind::exact_type, source, type);
-  graph::Value* value = interpreter.run_time_input(source);
-  interpreter.known_classes[value] = {{type}, true};
-  auto result = std::make_shared<RuntimeObject>(value, Classes{type});
-  result->example = Object::borrow(object);
-  return result;
 }
 
 Classes expect_classes(Interpreter& interpreter, const RuntimeObject& object, int fact) {

@@ -1,5 +1,5 @@
-// Objects that only the run meets (RuntimeObject): what is known of their classes, and how the graph names objects.
-// The profile says which classes came; what it did not see ends the run.
+// Objects that only the run meets (RuntimeObject): what is known of their classes, and how the
+// graph names objects. The profile says which classes came; what it did not see ends the run.
 #pragma once
 
 #include <functional>
@@ -11,22 +11,18 @@
 namespace janus::frontend {
 
 /// The number by which nodes name an object.
-int64_t number_of(Interpreter& interpreter, PyObject* object);
+int64_t number_of(GraphWriter& writer, PyObject* object);
 /// Whether the object is exactly of the class.
-graph::Value* class_flag(Interpreter& interpreter, const RuntimeObject& object, PyTypeObject* type);
+graph::Value* class_flag(GraphWriter& writer, const RuntimeObject& object, PyTypeObject* type);
 /// Whether it is exactly of one of the classes, of which there is at least one.
-graph::Value* any_flag(Interpreter& interpreter, const RuntimeObject& object,
-                       const Classes& classes);
+graph::Value* any_flag(GraphWriter& writer, const RuntimeObject& object, const Classes& classes);
 /// The classes as they are known here, and whether they are certain.
-std::pair<Classes, bool> classes_here(Interpreter& interpreter, const RuntimeObject& object);
+std::pair<Classes, bool> classes_here(const InterpreterState& state, const RuntimeObject& object);
 /// From here on it is of one of the classes: guarded.
 void guard_classes(Interpreter& interpreter, const RuntimeObject& object, const Classes& classes,
                    int fact);
 /// The attributes of a node that may fail.
-graph::Attributes may_fail(Interpreter& interpreter, int fact);
-
-/// The object at `source` as an input of the graph; its class is an assumption.
-Value entry_object(Interpreter& interpreter, PyObject* object, const Source* source);
+graph::Attributes may_fail(Guards& guards, int fact);
 
 /// The classes that the object is certainly of one of: what is not known is guarded. `fact` is that
 /// of the expression that needs to know.

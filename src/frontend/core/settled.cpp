@@ -1,24 +1,26 @@
 #include "frontend/core/settled.h"
 
+#include <memory>
 #include <optional>
 
-#include "frontend/core/interpreter.h"
+#include "frontend/core/scopes.h"
 #include "frontend/values/restart.h"
 
 namespace janus::frontend {
 
-Value settled(Interpreter& interpreter, const Value& value) {
+Value settled(Scopes& scopes, const Value& value) {
   if (const auto* either = as<Either>(value)) {
-    if (const std::optional<bool> outcome = interpreter.outcome_of(either->flag))
-      return settled(interpreter, *outcome ? either->if_true : either->if_false);
-    interpreter.unsettled = either->test;
+    if (const std::optional<bool> outcome = scopes.outcome_of(either->flag))
+      return settled(scopes, *outcome ? either->if_true : either->if_false);
+    scopes.unsettled = either->test;
     return value;
   }
   const auto* optional = as<Optional>(value);
   if (optional == nullptr) return value;
-  if (const std::optional<bool> is_there = interpreter.outcome_of(optional->flag))
-    return *is_there ? optional->value : interpreter.none();
-  interpreter.unsettled = optional->test;
+  if (const std::optional<bool> is_there = scopes.outcome_of(optional->flag))
+    return *is_there ? optional->value
+                     : std::make_shared<Known>(python::Object::borrow(Py_None), nullptr);
+  scopes.unsettled = optional->test;
   return value;
 }
 

@@ -1,14 +1,15 @@
-// What is known of values that depend on a branch, where the side at hand says which of two they are.
+// What is known of values that depend on a branch, where the side at hand says which of two they
+// are.
 #pragma once
 
 #include "frontend/values/value.h"
 
 namespace janus::frontend {
 
-class Interpreter;
+class Scopes;
 
 /// What the value is at this point, where that is known; else the value itself.
-Value settled(Interpreter& interpreter, const Value& value);
+Value settled(Scopes& scopes, const Value& value);
 
 /// Gives up the branch that the value came from if it is an Optional.
 void expect_settled(const Value& value);

@@ -31,6 +31,7 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "ops/number.h"
+#include "frontend/core/object_kinds.h"
 
 namespace janus::frontend {
 

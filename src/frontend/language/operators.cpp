@@ -31,6 +31,7 @@
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
 #include "frontend/control/journal.h"
+#include "frontend/core/object_kinds.h"
 
 namespace janus::frontend {
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "frontend/core/interpreter.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/library/special_callables.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/cached_functions.h"
 #include "python/context_variable.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/library/special_callables.h"
 
 namespace janus::frontend {
 
@@ -61,8 +61,8 @@ void write(Interpreter& interpreter, const Known& variable, const Value& value) 
   target.kind = speculate::HeapWrite::Kind::context_variable;
   target.owner = path_of(interpreter, variable);
   target.object = variable.object;
-  write_place(interpreter, target, Object::borrow(Py_None), value_path(interpreter, variable),
-              value);
+  interpreter.write_place(target, Object::borrow(Py_None), value_path(interpreter, variable),
+                          value);
 }
 
 Value call_get(Interpreter& interpreter, const Arguments& arguments) {

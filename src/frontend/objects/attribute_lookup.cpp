@@ -12,6 +12,7 @@
 #include "frontend/control/outcomes.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/core/heap_places.h"
 
 namespace janus::frontend {
 

@@ -11,6 +11,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/objects/run_time_attributes.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/core/heap_places.h"
 
 namespace janus::frontend {
 
@@ -100,9 +101,9 @@ class Store : NamedAttribute {
 
   void write(Source::Kind kind) {
     interpreter_.met_writes().check_unwritten(type_, text_);
-    Heap::Target target = attributes_target(interpreter_, known_);
+    Heap::Target target = interpreter_.attributes_target(known_);
     if (target.table == nullptr) refuse();
-    write_place(interpreter_, target, name_, interpreter_.sources().step(kind, path(), name_),
+    interpreter_.write_place(target, name_, interpreter_.sources().step(kind, path(), name_),
                 Held::stored(element_));
   }
 
@@ -136,7 +137,7 @@ class Store : NamedAttribute {
     target.table = object_;
     target.owner = path();
     target.object = known_.object;
-    write_place(interpreter_, target, name_,
+    interpreter_.write_place(target, name_,
                 interpreter_.sources().step(Source::Kind::attribute, path(), name_),
                 Held::stored(element_));
   }

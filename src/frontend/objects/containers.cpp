@@ -26,6 +26,7 @@
 #include "frontend/control/outcomes.h"
 #include "frontend/core/operations.h"
 #include "frontend/control/run_time_items.h"
+#include "frontend/core/object_kinds.h"
 
 namespace janus::frontend {
 
@@ -211,7 +212,7 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
     dictionary->type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   if (!heap.cleared(object)) open_items(interpreter, known, *dictionary);
   if (known.source == nullptr) return dictionary;
-  Heap::Table& table = heap.table_of(dict_target(interpreter, object, known.source));
+  Heap::Table& table = heap.table_of(interpreter.dict_target(object, known.source));
   for (const Heap::Change& change : table.changes)
     change_item(interpreter, *dictionary, change.key, change.held.value_or_null());
   table.twin = dictionary;

@@ -221,7 +221,7 @@ Value dict_method(const std::shared_ptr<Dictionary>& dictionary, const std::stri
     return native([dictionary](Interpreter& inner, const Arguments& arguments) {
       expect_count(inner, arguments, 0, 0);
       if (auto dict = real_dict(dictionary))
-        inner.heap.clear(dict_target(inner, dict->object, dict->source));
+        inner.heap.clear(inner.dict_target(dict->object, dict->source));
       dictionary->items.clear();
       return inner.none();
     });

@@ -14,6 +14,7 @@
 #include "frontend/objects/attributes.h"
 #include "frontend/values/class_sets.h"
 #include "ops/list.h"
+#include "frontend/core/heap_places.h"
 
 namespace janus::frontend {
 

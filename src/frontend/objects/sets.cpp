@@ -63,7 +63,7 @@ Keys keys_of_real(Interpreter& interpreter, const Known& known) {
     const Value key = interpreter.constant(element);
     key_object(interpreter, key);
     keys.push_back(key);
-    if (known.source != nullptr) held_at_entry(interpreter, known, element);
+    if (known.source != nullptr) interpreter.held_at_entry(known, element);
   }
   if (const Heap::Table* table = interpreter.heap.table(set)) {
     for (const Heap::Change& change : table->changes) {
@@ -132,7 +132,7 @@ void change_real(Interpreter& interpreter, const Known& known, const Object& key
   target.kind = speculate::HeapWrite::Kind::member;
   target.owner = known.source;
   target.object = known.object;
-  write_place(interpreter, target, key, nullptr, adds ? Held(interpreter.none()) : Held::absent());
+  interpreter.write_place(target, key, nullptr, adds ? Held(interpreter.none()) : Held::absent());
 }
 
 void change(Interpreter& interpreter, const Value& self, const Value& key, bool adds) {
@@ -275,7 +275,7 @@ int64_t set_length(Interpreter& interpreter, const Known& known) {
   if (table == nullptr) return length;
   for (const Heap::Change& change : table->changes)
     length +=
-        (change.held.is_value() ? 1 : 0) - (held_at_entry(interpreter, known, change.key) ? 1 : 0);
+        (change.held.is_value() ? 1 : 0) - (interpreter.held_at_entry(known, change.key) ? 1 : 0);
   return length;
 }
 

@@ -25,6 +25,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/control/slice_positions.h"
 #include "frontend/objects/containers.h"
+#include "frontend/core/object_kinds.h"
 
 namespace janus::frontend {
 
@@ -204,7 +205,7 @@ Value list_subscript(Interpreter& interpreter, const Known& known, const Value& 
 void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value& key,
                      const Value& element) {
   Object object = key_object(interpreter, key);
-  Heap::Target target = dict_target(interpreter, dict.object, dict.source);
+  Heap::Target target = interpreter.dict_target(dict.object, dict.source);
   Source::Kind kind = Source::Kind::item;
   if (target.kind == speculate::HeapWrite::Kind::attribute) {
     // Through `__dict__`: the object's attribute, if no descriptor stands in its way.
@@ -215,7 +216,7 @@ void write_real_dict(Interpreter& interpreter, const RealDict& dict, const Value
                        interpreter.sources().step(Source::Kind::type, target.owner), object);
     kind = Source::Kind::instance_value;
   }
-  write_place(interpreter, target, object, interpreter.sources().step(kind, target.owner, object),
+  interpreter.write_place(target, object, interpreter.sources().step(kind, target.owner, object),
               Held::stored(element));
 }
 
@@ -481,7 +482,7 @@ bool contains_key(Interpreter& interpreter, const Value& container, const Value&
       Object key = key_object(interpreter, element);
       const Held changed = interpreter.heap.find(interpreter, object, key.get(), known->source);
       if (!changed.is_unknown()) return changed.is_value();
-      return held_at_entry(interpreter, *known, key);
+      return interpreter.held_at_entry(*known, key);
     }
     if (PyDict_Check(object) && is_plain_dict(object)) {
       Object key = key_object(interpreter, element);

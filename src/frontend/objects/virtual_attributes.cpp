@@ -141,7 +141,7 @@ void write_tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tens
     interpreter.refuse(ReasonCode::would_raise, cat("AttributeError: ", name));
   const Source* place =
       interpreter.sources().step(Source::Kind::instance_value, tensor.source, key);
-  write_place(interpreter, attributes_target(interpreter, {tensor.object, tensor.source}), key,
+  interpreter.write_place(interpreter.attributes_target({tensor.object, tensor.source}), key,
               place, Held::stored(value));
 }
 

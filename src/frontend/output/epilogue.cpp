@@ -13,11 +13,21 @@
 #include "frontend/autograd/requires_grad.h"
 #include "frontend/autograd/results_within.h"
 #include "frontend/autograd/shared_updates.h"
+#include "frontend/control/effects.h"
+#include "frontend/core/autocast_state.h"
+#include "frontend/core/cells.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/heap_aliases.h"
+#include "frontend/core/heap_commit.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/objects/container_parts.h"
 #include "frontend/recursion/met_writes.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/tensors/tensor_data.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/rolled_list.h"
 #include "frontend/values/strides.h"
 #include "ops/list.h"
 #include "passes/gradient/reachable.h"
@@ -25,14 +35,6 @@
 #include "graph/op.h"
 #include "ops/number.h"
 #include "speculate/separate_memory.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/values/restart.h"
-#include "frontend/values/rolled_list.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/cells.h"
-#include "frontend/control/effects.h"
-#include "frontend/core/autocast_state.h"
-#include "frontend/core/operations.h"
 
 namespace janus::frontend {
 
@@ -811,7 +813,7 @@ Template template_of(Interpreter& interpreter, const Value& value) {
 }
 
 void finish(Interpreter& interpreter, const Value& result) {
-  std::vector<Value> lasting = values_written(interpreter);
+  std::vector<Value> lasting = values_written(interpreter.heap);
   lasting.push_back(result);
   MetWrites& met = met_writes_of(interpreter);
   met.check_freed();
@@ -820,7 +822,8 @@ void finish(Interpreter& interpreter, const Value& result) {
   TemplateWriter writer(interpreter, false);
   writer.expect(lasting);
   interpreter.output().result = writer.whole(result);
-  commit_heap(interpreter, [&](const Value& value) { return writer.write(value); });
+  commit_heap(interpreter.heap, interpreter.output().writes,
+              [&](const Value& value) { return writer.write(value); });
   if (met_writes != nullptr) {
     interpreter.output().writes.push_back(met.commit());
     interpreter.output().writes.back().value = writer.write_met(met_writes);

@@ -1,6 +1,6 @@
 #include "frontend/recursion/outside_changes.h"
-#include "frontend/values/rolled_list.h"
 #include "frontend/core/heap.h"
+#include "frontend/values/rolled_list.h"
 
 #include <algorithm>
 
@@ -160,7 +160,7 @@ void OutsideChanges::collect_change(const Heap::Table& table, const Heap::Table*
     if (before->changes[i].key.is(change.key.get())) initial = before->changes[i].held;
   if (same_held(initial, change.held)) return;
   if (change.held.is_absent()) refuse("it deletes an attribute or item");
-  if (initial.is_unknown()) initial = held_at_entry(interpreter_, table, change);
+  if (initial.is_unknown()) initial = interpreter_.held_at_entry(table, change);
   add_place(OutsidePlace::change(table, change), initial.is_value() ? initial.value() : nullptr);
 }
 

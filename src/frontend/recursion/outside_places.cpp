@@ -1,8 +1,8 @@
 #include "frontend/recursion/outside_places.h"
 
+#include "frontend/core/heap.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
-#include "frontend/core/heap.h"
 
 namespace janus::frontend {
 
@@ -50,7 +50,7 @@ Value OutsidePlace::get(Interpreter& interpreter) const {
     return make_tensor(interpreter, read(interpreter, *tensor), false);
   PyObject* table = table_.target.table;
   Held held = interpreter.heap.find(interpreter, table, change_.key.get(), table_.target.owner);
-  if (held.is_unknown()) held = held_at_entry(interpreter, table_, change_);
+  if (held.is_unknown()) held = interpreter.held_at_entry(table_, change_);
   return held.is_value() ? held.value() : nullptr;
 }
 

@@ -1,6 +1,8 @@
 // How tensors were made before torch.tensor, and the names of their classes.
 #pragma once
 
+#include "graph/graph.h"
+
 #include <optional>
 #include <span>
 #include <string_view>

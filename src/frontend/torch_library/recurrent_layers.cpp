@@ -13,6 +13,7 @@
 #include "frontend/torch_library/special_callables.h"
 #include "base/policy.h"
 #include "ops/recurrent.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -1,7 +1,7 @@
-#include "frontend/core/heap_parts.h"
+#include "frontend/core/resolver.h"
 
-#include "speculate/path.h"
 #include "frontend/values/constants.h"
+#include "speculate/path.h"
 
 namespace janus::frontend {
 
@@ -16,21 +16,15 @@ PyObject* Resolver::operator()(const Source* source) {
   step.key = speculate::ExpectedObject(source->key.get(), nullptr);
   if (source->key && source->kind != Source::Kind::constant) {
     step.hash = PyObject_Hash(source->key.get());
-    if (step.hash == -1) interpreter_.refuse_raised();
+    if (step.hash == -1) frames_.refuse_raised();
   }
   step.index = source->index;
-  return objects_[source] = speculate::take_step(step, base, interpreter_.call(), owned_);
+  return objects_[source] = speculate::take_step(step, base, frames_.call(), owned_);
 }
 
 bool is_own_dictionary(const Source* source) {
   return source != nullptr && source->kind == Source::Kind::attribute &&
          text_of(source->key.get()) == "__dict__";
-}
-
-bool is_changed(const Heap::List& list) {
-  if (list.twin == nullptr)
-    return list.appended->elements.rolled() != nullptr || !list.appended->elements.empty();
-  return list.twin->elements != list.at_entry;
 }
 
 }  // namespace janus::frontend

@@ -1,0 +1,50 @@
+// What torch's bookkeeping of an interpretation comes to: which tensors eager's autograd tracks,
+// leaves and their hooks, gradients that go through the program's own code.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_set>
+#include <vector>
+
+#include "frontend/core/custom_gradient_record.h"
+#include "frontend/core/gradient_switches.h"
+#include "frontend/core/tensor_hooks.h"
+#include "frontend/values/value.h"
+
+namespace janus::frontend {
+
+struct AutogradState {
+  /// Values of tensors that eager's autograd tracks.
+  std::unordered_set<const graph::Value*> differentiable;
+  /// Whether there are tensors that require a gradient where a recursion takes one way, and none
+  /// where it takes another. They are taken for tracked; whoever shows that asks shows_gradient().
+  bool gradients_vary = false;
+  /// Where gradients go through the program's own code, in the order in which it was reached.
+  std::vector<CustomGradient> custom_gradients;
+
+  // --- leaves
+  /// Leaves that require grad and were made in the run.
+  std::vector<std::shared_ptr<Tensor>> made_leaves;
+  /// Leaves whose requires_grad was changed (frontend/autograd/requires_grad.h).
+  GradientSwitches switches;
+  /// Leaves of before the call that have hooks, and the one whose hook is running.
+  std::set<const Tensor*> hooked_leaves;
+  const Tensor* hook_of = nullptr;
+  HooksOfTensors tensor_hooks;
+  /// Tensors whose `.grad` is None for the code at hand (frontend/torch_library/optimizers.cpp).
+  std::set<const Tensor*> without_grad;
+  /// Where gradients are clipped: whether those that only some runs have are taken to be there.
+  bool clips = false, sees_all_grads = false;
+
+  // --- memory
+  /// How often tensors of before the call were written.
+  size_t outside_writes = 0;
+  /// Tensors that no other one of before the call may share memory with, as if they were written.
+  std::set<const Tensor*> kept_apart;
+  /// Where the run made tensors: those of inference mode are of another kind.
+  bool made_in_inference = false, made_outside_inference = false;
+};
+
+}  // namespace janus::frontend

@@ -1,0 +1,24 @@
+#include "frontend/core/object_kinds.h"
+
+#include "frontend/core/torch_objects.h"
+
+namespace janus::frontend {
+
+bool is_enumeration(PyTypeObject* type) {
+  static PyObject* const metaclass = imported("enum.EnumMeta");
+  const int found = PyObject_IsInstance(reinterpret_cast<PyObject*>(type), metaclass);
+  PyErr_Clear();
+  return found == 1;
+}
+
+bool is_identity_object(PyObject* object) {
+  if (PyFunction_Check(object) || PyType_Check(object) || PyModule_Check(object) ||
+      PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
+      Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == &PyGetSetDescr_Type ||
+      Py_TYPE(object) == &PyMemberDescr_Type)
+    return true;
+  if (is_enumeration(Py_TYPE(object))) return true;
+  return is_torch_constant(object);
+}
+
+}  // namespace janus::frontend
