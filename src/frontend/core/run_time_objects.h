@@ -37,6 +37,6 @@ Value test_classes(Interpreter& interpreter, const RuntimeObject& object,
 graph::Value* object_value(Interpreter& interpreter, const Value& value);
 
 /// The classes that a value may have, as far as the profile knows.
-Classes possible_classes(Interpreter& interpreter, const Value& value);
+Classes possible_classes(const InterpreterState& state, const Value& value);
 
 }  // namespace janus::frontend

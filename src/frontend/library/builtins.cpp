@@ -45,15 +45,15 @@ using syntax::Operator;
 
 using Arguments = CallArguments;
 
-void refuse_arguments(Interpreter& interpreter, const char* function) {
-  interpreter.refuse(ReasonCode::unsupported_argument, cat("arguments of ", function, "()"));
+void refuse_arguments(const Frames& frames, const char* function) {
+  frames.refuse(ReasonCode::unsupported_argument, cat("arguments of ", function, "()"));
 }
 
-void expect(Interpreter& interpreter, const CallArguments& arguments, size_t least, size_t most,
+void expect(const Frames& frames, const CallArguments& arguments, size_t least, size_t most,
             const char* function) {
   size_t count = arguments.positional.size();
   if (count < least || count > most || !arguments.keywords.empty())
-    refuse_arguments(interpreter, function);
+    refuse_arguments(frames, function);
 }
 
 Value by_own_method(Interpreter& interpreter, const CallArguments& arguments, const char* name) {
@@ -353,10 +353,10 @@ Value call_callable(Interpreter& interpreter, const Arguments& arguments) {
   return interpreter.boolean(type->tp_call != nullptr);
 }
 
-std::string attribute_name(Interpreter& interpreter, const Value& value) {
+std::string attribute_name(const Frames& frames, const Value& value) {
   const auto* known = as<Known>(value);
   std::string name = known == nullptr ? std::string() : text_of(known->object.get());
-  if (name.empty()) interpreter.refuse(ReasonCode::dynamic_value, "the name of an attribute");
+  if (name.empty()) frames.refuse(ReasonCode::dynamic_value, "the name of an attribute");
   return name;
 }
 

@@ -7,10 +7,10 @@
 
 namespace janus::frontend {
 
-[[noreturn]] void refuse_arguments(Interpreter& interpreter, const char* function);
+[[noreturn]] void refuse_arguments(const Frames& frames, const char* function);
 
 /// Refuses other numbers of arguments, and keywords.
-void expect(Interpreter& interpreter, const CallArguments& arguments, size_t least, size_t most,
+void expect(const Frames& frames, const CallArguments& arguments, size_t least, size_t most,
             const char* function);
 
 /// What the method gives, where the first argument is an object whose class has it in Python.

@@ -112,9 +112,9 @@ struct Place {
   PyObject* globals = nullptr;
 };
 
-PyObject* globals_of(Interpreter& interpreter, const Frame& frame) {
+PyObject* globals_of(const Frames& frames, const Frame& frame) {
   PyObject* function = frame.code->function.get();
-  return function != nullptr ? PyFunction_GET_GLOBALS(function) : interpreter.call().globals;
+  return function != nullptr ? PyFunction_GET_GLOBALS(function) : frames.call().globals;
 }
 
 std::string file_of(const Frame& frame) {
@@ -130,12 +130,12 @@ std::string code_name(const Frame& frame) {
   return whole.substr(whole.rfind('.') + 1);
 }
 
-Place place_of(Interpreter& interpreter, const Frame& frame) {
+Place place_of(const Frames& frames, const Frame& frame) {
   Place place;
   place.file = file_of(frame);
   place.line = frame.span.line;
   place.function = code_name(frame);
-  place.globals = globals_of(interpreter, frame);
+  place.globals = globals_of(frames, frame);
   return place;
 }
 
@@ -325,9 +325,9 @@ Value call_warn(Interpreter& interpreter, const Arguments& arguments) {
 // --- log records --------------------------------------------------------------------------------
 
 /// The innermost frame that is none of the logging module's.
-const Frame* logging_frame(Interpreter& interpreter) {
+const Frame* logging_frame(const Frames& frames) {
   static const std::string logging = text_of(imported("logging._srcfile"));
-  const Frame* frame = &interpreter.frame();
+  const Frame* frame = &frames.frame();
   while (frame != nullptr && file_of(*frame) == logging) frame = frame->caller;
   return frame;
 }

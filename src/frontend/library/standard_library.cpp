@@ -402,9 +402,9 @@ Value call_extremes(Interpreter& interpreter, const Arguments& arguments) {
 // --- operator -----------------------------------------------------------------------------------
 
 /// Of what changes an operand: with other arguments there is nothing else to do than to give up.
-void expect_operands(Interpreter& interpreter, const Arguments& arguments, size_t count) {
+void expect_operands(const Frames& frames, const Arguments& arguments, size_t count) {
   if (arguments.positional.size() != count || !arguments.keywords.empty())
-    interpreter.refuse(ReasonCode::unsupported_argument, "arguments of an operator");
+    frames.refuse(ReasonCode::unsupported_argument, "arguments of an operator");
 }
 
 template <Operator op>

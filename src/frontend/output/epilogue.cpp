@@ -654,9 +654,9 @@ struct Twins {
   std::unordered_map<const Tensor*, size_t> number;
 };
 
-Twins find_twins(const Interpreter& interpreter) {
+Twins find_twins(const EntryTensors& entry) {
   Twins twins;
-  for (const auto& [object, tensors] : interpreter.entry_tensors) {
+  for (const auto& [object, tensors] : entry.entry_tensors) {
     twins.most = std::max(twins.most, tensors.size());
     for (size_t i = 0; i < tensors.size() && tensors.size() > 1; ++i)
       twins.number.emplace(tensors[i].get(), i);

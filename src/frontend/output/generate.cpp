@@ -31,8 +31,8 @@ speculate::Reason internal_error(const std::string& message) {
   return {ReasonCode::internal_error, message, {}};
 }
 
-speculate::Reason out_of_time(Interpreter& interpreter) {
-  return {ReasonCode::limit, time_spent(interpreter.output().graph), interpreter.last_span()};
+speculate::Reason out_of_time(GraphWriter& writer) {
+  return {ReasonCode::limit, time_spent(writer.output().graph), writer.last_span()};
 }
 
 /// Branches of which one side gives a tensor that requires a gradient, and the other one that needs

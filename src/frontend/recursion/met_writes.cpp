@@ -331,8 +331,8 @@ speculate::HeapWrite MetWrites::commit() const {
   return write;
 }
 
-MetWrites& met_writes_of(Interpreter& interpreter) {
-  return static_cast<MetWrites&>(interpreter.met_writes());
+MetWrites& met_writes_of(AttachedStates& attached) {
+  return static_cast<MetWrites&>(attached.met_writes());
 }
 
 }  // namespace janus::frontend

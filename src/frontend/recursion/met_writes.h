@@ -23,6 +23,7 @@
 namespace janus::frontend {
 
 class Freed;
+class AttachedStates;
 class Interpreter;
 struct ElementForm;
 
@@ -81,6 +82,6 @@ class MetWrites final : public MetWritesState {
 };
 
 /// Those of the interpretation.
-MetWrites& met_writes_of(Interpreter& interpreter);
+MetWrites& met_writes_of(AttachedStates& attached);
 
 }  // namespace janus::frontend

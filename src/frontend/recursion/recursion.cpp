@@ -29,8 +29,8 @@ Recursion::Recursion(Interpreter& interpreter, const Generalisation& known)
     : RecursionState(interpreter, known), interpreter_(interpreter) {}
 Recursion::~Recursion() = default;
 
-Recursion& recursion_of(Interpreter& interpreter) {
-  return static_cast<Recursion&>(interpreter.recursion());
+Recursion& recursion_of(AttachedStates& attached) {
+  return static_cast<Recursion&>(attached.recursion());
 }
 
 bool Recursion::is_building() const {

@@ -76,6 +76,6 @@ class Recursion final : public RecursionState {
 };
 
 /// The recursive functions of the interpretation.
-Recursion& recursion_of(Interpreter& interpreter);
+Recursion& recursion_of(AttachedStates& attached);
 
 }  // namespace janus::frontend

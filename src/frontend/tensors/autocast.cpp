@@ -248,11 +248,11 @@ DType widest(Interpreter& interpreter, const CallArguments& arguments) {
 // --- the state -----------------------------------------------------------------------------------
 
 /// Refuses devices other than the CPU.
-void require_cpu(Interpreter& interpreter, const CallArguments& arguments) {
+void require_cpu(const Frames& frames, const CallArguments& arguments) {
   const Value* device = arguments.positional.empty() ? nullptr : &arguments.positional[0];
   PyObject* object = device == nullptr ? nullptr : known_object(*device);
   if (object == nullptr || PyUnicode_Check(object) == 0 || speculate::text_of(object) != "cpu")
-    interpreter.refuse(ReasonCode::mode_active, "autocast of another device");
+    frames.refuse(ReasonCode::mode_active, "autocast of another device");
 }
 
 bool flag_of(Interpreter& interpreter, const CallArguments& arguments, size_t index) {

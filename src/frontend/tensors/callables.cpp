@@ -392,7 +392,7 @@ bool is_copy(const graph::Node& node, const Tensor& operand) {
   return may_copy(*node.op) && reshaping_by(node, operand) == Reshaping::copy;
 }
 
-void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node,
+void note_view(ValueMaker& maker, Tensor& result, const graph::Node& node,
                const std::shared_ptr<Tensor>& base, PyObject* callable,
                const CallArguments& arguments) {
   result.base = base;
@@ -401,7 +401,7 @@ void note_view(Interpreter& interpreter, Tensor& result, const graph::Node& node
   if (result.value->definition == &node) result.view_output = result.value->index;
   result.seen_version = base->version;
   if (callable != nullptr) {
-    result.view_callee = interpreter.constant_borrowed(callable);
+    result.view_callee = maker.constant_borrowed(callable);
     result.view_arguments = arguments;
   }
   result.strides = strides_of_view(node, result.view_output, *base);

@@ -37,15 +37,15 @@ std::vector<Value> index_parts(Interpreter& interpreter, const Value& key) {
 }
 
 /// Python's slice objects (constants) and slices made in the run alike.
-std::shared_ptr<SliceValue> as_slice(Interpreter& interpreter, const Value& value) {
+std::shared_ptr<SliceValue> as_slice(ValueMaker& maker, const Value& value) {
   if (auto slice = shared_as<SliceValue>(value)) return slice;
   PyObject* object = known_object(value);
   if (object == nullptr || !PySlice_Check(object)) return nullptr;
   auto* raw = reinterpret_cast<PySliceObject*>(object);
   auto slice = std::make_shared<SliceValue>();
-  slice->start = interpreter.constant_borrowed(raw->start);
-  slice->stop = interpreter.constant_borrowed(raw->stop);
-  slice->step = interpreter.constant_borrowed(raw->step);
+  slice->start = maker.constant_borrowed(raw->start);
+  slice->stop = maker.constant_borrowed(raw->stop);
+  slice->step = maker.constant_borrowed(raw->step);
   return slice;
 }
 

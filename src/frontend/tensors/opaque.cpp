@@ -145,7 +145,7 @@ bool looks_at_memory(const std::string& name) { return name.starts_with("aten::a
 
 /// The run may hold a tensor elsewhere than eager does: it is known to lie alike if it existed
 /// before and is as it was, or if it is all of a fresh tensor in order.
-void expect_known_place(Interpreter& interpreter, const std::string& name,
+void expect_known_place(const Frames& frames, const std::string& name,
                         const CallArguments& arguments) {
   for (const Value& argument : arguments.positional) {
     const auto* tensor = as<Tensor>(argument);
@@ -154,7 +154,7 @@ void expect_known_place(Interpreter& interpreter, const std::string& name,
     const bool is_as_before = memory->source != nullptr && !memory->written;
     const bool is_fresh = memory == tensor && memory->source == nullptr && is_contiguous(*tensor);
     if (!is_as_before && !is_fresh)
-      interpreter.refuse(ReasonCode::unsupported_tensor,
+      frames.refuse(ReasonCode::unsupported_tensor,
                          cat(name, " of a tensor of which only eager knows how it lies in memory"));
   }
 }
@@ -164,10 +164,10 @@ bool packs_lists_as_tuples(PyObject* callable) {
   return PyCFunction_Check(callable) != 0 || Py_IS_TYPE(callable, &PyMethodDescr_Type) != 0;
 }
 
-Value pack(Interpreter& interpreter, PyObject* callable, const ResolvedOperator& resolved,
+Value pack(ValueMaker& maker, PyObject* callable, const ResolvedOperator& resolved,
            std::vector<Value> results) {
   if (resolved.packing == ResolvedOperator::Packing::single)
-    return results.empty() ? interpreter.none() : results[0];
+    return results.empty() ? maker.none() : results[0];
   if (resolved.packing == ResolvedOperator::Packing::list && !packs_lists_as_tuples(callable))
     return make_list(std::move(results));
   Value packed = make_tuple(std::move(results));

@@ -27,13 +27,13 @@ void PossibleAliases::add(PossibleAlias alias) {
 
 namespace {
 
-void check_aliases_unchanged(const Interpreter& interpreter, const Tensor& tensor) {
+void check_aliases_unchanged(const Frames& frames, const Tensor& tensor) {
   for (const PossibleAlias& alias : tensor.possible_aliases)
     if (auto other = alias.tensor.lock(); other != nullptr && other->version != alias.version)
-      interpreter.refuse(ReasonCode::unsupported_tensor,
+      frames.refuse(ReasonCode::unsupported_tensor,
                          "a tensor that may be another one, which was written");
   if (tensor.taken_from != nullptr && tensor.seen_version != memory_of(&tensor)->version)
-    interpreter.refuse(ReasonCode::unsupported_tensor,
+    frames.refuse(ReasonCode::unsupported_tensor,
                        "a tensor that may share memory with another one, which was written");
 }
 
@@ -314,11 +314,11 @@ std::shared_ptr<Tensor> view_by(Interpreter& interpreter, const std::shared_ptr<
 
 // --- metadata -----------------------------------------------------------------------------------
 
-Value size_of(Interpreter& interpreter, const Tensor& tensor) {
+Value size_of(ValueMaker& maker, const Tensor& tensor) {
   auto size = std::make_shared<Sequence>(false);
   size->type = Object::borrow(reinterpret_cast<PyObject*>(size_class()));
   for (const graph::Dim& dim : tensor.value->type.shape)
-    size->elements.push_back(interpreter.dimension(dim));
+    size->elements.push_back(maker.dimension(dim));
   return size;
 }
 

@@ -55,6 +55,6 @@ void write_index(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor
 Value item(Interpreter& interpreter, Tensor& tensor);
 
 /// torch.Size of the tensor's dimensions.
-Value size_of(Interpreter& interpreter, const Tensor& tensor);
+Value size_of(ValueMaker& maker, const Tensor& tensor);
 
 }  // namespace janus::frontend

@@ -46,14 +46,14 @@ void check_not_consumed(Interpreter& interpreter, const std::vector<graph::Value
 }
 
 /// backward() frees all that it runs through.
-void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs) {
+void consume(InterpreterState& state, const std::vector<graph::Value*>& outputs) {
   for (const graph::Node* node : gradient_nodes(outputs, Functions::left_out))
-    interpreter.history.consumed.insert(node);
+    state.history.consumed.insert(node);
 }
 
 /// autograd.grad() only what lies on its way to a target; in a branch or loop that does,
 /// everything.
-void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs,
+void consume(InterpreterState& state, const std::vector<graph::Value*>& outputs,
              const std::vector<graph::Value*>& targets) {
   std::unordered_map<const graph::Value*, std::vector<const graph::Node*>> users;
   std::vector<const graph::Value*> leading(targets.begin(), targets.end());
@@ -76,8 +76,8 @@ void consume(Interpreter& interpreter, const std::vector<graph::Value*>& outputs
       leading.insert(leading.end(), node->outputs.begin(), node->outputs.end());
     }
   }
-  interpreter.history.consumed.insert(on_the_way.begin(), on_the_way.end());
-  interpreter.history.consumed.insert(inner.begin(), inner.end());
+  state.history.consumed.insert(on_the_way.begin(), on_the_way.end());
+  state.history.consumed.insert(inner.begin(), inner.end());
 }
 
 /// Whether a gradient of the outputs comes to no leaf but the targets.

@@ -37,10 +37,10 @@ std::vector<Value> spread(Interpreter& interpreter, const Value& value, size_t c
 
 /// Tensors that require a gradient get torch's own grad_fn for the list. Numbers that half
 /// precision is multiplied by are rounded to it here, and not by the operator for one tensor.
-bool are_plain(const Interpreter& interpreter, const std::vector<Value>& tensors) {
+bool are_plain(const InterpreterState& state, const std::vector<Value>& tensors) {
   return std::ranges::all_of(tensors, [&](const Value& each) {
     const auto* tensor = as<Tensor>(each);
-    return tensor != nullptr && !(interpreter.modes.grad_enabled && tensor->requires_grad) &&
+    return tensor != nullptr && !(state.modes.grad_enabled && tensor->requires_grad) &&
            !graph::is_half(tensor->value->type.dtype);
   });
 }
