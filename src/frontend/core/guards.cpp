@@ -40,7 +40,7 @@ bool Guards::follow(graph::Value* test, const Object& example, int fact_number) 
   writer_.output().tests.push_back(std::move(record));
   graph::Value* condition =
       outcome ? test
-              : operator_named(test->type.is_tensor() ? "logical_not" : "scalar_not")(
+              : (test->type.is_tensor() ? op::logical_not : op::scalar_not)(
                     writer_.builder(), {test});
   writer_.builder().append(op::guard, {condition},
                            {{"id", id}, {"reason", std::string("branch_changed")}});

@@ -97,7 +97,7 @@ void HeapPlaces::check_replaced(const Heap::Target& target, const Object& key) {
   if (!state_.heap.find(frames_, target.table, key.get(), target.owner).is_unknown()) return;
   const Object replaced = object_in(target, key.get());
   constexpr Py_ssize_t kOurs = 4;  // the place, `replaced`, and what the interpreter has of it
-  if (replaced && speculate::ends_seen(replaced.get(), kOurs) &&
+  if (replaced && speculate::would_run_finalizer(replaced.get(), kOurs) &&
       !is_planted(State::finalizer, Mutation::not_written))
     frames_.refuse(ReasonCode::unknown_callable,
                    cat("the finalizer of ", speculate::describe_object(key.get())));

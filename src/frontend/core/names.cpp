@@ -222,7 +222,7 @@ void check_freed_variable(const Frames& frames, const std::string& name) {
   if (variables == nullptr || variables == frames.call().globals) return;
   PyObject* const held = PyDict_GetItemString(variables, name.c_str());
   constexpr Py_ssize_t kOurs = 5;  // the variable, its dict, and what the interpreter has of it
-  if (speculate::ends_seen(held, kOurs))
+  if (speculate::would_run_finalizer(held, kOurs))
     frames.refuse(ReasonCode::unknown_callable, cat("the finalizer of ", name));
 }
 
