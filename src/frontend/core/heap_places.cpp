@@ -4,7 +4,7 @@
 #include "frontend/core/resolver.h"
 #include "python/context_variable.h"
 #include "speculate/describe.h"
-#include "speculate/ends.h"
+#include "speculate/finalizers.h"
 
 namespace janus::frontend {
 

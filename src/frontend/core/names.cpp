@@ -5,7 +5,7 @@
 
 #include "frontend/core/settled.h"
 #include "frontend/values/constants.h"
-#include "speculate/ends.h"
+#include "speculate/finalizers.h"
 #include "speculate/reason_record.h"
 #include "syntax/source.h"
 
