@@ -10,10 +10,10 @@
 #include <limits>
 #include <utility>
 
-#include "kernels/arguments.h"
-#include "kernels/vector_math.h"
 #include "base/policy.h"
+#include "kernels/arguments.h"
 #include "kernels/kernel.h"
+#include "kernels/vector_math.h"
 #include "kernels/vector_text.h"
 
 namespace janus::kernels {
@@ -96,10 +96,6 @@ class Emitter : VectorText {
 
   // --- what is kept from pass to pass
 
-  /// Work that outweighs a store and a load.
-  static constexpr int kKeptCost = 8;
-  static constexpr size_t kMostKept = 2;
-
   bool is_element(size_t i) const { return levels_[i] == Level::element; }
   bool is_kept(size_t i) const { return std::ranges::find(kept_, i) != kept_.end(); }
 
@@ -133,9 +129,9 @@ class Emitter : VectorText {
         if (is_reduction(i, pass)) mark_operands(i, needed);
         if (!needed[i] || !is_element(i)) continue;
         const DType dtype = nest_.code[i].dtype;
-        const bool keeps = first_pass_[i] < pass && kept_.size() < kMostKept && !is_kept(i) &&
-                           (dtype == DType::f32 || dtype == DType::f64) &&
-                           cost_of_element(i) >= kKeptCost;
+        const bool keeps = first_pass_[i] < pass && kept_.size() < policy::kMostKept &&
+                           !is_kept(i) && (dtype == DType::f32 || dtype == DType::f64) &&
+                           cost_of_element(i) >= policy::kKeptCost;
         if (keeps) kept_.push_back(i);
         if (!is_kept(i)) mark_operands(i, needed);
       }
@@ -390,10 +386,6 @@ class Emitter : VectorText {
 
   // --- what is fetched from memory beforehand
 
-  /// A page on; of rows that are gone over several times, at least a row, as long as the cache
-  /// holds two of them. Down columns, so many rows.
-  static constexpr int64_t kBytesAhead = 4 << 10, kMostBytesAhead = 256 << 10, kRowsAhead = 8;
-
   bool is_fetched_ahead(size_t t) const { return (order_.ahead >> t & 1) != 0; }
   bool goes_down_columns() const { return !order_.lanes_reduced && order_.reduced_loops > 0; }
 
@@ -417,10 +409,11 @@ class Emitter : VectorText {
     const int64_t bytes = graph::byte_size(nest_.tensor_dtype(t));
     const auto row = temporary(), is_longer = temporary(), fits = temporary(), takes = temporary();
     line("  $s = mul i64 %inner, $d", {row, bytes});
-    line("  $s = icmp ugt i64 $s, $d", {is_longer, row, kBytesAhead});
-    line("  $s = icmp ule i64 $s, $d", {fits, row, passes_ > 1 ? kMostBytesAhead : 0});
+    line("  $s = icmp ugt i64 $s, $d", {is_longer, row, policy::kBytesAhead});
+    line("  $s = icmp ule i64 $s, $d", {fits, row, passes_ > 1 ? policy::kMostBytesAhead : 0});
     line("  $s = and i1 $s, $s", {takes, is_longer, fits});
-    line("  %t$d.ahead = select i1 $s, i64 $s, i64 $d", {index(t), takes, row, kBytesAhead});
+    line("  %t$d.ahead = select i1 $s, i64 $s, i64 $d",
+         {index(t), takes, row, policy::kBytesAhead});
   }
 
   void emit_fetches_ahead() {
@@ -436,7 +429,7 @@ class Emitter : VectorText {
     line("  $s = getelementptr $E, ptr $s, i64 $s", {now, dtype, places_[t], position_});
     if (goes_down_columns()) {
       const auto rows = temporary();
-      line("  $s = mul i64 %t$d.reduced0, $d", {rows, index(t), kRowsAhead});
+      line("  $s = mul i64 %t$d.reduced0, $d", {rows, index(t), policy::kRowsAhead});
       line("  $s = getelementptr $E, ptr $s, i64 $s", {later, dtype, now, rows});
     } else {
       line("  $s = getelementptr i8, ptr $s, i64 %t$d.ahead", {later, now, index(t)});

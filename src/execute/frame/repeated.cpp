@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include "base/policy.h"
 
 namespace janus::execute {
 
@@ -63,7 +64,7 @@ int64_t Repeated::bytes_held() const {
   int64_t bytes = 0;
   for (size_t i = 0; i < known_->pools.size(); ++i)
     bytes += static_cast<int64_t>(known_->pools[i].size()) *
-             (known_->outputs[i].span_bytes() + bytes_of_tensor);
+             (known_->outputs[i].span_bytes() + policy::kBytesOfTensor);
   return bytes;
 }
 

@@ -47,7 +47,7 @@ class Repeated {
   void forget(const Slot& tensor);
   /// Gives up those that somebody else has.
   void forget_shared(const Library& library);
-  void forget_large_tensors(int64_t largest = largest_kept);
+  void forget_large_tensors(int64_t largest = policy::kLargestKept);
   /// About how many bytes its tensors take.
   int64_t bytes_held() const;
   /// Hands over all.

@@ -6,29 +6,14 @@
 #include <utility>
 
 #include "base/check.h"
-#include "execute/values/container.h"
 #include "base/policy.h"
+#include "execute/values/container.h"
 
 namespace janus::execute {
 
 using graph::Type;
 
 namespace {
-
-/// Larger tensors are not kept until the next run, since there is one for each number of rows.
-constexpr int64_t largest_kept_rows = 4 << 10;
-
-/// Where more rows are held, for each invocation that waits, than these, what nothing reads is not
-/// looked for.
-constexpr size_t most_held_for_one = 8;
-
-/// What is known for more rows than these is not kept number by number.
-constexpr size_t largest_known = 64;
-
-/// What is stacked at a time of what is added to sums, but no fewer rows than these: the sums are
-/// read and written for each piece.
-constexpr size_t most_summed_bytes = 512 << 10;
-constexpr size_t least_summed = 128;
 
 Layout layout_of(const Type& type, const SymbolValues& symbols) {
   Layout layout;
@@ -238,7 +223,7 @@ void Rows::see_operand_rows(const Group& group, See&& see) const {
 void Rows::expect_reads(const std::vector<Group>& groups, const RowHolders& holders) {
   size_t waiting = 0;
   for (const Group& group : groups) waiting += group.members.size();
-  releases_ = most_held_for_one * waiting >= held_count_;
+  releases_ = policy::kMostHeldForOne * waiting >= held_count_;
   if (!releases_) return;
   for (const Group& group : groups)
     see_operand_rows(group, [&](const Slot& row) {
@@ -299,16 +284,17 @@ void Rows::release_unread(const Given& given, size_t result) {
 // ---- computing --------------------------------------------------------------------------------
 
 void RowsOfNumber::forget_large_tensors() {
-  for (Repeated& each : repeated) each.forget_large_tensors(largest_kept_rows);
+  for (Repeated& each : repeated) each.forget_large_tensors(policy::kLargestKeptRows);
   for (size_t i = 0; i < pools.size(); ++i)
-    if (layouts[i].span_bytes() > largest_kept_rows) pools[i] = TensorPool();
+    if (layouts[i].span_bytes() > policy::kLargestKeptRows) pools[i] = TensorPool();
 }
 
 int64_t RowsOfNumber::bytes_held() const {
   int64_t bytes = 0;
   for (const Repeated& each : repeated) bytes += each.bytes_held();
   for (size_t i = 0; i < pools.size(); ++i)
-    bytes += static_cast<int64_t>(pools[i].size()) * (layouts[i].span_bytes() + bytes_of_tensor);
+    bytes +=
+        static_cast<int64_t>(pools[i].size()) * (layouts[i].span_bytes() + policy::kBytesOfTensor);
   return bytes;
 }
 
@@ -325,8 +311,9 @@ RowsOfNumber& Rows::of_number(const Group& group, const SymbolValues& symbols) {
   const Instruction& instruction = *group.instruction;
   const size_t count = group.members.size();
   known_.resize(std::max(known_.size(), instruction.operation + 1));
-  const size_t large = group.is_rest ? largest_known + 1 : 0;
-  RowsOfNumber& known = known_[instruction.operation][count <= largest_known ? count : large];
+  const size_t large = group.is_rest ? policy::kLargestKnownRows + 1 : 0;
+  RowsOfNumber& known =
+      known_[instruction.operation][count <= policy::kLargestKnownRows ? count : large];
   const size_t stacked = instruction.inputs.size() - instruction.sums;
   const bool fits =
       known.layouts.size() == stacked && !known.repeated.empty() &&
@@ -383,13 +370,13 @@ bool Rows::are_stacked(const Group& group, Library& library, SymbolValues& symbo
 size_t Rows::rows_at_once(const Group& group, SymbolValues& symbols) {
   const Instruction& instruction = *group.instruction;
   const size_t count = group.members.size();
-  if (instruction.sums == 0 || count <= least_summed) return count;
+  if (instruction.sums == 0 || count <= policy::kLeastSummedRows) return count;
   symbols.set(instruction.node->attributes.get<std::string>("symbol"), static_cast<int64_t>(count));
   int64_t bytes = 1;  // there may be nothing in any of them
   for (size_t i = 0; i < instruction.inputs.size() - instruction.sums; ++i)
     bytes += layout_of(instruction.node->blocks.front()->parameters[i]->type, symbols).span_bytes();
-  const size_t most =
-      std::max(least_summed, most_summed_bytes * count / static_cast<size_t>(bytes));
+  const size_t most = std::max(policy::kLeastSummedRows,
+                               policy::kMostSummedBytes * count / static_cast<size_t>(bytes));
   const size_t pieces = (count + most - 1) / most;
   return (count + pieces - 1) / pieces;
 }

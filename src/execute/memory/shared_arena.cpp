@@ -9,13 +9,11 @@
 #include <vector>
 
 #include "base/fork_safe_mutex.h"
+#include "base/policy.h"
 
 namespace janus::execute {
 
 namespace {
-
-/// Addresses that an arena takes beyond its first plan's need, for the larger ones to come.
-constexpr int64_t least_reserved = int64_t{1} << 30, reserved_share = 8;
 
 std::vector<std::weak_ptr<SharedArena>>& all() {
   static auto* const arenas = new std::vector<std::weak_ptr<SharedArena>>();
@@ -55,7 +53,8 @@ void SharedArena::give_back_unused_pages() {
   }
 }
 
-SharedArena::SharedArena(int64_t bytes) : bytes_(std::max(least_reserved, reserved_share * bytes)) {
+SharedArena::SharedArena(int64_t bytes)
+    : bytes_(std::max(policy::kLeastReserved, policy::kReservedShare * bytes)) {
   data_ = reserve(bytes_);
   if (data_ != nullptr) return;
   bytes_ = std::max<int64_t>(1, bytes);  // addresses are limited here

@@ -10,9 +10,6 @@
 
 namespace janus::execute {
 
-/// What a tensor takes beside its elements.
-constexpr int64_t bytes_of_tensor = 256;
-
 class TensorPool {
  public:
   const Slot& take(const Layout& layout, Library& library);

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/options.h"
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "graph/op.h"
 
@@ -13,15 +14,12 @@ namespace janus::execute {
 
 namespace {
 
-/// How far a partner is looked for.
-constexpr size_t farthest = 8;
-
 class Grouping {
  public:
   Grouping(PlannedCode& code, const Frame& frame)
       : code_(code),
         frame_(frame),
-        most_(std::clamp<size_t>(static_cast<size_t>(thread_count()), 2, most_beside)) {}
+        most_(std::clamp<size_t>(static_cast<size_t>(thread_count()), 2, policy::kMostBeside)) {}
 
   std::vector<size_t> group() {
     std::vector<size_t> until(code_.instructions.size());
@@ -45,7 +43,7 @@ class Grouping {
   /// Puts a partner behind the `count` operations from `first` on, and what the partner needs
   /// before them, which moves `first`; false: none found.
   bool bring_partner(size_t& first, size_t count) {
-    const size_t end = std::min(code_.tail, first + count + farthest);
+    const size_t end = std::min(code_.tail, first + count + policy::kFarthestPartner);
     for (size_t other = first + count; other < end; ++other) {
       const Action action = code_.instructions[other].action;
       if (action == Action::skip || action == Action::give) break;  // nothing crosses a side's ends

@@ -12,9 +12,6 @@
 
 namespace janus::execute {
 
-/// So many run side by side at most, on as many threads.
-inline constexpr size_t most_beside = 16;
-
 /// Moves operations that can run side by side next to each other, as many as there are threads;
 /// gives, for each instruction, where those end that it runs beside: behind itself if it runs
 /// alone.

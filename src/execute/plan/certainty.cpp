@@ -5,18 +5,15 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "base/policy.h"
 #include "execute/code/schedule.h"
 #include "execute/plan/sides.h"
 #include "execute/run/learning.h"
-#include "base/policy.h"
 #include "graph/op.h"
 
 namespace janus::execute {
 
 namespace {
-
-/// More elements than this are worth the place that they would take for longer.
-constexpr int64_t most_elements = 16;
 
 class NumbersFirst {
  public:
@@ -72,7 +69,7 @@ class NumbersFirst {
     const auto is_small = [&](uint32_t slot) {
       return !late_.contains(slot) &&
              (!frame_.learned[slot].is_tensor() ||
-              frame_.learned[slot].layout.element_count() <= most_elements);
+              frame_.learned[slot].layout.element_count() <= policy::kMostElementsFirst);
     };
     return std::ranges::all_of(instruction.inputs, is_small) &&
            std::ranges::all_of(instruction.outputs, is_small);

@@ -4,19 +4,17 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/policy.h"
 #include "base/thread_pool.h"
 #include "kernels/sharing.h"
 
 namespace janus::execute {
 
-/// What is handed to a thread together, or is all of a call: little beside what is worth a thread.
-constexpr int64_t kWorkOfPart = 1 << 16;
-
 KernelBatch::KernelBatch(std::vector<KernelCall> calls) : calls_(std::move(calls)) {
   for (uint32_t i = 0; i < calls_.size(); ++i) {
     const kernels::PlacedKernel& kernel = *calls_[i].placed();
     const int64_t pieces = kernel.pieces();
-    const int64_t count = std::clamp<int64_t>(kernel.work() / kWorkOfPart, 1, pieces);
+    const int64_t count = std::clamp<int64_t>(kernel.work() / policy::kWorkOfBatchPart, 1, pieces);
     for (int64_t k = 0; k < count; ++k)
       parts_.push_back(
           {i, pieces * k / count, pieces * (k + 1) / count, work_ + kernel.work() / count * k});

@@ -7,6 +7,7 @@
 
 #include "base/fault.h"
 #include "base/options.h"
+#include "base/policy.h"
 #include "base/steady_time.h"
 #include "base/thread_pool.h"
 #include "base/thread_time.h"
@@ -144,8 +145,7 @@ void PlannedRun::run_batch(Plan::Batch& batch) {
 }
 
 void PlannedRun::run_group(Plan::Beside& group) {
-  constexpr int timed_runs = 8;
-  std::array<OperationCall, most_beside> calls;
+  std::array<OperationCall, policy::kMostBeside> calls;
   for (uint32_t i = 0; i < group.count; ++i) {
     const Instruction& instruction = plan_.code.instructions[group.first + i];
     calls[i] = {frame_.operations[instruction.operation].get(),
@@ -160,7 +160,7 @@ void PlannedRun::run_group(Plan::Beside& group) {
   const int threads = thread_count();
   if (std::exchange(group.threads, threads) != threads) group.runs = 0;
   if (threads == 1) return run(false);
-  if (group.runs == timed_runs) return run(group.seconds[1] < group.seconds[0]);
+  if (group.runs == policy::kTimedGroupRuns) return run(group.seconds[1] < group.seconds[0]);
   const bool beside = group.runs % 2 == 1;
   const double start = steady_seconds();
   run(beside);

@@ -8,8 +8,8 @@
 #include <unordered_set>
 
 #include "base/options.h"
-#include "execute/code/schedule.h"
 #include "base/policy.h"
+#include "execute/code/schedule.h"
 #include "graph/op.h"
 #include "ops/list.h"
 
@@ -25,9 +25,6 @@ struct Images {
   std::vector<size_t> inputs, outputs;
   bool anchor = false;  ///< asks for the layout, instead of only going along with it
 };
-
-/// Copies may move this part of what convolutions read and write.
-constexpr int64_t least_gain = 2;
 
 /// Convolutions of other element types do not go to the library that likes the layout.
 constexpr graph::DType image_dtype = graph::DType::f32;
@@ -225,7 +222,7 @@ class Chooser {
       for (uint32_t slot : slots) elements += layout(slot).element_count();
       return elements;
     };
-    return size(copied) * least_gain <= size(convolved);
+    return size(copied) * policy::kLeastLayoutGain <= size(convolved);
   }
 
   /// Slots that something else sees in eager's layout.

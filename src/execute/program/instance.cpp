@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/policy.h"
 #include "base/steady_time.h"
 #include "execute/plan/plan_text.h"
 #include "execute/plan/planned_run.h"
@@ -14,14 +15,6 @@
 #include "graph/run_time_symbols.h"
 
 namespace janus::execute {
-
-namespace {
-
-/// To make fewer bytes of tensors anew takes a part of a short run that is worth more than they
-/// are.
-constexpr int64_t most_held_at_rest = 64 << 10;
-
-}  // namespace
 
 Instance::Instance(const Code& code, const Symbols& symbols, Library& library, const Heap* heap,
                    std::span<const Slot> inputs, std::span<const Slot> cells, bool may_plan,
@@ -90,7 +83,7 @@ void Instance::run(std::span<const Slot> inputs, std::span<const Slot> cells,
 
 Instance::Spare Instance::rest() {
   Spare spare;
-  if (plan_ && bytes_held() <= most_held_at_rest) return spare;
+  if (plan_ && bytes_held() <= policy::kMostHeldAtRest) return spare;
   if (plan_) {
     for (Repeated& repeated : frame_.repeated) repeated.take_tensors(spare.tensors);
     spare.rows = frame_.rows.rest(spare.tensors);

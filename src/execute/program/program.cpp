@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/fork_safe_mutex.h"
+#include "base/policy.h"
 #include "execute/code/code.h"
 #include "execute/code/lowering.h"
 #include "execute/code/symbols.h"
@@ -18,13 +19,6 @@
 namespace janus::execute {
 
 namespace {
-
-/// Of a program, as many instances as have so many instructions together are kept, one for each
-/// combination of sizes: to learn and plan anew takes longer than a run.
-constexpr size_t most_idle_instructions = size_t{1} << 15;
-constexpr size_t least_idle_instances = 16, most_idle_instances = 256;
-/// Programs of fewer instructions keep Python's lock: giving it up costs more than they take.
-constexpr size_t least_unlocked_instructions = 8;
 
 /// Guards the instances of all programs, for a moment each time.
 std::mutex& instances_mutex() { return fork_safe_mutex<Program>(); }
@@ -38,15 +32,15 @@ class CompiledProgram final : public Program {
         heap_(std::move(heap)),
         code_(make_code(graph_, shown)),
         may_plan_(code_.can_be_planned),
-        most_idle_(std::clamp(most_idle_instructions / (code_.body.instructions.size() + 1),
-                              least_idle_instances, most_idle_instances)),
+        most_idle_(std::clamp(policy::kMostIdleInstructions / (code_.body.instructions.size() + 1),
+                              policy::kLeastIdleInstances, policy::kMostIdleInstances)),
         symbols_(graph_, code_.cells),
         kernels_only_(cells_of_kernels(code_)) {
     note_moving_parts(code_, symbols_.parts());
     for (const Write& write : code_.rebinds) rebound_cells_.push_back(write.cell);
     TORCHJANUS_CHECK(heap_ != nullptr || (code_.heap_reads.empty() && code_.objects.empty()),
                      "program: the graph reads objects, but there is no heap");
-    const bool long_enough = code_.body.instructions.size() >= least_unlocked_instructions;
+    const bool long_enough = code_.body.instructions.size() >= policy::kLeastUnlockedInstructions;
     if (code_.uses_objects) return;
     if (long_enough || code_.control) unlock_ = Unlock::if_others_want_it;
     if (code_.needs_unlock) unlock_ = Unlock::always;

@@ -69,7 +69,7 @@ std::vector<bool> inputs_reached_by_parts(const Value& output, Paths paths, cons
   }
   known.reached = find(node, index, paths, search);
   std::vector<Known>& all = memory[node.op];  // what finding out has asked about is there as well
-  if (all.size() >= most_known) all.clear();
+  if (all.size() >= policy::kMostPartsKnown) all.clear();
   all.push_back(std::move(known));
   return all.back().reached;
 }
