@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/policy.h"
+
 #include "graph/builder.h"
 #include "ops/list.h"
 #include "passes/lowering/decompose.h"
