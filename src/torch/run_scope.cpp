@@ -8,6 +8,7 @@
 #include <torch/csrc/Exceptions.h>
 
 #include <chrono>
+#include <utility>
 
 #include "base/check.h"
 #include "python/lock.h"
