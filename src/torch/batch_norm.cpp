@@ -13,8 +13,8 @@
 
 #include "graph/op.h"
 #include "ops/list.h"
-#include "torch/channel_loops.h"
 #include "torch/boxed_operation.h"
+#include "torch/channel_loops.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

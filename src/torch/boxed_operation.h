@@ -1,5 +1,5 @@
-// Operators by ATen's dispatcher: operands on its stack, for any overload. What we compute ourselves
-// falls back on it for operands that our own code is not for.
+// Operators by ATen's dispatcher: operands on its stack, for any overload. What we compute
+// ourselves falls back on it for operands that our own code is not for.
 #pragma once
 
 #include <memory>

@@ -9,8 +9,8 @@
 #include "base/thread_pool.h"
 #include "graph/op.h"
 #include "ops/list.h"
-#include "torch/grain.h"
 #include "torch/boxed_operation.h"
+#include "torch/grain.h"
 #include "torch/tensor.h"
 
 namespace janus::torch {

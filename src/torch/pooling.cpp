@@ -16,8 +16,8 @@
 #include "graph/op.h"
 #include "ops/list.h"
 #include "torch/arguments.h"
-#include "torch/grain.h"
 #include "torch/boxed_operation.h"
+#include "torch/grain.h"
 #include "torch/overload.h"
 #include "torch/tensor.h"
 
