@@ -28,6 +28,7 @@
 #include "torch/parts.h"
 #include "torch/random_state.h"
 #include "torch/tensor.h"
+#include "passes/reach/gradient_edges.h"
 
 namespace janus::torch {
 

@@ -21,6 +21,8 @@
 #include "frontend/core/settled.h"
 #include "frontend/autograd/gradient_nodes.h"
 #include "frontend/tensors/grad_fn_name.h"
+#include "passes/gradient/reachable.h"
+#include "passes/gradient/saved_values.h"
 
 namespace janus::frontend {
 

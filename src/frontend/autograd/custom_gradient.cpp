@@ -10,6 +10,7 @@
 #include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/grad_mode.h"
+#include "passes/gradient/reachable.h"
 
 namespace janus::frontend {
 

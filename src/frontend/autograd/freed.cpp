@@ -8,6 +8,8 @@
 #include "frontend/values/restart.h"
 #include "frontend/core/operations.h"
 #include "passes/structure/captures.h"
+#include "passes/reach/reachability.h"
+#include "passes/reach/gradient_edges.h"
 
 namespace janus::frontend {
 

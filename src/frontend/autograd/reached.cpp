@@ -12,6 +12,7 @@
 #include "passes/gradient/reachable.h"
 #include "passes/reach/list_reach.h"
 #include "passes/reach/reachability.h"
+#include "passes/reach/gradient_edges.h"
 
 namespace janus::frontend {
 
