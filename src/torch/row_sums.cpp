@@ -14,6 +14,7 @@
 #include "base/check.h"
 #include "base/thread_pool.h"
 #include "graph/constant.h"
+#include "graph/cost.h"
 #include "graph/op.h"
 #include "kernels/sharing.h"
 #include "ops/attributes.h"
