@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 #include <algorithm>
-
 #include "base/policy.h"
 
 #include "frontend/core/heap.h"

@@ -1,11 +1,17 @@
-// Comparisons and identity, by the kinds of their operands.
+#include "frontend/language/comparison.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "frontend/control/optional.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/values/operands.h"
-#include "frontend/language/operators.h"
+#include "frontend/control/run_time_items.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/flags.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/settled.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/language/numbers.h"
 #include "frontend/objects/containers.h"
 #include "frontend/objects/dict_views.h"
 #include "frontend/objects/instances.h"
@@ -14,13 +20,9 @@
 #include "ops/list.h"
 #include "python/integer.h"
 #include "frontend/values/constants.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/core/class_of.h"
-#include "frontend/core/settled.h"
-#include "frontend/core/flags.h"
-#include "frontend/core/operations.h"
-#include "frontend/control/run_time_items.h"
+#include "frontend/values/number_kinds.h"
+#include "frontend/values/operands.h"
+#include "python/integer.h"
 
 namespace janus::frontend {
 
@@ -350,7 +352,7 @@ Value optional_compare(Interpreter& interpreter, CompareOperator op, const Optio
 }  // namespace
 
 Value compare_values(Interpreter& interpreter, CompareOperator op, const Value& given_left,
-              const Value& given_right) {
+                     const Value& given_right) {
   const auto use = [&](const Value& a, const Value& b) { return compare(interpreter, op, a, b); };
   if (Value both = for_both(interpreter, given_left, given_right, use)) return both;
   if (as<RuntimeObject>(given_left) != nullptr || as<RuntimeObject>(given_right) != nullptr)

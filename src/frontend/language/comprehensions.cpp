@@ -4,24 +4,26 @@
 
 #include <algorithm>
 
+#include "frontend/control/branches.h"
 #include "frontend/control/counted.h"
+#include "frontend/control/journal.h"
 #include "frontend/control/loops.h"
-#include "frontend/core/exceptions.h"
-#include "frontend/language/calls.h"
-#include "frontend/language/expressions.h"
-#include "frontend/objects/containers.h"
-#include "frontend/values/snapshot.h"
-#include "ops/list.h"
-#include "frontend/values/restart.h"
-#include "frontend/values/truth.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/class_of.h"
 #include "frontend/control/rearranged.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/exceptions.h"
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/language/assignment.h"
+#include "frontend/language/conditions.h"
+#include "frontend/language/evaluation.h"
+#include "frontend/language/generators.h"
 #include "frontend/language/iterated.h"
-#include "frontend/control/branches.h"
-#include "frontend/control/journal.h"
+#include "frontend/objects/containers.h"
+#include "frontend/values/restart.h"
+#include "frontend/values/snapshot.h"
+#include "frontend/values/truth.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

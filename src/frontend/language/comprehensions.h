@@ -25,4 +25,10 @@ std::shared_ptr<Sequence> list_of_elements(Interpreter& interpreter, const Eleme
 Value call_with_elements(Interpreter& interpreter, const Value& callee,
                          const syntax::Call& expression);
 
+/// A generator expression, whose elements are taken one at a time.
+std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
+                                            const std::vector<syntax::Comprehension>& generators,
+                                            const syntax::Scope* scope,
+                                            std::function<Value()> element);
+
 }  // namespace janus::frontend

@@ -1,14 +1,17 @@
 // `try`, `with`, `raise` and `assert`: what is done where a block of statements ends, on each of
 // its sides. An exception is handled where the interpreter comes to a handler of its class.
+#include "frontend/language/handlers.h"
+
 #include "frontend/control/branches.h"
-#include "frontend/core/exceptions.h"
-#include "frontend/language/expressions.h"
-#include "frontend/language/statements.h"
-#include "frontend/objects/attributes.h"
-#include "frontend/values/truth.h"
 #include "frontend/core/class_of.h"
-#include "frontend/objects/instances.h"
+#include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
+#include "frontend/language/assignment.h"
+#include "frontend/language/conditions.h"
+#include "frontend/language/evaluation.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/instances.h"
+#include "frontend/values/truth.h"
 
 namespace janus::frontend {
 

@@ -4,8 +4,8 @@
 
 #include "frontend/core/interpreter.h"
 #include "frontend/core/operations.h"
-#include "frontend/language/calls.h"
-#include "frontend/language/expressions.h"
+#include "frontend/language/arguments.h"
+#include "frontend/language/evaluation.h"
 #include "frontend/values/restart.h"
 
 namespace janus::frontend {

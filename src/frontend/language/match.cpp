@@ -1,22 +1,24 @@
 // `match`: a case at a time, its pattern part by part. What the patterns bind is bound when the
 // whole pattern holds, before the guard; a test of a number that only the run knows has both sides
 // in the graph.
+#include "frontend/language/match.h"
+
 #include <algorithm>
 
 #include "frontend/control/branches.h"
-#include "frontend/language/expressions.h"
-#include "frontend/language/statements.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/keys.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/settled.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/language/conditions.h"
+#include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/containers.h"
 #include "frontend/values/constants.h"
+#include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/truth.h"
-#include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/class_of.h"
-#include "frontend/core/settled.h"
-#include "frontend/core/keys.h"
-#include "frontend/core/operations.h"
 
 namespace janus::frontend {
 

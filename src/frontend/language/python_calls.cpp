@@ -6,20 +6,22 @@
 #include <array>
 #include <utility>
 
-#include "frontend/language/operators.h"
+#include "frontend/control/effects.h"
+#include "frontend/control/rearranged.h"
+#include "frontend/control/run_time_items.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/language/numbers.h"
+#include "frontend/language/special_callables.h"
 #include "frontend/objects/containers.h"
 #include "frontend/tensors/tensor.h"
 #include "base/policy.h"
 #include "ops/list.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/control/rearranged.h"
-#include "frontend/control/effects.h"
-#include "frontend/core/operations.h"
-#include "frontend/language/special_callables.h"
-#include "frontend/control/run_time_items.h"
+#include "frontend/values/number_kinds.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -14,6 +14,10 @@
 #include "frontend/values/constants.h"
 #include "frontend/core/torch_objects.h"
 #include "frontend/core/class_of.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/language/functions.h"
+#include "frontend/values/constants.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 

@@ -5,20 +5,20 @@
 #include <algorithm>
 #include <limits>
 
+#include "frontend/control/journal.h"
 #include "frontend/control/optional.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
-#include "frontend/language/expressions.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/objects/containers.h"
 #include "frontend/objects/protocol.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"
-#include "frontend/values/rolled_list.h"
 #include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/class_of.h"
-#include "frontend/core/operations.h"
-#include "frontend/control/journal.h"
+#include "frontend/values/rolled_list.h"
 
 namespace janus::frontend {
 

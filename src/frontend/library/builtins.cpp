@@ -8,8 +8,6 @@
 #include "frontend/control/rearranged.h"
 #include "frontend/control/rolled.h"
 #include "frontend/core/exceptions.h"
-#include "frontend/language/expressions.h"
-#include "frontend/language/operators.h"
 #include "frontend/language/strings.h"
 #include "frontend/language/python_calls.h"
 #include "frontend/objects/attributes.h"
@@ -35,6 +33,8 @@
 #include "frontend/objects/run_time_attributes.h"
 #include "frontend/control/journal.h"
 #include "frontend/control/branches.h"
+#include "frontend/language/conditions.h"
+#include "frontend/language/numbers.h"
 
 namespace janus::frontend {
 

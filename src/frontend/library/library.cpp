@@ -1,6 +1,5 @@
 // Functions of torch and of Python's library that ask about the surroundings: their answers are
 // what the entry assumes of them.
-#include "frontend/language/calls.h"
 #include "frontend/objects/containers.h"
 #include "frontend/objects/instances.h"
 #include "frontend/core/torch_objects.h"
@@ -8,6 +7,7 @@
 #include "frontend/library/special_callables.h"
 #include "frontend/core/operations.h"
 #include "frontend/control/journal.h"
+#include "frontend/language/generators.h"
 
 namespace janus::frontend {
 

@@ -11,6 +11,7 @@
 #include "frontend/core/flags.h"
 #include "frontend/core/operations.h"
 #include "frontend/library/special_callables.h"
+#include "frontend/language/numbers.h"
 
 namespace janus::frontend {
 

@@ -32,12 +32,6 @@ python::Object folded(Interpreter& interpreter, const Value& value);
 /// The known, hashable object that a value is as a key; refuses graph values.
 python::Object key_object(Interpreter& interpreter, const Value& value);
 
-/// A generator expression, whose elements are taken one at a time.
-std::shared_ptr<Iterator> generate_elements(Interpreter& interpreter,
-                                            const std::vector<syntax::Comprehension>& generators,
-                                            const syntax::Scope* scope,
-                                            std::function<Value()> element);
-
 /// A method of a builtin container, given with its self (`dict.update`, `list.__getitem__`), or
 /// dict.fromkeys; null if the callable is none.
 Value call_container_function(Interpreter& interpreter, PyObject* callable,

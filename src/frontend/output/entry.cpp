@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "frontend/control/branches.h"
-#include "frontend/language/calls.h"
-#include "frontend/language/statements.h"
 #include "frontend/output/epilogue.h"
 #include "frontend/recursion/recursion.h"
 #include "frontend/values/constants.h"
 #include "speculate/recipe.h"
 #include "speculate/tensor_access.h"
 #include "frontend/core/settled.h"
+#include "frontend/language/evaluation.h"
+#include "frontend/language/functions.h"
 
 namespace janus::frontend {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "graph/graph.h"
+#include "graph/type.h"
 
 #include <optional>
 #include <span>

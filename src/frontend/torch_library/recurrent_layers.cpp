@@ -3,7 +3,6 @@
 // operators' (ops/recurrent.h).
 #include <algorithm>
 
-#include "frontend/language/calls.h"
 #include "frontend/tensors/callables.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/make.h"
@@ -14,6 +13,7 @@
 #include "base/policy.h"
 #include "ops/recurrent.h"
 #include "ops/list.h"
+#include "frontend/language/functions.h"
 
 namespace janus::frontend {
 

@@ -1,12 +1,18 @@
 // Loops over known things are unrolled, tests that the graph computes are followed and guarded.
+#include "frontend/language/control_flow.h"
+
 #include <algorithm>
 
 #include "frontend/control/branches.h"
 #include "frontend/control/counted.h"
 #include "frontend/control/loops.h"
-#include "frontend/language/calls.h"
-#include "frontend/language/expressions.h"
-#include "frontend/language/statements.h"
+#include "frontend/core/flags.h"
+#include "frontend/core/operations.h"
+#include "frontend/language/assignment.h"
+#include "frontend/language/conditions.h"
+#include "frontend/language/evaluation.h"
+#include "frontend/language/generators.h"
+#include "frontend/language/iterated.h"
 #include "frontend/objects/containers.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/truth.h"

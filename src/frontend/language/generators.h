@@ -1,0 +1,21 @@
+// Generator functions of the program that are consumed where they are called: the consumer's code
+// runs at each `yield` of the generator's body. `for` loops, comprehensions and `with` statements
+// over such functions need no generator object.
+#pragma once
+
+#include <functional>
+
+#include "frontend/core/interpreter.h"
+
+namespace janus::frontend {
+
+/// Where the expression calls a generator function of the program: runs it to its end, and does
+/// `body` in the frame at hand at each `yield`. False: it is another expression.
+bool for_each_yielded(Interpreter& interpreter, const syntax::Expression& expression,
+                      const std::function<void(const Value&)>& body);
+
+/// contextlib._GeneratorContextManager(function, arguments, keywords): the generator runs up to its
+/// `yield`, there what the `with` statement surrounds, then the rest.
+Value call_generator_context(Interpreter& interpreter, const CallArguments& arguments);
+
+}  // namespace janus::frontend
