@@ -2,7 +2,6 @@
 
 #include "frontend/core/operations.h"
 #include "frontend/language/evaluation.h"
-#include "frontend/recursion/recursion.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
 #include "speculate/hooks.h"

@@ -7,7 +7,7 @@
 #include "frontend/core/operations.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/subscripts.h"
 #include "frontend/values/make.h"
 #include "ops/list.h"
 

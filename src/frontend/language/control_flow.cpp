@@ -13,7 +13,7 @@
 #include "frontend/language/evaluation.h"
 #include "frontend/language/generators.h"
 #include "frontend/language/iterated.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/values/restart.h"
 #include "frontend/values/truth.h"
 #include "frontend/core/flags.h"

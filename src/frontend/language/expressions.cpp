@@ -1,6 +1,8 @@
 // Implements evaluate(): one function a kind of expression. Operands are evaluated left to right;
 // the span is set again after them, so that nodes and refusals name the expression that needs them.
 
+#include "frontend/language/evaluation.h"
+
 #include <algorithm>
 
 #include "frontend/control/branches.h"
@@ -12,16 +14,17 @@
 #include "frontend/language/assignment.h"
 #include "frontend/language/comprehensions.h"
 #include "frontend/language/conditions.h"
-#include "frontend/language/evaluation.h"
 #include "frontend/language/functions.h"
 #include "frontend/language/generators.h"
 #include "frontend/language/operators.h"
 #include "frontend/language/strings.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/container_parts.h"
-#include "frontend/objects/containers.h"
 #include "frontend/objects/dict_views.h"
+#include "frontend/objects/folding.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/objects/run_time_attributes.h"
+#include "frontend/objects/sets.h"
+#include "frontend/objects/subscripts.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/class_sets.h"
 #include "frontend/values/make.h"
@@ -356,7 +359,7 @@ Value evaluate_node(Interpreter& interpreter, const syntax::Expression& expressi
 }  // namespace
 
 Value evaluate(Interpreter& interpreter, const syntax::Expression& expression) {
-  return current(interpreter, settled(interpreter, evaluate_node(interpreter, expression)));
+  return refreshed(interpreter, settled(interpreter, evaluate_node(interpreter, expression)));
 }
 
 }  // namespace janus::frontend

@@ -14,7 +14,7 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/numbers.h"
 #include "frontend/language/special_callables.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/subscripts.h"
 #include "frontend/tensors/tensor.h"
 #include "base/policy.h"
 #include "ops/list.h"

@@ -1,18 +1,20 @@
 // One function a kind of statement; loops, branches over blocks and `with` are in control.cpp.
 
+#include "frontend/language/evaluation.h"
+
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
 #include "frontend/language/assignment.h"
 #include "frontend/language/control_flow.h"
-#include "frontend/language/evaluation.h"
 #include "frontend/language/functions.h"
 #include "frontend/language/handlers.h"
 #include "frontend/language/match.h"
 #include "frontend/language/operators.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/container_parts.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/container_classes.h"
+#include "frontend/objects/membership.h"
+#include "frontend/objects/subscripts.h"
 #include "graph/op.h"
 
 namespace janus::frontend {

@@ -13,7 +13,7 @@
 #include "frontend/core/torch_objects.h"
 #include "frontend/language/evaluation.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/folding.h"
 #include "frontend/objects/protocol.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/values/constants.h"

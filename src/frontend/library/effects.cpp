@@ -2,18 +2,18 @@
 // the commit and are made then, in the program's order, with the text that they would have had.
 #include <algorithm>
 
+#include "frontend/control/effects.h"
+#include "frontend/control/journal.h"
+#include "frontend/control/rearranged.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/language/strings.h"
 #include "frontend/library/builtins.h"
-#include "syntax/tree.h"
+#include "frontend/library/special_callables.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/control/rearranged.h"
-#include "frontend/core/operations.h"
-#include "frontend/library/special_callables.h"
-#include "frontend/control/journal.h"
-#include "frontend/control/effects.h"
+#include "syntax/tree.h"
 
 namespace janus::frontend {
 

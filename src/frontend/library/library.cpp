@@ -1,13 +1,13 @@
 // Functions of torch and of Python's library that ask about the surroundings: their answers are
 // what the entry assumes of them.
-#include "frontend/objects/containers.h"
-#include "frontend/objects/instances.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/library/special_callables.h"
-#include "frontend/core/operations.h"
 #include "frontend/control/journal.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/language/generators.h"
+#include "frontend/library/special_callables.h"
+#include "frontend/objects/instances.h"
+#include "frontend/objects/iteration.h"
 
 namespace janus::frontend {
 

@@ -1,17 +1,19 @@
 // functools, itertools, operator, heapq, bisect, math.prod: functions of Python's library that call
 // or rearrange what they are given.
-#include "frontend/language/operators.h"
-#include "frontend/objects/attributes.h"
-#include "frontend/objects/containers.h"
-#include "frontend/values/constants.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/flags.h"
+#include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
-#include "frontend/library/special_callables.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/language/numbers.h"
+#include "frontend/language/operators.h"
+#include "frontend/library/special_callables.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/folding.h"
+#include "frontend/objects/iteration.h"
+#include "frontend/objects/subscripts.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/make.h"
+#include "frontend/values/number_kinds.h"
 
 namespace janus::frontend {
 

@@ -2,52 +2,22 @@
 
 #include <optional>
 
-#include "frontend/core/exceptions.h"
-#include "frontend/objects/cached_functions.h"
-#include "frontend/objects/containers.h"
-#include "frontend/values/constants.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/class_of.h"
-#include "frontend/core/keys.h"
 #include "frontend/control/outcomes.h"
+#include "frontend/core/class_of.h"
+#include "frontend/core/exceptions.h"
+#include "frontend/core/keys.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/core/heap_places.h"
+#include "frontend/objects/cached_functions.h"
+#include "frontend/objects/named_attribute.h"
+#include "frontend/objects/subscripts.h"
+#include "frontend/values/constants.h"
 
 namespace janus::frontend {
 
 using python::Object;
-
-Object name_object(Interpreter& interpreter, const std::string& name) {
-  Object text = interpreter.must(
-      PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size())));
-  PyObject* interned = text.release();
-  PyUnicode_InternInPlace(&interned);
-  return Object::steal(interned);
-}
-
-const Source* path_of(Interpreter& interpreter, const Known& known) {
-  if (known.source != nullptr) return known.source;
-  return interpreter.sources().root(Source::Kind::constant, known.object);
-}
-
-bool is_heap_type(PyTypeObject* type) { return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0; }
-
-Value wrap_step(Interpreter& interpreter, PyObject* object, const Source* base, Source::Kind kind,
-                const Object& key) {
-  return interpreter.wrap(object, interpreter.sources().step(kind, base, key));
-}
-
-const Source* NamedAttribute::path() { return path_of(interpreter_, known_); }
-
-const Source* NamedAttribute::type_path() {
-  if (instance_ != nullptr)
-    return interpreter_.sources().root(Source::Kind::constant, instance_->type);
-  if (object_ == nullptr)
-    return interpreter_.sources().root(Source::Kind::constant,
-                                       Object::borrow(reinterpret_cast<PyObject*>(type_)));
-  return interpreter_.sources().step(Source::Kind::type, path());
-}
 
 namespace {
 

@@ -5,57 +5,13 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
-#include "frontend/core/class_of.h"
-#include "frontend/core/interpreter.h"
+#include "frontend/objects/named_attribute.h"
 
 namespace janus::frontend {
 
-/// The interned str.
-python::Object name_object(Interpreter& interpreter, const std::string& name);
-/// Whether it is a class that Python code made, which can change.
-bool is_heap_type(PyTypeObject* type);
-/// What is reached from `base` by one more step.
-Value wrap_step(Interpreter& interpreter, PyObject* object, const Source* base, Source::Kind kind,
-                const python::Object& key);
-
-/// What reading and writing an attribute have in common.
-class NamedAttribute {
- protected:
-  NamedAttribute(Interpreter& interpreter, const Value& self, std::string name)
-      : interpreter_(interpreter),
-        self_(self),
-        instance_(as<Instance>(self)),
-        known_(instance_ == nullptr ? *as<Known>(self) : no_object_),
-        object_(known_.object.get()),
-        type_(class_of(self)),
-        text_(std::move(name)),
-        name_(name_object(interpreter, text_)) {}
-  /// Of any object of the class: only what the class says.
-  NamedAttribute(Interpreter& interpreter, const Value& self, PyTypeObject* type, std::string name)
-      : interpreter_(interpreter),
-        self_(self),
-        instance_(nullptr),
-        known_(no_object_),
-        object_(nullptr),
-        type_(type),
-        text_(std::move(name)),
-        name_(name_object(interpreter, text_)) {}
-  /// Under which parts of the object are reached.
-  const Source* path();
-  const Source* type_path();
-  Interpreter& interpreter_;
-  const Value self_;
-  const Known no_object_{python::Object(), nullptr};
-  Instance* instance_;  // made in the run; else `known_` existed before
-  const Known& known_;
-  PyObject* object_;
-  PyTypeObject* type_;
-  std::string text_;
-  python::Object name_;
-};
-
-/// Reads it.
+/// Reads an attribute.
 class Lookup : NamedAttribute {
  public:
   Lookup(Interpreter& interpreter, const Value& self, std::string name)
@@ -126,19 +82,5 @@ class Lookup : NamedAttribute {
   Value class_attribute();
   PyObject* descriptor_ = nullptr;  // kept alive by the type
 };
-
-// --- attributes of objects that are no Known or Instance
-// (frontend/objects/virtual_attributes.cpp); null: there is none
-
-Value super_attribute(Interpreter& interpreter, const Super& super, const std::string& name);
-Value tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
-                       const std::string& name);
-/// Stores an attribute of a tensor of before the call in its own dictionary; null: deletes it.
-void write_tensor_attribute(Interpreter& interpreter, const std::shared_ptr<Tensor>& tensor,
-                            const std::string& name, const Value& value);
-/// Of containers, functions, methods and iterators of the run.
-Value virtual_attribute(Interpreter& interpreter, const Value& value, const std::string& name);
-/// Methods of a virtual object's class that are written in Python (named tuples have such).
-Value class_method(Interpreter& interpreter, const Value& value, const std::string& name);
 
 }  // namespace janus::frontend

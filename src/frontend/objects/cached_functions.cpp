@@ -2,10 +2,10 @@
 
 #include <vector>
 
-#include "frontend/objects/containers.h"
-#include "speculate/path.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/control/journal.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/objects/folding.h"
+#include "speculate/path.h"
 
 namespace janus::frontend {
 

@@ -1,10 +1,10 @@
 #include "frontend/objects/class_checks.h"
 
-#include "frontend/objects/attribute_lookup.h"
-#include "frontend/objects/attributes.h"
-#include "frontend/values/constants.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/named_attribute.h"
+#include "frontend/values/constants.h"
 
 namespace janus::frontend {
 

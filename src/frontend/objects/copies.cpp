@@ -4,14 +4,14 @@
 #include <set>
 
 #include "frontend/autograd/autograd.h"
-#include "frontend/tensors/callables.h"
-#include "frontend/tensors/tensor.h"
-#include "frontend/values/strides.h"
-#include "frontend/values/constants.h"
 #include "frontend/core/known_callables.h"
-#include "frontend/values/make.h"
 #include "frontend/core/operations.h"
 #include "frontend/objects/special_callables.h"
+#include "frontend/tensors/callables.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/values/constants.h"
+#include "frontend/values/make.h"
+#include "frontend/values/strides.h"
 
 namespace janus::frontend {
 

@@ -1,22 +1,18 @@
-// Deques are lists with a class of their own and perhaps a greatest length.
+#include "frontend/objects/deques.h"
+
 #include "frontend/core/exceptions.h"
-#include "frontend/objects/container_parts.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
+#include "frontend/objects/container_classes.h"
+#include "frontend/objects/folding.h"
+#include "frontend/objects/lists.h"
 #include "frontend/objects/special_callables.h"
-#include "frontend/objects/containers.h"
 
 namespace janus::frontend {
 
 using python::Object;
 
 namespace {
-
-PyTypeObject* deque_type() {
-  static PyObject* const type = imported("collections.deque");
-  return reinterpret_cast<PyTypeObject*>(type);
-}
 
 using Change = Value (*)(Interpreter&, Sequence&, const CallArguments&);
 
@@ -85,11 +81,6 @@ Value call_deque(Interpreter& interpreter, const CallArguments& arguments) {
 }
 
 }  // namespace
-
-bool is_deque(PyObject* object) { return Py_TYPE(object) == deque_type(); }
-bool is_deque(const Sequence& sequence) {
-  return sequence.type.is(reinterpret_cast<PyObject*>(deque_type()));
-}
 
 void trim_deque(Sequence& deque, bool left) {
   if (deque.most < 0) return;

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "frontend/core/exceptions.h"
-#include "frontend/objects/container_parts.h"
 #include "frontend/core/class_of.h"
-#include "frontend/objects/containers.h"
+#include "frontend/core/exceptions.h"
+#include "frontend/values/make.h"
 
 namespace janus::frontend {
 
@@ -41,6 +40,13 @@ Value view_of(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dicti
   return view;
 }
 
+Value dictionary_part(Interpreter& interpreter, const std::pair<Object, Value>& item,
+                      const std::string& part) {
+  if (part == "values") return item.second;
+  Value key = interpreter.constant(item.first);
+  return part == "keys" ? key : make_tuple({key, item.second});
+}
+
 bool is_view(const Value& value) {
   const auto* sequence = as<Sequence>(value);
   return sequence != nullptr && sequence->viewed != nullptr;
@@ -50,7 +56,7 @@ bool is_set_view(const Value& value) {
   return is_view(value) && as<Sequence>(value)->part != kValues;
 }
 
-Value current(Interpreter& interpreter, const Value& value) {
+Value refreshed(Interpreter& interpreter, const Value& value) {
   if (!is_view(value)) return value;
   const auto& view = *as<Sequence>(value);
   return is_current(view) ? value : view_of(interpreter, view.viewed, view.part);
@@ -75,34 +81,6 @@ Value compare_views(Interpreter& interpreter, CompareOperator op, const Value& l
   if (may_be_one_view(left, right))
     interpreter.refuse(ReasonCode::expression, "whether two views are one object");
   return interpreter.boolean((left == right) == (op == CompareOperator::Eq));
-}
-
-Value view_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& view,
-                  const std::string& name) {
-  if (name == "isdisjoint" && is_set_view(view))
-    return std::make_shared<Native>(
-        "view.isdisjoint", [view](Interpreter& inner, const CallArguments& arguments) -> Value {
-          expect_count(inner, arguments, 1, 1);
-          const Value common =
-              set_binary(inner, syntax::Operator::BitAnd, view, arguments.positional[0]);
-          if (common == nullptr) inner.refuse(ReasonCode::expression, "isdisjoint() of a view");
-          return inner.boolean(as<SetValue>(common)->elements.empty());
-        });
-  PyTypeObject* const type = class_of(Value(view));
-  if (PyDict_GetItemString(type->tp_dict, name.c_str()) != nullptr)
-    interpreter.refuse(ReasonCode::expression, cat("the method ", name, " of a view"));
-  return nullptr;
-}
-
-Object folded_view(Interpreter& interpreter, const Sequence& view) {
-  const Object dict = interpreter.must(PyDict_New());
-  for (const auto& [key, value] : view.viewed->items) {
-    const Object held = view.part == "keys" ? Object::borrow(Py_None) : folded(interpreter, value);
-    if (PyDict_SetItem(dict.get(), key.get(), held.get()) < 0) interpreter.refuse_raised();
-  }
-  if (view.viewed->type)
-    interpreter.refuse(ReasonCode::dynamic_value, "a view of a dict of another class");
-  return interpreter.must(PyObject_CallMethod(dict.get(), view.part.c_str(), nullptr));
 }
 
 }  // namespace janus::frontend

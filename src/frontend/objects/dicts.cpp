@@ -1,17 +1,19 @@
-// Dicts: items, methods and views, of those that the run makes and of real ones; OrderedDict,
-// defaultdict and Counter are dicts with a class of their own.
-#include "frontend/core/exceptions.h"
-#include "frontend/objects/attributes.h"
-#include "frontend/objects/container_parts.h"
-#include "frontend/objects/dict_views.h"
-#include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
+#include "frontend/objects/dicts.h"
+
 #include "frontend/core/class_of.h"
+#include "frontend/core/exceptions.h"
 #include "frontend/core/keys.h"
+#include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/container_classes.h"
+#include "frontend/objects/dict_views.h"
+#include "frontend/objects/entry_containers.h"
+#include "frontend/objects/folding.h"
+#include "frontend/objects/membership.h"
 #include "frontend/objects/special_callables.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/subscripts.h"
+#include "frontend/values/make.h"
 
 namespace janus::frontend {
 
@@ -21,70 +23,11 @@ namespace {
 
 using Arguments = CallArguments;
 
-PyTypeObject* class_at(const char* path) { return reinterpret_cast<PyTypeObject*>(imported(path)); }
-PyTypeObject* default_dict_type() {
-  static PyTypeObject* const type = class_at("collections.defaultdict");
-  return type;
-}
-PyTypeObject* counter_type() {
-  static PyTypeObject* const type = class_at("collections.Counter");
-  return type;
-}
-
 std::shared_ptr<Dictionary> empty_like(const Dictionary& dictionary) {
   auto empty = made_dict(dictionary.type);
   empty->factory = dictionary.factory;
   return empty;
 }
-
-}  // namespace
-
-PyTypeObject* ordered_dict_type() {
-  static PyTypeObject* const type = class_at("collections.OrderedDict");
-  return type;
-}
-
-bool is_counter(PyTypeObject* type) { return type == counter_type(); }
-
-bool is_plain_dict(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  return type == &PyDict_Type || type == ordered_dict_type() || type == default_dict_type() ||
-         type == counter_type();
-}
-
-std::optional<RealDict> real_dict(const Value& value) {
-  if (const auto* known = as<Known>(value); known != nullptr && is_plain_dict(known->object.get()))
-    return RealDict{known->object.get(), known->source};
-  if (const auto* dictionary = as<Dictionary>(value);
-      dictionary != nullptr && dictionary->source != nullptr)
-    return RealDict{dictionary->object.get(), dictionary->source};
-  return std::nullopt;
-}
-
-Value dictionary_part(Interpreter& interpreter, const std::pair<Object, Value>& item,
-                      const std::string& part) {
-  if (part == "values") return item.second;
-  Value key = interpreter.constant(item.first);
-  return part == "keys" ? key : make_tuple({key, item.second});
-}
-
-/// A defaultdict's is made and stored, a Counter's is 0.
-Value missing_item(Interpreter& interpreter, const Value& self, const Value& key) {
-  PyTypeObject* type = class_of(self);
-  if (is_counter(type)) return interpreter.integer(0);
-  if (type != default_dict_type()) raise(interpreter, PyExc_KeyError, "KeyError");
-  const auto* dictionary = as<Dictionary>(self);
-  Value factory = dictionary != nullptr && dictionary->factory != nullptr
-                      ? dictionary->factory
-                      : attribute(interpreter, self, "default_factory");
-  if (const auto* none = as<Known>(factory); none != nullptr && none->object.is(Py_None))
-    raise(interpreter, PyExc_KeyError, "KeyError");
-  Value value = call(interpreter, factory, {});
-  write_subscript(interpreter, self, key, value);
-  return value;
-}
-
-namespace {
 
 Value pop_item(Interpreter& interpreter, const std::shared_ptr<Dictionary>& dictionary,
                const Arguments& arguments) {

@@ -1,17 +1,17 @@
 #include "frontend/objects/instances.h"
 
+#include "frontend/core/class_of.h"
+#include "frontend/core/describe_callable.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/flags.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/container_parts.h"
-#include "python/classes.h"
+#include "frontend/objects/container_classes.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/class_of.h"
-#include "frontend/core/flags.h"
 #include "frontend/values/operands.h"
-#include "frontend/core/operations.h"
-#include "frontend/core/describe_callable.h"
+#include "python/classes.h"
 
 namespace janus::frontend {
 

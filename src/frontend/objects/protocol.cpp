@@ -1,11 +1,11 @@
 #include "frontend/objects/protocol.h"
 
 #include "frontend/control/optional.h"
-#include "frontend/core/exceptions.h"
-#include "frontend/values/truth.h"
 #include "frontend/core/class_of.h"
-#include "frontend/core/settled.h"
+#include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/settled.h"
+#include "frontend/values/truth.h"
 
 namespace janus::frontend {
 

@@ -12,6 +12,7 @@
 #include "frontend/core/recursion_state.h"
 #include "frontend/core/run_time_objects.h"
 #include "frontend/objects/attributes.h"
+#include "frontend/objects/named_attribute.h"
 #include "frontend/values/class_sets.h"
 #include "ops/list.h"
 #include "frontend/core/heap_places.h"

@@ -1,17 +1,27 @@
-// container[key], container[key] = element, del container[key] and `element in container`.
+#include "frontend/objects/subscripts.h"
+
 #include <algorithm>
 
-#include "frontend/control/entry_lists.h"
+#include "frontend/control/effects.h"
 #include "frontend/control/optional.h"
 #include "frontend/control/rearranged.h"
 #include "frontend/control/rolled.h"
+#include "frontend/control/slice_positions.h"
+#include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/heap.h"
+#include "frontend/core/keys.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/container_parts.h"
+#include "frontend/objects/container_classes.h"
 #include "frontend/objects/dict_views.h"
+#include "frontend/objects/entry_containers.h"
+#include "frontend/objects/folding.h"
+#include "frontend/objects/lists.h"
+#include "frontend/objects/membership.h"
 #include "frontend/tensors/tensor.h"
-#include "ops/list.h"
-#include "frontend/values/constants.h"
+#include "frontend/values/make.h"
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/rolled_list.h"
 #include "frontend/values/make.h"
@@ -24,8 +34,8 @@
 #include "frontend/control/effects.h"
 #include "frontend/core/operations.h"
 #include "frontend/control/slice_positions.h"
-#include "frontend/objects/containers.h"
 #include "frontend/core/object_kinds.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -37,6 +47,23 @@ Value* find_item(Interpreter& interpreter, Dictionary& dictionary, PyObject* key
   for (auto& [existing, value] : dictionary.items)
     if (same_key(interpreter, existing.get(), key)) return &value;
   return nullptr;
+}
+
+/// What d[key] gives where there is no such key: a defaultdict's value is made and stored, a
+/// Counter's is 0.
+Value missing_item(Interpreter& interpreter, const Value& self, const Value& key) {
+  PyTypeObject* type = class_of(self);
+  if (is_counter(type)) return interpreter.integer(0);
+  if (type != default_dict_type()) raise(interpreter, PyExc_KeyError, "KeyError");
+  const auto* dictionary = as<Dictionary>(self);
+  Value factory = dictionary != nullptr && dictionary->factory != nullptr
+                      ? dictionary->factory
+                      : attribute(interpreter, self, "default_factory");
+  if (const auto* none = as<Known>(factory); none != nullptr && none->object.is(Py_None))
+    raise(interpreter, PyExc_KeyError, "KeyError");
+  Value value = call(interpreter, factory, {});
+  write_subscript(interpreter, self, key, value);
+  return value;
 }
 
 /// Of a list that grew in the graph: one element, or all of them from the end to the beginning.
@@ -381,170 +408,6 @@ void delete_subscript(Interpreter& interpreter, const Value& value, const Value&
     }
   }
   interpreter.refuse(ReasonCode::statement, "del of an item");
-}
-
-namespace {
-
-/// Whether a number that only the run knows is one of the keys.
-Value holds_number(Interpreter& interpreter, const std::vector<Object>& keys, const Value& number) {
-  Value found = interpreter.boolean(false);
-  for (const Object& key : keys) {
-    const Value known = interpreter.constant(key);
-    if (!is_number(known)) continue;
-    found = either_flag(interpreter, found,
-                        compare(interpreter, syntax::CompareOperator::Eq, number, known));
-  }
-  // In the call at hand it is one or none of them.
-  const auto& varying = *as<Number>(number);
-  if (auto* flag = as<Number>(found); flag != nullptr && varying.example && !flag->example) {
-    bool any = false;
-    for (const Object& key : keys)
-      any = any || same_key(interpreter, key.get(), varying.example.get());
-    flag->example = Object::borrow(any ? Py_True : Py_False);
-  }
-  return found;
-}
-
-/// Whether a number that only the run knows is in a range.
-Value is_in_range(Interpreter& interpreter, PyObject* range, const Value& number) {
-  using syntax::CompareOperator, syntax::Operator;
-  const auto bound = [&](const char* name) {
-    return interpreter.constant(python::attribute(range, name));
-  };
-  const Value start = bound("start"), step = bound("step");
-  const Value inside[] = {compare(interpreter, CompareOperator::GtE, number, start),
-                          compare(interpreter, CompareOperator::Lt, number, bound("stop")),
-                          compare(interpreter, CompareOperator::Eq,
-                                  binary(interpreter, Operator::Mod,
-                                         binary(interpreter, Operator::Sub, number, start), step),
-                                  interpreter.integer(0))};
-  Value all = interpreter.boolean(true);
-  for (const Value& each : inside) all = both_flags(interpreter, all, each);
-  return all;
-}
-
-/// Whether it is one of the elements of a list or tuple.
-Value holds_element(Interpreter& interpreter, const Value& container, const Value& element) {
-  if (const Rolled* list = rolled(opened_if_varying(interpreter, container)))
-    if (Value place = position_in(interpreter, std::make_shared<Rolled>(*list), element))
-      return compare(interpreter, syntax::CompareOperator::GtE, place, interpreter.integer(0));
-  const auto equal = [&](const Value& candidate) {
-    return compare(interpreter, syntax::CompareOperator::Eq, candidate, element);
-  };
-  // Of what is no container, elements are taken until one is the one.
-  if (as<Sequence>(opened(interpreter, container)) == nullptr) {
-    const std::shared_ptr<Iterator> iterator = iterate(interpreter, container);
-    for (int64_t rounds = 0; const Value candidate = iterator->next(); ++rounds) {
-      if (rounds > Interpreter::most_rounds())
-        interpreter.refuse(ReasonCode::limit, "a container of too many elements");
-      if (candidate == element || truth(interpreter, equal(candidate), -1))
-        return interpreter.boolean(true);
-    }
-    return interpreter.boolean(false);
-  }
-  Value found = interpreter.boolean(false);
-  for (const Value& candidate : elements_of(interpreter, container)) {
-    if (candidate == element) return interpreter.boolean(true);
-    if (is_number(candidate) && is_number(element))
-      found = either_flag(interpreter, found, equal(candidate));
-    else if (truth(interpreter, equal(candidate), -1))
-      return interpreter.boolean(true);
-  }
-  return found;
-}
-
-/// Without the objects, which no number is equal to.
-std::vector<Object> constants_of_set(const SetValue& set) {
-  std::vector<Object> constants;
-  for (const Value& element : set.elements)
-    if (PyObject* object = known_object(element)) constants.push_back(Object::borrow(object));
-  return constants;
-}
-
-std::vector<Object> keys_of_dict(const Dictionary& dictionary) {
-  std::vector<Object> keys;
-  for (const auto& [key, value] : dictionary.items) keys.push_back(key);
-  return keys;
-}
-
-/// Whether a set, a dict, a text or what has a `__contains__` holds it.
-bool contains_key(Interpreter& interpreter, const Value& container, const Value& element) {
-  if (as<Instance>(container) != nullptr) {
-    if (Value method = special_method(interpreter, container, "__contains__")) {
-      CallArguments arguments;
-      arguments.positional = {element};
-      return truth(interpreter, call(interpreter, method, arguments), -1);
-    }
-  }
-  if (const auto* known = as<Known>(container)) {
-    PyObject* object = known->object.get();
-    if (PyAnySet_CheckExact(object) && known->source != nullptr) {
-      Object key = key_object(interpreter, element);
-      const Held changed = interpreter.heap.find(interpreter, object, key.get(), known->source);
-      if (!changed.is_unknown()) return changed.is_value();
-      return interpreter.held_at_entry(*known, key);
-    }
-    if (PyDict_Check(object) && is_plain_dict(object)) {
-      Object key = key_object(interpreter, element);
-      const Held changed = interpreter.heap.find(interpreter, object, key.get(), known->source);
-      if (!changed.is_unknown()) return changed.is_value();
-      PyObject* value = PyDict_GetItemWithError(object, key.get());
-      if (PyErr_Occurred() != nullptr) interpreter.refuse_raised();
-      // That the key is there is assumed by what is read under it.
-      if (value != nullptr)
-        dict_part(interpreter, value, *known, key);
-      else
-        interpreter.assume(Assumption::Kind::missing_key, known->source, key);
-      return value != nullptr;
-    }
-    if (is_immutable_constant(object) || (PyRange_Check(object) && known->source == nullptr)) {
-      if (PyUnicode_Check(object) || PyRange_Check(object) || PyBytes_Check(object)) {
-        int found = PySequence_Contains(object, folded(interpreter, element).get());
-        if (found < 0) interpreter.refuse_raised();
-        return found == 1;
-      }
-    }
-    if (opened(interpreter, container) == container) {
-      if (Value method = special_method(interpreter, container, "__contains__")) {
-        CallArguments arguments;
-        arguments.positional = {element};
-        return truth(interpreter, call(interpreter, method, arguments), -1);
-      }
-    }
-  }
-  if (auto* dictionary = as<Dictionary>(container))
-    return find_item(interpreter, *dictionary, key_object(interpreter, element).get()) != nullptr;
-  if (const auto* set = as<SetValue>(container))
-    return holds(interpreter, set->elements, set_element(interpreter, element));
-  return truth(interpreter, holds_element(interpreter, container, element), -1);
-}
-
-}  // namespace
-
-Value membership(Interpreter& interpreter, const Value& container, const Value& element) {
-  expect_settled(container);
-  expect_settled(element);
-  const Value twin = as<Number>(element) != nullptr ? opened(interpreter, container) : container;
-  if (as<Number>(element) != nullptr) {
-    if (const auto* dictionary = as<Dictionary>(twin))
-      return holds_number(interpreter, keys_of_dict(*dictionary), element);
-    if (const auto* set = as<SetValue>(twin))
-      return holds_number(interpreter, constants_of_set(*set), element);
-  }
-  const auto* known = as<Known>(container);
-  if (known != nullptr && PyRange_Check(known->object.get()) && known->source == nullptr &&
-      as<Number>(element) != nullptr && class_of(element) == &PyLong_Type &&
-      PyLong_AsLongLong(python::attribute(known->object.get(), "step").get()) > 0)
-    return is_in_range(interpreter, known->object.get(), element);
-  const bool is_list = as<Sequence>(twin) != nullptr ||
-                       (known != nullptr && (PyList_CheckExact(known->object.get()) ||
-                                             PyTuple_CheckExact(known->object.get())));
-  if (is_list) return holds_element(interpreter, container, element);
-  return interpreter.boolean(contains_key(interpreter, container, element));
-}
-
-bool contains(Interpreter& interpreter, const Value& container, const Value& element) {
-  return truth(interpreter, membership(interpreter, container, element), -1);
 }
 
 }  // namespace janus::frontend

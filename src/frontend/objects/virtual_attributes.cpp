@@ -1,14 +1,16 @@
-// Attributes of what the run itself makes: tensors, containers, functions, methods; and of super().
-#include "frontend/objects/attribute_lookup.h"
-#include "frontend/objects/attributes.h"
-#include "frontend/objects/containers.h"
-#include "speculate/path.h"
-#include "frontend/values/constants.h"
-#include "frontend/core/torch_objects.h"
+#include "frontend/objects/virtual_attributes.h"
+
+#include "frontend/autograd/tensor_properties.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/keys.h"
-#include "frontend/autograd/tensor_properties.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/objects/attribute_lookup.h"
+#include "frontend/objects/attributes.h"
+#include "frontend/objects/container_methods.h"
+#include "frontend/objects/named_attribute.h"
+#include "frontend/values/constants.h"
+#include "speculate/path.h"
 
 namespace janus::frontend {
 

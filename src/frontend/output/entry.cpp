@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "frontend/control/branches.h"
+#include "frontend/core/settled.h"
+#include "frontend/language/evaluation.h"
+#include "frontend/language/functions.h"
 #include "frontend/output/epilogue.h"
 #include "frontend/recursion/recursion.h"
 #include "frontend/values/constants.h"
 #include "speculate/recipe.h"
 #include "speculate/tensor_access.h"
-#include "frontend/core/settled.h"
-#include "frontend/language/evaluation.h"
-#include "frontend/language/functions.h"
 
 namespace janus::frontend {
 
@@ -62,21 +62,21 @@ class Entry {
 
 }  // namespace
 
-
 CallArguments Entry::entry_arguments() {
   CallArguments arguments;
   std::vector<Object> names = parameter_names(*call_.tree);
   names.resize(std::max(names.size(), static_cast<size_t>(call_.argument_count)));
   for (Py_ssize_t i = 0; i < call_.argument_count; ++i)
-    arguments.positional.push_back(
-        interpreter_.wrap(call_.arguments[i],
-             interpreter_.sources().root(Source::Kind::argument, names[static_cast<size_t>(i)], i)));
+    arguments.positional.push_back(interpreter_.wrap(
+        call_.arguments[i],
+        interpreter_.sources().root(Source::Kind::argument, names[static_cast<size_t>(i)], i)));
   Py_ssize_t keywords = call_.keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(call_.keyword_names);
   for (Py_ssize_t i = 0; i < keywords; ++i) {
     Object key = Object::borrow(PyTuple_GET_ITEM(call_.keyword_names, i));
-    arguments.keywords.emplace_back(text_of(key.get()),
-                                    interpreter_.wrap(call_.arguments[call_.argument_count + i],
-                                         interpreter_.sources().root(Source::Kind::keyword, key)));
+    arguments.keywords.emplace_back(
+        text_of(key.get()),
+        interpreter_.wrap(call_.arguments[call_.argument_count + i],
+                          interpreter_.sources().root(Source::Kind::keyword, key)));
   }
   return arguments;
 }
@@ -86,8 +86,8 @@ Value Entry::run_function() {
   code->tree = call_.tree;
   code->function = Object::borrow(call_.function);
   code->function_source = interpreter_.sources().root(Source::Kind::function);
-  code->facts_key =
-      Object::borrow(call_.facts_key != nullptr ? call_.facts_key : PyFunction_GetCode(call_.function));
+  code->facts_key = Object::borrow(call_.facts_key != nullptr ? call_.facts_key
+                                                              : PyFunction_GetCode(call_.function));
   interpreter_.set_entry_facts(interpreter_.profiles().find(code->facts_key.get()));
   auto outer = std::make_shared<Variables>();
   Frame frame = interpreter_.make_frame(code, outer, call_.tree->name);
@@ -118,7 +118,9 @@ Value Entry::run_statements() {
                                                         : 3;
     auto result = std::make_shared<Sequence>(false);
     result->elements.push_back(interpreter_.integer(how));
-    result->elements.push_back(interpreter_.frame().returned != nullptr ? interpreter_.frame().returned : interpreter_.none());
+    result->elements.push_back(interpreter_.frame().returned != nullptr
+                                   ? interpreter_.frame().returned
+                                   : interpreter_.none());
     for (const std::string& name : call_.tree->scope->assigned)
       result->elements.push_back(final_variable(name));
     try {
@@ -159,12 +161,14 @@ Value Entry::final_variable(const std::string& name) {
 
 speculate::Generated Entry::run() {
   output_.environment = speculate::tensor_access().environment();
-  if (output_.environment.mode_active) interpreter_.refuse(ReasonCode::mode_active, "a torch function mode");
+  if (output_.environment.mode_active)
+    interpreter_.refuse(ReasonCode::mode_active, "a torch function mode");
   interpreter_.modes.inference_mode = output_.environment.inference_mode;
   interpreter_.modes.autocast.is_on = output_.environment.autocast;
   interpreter_.modes.autocast.dtype = output_.environment.autocast_dtype;
   interpreter_.modes.autocast.keeps_casts = output_.environment.autocast_keeps_casts;
-  if (output_.environment.anomaly_mode) interpreter_.refuse(ReasonCode::mode_active, "anomaly detection");
+  if (output_.environment.anomaly_mode)
+    interpreter_.refuse(ReasonCode::mode_active, "anomaly detection");
   interpreter_.modes.grad_enabled = output_.environment.grad_enabled;
   if (call_.function != nullptr)
     run_function();
@@ -174,7 +178,6 @@ speculate::Generated Entry::run() {
   output_.effects = std::move(interpreter_.effects);
   return std::move(output_);
 }
-
 
 speculate::Generated run_entry(Interpreter& interpreter) { return Entry(interpreter).run(); }
 

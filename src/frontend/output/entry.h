@@ -1,4 +1,5 @@
-// The driver: interprets the function or the statements of a call, from the arguments to what is given back.
+// The driver: interprets the function or the statements of a call, from the arguments to what is
+// given back.
 #pragma once
 
 #include "frontend/core/interpreter.h"

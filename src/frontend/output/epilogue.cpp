@@ -21,7 +21,7 @@
 #include "frontend/core/heap_commit.h"
 #include "frontend/core/operations.h"
 #include "frontend/core/torch_objects.h"
-#include "frontend/objects/container_parts.h"
+#include "frontend/objects/container_classes.h"
 #include "frontend/recursion/met_writes.h"
 #include "frontend/tensors/tensor.h"
 #include "frontend/tensors/tensor_data.h"

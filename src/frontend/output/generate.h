@@ -1,9 +1,9 @@
 // The generator's entry: tree + facts → graph + assumptions, by abstract interpretation.
 #pragma once
 
+#include "frontend/core/operations.h"
 #include "speculate/facts.h"
 #include "speculate/generated.h"
-#include "frontend/core/operations.h"
 
 namespace janus::frontend {
 

@@ -3,13 +3,14 @@
 #include "frontend/autograd/requires_grad.h"
 #include "frontend/core/operations.h"
 #include "frontend/language/calls.h"
+#include "frontend/language/comparison.h"
+#include "frontend/language/conditions.h"
 #include "frontend/language/operators.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/entry_containers.h"
+#include "frontend/objects/iteration.h"
 #include "frontend/output/epilogue.h"
 #include "frontend/recursion/list_calls.h"
 #include "frontend/torch_library/special_callables.h"
-#include "frontend/language/conditions.h"
-#include "frontend/language/comparison.h"
 
 namespace janus::frontend {
 

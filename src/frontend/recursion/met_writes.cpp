@@ -8,7 +8,6 @@
 #include "frontend/control/branches.h"
 #include "frontend/control/rolled.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/containers.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
 #include "passes/reach/list_reach.h"
@@ -21,6 +20,7 @@
 #include "frontend/tensors/grad_fn_name.h"
 #include "frontend/core/operations.h"
 #include "frontend/control/run_time_items.h"
+#include "frontend/objects/lengths.h"
 
 namespace janus::frontend {
 

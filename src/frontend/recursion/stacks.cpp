@@ -14,7 +14,7 @@
 #include "frontend/values/unnamed_sizes.h"
 #include "frontend/core/operations.h"
 #include "frontend/control/rolled.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/lengths.h"
 
 namespace janus::frontend {
 

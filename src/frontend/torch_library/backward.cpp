@@ -1,21 +1,27 @@
-// backward() and torch.autograd.grad(): `gradient` nodes for what the run computed, and what leaves get of them (None: a new
-// tensor, else an addition in place).
+// backward() and torch.autograd.grad(): `gradient` nodes for what the run computed, and what leaves
+// get of them (None: a new tensor, else an addition in place).
 #include <algorithm>
 #include <functional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "frontend/autograd/gradient_nodes.h"
-#include "frontend/autograd/autograd.h"
 #include "base/mutation.h"
+#include "frontend/autograd/autograd.h"
 #include "frontend/autograd/custom_gradient.h"
+#include "frontend/autograd/gradient_nodes.h"
 #include "frontend/autograd/leaf_hooks.h"
 #include "frontend/autograd/reached.h"
 #include "frontend/autograd/requires_grad.h"
 #include "frontend/control/optional.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/settled.h"
+#include "frontend/tensors/autocast.h"
 #include "frontend/tensors/tensor.h"
+#include "frontend/torch_library/special_callables.h"
+#include "frontend/values/make.h"
 #include "frontend/values/strides.h"
 #include "graph/functions.h"
 #include "ops/list.h"
@@ -126,7 +132,22 @@ void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
   outputs.values.push_back(value);
 }
 
-
+/// Operators whose gradient in eager depends on what they are computed from exactly where ours
+/// does. Those of others may be tied to it by derivatives that are zero everywhere: relu's, for
+/// instance.
+bool has_plain_gradient(const graph::OpDef& op) {
+  static const std::set<const graph::OpDef*> plain = {
+      &op::add,          &op::sub,      &op::rsub,      &op::neg,        &op::mul,
+      &op::sum,          &op::mean,     &op::amax,      &op::amin,       &op::max,
+      &op::min,          &op::max_dim,  &op::min_dim,   &op::clamp,      &op::clamp_min,
+      &op::clamp_max,    &op::where,    &op::select,    &op::slice,      &op::narrow,
+      &op::view,         &op::reshape,  &op::flatten,   &op::transpose,  &op::t,
+      &op::permute,      &op::expand,   &op::squeeze,   &op::unsqueeze,  &op::index,
+      &op::index_select, &op::gather,   &op::cat,       &op::stack,      &op::masked_fill,
+      &op::mm,           &op::linear,   &op::matmul,    &op::clone,      &op::to,
+      &op::list_push,    &op::list_pop, &op::list_item, &op::list_stack, &op::list_reverse};
+  return plain.contains(&op);
+}
 
 /// Whether eager's gradient (with create_graph) requires grad: whether it depends on a leaf.
 bool gradient_requires_grad(Interpreter& interpreter, const Outputs& outputs,
@@ -471,7 +492,6 @@ Value call_backward_function(Interpreter& interpreter, const CallArguments& argu
 }
 
 }  // namespace
-
 
 std::span<const SpecialCallable> autograd_callables() {
   static constexpr SpecialCallable table[] = {

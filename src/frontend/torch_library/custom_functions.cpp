@@ -1,10 +1,18 @@
-// Subclasses of torch.autograd.Function, and hooks on tensors of the run: they cut the graph, and backward() calls them.
+// Subclasses of torch.autograd.Function, and hooks on tensors of the run: they cut the graph, and
+// backward() calls them.
 #include <algorithm>
 
-#include "frontend/autograd/custom_gradient.h"
 #include "base/mutation.h"
 #include "frontend/autograd/autograd.h"
+#include "frontend/autograd/custom_gradient.h"
+#include "frontend/core/custom_gradient_record.h"
 #include "frontend/core/exceptions.h"
+#include "frontend/core/grad_mode.h"
+#include "frontend/core/keys.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/tensor_hooks.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/tensors/tensor.h"
 #include "ops/list.h"
@@ -338,7 +346,8 @@ std::shared_ptr<Instance> register_hook(Interpreter& interpreter,
   if (tensor->source != nullptr || tensor->is_leaf) interpreter.refuse(ReasonCode::hook, "a leaf");
   refuse_in_blocks(interpreter, "a hook");
   read(interpreter, *tensor);
-  if (!has_hooks(interpreter.tensor_hooks, *tensor, tensor->value) && is_used(interpreter, tensor->value))
+  if (!has_hooks(interpreter.tensor_hooks, *tensor, tensor->value) &&
+      is_used(interpreter, tensor->value))
     interpreter.refuse(ReasonCode::hook, "a tensor from which something was computed already");
   const std::shared_ptr<Sequence> hooks = hooks_of(interpreter, *tensor);
   const size_t place = hooks->elements.size();

@@ -4,12 +4,12 @@
 #include <array>
 #include <optional>
 
-#include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
+#include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/torch_library/special_callables.h"
-#include "frontend/core/interpreter.h"
+#include "frontend/values/make.h"
 
 namespace janus::frontend {
 

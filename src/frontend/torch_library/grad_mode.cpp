@@ -1,9 +1,9 @@
 // The modes that say whether operators are recorded for autograd.
 
-#include "frontend/core/known_callables.h"
-#include "frontend/torch_library/special_callables.h"
-#include "frontend/core/operations.h"
 #include "frontend/core/interpreter.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/torch_library/special_callables.h"
 
 namespace janus::frontend {
 

@@ -1,11 +1,11 @@
 // What torch.amp.GradScaler does to gradients and to its scale, as operators of the graph: its own
 // two write lists of tensors and numbers of tensors in place.
 
-#include "frontend/core/torch_objects.h"
+#include "frontend/core/interpreter.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/torch_library/special_callables.h"
-#include "frontend/core/interpreter.h"
 
 namespace janus::frontend {
 

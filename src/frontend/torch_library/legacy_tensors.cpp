@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "frontend/tensors/tensor.h"
-#include "frontend/values/number_kinds.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
 #include "frontend/core/class_of.h"
+#include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
-#include "frontend/torch_library/special_callables.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/tensors/callables.h"
+#include "frontend/tensors/tensor.h"
+#include "frontend/torch_library/special_callables.h"
+#include "frontend/values/number_kinds.h"
 
 namespace janus::frontend {
 

@@ -3,11 +3,11 @@
 
 #include "graph/graph.h"
 #include "graph/type.h"
-
 #include <optional>
 #include <span>
 #include <string_view>
 
+#include "graph/type.h"
 
 #include "graph/type.h"
 

@@ -1,9 +1,9 @@
 // nn.Module's machinery by identity: calling a module without hooks is calling its forward. With
 // hooks torch's own code is inlined.
-#include "frontend/objects/attributes.h"
-#include "frontend/core/torch_objects.h"
 #include "frontend/core/known_callables.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/objects/attributes.h"
 #include "frontend/torch_library/special_callables.h"
 
 namespace janus::frontend {

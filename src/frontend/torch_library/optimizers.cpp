@@ -6,16 +6,17 @@
 
 #include "frontend/autograd/autograd.h"
 #include "frontend/control/optional.h"
+#include "frontend/core/known_callables.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/settled.h"
+#include "frontend/core/torch_objects.h"
 #include "frontend/objects/attributes.h"
-#include "frontend/objects/containers.h"
+#include "frontend/objects/folding.h"
+#include "frontend/objects/subscripts.h"
 #include "frontend/tensors/callables.h"
+#include "frontend/torch_library/special_callables.h"
 #include "frontend/values/constants.h"
 #include "frontend/values/make.h"
-#include "frontend/core/torch_objects.h"
-#include "frontend/core/known_callables.h"
-#include "frontend/core/settled.h"
-#include "frontend/core/operations.h"
-#include "frontend/torch_library/special_callables.h"
 
 namespace janus::frontend {
 

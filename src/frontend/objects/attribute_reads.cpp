@@ -1,12 +1,14 @@
+// Reads attributes by the kind of the value that is asked.
 #include "frontend/objects/attributes.h"
 
 #include "frontend/control/optional.h"
-#include "frontend/core/exceptions.h"
-#include "frontend/objects/attribute_lookup.h"
-#include "frontend/objects/containers.h"
 #include "frontend/core/class_of.h"
-#include "frontend/core/settled.h"
+#include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
+#include "frontend/core/settled.h"
+#include "frontend/objects/attribute_lookup.h"
+#include "frontend/objects/container_methods.h"
+#include "frontend/objects/virtual_attributes.h"
 
 namespace janus::frontend {
 
@@ -81,6 +83,11 @@ Value own_attribute(Interpreter& interpreter, const Value& value, const std::str
 
 Value attribute(Interpreter& interpreter, const Value& value, const std::string& name) {
   return found_or_raised(interpreter, attribute_or_null(interpreter, value, name), name);
+}
+
+const Source* path_of(Interpreter& interpreter, const Known& known) {
+  if (known.source != nullptr) return known.source;
+  return interpreter.sources().root(Source::Kind::constant, known.object);
 }
 
 PyObject* class_descriptor(Interpreter& interpreter, PyTypeObject* type, const std::string& name) {

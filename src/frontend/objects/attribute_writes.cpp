@@ -1,17 +1,20 @@
 // Attributes written and deleted, as the class of the object says: `__setattr__`, properties,
 // slots, dictionaries.
-#include "frontend/objects/attribute_lookup.h"
+#include "frontend/objects/attributes.h"
 
 #include <structmember.h>
 
-#include "frontend/tensors/tensor.h"
+#include "frontend/autograd/tensor_properties.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/keys.h"
-#include "frontend/autograd/tensor_properties.h"
 #include "frontend/core/operations.h"
+#include "frontend/objects/attribute_lookup.h"
+#include "frontend/objects/named_attribute.h"
 #include "frontend/objects/run_time_attributes.h"
 #include "frontend/objects/attributes.h"
 #include "frontend/core/heap_places.h"
+#include "frontend/objects/virtual_attributes.h"
+#include "frontend/tensors/tensor.h"
 
 namespace janus::frontend {
 

@@ -1,0 +1,88 @@
+#include "frontend/objects/container_classes.h"
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/core/torch_objects.h"
+#include "ops/list.h"
+#include "python/dict_keys.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+PyTypeObject* class_at(const char* path) { return reinterpret_cast<PyTypeObject*>(imported(path)); }
+
+}  // namespace
+
+PyObject* tuple_fields(PyTypeObject* type) {
+  if (PyType_IsSubtype(type, &PyTuple_Type) == 0) return nullptr;
+  for (const char* method : {"__iter__", "__len__", "__getitem__", "__contains__", "__eq__",
+                             "__lt__", "__add__", "__hash__", "__init__"}) {
+    const Object name = Object::steal(PyUnicode_InternFromString(method));
+    if (_PyType_Lookup(type, name.get()) != _PyType_Lookup(&PyTuple_Type, name.get()))
+      return nullptr;
+  }
+  static PyObject* const name = PyUnicode_InternFromString("_fields");
+  PyObject* fields = _PyType_Lookup(type, name);
+  return fields != nullptr && PyTuple_Check(fields) ? fields : nullptr;
+}
+
+bool is_tuple_like(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return PyTuple_CheckExact(object) || type == size_class() || tuple_fields(type) != nullptr;
+}
+
+PyTypeObject* deque_type() {
+  static PyObject* const type = imported("collections.deque");
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+bool is_deque(PyObject* object) { return Py_TYPE(object) == deque_type(); }
+
+bool is_deque(const Sequence& sequence) {
+  return sequence.type.is(reinterpret_cast<PyObject*>(deque_type()));
+}
+
+PyTypeObject* ordered_dict_type() {
+  static PyTypeObject* const type = class_at("collections.OrderedDict");
+  return type;
+}
+
+PyTypeObject* default_dict_type() {
+  static PyTypeObject* const type = class_at("collections.defaultdict");
+  return type;
+}
+
+PyTypeObject* counter_type() {
+  static PyTypeObject* const type = class_at("collections.Counter");
+  return type;
+}
+
+bool is_counter(PyTypeObject* type) { return type == counter_type(); }
+
+bool is_plain_dict(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return type == &PyDict_Type || type == ordered_dict_type() || type == default_dict_type() ||
+         type == counter_type();
+}
+
+std::optional<RealDict> real_dict(const Value& value) {
+  if (const auto* known = as<Known>(value); known != nullptr && is_plain_dict(known->object.get()))
+    return RealDict{known->object.get(), known->source};
+  if (const auto* dictionary = as<Dictionary>(value);
+      dictionary != nullptr && dictionary->source != nullptr)
+    return RealDict{dictionary->object.get(), dictionary->source};
+  return std::nullopt;
+}
+
+void expect_count(Interpreter& interpreter, const CallArguments& arguments, size_t least,
+                  size_t most) {
+  if (arguments.positional.size() < least || arguments.positional.size() > most ||
+      !arguments.keywords.empty())
+    interpreter.refuse(ReasonCode::unsupported_argument, "arguments of a container's method");
+}
+
+}  // namespace janus::frontend

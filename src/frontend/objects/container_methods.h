@@ -1,0 +1,22 @@
+// Methods of containers by their names, and builtin methods that are called with their self
+// (`dict.update(d, other)`).
+#pragma once
+
+#include <string>
+
+#include "frontend/core/interpreter.h"
+
+namespace janus::frontend {
+
+/// The method of a container, for example "append" of a list; null if it has none of that name.
+Value container_method(Interpreter& interpreter, const Value& self, const std::string& name);
+
+/// The method as the builtin class has it that the container's class derives from.
+Value builtin_method(Interpreter& interpreter, const Value& self, const std::string& name);
+
+/// Calls a method of a builtin container that is given with its self (`dict.update`,
+/// `list.__getitem__`), or dict.fromkeys; null if the callable is none.
+Value call_container_function(Interpreter& interpreter, PyObject* callable,
+                              const CallArguments& arguments);
+
+}  // namespace janus::frontend

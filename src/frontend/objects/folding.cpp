@@ -1,0 +1,123 @@
+#include "frontend/objects/folding.h"
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/core/class_of.h"
+#include "frontend/core/exceptions.h"
+#include "frontend/core/operations.h"
+#include "frontend/core/torch_objects.h"
+#include "frontend/objects/container_classes.h"
+#include "frontend/objects/dict_views.h"
+#include "frontend/objects/protocol.h"
+#include "frontend/values/constants.h"
+#include "ops/list.h"
+#include "python/dict_keys.h"
+
+namespace janus::frontend {
+
+using python::Object;
+
+namespace {
+
+/// Whether what Python's own functions do with the object would run code of the program.
+bool is_computed_by_program(PyObject* object) {
+  PyTypeObject* const type = Py_TYPE(object);
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 || is_enumeration(type)) return false;
+  const Value value = std::make_shared<Known>(Object::borrow(object), nullptr);
+  return std::ranges::any_of(
+      std::initializer_list<const char*>{"__index__", "__int__", "__float__", "__complex__",
+                                         "__floor__", "__ceil__", "__trunc__", "__round__",
+                                         "__str__", "__repr__", "__format__"},
+      [&](const char* method) { return has_written(value, method); });
+}
+
+/// The view as an object of Python's, of a dict whose parts are known.
+Object folded_view(Interpreter& interpreter, const Sequence& view) {
+  const Object dict = interpreter.must(PyDict_New());
+  for (const auto& [key, value] : view.viewed->items) {
+    const Object held = view.part == "keys" ? Object::borrow(Py_None) : folded(interpreter, value);
+    if (PyDict_SetItem(dict.get(), key.get(), held.get()) < 0) interpreter.refuse_raised();
+  }
+  if (view.viewed->type)
+    interpreter.refuse(ReasonCode::dynamic_value, "a view of a dict of another class");
+  return interpreter.must(PyObject_CallMethod(dict.get(), view.part.c_str(), nullptr));
+}
+
+}  // namespace
+
+Object folded(Interpreter& interpreter, const Value& value) {
+  if (const auto* known = as<Known>(value)) {
+    if (known->source != nullptr && !is_immutable_constant(known->object.get())) {
+      Value twin = opened(interpreter, value);
+      if (twin != value) return folded(interpreter, twin);
+      if (PySet_Check(known->object.get()))
+        interpreter.refuse(ReasonCode::dynamic_value, "what a set holds");
+      interpreter.assume_identity(*known);
+    }
+    if (is_computed_by_program(known->object.get()))
+      interpreter.refuse(ReasonCode::dynamic_value,
+                         "an object whose class says what it is as a number");
+    return known->object;
+  }
+  if (is_view(value)) return folded_view(interpreter, *as<Sequence>(value));
+  if (const auto* sequence = as<Sequence>(value); sequence != nullptr && !is_deque(*sequence)) {
+    Object list = interpreter.must(PyList_New(0));
+    for (const Value& element : sequence->elements)
+      if (PyList_Append(list.get(), folded(interpreter, element).get()) < 0)
+        interpreter.refuse_raised();
+    if (sequence->is_list) return list;
+    Object tuple = interpreter.must(PyList_AsTuple(list.get()));
+    if (!sequence->type) return tuple;
+    return interpreter.must(PyObject_CallOneArg(sequence->type.get(), tuple.get()));
+  }
+  if (const auto* slice = as<SliceValue>(value))
+    return interpreter.must(PySlice_New(folded(interpreter, slice->start).get(),
+                                        folded(interpreter, slice->stop).get(),
+                                        folded(interpreter, slice->step).get()));
+  if (const auto* dictionary = as<Dictionary>(value); dictionary != nullptr && !dictionary->type) {
+    Object dict = interpreter.must(PyDict_New());
+    for (const auto& [key, element] : dictionary->items)
+      if (PyDict_SetItem(dict.get(), key.get(), folded(interpreter, element).get()) < 0)
+        interpreter.refuse_raised();
+    return dict;
+  }
+  if (const auto* set = as<SetValue>(value)) {
+    Object result = interpreter.must(PySet_New(nullptr));
+    for (const Value& element : set->elements)
+      if (PySet_Add(result.get(), key_object(interpreter, element).get()) < 0)
+        interpreter.refuse_raised();
+    return result;
+  }
+  interpreter.refuse(ReasonCode::dynamic_value, "a value that only the run knows");
+}
+
+Object key_object(Interpreter& interpreter, const Value& value) {
+  if (const auto* known = as<Known>(value)) {
+    PyObject* object = known->object.get();
+    // Hashing an object of a user's class would run its code.
+    bool plain = is_immutable_constant(object) || PyType_Check(object) ||
+                 PyFunction_Check(object) || PyCFunction_Check(object) || PyModule_Check(object) ||
+                 is_torch_constant(object) || Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash;
+    if (plain) {
+      interpreter.assume_identity(*known);
+      return known->object;
+    }
+  }
+  if (is_view(value)) raise(interpreter, PyExc_TypeError, "TypeError: a view is not hashable");
+  if (const auto* sequence = as<Sequence>(value); sequence != nullptr && !sequence->is_list) {
+    Object tuple = interpreter.must(PyTuple_New(Py_ssize_t(sequence->elements.size())));
+    for (size_t i = 0; i < sequence->elements.size(); ++i)
+      PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i),
+                       key_object(interpreter, sequence->elements[i]).release());
+    return tuple;
+  }
+  if (const auto* tensor = as<Tensor>(value); tensor != nullptr && tensor->source != nullptr) {
+    // Tensors are hashed by identity.
+    interpreter.assume(Assumption::Kind::identity, tensor->source, tensor->object);
+    return tensor->object;
+  }
+  interpreter.refuse(ReasonCode::dynamic_value, "a key");
+}
+
+}  // namespace janus::frontend

@@ -1,0 +1,19 @@
+// Methods of lists, tuples and deques.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/core/interpreter.h"
+
+namespace janus::frontend {
+
+/// The method of a list, tuple or deque; null if it has none of that name.
+Value sequence_method(Interpreter& interpreter, const std::shared_ptr<Sequence>& sequence,
+                      const std::string& name);
+
+/// list.append and list.extend of a list of before the call: what it holds does not matter.
+Value grow_list(Interpreter& interpreter, const Known& known, std::vector<Value> elements);
+
+}  // namespace janus::frontend
