@@ -1,4 +1,8 @@
+// Arguments are evaluated in the order in which they are written. Binding follows CPython:
+// positional parameters first, then keywords, then defaults.
 #include "frontend/language/arguments.h"
+
+#include <algorithm>
 
 #include "frontend/core/operations.h"
 #include "frontend/language/evaluation.h"

@@ -1,3 +1,4 @@
+// One case a kind of target; the parts of a target are evaluated when it is assigned to.
 #include "frontend/language/assignment.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The first meaning that fits is taken: a special callable, an operator of torch, a class, a
+// function of Python, a builtin that only computes, an object with a `__call__`.
 #include "frontend/language/calls.h"
 
 #include "frontend/control/journal.h"

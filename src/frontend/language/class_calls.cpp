@@ -1,3 +1,4 @@
+// The first way of making an object that fits the class is taken.
 #include "frontend/language/class_calls.h"
 
 #include "frontend/core/class_of.h"

@@ -1,3 +1,5 @@
+// Comparisons of constants are computed now; of numbers and tensors they are operators of the
+// graph; containers are compared element by element.
 #include "frontend/language/comparison.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The operands of `and`, `or` and `not` are looked at one by one, so that each outcome is compared
+// with what was counted for it.
 #include "frontend/language/conditions.h"
 
 #include <algorithm>

@@ -1,6 +1,5 @@
 // Implements evaluate(): one function a kind of expression. Operands are evaluated left to right;
 // the span is set again after them, so that nodes and refusals name the expression that needs them.
-
 #include "frontend/language/evaluation.h"
 
 #include <algorithm>

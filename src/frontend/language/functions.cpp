@@ -1,3 +1,5 @@
+// Each call makes a frame and interprets the body in it. Recursive calls are handed over to the
+// room of recursion, which may make a function of the graph.
 #include "frontend/language/functions.h"
 
 #include "frontend/control/branches.h"

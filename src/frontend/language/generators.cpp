@@ -1,3 +1,5 @@
+// The consumer leaves what it does with a value in `at_next_yield`; the generator's frame calls it
+// at each `yield`.
 #include "frontend/language/generators.h"
 
 #include "frontend/core/class_of.h"

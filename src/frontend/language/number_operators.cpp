@@ -1,3 +1,4 @@
+// Each operation also computes its example: what it gives for the numbers of the call at hand.
 #include "frontend/language/number_operators.h"
 
 #include <algorithm>

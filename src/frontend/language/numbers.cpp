@@ -1,3 +1,4 @@
+// Conversions are scalar operators of the graph; what is known is computed now.
 #include "frontend/language/numbers.h"
 
 #include <algorithm>

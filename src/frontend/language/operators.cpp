@@ -1,3 +1,5 @@
+// Constants are computed by CPython now; tensors take torch's operators; everything else goes by
+// the class of the left operand, then of the right one.
 #include "frontend/language/operators.h"
 
 #include <algorithm>

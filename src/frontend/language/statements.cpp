@@ -1,5 +1,5 @@
-// One function a kind of statement; loops, branches over blocks and `with` are in control.cpp.
-
+// Implements execute(): one function a kind of simple statement. Compound statements are in
+// control_flow.cpp, handlers.cpp and match.cpp.
 #include "frontend/language/evaluation.h"
 
 #include "frontend/core/class_of.h"

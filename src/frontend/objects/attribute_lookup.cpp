@@ -1,3 +1,5 @@
+// Each function is a step of Python's look-up. A step that finds nothing assumes that there is
+// nothing at each later entry as well.
 #include "frontend/objects/attribute_lookup.h"
 
 #include <optional>

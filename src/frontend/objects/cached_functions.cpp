@@ -1,3 +1,5 @@
+// The cache is a dict inside the function's object, found through the garbage collector; its links
+// are read at known offsets.
 #include "frontend/objects/cached_functions.h"
 
 #include <vector>

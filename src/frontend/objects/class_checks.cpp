@@ -1,3 +1,5 @@
+// Asks only classes whose answer runs no code of the program, or calls such code as the program
+// would.
 #include "frontend/objects/class_checks.h"
 
 #include "frontend/core/operations.h"

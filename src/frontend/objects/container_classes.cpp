@@ -1,3 +1,4 @@
+// Answers by the object's exact class, or by what the class inherits unchanged.
 #include "frontend/objects/container_classes.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Finds the method by the kind of container. A container of before the call is opened only for
+// methods that look at all it holds.
 #include "frontend/objects/container_methods.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A deque is a Sequence whose type is collections.deque; its methods change the elements at the
+// left.
 #include "frontend/objects/deques.h"
 
 #include "frontend/core/exceptions.h"

@@ -1,3 +1,4 @@
+// A view is made anew where its dict has changed since.
 #include "frontend/objects/dict_views.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Methods are built from reading, writing and deleting single items.
 #include "frontend/objects/dicts.h"
 
 #include "frontend/core/class_of.h"

@@ -1,3 +1,5 @@
+// Each container of before the call is opened at most once; changes go to what stands for it and,
+// at the end of the run, to the container (core/heap.h).
 #include "frontend/objects/entry_containers.h"
 
 #include <algorithm>

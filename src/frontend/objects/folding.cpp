@@ -1,3 +1,4 @@
+// Folds part by part; what exists before the call is assumed to stay the same object.
 #include "frontend/objects/folding.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Runs `__init__` of the program's classes on an object that is kept as its attributes, and does
+// what classes of Python's library do in its place.
 #include "frontend/objects/instances.h"
 
 #include "frontend/core/class_of.h"

@@ -1,3 +1,5 @@
+// An iterator is a function that gives the next element; a container that is changed in between is
+// noticed as Python notices it.
 #include "frontend/objects/iteration.h"
 
 #include <algorithm>

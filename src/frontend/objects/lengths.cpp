@@ -1,3 +1,5 @@
+// The length of a container that exists before the call is assumed, unless it varies from call to
+// call.
 #include "frontend/objects/lengths.h"
 
 #include <algorithm>

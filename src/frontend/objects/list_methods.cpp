@@ -1,5 +1,8 @@
+// Lists whose length only the run knows are changed by operators of the graph; all others by
+// moving their elements here.
 #include "frontend/objects/list_methods.h"
 
+#include <algorithm>
 #include <map>
 
 #include "frontend/control/counted.h"

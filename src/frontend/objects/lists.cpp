@@ -1,3 +1,5 @@
+// A position that only the run knows is followed with a guard, or chosen among numbers in the
+// graph.
 #include "frontend/objects/lists.h"
 
 #include <map>

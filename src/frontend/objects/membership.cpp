@@ -1,3 +1,5 @@
+// A number that only the run knows is compared with all candidates in the graph; everything else
+// is looked up now.
 #include "frontend/objects/membership.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The path of a class starts at the object that was asked, or at the class itself where the run
+// made the object.
 #include "frontend/objects/named_attribute.h"
 
 #include <optional>

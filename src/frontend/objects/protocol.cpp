@@ -1,3 +1,4 @@
+// Calls the method and checks what it gives, as CPython does.
 #include "frontend/objects/protocol.h"
 
 #include "frontend/control/optional.h"

@@ -1,3 +1,5 @@
+// The classes that the profile saw are grouped by how they answer; a branch of the graph asks for
+// the class.
 #include "frontend/objects/run_time_attributes.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Operations work on the elements of both sides; changes of a set of before the call go to the
+// heap.
 #include "frontend/objects/set_methods.h"
 
 #include <algorithm>

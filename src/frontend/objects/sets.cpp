@@ -1,3 +1,4 @@
+// Elements are compared as a set does: constants by their hash and equality, objects by identity.
 #include "frontend/objects/sets.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// A single item of a container of before the call is guarded alone; everything else opens the
+// container.
 #include "frontend/objects/subscripts.h"
 
 #include <algorithm>

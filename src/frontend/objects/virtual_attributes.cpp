@@ -1,3 +1,4 @@
+// Names that are not handled here are looked up on the class.
 #include "frontend/objects/virtual_attributes.h"
 
 #include "frontend/autograd/tensor_properties.h"

@@ -1,3 +1,5 @@
+// Binds the arguments of the call, interprets the body, and hands what it returned to the
+// epilogue.
 #include "frontend/output/entry.h"
 
 #include <algorithm>

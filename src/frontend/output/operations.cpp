@@ -1,3 +1,4 @@
+// Each row names the function of a later room that implements the operation.
 #include "frontend/output/operations.h"
 
 #include "frontend/autograd/requires_grad.h"

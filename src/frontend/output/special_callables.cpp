@@ -1,3 +1,4 @@
+// The order of the tables does not matter: each path names one callable.
 #include "frontend/output/special_callables.h"
 
 #include "frontend/autograd/special_callables.h"
