@@ -11,6 +11,9 @@
 #include "frontend/recursion/recursion.h"
 #include "frontend/values/make.h"
 #include "speculate/hooks.h"
+#include "graph/op.h"
+#include "ops/list.h"
+#include "ops/number.h"
 
 namespace janus::frontend {
 
@@ -98,9 +101,10 @@ Value run_generator(Interpreter& interpreter, Frame& frame, const syntax::Body& 
   bool computes =
       writes != interpreter.history.overwritten.size() || effects != interpreter.effect_count();
   for (size_t i = first; i < nodes.size(); ++i) {
-    std::string_view op = nodes[i]->op->name;
-    computes = computes || (op != "constant" && op != "state" && op != "size" &&
-                            op != "python_call" && !op.starts_with("scalar_"));
+    const graph::OpDef& op = *nodes[i]->op;
+    const bool is_given = op.role == graph::Role::constant || op.role == graph::Role::state ||
+                          op.role == graph::Role::size;
+    computes = computes || !(is_given || &op == &op::python_call || ops::is_of_numbers(op));
   }
   if (computes) interpreter.refuse(ReasonCode::generator, frame.name);
   auto generator = iterate_elements(std::move(*yielded));

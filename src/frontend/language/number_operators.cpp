@@ -12,6 +12,7 @@
 #include "frontend/language/python_calls.h"
 #include "frontend/values/operands.h"
 #include "python/integer.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -61,22 +62,23 @@ Type::Kind number_kind(const Value& value) {
   return PyFloat_CheckExact(object) ? Type::Kind::f64 : Type::Kind::i64;
 }
 
-const char* scalar_operator(Operator op) {
+/// Null: numbers have no such operator.
+const graph::OpDef* scalar_operator(Operator op) {
   switch (op) {
     case Operator::Add:
-      return "scalar_add";
+      return &op::scalar_add;
     case Operator::Sub:
-      return "scalar_sub";
+      return &op::scalar_sub;
     case Operator::Mult:
-      return "scalar_mul";
+      return &op::scalar_mul;
     case Operator::Div:
-      return "scalar_truediv";
+      return &op::scalar_truediv;
     case Operator::Mod:
-      return "scalar_mod";
+      return &op::scalar_mod;
     case Operator::FloorDiv:
-      return "scalar_floordiv";
+      return &op::scalar_floordiv;
     case Operator::Pow:
-      return "scalar_pow";
+      return &op::scalar_pow;
     default:
       return nullptr;
   }
@@ -116,7 +118,7 @@ bool may_divide_by_zero(Operator op, const Value& divisor) {
 /// That a number is none below zero is an assumption of the run.
 bool assume_not_negative(Interpreter& interpreter, const Value& number) {
   graph::Builder& builder = interpreter.builder();
-  graph::Value* fits = operator_named("scalar_ge")(
+  graph::Value* fits = op::scalar_ge(
       builder, {interpreter.graph_value(number), builder.constant(int64_t{0})});
   return interpreter.follow(fits, Object::borrow(Py_True), -1);
 }
@@ -139,10 +141,10 @@ Value shifted(Interpreter& interpreter, Operator op, const Value& left, const Va
   // Exact as a float, which an int must not be: its power is one only if the exponent says so.
   const Value power = convert_number(
       interpreter,
-      interpreter.number(operator_named("scalar_pow")(builder, {builder.constant(2.0), count})),
+      interpreter.number(op::scalar_pow(builder, {builder.constant(2.0), count})),
       Type::Kind::i64);
-  const char* name = op == Operator::LShift ? "scalar_mul" : "scalar_floordiv";
-  return interpreter.number(operator_named(name)(builder, {interpreter.graph_value(left),
+  const graph::OpDef& moves = op == Operator::LShift ? op::scalar_mul : op::scalar_floordiv;
+  return interpreter.number(moves(builder, {interpreter.graph_value(left),
                                                            interpreter.graph_value(power)}),
                             example);
 }
@@ -202,7 +204,7 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
   const Object example = example_of_binary(interpreter, op, left, right);
   if (std::optional<Dim> dim = dim_arithmetic(op, left, right)) {
     if (may_divide_by_zero(op, right))
-      operator_named(scalar_operator(op))(
+      (*scalar_operator(op))(
           interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
     return interpreter.dimension(*dim);
   }
@@ -218,8 +220,8 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
                                     flags ? Type::Kind::boolean : Type::Kind::i64),
                         example);
   }
-  const char* name = scalar_operator(op);
-  if (name == nullptr)
+  const graph::OpDef* computes = scalar_operator(op);
+  if (computes == nullptr)
     interpreter.refuse(ReasonCode::expression, cat("a number ", syntax::symbol(op), " a number"));
   if (op == Operator::Pow && number_kind(left) != Type::Kind::f64 &&
       number_kind(right) != Type::Kind::f64) {
@@ -237,7 +239,7 @@ Value number_binary(Interpreter& interpreter, Operator op, const Value& left, co
       return with_example(
           call_python(interpreter, "operator.pow", {{left, right}, {}}, Type::Kind::i64), example);
   }
-  graph::Value* value = operator_named(name)(
+  graph::Value* value = (*computes)(
       interpreter.builder(), {interpreter.graph_value(left), interpreter.graph_value(right)});
   return interpreter.number(value, example);
 }

@@ -13,6 +13,7 @@
 #include "frontend/values/number_kinds.h"
 #include "frontend/values/truth.h"
 #include "python/integer.h"
+#include "ops/list.h"
 
 namespace janus::frontend {
 
@@ -28,7 +29,7 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
   if (kind == Type::Kind::i64 && number.type == Type::Kind::f64 && number.example &&
       is_awaited(interpreter, PyExc_ValueError))
     follow_raising(interpreter,
-                   interpreter.number(operator_named("scalar_isnan")(
+                   interpreter.number(op::scalar_isnan(
                        interpreter.builder(), {interpreter.graph_value(value)})),
                    std::isnan(PyFloat_AsDouble(number.example.get())));
   Object example;
@@ -37,11 +38,11 @@ Value convert_number(Interpreter& interpreter, const Value& value, Type::Kind ki
         PyObject_CallOneArg(reinterpret_cast<PyObject*>(type), number.example.get()));
   if (kind == Type::Kind::boolean && number.dim && number.dim->lower_bound().value_or(0) > 0)
     return interpreter.boolean(true);
-  const char* name = kind == Type::Kind::i64   ? "scalar_int"
-                     : kind == Type::Kind::f64 ? "scalar_float"
-                                               : "scalar_bool";
+  const graph::OpDef& converts = kind == Type::Kind::i64   ? op::scalar_int
+                                 : kind == Type::Kind::f64 ? op::scalar_float
+                                                           : op::scalar_bool;
   return interpreter.number(
-      operator_named(name)(interpreter.builder(), {interpreter.graph_value(value)}), example);
+      converts(interpreter.builder(), {interpreter.graph_value(value)}), example);
 }
 
 Value plain_number(Interpreter& interpreter, const Value& value,

@@ -171,7 +171,7 @@ Value open_dict(Interpreter& interpreter, const Known& known) {
     dictionary->type = Object::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
   if (!heap.cleared(object)) open_items(interpreter, known, *dictionary);
   if (known.source == nullptr) return dictionary;
-  Heap::Table& table = heap.table_of(dict_target(interpreter, object, known.source));
+  Heap::Table& table = heap.table_of(interpreter.dict_target(object, known.source));
   for (const Heap::Change& change : table.changes)
     change_item(interpreter, *dictionary, change.key, change.held.value_or_null());
   table.twin = dictionary;

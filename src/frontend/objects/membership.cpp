@@ -126,7 +126,7 @@ bool contains_key(Interpreter& interpreter, const Value& container, const Value&
       Object key = key_object(interpreter, element);
       const Held changed = interpreter.heap.find(interpreter, object, key.get(), known->source);
       if (!changed.is_unknown()) return changed.is_value();
-      return held_at_entry(interpreter, *known, key);
+      return interpreter.held_at_entry(*known, key);
     }
     if (PyDict_Check(object) && is_plain_dict(object)) {
       Object key = key_object(interpreter, element);

@@ -58,7 +58,7 @@ void change_real(Interpreter& interpreter, const Known& known, const Object& key
   target.kind = speculate::HeapWrite::Kind::member;
   target.owner = known.source;
   target.object = known.object;
-  write_place(interpreter, target, key, nullptr, adds ? Held(interpreter.none()) : Held::absent());
+  interpreter.write_place(target, key, nullptr, adds ? Held(interpreter.none()) : Held::absent());
 }
 
 void change(Interpreter& interpreter, const Value& self, const Value& key, bool adds) {

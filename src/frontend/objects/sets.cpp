@@ -130,7 +130,7 @@ int64_t set_length(Interpreter& interpreter, const Known& known) {
   if (table == nullptr) return length;
   for (const Heap::Change& change : table->changes)
     length +=
-        (change.held.is_value() ? 1 : 0) - (held_at_entry(interpreter, known, change.key) ? 1 : 0);
+        (change.held.is_value() ? 1 : 0) - (interpreter.held_at_entry(known, change.key) ? 1 : 0);
   return length;
 }
 
