@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "frontend/core/object_kinds.h"
 #include "frontend/core/class_of.h"
 #include "frontend/core/exceptions.h"
 #include "frontend/core/operations.h"
