@@ -132,23 +132,6 @@ void add_output(Interpreter& interpreter, Outputs& outputs, const Value& output,
   outputs.values.push_back(value);
 }
 
-/// Operators whose gradient in eager depends on what they are computed from exactly where ours
-/// does. Those of others may be tied to it by derivatives that are zero everywhere: relu's, for
-/// instance.
-bool has_plain_gradient(const graph::OpDef& op) {
-  static const std::set<const graph::OpDef*> plain = {
-      &op::add,          &op::sub,      &op::rsub,      &op::neg,        &op::mul,
-      &op::sum,          &op::mean,     &op::amax,      &op::amin,       &op::max,
-      &op::min,          &op::max_dim,  &op::min_dim,   &op::clamp,      &op::clamp_min,
-      &op::clamp_max,    &op::where,    &op::select,    &op::slice,      &op::narrow,
-      &op::view,         &op::reshape,  &op::flatten,   &op::transpose,  &op::t,
-      &op::permute,      &op::expand,   &op::squeeze,   &op::unsqueeze,  &op::index,
-      &op::index_select, &op::gather,   &op::cat,       &op::stack,      &op::masked_fill,
-      &op::mm,           &op::linear,   &op::matmul,    &op::clone,      &op::to,
-      &op::list_push,    &op::list_pop, &op::list_item, &op::list_stack, &op::list_reverse};
-  return plain.contains(&op);
-}
-
 /// Whether eager's gradient (with create_graph) requires grad: whether it depends on a leaf.
 bool gradient_requires_grad(Interpreter& interpreter, const Outputs& outputs,
                             graph::Value* gradient) {
